@@ -1,0 +1,67 @@
+/** What happens in a run, for logs, metrics, progress and the live feed. Stages emit; `observe/` listens. */
+import type { ErrorRecord } from './errors.ts'
+
+export type RunEvent =
+  | { type: 'run.started'; runId: string; scraper: string; resumed: boolean }
+  | { type: 'run.finished'; runId: string; scraper: string; state: string; reason?: string }
+  /** One try at a task ended. `outcome` says how; times are milliseconds. */
+  | {
+      type: 'page'
+      outcome: 'ok' | 'retried' | 'postponed' | 'failed' | 'stale'
+      url: string
+      host: string
+      route: string
+      attempt: number
+      status?: number
+      bytes?: number
+      fromCache?: boolean
+      queueMs?: number
+      fetchMs?: number
+      parseMs?: number
+      items?: number
+      tasks?: number
+      error?: ErrorRecord
+      retryAtMs?: number
+      snapshot?: string
+    }
+  /** A batch became true. */
+  | {
+      type: 'committed'
+      outcomes: number
+      added: number
+      itemsNew: number
+      itemsSame: number
+      itemsChanged: number
+      backlog: number
+      ms: number
+    }
+  | { type: 'item.invalid'; url: string; route: string; problems: string[]; item: string }
+  /** How full the fields of the items accepted for commit are: field → count of items that have it. */
+  | { type: 'fields'; items: number; filled: Record<string, number> }
+  | { type: 'throttled'; host: string; untilMs: number; reason: string }
+  | { type: 'lease.lost'; url: string; count: number }
+  | { type: 'leases.expired'; returned: number; dead: number }
+  | { type: 'sinks.flushed'; items: number; ms: number; backlog: number }
+  | { type: 'worker.in-flight'; workerId: string; inFlight: number; rssBytes: number; cpuMs: number }
+  | { type: 'log'; level: 'debug' | 'info' | 'warn' | 'error'; message: string; url?: string; extra?: object }
+
+export type EventOf<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>
+
+export interface EventBus {
+  emit(event: RunEvent): void
+  /** Returns how to stop listening. A listener must not throw and must not block. */
+  on(listener: (event: RunEvent) => void): () => void
+}
+
+export function createEventBus(): EventBus {
+  const listeners = new Set<(event: RunEvent) => void>()
+  return {
+    emit(event) {
+      for (const listener of listeners) listener(event)
+    },
+    on(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+  }
+}

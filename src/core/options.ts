@@ -1,0 +1,102 @@
+/**
+ * Options, declared once: type, default, bounds and sentence. The type, the check, the environment name, the CLI flag and the
+ * docs row come from here.
+ */
+import * as z from 'zod'
+
+/** `'30s'`, `'500ms'`, `'2m'`, `'1h'`, or a number of milliseconds → milliseconds. */
+export function parseDurationMs(text: string | number): number {
+  if (typeof text === 'number') return text
+  const match = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?$/.exec(text.trim())
+  if (match === null) return Number.NaN
+  const unit = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }[match[2] ?? 'ms']!
+  return Number(match[1]) * unit
+}
+
+/** `'16MiB'`, `'64KB'`, or a number of bytes → bytes. */
+export function parseBytes(text: string | number): number {
+  if (typeof text === 'number') return text
+  const match = /^(\d+(?:\.\d+)?)\s*(B|KB|KiB|MB|MiB|GB|GiB)?$/i.exec(text.trim())
+  if (match === null) return Number.NaN
+  const unit = { b: 1, kb: 1e3, kib: 1024, mb: 1e6, mib: 1024 ** 2, gb: 1e9, gib: 1024 ** 3 }[
+    (match[2] ?? 'B').toLowerCase()
+  ]!
+  return Math.round(Number(match[1]) * unit)
+}
+
+const duration = (bounds: { minMs: number; maxMs: number }) =>
+  z
+    .union([z.string(), z.number()])
+    .transform(parseDurationMs)
+    .refine((ms) => ms >= bounds.minMs && ms <= bounds.maxMs, {
+      error: `must be a duration such as "30s", "2m" or milliseconds, from ${bounds.minMs} ms to ${bounds.maxMs} ms`,
+    })
+
+const bytes = (bounds: { min: number; max: number }) =>
+  z
+    .union([z.string(), z.number()])
+    .transform(parseBytes)
+    .refine((n) => n >= bounds.min && n <= bounds.max, {
+      error: `must be a size such as "16MiB", from ${bounds.min} to ${bounds.max} bytes`,
+    })
+
+const ratio = z
+  .union([z.number(), z.string().regex(/^\d+(\.\d+)?%$/, 'must be a percentage such as "5%" or a number from 0 to 1')])
+  .transform((value) => (typeof value === 'number' ? value : Number.parseFloat(value) / 100))
+  .refine((n) => n >= 0 && n <= 1, { error: 'must be from 0% to 100% (or 0 to 1)' })
+
+const whole = (min: number, max: number) => z.coerce.number().int().min(min).max(max)
+
+/** What a scraper may set under `limits`, and the CLI and environment may override. */
+export const limitsSchema = z.strictObject({
+  pages: whole(1, 1e9).optional().describe('stop, resumable, after this many pages'),
+  depth: whole(0, 10_000).optional().describe('follow links at most this far from a start task'),
+  time: duration({ minMs: 1, maxMs: 30 * 86_400_000 })
+    .optional()
+    .describe('stop, resumable, after this time'),
+  concurrency: whole(1, 4096).default(16).describe('requests in flight, over all processes of the run'),
+  perHost: z
+    .strictObject({
+      concurrency: whole(1, 4096).default(8).describe('requests in flight to one host'),
+      rps: z.coerce.number().min(0).max(100_000).default(10).describe('requests a second to one host; 0 = no limit'),
+      delay: duration({ minMs: 0, maxMs: 3_600_000 })
+        .default(0)
+        .describe('pause between two requests to one host, with jitter from 0.5 to 1.5 of it'),
+    })
+    .prefault({})
+    .describe('politeness toward each host'),
+  robots: z.enum(['respect', 'ignore']).default('respect').describe('obey robots.txt'),
+  crawlDelayMax: duration({ minMs: 0, maxMs: 3_600_000 })
+    .default(10_000)
+    .describe('longest crawl-delay of a robots.txt that is obeyed'),
+  retries: whole(0, 100).default(3).describe('tries after the first one'),
+  backoff: duration({ minMs: 0, maxMs: 3_600_000 })
+    .default(500)
+    .describe('ceiling of the wait before the first retry; doubles each time, with full jitter'),
+  backoffMax: duration({ minMs: 0, maxMs: 86_400_000 }).default(60_000).describe('longest such wait'),
+  retryAfterMax: duration({ minMs: 0, maxMs: 86_400_000 })
+    .default(3_600_000)
+    .describe('longest Retry-After that is obeyed'),
+  timeout: duration({ minMs: 10, maxMs: 3_600_000 })
+    .default(30_000)
+    .describe('deadline of one exchange, redirects included'),
+  connectTimeout: duration({ minMs: 10, maxMs: 3_600_000 }).default(10_000).describe('deadline of connecting'),
+  bodyMax: bytes({ min: 1, max: 1024 ** 3 })
+    .default(16 * 1024 ** 2)
+    .describe('largest body, after decompression'),
+  redirects: whole(0, 50).default(10).describe('redirects followed for one page'),
+  linksMax: whole(1, 1e6).default(10_000).describe('tasks one page may add'),
+  failAt: ratio
+    .default(0.05)
+    .describe('share of failed pages or invalid items above which the run counts as failed (exit 1)'),
+  hosts: z
+    .union([z.literal('same'), z.literal('any'), z.array(z.string())])
+    .default('same')
+    .describe('hosts enqueue.links may lead to: those of the start tasks, any, or a list'),
+  cache: duration({ minMs: 0, maxMs: 30 * 86_400_000 })
+    .default(0)
+    .describe('answer repeated requests from a cache this fresh; 0 = off'),
+})
+
+export type Limits = z.input<typeof limitsSchema>
+export type ResolvedLimits = z.output<typeof limitsSchema>

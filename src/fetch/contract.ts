@@ -1,0 +1,47 @@
+/** Fetch: from a URL to a page, or to an error with a verdict. */
+import type { Page } from '../core/page.ts'
+
+export interface FetchRequest {
+  /** Normalised. */
+  url: string
+  /** Extra request headers; lower-case names. Dropped when a redirect leaves the origin. */
+  headers?: Readonly<Record<string, string>>
+  /** Statuses besides 2xx that are pages for this route. */
+  accept?: readonly number[]
+  session?: string
+}
+
+export interface Fetcher extends AsyncDisposable {
+  /** Throws `ScrapeError` only. */
+  fetch(request: FetchRequest, signal: AbortSignal): Promise<Page>
+}
+
+/** One link of the chain (robots, rate limit, cache …): does its part and calls `next`, or does not. */
+export type FetchStep = (
+  request: FetchRequest,
+  signal: AbortSignal,
+  next: (request: FetchRequest, signal: AbortSignal) => Promise<Page>,
+) => Promise<Page>
+
+/**
+ * Who may be asked when. Shared by the crawl loop, which only starts what may go at once, and by the chain, which waits for
+ * its turn (redirects and robots.txt lead to hosts the loop did not plan for).
+ */
+export interface RateLimit {
+  /** 0 when a request to `host` could start now; otherwise milliseconds to wait; Infinity while it has no free slot. */
+  waitMs(host: string): number
+  /** Takes a slot, waiting as long as needed. */
+  acquire(host: string, signal: AbortSignal): Promise<Slot>
+  /** No request to `host` before `untilMs` (a 429, a 503 with Retry-After). */
+  pause(host: string, untilMs: number, reason: string): void
+  /** At least this long between two requests (robots.txt crawl-delay), within the configured cap. */
+  setDelay(host: string, delayMs: number): void
+  /** Hosts that cannot take a request now, for the frontier to leave out. */
+  busyHosts(): string[]
+  /** Called whenever a host may have become free: a slot released, a pause over. */
+  onFree(listener: () => void): void
+}
+
+export interface Slot extends Disposable {
+  readonly host: string
+}
