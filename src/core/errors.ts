@@ -275,6 +275,13 @@ export const ERRORS = {
     'The page crashes the process: memory, an endless loop, or a bug.',
     'Run `sluice try NAME URL` on it and watch the memory.',
   ),
+  E_RETRY_ASKED: kind(
+    'asked',
+    'retry',
+    'the handler asked for another try',
+    'A handler called retry(): the page was not what it should be.',
+    'Look at the snapshot and at the reason the handler gave.',
+  ),
   E_STOPPED: kind(
     'stopped',
     'halt',

@@ -1,0 +1,243 @@
+/** Configuration: defaults < sluice.config.ts < .env < SLUICE_* < flags. Each option is declared once, here. */
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { parseEnv } from 'node:util'
+import * as z from 'zod'
+import { ScrapeError } from '../core/errors.ts'
+import { type Limits, parseDurationMs } from '../core/options.ts'
+
+interface OptionSpec {
+  schema: z.ZodType
+  /** What stands after the flag in the help. */
+  value?: string
+  /** Flags that may be given several times. */
+  isList?: boolean
+  /** Where it goes in the scraper's limits, when it is one of them. The scraper's own value is its default. */
+  limit?: string
+  describe: string
+}
+
+const whole = (min: number, max: number) => z.coerce.number().int().min(min).max(max)
+const durationMs = z
+  .union([z.string(), z.number()])
+  .transform(parseDurationMs)
+  .refine((ms) => ms >= 0, { error: 'must be a duration such as "30s" or a number of milliseconds' })
+const flag = z.union([z.boolean(), z.stringbool()])
+const list = z.union([z.array(z.string()), z.string().transform((text) => text.split(',').filter(Boolean))])
+
+export const OPTIONS = {
+  out: { schema: z.string().default('runs'), value: 'DIR', describe: 'base folder of the runs' },
+  format: {
+    schema: z.string().default('jsonl,csv'),
+    value: 'LIST',
+    describe: 'files to write: jsonl, csv, parquet, or dual (jsonl and csv)',
+  },
+  sink: { schema: list.default([]), value: 'URL', isList: true, describe: 'one more sink: sqlite:FILE, file:FILE.csv' },
+  frontier: {
+    schema: z.string().default('sqlite:'),
+    value: 'URL',
+    describe: 'where the queue lives: sqlite: (in the run folder), sqlite:FILE, memory:',
+  },
+  processes: { schema: whole(1, 64).default(1), value: 'N', describe: 'worker processes on this machine' },
+  concurrency: {
+    schema: z.unknown().optional(),
+    value: 'N',
+    limit: 'concurrency',
+    describe: 'requests in flight in all, and to one host unless --per-host says less',
+  },
+  perHost: {
+    schema: z.unknown().optional(),
+    value: 'N',
+    limit: 'perHost.concurrency',
+    describe: 'requests in flight to one host',
+  },
+  rps: {
+    schema: z.unknown().optional(),
+    value: 'N',
+    limit: 'perHost.rps',
+    describe: 'requests a second to one host; 0 = no rate limit',
+  },
+  delay: {
+    schema: z.unknown().optional(),
+    value: 'TIME',
+    limit: 'perHost.delay',
+    describe: 'pause between two requests to one host',
+  },
+  pages: {
+    schema: z.unknown().optional(),
+    value: 'N',
+    limit: 'pages',
+    describe: 'stop, resumable, after this many pages',
+  },
+  time: { schema: z.unknown().optional(), value: 'TIME', limit: 'time', describe: 'stop, resumable, after this time' },
+  depth: { schema: z.unknown().optional(), value: 'N', limit: 'depth', describe: 'follow links at most this far' },
+  retries: { schema: z.unknown().optional(), value: 'N', limit: 'retries', describe: 'tries after the first one' },
+  timeout: {
+    schema: z.unknown().optional(),
+    value: 'TIME',
+    limit: 'timeout',
+    describe: 'deadline of one page, redirects included',
+  },
+  bodyMax: { schema: z.unknown().optional(), value: 'SIZE', limit: 'bodyMax', describe: 'largest page' },
+  cache: {
+    schema: z.unknown().optional(),
+    value: 'TIME',
+    limit: 'cache',
+    describe: 'answer repeated requests from a cache this fresh',
+  },
+  robots: { schema: z.unknown().optional(), value: 'respect|ignore', limit: 'robots', describe: 'obey robots.txt' },
+  failAt: {
+    schema: z.unknown().optional(),
+    value: 'SHARE',
+    limit: 'failAt',
+    describe: 'share of failures above which the run counts as failed',
+  },
+  metrics: { schema: z.string().optional(), value: 'ADDR', describe: 'serve Prometheus metrics, e.g. :9090' },
+  contact: {
+    schema: z.string().optional(),
+    value: 'TEXT',
+    describe: 'e-mail or URL put into the user agent, so that site owners can reach you',
+  },
+  userAgent: {
+    schema: z.string().min(1).optional(),
+    value: 'TEXT',
+    describe: 'user agent in place of the honest default',
+  },
+  allowPrivate: { schema: flag.default(false), describe: 'fetch addresses of the private network' },
+  allowAddress: {
+    schema: list.default([]),
+    value: 'HOST:PORT',
+    isList: true,
+    describe: 'fetch exactly this private address',
+  },
+  lease: { schema: durationMs.default(30_000), value: 'TIME', describe: 'how long a silent worker keeps its tasks' },
+  drainTimeout: {
+    schema: durationMs.default(30_000),
+    value: 'TIME',
+    describe: 'how long a stop waits for pages in flight',
+  },
+  logLevel: {
+    schema: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
+    value: 'LEVEL',
+    describe: 'what goes into log.jsonl',
+  },
+  formulaSafe: {
+    schema: flag.default(false),
+    describe: 'make CSV cells that a spreadsheet would run as formulas harmless',
+  },
+} as const satisfies Record<string, OptionSpec>
+
+export type OptionName = keyof typeof OPTIONS
+export const optionSpecs = Object.entries(OPTIONS) as [OptionName, OptionSpec][]
+
+export type ConfigValues = { [K in OptionName]: z.output<(typeof OPTIONS)[K]['schema']> }
+export interface Config {
+  values: ConfigValues
+  /** Limits somebody set outside the scraper. */
+  limits: Limits
+  origins: Record<OptionName, string>
+}
+
+export function envName(option: string): string {
+  return `SLUICE_${option.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`
+}
+
+export function flagName(option: string): string {
+  return `--${option.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
+}
+
+export interface ConfigRequest {
+  flags?: Partial<Record<OptionName, unknown>>
+  cwd?: string
+  env?: NodeJS.ProcessEnv
+}
+
+/** Throws E_OPTION with all problems in one message; nothing unknown is silently ignored. */
+export async function resolveConfig({
+  flags = {},
+  cwd = process.cwd(),
+  env = process.env,
+}: ConfigRequest = {}): Promise<Config> {
+  const layers: [origin: (name: OptionName) => string, values: Record<string, unknown>][] = [
+    [() => 'sluice.config.ts', await readConfigFile(cwd)],
+    [() => '.env', fromEnv(readDotEnv(cwd))],
+    [(name) => `environment ${envName(name)}`, fromEnv(env)],
+    [(name) => `flag ${flagName(name)}`, flags],
+  ]
+  const given: Record<string, unknown> = {}
+  const origins = Object.fromEntries(
+    optionSpecs.map(([name, spec]) => [name, spec.limit === undefined ? 'default' : 'the scraper, else default']),
+  )
+  const problems: string[] = []
+  for (const [origin, values] of layers) {
+    for (const [name, value] of Object.entries(values)) {
+      if (value === undefined) continue
+      if (!(name in OPTIONS)) {
+        problems.push(`${origin(name as OptionName)}: there is no option "${name}"`)
+        continue
+      }
+      given[name] = value
+      origins[name] = origin(name as OptionName)
+    }
+  }
+  const values: Record<string, unknown> = {}
+  for (const [name, spec] of optionSpecs) {
+    const parsed = spec.schema.safeParse(given[name])
+    if (parsed.success) values[name] = parsed.data
+    else
+      problems.push(
+        ...parsed.error.issues.map(
+          (issue) => `${name} (${origins[name]}): ${issue.message}, got ${JSON.stringify(given[name])}`,
+        ),
+      )
+  }
+  if (problems.length > 0)
+    throw new ScrapeError('E_OPTION', `${problems.length} option${problems.length > 1 ? 's are' : ' is'} not usable`, {
+      notes: problems,
+    })
+  return { values: values as ConfigValues, limits: toLimits(values), origins: origins as Config['origins'] }
+}
+
+/** `--concurrency` also lifts the per-host limit, unless `--per-host` says less. */
+function toLimits(values: Record<string, unknown>): Limits {
+  const limits: Record<string, unknown> & { perHost: Record<string, unknown> } = { perHost: {} }
+  if (values['concurrency'] !== undefined) limits.perHost['concurrency'] = values['concurrency']
+  for (const [name, { limit }] of optionSpecs) {
+    if (limit === undefined || values[name] === undefined) continue
+    const [group, field] = limit.split('.') as [string, string?]
+    if (field === undefined) limits[group] = values[name]
+    else limits.perHost[field] = values[name]
+  }
+  return limits as Limits
+}
+
+async function readConfigFile(cwd: string): Promise<Record<string, unknown>> {
+  const path = join(cwd, 'sluice.config.ts')
+  if (!existsSync(path)) return {}
+  try {
+    const module = (await import(pathToFileURL(path).href)) as { default?: unknown }
+    if (typeof module.default === 'object' && module.default !== null) return module.default as Record<string, unknown>
+  } catch (cause) {
+    throw new ScrapeError('E_OPTION', `${path} cannot be loaded: ${(cause as Error).message}`, { cause })
+  }
+  throw new ScrapeError('E_OPTION', `${path} has no default export with options`)
+}
+
+function readDotEnv(cwd: string): NodeJS.Dict<string> {
+  const path = join(cwd, '.env')
+  return existsSync(path) ? parseEnv(readFileSync(path, 'utf8')) : {}
+}
+
+/** Variables that are ours but no option of a run. */
+const OTHER_VARIABLES = /^SLUICE_(?:STORE|REDIS|HOME|NODE|TEST_\w+)$/
+
+function fromEnv(env: NodeJS.Dict<string>): Record<string, unknown> {
+  const byEnvName = new Map<string, string>(optionSpecs.map(([name]) => [envName(name), name]))
+  const values: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(env)) {
+    if (!name.startsWith('SLUICE_') || value === undefined || OTHER_VARIABLES.test(name)) continue
+    values[byEnvName.get(name) ?? name] = value
+  }
+  return values
+}

@@ -1,0 +1,66 @@
+/** Puts the fetch chain of one worker together. */
+import type { EventBus } from '../core/events.ts'
+import type { ResolvedLimits } from '../core/options.ts'
+import { createMemoryCache } from '../fetch/cache.ts'
+import type { RateLimit } from '../fetch/contract.ts'
+import { type ChainFetcher, createFetcher } from '../fetch/fetcher.ts'
+import { openHttp } from '../fetch/http.ts'
+import { createRateLimit } from '../fetch/rate-limit.ts'
+import { openSqliteSlots } from '../fetch/shared-slots.ts'
+
+export interface FetchingOptions {
+  limits: ResolvedLimits
+  concurrency: number
+  perHostConcurrency: number
+  userAgent: string
+  allowPrivate: boolean
+  /** `host` or `host:port` as in the URL: private addresses that may be fetched all the same. */
+  allowAddresses: readonly string[]
+  /** Shares rates and pauses with the other processes of the run. */
+  slotsFile: string | undefined
+  bus: EventBus
+}
+
+export interface Fetching extends AsyncDisposable {
+  fetcher: ChainFetcher
+  rateLimit: RateLimit
+}
+
+export async function openFetching(options: FetchingOptions): Promise<Fetching> {
+  const { limits, bus } = options
+  const parts = new AsyncDisposableStack()
+  const slots = options.slotsFile === undefined ? undefined : parts.use(openSqliteSlots(options.slotsFile))
+  const rateLimit = parts.use(
+    createRateLimit({
+      perHost: { concurrency: options.perHostConcurrency, rps: limits.perHost.rps, delayMs: limits.perHost.delay },
+      concurrency: options.concurrency,
+      crawlDelayMsMax: limits.crawlDelayMax,
+      ...(slots === undefined ? {} : { slots }),
+    }),
+  )
+  const http = parts.use(
+    openHttp({
+      userAgent: options.userAgent,
+      timeoutMs: limits.timeout,
+      connectTimeoutMs: limits.connectTimeout,
+      bodyBytesMax: limits.bodyMax,
+      redirectsMax: limits.redirects,
+      connectionsPerHost: options.perHostConcurrency,
+      retryAfterMsMax: limits.retryAfterMax,
+      allowPrivate: options.allowPrivate,
+      allowAddresses: options.allowAddresses,
+    }),
+  )
+  const cache = limits.cache === 0 ? undefined : parts.use(createMemoryCache({ freshMs: limits.cache }))
+  const fetcher = parts.use(
+    createFetcher({
+      http,
+      rateLimit,
+      ...(limits.robots === 'ignore' ? {} : { robots: { userAgent: options.userAgent } }),
+      ...(cache === undefined ? {} : { cache }),
+      events: bus,
+      retryAfterMsMax: limits.retryAfterMax,
+    }),
+  )
+  return { fetcher, rateLimit, [Symbol.asyncDispose]: () => parts.disposeAsync() }
+}

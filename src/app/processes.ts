@@ -1,0 +1,154 @@
+/** Several worker processes on one machine: starts them, hears their events, replaces the dead, ends when they end. */
+import { type ChildProcess, fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { ScrapeError, toScrapeError } from '../core/errors.ts'
+import type { EventBus, RunEvent } from '../core/events.ts'
+import type { Limits } from '../core/options.ts'
+import type { CompiledScraper } from '../crawl/compiled.ts'
+import type { CrawlEnd } from '../crawl/crawl.ts'
+import type { Frontier } from '../frontier/contract.ts'
+import type { RunFolder } from './run-folder.ts'
+import type { WorkerSpec } from './worker.ts'
+
+/** Parent → child, once. */
+export interface WorkerOrders {
+  spec: WorkerSpec
+  scraperFile: string
+  limits: Limits
+  folder: string
+  frontierUrl: string
+}
+
+/** Child → parent. Errors travel as code and message. */
+export type WorkerMessage =
+  | { kind: 'ready' }
+  | { kind: 'events'; events: RunEvent[] }
+  | { kind: 'end'; end: { how: string; code?: string; message?: string } }
+
+export interface ProcessesParts {
+  spec: WorkerSpec
+  processes: number
+  compiled: CompiledScraper
+  limits: Limits
+  frontier: Frontier
+  frontierUrl: string
+  bus: EventBus
+  folder: RunFolder
+  lossesMax: number
+}
+
+/** Workers that die this often without one page settled in between are not replaced any more. */
+const DEATHS_IN_A_ROW_MAX = 10
+const ENTRY = fileURLToPath(new URL('./worker-process.ts', import.meta.url))
+
+export async function runProcesses(parts: ProcessesParts, stop: AbortSignal): Promise<CrawlEnd> {
+  const { compiled, frontier, bus } = parts
+  if (compiled.file === undefined) throw new ScrapeError('E_OPTION', 'several processes need a scraper that is a file')
+  if (!frontier.can.shared)
+    throw new ScrapeError('E_OPTION', `several processes cannot share a ${frontier.engine} frontier`)
+  const sweeping = setInterval(() => void sweep(parts), parts.spec.leaseMs / 2)
+  let settled = 0
+  const unlisten = bus.on((event) => {
+    if (event.type === 'committed') settled += event.outcomes
+  })
+  try {
+    const specs = share(parts)
+    if (specs.length < parts.processes) {
+      const message = `${specs.length} processes in place of ${parts.processes}: no more may be in flight at once`
+      bus.emit({ type: 'log', level: 'warn', message })
+    }
+    const ends = await Promise.all(specs.map((spec) => keepRunning(spec, parts, stop, () => settled)))
+    return ends.find((end) => end.how === 'halted') ?? ends.find((end) => end.how !== 'finished') ?? { how: 'finished' }
+  } finally {
+    clearInterval(sweeping)
+    unlisten()
+  }
+}
+
+/** Concurrency is of the whole run and of each host over all processes, so there are never more processes than either. */
+function share({ spec, processes }: ProcessesParts): WorkerSpec[] {
+  const count = Math.min(processes, spec.concurrency, spec.perHostConcurrency)
+  const part = (whole: number, i: number) => Math.floor(whole / count) + (i < whole % count ? 1 : 0)
+  return Array.from({ length: count }, (_, i) => ({
+    ...spec,
+    workerId: `${spec.workerId}-${i + 1}`,
+    concurrency: part(spec.concurrency, i),
+    perHostConcurrency: part(spec.perHostConcurrency, i),
+    pagesMax: Number.isFinite(spec.pagesMax) ? part(spec.pagesMax, i) : spec.pagesMax,
+  })).filter((one) => one.pagesMax > 0)
+}
+
+/** One worker's place: when its process dies, its tasks go back and another takes over. */
+async function keepRunning(
+  spec: WorkerSpec,
+  parts: ProcessesParts,
+  stop: AbortSignal,
+  settled: () => number,
+): Promise<CrawlEnd> {
+  let deaths = 0
+  let settledAtDeath = 0
+  for (let life = 1; ; life++) {
+    const workerId = `${spec.workerId}.${life}`
+    const end = await runOne({ ...spec, workerId }, parts, stop)
+    if (typeof end === 'object') return end
+    await sweep(parts, [workerId])
+    if (stop.aborted) return { how: 'stopped' }
+    deaths = settled() > settledAtDeath ? 1 : deaths + 1
+    settledAtDeath = settled()
+    parts.bus.emit({
+      type: 'log',
+      level: 'error',
+      message: `worker process ${workerId} died (${end}); starting another`,
+    })
+    if (deaths >= DEATHS_IN_A_ROW_MAX) {
+      return {
+        how: 'halted',
+        error: new ScrapeError('E_LEASE_LOST', `worker processes died ${deaths} times in a row (${end})`),
+      }
+    }
+  }
+}
+
+/** How it ended, or what killed it. */
+async function runOne(spec: WorkerSpec, parts: ProcessesParts, stop: AbortSignal): Promise<CrawlEnd | string> {
+  const { compiled, limits, folder, frontierUrl, bus } = parts
+  const child = fork(ENTRY, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], serialization: 'advanced' })
+  const onStop = () => child.kill('SIGTERM')
+  let end: CrawlEnd | undefined
+  const exited = new Promise<string>((resolve) => {
+    child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`))
+    child.once('error', (error) => resolve(error.message))
+  })
+  child.on('message', (message: WorkerMessage) => {
+    if (message.kind === 'events') for (const event of message.events) bus.emit(event)
+    if (message.kind === 'end') end = toCrawlEnd(message.end)
+  })
+  stop.addEventListener('abort', onStop, { once: true })
+  give(child, { spec, scraperFile: compiled.file!, limits, folder: folder.path, frontierUrl })
+  if (stop.aborted) onStop()
+  try {
+    const how = await exited
+    return end ?? how
+  } finally {
+    stop.removeEventListener('abort', onStop)
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+  }
+}
+
+function give(child: ChildProcess, orders: WorkerOrders): void {
+  child.send(orders, () => {}) // a child that died at once is noticed by its exit
+}
+
+function toCrawlEnd({ how, code, message }: Extract<WorkerMessage, { kind: 'end' }>['end']): CrawlEnd {
+  if (how !== 'halted') return { how } as CrawlEnd
+  return { how, error: new ScrapeError(code as ScrapeError['code'], message ?? 'unknown') }
+}
+
+async function sweep({ frontier, bus, lossesMax }: ProcessesParts, workerIds: string[] = []): Promise<void> {
+  try {
+    const swept = await frontier.sweep({ lossesMax, workerIds })
+    if (swept.returned + swept.dead > 0) bus.emit({ type: 'leases.expired', ...swept })
+  } catch (error) {
+    bus.emit({ type: 'log', level: 'error', message: toScrapeError(error, 'E_SERVICE').message })
+  }
+}

@@ -1,0 +1,154 @@
+/** The record of a run: begun, kept up to date, and judged at the end. */
+import type { RunRecord } from '../core/run.ts'
+import type { Json } from '../core/task.ts'
+import type { CompiledScraper } from '../crawl/compiled.ts'
+import type { CrawlEnd } from '../crawl/crawl.ts'
+import type { FrontierStats } from '../frontier/contract.ts'
+import type { TallySnapshot } from '../observe/tally.ts'
+import type { RunFolder } from './run-folder.ts'
+
+export interface RecordStart {
+  /** The record of the run that is resumed. */
+  previous: RunRecord | undefined
+  folder: RunFolder
+  scraper: string
+  args: Json
+  frontier: string
+  nowMs: number
+}
+
+export function startRecord({ previous, folder, scraper, args, frontier, nowMs }: RecordStart): RunRecord {
+  const zero = {
+    pages: { ok: 0, failed: 0, retried: 0, postponed: 0, remaining: 0, dead: 0 },
+    items: { new: 0, same: 0, changed: 0, invalid: 0 },
+  }
+  return {
+    id: folder.runId,
+    scraper,
+    startedAt: new Date(nowMs).toISOString(),
+    durationMs: 0,
+    ...zero,
+    fieldFill: {},
+    bytes: 0,
+    latencyMs: { p50: 0, p95: 0 },
+    rssBytesMax: 0,
+    cpuMs: 0,
+    errors: [],
+    outputs: [],
+    warnings: [],
+    ...previous,
+    state: 'running',
+    reason: null,
+    exitCode: null,
+    finishedAt: null,
+    args,
+    frontier,
+  }
+}
+
+/** What earlier sessions of a resumed run had counted, to add this one's to. */
+export type RecordBase = Pick<RunRecord, 'pages' | 'items' | 'bytes' | 'cpuMs' | 'durationMs' | 'rssBytesMax'>
+
+export function updateRecord(
+  record: RunRecord,
+  base: RecordBase,
+  stats: FrontierStats,
+  tally: TallySnapshot,
+  sessionMs: number,
+): void {
+  // The frontier's own counters survive crashes; the rest is what this process and its forerunners saw.
+  record.pages = {
+    ok: stats.completed,
+    failed: stats.failed,
+    retried: base.pages.retried + tally.pages.retried,
+    postponed: base.pages.postponed + tally.pages.postponed,
+    remaining: stats.remaining,
+    dead: stats.dead,
+  }
+  record.items = {
+    new: stats.items,
+    same: base.items.same + tally.items.same,
+    changed: base.items.changed + tally.items.changed,
+    invalid: base.items.invalid + tally.items.invalid,
+  }
+  record.bytes = base.bytes + tally.bytes
+  record.cpuMs = base.cpuMs + tally.cpuMs
+  record.durationMs = base.durationMs + sessionMs
+  record.rssBytesMax = Math.max(base.rssBytesMax, tally.rssBytesMax)
+  record.latencyMs = tally.latencyMs
+  if (Object.keys(tally.fieldFill).length > 0) record.fieldFill = tally.fieldFill
+  record.errors = tally.errors
+    .filter((group) => group.count > 0)
+    .map(({ code, class: cls, count, example }) => ({ code, class: cls, count, example }))
+}
+
+/** State, reason and exit code from how the crawl ended and what the scraper expects. */
+export function judge(
+  record: RunRecord,
+  end: CrawlEnd,
+  compiled: CompiledScraper,
+  stopReason: string | undefined,
+): void {
+  Object.assign(record, verdictOf(record, end, compiled, stopReason))
+}
+
+type RunVerdict = Pick<RunRecord, 'state' | 'reason' | 'exitCode'>
+
+function verdictOf(
+  record: RunRecord,
+  end: CrawlEnd,
+  compiled: CompiledScraper,
+  stopReason: string | undefined,
+): RunVerdict {
+  switch (end.how) {
+    case 'finished': {
+      const problems = [...overThreshold(record, compiled), ...belowExpectation(record, compiled)]
+      return { state: 'finished', reason: problems.join('; ') || null, exitCode: problems.length > 0 ? 1 : 0 }
+    }
+    case 'stopped':
+      return stopped(stopReason ?? 'stopped')
+    case 'limit':
+      return stopped(`the limit of ${compiled.limits.pages} pages is reached`)
+    case 'halted': {
+      const { error } = end
+      if (error.code === 'E_STOPPED') return stopped(error.message)
+      const exitCode = { usage: 2, service: 3, output: 4 }[error.class] ?? 1
+      return { state: 'failed', reason: `${error.code}: ${error.message}`, exitCode }
+    }
+    default:
+      return end satisfies never
+  }
+}
+
+function stopped(reason: string): RunVerdict {
+  return { state: 'stopped', reason, exitCode: 4 }
+}
+
+function overThreshold(record: RunRecord, { limits }: CompiledScraper): string[] {
+  const problems: string[] = []
+  const percent = (share: number) => `${(share * 100).toFixed(1)} %`
+  const check = (what: string, bad: number, all: number) => {
+    if (all > 0 && bad / all > limits.failAt)
+      problems.push(`${percent(bad / all)} of ${what}, over failAt ${percent(limits.failAt)}`)
+  }
+  check('pages failed', record.pages.failed, record.pages.ok + record.pages.failed)
+  check('items are invalid', record.items.invalid, record.items.new + record.items.invalid)
+  return problems
+}
+
+function belowExpectation(record: RunRecord, { scraper }: CompiledScraper): string[] {
+  const { items, filled = {} } = scraper.expect ?? {}
+  const problems: string[] = []
+  if (items?.min !== undefined && record.items.new < items.min)
+    problems.push(`${record.items.new} items, expected at least ${items.min}`)
+  if (items?.max !== undefined && record.items.new > items.max)
+    problems.push(`${record.items.new} items, expected at most ${items.max}`)
+  for (const [field, share] of Object.entries(filled) as [string, number][]) {
+    const actual = record.fieldFill[field] ?? 0
+    if (record.items.new > 0 && actual < share)
+      problems.push(
+        `field "${field}" is filled in ${(actual * 100).toFixed(1)} %, expected ${(share * 100).toFixed(1)} %`,
+      )
+  }
+  return problems
+}

@@ -1,0 +1,298 @@
+/** A run from start to end: its folder, frontier, sinks and workers, and the record of how it went. */
+
+import { ScrapeError, toScrapeError } from '../core/errors.ts'
+import type { EventBus } from '../core/events.ts'
+import { createEventBus } from '../core/events.ts'
+import type { RunRecord } from '../core/run.ts'
+import type { Scraper } from '../core/scraper.ts'
+import type { Json } from '../core/task.ts'
+import type { CompiledScraper } from '../crawl/compiled.ts'
+import type { CrawlEnd } from '../crawl/crawl.ts'
+import type { Frontier, FrontierStats } from '../frontier/contract.ts'
+import { openFrontier } from '../frontier/open.ts'
+import { openRunLog } from '../observe/logs.ts'
+import { createTally, type Tally } from '../observe/tally.ts'
+import type { Sink } from '../sinks/contract.ts'
+import { createDrain, type Drain } from '../sinks/drain.ts'
+import { checkArgs, compileScraper } from './compile-scraper.ts'
+import type { Config } from './config.ts'
+import { runProcesses } from './processes.ts'
+import { RunFolder } from './run-folder.ts'
+import { judge, type RecordBase, startRecord, updateRecord } from './run-record.ts'
+import { openRunSinks } from './run-sinks.ts'
+import { seed } from './seed.ts'
+import { userAgent } from './user-agent.ts'
+import { type WorkerSpec, work } from './worker.ts'
+
+export interface RunRequest {
+  scraper: Scraper
+  /** Its file; needed for more than one process. */
+  file?: string
+  args?: Record<string, unknown>
+  config: Config
+  /** Go on with this run in place of a new one. */
+  resume?: RunFolder
+  /** Keep pages as fixtures here. */
+  recordTo?: string
+  /** Hears everything from the first event on. */
+  onEvent?: Parameters<EventBus['on']>[0]
+}
+
+export interface Run {
+  readonly id: string
+  readonly folder: string
+  readonly limits: CompiledScraper['limits']
+  readonly tally: Tally
+  readonly startedAtMs: number
+  stats(): Promise<FrontierStats>
+  pause(reason?: string): Promise<void>
+  resume(): Promise<void>
+  /** Stop claiming, finish or hand back what is in flight; the run stays resumable. May be called twice. */
+  stop(reason: string): void
+  /** How it ended. Rejects only when it could not be carried out at all. */
+  readonly result: Promise<RunRecord>
+}
+
+/** A suspect lost this often while it ran alone is what kills the workers. */
+const LOSSES_MAX = 3
+const RECORD_EVERY_MS = 2_000
+
+/** Opens everything, then returns while the run goes on. Throws when it cannot begin. */
+export async function startRun(request: RunRequest): Promise<Run> {
+  const { config, scraper } = request
+  const compiled = compileScraper(scraper, config.limits, request.file)
+  const previous = request.resume?.readRecord()
+  const args = checkArgs(scraper, request.args ?? (previous?.args as Record<string, unknown> | undefined) ?? {})
+  const parts = new AsyncDisposableStack()
+  try {
+    const folder = parts.use(request.resume ?? RunFolder.create(config.values.out, scraper.name, Date.now()))
+    folder.lock()
+    const frontierUrl = frontierUrlOf(config.values.frontier, folder)
+    const frontier = parts.use(await openFrontier(frontierUrl, {}))
+    await claimFrontier(frontier, folder, frontierUrl)
+    const bus = createEventBus()
+    const tally = createTally()
+    bus.on(tally.record)
+    if (request.onEvent !== undefined) bus.on(request.onEvent)
+    const log = parts.use(await openRunLog({ folder: folder.path, level: config.values.logLevel, runId: folder.runId }))
+    bus.on(log.record)
+    const sinks = openRunSinks(compiled, folder, config.values)
+    const drain = parts.use(
+      await createDrain({
+        log: frontier.items,
+        sinks,
+        onFlushed: (flushed) => bus.emit({ type: 'sinks.flushed', ...flushed }),
+      }),
+    )
+    bus.on((event) => {
+      if (event.type === 'committed' && event.backlog > 0) drain.wake(event.backlog)
+    })
+    const record = startRecord({
+      previous,
+      folder,
+      scraper: scraper.name,
+      args,
+      frontier: frontier.engine,
+      nowMs: Date.now(),
+    })
+    folder.writeRecord(record)
+    const execution = new RunExecution({
+      request,
+      compiled,
+      args,
+      folder,
+      frontier,
+      frontierUrl,
+      bus,
+      tally,
+      drain,
+      sinks,
+      record,
+      parts: parts.move(),
+    })
+    return execution.begin()
+  } catch (error) {
+    await parts.disposeAsync()
+    throw error
+  }
+}
+
+interface ExecutionParts {
+  request: RunRequest
+  compiled: CompiledScraper
+  args: Json
+  folder: RunFolder
+  frontier: Frontier
+  frontierUrl: string
+  bus: EventBus
+  tally: Tally
+  drain: Drain
+  sinks: readonly Sink[]
+  record: RunRecord
+  /** Closed when the run has ended. */
+  parts: AsyncDisposableStack
+}
+
+class RunExecution {
+  readonly #parts: ExecutionParts
+  readonly #stop = new AbortController()
+  readonly #startedAtMs = Date.now()
+  readonly #base: RecordBase
+
+  constructor(parts: ExecutionParts) {
+    this.#parts = parts
+    this.#base = structuredClone(parts.record)
+  }
+
+  begin(): Run {
+    const { folder, compiled, frontier, tally } = this.#parts
+    const stop = (reason: string) => this.#stop.abort(new ScrapeError('E_STOPPED', reason))
+    const { time } = compiled.limits
+    const timeLimit = time === undefined ? undefined : setTimeout(() => stop('the time limit is reached'), time)
+    let lastStats: FrontierStats | undefined
+    const result = this.#execute().finally(() => clearTimeout(timeLimit))
+    result.catch(() => {}) // whoever wants to know awaits it
+    return {
+      id: folder.runId,
+      folder: folder.path,
+      limits: compiled.limits,
+      tally,
+      startedAtMs: this.#startedAtMs,
+      result,
+      stop,
+      // Closed when the run has ended; the last numbers stay readable.
+      stats: async () => {
+        if (this.#parts.record.state === 'running') lastStats = await frontier.stats()
+        return lastStats ?? (await frontier.stats())
+      },
+      pause: (reason = 'paused by hand') => frontier.pause(reason),
+      resume: () => frontier.resume(),
+    }
+  }
+
+  async #execute(): Promise<RunRecord> {
+    const { folder, bus, record, drain, frontier, parts, tally, compiled } = this.#parts
+    const { scraper } = compiled
+    await using _ = parts
+    const saving = setInterval(() => void this.#save().catch(() => {}), RECORD_EVERY_MS)
+    bus.emit({
+      type: 'run.started',
+      runId: folder.runId,
+      scraper: scraper.name,
+      resumed: this.#parts.request.resume !== undefined,
+    })
+    let end: CrawlEnd
+    try {
+      end = await Promise.race([this.#crawl(), this.#sinkFailure()])
+      await drain.drainAll()
+      if (end.how === 'finished') record.outputs = await this.#finishOutputs()
+    } catch (error) {
+      end = { how: 'halted', error: toScrapeError(error, 'E_HANDLER') }
+    } finally {
+      clearInterval(saving)
+    }
+    updateRecord(record, this.#base, await frontier.stats(), tally.snapshot(), Date.now() - this.#startedAtMs)
+    judge(record, end, compiled, this.#stopReason())
+    record.finishedAt = new Date().toISOString()
+    folder.writeRecord(record)
+    bus.emit({
+      type: 'run.finished',
+      runId: folder.runId,
+      scraper: scraper.name,
+      state: record.state,
+      ...(record.reason === null ? {} : { reason: record.reason }),
+    })
+    return record
+  }
+
+  async #crawl(): Promise<CrawlEnd> {
+    const { frontier, frontierUrl, compiled, args, bus, folder, request } = this.#parts
+    const stop = this.#stop.signal
+    if (request.resume !== undefined) {
+      // The folder's lock is ours, so whoever held a lease is dead.
+      const swept = await frontier.sweep({ lossesMax: LOSSES_MAX, workerIds: 'all' })
+      if (swept.returned + swept.dead > 0) bus.emit({ type: 'leases.expired', ...swept })
+    }
+    await seed({ compiled, args, frontier, bus, stop })
+    const { processes } = request.config.values
+    const spec = await this.#workerSpec()
+    if (spec.pagesMax <= 0) return { how: 'limit' }
+    if (processes === 1) return await work(spec, { compiled, frontier, bus, folder }, stop)
+    return await runProcesses(
+      {
+        spec,
+        processes,
+        compiled,
+        frontier,
+        frontierUrl,
+        bus,
+        folder,
+        lossesMax: LOSSES_MAX,
+        limits: request.config.limits,
+      },
+      stop,
+    )
+  }
+
+  async #workerSpec(): Promise<WorkerSpec> {
+    const { frontier, compiled, args, request, folder } = this.#parts
+    const { values } = request.config
+    const { completed, failed } = await frontier.stats()
+    return {
+      workerId: `${folder.runId}-${process.pid}`,
+      args,
+      concurrency: compiled.limits.concurrency,
+      perHostConcurrency: compiled.limits.perHost.concurrency,
+      pagesMax: (compiled.limits.pages ?? Number.POSITIVE_INFINITY) - completed - failed,
+      leaseMs: values.lease,
+      drainMs: values.drainTimeout,
+      userAgent: userAgent(values),
+      allowPrivate: values.allowPrivate,
+      allowAddresses: values.allowAddress,
+      isOneOfMany: values.processes > 1,
+      recordTo: request.recordTo,
+    }
+  }
+
+  /** A sink that fails ends the crawl; one that ends well never does. */
+  async #sinkFailure(): Promise<never> {
+    await this.#parts.drain.ended.catch((error) => {
+      this.#stop.abort(error)
+      throw error
+    })
+    return await new Promise<never>(() => {})
+  }
+
+  async #finishOutputs(): Promise<RunRecord['outputs']> {
+    const { drain, sinks } = this.#parts
+    const results = await drain.finish()
+    return results.map((result, i) => ({ sink: sinks[i]!.name, ...result }))
+  }
+
+  #stopReason(): string | undefined {
+    const { reason } = this.#stop.signal
+    return reason instanceof Error ? reason.message : undefined
+  }
+
+  async #save(): Promise<void> {
+    const { record, frontier, tally, folder } = this.#parts
+    if (record.state !== 'running') return
+    updateRecord(record, this.#base, await frontier.stats(), tally.snapshot(), Date.now() - this.#startedAtMs)
+    folder.writeRecord(record)
+  }
+}
+
+/** `sqlite:` alone is a file in the run folder. */
+function frontierUrlOf(url: string, folder: RunFolder): string {
+  return url === 'sqlite:' || url === 'sqlite' ? `sqlite:${folder.file('frontier.db')}` : url
+}
+
+/** A frontier holds one run: another run's queue at the same place must not be mixed up with this one. */
+async function claimFrontier(frontier: Frontier, folder: RunFolder, url: string): Promise<void> {
+  const owner = await frontier.getMeta('run')
+  if (owner === undefined) return await frontier.setMeta('run', folder.runId)
+  if (owner === folder.runId) return
+  throw new ScrapeError('E_OPTION', `the frontier ${url} belongs to run ${owner}`, {
+    fix: `Resume that run with --resume ${owner}, or name another place for this one.`,
+  })
+}

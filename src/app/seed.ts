@@ -1,0 +1,68 @@
+/** The start of a run: the scraper's own start tasks go into the frontier. Done again after a crash in the middle of it. */
+
+import { ScrapeError, toScrapeError } from '../core/errors.ts'
+import type { EventBus } from '../core/events.ts'
+import type { NewTask } from '../core/task.ts'
+import { hostOf } from '../core/url.ts'
+import type { CompiledScraper } from '../crawl/compiled.ts'
+import { enqueuePolicy, toTasks } from '../crawl/enqueue.ts'
+import type { Frontier } from '../frontier/contract.ts'
+
+export interface SeedParts {
+  compiled: CompiledScraper
+  args: unknown
+  frontier: Frontier
+  bus: EventBus
+  stop: AbortSignal
+}
+
+export async function seed({ compiled, args, frontier, bus, stop }: SeedParts): Promise<void> {
+  if ((await frontier.getMeta('started')) === 'yes') return
+  const hosts = new Set<string>()
+  const policy = { ...enqueuePolicy(compiled.limits, []), hosts: 'any' as const }
+  const enqueue = async (routeOrUrl: string | URL, targets?: unknown) => {
+    const counts = { refused: 0 }
+    const [route, found] = routeOrUrl instanceof URL ? [undefined, routeOrUrl] : [routeOrUrl, targets]
+    const tasks = toTasks(
+      compiled,
+      policy,
+      { route, targets: found, base: undefined, depth: 0, room: Number.POSITIVE_INFINITY },
+      counts,
+    )
+    return { ...(await frontier.add(watch(tasks, hosts, stop))), ...counts }
+  }
+  enqueue.links = () => {
+    throw new ScrapeError('E_DEFINITION', 'start() has no page yet: enqueue.links works in handlers only')
+  }
+  const log = (level: 'debug' | 'info' | 'warn') => (message: string) => bus.emit({ type: 'log', level, message })
+  try {
+    await compiled.scraper.start({
+      args,
+      enqueue,
+      log: { debug: log('debug'), info: log('info'), warn: log('warn') },
+    } as never)
+  } catch (error) {
+    const problem = toScrapeError(error, 'E_DEFINITION')
+    if (problem.code === 'E_STOPPED') throw problem
+    // A start that fails leaves nothing to crawl: that is a mistake in the definition or its arguments, not a dead letter.
+    throw new ScrapeError('E_DEFINITION', `start() of "${compiled.scraper.name}" failed: ${problem.message}`, {
+      ...problem.details,
+      ...(compiled.file === undefined ? {} : { at: compiled.file }),
+      fix: problem.fix,
+      cause: error,
+    })
+  }
+  await frontier.setMeta('startHosts', JSON.stringify([...hosts]))
+  await frontier.setMeta('started', 'yes')
+}
+
+/** Hosts of start tasks may be followed, and fetched although private. More than this is a list, not a site. */
+const START_HOSTS_MAX = 100_000
+
+function* watch(tasks: Iterable<NewTask>, hosts: Set<string>, stop: AbortSignal): Generator<NewTask> {
+  for (const task of tasks) {
+    stop.throwIfAborted()
+    if (hosts.size < START_HOSTS_MAX) hosts.add(hostOf(task.url))
+    yield task
+  }
+}

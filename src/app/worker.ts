@@ -1,0 +1,104 @@
+/** One worker: opens what a crawl needs and runs it, in this process or in one of its own (`worker-process.ts`). */
+import type { EventBus } from '../core/events.ts'
+import type { ItemRow } from '../core/item.ts'
+import { LruSet } from '../core/lru-set.ts'
+import type { Emitted } from '../core/scraper.ts'
+import type { CompiledScraper } from '../crawl/compiled.ts'
+import { type CrawlEnd, crawl } from '../crawl/crawl.ts'
+import { enqueuePolicy } from '../crawl/enqueue.ts'
+import type { Settled } from '../crawl/settle.ts'
+import { pageOf } from '../fetch/status.ts'
+import type { Frontier } from '../frontier/contract.ts'
+import { Channel } from '../pipeline/channel.ts'
+import { openFetching } from './fetching.ts'
+import { createRecorder } from './record.ts'
+import type { RunFolder } from './run-folder.ts'
+
+/** What a worker is told; plain data, so that it can be sent to another process. */
+export interface WorkerSpec {
+  workerId: string
+  args: unknown
+  /** Its share of the run's concurrency, overall and per host. */
+  concurrency: number
+  perHostConcurrency: number
+  pagesMax: number
+  leaseMs: number
+  drainMs: number
+  userAgent: string
+  allowPrivate: boolean
+  allowAddresses: readonly string[]
+  /** True when several processes share the hosts' rate. */
+  isOneOfMany: boolean
+  /** Where to keep pages as fixtures, if anywhere. */
+  recordTo: string | undefined
+}
+
+/** Settled pages that may wait for their commit. */
+const CHANNEL_CAPACITY = 512
+/** Items the sinks may be behind before the crawl waits for them. */
+const BACKLOG_MAX = 5_000
+/** Item keys a worker remembers, to tell a handler at once that it emitted one before. */
+const RECALL_MAX = 10_000
+
+export interface WorkerParts {
+  compiled: CompiledScraper
+  frontier: Frontier
+  bus: EventBus
+  folder: RunFolder
+}
+
+export async function work(
+  spec: WorkerSpec,
+  { compiled, frontier, bus, folder }: WorkerParts,
+  stop: AbortSignal,
+): Promise<CrawlEnd> {
+  const startHosts = JSON.parse((await frontier.getMeta('startHosts')) ?? '[]') as string[]
+  await using fetching = await openFetching({
+    limits: compiled.limits,
+    concurrency: spec.concurrency,
+    perHostConcurrency: spec.perHostConcurrency,
+    userAgent: spec.userAgent,
+    allowPrivate: spec.allowPrivate,
+    allowAddresses: [...spec.allowAddresses, ...startHosts],
+    slotsFile: spec.isOneOfMany ? folder.file('rates.db') : undefined,
+    bus,
+  })
+  const recorder = spec.recordTo === undefined ? undefined : createRecorder(spec.recordTo)
+  return await crawl(
+    {
+      compiled,
+      frontier,
+      bus,
+      fetcher: fetching.fetcher,
+      rateLimit: fetching.rateLimit,
+      channel: new Channel<Settled>(CHANNEL_CAPACITY),
+      runId: folder.runId,
+      workerId: spec.workerId,
+      args: spec.args,
+      policy: enqueuePolicy(compiled.limits, startHosts),
+      concurrency: spec.concurrency,
+      pagesMax: spec.pagesMax,
+      leaseMs: spec.leaseMs,
+      drainMs: spec.drainMs,
+      backlogMax: BACKLOG_MAX,
+      keepSnapshot: folder.keepSnapshot,
+      failedPage: pageOf,
+      save: folder.save,
+      recall: createRecall(),
+      ...(recorder === undefined ? {} : { onRead: recorder }),
+      now: Date.now,
+      random: Math.random,
+    },
+    stop,
+  )
+}
+
+function createRecall(): (row: ItemRow) => Emitted {
+  const keys = new LruSet(RECALL_MAX)
+  const contents = new LruSet(RECALL_MAX)
+  return ({ key, json }) => {
+    const isNewContent = contents.add(json)
+    if (keys.add(key)) return 'new'
+    return isNewContent ? 'changed' : 'same'
+  }
+}

@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { fingerprint, LruSet } from './lru-set.ts'
+
+/** The obvious implementation: slow, and plainly right. */
+class NaiveLru {
+  readonly keys = new Map<string, true>()
+  readonly capacity: number
+  constructor(capacity: number) {
+    this.capacity = capacity
+  }
+  add(key: string): boolean {
+    const isNew = !this.keys.delete(key)
+    if (isNew && this.keys.size === this.capacity) {
+      for (const oldest of this.keys.keys()) {
+        this.keys.delete(oldest)
+        break
+      }
+    }
+    this.keys.set(key, true)
+    return isNew
+  }
+}
+
+/** Few distinct keys, so that repeats, refreshes and evictions all happen; any characters, the empty string included. */
+const key = fc.oneof(
+  fc.integer({ min: 0, max: 40 }).map((n) => `https://x.test/${n}`),
+  fc.string({ unit: 'binary', maxLength: 3 }),
+)
+
+describe('LruSet', () => {
+  it('answers every has and add as a plain LRU does', () => {
+    const command = fc.record({ op: fc.constantFrom('add', 'add', 'add', 'has', 'clear-rarely'), key })
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 30 }),
+        fc.array(command, { maxLength: 300, size: 'max' }),
+        (capacity, commands) => {
+          const set = new LruSet(capacity)
+          const naive = new NaiveLru(capacity)
+          for (const { op, key } of commands) {
+            if (op === 'has') assert.equal(set.has(key), naive.keys.has(key))
+            else if (op === 'add') assert.equal(set.add(key), naive.add(key))
+            else if (key === '') {
+              set.clear()
+              naive.keys.clear()
+            }
+            assert.equal(set.size, naive.keys.size)
+          }
+          for (const { key } of commands) assert.equal(set.has(key), naive.keys.has(key))
+        },
+      ),
+      { numRuns: 500 },
+    )
+  })
+
+  it('adds a batch exactly as one by one', () => {
+    const batches = fc.array(fc.array(key, { maxLength: 80, size: 'max' }), { maxLength: 10 })
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 50 }), batches, (capacity, batches) => {
+        const set = new LruSet(capacity)
+        const naive = new NaiveLru(capacity)
+        for (const batch of batches) {
+          const isNew = new Uint8Array(batch.length)
+          const fresh = set.addBatch(batch, isNew)
+          assert.deepEqual(
+            [...isNew],
+            batch.map((key) => Number(naive.add(key))),
+          )
+          assert.equal(
+            fresh,
+            isNew.reduce((sum, one) => sum + one, 0),
+          )
+        }
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('remembers exactly one key with capacity 1', () => {
+    const set = new LruSet(1)
+    assert.equal(set.add('a'), true)
+    assert.equal(set.add('a'), false)
+    assert.equal(set.add('b'), true)
+    assert.equal(set.has('a'), false)
+    assert.equal(set.has('b'), true)
+    assert.equal(set.size, 1)
+  })
+
+  it('evicts the key that was added or refreshed longest ago', () => {
+    const set = new LruSet(3)
+    for (const key of ['a', 'b', 'c', 'a', 'd']) set.add(key)
+    assert.deepEqual(
+      ['a', 'b', 'c', 'd'].filter((key) => set.has(key)),
+      ['a', 'c', 'd'],
+    )
+  })
+
+  it('does not refresh a key that is only looked up', () => {
+    const set = new LruSet(2)
+    set.add('a')
+    set.add('b')
+    set.has('a')
+    set.add('c')
+    assert.equal(set.has('a'), false)
+  })
+
+  it('agrees with a plain LRU over 300,000 adds with evictions throughout', () => {
+    const set = new LruSet(1_000)
+    const naive = new NaiveLru(1_000)
+    let state = 1
+    for (let i = 0; i < 300_000; i++) {
+      state = (Math.imul(state, 1103515245) + 12345) & 0x7fffffff
+      const key = `https://x.test/${(state >> 8) % 3_000}`
+      if (set.add(key) !== naive.add(key)) assert.fail(`add ${i} of ${key} differs`)
+    }
+    assert.equal(set.size, 1_000)
+  })
+
+  it('tells two keys with the same fingerprint apart', () => {
+    // Found by a birthday search over 30 million keys; a new hash function needs a new pair.
+    const [one, two] = ['004zz12a', '005gr0q\u08a7']
+    assert.deepEqual(fingerprint(one), fingerprint(two))
+    const set = new LruSet(2)
+    assert.equal(set.add(one), true)
+    assert.equal(set.has(two), false)
+    assert.equal(set.add(two), true)
+    assert.equal(set.add(one), false)
+    assert.equal(set.add('another'), true)
+    assert.deepEqual([set.has(one), set.has(two)], [true, false])
+  })
+
+  it('calls none of 400,000 distinct keys known', () => {
+    const set = new LruSet(400_000)
+    for (let i = 0; i < 400_000; i++) if (!set.add(`k${i.toString(36)}`)) assert.fail(`k${i} was called known`)
+    assert.equal(set.size, 400_000)
+  })
+
+  it('refuses a capacity that makes no sense', () => {
+    for (const capacity of [0, -1, 1.5, Number.NaN, 2 ** 29]) assert.throws(() => new LruSet(capacity), RangeError)
+  })
+})

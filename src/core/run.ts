@@ -1,0 +1,41 @@
+/** A run: one execution of a scraper. `run.json` in its folder is this object. */
+import type { Json } from './task.ts'
+
+/** finished: nothing left to do · stopped: ended early, resumable · failed: halted by an error, resumable once it is mended. */
+export type RunState = 'running' | 'finished' | 'stopped' | 'failed'
+
+export interface RunRecord {
+  id: string
+  scraper: string
+  state: RunState
+  /** Why it is not moving or how it ended, for a person. */
+  reason: string | null
+  args: Json
+  /** Process exit code once it ended; see docs/reference/exit-codes. */
+  exitCode: number | null
+  startedAt: string
+  finishedAt: string | null
+  /** Time worked, over all resumes. */
+  durationMs: number
+  frontier: string
+  pages: { ok: number; failed: number; retried: number; postponed: number; remaining: number; dead: number }
+  items: { new: number; same: number; changed: number; invalid: number }
+  /** Share of items in which each field has a value. */
+  fieldFill: Record<string, number>
+  bytes: number
+  latencyMs: { p50: number; p95: number }
+  rssBytesMax: number
+  cpuMs: number
+  errors: { code: string; class: string; count: number; example: string }[]
+  outputs: { sink: string; target: string; rows: number; bytes: number }[]
+  warnings: string[]
+}
+
+/** `20261115_113501_x7k2`: sorts by time, and two runs started in one second differ. */
+export function newRunId(nowMs: number, random: () => number = Math.random): string {
+  const stamp = new Date(nowMs).toISOString().replace(/[-:]/g, '').replace('T', '_').slice(0, 15)
+  const suffix = Math.floor(random() * 36 ** 4)
+    .toString(36)
+    .padStart(4, '0')
+  return `${stamp}_${suffix}`
+}

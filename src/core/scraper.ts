@@ -1,0 +1,219 @@
+/** A scraper: what to fetch and how to read it. One definition runs on a laptop and on a fleet. */
+import type { StandardSchemaV1 as Schema } from '@standard-schema/spec'
+import { ScrapeError } from './errors.ts'
+import type { Limits } from './options.ts'
+import type { Anchor, DocumentSelection } from './selection.ts'
+
+type Out<T> = T extends Schema ? Schema.InferOutput<T> : never
+type In<T> = T extends Schema ? Schema.InferInput<T> : never
+type Awaitable<T> = T | Promise<T>
+// biome-ignore lint/complexity/noBannedTypes: "no keys required" is exactly what {} means here
+type Nothing = {}
+
+/** A path parameter's name ends at the first character that cannot be part of a word. */
+type NameOf<S extends string> = S extends `${infer Head}/${string}`
+  ? NameOf<Head>
+  : S extends `${infer Head}.${string}`
+    ? NameOf<Head>
+    : S extends `${infer Head}-${string}`
+      ? NameOf<Head>
+      : S
+type NamesIn<P extends string> = P extends `${string}:${infer Rest}` ? NameOf<Rest> | NamesIn<Rest> : never
+/** '/job/:id' → { id: string }; '/page-:n.html' → { n: string }; no parameters → {} */
+export type PathParams<P extends string> = { readonly [K in NamesIn<P>]: string }
+
+export interface RouteDefinition {
+  /** Path pattern: `/job/:id`, `/page-:n.html`; `*` stands for anything. Without it the route takes any URL it is given. */
+  match?: string
+  /** What tasks of this route carry; checked when they are enqueued. */
+  data?: Schema
+  /** How its pages are fetched. Default `http`. */
+  fetch?: 'http' | 'browser'
+  /** Higher is claimed first. Default 0. */
+  priority?: number
+  lane?: string
+  /** Statuses besides 2xx that reach the handler. */
+  accept?: readonly number[]
+  /** Extra request headers; they never leave the origin. */
+  headers?: Readonly<Record<string, string>>
+}
+type Routes = Record<string, RouteDefinition>
+type RouteData<D extends RouteDefinition> = D['data'] extends Schema ? Out<D['data']> : Nothing
+type RouteDataIn<D extends RouteDefinition> = D['data'] extends Schema ? In<D['data']> : Nothing
+type RouteParams<D extends RouteDefinition> = D['match'] extends string ? PathParams<D['match']> : Nothing
+
+interface TargetOptions {
+  url: string | URL
+  priority?: number
+  lane?: string
+  /** Identity in place of the URL. */
+  key?: string
+}
+/** A URL; with the route's data where its schema has fields without defaults. */
+export type Target<D extends RouteDefinition> =
+  Nothing extends RouteDataIn<D>
+    ? string | URL | (TargetOptions & { data?: RouteDataIn<D> })
+    : TargetOptions & { data: RouteDataIn<D> }
+
+export interface Enqueued {
+  /** Accepted; the commit settles which of them this run has not seen. In `start` the count is final. */
+  added: number
+  seen: number
+  /** Not usable: no URL, another host, too deep, over `linksMax`, no match for the route. */
+  refused: number
+}
+
+export interface Enqueue<R extends Routes> {
+  <K extends keyof R & string>(route: K, target: Target<R[K]> | Iterable<Target<R[K]>>): Promise<Enqueued>
+  /** The first route whose `match` fits. Throws E_ROUTE_UNMATCHED when none does. */
+  (target: URL): Promise<Enqueued>
+  /** Every link the selector finds; with a mapper for routes whose data has no defaults. */
+  links<K extends keyof R & string>(
+    route: K,
+    css: string,
+    ...map: Nothing extends RouteDataIn<R[K]>
+      ? [((a: Anchor) => RouteDataIn<R[K]>)?]
+      : [(a: Anchor) => RouteDataIn<R[K]>]
+  ): Promise<Enqueued>
+}
+
+/** new: first of its key in this run · same/changed: its key was emitted before (the first one stays) · invalid: breaks the schema. */
+export type Emitted = 'new' | 'same' | 'changed' | 'invalid'
+
+export interface Log {
+  debug(message: string, extra?: object): void
+  info(message: string, extra?: object): void
+  warn(message: string, extra?: object): void
+}
+
+export interface HandlerContext<I extends Schema, R extends Routes, K extends keyof R, A> {
+  /** Where the page was found in the end, after redirects. */
+  readonly url: URL
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[]>>
+  readonly attempt: number
+  readonly depth: number
+  readonly runId: string
+  /** When the page was fetched: use it in place of the clock, and replays give the same items. */
+  readonly fetchedAt: Date
+  readonly data: RouteData<R[K]>
+  readonly params: RouteParams<R[K]>
+  readonly args: A
+  readonly $: DocumentSelection
+  /** The decoded body. */
+  readonly html: string
+  readonly body: Buffer
+  /** The body parsed as JSON. */
+  json<T = unknown>(): T
+  /** An item for the sinks. Never throws for an invalid one: it is counted and kept in errors.jsonl. */
+  emit(item: In<I>): Promise<Emitted>
+  enqueue: Enqueue<R>
+  /** Keeps bytes under `files/` of the run folder; returns the path. */
+  save(name: string, bytes: Uint8Array | string): Promise<string>
+  /** This page again, after a backoff or `after` ('30s'). */
+  retry(after?: string | number, why?: string): never
+  /** Done with this page; what was emitted stays. */
+  skip(why: string): never
+  /** Ends the run, resumable. */
+  stop(why: string): never
+  /** The browser driver's page, on routes with `fetch: 'browser'`. */
+  readonly page: R[K]['fetch'] extends 'browser' ? unknown : undefined
+  readonly log: Log
+}
+
+export interface Schedule {
+  cron: string
+  tz?: string
+  overlap?: 'skip' | 'queue' | 'cancel-old'
+  jitter?: string
+  catchUp?: boolean
+}
+
+/** A sink a scraper asks for. C = the columns it names, checked against the item's own keys. */
+export interface SinkSpec<C extends string = never> {
+  readonly kind: 'jsonl' | 'csv' | 'parquet' | 'sqlite'
+  readonly path?: string
+  readonly columns?: readonly C[]
+  readonly formulaSafe?: boolean
+}
+export const jsonl = (options: { path?: string } = {}): SinkSpec => ({ kind: 'jsonl', ...options })
+export const csv = <const C extends string = never>(
+  options: { path?: string; columns?: readonly C[]; formulaSafe?: boolean } = {},
+): SinkSpec<C> => ({ kind: 'csv', ...options })
+export const parquet = (options: { path?: string } = {}): SinkSpec => ({ kind: 'parquet', ...options })
+export const sqlite = (options: { path: string }): SinkSpec => ({ kind: 'sqlite', ...options })
+
+export interface ScraperDefinition<N extends string, I extends Schema, R extends Routes, AS extends Schema> {
+  /** Lower-case words with hyphens: it names folders, metrics and queues. */
+  name: N
+  description?: string
+  /** What `--arg name=value` may set. */
+  args?: AS
+  item: I
+  /** Identity of an item: dedup, upsert, change detection. Without it, equal records are one item. */
+  key?: (keyof Out<I> & string) | ((item: Out<I>) => string)
+  routes: R
+  start: (context: { args: Out<AS>; enqueue: Enqueue<R>; log: Log }) => Awaitable<unknown>
+  /** It holds no state: pages come in any order, in any process, sometimes twice. */
+  handlers: { [K in keyof R]: (context: HandlerContext<I, R, K, Out<AS>>) => Awaitable<unknown> }
+  limits?: Limits
+  mode?: 'single' | 'distributed'
+  sinks?: readonly SinkSpec<keyof Out<I> & string>[]
+  schedule?: Schedule
+  /** What a healthy run looks like; below it the run counts as failed. */
+  expect?: {
+    items?: { min?: number; max?: number }
+    filled?: Partial<Record<keyof Out<I> & string, number>>
+    perRoute?: { [K in keyof R]?: { items?: [number, number]; links?: [number, number] } }
+  }
+}
+
+type AnyDefinition = ScraperDefinition<string, Schema, Routes, Schema>
+/** A checked definition with its types forgotten: what the machinery works with. */
+export interface Scraper extends Omit<AnyDefinition, 'start' | 'handlers' | 'key'> {
+  readonly key?: string | ((item: never) => string)
+  readonly start: (context: never) => unknown
+  readonly handlers: Readonly<Record<string, (context: never) => unknown>>
+}
+
+/** Declares a scraper. What the types cannot see is checked here: throws E_DEFINITION with every problem. */
+export function defineScraper<
+  const N extends string,
+  I extends Schema,
+  const R extends Routes,
+  AS extends Schema = Schema<unknown, Nothing>,
+>(definition: ScraperDefinition<N, I, R, AS>): Scraper & { readonly name: N } {
+  const problems = definitionProblems(definition as unknown as Scraper)
+  if (problems.length > 0) {
+    throw new ScrapeError('E_DEFINITION', `scraper ${JSON.stringify(definition.name)} is not usable`, {
+      notes: problems,
+    })
+  }
+  return Object.freeze({ ...definition }) as unknown as Scraper & { readonly name: N }
+}
+
+export function isScraper(value: unknown): value is Scraper {
+  return typeof value === 'object' && value !== null && 'handlers' in value && 'routes' in value && 'item' in value
+}
+
+function definitionProblems(scraper: Scraper): string[] {
+  const problems: string[] = []
+  if (!/^[a-z0-9][a-z0-9-]{0,63}$/.test(scraper.name ?? ''))
+    problems.push('name: lower-case letters, digits and hyphens, at most 64')
+  if (typeof scraper.item?.['~standard'] !== 'object')
+    problems.push('item: a schema is needed (zod, or any Standard Schema)')
+  if (typeof scraper.start !== 'function') problems.push('start: a function is needed')
+  const routes = Object.keys(scraper.routes ?? {})
+  if (routes.length === 0) problems.push('routes: at least one is needed')
+  for (const route of routes) {
+    if (typeof scraper.handlers?.[route] !== 'function') problems.push(`handlers: route "${route}" has none`)
+    const match = scraper.routes[route]?.match
+    if (match !== undefined && !match.startsWith('/')) problems.push(`routes.${route}.match: must start with "/"`)
+    if (scraper.routes[route]?.fetch === 'browser')
+      problems.push(`routes.${route}.fetch: the browser fetcher is not built yet`)
+  }
+  for (const handler of Object.keys(scraper.handlers ?? {})) {
+    if (!routes.includes(handler)) problems.push(`handlers: "${handler}" is no route`)
+  }
+  return problems
+}

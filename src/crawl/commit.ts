@@ -1,0 +1,116 @@
+/** Takes settled visits from the channel and makes them true, in batches: one commit for many pages. */
+import type { EventBus } from '../core/events.ts'
+import type { Frontier } from '../frontier/contract.ts'
+import type { Channel } from '../pipeline/contract.ts'
+import type { Settled } from './settle.ts'
+
+/** More pages in one transaction gain little: at 64 the commit is under 3 % of a page's cost. */
+const BATCH_MAX = 64
+/** How long a batch may wait for company while the worker still has pages to fetch. */
+const LINGER_MS = 40
+const BACKLOG_POLL_MS = 25
+
+export interface CommitterParts {
+  frontier: Frontier
+  channel: Channel<Settled>
+  bus: EventBus
+  backlogMax: number
+  /** True when the worker has nothing to fetch: what is found must become claimable at once. */
+  isHungry: () => boolean
+  onCommitted: (batch: readonly Settled[]) => void
+}
+
+export class Committer {
+  readonly #parts: CommitterParts
+  #endLinger: (() => void) | undefined
+  #waiting = 0
+
+  constructor(parts: CommitterParts) {
+    this.#parts = parts
+  }
+
+  /** Until the channel is closed and drained. */
+  async run(): Promise<void> {
+    const { channel } = this.#parts
+    for (;;) {
+      const batch = await channel.takeBatch(BATCH_MAX)
+      if (batch.length === 0) return
+      if (batch.length < BATCH_MAX && !this.#parts.isHungry()) {
+        await this.#linger(batch.length)
+        if (channel.size > 0) batch.push(...(await channel.takeBatch(BATCH_MAX - batch.length)))
+      }
+      await this.#commit(batch)
+    }
+  }
+
+  /** Somebody put a value into the channel. */
+  noticed(): void {
+    if (
+      this.#endLinger !== undefined &&
+      (this.#waiting + this.#parts.channel.size >= BATCH_MAX || this.#parts.isHungry())
+    )
+      this.#endLinger()
+  }
+
+  /** Commit what there is now. */
+  hurry(): void {
+    this.#endLinger?.()
+  }
+
+  #linger(waiting: number): Promise<void> {
+    this.#waiting = waiting
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => this.#endLinger?.(), LINGER_MS)
+      this.#endLinger = () => {
+        clearTimeout(timer)
+        this.#endLinger = undefined
+        resolve()
+      }
+    })
+  }
+
+  async #commit(batch: readonly Settled[]): Promise<void> {
+    const { frontier, bus, backlogMax, onCommitted } = this.#parts
+    const startedMs = performance.now()
+    const { stale, added, items } = await frontier.commit(batch.map((settled) => settled.outcome))
+    const isStale = new Set(stale.map((lease) => lease.token + lease.task.id))
+    for (const { outcome, event } of batch) {
+      if (event === undefined) continue
+      bus.emit(isStale.has(outcome.lease.token + outcome.lease.task.id) ? { ...event, outcome: 'stale' } : event)
+    }
+    bus.emit({
+      type: 'committed',
+      outcomes: batch.length,
+      added,
+      itemsNew: items.new,
+      itemsSame: items.same,
+      itemsChanged: items.changed,
+      backlog: items.backlog,
+      ms: performance.now() - startedMs,
+    })
+    emitFill(bus, batch)
+    onCommitted(batch)
+    if (items.backlog > backlogMax) await this.#untilSinksCatchUp()
+  }
+
+  /** While this waits the channel fills and the crawl stands still: a slow sink slows the crawl. */
+  async #untilSinksCatchUp(): Promise<void> {
+    const { frontier, backlogMax } = this.#parts
+    for (;;) {
+      await new Promise((resolve) => setTimeout(resolve, BACKLOG_POLL_MS))
+      const { items } = await frontier.commit([])
+      if (items.backlog <= backlogMax / 2) return
+    }
+  }
+}
+
+function emitFill(bus: EventBus, batch: readonly Settled[]): void {
+  const filled: Record<string, number> = {}
+  let items = 0
+  for (const { outcome, filled: own } of batch) {
+    if (outcome.kind !== 'done' || own === undefined) continue
+    items += outcome.items?.length ?? 0
+    for (const field in own) filled[field] = (filled[field] ?? 0) + own[field]!
+  }
+  if (items > 0) bus.emit({ type: 'fields', items, filled })
+}

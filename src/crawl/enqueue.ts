@@ -1,0 +1,131 @@
+/** From what a handler enqueues to tasks for the frontier: normalised, matched to a route, checked, within the limits. */
+import { ScrapeError } from '../core/errors.ts'
+import type { ResolvedLimits } from '../core/options.ts'
+import type { Json, NewTask } from '../core/task.ts'
+import { hostOf, normaliseUrl } from '../core/url.ts'
+import type { CompiledScraper } from './compiled.ts'
+import { findRoute, type Route, unmatched } from './routes.ts'
+
+/** Where links may lead. Tasks named one by one may go anywhere; found links keep to `hosts`. */
+export interface EnqueuePolicy {
+  readonly hosts: 'any' | ReadonlySet<string>
+  readonly depthMax: number
+  readonly linksMax: number
+}
+
+export function enqueuePolicy(limits: ResolvedLimits, startHosts: Iterable<string>): EnqueuePolicy {
+  const { hosts } = limits
+  return {
+    hosts: hosts === 'any' ? 'any' : new Set(hosts === 'same' ? startHosts : hosts),
+    depthMax: limits.depth ?? Number.POSITIVE_INFINITY,
+    linksMax: limits.linksMax,
+  }
+}
+
+interface TargetObject {
+  url: string | URL
+  data?: unknown
+  priority?: number
+  lane?: string
+  key?: string
+  /** Found by a selector: a bad one is refused and counted, and does not cost the page. */
+  isLink?: boolean
+}
+
+export interface ToTasksRequest {
+  /** undefined: the first route that matches. */
+  route: string | undefined
+  targets: unknown
+  /** Relative URLs are resolved against it; undefined in `start`. */
+  base: string | undefined
+  depth: number
+  /** How many more tasks this page may add. */
+  room: number
+}
+
+/** Streams, so that a start list of a million URLs is never held. Refusals are counted in `counts`. */
+export function* toTasks(
+  compiled: CompiledScraper,
+  policy: EnqueuePolicy,
+  request: ToTasksRequest,
+  counts: { refused: number },
+): Generator<NewTask> {
+  let room = request.room
+  for (const target of asTargets(request.targets)) {
+    if (request.depth > policy.depthMax || room <= 0) {
+      counts.refused++
+      continue
+    }
+    try {
+      const task = toTask(compiled, request, target)
+      if (target.isLink && policy.hosts !== 'any' && !policy.hosts.has(hostOf(task.url))) {
+        counts.refused++
+        continue
+      }
+      room--
+      yield task
+    } catch (error) {
+      if (!target.isLink) throw error
+      counts.refused++
+    }
+  }
+}
+
+function toTask(
+  compiled: CompiledScraper,
+  { route: name, base, depth }: ToTasksRequest,
+  target: TargetObject,
+): NewTask {
+  const url = normaliseUrl(target.url, base)
+  const route =
+    name === undefined ? findRoute(compiled.routes, compiled.scraper.name, new URL(url)) : compiled.routes.get(name)
+  if (route === undefined) {
+    throw new ScrapeError('E_ROUTE_UNMATCHED', `scraper "${compiled.scraper.name}" has no route "${name}"`, { url })
+  }
+  if (name !== undefined && route.definition.match !== undefined && route.match(new URL(url).pathname) === undefined) {
+    throw unmatched(new Map([[name, route]]), compiled.scraper.name, new URL(url))
+  }
+  const { priority = route.definition.priority, lane = route.definition.lane, key } = target
+  const data = checkData(route, target.data, url)
+  return {
+    url,
+    route: route.name,
+    depth,
+    ...(data === undefined ? {} : { data }),
+    ...(key === undefined ? {} : { key }),
+    ...(priority === undefined ? {} : { priority }),
+    ...(lane === undefined ? {} : { lane }),
+  }
+}
+
+function checkData(route: Route, data: unknown, url: string): Json | undefined {
+  const schema = route.definition.data
+  if (schema === undefined) return data as Json | undefined
+  const result = schema['~standard'].validate(data ?? {})
+  if (result instanceof Promise) {
+    throw new ScrapeError(
+      'E_DEFINITION',
+      `routes.${route.name}.data: a schema that validates asynchronously cannot be used`,
+    )
+  }
+  if (result.issues === undefined) return result.value as Json
+  throw new ScrapeError('E_ROUTE_DATA', `data for route "${route.name}" breaks its schema`, {
+    url,
+    notes: result.issues.map((issue) => `data.${(issue.path ?? []).map(String).join('.')}: ${issue.message}`),
+  })
+}
+
+function* asTargets(targets: unknown): Generator<TargetObject> {
+  if (typeof targets === 'string' || targets instanceof URL) yield { url: targets }
+  else if (typeof targets === 'object' && targets !== null && 'url' in targets) yield targets as TargetObject
+  else if (isIterable(targets)) for (const target of targets) yield* asTargets(target)
+  else
+    throw new ScrapeError(
+      'E_URL_INVALID',
+      `enqueue() got ${targets === null ? 'null' : typeof targets} in place of a URL`,
+    )
+}
+
+function isIterable(value: unknown): value is Iterable<unknown> {
+  return typeof value === 'object' && value !== null && Symbol.iterator in value
+}

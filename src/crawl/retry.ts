@@ -1,0 +1,68 @@
+/**
+ * Retry manager: what becomes of a task that failed.
+ *
+ *   verdict        tries left          no tries left
+ *   retry, rotate  retry               dead
+ *   later          postpone (no try)   postpone (no try)
+ *   later, unnamed retry               dead
+ *   drop           dead                dead
+ *   halt           halt                halt
+ *
+ * A postponement costs no try, and a lease does not count them, so their end is bound elsewhere: `later` is free only while
+ * the error names a time (`retryAfterMs`) within `retryAfterMax`. The fetch chain names one for as long as the host may be
+ * expected to recover; once the host has answered nothing but 429 several pauses in a row it stops naming it, and from then
+ * on every answer costs a try. A Retry-After beyond the limit costs one too: we come back before the server wants us.
+ */
+import type { ErrorKind, ScrapeError } from '../core/errors.ts'
+import type { ResolvedLimits } from '../core/options.ts'
+import { backoffMs } from './backoff.ts'
+
+export type Decision =
+  | { kind: 'retry'; atMs: number }
+  | { kind: 'postpone'; atMs: number }
+  | { kind: 'dead' }
+  | { kind: 'halt' }
+
+export type RetryLimits = Pick<ResolvedLimits, 'retries' | 'backoff' | 'backoffMax' | 'retryAfterMax'>
+
+export function decide(
+  error: ScrapeError,
+  lease: { readonly attempt: number },
+  limits: RetryLimits,
+  nowMs: number,
+  random: () => number = Math.random,
+): Decision {
+  switch (error.verdict) {
+    case 'retry':
+    case 'rotate':
+      return retryOrDead(error, lease, limits, nowMs, random)
+    case 'later': {
+      const { retryAfterMs } = error.details
+      if (retryAfterMs === undefined || retryAfterMs > limits.retryAfterMax) {
+        return retryOrDead(error, lease, limits, nowMs, random)
+      }
+      return { kind: 'postpone', atMs: nowMs + Math.max(0, retryAfterMs) }
+    }
+    case 'drop':
+      return { kind: 'dead' }
+    case 'halt':
+      return { kind: 'halt' }
+    default:
+      return error.verdict satisfies never
+  }
+}
+
+function retryOrDead(
+  error: ScrapeError,
+  lease: { readonly attempt: number },
+  limits: RetryLimits,
+  nowMs: number,
+  random: () => number,
+): Decision {
+  const kind: ErrorKind = error.kind
+  const triesMax = Math.min(limits.retries + 1, kind.triesMax ?? Number.POSITIVE_INFINITY)
+  if (lease.attempt >= triesMax) return { kind: 'dead' }
+  const waitMs = backoffMs(lease.attempt, { delayMsMin: limits.backoff, delayMsMax: limits.backoffMax }, random)
+  const floorMs = Math.min(error.details.retryAfterMs ?? 0, limits.retryAfterMax) // the server's own word, within reason
+  return { kind: 'retry', atMs: nowMs + Math.max(waitMs, floorMs) }
+}

@@ -1,0 +1,94 @@
+/** From how a try ended to what the frontier is told and what observers hear. */
+
+import { type ScrapeError, toErrorRecord } from '../core/errors.ts'
+import type { EventOf } from '../core/events.ts'
+import type { ResolvedLimits } from '../core/options.ts'
+import type { Page } from '../core/page.ts'
+import { hostOf } from '../core/url.ts'
+import type { Lease, Outcome } from '../frontier/contract.ts'
+import type { PageReading } from './read-page.ts'
+import { decide } from './retry.ts'
+
+/** A finished try on its way through the channel to the commit. */
+export interface Settled {
+  readonly outcome: Outcome
+  /** undefined for a task handed back untried. */
+  readonly event?: EventOf<'page'>
+  readonly filled?: Record<string, number>
+}
+
+export interface TryTimes {
+  queueMs: number
+  fetchMs: number
+  parseMs: number
+}
+
+export function settleDone(lease: Lease, page: Page, reading: PageReading, times: TryTimes): Settled {
+  return {
+    outcome: { kind: 'done', lease, tasks: reading.tasks, items: reading.items },
+    event: {
+      ...pageEvent(lease, 'ok', times),
+      status: page.status,
+      bytes: page.bytes.wire,
+      fromCache: page.fromCache,
+      items: reading.items.length,
+      tasks: reading.tasks.length,
+    },
+    filled: reading.filled,
+  }
+}
+
+export interface FailureContext {
+  limits: ResolvedLimits
+  nowMs: number
+  random: () => number
+  times: TryTimes
+  /** Keeps what came back for a person to look at; called only for what is given up. */
+  keepSnapshot: () => string | undefined
+}
+
+/** A 'halt' has no outcome of its own: the task is handed back and the run ends with the error. */
+export function settleFailure(
+  lease: Lease,
+  error: ScrapeError,
+  context: FailureContext,
+): Settled & { halt?: ScrapeError } {
+  const { limits, nowMs, random, times } = context
+  const record = toErrorRecord(error)
+  const decision = decide(error, lease, limits, nowMs, random)
+  const details = { error: record, ...(error.details.status === undefined ? {} : { status: error.details.status }) }
+  switch (decision.kind) {
+    case 'retry':
+      return {
+        outcome: { kind: 'retry', lease, atMs: decision.atMs, error: record },
+        event: { ...pageEvent(lease, 'retried', times), ...details, retryAtMs: decision.atMs },
+      }
+    case 'postpone':
+      return {
+        outcome: { kind: 'postpone', lease, atMs: decision.atMs, reason: record.message },
+        event: { ...pageEvent(lease, 'postponed', times), ...details, retryAtMs: decision.atMs },
+      }
+    case 'dead': {
+      const snapshot = context.keepSnapshot()
+      const kept = snapshot === undefined ? {} : { snapshot }
+      return {
+        outcome: { kind: 'dead', lease, error: record, ...kept },
+        event: { ...pageEvent(lease, 'failed', times), ...details, ...kept },
+      }
+    }
+    case 'halt':
+      return { ...settleHandedBack(lease, error.message), halt: error }
+    default:
+      return decision satisfies never
+  }
+}
+
+/** Costs no try: a draining worker, a host that is paused for long. */
+export function settleHandedBack(lease: Lease, reason: string, atMs = 0): Settled {
+  return { outcome: { kind: 'postpone', lease, atMs, reason } }
+}
+
+function pageEvent(lease: Lease, outcome: EventOf<'page'>['outcome'], times: TryTimes): EventOf<'page'> {
+  const { url, route } = lease.task
+  return { type: 'page', outcome, url, host: hostOf(url), route, attempt: lease.attempt, ...times }
+}

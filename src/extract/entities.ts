@@ -1,0 +1,90 @@
+/** Entities in text and attribute values, as htmlparser2 reads them. Called only where there is an `&`. */
+import { Tokenizer } from 'htmlparser2'
+
+const COMMON: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: '\u00a0' }
+
+/** Decodes `text`. In an attribute, a name without `;` followed by `=` or a letter is no entity (`?a=1&copy=2`). */
+export function decodeEntities(text: string, where: 'text' | 'attribute'): string {
+  let out = ''
+  let from = 0
+  for (let at = text.indexOf('&'); at !== -1; at = text.indexOf('&', at + 1)) {
+    const semicolon = at + 9 < text.length ? text.slice(at, at + 9).indexOf(';') : text.indexOf(';', at) - at
+    const value = semicolon > 1 && semicolon < 9 ? commonEntity(text, at + 1, at + semicolon) : undefined
+    // Two thousand names and the rules for missing semicolons are the library's business; these few are nearly all there are.
+    if (value === undefined) return out + decodeAll(text.slice(from), where)
+    out += text.slice(from, at) + value
+    at += semicolon
+    from = at + 1
+  }
+  return from === 0 ? text : out + text.slice(from)
+}
+
+function commonEntity(text: string, from: number, to: number): string | undefined {
+  if (text.charCodeAt(from) !== 35) {
+    const name = text.slice(from, to)
+    return Object.hasOwn(COMMON, name) ? COMMON[name] : undefined
+  }
+  const isHex = (text.charCodeAt(from + 1) | 32) === 120
+  let code = 0
+  for (let i = from + (isHex ? 2 : 1); i < to; i++) {
+    const c = text.charCodeAt(i)
+    if (c >= 48 && c <= 57) code = code * (isHex ? 16 : 10) + c - 48
+    else if (isHex && (c | 32) >= 97 && (c | 32) <= 102) code = code * 16 + (c | 32) - 87
+    else return undefined
+  }
+  // Below and above live the exceptions: control characters, windows-1252 numbers, surrogates.
+  return (code >= 32 && code <= 126) || (code >= 160 && code < 0xd800) ? String.fromCharCode(code) : undefined
+}
+
+let decoded = ''
+let source = ''
+const nothing = (): void => {}
+const tokenizer = new Tokenizer(
+  {},
+  {
+    ontext: (from, to) => void (decoded += source.slice(from, to)),
+    ontextentity: (code) => void (decoded += String.fromCodePoint(code)),
+    onattribdata: (from, to) => void (decoded += source.slice(from, to)),
+    onattribentity: (code) => void (decoded += String.fromCodePoint(code)),
+    onattribend: nothing,
+    onattribname: nothing,
+    oncdata: nothing,
+    onclosetag: nothing,
+    oncomment: nothing,
+    ondeclaration: nothing,
+    onend: nothing,
+    onopentagend: nothing,
+    onopentagname: nothing,
+    onprocessinginstruction: nothing,
+    onselfclosingtag: nothing,
+    isInForeignContext: () => false,
+  },
+)
+
+function decodeAll(text: string, where: 'text' | 'attribute'): string {
+  decoded = ''
+  if (where === 'attribute') {
+    const quote = !text.includes('"') ? '"' : !text.includes("'") ? "'" : ''
+    tokenize(`<a b=${quote}${text}${quote}>`)
+    return decoded
+  }
+  // A `<` in a text (of a title, say) must not start a tag here: the pieces between them are decoded one by one.
+  let out = ''
+  for (let from = 0; ; ) {
+    const at = text.indexOf('<', from)
+    decoded = ''
+    tokenize(at === -1 ? text.slice(from) : text.slice(from, at))
+    out += decoded
+    if (at === -1) return out
+    out += '<'
+    from = at + 1
+  }
+}
+
+function tokenize(text: string): void {
+  source = text
+  tokenizer.reset()
+  tokenizer.write(text)
+  tokenizer.end()
+  source = ''
+}

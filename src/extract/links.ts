@@ -1,0 +1,81 @@
+/** Links of a page, for following. One bad link never costs the others. */
+import type { Anchor, DocumentSelection } from '../core/selection.ts'
+import { attributeOf } from './attributes.ts'
+import { Document, Place } from './place.ts'
+import { textOf } from './text.ts'
+
+/** More links than this are a trap or a sitemap. */
+export const LINKS_MAX = 10_000
+
+const isWeb = (url: string): boolean => url.startsWith('http://') || url.startsWith('https://')
+
+class Link implements Anchor {
+  readonly href: string
+  readonly #place: Place
+
+  constructor(href: string, place: Place) {
+    this.href = href
+    this.#place = place
+  }
+
+  get text(): string {
+    return this.#place.text()
+  }
+
+  attr(name: string): string | undefined {
+    return this.#place.ownAttr(name)
+  }
+}
+
+/** What `enqueue.links` follows: every match of `css` with an http(s) href, in page order. Other schemes are left out; `bad` counts links that are no URL. */
+export function anchors($: DocumentSelection, css: string): { anchors: Anchor[]; bad: number } {
+  const found: Anchor[] = []
+  let bad = 0
+  for (const place of $.all(css) as Place[]) {
+    const href = attributeOf(place.document.index, place.token, 'href')
+    if (href === undefined) continue
+    const url = place.document.resolve(href)
+    if (url === undefined) bad++
+    else if (isWeb(url)) found.push(new Link(url, place))
+  }
+  return { anchors: found, bad }
+}
+
+export interface PageLink {
+  readonly url: string
+  /** The rel attribute, lower case; empty when there is none. */
+  readonly rel: string
+  /** The link, or the whole page in its robots meta tag, asks crawlers not to follow. */
+  readonly nofollow: boolean
+  /** Only when asked for. */
+  readonly text?: string
+}
+
+export interface AllLinksOptions {
+  /** At most this many, the first ones of the page. */
+  max?: number
+  text?: boolean
+}
+
+/** Every distinct http(s) link of a page (`a` and `area`), in page order. */
+export function allLinks(page: string | DocumentSelection, baseUrl: string, options: AllLinksOptions = {}): PageLink[] {
+  const { max = LINKS_MAX, text = false } = options
+  const $ = typeof page === 'string' ? new Place(new Document(page, baseUrl), -1, '') : page
+  const isPageNofollow = $.all('meta[name="robots" i][content]').some((meta) =>
+    /\b(?:nofollow|none)\b/i.test(meta.ownAttr('content')!),
+  )
+  const links = new Map<string, PageLink>()
+  for (const place of $.all('a[href], area[href]') as Place[]) {
+    if (links.size >= max) break
+    const url = place.document.resolve(attributeOf(place.document.index, place.token, 'href')!)
+    if (url === undefined || !isWeb(url) || links.has(url)) continue
+    const rel = place.ownAttr('rel')?.trim().toLowerCase() ?? ''
+    links.set(url, {
+      url,
+      rel,
+      nofollow: isPageNofollow || rel.split(/\s+/).includes('nofollow'),
+      ...(text ? { text: textOf(place.document.index, place.token) } : {}),
+    })
+  }
+  return [...links.values()]
+}

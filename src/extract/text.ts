@@ -1,0 +1,97 @@
+/** The text of an element: its text nodes joined, without scripts and styles, white space folded. */
+import { decodeEntities } from './entities.ts'
+import { CDATA, ELEMENT, ELEMENT_RAW, ELEMENT_VOID, type PageIndex } from './page-index.ts'
+import { IS_SILENT, KNOWN } from './tags.ts'
+
+const SPACES = /\s+/g
+
+/** As JavaScript's `\s`: also no-break and thin spaces. */
+function isSpace(c: number): boolean {
+  if (c <= 160) return c === 32 || (c >= 9 && c <= 13) || c === 160
+  return (
+    c >= 0x1680 &&
+    (c === 0x1680 ||
+      (c >= 0x2000 && c <= 0x200a) ||
+      c === 0x2028 ||
+      c === 0x2029 ||
+      c === 0x202f ||
+      c === 0x205f ||
+      c === 0x3000 ||
+      c === 0xfeff)
+  )
+}
+
+/** The next token whose following text belongs to the element, leaving out scripts and styles. */
+function step(index: PageIndex, token: number, stop: number): number {
+  let t = token + 1
+  while (t < stop && index.kind[t]! >= ELEMENT && index.tag[t]! < KNOWN && IS_SILENT[index.tag[t]!] === 1) t = index.close[t]!
+  return t
+}
+
+/** `token` is an element, or -1 for the whole page. */
+export function textOf(index: PageIndex, token: number): string {
+  if (token !== -1 && index.kind[token] === ELEMENT_VOID) return ''
+  const { html, start, end, kind } = index
+  const stop = token === -1 ? index.count : index.close[token]!
+  let out = ''
+  let isSpaceDue = false
+  for (let t = token; t < stop; t = step(index, t, stop)) {
+    if (t !== -1 && kind[t] === CDATA) return fold(rawTextOf(index, token))
+    let from = t === -1 ? 0 : end[t]!
+    const to = start[t + 1]!
+    if (from === to) continue
+    const isRaw = t !== -1 && kind[t] === ELEMENT_RAW
+    if (isSpace(html.charCodeAt(from))) {
+      isSpaceDue = true
+      do from++
+      while (from < to && isSpace(html.charCodeAt(from)))
+      if (from === to) continue
+    }
+    let last = to
+    while (isSpace(html.charCodeAt(last - 1))) last--
+    let needsFold = false
+    for (let i = from; i < last; i++) {
+      const c = html.charCodeAt(i)
+      // What an entity stands for may be a space: begin again the slow way.
+      if (c === 38 && !isRaw) return fold(rawTextOf(index, token))
+      if (c === 32 ? html.charCodeAt(i + 1) === 32 : isSpace(c)) needsFold = true
+    }
+    if (isSpaceDue && out !== '') out += ' '
+    const piece = html.slice(from, last)
+    out += needsFold ? piece.replace(SPACES, ' ') : piece
+    isSpaceDue = last < to
+  }
+  return detached(out)
+}
+
+const fold = (text: string): string => text.replace(SPACES, ' ').trim()
+
+/** The text as it stands: entities decoded, white space kept. */
+export function rawTextOf(index: PageIndex, token: number): string {
+  if (token !== -1 && index.kind[token] === ELEMENT_VOID) return ''
+  const { html, start, end, kind } = index
+  const stop = token === -1 ? index.count : index.close[token]!
+  let out = ''
+  for (let t = token; t < stop; t = step(index, t, stop)) {
+    const what = t === -1 ? ELEMENT : kind[t]!
+    if (what === CDATA) out += html.slice(start[t]! + 9, end[t]! - 3)
+    const piece = html.slice(t === -1 ? 0 : end[t]!, start[t + 1]!)
+    out += what !== ELEMENT_RAW && piece.includes('&') ? decodeEntities(piece, 'text') : piece
+  }
+  return out
+}
+
+/** The page's own text between an element's tags. */
+export function innerHtmlOf(index: PageIndex, token: number): string {
+  if (token === -1) return index.html
+  if (index.kind[token] === ELEMENT_VOID) return ''
+  return index.html.slice(index.end[token], index.start[index.close[token]!])
+}
+
+/**
+ * A copy that does not keep the page alive. V8 cuts a string of 13 characters or more as a window into the whole page, and a
+ * key in a dedup table would hold 40 KB for each 60-character URL.
+ */
+export function detached(text: string): string {
+  return text.length < 13 ? text : `\0${text}`.slice(1)
+}

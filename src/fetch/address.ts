@@ -1,0 +1,105 @@
+/**
+ * The one way to a socket: every address is checked before it is connected to, and exactly the checked one is connected to.
+ *
+ * A `lookup` hook alone is no guard (Node does not call it for IP literals), and neither is a check before the request (the
+ * name may resolve differently a moment later). So literals are checked by the connector, and names inside the very lookup
+ * whose answer the socket uses.
+ */
+import { type LookupAddress, lookup as systemLookup } from 'node:dns'
+import { isIP, type LookupFunction } from 'node:net'
+import ipaddr from 'ipaddr.js'
+import { buildConnector } from 'undici'
+import { ScrapeError } from '../core/errors.ts'
+
+/** All addresses of a name; tests bring their own. */
+export type Lookup = (hostname: string, callback: (error: Error | null, addresses: LookupAddress[]) => void) => void
+
+export interface AddressOptions {
+  connectTimeoutMs: number
+  /** Private addresses are as good as public ones. */
+  allowPrivate: boolean
+  /** `HOST:PORT` that may be reached although private. */
+  allowAddresses: readonly string[]
+  lookup?: Lookup
+  /** Trusted authorities in place of the system's, in PEM. */
+  ca?: string
+}
+
+/** Gives each origin its connector; all of them obey one policy. */
+export type AddressGuard = (origin: URL) => buildConnector.connector
+
+const defaultLookup: Lookup = (hostname, callback) => systemLookup(hostname, { all: true }, callback)
+
+export function openAddressGuard(options: AddressOptions): AddressGuard {
+  const { allowPrivate, lookup = defaultLookup } = options
+  const allowed = new Set(options.allowAddresses.flatMap(authoritiesOf))
+  /**
+   * The private addresses an allowed name stood for when it was first asked. The names a user allows may belong to others:
+   * were they free to change their answer, a public start URL could lead to any private address later.
+   */
+  const pinned = new Map<string, ReadonlySet<string>>()
+
+  const check = (hostname: string, port: string, addresses: readonly string[]): ScrapeError | null => {
+    if (allowPrivate) return null
+    const authority = authorityOf(hostname, port)
+    const hidden = addresses.filter((ip) => !isPublicAddress(ip))
+    if (allowed.has(authority) && !pinned.has(authority)) pinned.set(authority, new Set(hidden))
+    const pin = pinned.get(authority)
+    // One private answer among public ones refuses the name: mixed answers are how rebinding begins.
+    const refused = hidden.find((ip) => pin?.has(ip) !== true && !allowed.has(authorityOf(ip, port)))
+    if (refused === undefined) return null
+    const target = refused === hostname ? authority : `${authority}, which is ${refused}`
+    return new ScrapeError('E_PRIVATE_ADDRESS', `${target}, is an address of the private network`)
+  }
+
+  return (origin) => {
+    const port = origin.port || (origin.protocol === 'https:' ? '443' : '80')
+    const checkedLookup: LookupFunction = (hostname, { all }, callback) => {
+      lookup(hostname, (error, addresses) => {
+        if (error === null && addresses.length === 0) error = noAddress(hostname)
+        error ??= check(hostname, port, addresses.map((entry) => entry.address)) // biome-ignore format: one line reads better
+        if (error !== null) callback(error as NodeJS.ErrnoException, [])
+        else if (all) callback(null, addresses)
+        else callback(null, addresses[0]!.address, addresses[0]!.family)
+      })
+    }
+    const connect = buildConnector({
+      timeout: options.connectTimeoutMs,
+      allowH2: false,
+      autoSelectFamily: true,
+      lookup: checkedLookup,
+      ...(options.ca === undefined ? {} : { ca: options.ca }),
+    })
+    return (target, callback) => {
+      const refusal = isIP(target.hostname) === 0 ? null : check(target.hostname, port, [target.hostname])
+      if (refusal !== null) callback(refusal, null)
+      else connect({ ...target, port }, callback)
+    }
+  }
+}
+
+/** An address anybody on the internet could reach. Takes what `net` and DNS give: dotted IPv4, or IPv6 without brackets. */
+export function isPublicAddress(ip: string): boolean {
+  if (!ipaddr.isValid(ip)) return false
+  const address = ipaddr.process(ip) // makes v4-mapped IPv6 the IPv4 it is
+  if (address.range() !== 'unicast') return false
+  // The table calls `::127.0.0.1` and space that was never handed out unicast, too; 2000::/3 is all that was.
+  return address.kind() === 'ipv4' || ((address as ipaddr.IPv6).parts[0]! & 0xe000) === 0x2000
+}
+
+function authorityOf(hostname: string, port: string): string {
+  return hostname.includes(':') ? `[${hostname}]:${port}` : `${hostname}:${port}`
+}
+
+/** `HOST:PORT` in the one spelling; without a port, both default ones. */
+function authoritiesOf(entry: string): string[] {
+  const url = URL.parse(`http://${entry}`)
+  if (url === null) throw new ScrapeError('E_OPTION', `an allowed address is HOST:PORT, not ${JSON.stringify(entry)}`)
+  const hostname = url.hostname.replace(/\.+$/, '')
+  if (url.port !== '') return [`${hostname}:${url.port}`]
+  return /:0*80$/.test(entry) ? [`${hostname}:80`] : [`${hostname}:80`, `${hostname}:443`]
+}
+
+function noAddress(hostname: string): Error {
+  return Object.assign(new Error(`${hostname} has no address`), { code: 'ENOTFOUND' })
+}

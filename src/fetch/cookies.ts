@@ -1,0 +1,31 @@
+/** Cookies within one chain of redirects, so that walls which set a cookie and send us back let us through. */
+import { CookieJar } from 'tough-cookie'
+
+/** A hostile chain must not make us parse cookies without end. */
+const COOKIES_PER_HOP_MAX = 50
+const COOKIE_BYTES_MAX = 4096
+
+export class ChainCookies {
+  /**
+   * One jar per port: RFC 6265 shares cookies between ports of a host, but services on other ports are other parties to us.
+   * The default ports of http and https (both written as '') are one site.
+   */
+  readonly #jars = new Map<string, CookieJar>()
+
+  store(setCookie: string | readonly string[], url: URL): void {
+    let jar = this.#jars.get(url.port)
+    if (jar === undefined) {
+      jar = new CookieJar(undefined, { looseMode: true })
+      this.#jars.set(url.port, jar)
+    }
+    const lines = typeof setCookie === 'string' ? [setCookie] : setCookie.slice(0, COOKIES_PER_HOP_MAX)
+    for (const line of lines) {
+      if (line.length <= COOKIE_BYTES_MAX) jar.setCookieSync(line, url.href, { ignoreError: true })
+    }
+  }
+
+  /** The Cookie header for `url`; empty when there is none. */
+  headerFor(url: URL): string {
+    return this.#jars.get(url.port)?.getCookieStringSync(url.href) ?? ''
+  }
+}

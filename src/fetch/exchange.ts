@@ -1,0 +1,176 @@
+/**
+ * One request on the wire: a handler of undici's low-level dispatch that collects one bounded body.
+ *
+ *   queued ──onRequestStart──► sent ──onResponseStart──► body ──onResponseEnd──► done
+ *      └───────────── cancel(), any error ─────────┴──────────────► failed
+ *
+ * A redirect is done with its headers: the body is dropped unread. An error page is done whatever happens to its body: the
+ * status is the news. Errors are thrown out of the callbacks, not passed to `controller.abort`: a throw also stops the parser,
+ * which otherwise goes on with what it has read.
+ */
+import type { Socket } from 'node:net'
+import type { Dispatcher } from 'undici'
+import { ScrapeError } from '../core/errors.ts'
+import type { FetchRequest } from './contract.ts'
+import { headerOf, type RawHeaders } from './http-page.ts'
+import type { ConnectedHandler, Connection } from './pools.ts'
+import { type Outcome, outcomeOf } from './status.ts'
+
+/** As much of an error page as is kept. */
+export const FAILED_BODY_BYTES_MAX = 65_536
+/** 103 Early Hints comes once or twice; a flood of 1xx is an attack. */
+const INFORMATIONAL_MAX = 16
+
+const NO_HEADERS: RawHeaders = Object.freeze(Object.create(null))
+const NOTHING = Buffer.alloc(0)
+
+export class Exchange implements ConnectedHandler {
+  /** Resolves when there is an answer; `outcome` says of which kind. Rejects with whatever went wrong, unmapped. */
+  readonly done: Promise<void>
+  status = 0
+  headers: RawHeaders = NO_HEADERS
+  outcome: Outcome = 'failed'
+  wireBytes = 0
+  /** `performance.now()` of the response headers and of the latest byte; 0 before. */
+  firstByteAtMs = 0
+  lastByteAtMs = 0
+  isSent = false
+  /** The server may have closed this connection just as we wrote: the one failure that is nobody's and worth another go. */
+  isStale = false
+  connection: Connection | undefined
+
+  readonly #request: FetchRequest
+  #bodyBytesMax: number
+  #chunk: Buffer | undefined
+  #chunks: Buffer[] | undefined
+  #informational = 0
+  #isOnUsedSocket = false
+  #isSettled = false
+  #isEnded = false
+  #socket: Socket | undefined
+  #controller: Dispatcher.DispatchController | undefined
+  #resolve!: () => void
+  #reject!: (error: unknown) => void
+
+  constructor(request: FetchRequest, bodyBytesMax: number) {
+    this.#request = request
+    this.#bodyBytesMax = bodyBytesMax
+    this.done = new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+    })
+  }
+
+  /** What arrived of the body, still encoded. */
+  get body(): Buffer {
+    return this.#chunks === undefined ? (this.#chunk ?? NOTHING) : Buffer.concat(this.#chunks, this.wireBytes)
+  }
+
+  cancel(reason: unknown): void {
+    if (this.#isSettled) return
+    if (this.#controller === undefined) this.#fail(reason)
+    else this.#controller.abort(reason as Error)
+  }
+
+  /** A redirect's body that came with its headers has been skipped already; one still to come costs the connection. */
+  dropBody(): void {
+    if (!this.#isEnded) this.#controller?.abort(new Error('body dropped'))
+  }
+
+  /**
+   * The server sent more than it announced, so what it announced was wrong and the page is cut. undici notices after the end of
+   * the response, in the same turn; so this is known once `done` has been awaited.
+   */
+  get hasExcess(): boolean {
+    const socket = this.#socket; if (process.env.DBG) console.log(socket?.destroyed, socket?.errored, socket?.readableLength, socket?.bytesRead)
+    if (socket === undefined || !socket.destroyed) return false
+    return (socket.errored as Error | null)?.message === 'bad response' || socket.readableLength > 0
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    if (this.#isSettled) throw new Error('cancelled before it was sent')
+    this.#controller = controller
+    this.isSent = true
+    if (this.connection !== undefined) {
+      this.#isOnUsedSocket = this.connection.sent++ > 0
+      this.#socket = this.connection.socket
+    }
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: RawHeaders): void {
+    if (status < 200) {
+      if (++this.#informational > INFORMATIONAL_MAX) {
+        throw new ScrapeError('E_PROTOCOL', `more than ${INFORMATIONAL_MAX} informational responses`)
+      }
+      return
+    }
+    this.firstByteAtMs = this.lastByteAtMs = performance.now()
+    if (headers['content-length'] !== undefined) this.#checkLength(headers)
+    this.status = status
+    this.headers = headers
+    this.outcome = outcomeOf(status, headers, this.#request)
+    if (this.outcome === 'redirect') this.#settle()
+    else if (this.outcome === 'failed') this.#bodyBytesMax = Math.min(this.#bodyBytesMax, FAILED_BODY_BYTES_MAX)
+    else if (Number(headers['content-length'] ?? 0) > this.#bodyBytesMax) throw this.#tooLarge()
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.outcome === 'redirect') return
+    this.lastByteAtMs = performance.now()
+    const wireBytes = this.wireBytes + chunk.length
+    if (wireBytes > this.#bodyBytesMax) throw this.#tooLarge()
+    this.wireBytes = wireBytes
+    if (this.#chunk === undefined) this.#chunk = chunk
+    else if (this.#chunks === undefined) this.#chunks = [this.#chunk, chunk]
+    else this.#chunks.push(chunk)
+  }
+
+  onResponseEnd(): void {
+    this.#isEnded = true
+    // A body that ends with its connection is whole only if the connection was closed in order. undici takes a reset for the
+    // end of such a body, so the socket has to be asked.
+    const error = this.#socket?.errored
+    if (error != null && this.outcome === 'page') this.#fail(error)
+    else this.#settle()
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | null, error: unknown): void {
+    this.#isEnded = true
+    if (this.status !== 0 && this.outcome === 'failed') this.#settle()
+    this.isStale = this.#isOnUsedSocket && this.status === 0 && this.#informational === 0 && isLostConnection(error)
+    this.#fail(error)
+  }
+
+  #checkLength(headers: RawHeaders): void {
+    if (headers['transfer-encoding'] !== undefined) {
+      throw new ScrapeError(
+        'E_PROTOCOL',
+        'both Content-Length and Transfer-Encoding: it is unclear where the body ends',
+      )
+    }
+    if (!/^\d{1,15}$/.test(headerOf(headers, 'content-length')!)) {
+      throw new ScrapeError('E_PROTOCOL', `Content-Length ${JSON.stringify(headers['content-length']).slice(0, 50)}`)
+    }
+  }
+
+  #tooLarge(): ScrapeError {
+    return new ScrapeError('E_TOO_LARGE', `the body is larger than ${this.#bodyBytesMax} bytes`)
+  }
+
+  #settle(): void {
+    if (this.#isSettled) return
+    this.#isSettled = true
+    this.#resolve()
+  }
+
+  #fail(error: unknown): void {
+    if (this.#isSettled) return
+    this.#isSettled = true
+    this.#reject(error)
+  }
+}
+
+function isLostConnection(error: unknown): boolean {
+  const { code, message } = (error ?? {}) as NodeJS.ErrnoException
+  return code === 'ECONNRESET' || code === 'EPIPE' || (code === 'UND_ERR_SOCKET' && !message?.startsWith('bad '))
+}

@@ -1,0 +1,121 @@
+/** Connections: a pool per origin, and a bound on pools, because a crawl may meet 100,000 hosts. */
+import type { Socket } from 'node:net'
+import { LRUCache } from 'lru-cache'
+import { type buildConnector, Client, type Dispatcher, Pool } from 'undici'
+import { ScrapeError } from '../core/errors.ts'
+import { type AddressOptions, openAddressGuard } from './address.ts'
+
+/** More hosts than are fetched from at a time; the least recently used pool closes when its requests are done. */
+const POOLS_MAX = 1024
+/** A pool nobody used for this long is closed. Its sockets went before: see the keep-alive times. */
+const POOL_IDLE_MS = 60_000
+const KEEP_ALIVE_MS = 4000
+/** However long the server offers. */
+const KEEP_ALIVE_MS_MAX = 30_000
+const HEAD_BYTES_MAX = 65_536
+
+export interface PoolsOptions extends AddressOptions {
+  connectionsPerHost: number
+}
+
+export interface Pools extends AsyncDisposable {
+  /** `origin` as in a normalised URL: `https://example.com`. Throws `E_URL_INVALID`. */
+  get(origin: string): Pool
+  readonly size: number
+}
+
+/** A handler that wants to know which connection it runs on. */
+export interface ConnectedHandler extends Dispatcher.DispatchHandler {
+  connection: Connection | undefined
+}
+
+/** One connection at a time, and its count of requests. */
+export interface Connection {
+  readonly socket: Socket | undefined
+  /** Requests sent on this socket. */
+  sent: number
+}
+
+export function openPools(options: PoolsOptions): Pools {
+  const guard = openAddressGuard(options)
+  const closing = new Set<Promise<void>>()
+  const pools = new LRUCache<string, Pool>({
+    max: POOLS_MAX,
+    ttl: POOL_IDLE_MS,
+    ttlResolution: 1000,
+    updateAgeOnGet: true,
+    dispose(pool) {
+      // Waits for the requests it still carries; who asks for the origin meanwhile gets a new pool.
+      const closed = pool.close().catch(() => {})
+      closing.add(closed)
+      void closed.then(() => closing.delete(closed))
+    },
+  })
+  const sweeper = setInterval(() => pools.purgeStale(), POOL_IDLE_MS / 2)
+  sweeper.unref()
+
+  const open = (origin: string): Pool => {
+    const url = URL.parse(origin)
+    if (url === null || url.origin !== origin) {
+      throw new ScrapeError('E_URL_INVALID', `not a normalised http(s) URL: ${origin.slice(0, 200)}`, { url: origin })
+    }
+    const connect = guard(url)
+    return new Pool(url, {
+      connections: options.connectionsPerHost,
+      maxHeaderSize: HEAD_BYTES_MAX,
+      // The exchange has one deadline for all phases; a second clock per request would only cost.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      keepAliveMaxTimeout: KEEP_ALIVE_MS_MAX,
+      allowH2: false,
+      connect,
+      factory: (host, settings) => new KnownClient(host, settings, connect),
+    })
+  }
+
+  return {
+    get(origin) {
+      let pool = pools.get(origin)
+      if (pool === undefined) {
+        pool = open(origin)
+        pools.set(origin, pool)
+      }
+      return pool
+    },
+    get size() {
+      return pools.size
+    },
+    async [Symbol.asyncDispose]() {
+      clearInterval(sweeper)
+      const open = [...pools.values()]
+      await Promise.all(open.map((pool) => pool.destroy().catch(() => {})))
+      pools.clear()
+      await Promise.all(closing)
+    },
+  }
+}
+
+/** undici tells a handler nothing of its socket, and without it a reset looks like the end of a body: see exchange.ts. */
+class KnownClient extends Client {
+  readonly #connection: { socket: Socket | undefined; sent: number }
+
+  constructor(origin: URL, settings: Client.Options, connect: buildConnector.connector) {
+    const connection: { socket: Socket | undefined; sent: number } = { socket: undefined, sent: 0 }
+    super(origin, {
+      ...settings,
+      connect: (target, callback) =>
+        connect(target, (...result) => {
+          connection.socket = result[1] ?? undefined
+          connection.sent = 0
+          callback(...result)
+        }),
+    })
+    this.#connection = connection
+  }
+
+  override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+    ;(handler as ConnectedHandler).connection = this.#connection
+    return super.dispatch(options, handler)
+  }
+}

@@ -1,0 +1,375 @@
+/**
+ * Rate limit: who may be asked when. One instance serves a process; `SharedSlots` spreads the spacing over several.
+ *
+ *                    no free slot, or too early
+ *   acquire ──▶ may start? ─────────────────────▶ waiting (first come, first served)
+ *                  │ yes              slot released · timer: due │
+ *                  ▼                                             ▼
+ *               active ──────────── dispose ──────────▶ released; idle hosts are forgotten, oldest first
+ *
+ * Spacing is the generic cell rate algorithm: `tatMs` is when the next request would start if they came evenly, and one may
+ * start `earlyMs` before that. All of it runs on a monotonic clock: a wall clock that jumps neither stops nor bursts us.
+ */
+import { ScrapeError } from '../core/errors.ts'
+import type { RateLimit, Slot } from './contract.ts'
+import { type SharedSlots, spacing } from './spacing.ts'
+
+export interface RateLimitOptions {
+  /** `rps` 0 = no limit. `delayMs` is the mean gap between two requests, drawn from 0.5 to 1.5 of it. */
+  perHost: { concurrency: number; rps: number; delayMs: number }
+  /** Requests in flight over all hosts. */
+  concurrency: number
+  /** Longest crawl-delay that is obeyed. */
+  crawlDelayMsMax: number
+  /**
+   * Whoever would wait longer than this for a paused host is refused with `E_RATE_LIMITED` (verdict: later) instead: a place
+   * in the crawl loop is not for sleeping an hour in. Default 10 s.
+   */
+  pauseWaitMsMax?: number
+  /** Hosts remembered at most, so that a delay learned late still counts from the last request. Default 100,000. */
+  hostsMax?: number
+  /** Spreads rate and pauses over the processes of this machine. */
+  slots?: SharedSlots
+  /** A pause began or grew longer. */
+  onPause?: (host: string, untilMs: number, reason: string) => void
+  /** Epoch milliseconds; read only to understand `pause`. */
+  now?: () => number
+  /** Milliseconds that only ever grow; all spacing is counted in them. */
+  monotonicNow?: () => number
+  random?: () => number
+  /** Calls back once after `ms`; returns how to prevent it. */
+  setTimer?: (callback: () => void, ms: number) => () => void
+}
+
+interface Waiter {
+  readonly signal: AbortSignal
+  readonly onAbort: () => void
+  resolve(slot: Slot): void
+  reject(reason: unknown): void
+}
+
+interface HostState {
+  readonly host: string
+  active: number
+  readonly waiters: Waiter[]
+  /** Theoretical time of the next request, and how far ahead of it one may start. */
+  tatMs: number
+  earlyMs: number
+  lastStartMs: number
+  crawlDelayMs: number
+  pausedUntilMs: number
+  pauseReason: string
+  /** The slot reserved from `SharedSlots` and not used yet. */
+  reservedMs: number | undefined
+  reservedLateMsMax: number
+  /** Armed while the host waits for a time; its callback looks again. */
+  cancelTimer: (() => void) | undefined
+}
+
+/** `setTimeout` overflows at 2^31 ms; a timer that fires early only looks again. */
+const TIMER_MS_MAX = 3_600_000
+
+/** How late a timer may be before the shared slot it waited for is void (or a tenth of the interval, if that is more). */
+const RESERVED_LATE_MS_MIN = 20
+
+export function createRateLimit(options: RateLimitOptions): RateLimit & Disposable {
+  return new HostRateLimit(options)
+}
+
+class HostRateLimit implements RateLimit, Disposable {
+  readonly #options: RateLimitOptions
+  readonly #now: () => number
+  readonly #monotonicNow: () => number
+  readonly #random: () => number
+  readonly #setTimer: (callback: () => void, ms: number) => () => void
+  readonly #intervalMs: number
+  readonly #hosts = new Map<string, HostState>()
+  /** Hosts that cannot take a request now, kept up to date on every change so that `busyHosts` counts nothing. */
+  readonly #limited = new Set<HostState>()
+  #busyHosts: string[] | undefined = []
+  /** Hosts whose waiters only lack a place among all requests in flight, longest waiting first. */
+  readonly #blocked = new Set<HostState>()
+  readonly #listeners: (() => void)[] = []
+  #active = 0
+  #isDisposed = false
+
+  constructor(options: RateLimitOptions) {
+    this.#options = options
+    this.#now = options.now ?? Date.now
+    this.#monotonicNow = options.monotonicNow ?? (() => performance.now())
+    this.#random = options.random ?? Math.random
+    this.#setTimer =
+      options.setTimer ??
+      ((callback, ms) => {
+        const timer = setTimeout(callback, ms)
+        return () => clearTimeout(timer)
+      })
+    this.#intervalMs = options.perHost.rps > 0 ? 1000 / options.perHost.rps : 0
+  }
+
+  waitMs(host: string): number {
+    if (this.#active >= this.#options.concurrency) return Number.POSITIVE_INFINITY
+    const state = this.#hosts.get(host)
+    if (state === undefined) return 0
+    if (state.active >= this.#options.perHost.concurrency) return Number.POSITIVE_INFINITY
+    const waitMs = this.#untilDueMs(state)
+    if (state.waiters.length === 0) return waitMs
+    return Math.max(1, waitMs + state.waiters.length * this.#intervalMs) // behind those who came first
+  }
+
+  acquire(host: string, signal: AbortSignal): Promise<Slot> {
+    if (signal.aborted) return Promise.reject(signal.reason)
+    const state = this.#stateOf(host)
+    if (state.waiters.length === 0 && this.#mayStart(state)) {
+      const slot = this.#start(state)
+      this.#settle(state)
+      return Promise.resolve(slot)
+    }
+    const refusal = this.#refusal(state)
+    if (refusal !== undefined) {
+      this.#settle(state)
+      return Promise.reject(refusal)
+    }
+    return new Promise((resolve, reject) => {
+      const onAbort = () => {
+        state.waiters.splice(state.waiters.indexOf(waiter), 1)
+        reject(signal.reason)
+        this.#settle(state)
+      }
+      const waiter: Waiter = { signal, onAbort, resolve, reject }
+      signal.addEventListener('abort', onAbort, { once: true })
+      state.waiters.push(waiter)
+      this.#settle(state)
+    })
+  }
+
+  pause(host: string, untilMs: number, reason: string): void {
+    const remainingMs = untilMs - this.#now()
+    const pausedUntilMs = this.#monotonicNow() + remainingMs
+    const state = this.#stateOf(host)
+    if (remainingMs > 0 && pausedUntilMs > state.pausedUntilMs) {
+      this.#options.slots?.pause(host, untilMs)
+      this.#pauseHere(state, pausedUntilMs, reason)
+      this.#options.onPause?.(host, untilMs, reason)
+    }
+    this.#settle(state)
+  }
+
+  setDelay(host: string, delayMs: number): void {
+    const crawlDelayMs = Math.min(Math.max(0, delayMs || 0), this.#options.crawlDelayMsMax)
+    const known = this.#hosts.get(host)
+    if ((known?.crawlDelayMs ?? 0) === crawlDelayMs) return
+    const state = known ?? this.#stateOf(host)
+    state.crawlDelayMs = crawlDelayMs
+    this.#settle(state)
+  }
+
+  busyHosts(): string[] {
+    this.#busyHosts ??= Array.from(this.#limited, (state) => state.host)
+    return this.#busyHosts
+  }
+
+  onFree(listener: () => void): void {
+    this.#listeners.push(listener)
+  }
+
+  [Symbol.dispose](): void {
+    this.#isDisposed = true
+    for (const state of this.#hosts.values()) {
+      state.cancelTimer?.()
+      state.cancelTimer = undefined
+      const error = new ScrapeError('E_STOPPED', `stopped while waiting for a slot of ${state.host}`)
+      for (const waiter of state.waiters.splice(0)) this.#refuse(waiter, error)
+    }
+    this.#hosts.clear()
+    this.#limited.clear()
+    this.#blocked.clear()
+    this.#busyHosts = []
+  }
+
+  #stateOf(host: string): HostState {
+    const known = this.#hosts.get(host)
+    if (known !== undefined) return known
+    const hostsMax = this.#options.hostsMax ?? 100_000
+    if (this.#hosts.size >= hostsMax) this.#makeRoom(hostsMax)
+    const state: HostState = {
+      host,
+      active: 0,
+      waiters: [],
+      tatMs: 0,
+      earlyMs: 0,
+      lastStartMs: Number.NEGATIVE_INFINITY,
+      crawlDelayMs: 0,
+      pausedUntilMs: 0,
+      pauseReason: '',
+      reservedMs: undefined,
+      reservedLateMsMax: 0,
+      cancelTimer: undefined,
+    }
+    this.#hosts.set(host, state)
+    return state
+  }
+
+  /**
+   * Forgets the oldest idle hosts; if there are too few, the oldest paused ones, because a million paused hosts must not fill
+   * the memory either. A hundredth at once: a Map walked from its start for every host is slow (74 µs each, measured).
+   */
+  #makeRoom(hostsMax: number): void {
+    let room = Math.ceil(hostsMax / 100)
+    for (const mayForgetPaused of [false, true]) {
+      for (const state of this.#hosts.values()) {
+        if (room === 0) return
+        if (state.active > 0 || state.waiters.length > 0) continue
+        if (this.#limited.has(state) && !mayForgetPaused) continue
+        this.#hosts.delete(state.host)
+        state.cancelTimer?.()
+        this.#setLimited(state, false)
+        room--
+      }
+    }
+  }
+
+  #dueMs(state: HostState): number {
+    let dueMs = Math.max(state.pausedUntilMs, state.tatMs - state.earlyMs)
+    if (state.crawlDelayMs > 0) dueMs = Math.max(dueMs, state.lastStartMs + state.crawlDelayMs)
+    return state.reservedMs === undefined ? dueMs : Math.max(dueMs, state.reservedMs)
+  }
+
+  #untilDueMs(state: HostState): number {
+    const dueMs = this.#dueMs(state)
+    return dueMs <= 0 ? 0 : Math.max(0, dueMs - this.#monotonicNow()) // unlimited hosts do not even read the clock
+  }
+
+  #mayStart(state: HostState): boolean {
+    if (state.active >= this.#options.perHost.concurrency || this.#active >= this.#options.concurrency) return false
+    if (this.#untilDueMs(state) > 0) return false
+    return this.#options.slots === undefined || this.#reserve(state, this.#options.slots)
+  }
+
+  /** In turn with the other processes: reads their pauses, then takes the next slot, or uses the one it waited for. */
+  #reserve(state: HostState, slots: SharedSlots): boolean {
+    const nowMs = this.#monotonicNow()
+    const pausedUntilMs = nowMs + slots.pausedUntilMs(state.host) - this.#now()
+    if (pausedUntilMs > Math.max(nowMs, state.pausedUntilMs)) {
+      this.#pauseHere(state, pausedUntilMs, 'paused by another process')
+      return false
+    }
+    // A slot slept past is void: starting in it now could hit the slot of another process.
+    if (state.reservedMs !== undefined && nowMs - state.reservedMs <= state.reservedLateMsMax) return true
+    const { intervalMs, earlyMs } = this.#nextSpacing(state)
+    state.reservedLateMsMax = Math.max(RESERVED_LATE_MS_MIN, intervalMs / 10)
+    state.reservedMs = intervalMs === 0 ? nowMs : nowMs + slots.reserve(state.host, intervalMs, earlyMs) - this.#now()
+    return state.reservedMs <= nowMs
+  }
+
+  #start(state: HostState): Slot {
+    const nowMs = this.#monotonicNow()
+    state.active++
+    this.#active++
+    state.lastStartMs = nowMs
+    if (this.#options.slots === undefined) {
+      const { intervalMs, earlyMs } = this.#nextSpacing(state)
+      if (intervalMs > 0) {
+        state.tatMs = Math.max(state.tatMs, nowMs) + intervalMs
+        state.earlyMs = earlyMs
+      }
+    }
+    state.reservedMs = undefined
+    return new HostSlot(state.host, () => this.#release(state))
+  }
+
+  #release(state: HostState): void {
+    state.active--
+    this.#active--
+    if (state.waiters.length > 0) this.#blocked.add(state) // behind the hosts that have waited longer
+    for (const blocked of this.#blocked) {
+      if (this.#active >= this.#options.concurrency) break
+      this.#blocked.delete(blocked)
+      this.#settle(blocked)
+    }
+    this.#settle(state)
+    this.#notify()
+  }
+
+  #nextSpacing(state: HostState): { intervalMs: number; earlyMs: number } {
+    const { delayMs } = this.#options.perHost
+    const jitteredMs = delayMs > 0 ? delayMs * (0.5 + this.#random()) : 0
+    return spacing(this.#intervalMs, Math.max(jitteredMs, state.crawlDelayMs))
+  }
+
+  #pauseHere(state: HostState, pausedUntilMs: number, reason: string): void {
+    state.pausedUntilMs = pausedUntilMs
+    state.pauseReason = reason
+    const refusal = this.#refusal(state)
+    if (refusal === undefined) return
+    for (const waiter of state.waiters.splice(0)) this.#refuse(waiter, refusal)
+  }
+
+  #refusal(state: HostState): ScrapeError | undefined {
+    if (state.pausedUntilMs <= 0) return undefined
+    const retryAfterMs = Math.ceil(state.pausedUntilMs - this.#monotonicNow())
+    if (retryAfterMs <= (this.#options.pauseWaitMsMax ?? 10_000)) return undefined
+    const message = `${state.host} is paused for ${Math.ceil(retryAfterMs / 1000)} s: ${state.pauseReason}`
+    return new ScrapeError('E_RATE_LIMITED', message, { retryAfterMs })
+  }
+
+  #refuse(waiter: Waiter, error: ScrapeError): void {
+    waiter.signal.removeEventListener('abort', waiter.onAbort)
+    waiter.reject(error)
+  }
+
+  /** After every change of a host: starts whom it may, arms the timer, keeps the list of busy hosts. */
+  #settle(state: HostState): void {
+    if (this.#isDisposed) return
+    while (state.waiters.length > 0 && this.#mayStart(state)) {
+      const waiter = state.waiters.shift()!
+      waiter.signal.removeEventListener('abort', waiter.onAbort)
+      waiter.resolve(this.#start(state))
+    }
+    const waitMs = this.#untilDueMs(state)
+    const isFull = state.active >= this.#options.perHost.concurrency
+    const wantsSlot = state.waiters.length > 0 && !isFull
+    const isBlocked = wantsSlot && waitMs === 0 && this.#active >= this.#options.concurrency
+    if (isBlocked) this.#blocked.add(state)
+    else if (waitMs > 0 || wantsSlot) this.#armTimer(state, waitMs)
+    this.#setLimited(state, isFull || waitMs > 0 || state.waiters.length > 0)
+  }
+
+  #armTimer(state: HostState, waitMs: number): void {
+    state.cancelTimer ??= this.#setTimer(
+      () => {
+        state.cancelTimer = undefined
+        this.#settle(state)
+        if (!this.#limited.has(state)) this.#notify()
+      },
+      Math.min(Math.max(1, waitMs), TIMER_MS_MAX),
+    )
+  }
+
+  #setLimited(state: HostState, isLimited: boolean): void {
+    if (this.#limited.has(state) === isLimited) return
+    if (isLimited) this.#limited.add(state)
+    else this.#limited.delete(state)
+    this.#busyHosts = undefined
+  }
+
+  #notify(): void {
+    for (const listener of this.#listeners) listener()
+  }
+}
+
+class HostSlot implements Slot {
+  readonly host: string
+  #release: (() => void) | undefined
+
+  constructor(host: string, release: () => void) {
+    this.host = host
+    this.#release = release
+  }
+
+  [Symbol.dispose](): void {
+    const release = this.#release
+    this.#release = undefined
+    release?.()
+  }
+}

@@ -1,0 +1,99 @@
+/** Shared slots: request rates and pauses kept in one small SQLite file, for all processes of a machine. */
+import { readFileSync } from 'node:fs'
+import { uptime } from 'node:os'
+import { DatabaseSync } from 'node:sqlite'
+import type { SharedSlots } from './spacing.ts'
+
+/**
+ * `tat_ms`: when the next request would start if they came evenly. `start_ms`: the slot given out last (only there because
+ * RETURNING sees new values). Times are of the machine's monotonic clock, which all processes share and no one can turn.
+ */
+const SCHEMA = `
+  CREATE TABLE IF NOT EXISTS boot (id TEXT NOT NULL);
+  CREATE TABLE IF NOT EXISTS slot (
+    host TEXT PRIMARY KEY,
+    tat_ms REAL NOT NULL DEFAULT 0,
+    start_ms REAL NOT NULL DEFAULT 0,
+    paused_until_ms REAL NOT NULL DEFAULT 0
+  ) WITHOUT ROWID, STRICT`
+
+const RESERVE = `
+  INSERT INTO slot (host, tat_ms, start_ms) VALUES (:host, :nowMs + :intervalMs, :nowMs)
+  ON CONFLICT (host) DO UPDATE SET
+    start_ms = max(:nowMs, tat_ms - :earlyMs),
+    tat_ms = max(:nowMs, tat_ms) + :intervalMs
+  RETURNING start_ms`
+
+const PAUSE = `
+  INSERT INTO slot (host, paused_until_ms) VALUES (:host, :untilMs)
+  ON CONFLICT (host) DO UPDATE SET paused_until_ms = max(paused_until_ms, :untilMs)`
+
+const FORGET_IDLE = 'DELETE FROM slot WHERE tat_ms < :nowMs AND paused_until_ms < :nowMs'
+
+/** Rows of hosts long done are deleted every so many reservations. */
+const RESERVES_PER_CLEANING = 10_000
+
+export interface SqliteSlotsOptions {
+  now?: () => number
+  /** Milliseconds of a clock that all processes of the machine share. Default: CLOCK_MONOTONIC. */
+  monotonicNow?: () => number
+}
+
+/** Opens the file, which any number of processes may have open. It holds nothing that is worth keeping. */
+export function openSqliteSlots(path: string, options: SqliteSlotsOptions = {}): SharedSlots {
+  const now = options.now ?? Date.now
+  const monotonicNow = options.monotonicNow ?? (() => Number(process.hrtime.bigint()) / 1e6)
+  const db = new DatabaseSync(path, { timeout: 5000 })
+  // No fsync: a crash of the machine loses only spacing that the reboot made void anyway.
+  db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF')
+  db.exec('BEGIN IMMEDIATE')
+  db.exec(SCHEMA)
+  forgetOtherBoot(db)
+  db.prepare(FORGET_IDLE).run({ nowMs: monotonicNow() })
+  db.exec('COMMIT')
+
+  const reserve = db.prepare(RESERVE)
+  const pause = db.prepare(PAUSE)
+  const paused = db.prepare('SELECT paused_until_ms AS untilMs FROM slot WHERE host = ?')
+  const forgetIdle = db.prepare(FORGET_IDLE)
+  let reserves = 0
+
+  return {
+    reserve(host, intervalMs, earlyMs = 0) {
+      const nowMs = monotonicNow()
+      const row = reserve.get({ host, nowMs, intervalMs, earlyMs }) as { start_ms: number }
+      if (++reserves % RESERVES_PER_CLEANING === 0) forgetIdle.run({ nowMs })
+      return now() + row.start_ms - nowMs
+    },
+    pause(host, untilMs) {
+      pause.run({ host, untilMs: monotonicNow() + untilMs - now() })
+    },
+    pausedUntilMs(host) {
+      const row = paused.get(host) as { untilMs: number } | undefined
+      if (row === undefined || row.untilMs === 0) return 0
+      const remainingMs = row.untilMs - monotonicNow()
+      return remainingMs > 0 ? now() + remainingMs : 0
+    },
+    [Symbol.dispose]() {
+      if (db.isOpen) db.close()
+    },
+  }
+}
+
+/** The monotonic clock starts again with the machine: what was written before a reboot means nothing after it. */
+function forgetOtherBoot(db: DatabaseSync): void {
+  const bootId = readBootId()
+  const row = db.prepare('SELECT id FROM boot').get() as { id: string } | undefined
+  if (row?.id === bootId) return
+  db.exec('DELETE FROM boot; DELETE FROM slot')
+  db.prepare('INSERT INTO boot (id) VALUES (?)').run(bootId)
+}
+
+function readBootId(): string {
+  try {
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
+  } catch {
+    // Elsewhere: when it booted, rounded so that a clock corrected by minutes still names the same boot.
+    return `booted ${Math.round((Date.now() / 1000 - uptime()) / 10_000)}`
+  }
+}

@@ -1,0 +1,24 @@
+/** Spacing: the arithmetic of evenly spread requests, shared by the in-process limit and the slots of a whole machine. */
+
+/** Rate and pauses of hosts, shared by the processes of one machine. Times are epoch milliseconds. */
+export interface SharedSlots extends Disposable {
+  /** Takes the next start time of `host`; the one after it is `intervalMs` later. `earlyMs` as in `spacing`. */
+  reserve(host: string, intervalMs: number, earlyMs?: number): number
+  /** No process starts a request to `host` before `untilMs`. A shorter pause than the present one changes nothing. */
+  pause(host: string, untilMs: number): void
+  /** 0 when the host is not paused. */
+  pausedUntilMs(host: string): number
+}
+
+/** Fast hosts may have this much of their rate started at once: timers and a busy event loop are late by as much. */
+const BURST_MS = 20
+
+/**
+ * The distance to the next request, and how much of it may be skipped to catch up on a late start. An interval set by `rps`
+ * may shrink by a tenth; below 20 ms the requests of 20 ms may start together (at 1000 rps: 20), while the mean rate holds.
+ * A gap that was asked for (`delay`, crawl-delay) never shrinks.
+ */
+export function spacing(rpsIntervalMs: number, gapMs: number): { intervalMs: number; earlyMs: number } {
+  if (gapMs >= rpsIntervalMs) return { intervalMs: gapMs, earlyMs: 0 }
+  return { intervalMs: rpsIntervalMs, earlyMs: Math.max(BURST_MS - rpsIntervalMs, rpsIntervalMs / 10) }
+}

@@ -1,0 +1,59 @@
+/** How tasks come in: any amount, a chunk at a time, with every default filled in. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { DEFAULT_LANE, type NewTask, type Task } from '../core/task.ts'
+import { taskId } from '../core/url.ts'
+
+/** What `add` holds at once. One chunk is one transaction, and other writers wait that long. */
+export const CHUNK_TASKS_MAX = 2000
+
+/** A slow source must not keep its first tasks from the workers until the chunk is full. */
+const CHUNK_AGE_MS_MAX = 500
+
+/** Chunks of at most `CHUNK_TASKS_MAX`; between two the event loop runs, so that a long add stops no heartbeat. */
+export async function* chunksOf(tasks: Iterable<NewTask> | AsyncIterable<NewTask>): AsyncGenerator<NewTask[]> {
+  const chunks = Symbol.asyncIterator in tasks ? asyncChunks(tasks) : syncChunks(tasks)
+  for await (const chunk of chunks) {
+    yield chunk
+    await nextTurn()
+  }
+}
+
+function* syncChunks(tasks: Iterable<NewTask>): Generator<NewTask[]> {
+  let chunk: NewTask[] = []
+  for (const task of tasks) {
+    if (chunk.push(task) < CHUNK_TASKS_MAX) continue
+    yield chunk
+    chunk = []
+  }
+  if (chunk.length > 0) yield chunk
+}
+
+async function* asyncChunks(tasks: AsyncIterable<NewTask>): AsyncGenerator<NewTask[]> {
+  let chunk: NewTask[] = []
+  let startedMs = performance.now()
+  for await (const task of tasks) {
+    if (chunk.push(task) < CHUNK_TASKS_MAX && performance.now() - startedMs < CHUNK_AGE_MS_MAX) continue
+    yield chunk
+    chunk = []
+    startedMs = performance.now()
+  }
+  if (chunk.length > 0) yield chunk
+}
+
+/** The text whose hash is the task's id: equal texts are one task. */
+export function identityOf(task: NewTask): string {
+  return task.key ?? task.url
+}
+
+export function taskOf(task: NewTask): Task {
+  return {
+    id: taskId(task),
+    url: task.url,
+    route: task.route,
+    data: task.data ?? null,
+    depth: task.depth,
+    priority: task.priority ?? 0,
+    lane: task.lane ?? DEFAULT_LANE,
+    session: task.session,
+  }
+}

@@ -1,0 +1,67 @@
+/** Lets tasks in that this run has not seen, inside the caller's transaction. */
+import { LruSet } from '../../core/lru-set.ts'
+import type { NewTask } from '../../core/task.ts'
+import type { Added } from '../contract.ts'
+import { identityOf, taskOf } from '../intake.ts'
+import type { Database } from './database.ts'
+import type { Ledger } from './ledger.ts'
+import type { Places } from './places.ts'
+
+/** Links repeat: of the twenty links of a page most were on the page before. About 5 MB of URLs. */
+const RECENT_MAX = 32_768
+
+export type Admission = ReturnType<typeof createAdmission>
+
+export function createAdmission({ db, ledger, places }: { db: Database; ledger: Ledger; places: Places }) {
+  const insertSeen = db.prepare('insert into seen (hash) values (?) on conflict do nothing')
+  const insertTask = db.prepare(
+    'insert into task (seq, id, queue, url, route, data, depth, session) values (?, ?, ?, ?, ?, ?, ?, ?)',
+  )
+  // A hit is always true: what is seen stays seen, whichever process saw it.
+  const recent = new LruSet(RECENT_MAX)
+  let uncommitted = new Set<string>()
+
+  function isRecent(task: NewTask): boolean {
+    const identity = identityOf(task)
+    if (recent.has(identity)) recent.add(identity)
+    else if (!uncommitted.has(identity)) {
+      uncommitted.add(identity)
+      return false
+    }
+    return true
+  }
+
+  return {
+    /** Tasks keep the order they come in. */
+    admit(tasks: readonly NewTask[], nowMs: number): Added {
+      const candidates = []
+      for (const task of tasks) {
+        if (!isRecent(task)) candidates.push({ filled: taskOf(task), notBeforeMs: task.notBeforeMs ?? 0, isNew: false })
+      }
+      // In the order of their hashes, neighbours share a page of the index.
+      const sorted =
+        candidates.length < 2 ? candidates : candidates.toSorted((a, b) => (a.filled.id < b.filled.id ? -1 : 1))
+      for (const candidate of sorted) {
+        candidate.isNew = insertSeen.run(Buffer.from(candidate.filled.id, 'hex')).changes === 1
+      }
+      let added = 0
+      for (const { filled, notBeforeMs, isNew } of candidates) {
+        if (!isNew) continue
+        added++
+        const { id, url, route, data, depth, session } = filled
+        const seq = ++ledger.totals.seen
+        const queue = ledger.queueOf(filled)
+        const json = data === null ? null : JSON.stringify(data)
+        insertTask.run(seq, Buffer.from(id, 'hex'), queue.id, url, route, json, depth, session ?? null)
+        places.put({ seq, queue, isSuspect: false, atMs: notBeforeMs, nowMs })
+      }
+      return { added, seen: tasks.length - added }
+    },
+
+    /** Only what is committed may be called known without asking the table. */
+    ended(isCommitted: boolean): void {
+      if (isCommitted) for (const identity of uncommitted) recent.add(identity)
+      if (uncommitted.size > 0) uncommitted = new Set()
+    },
+  }
+}

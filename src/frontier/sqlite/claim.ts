@@ -1,0 +1,126 @@
+/** Claims: from ready to inflight under one lease number, spread over hosts; suspects alone. */
+import type { Json, Task } from '../../core/task.ts'
+import type { ClaimRequest, Lease } from '../contract.ts'
+import { byTurn, type Candidate, deal, laneGroups } from '../fair-share.ts'
+import type { Database } from './database.ts'
+import type { Ledger, Queue } from './ledger.ts'
+import type { Places } from './places.ts'
+
+interface ReadyQueue extends Queue, Candidate {}
+
+/** Avoided hosts are usually few; with many of them at the head the queues are read again, all that may be needed. */
+const AVOIDED_EXPECTED = 32
+
+const COLUMNS = 't.seq, t.id, t.url, t.route, t.data, t.depth, t.session, t.attempts, t.losses'
+type Row = [number, Uint8Array, string, string, string | null, number, string | null, number, number]
+
+export function createClaim({ db, ledger, places }: { db: Database; ledger: Ledger; places: Places }) {
+  const waitingLanes = db.prepareRows('select name from lane where pending > 0')
+  const readyQueues = db.prepareRows(`
+    select id, lane, weight, host, turn, ready from queue where lane = ? and turn is not null
+    order by weight, turn limit ?`)
+  const readyTasks = db.prepareRows(`
+    select ${COLUMNS} from ready r cross join task t on t.seq = r.seq where r.queue = ? order by r.seq limit ?`)
+  const deleteReady = db.prepare('delete from ready where queue = ? and seq <= ?')
+  const suspects = db.prepareRows('select turn, seq, queue from suspect order by turn')
+  const suspectTask = db.prepareRows(`select ${COLUMNS} from task t where t.seq = ?`)
+  const deleteSuspect = db.prepare('delete from suspect where turn = ?')
+  const heldBy = db.prepareRows('select max(alone) from inflight where worker = ?')
+  const insertInflight = db.prepare(
+    'insert into inflight (seq, queue, lease, worker, expires_ms, alone) values (?, ?, ?, ?, ?, ?)',
+  )
+
+  function lease(row: Row, queue: Queue, request: ClaimRequest & { nowMs: number }): Lease {
+    const [seq, id, url, route, data, depth, session, attempts, losses] = row
+    const { last_lease: number } = ledger.totals
+    insertInflight.run(seq, queue.id, number, request.workerId, request.nowMs + request.leaseMs, losses > 0 ? 1 : 0)
+    const task: Task = {
+      id: Buffer.from(id.buffer, id.byteOffset, id.byteLength).toString('hex'),
+      url,
+      route,
+      data: data === null ? null : (JSON.parse(data) as Json),
+      depth,
+      priority: queue.priority,
+      lane: queue.lane,
+      session: session ?? undefined,
+    }
+    return { task, token: `${number}.${seq}`, attempt: attempts + 1, losses }
+  }
+
+  function candidates(lane: string, max: number, avoid: ReadonlySet<string>): ReadyQueue[] {
+    const read = (limit: number) =>
+      readyQueues.all(lane, limit) as unknown as [number, string, number, string, number, number][]
+    const limit = max + Math.min(avoid.size, AVOIDED_EXPECTED)
+    let rows = read(limit)
+    const isFree = ([, , , host]: (typeof rows)[number]) => !avoid.has(host)
+    let free = avoid.size === 0 ? rows : rows.filter(isFree)
+    if (free.length < max && rows.length === limit) {
+      rows = read(max + avoid.size)
+      free = rows.filter(isFree)
+    }
+    return free.map(([id, , weight, host, turn, ready]) => ({ id, lane, priority: 0 - weight, host, turn, ready }))
+  }
+
+  function takeReady(queue: Queue, count: number): Row[] {
+    const rows = readyTasks.all(queue.id, count) as unknown as Row[]
+    deleteReady.run(queue.id, rows.at(-1)![0])
+    const moves = ledger.moves(queue)
+    moves.ready -= rows.length
+    moves.pending -= rows.length
+    moves.claimed += rows.length
+    moves.isServed = true
+    return rows
+  }
+
+  function claimReady(request: ClaimRequest & { nowMs: number }): Lease[] {
+    const avoid = new Set(request.avoidHosts)
+    const lanes = (waitingLanes.all() as unknown as [string][]).map(([name]) => name)
+    const leases: Lease[] = []
+    for (const group of laneGroups(lanes, request.lanes)) {
+      const max = request.max - leases.length
+      if (max <= 0) break
+      const offered = group.flatMap((lane) => candidates(lane, max, avoid))
+      const dealt = deal(group.length === 1 ? offered : offered.sort(byTurn), max)
+      const counts = new Map<ReadyQueue, number>()
+      for (const queue of dealt) counts.set(queue, (counts.get(queue) ?? 0) + 1)
+      const rows = new Map<ReadyQueue, Iterator<Row>>()
+      for (const [queue, count] of counts) rows.set(queue, takeReady(queue, count).values())
+      for (const queue of dealt) leases.push(lease(rows.get(queue)!.next().value!, queue, request))
+    }
+    return leases
+  }
+
+  /** A suspect for a worker with empty hands; nothing for one that holds a suspect; undefined: claim as usual. */
+  function claimSuspect(request: ClaimRequest & { nowMs: number }): Lease[] | undefined {
+    const [alone] = heldBy.get(request.workerId) as unknown as [number | null]
+    if (alone !== null) return alone === 1 ? [] : undefined
+    const found = nextSuspect(request)
+    if (found === undefined) return undefined
+    const { turn, seq, queue } = found
+    deleteSuspect.run(turn)
+    const moves = ledger.moves(queue)
+    moves.pending--
+    moves.claimed++
+    return [lease(suspectTask.get(seq) as unknown as Row, queue, request)]
+  }
+
+  function nextSuspect({ lanes, avoidHosts }: ClaimRequest): { turn: number; seq: number; queue: Queue } | undefined {
+    for (const [turn, seq, queueId] of suspects.iterate() as unknown as Iterable<[number, number, number]>) {
+      const queue = ledger.queue(queueId)
+      if (!avoidHosts?.includes(queue.host) && (lanes?.includes(queue.lane) ?? true)) return { turn, seq, queue }
+    }
+    return undefined
+  }
+
+  /** Inside the caller's transaction. */
+  return function claim(request: ClaimRequest & { nowMs: number }): Lease[] {
+    if (ledger.totals.pause_reason !== null || ledger.totals.pending === 0) return []
+    places.promote(request.nowMs)
+    ledger.save()
+    ledger.totals.last_lease++
+    const alone = ledger.totals.suspects > 0 ? claimSuspect(request) : undefined
+    const leases = alone ?? claimReady(request)
+    if (leases.length === 0) ledger.totals.last_lease--
+    return leases
+  }
+}

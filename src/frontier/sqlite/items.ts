@@ -1,0 +1,50 @@
+/** Items: each key once, logged in the transaction that settles their page, forgotten when all sinks hold them. */
+import { hash } from 'node:crypto'
+import type { ItemRow, LoggedItem } from '../../core/item.ts'
+import type { SinkPositions } from '../contract.ts'
+import type { Database } from './database.ts'
+import type { Ledger } from './ledger.ts'
+
+export function createItems({ db, ledger }: { db: Database; ledger: Ledger }) {
+  const insertKey = db.prepare('insert into item_key (hash, content) values (?, ?) on conflict do nothing')
+  const getContent = db.prepareRows('select content from item_key where hash = ?')
+  const insertLog = db.prepare('insert into item_log (seq, key, json) values (?, ?, ?)')
+  const readLog = db.prepareRows('select seq, key, json from item_log where seq > ? order by seq limit ?')
+  const deleteLog = db.prepare('delete from item_log where seq <= ?')
+  const positions = db.prepareRows('select sink, position from sink_position')
+  const deletePositions = db.prepare('delete from sink_position')
+  const insertPosition = db.prepare('insert into sink_position (sink, position) values (?, ?)')
+
+  return {
+    accept(item: ItemRow): 'new' | 'same' | 'changed' {
+      const key = hash('sha256', item.key, 'buffer')
+      const content = hash('sha256', item.json, 'buffer').subarray(0, 16)
+      if (insertKey.run(key, content).changes === 1) {
+        insertLog.run(++ledger.totals.items, item.key, item.json)
+        ledger.totals.backlog++
+        return 'new'
+      }
+      const [known] = getContent.get(key) as unknown as [Uint8Array]
+      return content.equals(known) ? 'same' : 'changed'
+    },
+
+    read({ afterSeq, max }: { afterSeq: number; max: number }): LoggedItem[] {
+      const rows = readLog.all(afterSeq, max) as unknown as [number, string, string][]
+      return rows.map(([seq, key, json]) => ({ seq, key, json }))
+    },
+
+    confirm(seq: number, at: SinkPositions): void {
+      const { totals } = ledger
+      if (seq < totals.confirmed) return // a reader that was replaced must not set the sinks back
+      totals.confirmed = Math.min(seq, totals.items)
+      totals.backlog -= Number(deleteLog.run(totals.confirmed).changes)
+      deletePositions.run()
+      for (const [sink, position] of Object.entries(at)) insertPosition.run(sink, position)
+    },
+
+    confirmed(): { seq: number; positions: SinkPositions } {
+      const rows = positions.all() as unknown as [string, string][]
+      return { seq: ledger.totals.confirmed, positions: Object.fromEntries(rows) }
+    },
+  }
+}

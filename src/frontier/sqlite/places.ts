@@ -1,0 +1,52 @@
+/** The places where a pending task waits (ready, delayed, suspect), and the way from one to the next. */
+import type { Database } from './database.ts'
+import type { Ledger, Queue } from './ledger.ts'
+
+/** Due tasks made ready by one claim: a bound on its time. What is left over follows with the next claim. */
+const PROMOTE_MAX = 5000
+
+export type Places = ReturnType<typeof createPlaces>
+
+export function createPlaces({ db, ledger }: { db: Database; ledger: Ledger }) {
+  const insertReady = db.prepare('insert into ready (queue, seq) values (?, ?)')
+  const insertSuspect = db.prepare('insert into suspect (seq, queue) values (?, ?)')
+  const insertDelayed = db.prepare('insert into delayed (seq, at_ms) values (?, ?)')
+  const due = db.prepareRows(`
+    select d.seq, t.queue, t.losses from delayed d join task t on t.seq = d.seq
+    where d.at_ms <= ? order by d.at_ms, d.seq limit ${PROMOTE_MAX}`)
+  const deleteDelayed = db.prepare('delete from delayed where seq = ?')
+  const nextDelayed = db.prepareRows('select min(at_ms) from delayed')
+
+  function makeReady(seq: number, queue: Queue, isSuspect: boolean): void {
+    if (isSuspect) {
+      insertSuspect.run(seq, queue.id)
+      ledger.totals.suspects++
+    } else {
+      insertReady.run(queue.id, seq)
+      ledger.moves(queue).ready++
+    }
+  }
+
+  return {
+    /** To pending: now, or when it is due. */
+    put(waiting: { seq: number; queue: Queue; isSuspect: boolean; atMs: number; nowMs: number }): void {
+      const { seq, queue, isSuspect, atMs, nowMs } = waiting
+      ledger.moves(queue).pending++
+      if (atMs > nowMs) insertDelayed.run(seq, Math.ceil(atMs))
+      else makeReady(seq, queue, isSuspect)
+    },
+
+    promote(nowMs: number): void {
+      if ((this.nextDueMs() ?? Number.POSITIVE_INFINITY) > nowMs) return
+      for (const [seq, queueId, losses] of due.all(nowMs) as unknown as [number, number, number][]) {
+        deleteDelayed.run(seq)
+        makeReady(seq, ledger.queue(queueId), losses > 0)
+      }
+    },
+
+    nextDueMs(): number | undefined {
+      const [atMs] = nextDelayed.get() as unknown as [number | null]
+      return atMs ?? undefined
+    },
+  }
+}

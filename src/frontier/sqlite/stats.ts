@@ -1,0 +1,46 @@
+/** Figures from kept counters. */
+import type { FrontierStats } from '../contract.ts'
+import type { Database } from './database.ts'
+import type { Ledger } from './ledger.ts'
+
+const HOSTS_MAX = 50
+
+/** Up to this many queues all are summed; beyond, the hosts of the largest queues are. */
+const QUEUES_SUMMED_MAX = 2000
+
+export function createStats({ db, ledger }: { db: Database; ledger: Ledger }) {
+  const lanes = db.prepareRows('select name, pending, claimed from lane')
+  const queueCount = db.prepareRows('select coalesce(max(id), 0) from queue')
+  const sums = (hosts: string) => `
+    select host, sum(pending) as pending, sum(claimed) as claimed from queue ${hosts} group by host
+    having sum(pending) + sum(claimed) > 0 order by 2 desc, host limit ${HOSTS_MAX}`
+  const allHosts = db.prepareRows(sums(''))
+  // With a hundred thousand hosts a full sum would take 50 ms: the largest by order of magnitude, filled up with any ready.
+  const largestHosts = db.prepareRows(
+    sums(`where host in (
+      select host from (select host from queue where size > 0 order by size desc limit ${QUEUES_SUMMED_MAX / 4})
+      union select host from (select host from queue where turn is not null limit ${HOSTS_MAX}))`),
+  )
+
+  return function stats(): FrontierStats {
+    ledger.load()
+    const { pending, claimed, completed, failed, dead, seen, items, pause_reason } = ledger.totals
+    const [queues] = queueCount.get() as unknown as [number]
+    const hosts = (queues <= QUEUES_SUMMED_MAX ? allHosts : largestHosts).all() as unknown as [string, number, number][]
+    const laneRows = lanes.all() as unknown as [string, number, number][]
+    return {
+      pending,
+      claimed,
+      completed,
+      failed,
+      dead,
+      remaining: pending + claimed,
+      seen,
+      items,
+      isPaused: pause_reason !== null,
+      pauseReason: pause_reason ?? undefined,
+      lanes: Object.fromEntries(laneRows.map(([name, waiting, out]) => [name, { pending: waiting, claimed: out }])),
+      hosts: hosts.map(([host, waiting, out]) => ({ host, pending: waiting, claimed: out })),
+    }
+  }
+}

@@ -1,0 +1,231 @@
+/** The files a run leaves for whoever wants to know: `log.jsonl`, all that happened, and `errors.jsonl`, all that failed. */
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { DestinationStream, Logger } from 'pino'
+import { ScrapeError } from '../core/errors.ts'
+import type { EventOf, RunEvent } from '../core/events.ts'
+import { redactText, redactValue } from './redact.ts'
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
+
+export interface RunLogOptions {
+  /** The run's folder; must exist. */
+  folder: string
+  /** Lines below it are not written. Pages that went well are `debug`. Default `info`. */
+  level?: LogLevel
+  /** On every line of log.jsonl. */
+  runId?: string
+  now?: () => number
+  /** Called once when a file cannot be written. The run goes on: a log is not worth an item. */
+  onError?: (error: ScrapeError) => void
+}
+
+export interface RunLog extends AsyncDisposable {
+  /** Give it to `bus.on`. */
+  readonly record: (event: RunEvent) => void
+  /** For lines that are no event. */
+  readonly logger: Logger
+  /** Everything recorded so far is in the files when it resolves. */
+  flush(): Promise<void>
+  /** Flushes and closes both files. May be called twice. */
+  close(): Promise<void>
+}
+
+/** One line of errors.jsonl: a page given up on, or an item the schema refused. */
+export interface ErrorLine {
+  time: string
+  url: string
+  route: string
+  code: string
+  class: string
+  message: string
+  attempt?: number
+  status?: number
+  at?: string
+  snapshot?: string
+  problems?: string[]
+  /** The refused item as JSON. */
+  item?: string
+}
+
+/** Lines are gathered to this size; whatever waits is written once a second, for those who follow the file. */
+const BUFFER_BYTES = 8 * 1024
+const FLUSH_EVERY_MS = 1000
+/** A disk that does not keep up loses log lines, not memory. */
+const WAITING_BYTES_MAX = 16 * 1024 * 1024
+
+type Destination = DestinationStream & {
+  flush(done: (error?: Error) => void): void
+  end(): void
+  on(event: string, listener: (error: Error) => void): void
+  once(event: string, listener: () => void): void
+}
+
+/** pino is loaded here and not at the top: commands that run nothing need not pay its 7 MB. */
+export async function openRunLog(options: RunLogOptions): Promise<RunLog> {
+  const { pino } = await import('pino')
+  const now = options.now ?? Date.now
+  const { level = 'info' } = options
+  let hasFailed = false
+
+  async function destination(name: string): Promise<Destination> {
+    const path = join(options.folder, name)
+    await endTornLine(path)
+    const file = pino.destination({
+      dest: path,
+      append: true,
+      sync: false, // pino itself flushes what waits when the process exits
+      minLength: BUFFER_BYTES,
+      maxLength: WAITING_BYTES_MAX,
+      periodicFlush: FLUSH_EVERY_MS,
+    }) as unknown as Destination
+    file.on('error', (cause) => {
+      if (hasFailed) return
+      hasFailed = true
+      options.onError?.(new ScrapeError('E_OUTPUT', `cannot write ${path}: ${cause.message}`, { cause }))
+    })
+    return file
+  }
+
+  const logFile = await destination('log.jsonl')
+  const errorFile = await destination('errors.jsonl')
+  const logger = pino(
+    {
+      level,
+      base: options.runId === undefined ? {} : { run: options.runId },
+      messageKey: 'message',
+      formatters: { level: (label) => ({ level: label }) },
+      timestamp: () => `,"time":"${new Date(now()).toISOString()}"`,
+    },
+    logFile,
+  )
+  const writeEvent = eventWriter(logger)
+  const writeError = (line: Omit<ErrorLine, 'time'>) =>
+    void errorFile.write(`${JSON.stringify({ time: new Date(now()).toISOString(), ...line })}\n`)
+
+  function record(event: RunEvent): void {
+    if (closing !== undefined) return
+    writeEvent(event)
+    if (event.type === 'page' && event.outcome === 'failed') writeError(failedPageLine(event))
+    else if (event.type === 'item.invalid') writeError(invalidItemLine(event))
+  }
+
+  let closing: Promise<void> | undefined
+  function close(): Promise<void> {
+    closing ??= (async () => {
+      await flush()
+      await Promise.all([ended(logFile), ended(errorFile)])
+    })()
+    return closing
+  }
+  async function flush(): Promise<void> {
+    await Promise.all([flushed(logFile), flushed(errorFile)])
+  }
+
+  return { record, logger, flush, close, [Symbol.asyncDispose]: close }
+}
+
+/** A crash may have cut the last line; the next one must not be glued to it. */
+async function endTornLine(path: string): Promise<void> {
+  try {
+    await using file = await open(path, 'a+')
+    const { size } = await file.stat()
+    if (size === 0) return
+    const { buffer } = await file.read(Buffer.alloc(1), 0, 1, size - 1)
+    if (buffer[0] !== 0x0a) await file.appendFile('\n')
+  } catch (cause) {
+    throw new ScrapeError('E_OUTPUT', `cannot write ${path}: ${(cause as Error).message}`, { cause })
+  }
+}
+
+const flushed = (file: Destination) => new Promise<void>((resolve) => file.flush(() => resolve()))
+
+function ended(file: Destination): Promise<void> {
+  return new Promise((resolve) => {
+    file.once('close', resolve)
+    file.on('error', () => resolve())
+    file.end()
+  })
+}
+
+function failedPageLine(event: EventOf<'page'>): Omit<ErrorLine, 'time'> {
+  const { error, snapshot } = event
+  const status = event.status ?? error?.status
+  return {
+    url: redactText(event.url),
+    route: event.route,
+    code: error?.code ?? 'E_HANDLER',
+    class: error?.class ?? 'handler',
+    message: redactText(error?.message ?? 'no reason given'),
+    attempt: event.attempt,
+    ...(status === undefined ? {} : { status }),
+    ...(error?.at === undefined ? {} : { at: error.at }),
+    ...(snapshot === undefined ? {} : { snapshot }),
+  }
+}
+
+function invalidItemLine(event: EventOf<'item.invalid'>): Omit<ErrorLine, 'time'> {
+  return {
+    url: redactText(event.url),
+    route: event.route,
+    code: 'E_ITEM_INVALID',
+    class: 'item',
+    message: redactText(event.problems[0] ?? 'the item breaks the schema'),
+    problems: event.problems.map(redactText),
+    item: redactText(event.item),
+  }
+}
+
+/** Which event is worth which level. What is below the logger's level is never put into words. */
+function eventWriter(logger: Logger): (event: RunEvent) => void {
+  const isDebug = logger.isLevelEnabled('debug')
+  return (event) => {
+    switch (event.type) {
+      case 'page':
+        if (event.outcome === 'failed')
+          logger.warn(loggable(event), `failed: ${redactText(event.error?.message ?? '')}`)
+        else if (isDebug) logger.debug(loggable(event), `page ${event.outcome}`)
+        break
+      case 'item.invalid':
+        logger.warn(
+          loggable({ ...event, item: '(in errors.jsonl)' }),
+          `invalid item: ${redactText(event.problems[0] ?? '')}`,
+        )
+        break
+      case 'throttled':
+        logger.warn(loggable(event), `${event.host} throttled: ${redactText(event.reason)}`)
+        break
+      case 'lease.lost':
+        logger.warn(loggable(event), 'lease lost: the page took longer than its lease, or this worker slept')
+        break
+      case 'leases.expired':
+        logger.warn(loggable(event), `${event.returned + event.dead} leases of dead workers expired`)
+        break
+      case 'run.started':
+        logger.info(loggable(event), event.resumed ? 'run resumed' : 'run started')
+        break
+      case 'run.finished':
+        logger.info(loggable(event), `run ${event.state}${event.reason === undefined ? '' : `: ${event.reason}`}`)
+        break
+      case 'committed':
+      case 'fields':
+      case 'sinks.flushed':
+      case 'worker.in-flight':
+        if (isDebug) logger.debug(loggable(event), event.type)
+        break
+      case 'log': {
+        if (!logger.isLevelEnabled(event.level)) break
+        const { url, extra } = event
+        const object = { ...(url === undefined ? {} : { url }), ...(extra === undefined ? {} : { extra }) }
+        logger[event.level](redactValue(object) as object, redactText(event.message))
+        break
+      }
+      default:
+        event satisfies never
+    }
+  }
+}
+
+function loggable({ type, ...rest }: RunEvent): object {
+  return { event: type, ...(redactValue(rest) as object) }
+}

@@ -1,0 +1,41 @@
+/** The metrics of the table as prom-client objects in one registry. */
+import type * as prom from 'prom-client'
+import { METRICS, type MetricName, type MetricSpec } from './metrics-table.ts'
+
+export type Instruments = ReturnType<typeof createInstruments>
+
+/** `library` is prom-client, loaded by whoever needs it. */
+export function createInstruments(library: typeof prom, registry: prom.Registry) {
+  function make(name: MetricName): prom.Metric {
+    const { type, help, labels, buckets }: MetricSpec = METRICS[name]
+    const config = { name, help, labelNames: [...labels], registers: [registry] }
+    if (type === 'histogram') return new library.Histogram({ ...config, buckets: [...(buckets ?? [])] })
+    return type === 'counter' ? new library.Counter(config) : new library.Gauge(config)
+  }
+  // The table decides each type; a wrong word below fails in the test that feeds every event.
+  const counter = (name: MetricName) => make(name) as prom.Counter
+  const gauge = (name: MetricName) => make(name) as prom.Gauge
+  const histogram = (name: MetricName) => make(name) as prom.Histogram
+  return {
+    pages: counter('sluice_pages_total'),
+    pageSeconds: histogram('sluice_page_seconds'),
+    items: counter('sluice_items_total'),
+    queueTasks: gauge('sluice_queue_tasks'),
+    retries: counter('sluice_retries_total'),
+    deadLetters: counter('sluice_dead_letters_total'),
+    leasesExpired: counter('sluice_leases_expired_total'),
+    throttled: counter('sluice_throttled_total'),
+    responseBytes: counter('sluice_response_bytes_total'),
+    workerInFlight: gauge('sluice_worker_in_flight'),
+    workerHeartbeat: gauge('sluice_worker_heartbeat_timestamp_seconds'),
+    sinkLag: gauge('sluice_sink_lag_items'),
+    fieldFilled: gauge('sluice_field_filled_ratio'),
+    lastSuccess: gauge('sluice_run_last_success_timestamp_seconds'),
+    buildInfo: gauge('sluice_build_info'),
+    oldRequests: counter('scraper_requests_total'),
+    oldRequestSeconds: histogram('scraper_request_duration_seconds'),
+    oldItems: counter('scraper_items_scraped_total'),
+    oldRetries: counter('scraper_retries_total'),
+    oldErrors: counter('scraper_errors_total'),
+  }
+}

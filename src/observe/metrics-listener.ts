@@ -1,0 +1,132 @@
+/** From events to metrics, for one scraper. */
+import type { Counter } from 'prom-client'
+import type { EventOf, RunEvent } from '../core/events.ts'
+import type { Instruments } from './metrics-instruments.ts'
+import { errorTypeOf } from './metrics-table.ts'
+
+/** What the listeners of all scrapers in a process share: a bound on label values only holds over all of them. */
+export interface MetricsShared {
+  now(): number
+  hosts(name: string): string
+  routes(name: string): string
+  classes(name: string): string
+  fields(name: string): string
+  /** False when there are too many workers to tell them apart. */
+  heardOf(worker: string): boolean
+}
+
+export function createMetricsListener(
+  m: Instruments,
+  shared: MetricsShared,
+  scraper: string,
+): (event: RunEvent) => void {
+  // Children are looked up once: a page then costs additions, not objects of labels.
+  const outcomes = new Map<string, Record<EventOf<'page'>['outcome'], Counter.Internal>>()
+  const stage = (name: string) => m.pageSeconds.labels(scraper, name)
+  const stages = { queue: stage('queue'), fetch: stage('fetch'), parse: stage('parse'), sink: stage('sink') }
+  const change = (name: string) => m.items.labels(scraper, name)
+  const changes = { new: change('new'), same: change('same'), changed: change('changed'), invalid: change('invalid') }
+  const sinkLag = m.sinkLag.labels('all')
+  const filled = new Map<string, number>()
+  let fieldItems = 0
+  const firstTry = m.oldRequests.labels('start')
+  const laterTry = m.oldRequests.labels('retry')
+
+  function outcomesOf(route: string) {
+    const name = shared.routes(route)
+    const known = outcomes.get(name)
+    if (known !== undefined) return known
+    const child = (outcome: string) => m.pages.labels(scraper, name, outcome)
+    const children = {
+      ok: child('ok'),
+      retried: child('retried'),
+      postponed: child('postponed'),
+      failed: child('failed'),
+      stale: child('stale'),
+    }
+    outcomes.set(name, children)
+    return children
+  }
+
+  function onPage(event: EventOf<'page'>): void {
+    const { outcome, queueMs, fetchMs, parseMs, bytes, error } = event
+    outcomesOf(event.route)[outcome].inc()
+    if (queueMs !== undefined) stages.queue.observe(queueMs / 1000)
+    if (parseMs !== undefined) stages.parse.observe(parseMs / 1000)
+    if (bytes !== undefined && bytes > 0) m.responseBytes.inc(bytes)
+    if (fetchMs !== undefined) {
+      stages.fetch.observe(fetchMs / 1000)
+      m.oldRequestSeconds.observe(fetchMs / 1000)
+      const phase = event.attempt === 1 ? firstTry : laterTry
+      phase.inc()
+    }
+    const cls = shared.classes(error?.class ?? 'unknown')
+    if (outcome === 'retried') {
+      m.retries.inc({ class: cls })
+      m.oldRetries.inc()
+    } else if (outcome === 'failed') m.deadLetters.inc({ class: cls })
+    if (error !== undefined) m.oldErrors.inc({ error_type: errorTypeOf(error.class) })
+  }
+
+  function onFields(event: EventOf<'fields'>): void {
+    fieldItems += event.items
+    for (const field of Object.keys(event.filled)) {
+      const name = shared.fields(field)
+      if (name !== field) continue // fields over the bound have no common ratio
+      const count = (filled.get(field) ?? 0) + event.filled[field]!
+      filled.set(field, count)
+      if (fieldItems > 0) m.fieldFilled.set({ scraper, field }, count / fieldItems)
+    }
+  }
+
+  function onWorker(event: EventOf<'worker.in-flight'>): void {
+    const { workerId } = event
+    if (!shared.heardOf(workerId)) return
+    m.workerInFlight.set({ worker: workerId }, event.inFlight)
+    m.workerHeartbeat.set({ worker: workerId }, shared.now() / 1000)
+  }
+
+  return (event) => {
+    switch (event.type) {
+      case 'page':
+        onPage(event)
+        break
+      case 'committed':
+        if (event.itemsNew > 0) changes.new.inc(event.itemsNew)
+        if (event.itemsNew > 0) m.oldItems.inc(event.itemsNew)
+        if (event.itemsSame > 0) changes.same.inc(event.itemsSame)
+        if (event.itemsChanged > 0) changes.changed.inc(event.itemsChanged)
+        sinkLag.set(event.backlog)
+        break
+      case 'item.invalid':
+        changes.invalid.inc()
+        break
+      case 'fields':
+        onFields(event)
+        break
+      case 'throttled':
+        m.throttled.inc({ host: shared.hosts(event.host) })
+        break
+      case 'leases.expired':
+        m.leasesExpired.inc(event.returned + event.dead)
+        if (event.dead > 0) m.deadLetters.inc({ class: 'crash' }, event.dead)
+        break
+      case 'sinks.flushed':
+        stages.sink.observe(event.ms / 1000)
+        sinkLag.set(event.backlog)
+        break
+      case 'worker.in-flight':
+        onWorker(event)
+        break
+      case 'run.finished':
+        if (event.state === 'finished') m.lastSuccess.set({ scraper }, shared.now() / 1000)
+        break
+      case 'run.started':
+      case 'lease.lost':
+      case 'log':
+        break
+      default:
+        event satisfies never
+    }
+  }
+}

@@ -1,0 +1,134 @@
+/** Every metric we export, declared once: the registry, docs/reference/metrics.md and the dashboards' test read this table. */
+
+export interface MetricSpec {
+  readonly type: 'counter' | 'gauge' | 'histogram'
+  readonly help: string
+  readonly labels: readonly string[]
+  /** Upper bounds of the buckets, in the metric's unit. */
+  readonly buckets?: readonly number[]
+}
+
+/** 5 ms … 2 min: a page from a cache as well as one that waited for its host. */
+const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120]
+
+export const METRICS = {
+  sluice_pages_total: {
+    type: 'counter',
+    help: 'Tries at a page, by how they ended: ok, retried, postponed, failed, stale.',
+    labels: ['scraper', 'route', 'outcome'],
+  },
+  sluice_page_seconds: {
+    type: 'histogram',
+    help: 'Time of a page by stage: queue (due to claimed), fetch, parse (the handler), sink (a flush).',
+    labels: ['scraper', 'stage'],
+    buckets: SECONDS,
+  },
+  sluice_items_total: {
+    type: 'counter',
+    help: 'Items by what became of them: new, same, changed, invalid.',
+    labels: ['scraper', 'change'],
+  },
+  sluice_queue_tasks: {
+    type: 'gauge',
+    help: 'Tasks in the frontier by state: pending, claimed, completed, failed, dead.',
+    labels: ['scraper', 'state'],
+  },
+  sluice_retries_total: {
+    type: 'counter',
+    help: 'Tries that failed and are repeated, by class of error.',
+    labels: ['class'],
+  },
+  sluice_dead_letters_total: {
+    type: 'counter',
+    help: 'Tasks given up on, by class of error.',
+    labels: ['class'],
+  },
+  sluice_leases_expired_total: {
+    type: 'counter',
+    help: 'Leases that ran out because their worker died or hung.',
+    labels: [],
+  },
+  sluice_throttled_total: {
+    type: 'counter',
+    help: 'Times a host asked for fewer requests. The first 200 hosts by name, then "other".',
+    labels: ['host'],
+  },
+  sluice_response_bytes_total: {
+    type: 'counter',
+    help: 'Bytes of responses, as they came over the wire.',
+    labels: [],
+  },
+  sluice_worker_in_flight: {
+    type: 'gauge',
+    help: 'Pages a worker is working on now.',
+    labels: ['worker'],
+  },
+  sluice_worker_heartbeat_timestamp_seconds: {
+    type: 'gauge',
+    help: 'When a worker last reported. One silent for 10 minutes is forgotten.',
+    labels: ['worker'],
+  },
+  sluice_sink_lag_items: {
+    type: 'gauge',
+    help: 'Accepted items that are not yet durable in the sinks ("all": they are flushed together).',
+    labels: ['sink'],
+  },
+  sluice_field_filled_ratio: {
+    type: 'gauge',
+    help: 'Share of items in which a field has a value, since the run began.',
+    labels: ['scraper', 'field'],
+  },
+  sluice_run_last_success_timestamp_seconds: {
+    type: 'gauge',
+    help: 'When a run last finished with nothing left to do.',
+    labels: ['scraper'],
+  },
+  sluice_build_info: {
+    type: 'gauge',
+    help: 'Always 1; the labels say what runs.',
+    labels: ['version', 'node'],
+  },
+  scraper_requests_total: {
+    type: 'counter',
+    help: 'Requests by phase: start (first tries), retry (all further ones).',
+    labels: ['phase'],
+  },
+  scraper_request_duration_seconds: {
+    type: 'histogram',
+    help: 'Time of a request.',
+    labels: [],
+    buckets: SECONDS,
+  },
+  scraper_items_scraped_total: {
+    type: 'counter',
+    help: 'Items accepted as new.',
+    labels: [],
+  },
+  scraper_retries_total: {
+    type: 'counter',
+    help: 'Tries that failed and are repeated.',
+    labels: [],
+  },
+  scraper_errors_total: {
+    type: 'counter',
+    help: 'Failed tries by type: timeout, connection, forbidden, not_found, rate_limited, other.',
+    labels: ['error_type'],
+  },
+} as const satisfies Record<string, MetricSpec>
+
+export type MetricName = keyof typeof METRICS
+
+/** Our classes of errors under the names of the Go scraper whose dashboards may still be in use. */
+const ERROR_TYPES: Readonly<Record<string, string>> = {
+  timeout: 'timeout',
+  connection: 'connection',
+  dns: 'connection',
+  tls: 'connection',
+  forbidden: 'forbidden',
+  'not-found': 'not_found',
+  'rate-limited': 'rate_limited',
+}
+
+export function errorTypeOf(errorClass: string): string {
+  return Object.hasOwn(ERROR_TYPES, errorClass) ? ERROR_TYPES[errorClass]! : 'other'
+}

@@ -1,0 +1,103 @@
+/** Prometheus metrics, fed by events. Which ones there are is in `metrics-table.ts`. */
+import type { RunEvent } from '../core/events.ts'
+import type { FrontierStats } from '../frontier/contract.ts'
+import { createInstruments } from './metrics-instruments.ts'
+import { createMetricsListener, type MetricsShared } from './metrics-listener.ts'
+
+export interface Metrics {
+  readonly contentType: string
+  /** The exposition text. */
+  render(): Promise<string>
+  /** A listener for one scraper's bus: events do not name their scraper. */
+  listener(scraper: string): (event: RunEvent) => void
+  /** Asks the frontier for its counts at each scrape. Returns how to stop. */
+  watchQueue(scraper: string, stats: () => Promise<QueueCounts>): () => void
+}
+
+export type QueueCounts = Pick<FrontierStats, 'pending' | 'claimed' | 'completed' | 'failed' | 'dead'>
+
+export interface MetricsOptions {
+  version: string
+  now?: () => number
+  /** Process and Node metrics too. Default true. */
+  withProcess?: boolean
+}
+
+/** Label values that come from outside are bounded: after so many, `other`. */
+const HOSTS_MAX = 200
+const ROUTES_MAX = 100
+const CLASSES_MAX = 50
+const FIELDS_MAX = 200
+const WORKERS_MAX = 200
+const WORKER_FORGOTTEN_MS = 600_000
+
+/** prom-client is loaded here: only those who ask for metrics pay its 15 MB. */
+export async function openMetrics(options: MetricsOptions): Promise<Metrics> {
+  const prom = await import('prom-client')
+  const now = options.now ?? Date.now
+  const registry = new prom.Registry()
+  const m = createInstruments(prom, registry)
+  if (options.withProcess ?? true) prom.collectDefaultMetrics({ register: registry })
+  m.buildInfo.set({ version: options.version, node: process.version }, 1)
+
+  const workers = new Map<string, number>()
+  const queues = new Map<string, () => Promise<QueueCounts>>()
+  const shared: MetricsShared = {
+    now,
+    hosts: boundedNames(HOSTS_MAX),
+    routes: boundedNames(ROUTES_MAX),
+    classes: boundedNames(CLASSES_MAX),
+    fields: boundedNames(FIELDS_MAX),
+    heardOf(worker) {
+      if (!workers.has(worker) && workers.size >= WORKERS_MAX) forgetSilentWorkers()
+      if (!workers.has(worker) && workers.size >= WORKERS_MAX) return false
+      workers.set(worker, now())
+      return true
+    },
+  }
+
+  function forgetSilentWorkers(): void {
+    for (const [worker, atMs] of workers) {
+      if (now() - atMs <= WORKER_FORGOTTEN_MS) continue
+      workers.delete(worker)
+      m.workerInFlight.remove({ worker })
+      m.workerHeartbeat.remove({ worker })
+    }
+  }
+
+  async function askQueues(): Promise<void> {
+    for (const [scraper, stats] of queues) {
+      // An unreachable frontier must not take the other metrics with it: its last counts stay.
+      const counts = await stats().catch(() => undefined)
+      if (counts === undefined) continue
+      for (const state of ['pending', 'claimed', 'completed', 'failed', 'dead'] as const) {
+        m.queueTasks.set({ scraper, state }, counts[state])
+      }
+    }
+  }
+
+  return {
+    contentType: registry.contentType,
+    async render() {
+      forgetSilentWorkers()
+      await askQueues()
+      return registry.metrics()
+    },
+    listener: (scraper) => createMetricsListener(m, shared, scraper),
+    watchQueue(scraper, stats) {
+      queues.set(scraper, stats)
+      return () => void queues.delete(scraper)
+    },
+  }
+}
+
+/** The first `max` names pass, all further ones become `other`. */
+function boundedNames(max: number): (name: string) => string {
+  const names = new Set<string>()
+  return (name) => {
+    if (names.has(name)) return name
+    if (names.size >= max) return 'other'
+    names.add(name)
+    return name
+  }
+}

@@ -1,0 +1,132 @@
+/** The words and numbers of the progress, without a terminal: from counts to lines. */
+import type { FrontierStats } from '../frontier/contract.ts'
+import { formatBytes, formatCount, formatDuration, formatMs, formatRate, formatTime } from './format.ts'
+import type { TallySnapshot } from './tally.ts'
+import { bar, displayWidth, type Paint, plain, printable, truncate } from './terminal.ts'
+
+/** Of the frontier's numbers, those the progress shows. */
+export type ProgressStats = Pick<
+  FrontierStats,
+  'pending' | 'claimed' | 'completed' | 'failed' | 'remaining' | 'seen' | 'items' | 'isPaused' | 'pauseReason'
+>
+
+export interface ProgressView {
+  name: string
+  stats: ProgressStats
+  tally: TallySnapshot
+  nowMs: number
+  startedAtMs: number
+  pagesMax: number | undefined
+}
+
+const BAR_COLUMNS_MIN = 6
+const BAR_COLUMNS_MAX = 24
+/** Slower than this and an ETA is fortune telling. */
+const ETA_MS_MAX = 7 * 86_400_000
+
+/** At most three lines, none wider than `columns`. */
+export function progressLines(view: ProgressView, columns: number, paint: Paint): string[] {
+  const name = truncate(printable(view.name), Math.max(8, Math.floor(columns / 4)))
+  const indent = ' '.repeat(displayWidth(name) + 1)
+  const counts = countParts(view, paint)
+  const speed = speedParts(view, paint)
+  const dot = paint('dim', ' · ')
+  const roomForBar = columns - displayWidth(name) - displayWidth(counts.join(dot)) - 4
+  const barColumns = Math.min(BAR_COLUMNS_MAX, roomForBar)
+  const meter =
+    barColumns < BAR_COLUMNS_MIN
+      ? ''
+      : `${paint('dim', '▕')}${paint('cyan', bar(doneRatio(view), barColumns))}${paint('dim', '▏')} `
+  const lines = [
+    `${paint('bold', name)} ${meter}${fit(counts, dot, columns - displayWidth(name) - 1 - displayWidth(meter))}`,
+    `${indent}${fit(speed, dot, columns - indent.length)}`,
+  ]
+  const notice = noticeText(view)
+  if (notice !== undefined) lines.push(indent + paint('yellow', truncate(`! ${notice}`, columns - indent.length)))
+  return lines
+}
+
+/** All of it in one plain line, for logs. */
+export function progressText(view: ProgressView): string {
+  const parts = [...countParts(view, plain), ...speedParts(view, plain)].join(' · ')
+  const notice = noticeText(view)
+  return `${formatTime(view.nowMs)} ${printable(view.name)}: ${parts}${notice === undefined ? '' : ` · ! ${notice}`}`
+}
+
+/** As many whole parts as fit: half a number misleads. */
+function fit(parts: string[], separator: string, columns: number): string {
+  let text = ''
+  for (const part of parts) {
+    const longer = text === '' ? part : text + separator + part
+    if (displayWidth(longer) > columns) return text === '' ? truncate(part, columns) : text
+    text = longer
+  }
+  return text
+}
+
+function countParts({ stats, tally }: ProgressView, paint: Paint): string[] {
+  const inFlight = tally.workers.length > 0 ? Math.min(tally.inFlight, stats.remaining) : stats.claimed
+  const parts = [
+    `${formatCount(stats.completed)} done`,
+    `${formatCount(stats.remaining - inFlight)} queued`,
+    `${formatCount(inFlight)} in flight`,
+    stats.failed > 0 ? paint('red', `${formatCount(stats.failed)} failed`) : '0 failed',
+  ]
+  if (tally.retrying > 0) parts.push(paint('yellow', `${formatCount(tally.retrying)} retrying`))
+  parts.push(paint('green', `${formatCount(stats.items)} items`))
+  return parts
+}
+
+function speedParts(view: ProgressView, paint: Paint): string[] {
+  const { tally, nowMs, startedAtMs } = view
+  const parts = [paint('bold', `${formatRate(tally.rate.pages)} pages/s`), etaText(view)]
+  if (tally.latencyMs.p95 > 0) parts.push(`p95 ${formatMs(tally.latencyMs.p95)}`)
+  parts.push(`${formatBytes(tally.rate.bytes)}/s`)
+  if (tally.workers.length > 0) {
+    parts.push(`RSS ${formatBytes(tally.rssBytes)}`, `CPU ${Math.round(tally.cpuRatio * 100)} %`)
+  }
+  parts.push(formatDuration(nowMs - startedAtMs))
+  return parts
+}
+
+/** Tasks that will be worked on before the run ends. */
+function toDo({ stats, pagesMax }: ProgressView): number {
+  const done = stats.completed + stats.failed
+  return pagesMax === undefined ? stats.remaining : Math.max(0, Math.min(stats.remaining, pagesMax - done))
+}
+
+function doneRatio(view: ProgressView): number {
+  const done = view.stats.completed + view.stats.failed
+  const all = done + toDo(view)
+  return all === 0 ? 0 : done / all
+}
+
+/** While links are still being found the end recedes, so the time is a lower bound and says so. */
+function etaText(view: ProgressView): string {
+  const { tally, stats, pagesMax } = view
+  const left = toDo(view)
+  const etaMs = (left / tally.rate.pages) * 1000
+  if (left === 0 || stats.isPaused || !(etaMs <= ETA_MS_MAX)) return 'ETA –'
+  const isCapped = pagesMax !== undefined && left < stats.remaining
+  const isLowerBound = tally.rate.added > 0 && !isCapped
+  return `ETA ${isLowerBound ? '≥ ' : ''}${formatDuration(Math.ceil(etaMs / 1000) * 1000)}`
+}
+
+/** Why it is slow or stands still. */
+function noticeText({ stats, tally }: ProgressView): string | undefined {
+  if (stats.isPaused) return `paused${stats.pauseReason === undefined ? '' : `: ${printable(stats.pauseReason)}`}`
+  const [first, ...others] = tally.throttled
+  if (first === undefined) return undefined
+  const times = first.count > 1 ? ` ×${formatCount(first.count)}` : ''
+  const more =
+    others.length === 0 ? '' : ` · and ${formatCount(others.length)} more ${others.length === 1 ? 'host' : 'hosts'}`
+  // `429: slowed to 2 req/s` reads best with the host in its middle.
+  const [cause, effect] = splitOnce(printable(first.reason), ': ')
+  const until = `${effect ?? 'waiting'} until ${formatTime(first.untilMs)}`
+  return `${cause} from ${printable(first.host)}${times}: ${until}${more}`
+}
+
+function splitOnce(text: string, separator: string): [string, string | undefined] {
+  const at = text.indexOf(separator)
+  return at === -1 ? [text, undefined] : [text.slice(0, at), text.slice(at + separator.length)]
+}

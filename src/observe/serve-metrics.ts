@@ -1,0 +1,141 @@
+/** `--metrics :9090`: a small HTTP server with `/metrics` and `/healthz`, on loopback unless told otherwise. */
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { ScrapeError } from '../core/errors.ts'
+import type { Metrics } from './metrics.ts'
+
+export interface ListenAddress {
+  host: string
+  port: number
+  isLoopback: boolean
+}
+
+export interface MetricsServerOptions {
+  /** `:9090`, `127.0.0.1:9090`, `[::1]:9090`; `0.0.0.0:9090` opens it to the network, with a warning. */
+  address: string
+  metrics: Pick<Metrics, 'render' | 'contentType'>
+  /** What `/healthz` says besides status and uptime. */
+  health?: () => { runId?: string; [name: string]: unknown }
+  /** Gets one line when the address is not loopback. */
+  warn?: (line: string) => void
+  now?: () => number
+}
+
+export interface MetricsServer extends AsyncDisposable {
+  /** `http://127.0.0.1:9090` */
+  readonly url: string
+  readonly port: number
+  close(): Promise<void>
+}
+
+const CONNECTIONS_MAX = 64
+const REQUEST_MS_MAX = 10_000
+
+/** Reads `HOST:PORT` or `:PORT`. Throws `E_OPTION`. */
+export function parseListenAddress(text: string): ListenAddress {
+  const match = /^(?:(\[[0-9a-f:.]+\]|[a-z0-9.-]*):)?(\d{1,5})$/i.exec(text.trim())
+  const port = Number(match?.[2])
+  if (match === null || port > 65_535) {
+    throw new ScrapeError('E_OPTION', `--metrics ${JSON.stringify(text)} is not an address`, {
+      fix: 'Give a port such as :9090, or HOST:PORT such as 127.0.0.1:9090.',
+    })
+  }
+  const host = (match[1] ?? '').replace(/^\[|\]$/g, '') || '127.0.0.1'
+  return { host, port, isLoopback: isLoopbackName(host) }
+}
+
+export async function serveMetrics(options: MetricsServerOptions): Promise<MetricsServer> {
+  const address = parseListenAddress(options.address)
+  if (!address.isLoopback) {
+    options.warn?.(`metrics on ${options.address} can be read by anyone who reaches this machine: they need no key`)
+  }
+  const now = options.now ?? Date.now
+  const startedAtMs = now()
+  // `import 'node:http'` costs 15 MB more than this does: it loads the undici inside Node as well.
+  const { createServer } = process.getBuiltinModule('node:http')
+  const server = createServer(
+    { requestTimeout: REQUEST_MS_MAX, headersTimeout: REQUEST_MS_MAX },
+    (request, response) => {
+      answer(request, response).catch(() => response.destroy())
+    },
+  )
+  server.maxConnections = CONNECTIONS_MAX
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    // A web page can point its own name at 127.0.0.1 and read what answers; such a request carries that name.
+    if (address.isLoopback && !isLoopbackName(hostNameOf(request.headers.host))) {
+      return send(response, 403, 'text/plain', 'this server answers to localhost only\n')
+    }
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      response.setHeader('allow', 'GET, HEAD')
+      return send(response, 405, 'text/plain', 'only GET\n')
+    }
+    const [path] = (request.url ?? '/').split('?', 1)
+    if (path === '/metrics') return send(response, 200, options.metrics.contentType, await options.metrics.render())
+    if (path === '/healthz') {
+      const { runId, ...more } = options.health?.() ?? {}
+      const body = { status: 'ok', runId, uptimeSeconds: Math.round((now() - startedAtMs) / 1000), ...more }
+      return send(response, 200, 'application/json', `${JSON.stringify(body)}\n`)
+    }
+    return send(response, 404, 'text/plain', 'there is /metrics and /healthz\n')
+  }
+
+  await listen(server, address)
+  server.unref() // metrics are no reason to stay alive
+  const { port } = server.address() as AddressInfo
+  const shownHost = address.host.includes(':') ? `[${address.host}]` : address.host
+
+  let closing: Promise<void> | undefined
+  function close(): Promise<void> {
+    closing ??= new Promise((resolve) => {
+      server.close(() => resolve())
+      server.closeAllConnections()
+    })
+    return closing
+  }
+  return { url: `http://${shownHost}:${port}`, port, close, [Symbol.asyncDispose]: close }
+}
+
+function listen(server: Server, { host, port }: ListenAddress): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (cause: NodeJS.ErrnoException) => reject(listenError(cause, host, port)))
+    server.listen({ host, port }, () => {
+      server.removeAllListeners('error')
+      server.on('error', () => {})
+      resolve()
+    })
+  })
+}
+
+function listenError(cause: NodeJS.ErrnoException, host: string, port: number): ScrapeError {
+  const where = `${host}:${port}`
+  if (cause.code === 'EADDRINUSE') {
+    return new ScrapeError('E_OPTION', `--metrics: port ${port} is taken by another program`, {
+      cause,
+      fix: `Choose another, such as --metrics :${port + 1}, or stop the program that \`ss -ltnp 'sport = :${port}'\` names.`,
+    })
+  }
+  const fix =
+    cause.code === 'EACCES'
+      ? 'Ports below 1024 need special rights; choose a higher one, such as :9090.'
+      : 'Give an address of this machine, such as 127.0.0.1:9090.'
+  return new ScrapeError('E_OPTION', `--metrics: cannot listen on ${where}: ${cause.message}`, { cause, fix })
+}
+
+function send(response: ServerResponse, status: number, type: string, body: string): void {
+  response.writeHead(status, {
+    'content-type': type,
+    'content-length': Buffer.byteLength(body),
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+  })
+  response.end(body)
+}
+
+function hostNameOf(header: string | undefined): string {
+  return (header ?? '').replace(/:\d+$/, '').replace(/^\[|\]$/g, '')
+}
+
+function isLoopbackName(host: string): boolean {
+  return host.toLowerCase() === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host)
+}

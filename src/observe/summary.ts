@@ -1,0 +1,200 @@
+/** The end of a run in words: what came out, how full, how fast, what went wrong, and what to type next. */
+import { ERRORS, type ErrorCode } from '../core/errors.ts'
+import type { RunRecord } from '../core/run.ts'
+import { formatBytes, formatCount, formatMs, formatRate, formatRatio, plural } from './format.ts'
+import {
+  bar,
+  displayWidth,
+  type Paint,
+  padEnd,
+  padStart,
+  plain,
+  printable,
+  truncate,
+  truncateMiddle,
+} from './terminal.ts'
+
+export interface SummaryOptions {
+  paint?: Paint
+  /** Width of the terminal; never more than 100 are used. */
+  columns?: number
+  /** In place of the commands chosen from how the run ended. */
+  next?: readonly string[]
+}
+
+const COLUMNS_MAX = 100
+const COLUMNS_MIN = 60
+const LABEL_COLUMNS = 10
+const FIELDS_SHOWN_MAX = 24
+const ERRORS_SHOWN_MAX = 6
+const FILL_BAR_COLUMNS = 8
+
+interface Sheet {
+  paint: Paint
+  /** Columns right of the label. */
+  columns: number
+}
+
+export function summaryText(run: RunRecord, options: SummaryOptions = {}): string {
+  const columns = Math.min(COLUMNS_MAX, Math.max(COLUMNS_MIN, options.columns ?? COLUMNS_MAX))
+  const sheet: Sheet = { paint: options.paint ?? plain, columns: columns - LABEL_COLUMNS }
+  const warnings = run.warnings.map((text) => sheet.paint('yellow', truncate(printable(text), sheet.columns)))
+  const commands = (options.next ?? nextCommands(run)).map((command) => sheet.paint('cyan', command))
+  const blocks = [
+    headLines(run, columns, sheet.paint),
+    [
+      ...labelled('pages', [pagesLine(run, sheet)], sheet),
+      ...labelled('items', [itemsLine(run, sheet)], sheet),
+      ...labelled('speed', [speedLine(run, sheet)], sheet),
+      ...labelled('used', [usedLine(run, sheet)], sheet),
+    ],
+    labelled('fields', fieldLines(run, sheet), sheet),
+    labelled('errors', errorLines(run, sheet), sheet),
+    labelled('notes', warnings, sheet),
+    labelled('output', outputLines(run, sheet), sheet),
+    labelled('next', commands, sheet),
+  ]
+  const filled = blocks.filter((block) => block.length > 0)
+  return `${filled.map((block) => block.join('\n')).join('\n\n')}\n`
+}
+
+function labelled(label: string, lines: readonly string[], { paint }: Sheet): string[] {
+  return lines.map((line, row) => `  ${paint('dim', padEnd(row === 0 ? label : '', LABEL_COLUMNS - 2))}${line}`)
+}
+
+/** The two commands most likely wanted after a run that ended like this. */
+export function nextCommands(run: RunRecord): string[] {
+  const resume = `sluice run ${run.scraper} --resume ${run.id}`
+  const groups = `sluice dlq groups ${run.id}`
+  const commands: string[] = []
+  if (run.state === 'stopped' || run.state === 'failed') commands.push(resume)
+  if (run.pages.dead > 0) commands.push(groups, `sluice retry ${run.id} --failed`)
+  const file = run.outputs.find((output) => output.rows > 0 && !output.target.includes('://'))
+  if (file !== undefined) commands.push(`head -n 3 ${file.target}`)
+  commands.push(`sluice export ${run.id} --format csv --out ${run.scraper}.csv`, `sluice stats ${run.id}`)
+  return commands.slice(0, 2)
+}
+
+function headLines(run: RunRecord, columns: number, paint: Paint): string[] {
+  const isGood = run.state === 'finished' && (run.exitCode ?? 0) === 0
+  const colour = isGood ? 'green' : run.state === 'failed' || run.exitCode === 1 ? 'red' : 'yellow'
+  const mark = { running: '…', finished: isGood ? '✔' : '✘', stopped: '■', failed: '✘' }[run.state]
+  const preposition = run.state === 'finished' ? 'in' : 'after'
+  const left = `${mark} ${run.scraper} ${run.state} ${preposition} ${formatMs(run.durationMs)}`
+  const right = `run ${run.id}`
+  const gap = ' '.repeat(Math.max(2, columns - displayWidth(left) - displayWidth(right)))
+  const head = `${paint([colour, 'bold'], left)}${gap}${paint('dim', right)}`
+  const exit = run.exitCode === null || run.exitCode === 0 ? undefined : `exit ${run.exitCode}`
+  const why = [run.reason === null ? undefined : printable(run.reason), exit].filter((part) => part !== undefined)
+  return why.length === 0 ? [head] : [head, `  ${paint(colour, truncate(why.join(' · '), columns - 2))}`]
+}
+
+function pagesLine({ pages }: RunRecord, { paint, columns }: Sheet): string {
+  return join(paint, columns, [
+    paint('bold', `${formatCount(pages.ok)} ok`),
+    pages.failed > 0 ? paint('red', `${formatCount(pages.failed)} failed`) : '0 failed',
+    `${formatCount(pages.retried)} retried`,
+    pages.postponed > 0 ? `${formatCount(pages.postponed)} postponed` : undefined,
+    pages.remaining > 0 ? paint('yellow', `${formatCount(pages.remaining)} left`) : undefined,
+  ])
+}
+
+function itemsLine({ items }: RunRecord, { paint, columns }: Sheet): string {
+  return join(paint, columns, [
+    paint('bold', `${formatCount(items.new)} new`),
+    `${formatCount(items.changed)} changed`,
+    items.same > 0 ? `${formatCount(items.same)} repeated` : undefined,
+    items.invalid > 0 ? paint('red', `${formatCount(items.invalid)} invalid`) : '0 invalid',
+  ])
+}
+
+function speedLine(run: RunRecord, { paint, columns }: Sheet): string {
+  const seconds = run.durationMs / 1000
+  const rate = (count: number) => (seconds > 0 ? count / seconds : 0)
+  const { p50, p95 } = run.latencyMs
+  return join(paint, columns, [
+    `${formatRate(rate(run.pages.ok + run.pages.failed))} pages/s`,
+    `${formatRate(rate(run.items.new + run.items.changed))} items/s`,
+    `${formatBytes(rate(run.bytes))}/s`,
+    p95 > 0 ? `p50 ${formatMs(p50)}` : undefined,
+    p95 > 0 ? `p95 ${formatMs(p95)}` : undefined,
+  ])
+}
+
+function usedLine(run: RunRecord, { paint, columns }: Sheet): string {
+  const cpuShare = run.durationMs > 0 ? ` (${Math.round((run.cpuMs / run.durationMs) * 100)} %)` : ''
+  return join(paint, columns, [
+    `CPU ${formatMs(run.cpuMs)}${cpuShare}`,
+    `RSS max ${formatBytes(run.rssBytesMax)}`,
+    `${formatBytes(run.bytes)} received`,
+  ])
+}
+
+/** Two fields a line where there is room, each with a small bar; the emptiest stand out by colour and number. */
+function fieldLines(run: RunRecord, { paint, columns }: Sheet): string[] {
+  const all = Object.entries(run.fieldFill)
+  const shown = all.slice(0, FIELDS_SHOWN_MAX)
+  if (shown.length === 0) return []
+  const perLine = shown.length > 3 ? 2 : 1
+  const nameRoom = Math.floor(columns / perLine) - FILL_BAR_COLUMNS - 12
+  const nameColumns = Math.min(nameRoom, Math.max(...shown.map(([name]) => displayWidth(printable(name)))))
+  const cells = shown.map(([name, ratio]) => {
+    const colour = ratio >= 0.99 ? 'green' : ratio >= 0.5 ? 'yellow' : 'red'
+    const meter = bar(ratio, FILL_BAR_COLUMNS).replaceAll(' ', '·')
+    const label = padEnd(truncate(printable(name), nameColumns), nameColumns)
+    return `${label} ${paint(colour, meter)} ${padStart(formatRatio(ratio), 6)}`
+  })
+  const rows = Math.ceil(cells.length / perLine)
+  const lines = Array.from({ length: rows }, (_, row) =>
+    // Down the columns, as one reads a list.
+    Array.from({ length: perLine }, (__, column) => cells[column * rows + row])
+      .filter((cell) => cell !== undefined)
+      .join('    '),
+  )
+  if (all.length > shown.length) lines.push(paint('dim', `and ${plural(all.length - shown.length, 'field')} more`))
+  return lines
+}
+
+function errorLines(run: RunRecord, { paint, columns }: Sheet): string[] {
+  const groups = run.errors.filter((group) => group.count > 0)
+  if (groups.length === 0) return []
+  const shown = groups.slice(0, ERRORS_SHOWN_MAX)
+  const countColumns = Math.max(...shown.map((group) => formatCount(group.count).length + 1))
+  const codeColumns = Math.max(...shown.map((group) => displayWidth(group.code)))
+  const lines = shown.flatMap((group) => {
+    const head = `${padStart(`${formatCount(group.count)}×`, countColumns)} ${padEnd(group.code, codeColumns)}`
+    const what = Object.hasOwn(ERRORS, group.code) ? ERRORS[group.code as ErrorCode].what : group.class
+    const room = columns - countColumns - 1
+    return [
+      `${paint('red', head)}  ${truncate(what, room - codeColumns - 2)}`,
+      `${' '.repeat(countColumns + 1)}${paint('dim', truncateMiddle(printable(group.example), room))}`,
+    ]
+  })
+  if (groups.length > shown.length)
+    lines.push(paint('dim', `and ${plural(groups.length - shown.length, 'cause')} more`))
+  if (run.pages.dead > 0) lines.push(`see them: ${paint('cyan', `sluice dlq groups ${run.id}`)}`)
+  if (run.items.invalid > 0)
+    lines.push(`invalid items and the reasons: ${paint('cyan', 'errors.jsonl')} in the run’s folder`)
+  return lines
+}
+
+function outputLines(run: RunRecord, { paint, columns }: Sheet): string[] {
+  if (run.outputs.length === 0) return []
+  const rows = run.outputs.map((output) => ({
+    rows: `${plural(output.rows, 'row')}`,
+    bytes: formatBytes(output.bytes),
+    target: printable(output.target),
+  }))
+  const rowColumns = Math.max(...rows.map((row) => row.rows.length))
+  const byteColumns = Math.max(...rows.map((row) => row.bytes.length))
+  const targetRoom = columns - rowColumns - byteColumns - 4
+  const targetColumns = Math.min(targetRoom, Math.max(...rows.map((row) => displayWidth(row.target))))
+  return rows.map((row) => {
+    const target = padEnd(truncateMiddle(row.target, targetColumns), targetColumns)
+    return `${target}  ${padStart(row.rows, rowColumns)}  ${paint('dim', padStart(row.bytes, byteColumns))}`
+  })
+}
+
+function join(paint: Paint, columns: number, parts: (string | undefined)[]): string {
+  return truncate(parts.filter((part) => part !== undefined).join(paint('dim', ' · ')), columns)
+}

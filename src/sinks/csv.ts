@@ -1,0 +1,82 @@
+/**
+ * CSV after RFC 4180: a header, CRLF between records (what Excel and Python's csv module write too), quotes only where they
+ * are needed and doubled inside, UTF-8 without a byte order mark. Nested values are JSON, absent ones are empty, numbers are
+ * plain.
+ */
+import { cell, rowEncoder } from './csv-row.ts'
+import { outputLost } from './file.ts'
+import { type LineFormat, LineSink } from './lines.ts'
+
+export interface CsvOptions {
+  path: string
+  name?: string
+  /** Fields of the item, in the order of the columns. Empty: those of the first item; what only later items have is left out. */
+  columns: readonly string[]
+  /** All fields in schema order, which is that of the items' JSON; default: the columns. Only speed depends on it. */
+  fields?: readonly string[]
+  /**
+   * Puts ' before text that a spreadsheet would run as a formula (it begins with = + - @ tab CR LF). Default off: the cell
+   * then no longer holds what the page said. Numbers are left alone.
+   */
+  formulaSafe?: boolean
+  /** Default CRLF. */
+  lineEnd?: '\r\n' | '\n'
+}
+
+export function createCsvSink(options: CsvOptions): LineSink {
+  return new LineSink(csvFormat(options))
+}
+
+export function csvFormat(options: CsvOptions): LineFormat {
+  const { path, name = 'csv', lineEnd = '\r\n', formulaSafe = false } = options
+  const given = options.columns
+  let columns: readonly string[] = []
+  let encodeRow: (json: string) => string
+
+  function use(names: readonly string[]): void {
+    columns = names
+    const fields = options.fields === undefined || options.fields.length === 0 ? names : options.fields
+    encodeRow = rowEncoder({ columns, fields, formulaSafe, lineEnd })
+  }
+  const header = () => columns.map(cell).join(',') + lineEnd
+
+  return {
+    name,
+    path,
+    begin() {
+      if (given.length === 0) return ''
+      use(given)
+      return header()
+    },
+    resume(head) {
+      if (head === '') return // nothing but the wish to begin was confirmed
+      const found = firstRecord(head)
+      if (given.length > 0 && (found.length !== given.length || found.some((column, i) => column !== given[i]))) {
+        throw outputLost(path, `its columns are ${found.join(',')}, the scraper’s are now ${given.join(',')}`)
+      }
+      use(found)
+    },
+    encode(items) {
+      let text = ''
+      if (columns.length === 0) {
+        if (items.length === 0) return ''
+        use(Object.keys(JSON.parse(items[0]!.json) as object))
+        text = header()
+      }
+      for (let i = 0; i < items.length; i++) text += encodeRow(items[i]!.json)
+      return text
+    },
+  }
+}
+
+/** The cells of the first record: how a resumed file tells its columns. */
+function firstRecord(text: string): string[] {
+  const cells: string[] = []
+  const pattern = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n|\n|$)/y
+  for (;;) {
+    const match = pattern.exec(text)
+    if (match === null) return cells
+    cells.push(match[1]?.replaceAll('""', '"') ?? match[2] ?? '')
+    if (match[3] !== ',') return cells
+  }
+}

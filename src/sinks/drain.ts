@@ -1,0 +1,195 @@
+/**
+ * The drain: carries accepted items from the log to the sinks, so that each arrives once.
+ *
+ *   read after the last written item ─▶ write to every sink ─▶ flush every sink ─▶ confirm with their positions
+ *                 ▲                                                                        │
+ *                 └────────────────────────────────────────────────────────────────────────┘
+ *
+ * A crash anywhere in the circle starts again from the confirmed positions: sinks cut off what came after them, and the log
+ * still has it. One loop, so never two reads at a time.
+ */
+import { ScrapeError } from '../core/errors.ts'
+import type { ItemLog, SinkPositions } from '../frontier/contract.ts'
+import type { Sink, SinkResult } from './contract.ts'
+
+export interface DrainOptions {
+  log: ItemLog
+  /** Not opened yet; the drain opens and disposes them. */
+  sinks: readonly Sink[]
+  /** Items per read; default 500. */
+  batch?: number
+  /** Flush after this many written items; default 2,000. */
+  flushItemsMax?: number
+  /** … or when the oldest of them has waited this long; default 250. */
+  flushMsMax?: number
+  /** A flush was confirmed. `backlog`: items left in the log, as far as `wake` was told. */
+  onFlushed?: (event: { items: number; ms: number; backlog: number }) => void
+  /** Stops the loop between two steps; what was written and not confirmed comes again at the next start. */
+  signal?: AbortSignal
+  now?: () => number
+}
+
+export interface Drain extends AsyncDisposable {
+  /** There are new items in the log; `backlog` is how many in all, where the caller knows. */
+  wake(backlog?: number): void
+  /** Resolves when all items that were in the log at the time of the call are confirmed. */
+  drainAll(): Promise<void>
+  /** Drains, then ends the outputs. Call it once, when the run is complete. */
+  finish(): Promise<SinkResult[]>
+  /** Resolves when the drain was stopped, rejects with the first error of a sink or the log. Safe to leave unwatched. */
+  readonly ended: Promise<void>
+}
+
+/** Opens the sinks at their confirmed positions and starts the loop. */
+export async function createDrain(options: DrainOptions): Promise<Drain> {
+  const { log, sinks } = options
+  const { seq, positions } = await log.confirmed()
+  if (seq > 0) refuseOtherSinks(sinks, positions)
+  const opened = await Promise.allSettled(sinks.map((sink) => sink.open(positions[sink.name])))
+  const failed = opened.find((result) => result.status === 'rejected')
+  if (failed !== undefined) {
+    await Promise.allSettled(sinks.map((sink) => sink[Symbol.asyncDispose]()))
+    throw failed.reason
+  }
+  return new LogDrain(options, seq)
+}
+
+/** Confirmed items have left the log: a sink that joins later would miss them, one that leaves would stop short. */
+function refuseOtherSinks(sinks: readonly Sink[], positions: SinkPositions): void {
+  const before = Object.keys(positions).sort()
+  const now = sinks.map((sink) => sink.name).sort()
+  if (before.join('\n') === now.join('\n')) return
+  throw new ScrapeError(
+    'E_OPTION',
+    `this run writes to ${before.join(', ') || 'no sink'}; it cannot go on with ${now.join(', ') || 'none'}`,
+    { fix: 'Resume with the same --format and --sink, then convert with `sluice export`.' },
+  )
+}
+
+class LogDrain implements Drain {
+  readonly ended: Promise<void>
+  readonly #log: ItemLog
+  readonly #sinks: readonly Sink[]
+  readonly #batch: number
+  readonly #flushItemsMax: number
+  readonly #flushMsMax: number
+  readonly #onFlushed: DrainOptions['onFlushed']
+  readonly #signal: AbortSignal | undefined
+  readonly #now: () => number
+  /** Last item written to the sinks, and how many since the last confirm. */
+  #seq: number
+  #unconfirmed = 0
+  #oldestAtMs = 0
+  #backlog = 0
+  #isStopping = false
+  #wakeUp: (() => void) | undefined
+  #isAwake = true
+  #waiters: PromiseWithResolvers<void>[] = []
+  #failure: { reason: unknown } | undefined
+
+  constructor(options: DrainOptions, seq: number) {
+    this.#log = options.log
+    this.#sinks = options.sinks
+    this.#batch = options.batch ?? 500
+    this.#flushItemsMax = options.flushItemsMax ?? 2_000
+    this.#flushMsMax = options.flushMsMax ?? 250
+    this.#onFlushed = options.onFlushed
+    this.#signal = options.signal
+    this.#now = options.now ?? Date.now
+    this.#seq = seq
+    this.#signal?.addEventListener('abort', this.#stop, { once: true })
+    this.ended = this.#run()
+    this.ended.catch(() => undefined)
+  }
+
+  wake(backlog?: number): void {
+    if (backlog !== undefined) this.#backlog = backlog
+    this.#isAwake = true
+    this.#wakeUp?.()
+  }
+
+  async drainAll(): Promise<void> {
+    if (this.#failure !== undefined) throw this.#failure.reason
+    this.#signal?.throwIfAborted()
+    if (this.#isStopping) throw new Error('the drain was stopped')
+    const waiter = Promise.withResolvers<void>()
+    this.#waiters.push(waiter)
+    this.wake()
+    await waiter.promise
+  }
+
+  async finish(): Promise<SinkResult[]> {
+    await this.drainAll()
+    this.#stop()
+    await this.ended
+    const results: SinkResult[] = []
+    for (const sink of this.#sinks) results.push(await sink.finish())
+    return results
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop()
+    await this.ended.catch(() => undefined)
+    this.#signal?.removeEventListener('abort', this.#stop)
+    const closed = await Promise.allSettled(this.#sinks.map((sink) => sink[Symbol.asyncDispose]()))
+    for (const result of closed) if (result.status === 'rejected') throw result.reason
+  }
+
+  readonly #stop = (): void => {
+    this.#isStopping = true
+    this.#wakeUp?.()
+  }
+
+  async #run(): Promise<void> {
+    try {
+      while (!this.#isStopping && this.#signal?.aborted !== true) await this.#step()
+      const stopped = this.#signal?.aborted === true ? this.#signal.reason : new Error('the drain was stopped')
+      for (const waiter of this.#waiters.splice(0)) waiter.reject(stopped)
+    } catch (reason) {
+      this.#failure = { reason }
+      for (const waiter of this.#waiters.splice(0)) waiter.reject(reason)
+      throw reason
+    }
+  }
+
+  async #step(): Promise<void> {
+    const waiting = this.#waiters.length // those who came before this read
+    this.#isAwake = false
+    const items = await this.#log.read({ afterSeq: this.#seq, max: this.#batch })
+    if (items.length > 0) {
+      if (this.#unconfirmed === 0) this.#oldestAtMs = this.#now()
+      await Promise.all(this.#sinks.map((sink) => sink.write(items)))
+      this.#seq = items.at(-1)!.seq
+      this.#unconfirmed += items.length
+    }
+    const isEmpty = items.length === 0
+    const dueInMs = this.#oldestAtMs + this.#flushMsMax - this.#now()
+    const mustFlush = this.#unconfirmed >= this.#flushItemsMax || dueInMs <= 0 || (isEmpty && waiting > 0)
+    if (this.#unconfirmed > 0 && mustFlush) await this.#flush()
+    if (!isEmpty) return
+    if (this.#unconfirmed === 0) for (const waiter of this.#waiters.splice(0, waiting)) waiter.resolve()
+    if (!this.#isAwake) await this.#sleep(this.#unconfirmed > 0 ? dueInMs : undefined)
+  }
+
+  async #flush(): Promise<void> {
+    const startMs = performance.now()
+    const items = this.#unconfirmed
+    const names = await Promise.all(this.#sinks.map(async (sink) => [sink.name, await sink.flush()] as const))
+    await this.#log.confirm(this.#seq, Object.fromEntries(names))
+    this.#unconfirmed = 0
+    this.#backlog = Math.max(0, this.#backlog - items)
+    this.#onFlushed?.({ items, ms: performance.now() - startMs, backlog: this.#backlog })
+  }
+
+  /** Until `wake`, a stop, or the time when written items must be flushed. */
+  async #sleep(ms: number | undefined): Promise<void> {
+    if (this.#isStopping) return
+    let timer: NodeJS.Timeout | undefined
+    await new Promise<void>((resolve) => {
+      this.#wakeUp = resolve
+      if (ms !== undefined) timer = setTimeout(resolve, Math.max(1, ms))
+    })
+    this.#wakeUp = undefined
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,256 @@
+/**
+ * A file that only grows, and whose confirmed part is never touched again.
+ *
+ *   0 ────────── confirmed ──────── durable ──────── written ──── buffered
+ *     kept for ever   │ cut off at the next open: the item log still has these items, and they come again
+ *
+ * Writes gather in a buffer and go out in one call per 256 KiB, while the next buffer fills; `flush` makes all of it durable.
+ */
+import { constants } from 'node:fs'
+import { type FileHandle, mkdir, open } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { ScrapeError } from '../core/errors.ts'
+
+const BUFFER_BYTES = 256 * 1024
+/** UTF-8 needs at most this many bytes for one UTF-16 unit. */
+const UTF8_BYTES_MAX = 3
+
+/** How far a file is confirmed: bytes, and how many records that is. */
+export interface FilePosition {
+  bytes: number
+  rows: number
+}
+
+export class AppendFile implements AsyncDisposable {
+  readonly path: string
+  readonly #handle: FileHandle
+  #buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES)
+  #spare = Buffer.allocUnsafeSlow(BUFFER_BYTES)
+  #buffered = 0
+  /** Bytes handed to the operating system, or on their way to it. */
+  #written: number
+  /** Bytes that survive a power cut. */
+  #durable: number
+  #writing: Promise<void> | undefined
+  /** Appends that wait for room, in order. */
+  #queue: Promise<void> = Promise.resolve()
+  #waiting = 0
+  #failure: ScrapeError | undefined
+
+  private constructor(path: string, handle: FileHandle, bytes: number) {
+    this.path = path
+    this.#handle = handle
+    this.#written = bytes
+    this.#durable = bytes
+  }
+
+  /** A new, empty file; whatever was at the path is gone. */
+  static async create(path: string): Promise<AppendFile> {
+    try {
+      await mkdir(dirname(path), { recursive: true })
+      const handle = await open(path, constants.O_RDWR | constants.O_CREAT | constants.O_TRUNC, 0o644)
+      await syncFolder(dirname(path))
+      return new AppendFile(path, handle, 0)
+    } catch (error) {
+      throw outputError(path, error)
+    }
+  }
+
+  /** The file as it was when `bytes` of it were confirmed: what was written after that is cut off. */
+  static async reopen(path: string, bytes: number): Promise<AppendFile> {
+    let handle: FileHandle | undefined
+    try {
+      handle = await open(path, constants.O_RDWR)
+      const { size } = await handle.stat()
+      if (size < bytes) throw outputLost(path, `it has ${size} bytes, but ${bytes} were confirmed as written`)
+      if (bytes > 0) {
+        const { buffer } = await handle.read(Buffer.alloc(1), 0, 1, bytes - 1)
+        if (buffer[0] !== 0x0a) throw outputLost(path, `byte ${bytes} should end a record and does not`)
+      }
+      if (size > bytes) {
+        await handle.truncate(bytes)
+        await handle.datasync()
+      }
+      return new AppendFile(path, handle, bytes)
+    } catch (error) {
+      await handle?.close()
+      if (isMissing(error)) throw outputLost(path, `it is gone, but ${bytes} bytes of it were confirmed as written`)
+      throw outputError(path, error)
+    }
+  }
+
+  /** Length of the file once everything appended so far has reached it. */
+  get bytes(): number {
+    return this.#written + this.#buffered
+  }
+
+  /**
+   * Adds text (whole records) after all that was added before. Returns a promise only when the disk is slower than the
+   * caller, and the caller is then to wait.
+   */
+  append(text: string): undefined | Promise<void> {
+    if (this.#waiting === 0 && this.#put(text)) return undefined
+    this.#waiting++
+    this.#queue = this.#queue.then(() => this.#putLater(text))
+    return this.#queue
+  }
+
+  async #putLater(text: string): Promise<void> {
+    while (!this.#put(text)) await this.#writing
+    this.#waiting--
+  }
+
+  /** False when the text has no room until the write in flight has ended. */
+  #put(text: string): boolean {
+    if (this.#failure !== undefined) throw this.#failure
+    if (this.#fits(text)) {
+      this.#buffered += this.#buffer.write(text, this.#buffered, 'utf8')
+      return true
+    }
+    if (this.#writing !== undefined) return false
+    if (this.#buffered > 0) {
+      this.#spill()
+      return this.#put(text)
+    }
+    this.#start(Buffer.from(text, 'utf8'))
+    return true
+  }
+
+  #fits(text: string): boolean {
+    return text.length * UTF8_BYTES_MAX <= BUFFER_BYTES - this.#buffered
+  }
+
+  /** Everything appended so far is on the disk when this resolves; gives the file's length. */
+  async flush(): Promise<number> {
+    await this.#queue
+    await this.#writing
+    if (this.#failure === undefined && this.#buffered > 0) {
+      this.#spill()
+      await this.#writing
+    }
+    if (this.#failure !== undefined) throw this.#failure
+    if (this.#written > this.#durable) {
+      const bytes = this.#written
+      await this.#handle.datasync().catch((error: unknown) => this.#fail(error))
+      if (this.#failure !== undefined) throw this.#failure
+      this.#durable = bytes
+    }
+    return this.#durable
+  }
+
+  async read(bytes: number): Promise<Buffer> {
+    const { buffer, bytesRead } = await this.#handle.read(Buffer.alloc(bytes), 0, bytes, 0)
+    return buffer.subarray(0, bytesRead)
+  }
+
+  /** Closes the file. What was appended after the last flush may or may not be in it. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#writing
+    await this.#handle.close()
+  }
+
+  /** Starts writing the full buffer and goes on with the other one. */
+  #spill(): void {
+    const full = this.#buffer.subarray(0, this.#buffered)
+    const next = this.#spare
+    this.#spare = this.#buffer
+    this.#buffer = next
+    this.#buffered = 0
+    this.#start(full)
+  }
+
+  /** One write at a time. It never rejects: the failure is kept, and the next call throws it. */
+  #start(bytes: Buffer): void {
+    this.#writing = this.#write(bytes)
+      .catch((error: unknown) => this.#fail(error))
+      .finally(() => {
+        this.#writing = undefined
+      })
+  }
+
+  async #write(bytes: Buffer): Promise<void> {
+    let at = this.#written
+    this.#written += bytes.length
+    for (let rest = bytes; rest.length > 0; ) {
+      const { bytesWritten } = await this.#handle.write(rest, 0, rest.length, at)
+      at += bytesWritten
+      rest = rest.subarray(bytesWritten)
+    }
+  }
+
+  /** The file is of no more use to this process. Best effort: take off what is half written, so that no reader sees it. */
+  async #fail(error: unknown): Promise<void> {
+    this.#failure = outputError(this.path, error)
+    await this.#handle.truncate(this.#durable).catch(() => undefined)
+  }
+}
+
+/** A new name in a folder survives a power cut only once the folder itself is flushed. */
+export async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, constants.O_RDONLY)
+  try {
+    await handle.sync()
+  } catch (error) {
+    if (errnoOf(error) !== 'EINVAL') throw error // no such thing on this file system (/dev, some network mounts)
+  } finally {
+    await handle.close()
+  }
+}
+
+/** Failures of the file system, as a person should read them. */
+export function outputError(path: string, error: unknown): ScrapeError {
+  if (error instanceof ScrapeError) return error
+  const code = errnoOf(error)
+  const known = ADVICE[code]
+  const message = error instanceof Error ? error.message : String(error)
+  return new ScrapeError('E_OUTPUT', `cannot write ${path}: ${known?.what ?? message}`, {
+    cause: error,
+    ...(known === undefined ? {} : { fix: known.fix }),
+  })
+}
+
+/** The output is not what was confirmed: going on would leave a hole in it. */
+export function outputLost(path: string, what: string): ScrapeError {
+  return new ScrapeError('E_OUTPUT', `cannot go on with ${path}: ${what}`, {
+    fix: 'Put the file back as the run left it, or start a new run: the items that were in it are not kept elsewhere.',
+  })
+}
+
+const FULL = {
+  what: 'the disk is full',
+  fix: 'Make room or choose another --out; then --resume: every confirmed item is in the file, the others are in the run’s log.',
+}
+const READONLY = {
+  what: 'not allowed to write there',
+  fix: 'Give this user the right to write the folder, or choose another --out; then --resume.',
+}
+const ADVICE: Record<string, { what: string; fix: string }> = {
+  ENOSPC: FULL,
+  EDQUOT: { ...FULL, what: 'the disk quota is used up' },
+  EFBIG: { ...FULL, what: 'the file is larger than allowed here' },
+  EACCES: READONLY,
+  EPERM: READONLY,
+  EROFS: { ...READONLY, what: 'the file system is read-only' },
+  EIO: { what: 'the disk reports an error', fix: 'Check the disk (dmesg); choose another --out on a healthy one.' },
+  EISDIR: { what: 'a folder has this name', fix: 'Choose another name, or move the folder away.' },
+  ENOTDIR: { what: 'a part of the path is a file', fix: 'Choose another folder with --out.' },
+}
+
+export function errnoOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : ''
+}
+
+function isMissing(error: unknown): boolean {
+  return errnoOf(error) === 'ENOENT'
+}
+
+/** A file's position as the frontier keeps it. */
+export function formatPosition({ bytes, rows }: FilePosition): string {
+  return `${bytes}:${rows}`
+}
+
+export function parsePosition(path: string, position: string): FilePosition {
+  const match = /^(\d+):(\d+)$/.exec(position)
+  if (match === null) throw outputLost(path, `its confirmed position reads "${position}"`)
+  return { bytes: Number(match[1]), rows: Number(match[2]) }
+}

@@ -1,0 +1,77 @@
+/** A sink of text records in one file: what JSON Lines and CSV have in common. */
+import type { LoggedItem } from '../core/item.ts'
+import type { Sink, SinkResult } from './contract.ts'
+import { AppendFile, formatPosition, parsePosition } from './file.ts'
+
+const HEAD_BYTES_MAX = 64 * 1024
+
+export interface LineFormat {
+  name: string
+  path: string
+  /** What a new file starts with, as far as that is known before the first item. */
+  begin(): string
+  /** A file goes on that starts with `head` (its first 64 KiB, or all of it). Throws when the format does not fit it. */
+  resume(head: string): void
+  /** The items as whole records, each with its line end. */
+  encode(items: readonly LoggedItem[]): string
+}
+
+export class LineSink implements Sink {
+  readonly name: string
+  readonly path: string
+  readonly #format: LineFormat
+  #file: AppendFile | undefined
+  #rows = 0
+
+  constructor(format: LineFormat) {
+    this.name = format.name
+    this.path = format.path
+    this.#format = format
+  }
+
+  async open(position: string | undefined): Promise<void> {
+    const { path } = this.#format
+    if (position === undefined) {
+      this.#file = await AppendFile.create(path)
+      await this.#file.append(this.#format.begin())
+      return
+    }
+    const { bytes, rows } = parsePosition(path, position)
+    this.#file = await AppendFile.reopen(path, bytes)
+    this.#rows = rows
+    const head = await this.#file.read(Math.min(bytes, HEAD_BYTES_MAX))
+    this.#format.resume(head.toString('utf8'))
+  }
+
+  async write(items: readonly LoggedItem[]): Promise<void> {
+    const waiting = this.writeNow(items)
+    if (waiting !== undefined) await waiting
+  }
+
+  /** `write` for callers that count in nanoseconds: a promise only when the disk is behind. */
+  writeNow(items: readonly LoggedItem[]): undefined | Promise<void> {
+    this.#rows += items.length
+    return this.#opened().append(this.#format.encode(items))
+  }
+
+  async flush(): Promise<string> {
+    const bytes = await this.#opened().flush()
+    return formatPosition({ bytes, rows: this.#rows })
+  }
+
+  async finish(): Promise<SinkResult> {
+    const bytes = await this.#opened().flush()
+    return { target: this.path, rows: this.#rows, bytes }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const file = this.#file
+    this.#file = undefined
+    await file?.[Symbol.asyncDispose]()
+  }
+
+  #opened(): AppendFile {
+    if (this.#file === undefined) throw new Error(`the sink ${this.name} is not open`)
+    return this.#file
+  }
+}
