@@ -45,6 +45,11 @@ function keyFunction(scraper: Scraper): (item: object) => string | undefined {
   }
 }
 
+/** The arguments a scraper takes, as far as its schema tells. */
+export function argumentNames(scraper: Scraper): string[] {
+  return scraper.args === undefined ? [] : schemaFields(scraper.args)
+}
+
 /** Zod objects know their fields; other schemas do not tell. */
 function schemaFields(schema: object): string[] {
   const { shape } = schema as { shape?: object }

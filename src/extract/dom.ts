@@ -51,14 +51,13 @@ export function domOf(index: PageIndex): Dom {
   return { cheerio: slim().load(handler.root as never), elements, tokens }
 }
 
-/** Comments and the doctype; end tags leave nothing. */
+/** Comments, true and bogus, and the doctype; end tags leave nothing. */
 function addOther(handler: DomHandler, source: string): void {
-  if (source.startsWith('<!--')) {
-    handler.oncomment(source.slice(4, source.endsWith('--!>') ? -4 : -3))
-    handler.oncommentend()
-  } else if (/^<!doctype/i.test(source)) handler.onprocessinginstruction('!doctype', source.slice(1, -1))
-  else if (source.startsWith('<!') || source.startsWith('<?')) {
-    handler.oncomment(source.slice(source.startsWith('<?') ? 1 : 2, -1))
+  if (/^<!doctype/i.test(source)) {
+    if (source.endsWith('>')) handler.onprocessinginstruction('!doctype', source.slice(1, -1))
+  } else if (!/^<(?:\/?[a-z]|\/>)/i.test(source)) {
+    const isTrue = source.startsWith('<!--')
+    handler.oncomment(isTrue ? source.slice(4).replace(/--!?>$/, '') : source.slice(source[1] === '?' ? 1 : 2, -1))
     handler.oncommentend()
   }
 }

@@ -84,17 +84,18 @@ function tagIdIn(index: PageIndex, compound: Compound): number {
   return compound.tagId === -2 ? (index.names?.get(compound.tag) ?? -2) : compound.tagId
 }
 
-/** Whether the element matches the compound and everything left of it. */
+/** Whether the element matches the compound and everything left of it. As in cheerio, the leftmost may be the place itself. */
 function matches(index: PageIndex, compounds: readonly Compound[], i: number, token: number): boolean {
   const compound = compounds[i]!
   if (!matchesCompound(index, compound, token)) return false
+  if (token === place) return i === 0 && compound.relation === FIRST
   switch (compound.relation) {
     case FIRST:
       return true
     case CHILD: {
       const parent = index.parent[token]!
       if (i === 0) return parent === place
-      return parent !== place && parent !== -1 && matches(index, compounds, i - 1, parent)
+      return parent !== -1 && matches(index, compounds, i - 1, parent)
     }
     case NEXT: {
       const previous = siblingsOf(index).previous[token]!
@@ -110,12 +111,12 @@ function matchesFar(index: PageIndex, compounds: readonly Compound[], i: number,
   const { relation, column } = compounds[i]!
   const isDescendant = relation === DESCENDANT
   const chain = isDescendant ? index.parent : siblingsOf(index).previous
-  const stop = isDescendant ? place : -1
+  const stop = isDescendant && place !== -1 ? chain[place]! : -1
   const base = column * index.count
   const yes = stamp * 2 + 1
   let answer = false
   let at = chain[token]!
-  for (; at !== stop && at !== -1; at = chain[at]!) {
+  for (; at !== stop; at = chain[at]!) {
     const known = memory[base + at]!
     if (known >> 1 === stamp) {
       answer = known === yes

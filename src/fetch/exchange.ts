@@ -78,13 +78,12 @@ export class Exchange implements ConnectedHandler {
   }
 
   /**
-   * The server sent more than it announced, so what it announced was wrong and the page is cut. undici notices after the end of
-   * the response, in the same turn; so this is known once `done` has been awaited.
+   * The server sent more than it announced, so what it announced was wrong and the page is cut. The parser notices right after
+   * the end of the response, in the same turn; so this is known once `done` has been awaited.
    */
   get hasExcess(): boolean {
-    const socket = this.#socket; if (process.env.DBG) console.log(socket?.destroyed, socket?.errored, socket?.readableLength, socket?.bytesRead)
-    if (socket === undefined || !socket.destroyed) return false
-    return (socket.errored as Error | null)?.message === 'bad response' || socket.readableLength > 0
+    if (this.#socket?.destroyed !== true) return false
+    return this.connection!.unreadBytes > 0 || (this.#socket.errored as Error | null)?.message === 'bad response'
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {

@@ -150,7 +150,8 @@ export function openHttp(options: HttpOptions): HttpClient {
     const type = parseContentType(headerOf(headers, 'content-type') ?? '')
     let { body } = hop
     try {
-      if (hop.hasExcess && hop.status !== 204) throw new ScrapeError('E_PROTOCOL', 'the server sent more than it announced')
+      if (hop.hasExcess && hop.status !== 204)
+        throw new ScrapeError('E_PROTOCOL', 'the server sent more than it announced')
       const encoding = headers['content-encoding']
       if (encoding !== undefined) {
         const decoded = decode(hop, body, String(encoding), options.bodyBytesMax)

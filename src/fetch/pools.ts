@@ -29,11 +29,13 @@ export interface ConnectedHandler extends Dispatcher.DispatchHandler {
   connection: Connection | undefined
 }
 
-/** One connection at a time, and its count of requests. */
+/** What undici does not tell a handler about the socket it runs on. Without it, a reset looks like the end of a body. */
 export interface Connection {
-  readonly socket: Socket | undefined
+  socket: Socket | undefined
   /** Requests sent on this socket. */
   sent: number
+  /** Bytes the parser gave back: they came after the end of a response. */
+  unreadBytes: number
 }
 
 export function openPools(options: PoolsOptions): Pools {
@@ -96,26 +98,35 @@ export function openPools(options: PoolsOptions): Pools {
   }
 }
 
-/** undici tells a handler nothing of its socket, and without it a reset looks like the end of a body: see exchange.ts. */
+/** A client that shows its connection to the handlers it runs. */
 class KnownClient extends Client {
-  readonly #connection: { socket: Socket | undefined; sent: number }
+  readonly #connection: Connection
 
   constructor(origin: URL, settings: Client.Options, connect: buildConnector.connector) {
-    const connection: { socket: Socket | undefined; sent: number } = { socket: undefined, sent: 0 }
-    super(origin, {
-      ...settings,
-      connect: (target, callback) =>
-        connect(target, (...result) => {
-          connection.socket = result[1] ?? undefined
-          connection.sent = 0
-          callback(...result)
-        }),
-    })
+    const connection: Connection = { socket: undefined, sent: 0, unreadBytes: 0 }
+    const knownConnect: buildConnector.connector = (target, callback) => {
+      connect(target, (...result) => {
+        if (result[1] !== null) watch(result[1], connection)
+        callback(...result)
+      })
+    }
+    super(origin, { ...settings, connect: knownConnect })
     this.#connection = connection
   }
 
   override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
     ;(handler as ConnectedHandler).connection = this.#connection
     return super.dispatch(options, handler)
+  }
+}
+
+function watch(socket: Socket, connection: Connection): void {
+  connection.socket = socket
+  connection.sent = 0
+  connection.unreadBytes = 0
+  const { unshift } = socket
+  socket.unshift = (data: Buffer) => {
+    connection.unreadBytes += data.length
+    unshift.call(socket, data)
   }
 }

@@ -190,7 +190,7 @@ test('sends those who wait for a host away when it is paused for long, at no cos
   const waiting = limit.acquire('a', never)
   limit.pause('a', time.wallMs + 3_600_000, '429')
   for (const refused of [waiting, limit.acquire('a', never)]) {
-    const error = await refused.then(assert.fail, (e: unknown) => e)
+    const error = await refused.catch((e: unknown) => e)
     assert.ok(error instanceof ScrapeError)
     assert.equal(error.code, 'E_RATE_LIMITED')
     assert.equal(error.verdict, 'later')

@@ -109,7 +109,8 @@ function codeOfError(error: NodeJS.ErrnoException): ErrorCode {
   const code = error.code ?? ''
   const known = CODES[code]
   if (known !== undefined) return known
-  if (error.name === 'HTTPParserError') return error.message.includes('Invalid EOF state') ? 'E_BODY_SHORT' : 'E_PROTOCOL'
+  if (error.name === 'HTTPParserError')
+    return error.message.includes('Invalid EOF state') ? 'E_BODY_SHORT' : 'E_PROTOCOL'
   if (TLS_CODE.test(code)) return 'E_TLS'
   // undici's words for an answer it cannot place: data nobody asked for, a 100 or 101 out of turn.
   if (code === 'UND_ERR_SOCKET' && /^bad (?:response|upgrade)$/.test(error.message)) return 'E_PROTOCOL'

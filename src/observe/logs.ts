@@ -138,7 +138,10 @@ async function endTornLine(path: string): Promise<void> {
   }
 }
 
-const flushed = (file: Destination) => new Promise<void>((resolve) => file.flush(() => resolve()))
+/** Twice: a flush that meets a write under way ends with that write, and leaves what came after it. */
+async function flushed(file: Destination): Promise<void> {
+  for (let i = 0; i < 2; i++) await new Promise<void>((resolve) => file.flush(() => resolve()))
+}
 
 function ended(file: Destination): Promise<void> {
   return new Promise((resolve) => {
@@ -179,53 +182,49 @@ function invalidItemLine(event: EventOf<'item.invalid'>): Omit<ErrorLine, 'time'
 /** Which event is worth which level. What is below the logger's level is never put into words. */
 function eventWriter(logger: Logger): (event: RunEvent) => void {
   const isDebug = logger.isLevelEnabled('debug')
+
+  /** The only way to the logger, so that nothing gets past the redaction. */
+  function say(level: 'debug' | 'info' | 'warn', { type, ...rest }: RunEvent, message: string): void {
+    logger[level]({ event: type, ...(redactValue(rest) as object) }, redactText(message))
+  }
+
   return (event) => {
     switch (event.type) {
       case 'page':
-        if (event.outcome === 'failed')
-          logger.warn(loggable(event), `failed: ${redactText(event.error?.message ?? '')}`)
-        else if (isDebug) logger.debug(loggable(event), `page ${event.outcome}`)
+        if (event.outcome === 'failed') say('warn', event, `failed: ${event.error?.message ?? 'no reason given'}`)
+        else if (isDebug) say('debug', event, `page ${event.outcome}`)
         break
       case 'item.invalid':
-        logger.warn(
-          loggable({ ...event, item: '(in errors.jsonl)' }),
-          `invalid item: ${redactText(event.problems[0] ?? '')}`,
-        )
+        say('warn', { ...event, item: '(in errors.jsonl)' }, `invalid item: ${event.problems[0] ?? 'no reason given'}`)
         break
       case 'throttled':
-        logger.warn(loggable(event), `${event.host} throttled: ${redactText(event.reason)}`)
+        say('warn', event, `${event.host} throttled: ${event.reason}`)
         break
       case 'lease.lost':
-        logger.warn(loggable(event), 'lease lost: the page took longer than its lease, or this worker slept')
+        say('warn', event, 'lease lost: the page took longer than its lease, or this worker slept')
         break
       case 'leases.expired':
-        logger.warn(loggable(event), `${event.returned + event.dead} leases of dead workers expired`)
+        say('warn', event, `${event.returned + event.dead} leases of dead workers expired`)
         break
       case 'run.started':
-        logger.info(loggable(event), event.resumed ? 'run resumed' : 'run started')
+        say('info', event, event.resumed ? 'run resumed' : 'run started')
         break
       case 'run.finished':
-        logger.info(loggable(event), `run ${event.state}${event.reason === undefined ? '' : `: ${event.reason}`}`)
+        say('info', event, `run ${event.state}${event.reason === undefined ? '' : `: ${event.reason}`}`)
         break
       case 'committed':
       case 'fields':
       case 'sinks.flushed':
       case 'worker.in-flight':
-        if (isDebug) logger.debug(loggable(event), event.type)
+        if (isDebug) say('debug', event, event.type)
         break
       case 'log': {
-        if (!logger.isLevelEnabled(event.level)) break
-        const { url, extra } = event
-        const object = { ...(url === undefined ? {} : { url }), ...(extra === undefined ? {} : { extra }) }
-        logger[event.level](redactValue(object) as object, redactText(event.message))
+        const { level, message, url, extra } = event
+        if (logger.isLevelEnabled(level)) logger[level](redactValue({ url, extra }) as object, redactText(message))
         break
       }
       default:
         event satisfies never
     }
   }
-}
-
-function loggable({ type, ...rest }: RunEvent): object {
-  return { event: type, ...(redactValue(rest) as object) }
 }

@@ -173,8 +173,7 @@ function errorLines(run: RunRecord, { paint, columns }: Sheet): string[] {
   if (groups.length > shown.length)
     lines.push(paint('dim', `and ${plural(groups.length - shown.length, 'cause')} more`))
   if (run.pages.dead > 0) lines.push(`see them: ${paint('cyan', `sluice dlq groups ${run.id}`)}`)
-  if (run.items.invalid > 0)
-    lines.push(`invalid items and the reasons: ${paint('cyan', 'errors.jsonl')} in the run’s folder`)
+  if (run.items.invalid > 0) lines.push(`invalid items: ${paint('cyan', 'errors.jsonl')} in the run’s folder`)
   return lines
 }
 

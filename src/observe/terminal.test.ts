@@ -38,7 +38,7 @@ test('measures columns, not characters', () => {
 test('cuts a coloured text to its columns and closes the colour', () => {
   const cut = truncate(coloured('red', 'abcdefgh'), 5)
   assert.equal(displayWidth(cut), 5)
-  assert.match(cut, /abcd.*\x1b\[0m…$/)
+  assert.ok(cut.includes('abcd') && cut.endsWith('\x1b[0m…'))
   assert.equal(truncate('書籍書籍', 5), '書籍…')
   assert.equal(truncate('abc', 3), 'abc')
   assert.equal(truncateMiddle('runs/books/2026/items.jsonl', 16), 'runs/b…ems.jsonl')

@@ -58,9 +58,11 @@ export function rowEncoder(options: RowOptions): (json: string) => string {
 function flatPattern({ fields, formulaSafe }: RowOptions): RegExp {
   const start = formulaSafe ? '"(?![=+\\-@])' : '"'
   const value = `(?:${start}([^"\\\\,]*)"|(${start}[^"\\\\]*"|-?\\d[\\d.eE+-]*|true|false)|null)`
-  return new RegExp(
-    `^\\{${fields.map((field) => `(?:${RegExp.escape(JSON.stringify(field))}:${value},?)?`).join('')}\\}$`,
-  )
+  return new RegExp(`^\\{${fields.map((field) => `(?:${escaped(JSON.stringify(field))}:${value},?)?`).join('')}\\}$`)
+}
+
+function escaped(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
 }
 
 const NEEDS_QUOTES = /[",\r\n]/

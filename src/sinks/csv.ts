@@ -56,15 +56,10 @@ export function csvFormat(options: CsvOptions): LineFormat {
       }
       use(found)
     },
-    encode(items) {
-      let text = ''
-      if (columns.length === 0) {
-        if (items.length === 0) return ''
-        use(Object.keys(JSON.parse(items[0]!.json) as object))
-        text = header()
-      }
-      for (let i = 0; i < items.length; i++) text += encodeRow(items[i]!.json)
-      return text
+    encode(item) {
+      if (columns.length > 0) return encodeRow(item.json)
+      use(Object.keys(JSON.parse(item.json) as object))
+      return header() + encodeRow(item.json)
     },
   }
 }

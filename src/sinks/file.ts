@@ -84,18 +84,20 @@ export class AppendFile implements AsyncDisposable {
     return this.#written + this.#buffered
   }
 
-  /**
-   * Adds text (whole records) after all that was added before. Returns a promise only when the disk is slower than the
-   * caller, and the caller is then to wait.
-   */
+  /** Adds text after all that was added before. A promise only when the disk is behind; the caller is then to wait. */
   append(text: string): undefined | Promise<void> {
-    if (this.#waiting === 0 && this.#put(text)) return undefined
+    if (this.tryAppend(text)) return undefined
     this.#waiting++
-    this.#queue = this.#queue.then(() => this.#putLater(text))
+    this.#queue = this.#queue.then(() => this.#appendLater(text))
     return this.#queue
   }
 
-  async #putLater(text: string): Promise<void> {
+  /** Adds text if that needs no wait. */
+  tryAppend(text: string): boolean {
+    return this.#waiting === 0 && this.#put(text)
+  }
+
+  async #appendLater(text: string): Promise<void> {
     while (!this.#put(text)) await this.#writing
     this.#waiting--
   }
@@ -103,7 +105,9 @@ export class AppendFile implements AsyncDisposable {
   /** False when the text has no room until the write in flight has ended. */
   #put(text: string): boolean {
     if (this.#failure !== undefined) throw this.#failure
-    if (this.#fits(text)) {
+    if (text.length * UTF8_BYTES_MAX <= BUFFER_BYTES - this.#buffered) {
+      // Record by record: in a text of many, one character beyond Latin-1 makes V8 hold and encode all of it at a fifth of
+      // the speed (417 against 89 ns a record).
       this.#buffered += this.#buffer.write(text, this.#buffered, 'utf8')
       return true
     }
@@ -114,10 +118,6 @@ export class AppendFile implements AsyncDisposable {
     }
     this.#start(Buffer.from(text, 'utf8'))
     return true
-  }
-
-  #fits(text: string): boolean {
-    return text.length * UTF8_BYTES_MAX <= BUFFER_BYTES - this.#buffered
   }
 
   /** Everything appended so far is on the disk when this resolves; gives the file's length. */

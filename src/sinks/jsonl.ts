@@ -6,8 +6,6 @@ export function createJsonlSink({ path, name = 'jsonl' }: { path: string; name?:
   return new LineSink({ name, path, begin: () => '', resume: () => undefined, encode: encodeJsonl })
 }
 
-function encodeJsonl(items: readonly LoggedItem[]): string {
-  let text = ''
-  for (const item of items) text += `${item.json}\n`
-  return text
+function encodeJsonl(item: LoggedItem): string {
+  return `${item.json}\n`
 }

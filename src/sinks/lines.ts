@@ -12,8 +12,8 @@ export interface LineFormat {
   begin(): string
   /** A file goes on that starts with `head` (its first 64 KiB, or all of it). Throws when the format does not fit it. */
   resume(head: string): void
-  /** The items as whole records, each with its line end. */
-  encode(items: readonly LoggedItem[]): string
+  /** The item as a whole record with its line end. */
+  encode(item: LoggedItem): string
 }
 
 export class LineSink implements Sink {
@@ -50,8 +50,21 @@ export class LineSink implements Sink {
 
   /** `write` for callers that count in nanoseconds: a promise only when the disk is behind. */
   writeNow(items: readonly LoggedItem[]): undefined | Promise<void> {
+    const file = this.#opened()
+    const { encode } = this.#format
     this.#rows += items.length
-    return this.#opened().append(this.#format.encode(items))
+    for (let i = 0; i < items.length; i++) {
+      const record = encode(items[i]!)
+      if (!file.tryAppend(record))
+        return file.append(
+          record +
+            items
+              .slice(i + 1)
+              .map(encode)
+              .join(''),
+        )
+    }
+    return undefined
   }
 
   async flush(): Promise<string> {

@@ -210,7 +210,10 @@ export const CASES: Record<string, Behaviour> = {
   'close-in-body-said': raw(`${OK}Connection: close\r\nContent-Length: 1000\r\n\r\n${PAGE}`, 'close'),
   'close-in-chunk': raw(`${CHUNKED}ff\r\n${PAGE}`, 'close'),
   'close-between-chunks': raw(CHUNKED + chunk(PAGE), 'close'),
-  'close-between-chunks-said': raw(`${OK}Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n${chunk(PAGE)}`, 'close'),
+  'close-between-chunks-said': raw(
+    `${OK}Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n${chunk(PAGE)}`,
+    'close',
+  ),
   'until-close': raw(`${OK}\r\n${PAGE}`, 'close'),
   'until-close-reset': raw(`${OK}\r\n${PAGE}`, 'reset'),
   'http-1.0': raw(`HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n${PAGE}`, 'close'),
@@ -248,7 +251,9 @@ export const CASES: Record<string, Behaviour> = {
   'head-endless': flood(OK, Buffer.from('X-Endless: 1234567890\r\n'.repeat(100))),
   'head-nul': raw(`${OK}X-Nul: a\0b\r\nContent-Length: 32\r\n\r\n${PAGE}`),
   'head-no-colon': raw(`${OK}this is no header\r\nContent-Length: 32\r\n\r\n${PAGE}`),
-  'head-odd-bytes': raw(latin(`${OK}X-Odd: caf\xe9\r\n__proto__: polluted\r\nconstructor: x\r\nContent-Length: 32\r\n\r\n${PAGE}`)),
+  'head-odd-bytes': raw(
+    latin(`${OK}X-Odd: caf\xe9\r\n__proto__: polluted\r\nconstructor: x\r\nContent-Length: 32\r\n\r\n${PAGE}`),
+  ),
   'head-lf-only': raw(`HTTP/1.1 200 OK\nContent-Type: text/html\nContent-Length: 32\n\n${PAGE}`),
   'page-and-close': raw(`${OK}Connection: close\r\nContent-Length: 32\r\n\r\n${PAGE}`, 'close'),
   'large-and-close': raw(`${OK}Connection: close\r\n\r\n${'x'.repeat(3_000_000)}`, 'close'),
@@ -264,12 +269,18 @@ export const CASES: Record<string, Behaviour> = {
   deflate: encoded('deflate', zlib.deflateSync(PAGE)),
   'deflate-raw': encoded('deflate', zlib.deflateRawSync(PAGE)),
   'gzip-chunked': raw(Buffer.concat([latin(`${OK}Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n${GZIP.length.toString(16)}\r\n`), GZIP, latin('\r\n0\r\n\r\n')])), // biome-ignore format: one line reads better
-  'gzip-large': encoded('gzip', zlib.gzipSync(Buffer.from(Array.from({ length: 300_000 }, (_, i) => (i * 2654435761) >>> 24)))),
+  'gzip-large': encoded(
+    'gzip',
+    zlib.gzipSync(Buffer.from(Array.from({ length: 300_000 }, (_, i) => (i * 2654435761) >>> 24))),
+  ),
   'gzip-twice': encoded('gzip, gzip', zlib.gzipSync(GZIP)),
   'gzip-in-br': encoded('gzip, br', zlib.brotliCompressSync(GZIP)),
   'gzip-cut': encoded('gzip', GZIP.subarray(0, -12)),
   'gzip-cut-trailer': encoded('gzip', GZIP.subarray(0, -4)),
-  'gzip-cut-until-close': raw(Buffer.concat([latin(`${OK}Content-Encoding: gzip\r\n\r\n`), GZIP.subarray(0, -12)]), 'close'),
+  'gzip-cut-until-close': raw(
+    Buffer.concat([latin(`${OK}Content-Encoding: gzip\r\n\r\n`), GZIP.subarray(0, -12)]),
+    'close',
+  ),
   'gzip-none-until-close': raw(`${OK}Content-Encoding: gzip\r\n\r\n`, 'close'),
   'gzip-empty': encoded('gzip', ''),
   'gzip-crc': encoded('gzip', flipped(GZIP, -8)),
@@ -287,7 +298,10 @@ export const CASES: Record<string, Behaviour> = {
   'bomb-br': bomb('br'),
   'bomb-zstd': bomb('zstd'),
   'bomb-double': bomb('double'),
-  'chain-4': encoded('gzip, gzip, gzip, gzip', [1, 2, 3].reduce((data) => zlib.gzipSync(data), GZIP)),
+  'chain-4': encoded(
+    'gzip, gzip, gzip, gzip',
+    [1, 2, 3].reduce((data) => zlib.gzipSync(data), GZIP),
+  ),
   'chain-1000': encoded(Array(1000).fill('gzip').join(', '), GZIP),
   'encoding-unknown': encoded('snappy', PAGE),
   'encoding-lies': encoded('gzip', PAGE),
@@ -300,12 +314,20 @@ export const CASES: Record<string, Behaviour> = {
   'charset-utf-8': html('žluťoučký kůň', { 'Content-Type': 'text/html; charset=UTF-8' }),
   'charset-quoted': html('kůň', { 'Content-Type': 'text/html;charset="utf-8"' }),
   'charset-header': html(bytes([0xe9]), { 'Content-Type': 'text/html; charset=iso-8859-1' }),
-  'charset-bom-against-header': html(bytes([0xef, 0xbb, 0xbf, 0xc5, 0xaf]), { 'Content-Type': 'text/html; charset=iso-8859-2' }),
-  'charset-header-against-meta': html(bytes('<meta charset=utf-8>', [0xf9]), { 'Content-Type': 'text/html; charset=iso-8859-2' }),
+  'charset-bom-against-header': html(bytes([0xef, 0xbb, 0xbf, 0xc5, 0xaf]), {
+    'Content-Type': 'text/html; charset=iso-8859-2',
+  }),
+  'charset-header-against-meta': html(bytes('<meta charset=utf-8>', [0xf9]), {
+    'Content-Type': 'text/html; charset=iso-8859-2',
+  }),
   'charset-meta': html(bytes('<meta charset="windows-1251">', [0xcf, 0xf0, 0xe8])),
-  'charset-meta-http-equiv': html(bytes('<meta http-equiv=Content-Type content="text/html; charset=shift_jis">', [0x93, 0xfa, 0x96, 0x7b])),
+  'charset-meta-http-equiv': html(
+    bytes('<meta http-equiv=Content-Type content="text/html; charset=shift_jis">', [0x93, 0xfa, 0x96, 0x7b]),
+  ),
   'charset-meta-late': html(bytes(`<!-- ${'x'.repeat(5000)} --><meta charset=windows-1250>`, [0xf9])),
-  'charset-xml': respond(200, bytes('<?xml version="1.0" encoding="iso-8859-2"?><a>', [0xf9], '</a>'), { 'Content-Type': 'application/xml' }),
+  'charset-xml': respond(200, bytes('<?xml version="1.0" encoding="iso-8859-2"?><a>', [0xf9], '</a>'), {
+    'Content-Type': 'application/xml',
+  }),
   'charset-utf-16le': html(bytes([0xff, 0xfe], Array.from(Buffer.from('kůň', 'utf16le')))),
   'charset-utf-16be': html(bytes([0xfe, 0xff, 0x00, 0x6b, 0x01, 0x6f, 0x01, 0x48])),
   'charset-gb18030': html(bytes([0xc4, 0xe3, 0xba, 0xc3]), { 'Content-Type': 'text/html; charset=gb18030' }),
@@ -328,15 +350,24 @@ export const CASES: Record<string, Behaviour> = {
   'redirect-inner-space': redirect('/echo/a b'),
   'redirect-fragment': redirect('/page#part'),
   'redirect-query': redirect('/echo?b=2&a=1&utm_source=x'),
-  'redirect-utf-8': raw(Buffer.concat([latin('HTTP/1.1 302 F\r\nContent-Length: 0\r\nLocation: /echo/'), Buffer.from('kůň'), latin('\r\n\r\n')])),
+  'redirect-utf-8': raw(
+    Buffer.concat([
+      latin('HTTP/1.1 302 F\r\nContent-Length: 0\r\nLocation: /echo/'),
+      Buffer.from('kůň'),
+      latin('\r\n\r\n'),
+    ]),
+  ),
   'redirect-latin-1': raw(latin('HTTP/1.1 302 F\r\nContent-Length: 0\r\nLocation: /echo/caf\xe9\r\n\r\n')),
   'redirect-dots': redirect('/a/b/../../page'),
   'redirect-backslash': redirect('\\page'),
-  'redirect-credentials': (socket, request, site) => redirect(`http://user:secret@127.0.0.1:${site.port}/echo`)(socket, request, site),
+  'redirect-credentials': (socket, request, site) =>
+    redirect(`http://user:secret@127.0.0.1:${site.port}/echo`)(socket, request, site),
   'redirect-to': (socket, request, site) => redirect(request.query.get('to') ?? '/page')(socket, request, site),
-  'redirect-status': (socket, request, site) => respond(Number(request.query.get('status')), '', { Location: '/page' })(socket, request, site),
+  'redirect-status': (socket, request, site) =>
+    respond(Number(request.query.get('status')), '', { Location: '/page' })(socket, request, site),
   'redirect-loop': redirect('/redirect-loop'),
-  'redirect-loop-2': (socket, request, site) => redirect(`/redirect-loop-2?${request.target.endsWith('?a') ? 'b' : 'a'}`)(socket, request, site),
+  'redirect-loop-2': (socket, request, site) =>
+    redirect(`/redirect-loop-2?${request.target.endsWith('?a') ? 'b' : 'a'}`)(socket, request, site),
   'redirect-chain': (socket, request, site) => {
     const left = Number(request.query.get('left'))
     redirect(left > 1 ? `/redirect-chain?left=${left - 1}` : '/page')(socket, request, site)
@@ -362,12 +393,22 @@ export const CASES: Record<string, Behaviour> = {
     const headers: Record<string, string> = { 'Content-Type': 'text/html' }
     const retryAfter = request.query.get('retry-after')
     if (retryAfter !== null) headers['Retry-After'] = retryAfter
-    respond(Number(request.query.get('code')), `<h1>status ${request.query.get('code')}</h1>`, headers)(socket, request, site)
+    respond(Number(request.query.get('code')), `<h1>status ${request.query.get('code')}</h1>`, headers)(
+      socket,
+      request,
+      site,
+    )
   },
   'status-error-huge': flood('HTTP/1.1 404 Not Found\r\nContent-Type: text/html\r\n\r\n', Buffer.alloc(16_384, 'x')),
-  'status-error-cut': raw('HTTP/1.1 500 Oops\r\nContent-Type: text/html\r\nContent-Length: 1000\r\n\r\n<h1>oops', 'close'),
-  'status-error-gzip': respond(403, zlib.gzipSync('<h1>captcha</h1>'), { 'Content-Encoding': 'gzip', 'Content-Type': 'text/html' }),
+  'status-error-cut': raw(
+    'HTTP/1.1 500 Oops\r\nContent-Type: text/html\r\nContent-Length: 1000\r\n\r\n<h1>oops',
+    'close',
+  ),
+  'status-error-gzip': respond(403, zlib.gzipSync('<h1>captcha</h1>'), {
+    'Content-Encoding': 'gzip',
+    'Content-Type': 'text/html',
+  }),
   'status-error-bad-gzip': respond(403, 'not gzip', { 'Content-Encoding': 'gzip', 'Content-Type': 'text/html' }),
   'one-request-a-connection': raw(`${OK}Content-Length: 32\r\n\r\n${PAGE}`, 'close'),
-  'large': (socket, request, site) => html(Buffer.alloc(Number(request.query.get('bytes')), 'x'))(socket, request, site),
+  large: (socket, request, site) => html(Buffer.alloc(Number(request.query.get('bytes')), 'x'))(socket, request, site),
 }

@@ -1,0 +1,58 @@
+/** Runs `sluice run books` against the demo site as a user would, and checks that its files are complete. */
+import { createReadStream, existsSync } from 'node:fs'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { type Cost, type RunOptions, runMeasured } from './process-tree.ts'
+
+const SLUICE = fileURLToPath(new URL('../bin/sluice', import.meta.url))
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+
+export const hasSluice = () => existsSync(SLUICE)
+
+export interface SluiceRunOptions {
+  readonly site: string
+  readonly products: number
+  readonly inFlight: number
+  readonly processes: number
+  readonly timeoutMs: number
+  readonly run?: Partial<RunOptions>
+}
+
+/** The cost of one run. Throws when the output is not exactly the catalogue. */
+export async function runSluice(options: SluiceRunOptions): Promise<Cost> {
+  const out = await mkdtemp(join(tmpdir(), 'sluice-bench-'))
+  try {
+    const args = ['run', 'books', '--site', options.site, '--arg', 'details=true']
+    args.push('--concurrency', String(options.inFlight), '--per-host', String(options.inFlight), '--rps', '0')
+    args.push('--format', 'jsonl,csv', '--out', out, '--quiet')
+    if (options.processes > 1) args.push('--processes', String(options.processes))
+    const cost = await runMeasured(SLUICE, args, { cwd: ROOT, timeoutMs: options.timeoutMs, ...options.run })
+    if (cost.exitCode !== 0) throw new Error(`sluice ended with ${cost.exitCode}:\n${cost.stderr}${cost.stdout}`)
+    await checkOutput(out, options.products)
+    return cost
+  } finally {
+    await rm(out, { recursive: true, force: true })
+  }
+}
+
+async function checkOutput(out: string, products: number): Promise<void> {
+  const files = (await readdir(out, { recursive: true })).map((name) => join(out, name))
+  for (const [ending, header] of [
+    ['.jsonl', 0],
+    ['.csv', 1],
+  ] as const) {
+    const found = files.filter((name) => name.endsWith(ending) && !/dead|fail|event|log/.test(name.slice(out.length)))
+    if (found.length !== 1) throw new Error(`expected one ${ending} file in ${out}, found: ${files.join(', ')}`)
+    const lines = new Set<string>()
+    let count = -header
+    for await (const line of createInterface({ input: createReadStream(found[0]!) })) {
+      count++
+      if (products <= 10_000) lines.add(line)
+    }
+    if (count !== products) throw new Error(`${found[0]} has ${count} records, not ${products}`)
+    if (products <= 10_000 && lines.size !== products + header) throw new Error(`${found[0]} repeats records`)
+  }
+}

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { ERRORS } from '../src/core/errors.ts'
+import { limitsSchema } from '../src/core/options.ts'
+import { METRICS } from '../src/observe/metrics-table.ts'
+import { outdatedPages, referencePages, writePages } from './reference.ts'
+
+test('the reference pages say what the code says', async () => {
+  const folder = join(import.meta.dirname, '..', 'docs', 'reference')
+  assert.deepEqual(await outdatedPages(folder), [], 'run: node scripts/reference.ts')
+})
+
+test('every error, option and metric has its place in the reference', () => {
+  const pages = referencePages()
+  for (const code of Object.keys(ERRORS)) assert.ok(pages['errors.md']!.includes(`### ${code}\n`), code)
+  for (const name of Object.keys(METRICS)) assert.ok(pages['metrics.md']!.includes(`\`${name}\``), name)
+  for (const name of Object.keys(limitsSchema.shape))
+    assert.match(pages['options.md']!, new RegExp(`^\\| \`${name}[\`.]`, 'm'))
+})
+
+test('every option has a sentence and its values', () => {
+  const rows = referencePages()
+    ['options.md']!.split('\n')
+    .filter((line) => line.startsWith('| `'))
+  assert.ok(rows.length > 15)
+  for (const row of rows) {
+    const [, , , values, what] = row.split(' | ').join('|').split('|')
+    assert.ok(what!.trim().length > 5, row)
+    assert.doesNotMatch(values!, /undefined|string,number/, row)
+  }
+})
+
+test('a page that differs is found', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-reference-'))
+  try {
+    assert.equal((await outdatedPages(folder)).length, 3)
+    await writePages(folder)
+    assert.deepEqual(await outdatedPages(folder), [])
+    await writeFile(join(folder, 'errors.md'), 'old')
+    assert.deepEqual(await outdatedPages(folder), ['errors.md'])
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+})

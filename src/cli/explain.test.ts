@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ERRORS } from '../core/errors.ts'
+import { explainAllText, explainText } from './explain.ts'
+
+test('tells all about a code', () => {
+  assert.equal(
+    explainText('E_ENCODING'),
+    `E_ENCODING  the body cannot be decompressed
+
+  why    ${ERRORS.E_ENCODING.why}
+  fix    ${ERRORS.E_ENCODING.fix}
+  then   retry: tried again after a backoff, up to \`retries\` times; then a dead letter (at most 2 tries)
+  class  encoding    sluice retry RUN --failed --class encoding`,
+  )
+  assert.match(explainText('E_SERVICE'), /\n {2}exit {3}3$/)
+})
+
+test('takes a code in any spelling', () => {
+  assert.equal(explainText('timeout-total'), explainText('E_TIMEOUT_TOTAL'))
+})
+
+test('proposes the code that was meant', () => {
+  assert.throws(
+    () => explainText('E_ROBTOS'),
+    (error: Error & { code: string; fix: string }) => {
+      assert.equal(error.code, 'E_USAGE')
+      assert.equal(error.fix, 'sluice explain E_ROBOTS')
+      return true
+    },
+  )
+  assert.throws(() => explainText('constructor'), { code: 'E_USAGE' })
+})
+
+test('lists every code', () => {
+  const text = explainAllText()
+  for (const code of Object.keys(ERRORS)) assert.ok(text.includes(code), code)
+})

@@ -1,0 +1,42 @@
+/** The command line. Each command is one file; what it needs is loaded when it runs. */
+import { Command, CommanderError } from 'commander'
+import { VERSION } from '../app/user-agent.ts'
+import { COMMANDS } from './commands.ts'
+import { didYouMean } from './did-you-mean.ts'
+import { errorText, exitCodeOf } from './print-error.ts'
+import { paintFor } from './style.ts'
+
+const program = new Command('sluice')
+  .description('Scrape a site into files, from one laptop to a fleet, without losing or repeating an item.')
+  .version(VERSION, '-V, --version', 'print the version')
+  .helpOption('-h, --help', 'print this help')
+  .helpCommand('help [command]', 'print the help of a command')
+  .configureHelp({ sortSubcommands: false })
+  .showSuggestionAfterError(true)
+  .exitOverride()
+
+for (const define of COMMANDS) define(program)
+for (const command of program.commands) command.exitOverride()
+
+/** Exit codes: 0 fine · 1 over a threshold · 2 usage · 3 service unreachable · 4 stopped, resumable · 130 second Ctrl-C. */
+async function main(argv: string[]): Promise<number> {
+  try {
+    await program.parseAsync(argv)
+    return typeof process.exitCode === 'number' ? process.exitCode : 0
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
+    const verbose = argv.includes('-v') || argv.includes('--verbose')
+    process.stderr.write(`${errorText(error, { verbose, paint: paintFor(process.stderr) })}\n`)
+    return exitCodeOf(error)
+  }
+}
+
+program.on('command:*', ([word]: [string]) => {
+  const known = program.commands.map((command) => command.name())
+  const near = didYouMean(word, known)
+  process.stderr.write(`error: there is no command "${word}"${near === undefined ? '' : `; did you mean "${near}"?`}\n`)
+  process.stderr.write('  fix: sluice help\n')
+  throw new CommanderError(2, 'sluice.unknownCommand', '')
+})
+
+process.exitCode = await main(process.argv)

@@ -1,0 +1,95 @@
+/** Runs a scraper in the foreground: progress, signals, summary, exit code. `run` and `crawl` end here. */
+import type { Config } from '../app/config.ts'
+import { type Run, startRun } from '../app/run.ts'
+import { findRun, listRuns, type RunFolder } from '../app/run-folder.ts'
+import { ScrapeError } from '../core/errors.ts'
+import type { RunRecord } from '../core/run.ts'
+import type { Scraper } from '../core/scraper.ts'
+import { startProgress } from '../observe/progress.ts'
+import { summaryText } from '../observe/summary.ts'
+import { paintFor } from '../observe/terminal.ts'
+
+export interface RunHereRequest {
+  scraper: Scraper
+  file?: string
+  config: Config
+  args: Record<string, unknown>
+  /** A run id, or true for the latest unfinished run of this scraper. */
+  resume?: string | true | undefined
+  recordTo?: string | undefined
+  isQuiet: boolean
+  isJson: boolean
+}
+
+export async function runHere(request: RunHereRequest): Promise<number> {
+  const { scraper, file, config, args, isQuiet } = request
+  const resume = request.resume === undefined ? undefined : runToResume(config.values.out, scraper.name, request.resume)
+  const warn = (line: string) => (progress === undefined ? process.stderr.write(`${line}\n`) : progress.print(line))
+  let progress: ReturnType<typeof startProgress> | undefined
+  const run = await startRun({
+    scraper,
+    config,
+    ...(file === undefined ? {} : { file }),
+    ...(resume !== undefined && Object.keys(args).length === 0 ? {} : { args }),
+    ...(resume === undefined ? {} : { resume }),
+    ...(request.recordTo === undefined ? {} : { recordTo: request.recordTo }),
+    onEvent: (event) => {
+      if (event.type === 'log' && event.level !== 'debug' && !isQuiet) warn(event.message)
+    },
+  })
+  progress = startProgress({
+    name: scraper.name,
+    stats: () => run.stats(),
+    tally: run.tally,
+    stream: process.stderr,
+    startedAtMs: run.startedAtMs,
+    ...(isQuiet ? { mode: 'none' as const } : {}),
+    ...(run.limits.pages === undefined ? {} : { pagesMax: run.limits.pages }),
+  })
+  const unhook = stopOnSignals(run, (line) => warn(line))
+  let record: RunRecord
+  try {
+    record = await run.result
+  } finally {
+    unhook()
+    await progress.stop()
+  }
+  report(record, request)
+  return record.exitCode ?? 1
+}
+
+function report(record: RunRecord, { isQuiet, isJson }: RunHereRequest): void {
+  if (isJson) process.stdout.write(`${JSON.stringify(record, null, 2)}\n`)
+  else if (!isQuiet)
+    process.stdout.write(
+      `${summaryText(record, { paint: paintFor(process.stdout), columns: process.stdout.columns ?? 100 })}\n`,
+    )
+  else if (record.state === 'failed') process.stderr.write(`error ${record.reason}\n`)
+}
+
+function runToResume(out: string, scraper: string, word: string | true): RunFolder {
+  if (word !== true) return findRun(out, word)
+  const unfinished = listRuns(out, scraper).find((folder) => folder.readRecord()?.state !== 'finished')
+  if (unfinished !== undefined) return unfinished
+  throw new ScrapeError('E_RUN_NOT_FOUND', `no unfinished run of "${scraper}" under ${out}`, {
+    fix: 'Start a new one without --resume.',
+  })
+}
+
+/** First signal: drain. Second Ctrl-C: leave at once; nothing committed is lost. */
+function stopOnSignals(run: Run, say: (line: string) => void): () => void {
+  let count = 0
+  const onSignal = (signal: NodeJS.Signals) => {
+    if (++count > 1 && signal === 'SIGINT') process.exit(130)
+    say(
+      `${signal}: finishing what is in flight; go on later with --resume${signal === 'SIGINT' ? ' (Ctrl-C again to leave at once)' : ''}`,
+    )
+    run.stop(`${signal} received`)
+  }
+  process.on('SIGINT', onSignal)
+  process.on('SIGTERM', onSignal)
+  return () => {
+    process.off('SIGINT', onSignal)
+    process.off('SIGTERM', onSignal)
+  }
+}

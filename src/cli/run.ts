@@ -1,0 +1,86 @@
+/** `sluice run`: runs a scraper here, shows how it goes, says how it went. */
+import type { Command } from 'commander'
+import type { OptionName } from '../app/config.ts'
+import { addArgs, addOptions, argsOf, configOf } from './flags.ts'
+
+const OPTIONS: OptionName[] = [
+  'concurrency',
+  'perHost',
+  'rps',
+  'delay',
+  'processes',
+  'pages',
+  'time',
+  'depth',
+  'retries',
+  'timeout',
+  'out',
+  'format',
+  'sink',
+  'frontier',
+  'metrics',
+  'cache',
+  'robots',
+  'failAt',
+  'contact',
+  'userAgent',
+  'allowPrivate',
+  'allowAddress',
+  'lease',
+  'drainTimeout',
+  'formulaSafe',
+  'logLevel',
+]
+
+interface RunFlags {
+  arg?: string[]
+  site?: string
+  resume?: string | true
+  record?: boolean
+  dryRun?: boolean
+  json?: boolean
+  quiet?: boolean
+}
+
+export function defineRun(program: Command): void {
+  const command = program
+    .command('run <scraper>')
+    .description('run a scraper here: its name, or a file that exports one')
+    .option('--resume [run]', 'go on with a run: its id, or the latest unfinished one of this scraper')
+    .option('--record', 'keep pages beside the scraper, for `sluice test`')
+    .option('--dry-run', 'show what would be done, and do nothing')
+    .option('--json', 'print the record of the run as JSON')
+    .option('--quiet', 'print nothing but errors')
+    .option('-v, --verbose', 'show stacks of errors')
+    .action(async (name: string, flags: RunFlags) => {
+      process.exitCode = await run(name, flags)
+    })
+  addArgs(command)
+  addOptions(command, OPTIONS)
+}
+
+async function run(name: string, flags: RunFlags): Promise<number> {
+  const [{ loadScraper, pagesFolder }, { argumentNames }, { runHere }] = await Promise.all([
+    import('../app/load-scraper.ts'),
+    import('../app/compile-scraper.ts'),
+    import('./run-here.ts'),
+  ])
+  const config = await configOf(flags as Record<string, unknown>)
+  const { scraper, file } = await loadScraper(name)
+  const args = argsOf(flags, argumentNames(scraper))
+  if (flags.dryRun) {
+    const { planText } = await import('./plan.ts')
+    process.stdout.write(await planText({ scraper, file, args, config }))
+    return 0
+  }
+  return await runHere({
+    scraper,
+    file,
+    config,
+    args,
+    resume: flags.resume,
+    recordTo: flags.record ? pagesFolder(file) : undefined,
+    isQuiet: flags.quiet === true || flags.json === true,
+    isJson: flags.json === true,
+  })
+}

@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { RunEvent } from '../core/events.ts'
+import { openMetrics } from './metrics.ts'
+import { METRICS } from './metrics-table.ts'
+
+const page: RunEvent = {
+  type: 'page',
+  outcome: 'ok',
+  url: 'https://x.test/',
+  host: 'x.test',
+  route: 'book',
+  attempt: 1,
+  bytes: 1000,
+  queueMs: 1,
+  fetchMs: 80,
+  parseMs: 2,
+}
+const timeout = { code: 'E_TIMEOUT_BODY', class: 'timeout', message: '' } as const
+
+const EVERY_EVENT: RunEvent[] = [
+  { type: 'run.started', runId: 'r', scraper: 'books', resumed: false },
+  page,
+  { ...page, outcome: 'retried', error: timeout },
+  { ...page, outcome: 'failed', attempt: 2, error: timeout },
+  { type: 'committed', outcomes: 1, added: 1, itemsNew: 3, itemsSame: 2, itemsChanged: 1, backlog: 6, ms: 1 },
+  { type: 'item.invalid', url: 'https://x.test/', route: 'book', problems: [], item: '{}' },
+  { type: 'fields', items: 4, filled: { title: 4, price: 3 } },
+  { type: 'throttled', host: 'x.test', untilMs: 1, reason: '429' },
+  { type: 'lease.lost', url: 'https://x.test/', count: 1 },
+  { type: 'leases.expired', returned: 2, dead: 1 },
+  { type: 'sinks.flushed', items: 3, ms: 12, backlog: 4 },
+  { type: 'worker.in-flight', workerId: 'w1', inFlight: 7, rssBytes: 1, cpuMs: 1 },
+  { type: 'log', level: 'info', message: '' },
+  { type: 'run.finished', runId: 'r', scraper: 'books', state: 'finished' },
+]
+
+const counts = async () => ({ pending: 5, claimed: 2, completed: 9, failed: 1, dead: 1 })
+
+async function fed() {
+  const metrics = await openMetrics({ version: '0.1.0', now: () => 1_000_000, withProcess: false })
+  const listen = metrics.listener('books')
+  for (const event of EVERY_EVENT) listen(event)
+  metrics.watchQueue('books', counts)
+  return metrics
+}
+
+test('exports a value for every metric of the table once every event has happened', async () => {
+  const text = await (await fed()).render()
+  for (const [name, { type }] of Object.entries(METRICS)) {
+    assert.match(text, new RegExp(`^# TYPE ${name} ${type}$`, 'm'))
+    assert.match(text, new RegExp(`^${name}(_count)?(\\{[^}]*\\})? \\S+$`, 'm'), name)
+  }
+})
+
+test('counts what the events say', async () => {
+  const text = await (await fed()).render()
+  for (const line of [
+    'sluice_pages_total{scraper="books",route="book",outcome="ok"} 1',
+    'sluice_pages_total{scraper="books",route="book",outcome="failed"} 1',
+    'sluice_page_seconds_count{scraper="books",stage="fetch"} 3',
+    'sluice_page_seconds_sum{scraper="books",stage="sink"} 0.012',
+    'sluice_items_total{scraper="books",change="new"} 3',
+    'sluice_items_total{scraper="books",change="invalid"} 1',
+    'sluice_queue_tasks{scraper="books",state="pending"} 5',
+    'sluice_retries_total{class="timeout"} 1',
+    'sluice_dead_letters_total{class="timeout"} 1',
+    'sluice_dead_letters_total{class="crash"} 1',
+    'sluice_leases_expired_total 3',
+    'sluice_throttled_total{host="x.test"} 1',
+    'sluice_response_bytes_total 3000',
+    'sluice_worker_in_flight{worker="w1"} 7',
+    'sluice_worker_heartbeat_timestamp_seconds{worker="w1"} 1000',
+    'sluice_sink_lag_items{sink="all"} 4',
+    'sluice_field_filled_ratio{scraper="books",field="price"} 0.75',
+    'sluice_run_last_success_timestamp_seconds{scraper="books"} 1000',
+    `sluice_build_info{version="0.1.0",node="${process.version}"} 1`,
+    'scraper_requests_total{phase="start"} 2',
+    'scraper_requests_total{phase="retry"} 1',
+    'scraper_request_duration_seconds_count 3',
+    'scraper_items_scraped_total 3',
+    'scraper_retries_total 1',
+    'scraper_errors_total{error_type="timeout"} 2',
+  ]) {
+    assert.ok(text.split('\n').includes(line), `${line}\n${text}`)
+  }
+})
+
+test('puts hosts over the bound into one series', async () => {
+  const metrics = await openMetrics({ version: '0', withProcess: false })
+  const listen = metrics.listener('books')
+  for (let i = 0; i < 1000; i++) listen({ type: 'throttled', host: `h${i}.test`, untilMs: 1, reason: '' })
+  const series = (await metrics.render()).split('\n').filter((line) => line.startsWith('sluice_throttled_total{'))
+  assert.equal(series.length, 201)
+  assert.equal(series.at(-1), 'sluice_throttled_total{host="other"} 800')
+})
+
+test('forgets workers that are silent for ten minutes', async () => {
+  let nowMs = 0
+  const metrics = await openMetrics({ version: '0', withProcess: false, now: () => nowMs })
+  metrics.listener('books')({ type: 'worker.in-flight', workerId: 'gone', inFlight: 1, rssBytes: 1, cpuMs: 1 })
+  assert.match(await metrics.render(), /worker="gone"/)
+  nowMs = 600_001
+  assert.doesNotMatch(await metrics.render(), /worker="gone"/)
+})
+
+test('answers although the frontier does not', async () => {
+  const metrics = await fed()
+  metrics.watchQueue('books', () => Promise.reject(new Error('down')))
+  assert.match(await metrics.render(), /sluice_pages_total/)
+})
+
+test('has the metrics of the process and of Node', async () => {
+  const text = await (await openMetrics({ version: '0' })).render()
+  assert.match(text, /^process_resident_memory_bytes \d+/m)
+  assert.match(text, /^nodejs_eventloop_lag_seconds /m)
+})
+
+test('costs less than 5 µs for a page', async () => {
+  const listen = (await openMetrics({ version: '0', withProcess: false })).listener('books')
+  const rounds = 20_000
+  let bestUs = Number.POSITIVE_INFINITY
+  for (let round = 0; round < 6; round++) {
+    const startMs = performance.now()
+    for (let i = 0; i < rounds; i++) listen(page)
+    bestUs = Math.min(bestUs, ((performance.now() - startMs) * 1000) / rounds)
+  }
+  assert.ok(bestUs < 5, `${bestUs.toFixed(2)} µs`)
+})

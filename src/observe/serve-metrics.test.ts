@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict'
+import { request } from 'node:http'
+import { test } from 'node:test'
+import { parseListenAddress, serveMetrics } from './serve-metrics.ts'
+
+const metrics = { contentType: 'text/plain; version=0.0.4', render: async () => 'sluice_pages_total 1\n' }
+
+/** fetch() does not let one choose the Host header. */
+function get(url: string, host?: string, method = 'GET'): Promise<{ status: number; type: string; body: string }> {
+  return new Promise((resolve, reject) => {
+    const sent = request(url, { method, agent: false, headers: host === undefined ? {} : { host } }, (response) => {
+      let body = ''
+      response.on('data', (chunk) => {
+        body += chunk
+      })
+      response.on('end', () =>
+        resolve({ status: response.statusCode!, type: response.headers['content-type'] ?? '', body }),
+      )
+    })
+    sent.on('error', reject)
+    sent.end()
+  })
+}
+
+test('serves metrics and health on loopback', async () => {
+  let nowMs = 0
+  await using server = await serveMetrics({ address: ':0', metrics, health: () => ({ runId: 'r1' }), now: () => nowMs })
+  assert.match(server.url, /^http:\/\/127\.0\.0\.1:\d+$/)
+  nowMs = 65_000
+  const scraped = await get(`${server.url}/metrics`)
+  assert.deepEqual(scraped, { status: 200, type: metrics.contentType, body: 'sluice_pages_total 1\n' })
+  const health = await get(`${server.url}/healthz?x=1`)
+  assert.deepEqual(JSON.parse(health.body), { status: 'ok', runId: 'r1', uptimeSeconds: 65 })
+  assert.equal((await get(`${server.url}/other`)).status, 404)
+  assert.equal((await get(`${server.url}/metrics`, undefined, 'POST')).status, 405)
+})
+
+test('refuses a foreign name that somebody pointed at loopback', async () => {
+  await using server = await serveMetrics({ address: '127.0.0.1:0', metrics })
+  for (const host of [
+    'evil.example',
+    `evil.example:${server.port}`,
+    '127.0.0.1.evil.example',
+    'localhost.evil.example',
+  ]) {
+    assert.ok([400, 403].includes((await get(`${server.url}/metrics`, host)).status), host)
+  }
+  for (const host of ['localhost', `localhost:${server.port}`, '127.0.0.1', '[::1]:9090']) {
+    assert.equal((await get(`${server.url}/metrics`, host)).status, 200, host)
+  }
+})
+
+test('listens beyond loopback only when told to, and warns', async () => {
+  const warnings: string[] = []
+  await using server = await serveMetrics({ address: '0.0.0.0:0', metrics, warn: (line) => warnings.push(line) })
+  assert.equal(warnings.length, 1)
+  assert.equal((await get(`http://127.0.0.1:${server.port}/metrics`, 'scrape.internal')).status, 200)
+})
+
+test('says what to do when the port is taken', async () => {
+  await using server = await serveMetrics({ address: ':0', metrics })
+  await assert.rejects(
+    serveMetrics({ address: `:${server.port}`, metrics }),
+    (error: Error & { code: string; fix: string }) => {
+      assert.equal(error.code, 'E_OPTION')
+      assert.match(error.message, /is taken/)
+      assert.match(error.fix, /--metrics :\d+/)
+      return true
+    },
+  )
+})
+
+test('closes twice and at once, open connections included', async () => {
+  const server = await serveMetrics({ address: ':0', metrics })
+  await fetch(`${server.url}/metrics`).then((response) => response.text()) // keeps its connection alive
+  await server.close()
+  await server.close()
+  await assert.rejects(get(`${server.url}/metrics`))
+})
+
+test('reads the usual spellings of an address and refuses the others', () => {
+  assert.deepEqual(parseListenAddress(':9090'), { host: '127.0.0.1', port: 9090, isLoopback: true })
+  assert.deepEqual(parseListenAddress('9090'), { host: '127.0.0.1', port: 9090, isLoopback: true })
+  assert.deepEqual(parseListenAddress('[::1]:9090'), { host: '::1', port: 9090, isLoopback: true })
+  assert.deepEqual(parseListenAddress('0.0.0.0:9090'), { host: '0.0.0.0', port: 9090, isLoopback: false })
+  for (const bad of ['', 'x', ':99999', 'http://a:1', ':-1', '127.0.0.1:']) {
+    assert.throws(() => parseListenAddress(bad), { code: 'E_OPTION' }, bad)
+  }
+})
