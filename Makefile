@@ -1,1 +1,50 @@
-all: help
+# Everything a person types. `make help` lists it; each target sets up what it needs by itself.
+SHELL := /bin/sh
+NODE := .deps/bin/node
+BIN := node_modules/.bin
+
+PAGES ?= 50
+PARALLEL ?= 16
+FORMAT ?= dual
+SITE ?= https://books.toscrape.com/
+OUTPUT ?= runs
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo scrape test check types lint format bench reference clean
+
+help: ## list the targets
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@printf '\n  make scrape PAGES=10 PARALLEL=4 FORMAT=csv OUTPUT=out SITE=http://localhost:4100/ ARGS="--arg details=true"\n'
+
+setup: ## bring Node 24 (if needed) and the locked packages into this folder
+	@scripts/setup.sh
+
+demo: setup ## scrape the bundled book shop on this machine, misbehaving pages included
+	@$(NODE) scripts/demo.ts
+
+scrape: setup ## scrape books: PAGES PARALLEL FORMAT OUTPUT SITE ARGS
+	@bin/sluice run books --site "$(SITE)" --arg pages=$(PAGES) --concurrency $(PARALLEL) --format $(FORMAT) --out "$(OUTPUT)" $(ARGS)
+
+test: check ## everything: types, lint, generated docs, all tests
+	@$(NODE) scripts/test.ts
+
+check: setup types lint reference ## types, lint and generated docs only
+
+types: setup
+	@$(BIN)/tsc -p .
+
+lint: setup
+	@$(BIN)/biome check --error-on-warnings .
+
+reference: setup
+	@$(NODE) scripts/reference.ts --check
+
+format: setup ## put the code into house style
+	@$(BIN)/biome check --write .
+
+bench: setup ## speed and memory on this machine, as JSON
+	@$(NODE) bench/run-all.ts
+
+clean: ## remove what make made (runs stay)
+	rm -rf .deps node_modules

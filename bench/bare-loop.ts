@@ -120,6 +120,9 @@ export function readListing(html: string, url: string): { links: string[]; pages
   return { links, pages: Number(/of (\d+)/.exec(current)?.[1] ?? 1) }
 }
 
+/** undici frees a socket one turn of the event loop after its answer: without spares "refill, then parse" would wait for it. */
+const SPARE_SOCKETS = 8
+
 export interface BareResult {
   pages: number
   items: number
@@ -129,7 +132,7 @@ export interface BareResult {
 /** Crawls listing → products with `inFlight` requests at a time. Fails on the first thing that goes wrong. */
 export function crawlBare(site: string, inFlight: number, onItem: (item: BareItem) => void): Promise<BareResult> {
   const origin = new URL(site).origin
-  const pool = new Pool(origin, { connections: inFlight, pipelining: 1 })
+  const pool = new Pool(origin, { connections: inFlight + SPARE_SOCKETS, pipelining: 1 })
   const seen = new Set<string>()
   const listings: string[] = []
   const products: string[] = []
@@ -183,7 +186,7 @@ export function crawlBare(site: string, inFlight: number, onItem: (item: BareIte
             onResponseEnd() {
               running--
               result.pages++
-              refill() // VARIANT
+              refill() // the network works while we parse
               try {
                 read(url, isListing, Buffer.concat(chunks).toString('utf8'))
               } catch (error) {

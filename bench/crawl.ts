@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { type Cost, runMeasured } from './process-tree.ts'
 import { startSite } from './site-process.ts'
-import { hasSluice, runSluice } from './sluice-run.ts'
+import { compileCache, hasSluice, runSluice } from './sluice-run.ts'
 
 const TIMEOUT_MS = 120_000
 const BARE = fileURLToPath(new URL('./bare-loop.ts', import.meta.url))
@@ -47,7 +47,10 @@ const pagesOf = (products: number) => products + Math.ceil(products / 20)
 
 async function runBare(site: string, products: number, inFlight: number): Promise<Cost> {
   const args = [BARE, '--site', site, '--in-flight', String(inFlight)]
-  const cost = await runMeasured(process.execPath, args, { timeoutMs: TIMEOUT_MS })
+  const cost = await runMeasured(process.execPath, args, {
+    timeoutMs: TIMEOUT_MS,
+    env: { ...process.env, ...compileCache },
+  })
   if (cost.exitCode !== 0) throw new Error(`the bare loop ended with ${cost.exitCode}:\n${cost.stderr}`)
   const { pages, items } = JSON.parse(cost.stdout) as { pages: number; items: number }
   if (items !== products || pages !== pagesOf(products)) throw new Error(`the bare loop read ${items} of ${products}`)

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { runMeasured } from './process-tree.ts'
 import { startSite } from './site-process.ts'
-import { hasSluice, runSluice } from './sluice-run.ts'
+import { compileCache, hasSluice, runSluice } from './sluice-run.ts'
 
 export interface LatencyOptions {
   readonly products: number
@@ -34,7 +34,8 @@ export async function benchLatency({ products, delayMs, inFlight }: LatencyOptio
   const timeoutMs = 30_000 + (pages / limit) * 5000
   const bare = fileURLToPath(new URL('./bare-loop.ts', import.meta.url))
   const args = [bare, '--site', site.url, '--in-flight', String(inFlight)]
-  const costs = new Map([['bare', await runMeasured(process.execPath, args, { timeoutMs })]])
+  const env = { ...process.env, ...compileCache }
+  const costs = new Map([['bare', await runMeasured(process.execPath, args, { timeoutMs, env })]])
   if (hasSluice())
     costs.set('sluice ×1', await runSluice({ site: site.url, products, inFlight, processes: 1, timeoutMs }))
   return [...costs].map(([what, cost]) => {

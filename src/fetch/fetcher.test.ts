@@ -45,6 +45,7 @@ function given(t: TestContext, { limit, ...parts }: Given = {}) {
     connectionsPerHost: 8,
     retryAfterMsMax: 3_600_000,
     allowPrivate: true,
+    allowAddresses: [],
   })
   const rateLimit = createRateLimit({
     perHost: { concurrency: 8, rps: 0, delayMs: 0 },

@@ -97,7 +97,7 @@ export function createFetcher(parts: FetcherParts): ChainFetcher {
     robots,
     fetch,
     async [Symbol.asyncDispose]() {
-      robots?.[Symbol.dispose]()
+      await robots?.[Symbol.asyncDispose]()
     },
   }
 }

@@ -53,12 +53,14 @@ export function openPools(options: PoolsOptions): Pools {
       void closed.then(() => closing.delete(closed))
     },
   })
+  let isClosed = false
   const sweeper = setInterval(() => pools.purgeStale(), POOL_IDLE_MS / 2)
   sweeper.unref()
 
   const open = (origin: string): Pool => {
     const url = URL.parse(origin)
-    if (url === null || url.origin !== origin) {
+    if (isClosed) throw new ScrapeError('E_CONNECTION', 'the HTTP client is closed', { url: origin })
+    if (url === null || url.origin !== origin || !/^https?:$/.test(url.protocol)) {
       throw new ScrapeError('E_URL_INVALID', `not a normalised http(s) URL: ${origin.slice(0, 200)}`, { url: origin })
     }
     const connect = guard(url)
@@ -89,6 +91,7 @@ export function openPools(options: PoolsOptions): Pools {
       return pools.size
     },
     async [Symbol.asyncDispose]() {
+      isClosed = true
       clearInterval(sweeper)
       const open = [...pools.values()]
       await Promise.all(open.map((pool) => pool.destroy().catch(() => {})))
@@ -106,7 +109,7 @@ class KnownClient extends Client {
     const connection: Connection = { socket: undefined, sent: 0, unreadBytes: 0 }
     const knownConnect: buildConnector.connector = (target, callback) => {
       connect(target, (...result) => {
-        if (result[1] !== null) watch(result[1], connection)
+        if (result[0] === null) watch(result[1], connection)
         callback(...result)
       })
     }
@@ -126,7 +129,8 @@ function watch(socket: Socket, connection: Connection): void {
   connection.unreadBytes = 0
   const { unshift } = socket
   socket.unshift = (data: Buffer) => {
-    connection.unreadBytes += data.length
+    // A stray line end after the body is an old custom, not data.
+    if (data.some((byte) => byte !== 13 && byte !== 10)) connection.unreadBytes += data.length
     unshift.call(socket, data)
   }
 }

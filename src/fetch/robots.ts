@@ -22,7 +22,7 @@ export interface RobotsOptions {
   now?: () => number
 }
 
-export interface Robots extends Disposable {
+export interface Robots extends AsyncDisposable {
   /** Resolves when `url` may be fetched; throws `E_ROBOTS` or `E_ROBOTS_UNREACHABLE`. */
   check(url: string, signal: AbortSignal): Promise<void>
   /** The rules of the URL's origin. */
@@ -125,6 +125,7 @@ export function createRobots(options: RobotsOptions): Robots {
         return state
       })
       .finally(() => asking.delete(origin))
+    asked.catch(() => {}) // whoever asked may have left
     asking.set(origin, asked)
     return asked
   }
@@ -132,7 +133,10 @@ export function createRobots(options: RobotsOptions): Robots {
   async function rulesOf(url: string, signal: AbortSignal): Promise<RobotsRules> {
     const origin = originOf(url)
     let state = origins.get(origin)
-    if (state === undefined || state.untilMs <= now()) state = await untilAborted(askOnce(origin, state), signal)
+    if (state === undefined || state.untilMs <= now()) {
+      signal.throwIfAborted()
+      state = await untilAborted(askOnce(origin, state), signal)
+    }
     const { rules, error } = state
     if (rules === undefined) throw atUrl(error!, url, state.untilMs - now())
     if (rules.crawlDelayMs !== undefined) options.rateLimit?.setDelay(hostOf(url), rules.crawlDelayMs)
@@ -155,8 +159,9 @@ export function createRobots(options: RobotsOptions): Robots {
       const robotsUrl = `${originOf(url)}/robots.txt`
       return { robotsUrl, isAllowed: rule?.isAllowed ?? true, productToken: token, group, rule, crawlDelayMs, sitemaps }
     },
-    [Symbol.dispose]() {
+    async [Symbol.asyncDispose]() {
       stop.abort(new ScrapeError('E_STOPPED', 'stopped while reading robots.txt'))
+      await Promise.allSettled(asking.values())
     },
   }
 }
@@ -185,7 +190,6 @@ function pathOf(url: string): string {
 }
 
 async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted()
   const { promise: aborted, reject } = Promise.withResolvers<never>()
   const onAbort = () => reject(signal.reason)
   signal.addEventListener('abort', onAbort, { once: true })

@@ -120,13 +120,14 @@ function noticeText({ stats, tally }: ProgressView): string | undefined {
   const times = first.count > 1 ? ` ×${formatCount(first.count)}` : ''
   const more =
     others.length === 0 ? '' : ` · and ${formatCount(others.length)} more ${others.length === 1 ? 'host' : 'hosts'}`
-  // `429: slowed to 2 req/s` reads best with the host in its middle.
-  const [cause, effect] = splitOnce(printable(first.reason), ': ')
-  const until = `${effect ?? 'waiting'} until ${formatTime(first.untilMs)}`
+  const [cause, effect] = causeAndEffect(printable(first.reason))
+  const until = `${effect} until ${formatTime(first.untilMs)}`
   return `${cause} from ${printable(first.host)}${times}: ${until}${more}`
 }
 
-function splitOnce(text: string, separator: string): [string, string | undefined] {
-  const at = text.indexOf(separator)
-  return at === -1 ? [text, undefined] : [text.slice(0, at), text.slice(at + separator.length)]
+/** `429: slowed to 2 req/s` and `429, Retry-After 30 s` read best with the host in their middle. */
+function causeAndEffect(reason: string): [string, string] {
+  const [, cause = reason, separator, rest] = /^([^:,]+)([:,]) (.*)$/.exec(reason) ?? []
+  if (rest === undefined) return [cause, 'waiting']
+  return [cause, separator === ':' ? rest : `waiting, ${rest},`]
 }

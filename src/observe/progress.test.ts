@@ -247,6 +247,13 @@ test('clears itself and gives the cursor back when stopped, also twice', async (
   assert.equal(screen.text, 'kept\nafter')
 })
 
+test('shows what the server asked for beside its host', async () => {
+  const { clock, tally, screen } = begin()
+  tally.record({ type: 'throttled', host: 'a.test', untilMs: clock.now() + 30_000, reason: '429, Retry-After 30 s' })
+  await clock.advance(200)
+  assert.match(screen.text, /! 429 from a\.test: waiting, Retry-After 30 s, until 07:30:30$/)
+})
+
 test('removes the third line when the host is free again', async () => {
   const { clock, tally, screen } = begin()
   tally.record({ type: 'throttled', host: 'a.test', untilMs: clock.now() + 1000, reason: '429' })

@@ -115,7 +115,7 @@ test('does not count tries that come back in the rate of pages', () => {
   assert.equal(tally.snapshot().rate.pages, 0)
 })
 
-test('shows hosts that are throttled now, and how often since they were free', () => {
+test('shows hosts that are throttled now, and how often since they were calm', () => {
   const { tally, clock } = tallyAt()
   const untilMs = clock.nowMs + 10_000
   for (let i = 0; i < 3; i++) tally.record({ type: 'throttled', host: 'a.test', untilMs, reason: '429' })
@@ -129,6 +129,9 @@ test('shows hosts that are throttled now, and how often since they were free', (
   )
   clock.nowMs = untilMs + 5
   assert.deepEqual(tally.snapshot().throttled, [])
+  tally.record({ type: 'throttled', host: 'a.test', untilMs: clock.nowMs + 1000, reason: '429' })
+  assert.equal(tally.snapshot().throttled[0]?.count, 4)
+  clock.nowMs += 62_000
   tally.record({ type: 'throttled', host: 'a.test', untilMs: clock.nowMs + 1000, reason: '429' })
   assert.equal(tally.snapshot().throttled[0]?.count, 1)
 })

@@ -16,6 +16,8 @@ const WORKERS_MAX = 256
 const OTHER = 'other'
 
 const WINDOW_MS = 10_000
+/** A host that throttles again so soon after its pause is still the same trouble, and its count goes on. */
+const HOST_CALM_MS = 60_000
 /** A worker not heard of for so long holds no memory any more. */
 const WORKER_SILENT_MS = 30_000
 
@@ -35,7 +37,7 @@ export interface ThrottledHost {
   host: string
   untilMs: number
   reason: string
-  /** How often since the host was last free. */
+  /** How often since the host was last calm for a minute. */
   count: number
 }
 
@@ -161,7 +163,7 @@ export function createTally(options: { now?: () => number } = {}): Tally {
     const nowMs = now()
     const known = throttled.get(event.host)
     if (known === undefined && throttled.size >= HOSTS_MAX) forgetOneHost(nowMs)
-    const isStill = known !== undefined && known.untilMs > nowMs
+    const isStill = known !== undefined && known.untilMs + HOST_CALM_MS > nowMs
     throttled.set(event.host, {
       host: event.host,
       untilMs: isStill ? Math.max(known.untilMs, event.untilMs) : event.untilMs,

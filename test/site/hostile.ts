@@ -256,6 +256,7 @@ export const CASES: Record<string, Behaviour> = {
   ),
   'head-lf-only': raw(`HTTP/1.1 200 OK\nContent-Type: text/html\nContent-Length: 32\n\n${PAGE}`),
   'page-and-close': raw(`${OK}Connection: close\r\nContent-Length: 32\r\n\r\n${PAGE}`, 'close'),
+  'line-after': raw(`${OK}Connection: close\r\nContent-Length: 32\r\n\r\n${PAGE}\r\n`, 'close'),
   'large-and-close': raw(`${OK}Connection: close\r\n\r\n${'x'.repeat(3_000_000)}`, 'close'),
 
   // encoding

@@ -26,7 +26,12 @@ import { createSettle } from './settle.ts'
 import { createStats } from './stats.ts'
 
 export async function openSqliteFrontier(path: string, options: FrontierOptions = {}): Promise<Frontier> {
-  return new SqliteFrontier(await Database.open(path, options), options.now ?? Date.now)
+  return frontierOn(await Database.open(path, options), options)
+}
+
+/** The engine on a file that is already open, and closed with it. */
+export function frontierOn(db: Database, { now = Date.now }: Pick<FrontierOptions, 'now'> = {}): Frontier {
+  return new SqliteFrontier(db, now)
 }
 
 class SqliteFrontier implements Frontier {

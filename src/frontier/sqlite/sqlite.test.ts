@@ -7,7 +7,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { after, test } from 'node:test'
 import { ScrapeError } from '../../core/errors.ts'
 import { frontierConformance } from '../conformance.ts'
-import { openSqliteFrontier } from './engine.ts'
+import { Database } from './database.ts'
+import { frontierOn, openSqliteFrontier } from './engine.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-frontier-'))
 after(() => rmSync(folder, { recursive: true }))
@@ -30,17 +31,16 @@ test('reports a path that cannot be written as E_OUTPUT', async () => {
 })
 
 test('reports a full disk as E_OUTPUT, loses nothing, and goes on when there is room', async () => {
-  const path = join(folder, 'full.db')
-  await using frontier = await openSqliteFrontier(path)
+  const db = await Database.open(join(folder, 'full.db'))
+  await using frontier = frontierOn(db)
   const page = (n: number) => ({ url: `https://a.example/${n}`, route: 'page', depth: 0, data: 'x'.repeat(5000) })
   await frontier.add([page(1)])
   // max_page_count makes SQLite answer exactly as a full disk does (SQLITE_FULL), without filling one.
-  const limit = openLimit(frontier)
-  limit(60)
+  db.prepare('pragma max_page_count = 100').get()
   const many = Array.from({ length: 1000 }, (_, i) => page(i))
   await assert.rejects(frontier.add(many), isCode('E_OUTPUT'))
   assert.equal((await frontier.stats()).seen, 1)
-  limit(1_000_000)
+  db.prepare('pragma max_page_count = 1000000').get()
   assert.deepEqual(await frontier.add(many), { added: 999, seen: 1 })
 })
 
