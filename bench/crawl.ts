@@ -7,6 +7,7 @@
  * also runs a catalogue five times as large and gives the cost of the pages in between, where start-up cancels out.
  */
 
+import { loadavg } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { type Cost, runMeasured } from './process-tree.ts'
@@ -118,6 +119,8 @@ if (import.meta.main) {
       json: { type: 'boolean', default: false },
     },
   })
+  if (loadavg()[0]! > 0.5)
+    console.error(`The machine is busy (load ${loadavg()[0]!.toFixed(2)}): trust CPU, not wall time.`)
   const rows = await benchCrawl({
     products: Number(values.products),
     rounds: Number(values.rounds),

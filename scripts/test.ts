@@ -8,6 +8,12 @@ if (files.length === 0) {
   console.error('no test file found')
   process.exit(1)
 }
-const args = ['--test', '--test-timeout=300000', '--disable-warning=ExperimentalWarning', ...process.argv.slice(2), ...files]
+const args = [
+  '--test',
+  '--test-timeout=300000',
+  '--disable-warning=ExperimentalWarning',
+  ...process.argv.slice(2),
+  ...files,
+]
 const child = spawn(process.execPath, args, { stdio: 'inherit' })
 child.on('exit', (code, signal) => process.exit(signal === null ? (code ?? 1) : 1))

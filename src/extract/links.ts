@@ -27,12 +27,21 @@ class Link implements Anchor {
   }
 }
 
-/** What `enqueue.links` follows: every match of `css` with an http(s) href, in page order. Other schemes are left out; `bad` counts links that are no URL. */
+/** Where a link leads as the page writes it; links inside SVG may still use the old name. */
+function hrefOf(place: Place): string | undefined {
+  const { index } = place.document
+  return attributeOf(index, place.token, 'href') ?? attributeOf(index, place.token, 'xlink:href')
+}
+
+/**
+ * What `enqueue.links` follows: every match of `css` with an http(s) href, in page order. Links of other schemes are left out;
+ * `bad` counts those that are no URL at all.
+ */
 export function anchors($: DocumentSelection, css: string): { anchors: Anchor[]; bad: number } {
   const found: Anchor[] = []
   let bad = 0
   for (const place of $.all(css) as Place[]) {
-    const href = attributeOf(place.document.index, place.token, 'href')
+    const href = hrefOf(place)
     if (href === undefined) continue
     const url = place.document.resolve(href)
     if (url === undefined) bad++
@@ -65,9 +74,10 @@ export function allLinks(page: string | DocumentSelection, baseUrl: string, opti
     /\b(?:nofollow|none)\b/i.test(meta.ownAttr('content')!),
   )
   const links = new Map<string, PageLink>()
-  for (const place of $.all('a[href], area[href]') as Place[]) {
+  for (const place of $.all('a, area') as Place[]) {
     if (links.size >= max) break
-    const url = place.document.resolve(attributeOf(place.document.index, place.token, 'href')!)
+    const href = hrefOf(place)
+    const url = href === undefined ? undefined : place.document.resolve(href)
     if (url === undefined || !isWeb(url) || links.has(url)) continue
     const rel = place.ownAttr('rel')?.trim().toLowerCase() ?? ''
     links.set(url, {

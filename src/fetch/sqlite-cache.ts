@@ -74,5 +74,5 @@ type Head = Omit<StoredPage, 'body'>
 
 /** Headers come from strangers, and one may be called `__proto__`. */
 function nullPrototype(key: string, value: unknown): unknown {
-  return key === 'headers' ? Object.assign(Object.create(null), value) : value
+  return key === 'headers' && typeof value === 'object' ? Object.assign(Object.create(null), value) : value
 }

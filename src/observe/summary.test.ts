@@ -71,7 +71,7 @@ test('sums up a run that went well', () => {
           runs/books/20261115_113501_x7k2/items.csv    1,000 rows  90.2 kB
 
   next    head -n 3 runs/books/20261115_113501_x7k2/items.jsonl
-          sluice export 20261115_113501_x7k2 --format csv --out books.csv
+          sluice export 20261115_113501_x7k2 --format csv > books.csv
 `,
   )
 })
@@ -154,6 +154,16 @@ test('proposes two commands that fit how the run ended', () => {
     'sluice retry 20261115_113501_x7k2 --failed',
   ])
   assert.equal(nextCommands({ ...finished, outputs: [] }).length, 2)
+})
+
+test('names the folder of the run in its commands where it is not the usual one', () => {
+  const text = summaryText(stopped, { out: "/data/ana's runs" })
+  assert.match(text, /see them: sluice dlq groups 20261115_113501_x7k2 --out '\/data\/ana'\\''s runs'\n/)
+  assert.match(text, /--resume 20261115_113501_x7k2 --out '/)
+  assert.deepEqual(
+    nextCommands(stopped, '/data/runs')[0],
+    'sluice run books --resume 20261115_113501_x7k2 --out /data/runs',
+  )
 })
 
 test('copes with a run that did nothing', () => {

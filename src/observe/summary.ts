@@ -18,6 +18,8 @@ export interface SummaryOptions {
   paint?: Paint
   /** Width of the terminal; never more than 100 are used. */
   columns?: number
+  /** `--out` of the run where it is not the usual folder: the commands shown must find the run again. */
+  out?: string
   /** In place of the commands chosen from how the run ended. */
   next?: readonly string[]
 }
@@ -39,7 +41,7 @@ export function summaryText(run: RunRecord, options: SummaryOptions = {}): strin
   const columns = Math.min(COLUMNS_MAX, Math.max(COLUMNS_MIN, options.columns ?? COLUMNS_MAX))
   const sheet: Sheet = { paint: options.paint ?? plain, columns: columns - LABEL_COLUMNS }
   const warnings = run.warnings.map((text) => sheet.paint('yellow', truncate(printable(text), sheet.columns)))
-  const commands = (options.next ?? nextCommands(run)).map((command) => sheet.paint('cyan', command))
+  const commands = (options.next ?? nextCommands(run, options.out)).map((command) => sheet.paint('cyan', command))
   const blocks = [
     headLines(run, columns, sheet.paint),
     [
@@ -49,7 +51,7 @@ export function summaryText(run: RunRecord, options: SummaryOptions = {}): strin
       ...labelled('used', [usedLine(run, sheet)], sheet),
     ],
     labelled('fields', fieldLines(run, sheet), sheet),
-    labelled('errors', errorLines(run, sheet), sheet),
+    labelled('errors', errorLines(run, sheet, options.out), sheet),
     labelled('notes', warnings, sheet),
     labelled('output', outputLines(run, sheet), sheet),
     labelled('next', commands, sheet),
@@ -63,17 +65,20 @@ function labelled(label: string, lines: readonly string[], { paint }: Sheet): st
 }
 
 /** The two commands most likely wanted after a run that ended like this. */
-export function nextCommands(run: RunRecord): string[] {
-  const resume = `sluice run ${run.scraper} --resume ${run.id}`
-  const groups = `sluice dlq groups ${run.id}`
+export function nextCommands(run: RunRecord, out?: string): string[] {
+  const resume = `sluice run ${run.scraper} --resume ${run.id}${outFlag(out)}`
+  const groups = `sluice dlq groups ${run.id}${outFlag(out)}`
   const commands: string[] = []
   if (run.state === 'stopped' || run.state === 'failed') commands.push(resume)
-  if (run.pages.dead > 0) commands.push(groups, `sluice retry ${run.id} --failed`)
+  if (run.pages.dead > 0) commands.push(groups, `sluice retry ${run.id} --failed${outFlag(out)}`)
   const file = run.outputs.find((output) => output.rows > 0 && !output.target.includes('://'))
   if (file !== undefined) commands.push(`head -n 3 ${file.target}`)
-  commands.push(`sluice export ${run.id} --format csv --out ${run.scraper}.csv`, `sluice stats ${run.id}`)
+  commands.push(`sluice export ${run.id} --format csv > ${run.scraper}.csv`, `sluice stats ${run.id}${outFlag(out)}`)
   return commands.slice(0, 2)
 }
+
+const outFlag = (out: string | undefined) =>
+  out === undefined ? '' : ` --out ${/^[\w./@:+-]+$/.test(out) ? out : `'${out.replaceAll("'", `'\\''`)}'`}`
 
 function headLines(run: RunRecord, columns: number, paint: Paint): string[] {
   const isGood = run.state === 'finished' && (run.exitCode ?? 0) === 0
@@ -155,7 +160,7 @@ function fieldLines(run: RunRecord, { paint, columns }: Sheet): string[] {
   return lines
 }
 
-function errorLines(run: RunRecord, { paint, columns }: Sheet): string[] {
+function errorLines(run: RunRecord, { paint, columns }: Sheet, out: string | undefined): string[] {
   const groups = run.errors.filter((group) => group.count > 0)
   if (groups.length === 0) return []
   const shown = groups.slice(0, ERRORS_SHOWN_MAX)
@@ -172,7 +177,7 @@ function errorLines(run: RunRecord, { paint, columns }: Sheet): string[] {
   })
   if (groups.length > shown.length)
     lines.push(paint('dim', `and ${plural(groups.length - shown.length, 'cause')} more`))
-  if (run.pages.dead > 0) lines.push(`see them: ${paint('cyan', `sluice dlq groups ${run.id}`)}`)
+  if (run.pages.dead > 0) lines.push(`see them: ${paint('cyan', `sluice dlq groups ${run.id}${outFlag(out)}`)}`)
   if (run.items.invalid > 0) lines.push(`invalid items: ${paint('cyan', 'errors.jsonl')} in the run’s folder`)
   return lines
 }

@@ -32,9 +32,6 @@ export class AppendFile implements AsyncDisposable {
   /** Bytes that survive a power cut. */
   #durable: number
   #writing: Promise<void> | undefined
-  /** Appends that wait for room, in order. */
-  #queue: Promise<void> = Promise.resolve()
-  #waiting = 0
   #failure: ScrapeError | undefined
 
   private constructor(path: string, handle: FileHandle, bytes: number) {
@@ -84,26 +81,13 @@ export class AppendFile implements AsyncDisposable {
     return this.#written + this.#buffered
   }
 
-  /** Adds text after all that was added before. A promise only when the disk is behind; the caller is then to wait. */
-  append(text: string): undefined | Promise<void> {
-    if (this.tryAppend(text)) return undefined
-    this.#waiting++
-    this.#queue = this.#queue.then(() => this.#appendLater(text))
-    return this.#queue
+  /** Adds whole records. One caller at a time: while it waits for the disk, another would come before it. */
+  async append(text: string): Promise<void> {
+    while (!this.tryAppend(text)) await this.#writing
   }
 
-  /** Adds text if that needs no wait. */
+  /** Adds whole records if that needs no wait; false while the disk is behind. */
   tryAppend(text: string): boolean {
-    return this.#waiting === 0 && this.#put(text)
-  }
-
-  async #appendLater(text: string): Promise<void> {
-    while (!this.#put(text)) await this.#writing
-    this.#waiting--
-  }
-
-  /** False when the text has no room until the write in flight has ended. */
-  #put(text: string): boolean {
     if (this.#failure !== undefined) throw this.#failure
     if (text.length * UTF8_BYTES_MAX <= BUFFER_BYTES - this.#buffered) {
       // Record by record: in a text of many, one character beyond Latin-1 makes V8 hold and encode all of it at a fifth of
@@ -114,7 +98,7 @@ export class AppendFile implements AsyncDisposable {
     if (this.#writing !== undefined) return false
     if (this.#buffered > 0) {
       this.#spill()
-      return this.#put(text)
+      return this.tryAppend(text)
     }
     this.#start(Buffer.from(text, 'utf8'))
     return true
@@ -122,7 +106,6 @@ export class AppendFile implements AsyncDisposable {
 
   /** Everything appended so far is on the disk when this resolves; gives the file's length. */
   async flush(): Promise<number> {
-    await this.#queue
     await this.#writing
     if (this.#failure === undefined && this.#buffered > 0) {
       this.#spill()

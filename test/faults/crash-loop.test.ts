@@ -1,0 +1,123 @@
+/** Promise 1: kill -9 at any moment, any number of times, loses no item and repeats none. */
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type BooksSite, startBooksSite, truth } from '../site/books.ts'
+import { startSluice, temporaryFolder } from '../sluice.ts'
+
+const PRODUCTS = 1200
+/** Slow enough that dozens of kills hit a run in its middle. */
+const DELAY_MS = 12
+
+test('a process killed at random moments, dozens of times, ends with every item once', {
+  timeout: 240_000,
+}, async () => {
+  await using site = await startBooksSite({ products: PRODUCTS, delayMs: DELAY_MS })
+  using folder = temporaryFolder()
+  const kills = await killUntilDone({ site, out: folder.path, killsMax: 30, args: [], victims: (pid) => [pid] })
+  assert.ok(kills >= 10, `only ${kills} kills hit the run`)
+  assertComplete(site, folder.path)
+})
+
+test('two worker processes and their parent, killed in turn at random, end with every item once', {
+  timeout: 240_000,
+}, async () => {
+  await using site = await startBooksSite({ products: PRODUCTS, delayMs: DELAY_MS })
+  using folder = temporaryFolder()
+  const victims = (pid: number, i: number) => (i % 3 === 0 ? [pid] : workersOf(pid).slice(0, 1))
+  const kills = await killUntilDone({ site, out: folder.path, killsMax: 24, args: ['--processes', '2'], victims })
+  assert.ok(kills >= 6, `only ${kills} kills hit the run`)
+  assertComplete(site, folder.path)
+})
+
+interface KillRequest {
+  site: BooksSite
+  out: string
+  killsMax: number
+  args: string[]
+  /** Which processes die at the i-th kill. None: nothing was there to be killed. */
+  victims: (pid: number, i: number) => number[]
+}
+
+/** Starts, kills and resumes until a run ends by itself. Returns how many kills hit. */
+async function killUntilDone({ site, out, killsMax, args, victims }: KillRequest): Promise<number> {
+  const run = [
+    'run',
+    'books',
+    '--site',
+    site.url,
+    '--arg',
+    'details=true',
+    '--rps',
+    '0',
+    '--out',
+    out,
+    '--quiet',
+    ...args,
+  ]
+  let kills = 0
+  for (let start = 0; ; start++) {
+    const { child, result } = startSluice(start === 0 ? run : [...run, '--resume'])
+    let isRunning = true
+    void result.finally(() => {
+      isRunning = false
+    })
+    while (isRunning && kills < killsMax) {
+      await Promise.race([sleep(350 + Math.random() * 500), result])
+      if (!isRunning) break
+      const pids = victims(child.pid!, kills)
+      for (const pid of pids) process.kill(pid, 'SIGKILL')
+      if (pids.length > 0) kills++
+      if (pids.includes(child.pid!)) break
+    }
+    const { code, signal, stderr } = await result
+    if (signal === 'SIGKILL') continue
+    // Killed before the folder held a run: there is nothing to resume yet, so the next start is a fresh one.
+    if (code === 2 && stderr.includes('E_RUN_NOT_FOUND')) {
+      start = -1
+      continue
+    }
+    assert.equal(code, 0, stderr)
+    return kills
+  }
+}
+
+function workersOf(pid: number): number[] {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)
+  return children.map(Number).sort(() => Math.random() - 0.5)
+}
+
+function assertComplete(site: BooksSite, out: string): void {
+  const expected = [...truth(PRODUCTS)]
+  const lines = readFileSync(join(out, 'books', 'latest', 'items.jsonl'), 'utf8')
+    .trimEnd()
+    .split('\n')
+  const items = new Map(lines.map((line) => JSON.parse(line)).map((item) => [item.url, item]))
+  assert.equal(lines.length, expected.length, 'one line for each book')
+  assert.equal(items.size, expected.length, 'no book twice')
+  for (const book of expected) {
+    const item = items.get(new URL(book.path, site.url).href)
+    assert.ok(item !== undefined, `${book.path} is missing`)
+    assert.deepEqual(
+      [
+        item.title,
+        item.price_numeric,
+        item.rating_numeric,
+        item.upc,
+        item.stock,
+        item.category,
+        item.description ?? null,
+      ],
+      [book.title, book.priceNumeric, book.ratingNumeric, book.upc, book.stock, book.category, book.description],
+    )
+  }
+  const records = readFileSync(join(out, 'books', 'latest', 'items.csv'), 'utf8').split('\r\n')
+  assert.equal(
+    records.filter((record) => record.includes('/catalogue/')).length,
+    expected.length,
+    'the same number in the CSV',
+  )
+  assert.equal(records.at(-1), '', 'no torn record at the end')
+}
