@@ -80,7 +80,7 @@ async function measure(products: number, options: CrawlOptions): Promise<Map<str
 export async function benchCrawl(options: CrawlOptions): Promise<CrawlRow[]> {
   const cold = await measure(options.products, options)
   const large = options.products * 5
-  const warm = options.isWarm ? await measure(large, options) : undefined
+  const warm = options.isWarm ? await measure(large, { ...options, rounds: 1 }) : undefined
   const perPage = (costs: readonly Cost[]) => median(costs.map((cost) => cost.cpuMs)) / pagesOf(options.products)
   return [...cold].map(([name, costs]) => {
     const [, what, inFlight] = /^(.*) (\d+)$/.exec(name)!

@@ -50,6 +50,14 @@ export function statusMb(pid: number, name: 'VmRSS' | 'VmHWM'): number {
   }
 }
 
+function killQuietly(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // it ended by itself
+  }
+}
+
 export interface RunOptions {
   readonly timeoutMs: number
   readonly cwd?: string
@@ -83,7 +91,9 @@ export async function runMeasured(command: string, args: readonly string[], opti
     for (const pid of tree) peaks.set(pid, Math.max(peaks.get(pid) ?? 0, statusMb(pid, 'VmHWM')))
     onSample?.(tree)
   }, sampleMs)
-  const deadline = setTimeout(() => child.kill('SIGKILL'), timeoutMs)
+  const deadline = setTimeout(() => {
+    for (const pid of child.pid === undefined ? [] : treeOf(child.pid)) killQuietly(pid)
+  }, timeoutMs)
   let exitCode: number | null
   try {
     ;[exitCode] = (await once(child, 'close')) as [number | null]

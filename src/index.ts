@@ -1,3 +1,19 @@
 /** The public names. */
-export { ScrapeError } from './core/errors.ts'
-export { csv, defineScraper, jsonl, parquet, sqlite } from './core/scraper.ts'
+export { type StartedRun, type StartOptions, start } from './app/start.ts'
+export { type ErrorCode, type ErrorRecord, ScrapeError, type Verdict } from './core/errors.ts'
+export type { RunEvent } from './core/events.ts'
+export type { Limits } from './core/options.ts'
+export type { RunRecord } from './core/run.ts'
+export {
+  csv,
+  defineScraper,
+  type Emitted,
+  type HandlerContext,
+  jsonl,
+  parquet,
+  type Scraper,
+  type ScraperDefinition,
+  sqlite,
+} from './core/scraper.ts'
+export type { Anchor, DocumentSelection, Selection } from './core/selection.ts'
+export type { Json } from './core/task.ts'

@@ -29,9 +29,9 @@ const list = z.union([z.array(z.string()), z.string().transform((text) => text.s
 export const OPTIONS = {
   out: { schema: z.string().default('runs'), value: 'DIR', describe: 'base folder of the runs' },
   format: {
-    schema: z.string().default('jsonl,csv'),
+    schema: z.string().optional(),
     value: 'LIST',
-    describe: 'files to write: jsonl, csv, parquet, or dual (jsonl and csv)',
+    describe: 'files to write: jsonl, csv, parquet, or dual (jsonl and csv); default: what the scraper says, else dual',
   },
   sink: { schema: list.default([]), value: 'URL', isList: true, describe: 'one more sink: sqlite:FILE, file:FILE.csv' },
   frontier: {
@@ -230,7 +230,7 @@ function readDotEnv(cwd: string): NodeJS.Dict<string> {
 }
 
 /** Variables that are ours but no option of a run. */
-const OTHER_VARIABLES = /^SLUICE_(?:STORE|REDIS|HOME|NODE|TEST_\w+)$/
+const OTHER_VARIABLES = /^SLUICE_(?:STORE|REDIS|SELF|TEST_\w+)$/
 
 function fromEnv(env: NodeJS.Dict<string>): Record<string, unknown> {
   const byEnvName = new Map<string, string>(optionSpecs.map(([name]) => [envName(name), name]))

@@ -1,4 +1,5 @@
 /** The record of a run: begun, kept up to date, and judged at the end. */
+import { exitCodeOfClass } from '../core/errors.ts'
 import type { RunRecord } from '../core/run.ts'
 import type { Json } from '../core/task.ts'
 import type { CompiledScraper } from '../crawl/compiled.ts'
@@ -47,7 +48,10 @@ export function startRecord({ previous, folder, scraper, args, frontier, nowMs }
 }
 
 /** What earlier sessions of a resumed run had counted, to add this one's to. */
-export type RecordBase = Pick<RunRecord, 'pages' | 'items' | 'bytes' | 'cpuMs' | 'durationMs' | 'rssBytesMax'>
+export type RecordBase = Pick<
+  RunRecord,
+  'pages' | 'items' | 'fieldFill' | 'bytes' | 'cpuMs' | 'durationMs' | 'rssBytesMax' | 'errors'
+>
 
 export function updateRecord(
   record: RunRecord,
@@ -76,10 +80,30 @@ export function updateRecord(
   record.durationMs = base.durationMs + sessionMs
   record.rssBytesMax = Math.max(base.rssBytesMax, tally.rssBytesMax)
   record.latencyMs = tally.latencyMs
-  if (Object.keys(tally.fieldFill).length > 0) record.fieldFill = tally.fieldFill
-  record.errors = tally.errors
-    .filter((group) => group.count > 0)
-    .map(({ code, class: cls, count, example }) => ({ code, class: cls, count, example }))
+  record.fieldFill = mergeFill(base, tally)
+  record.errors = mergeErrors(base.errors, tally.errors)
+}
+
+/** The mean of the sessions, each weighted by its items. */
+function mergeFill(base: RecordBase, { fieldFill, items }: TallySnapshot): Record<string, number> {
+  const before = base.items.new
+  if (before === 0) return fieldFill
+  if (items.new === 0) return base.fieldFill
+  const fields = new Set([...Object.keys(base.fieldFill), ...Object.keys(fieldFill)])
+  const mean = (field: string) =>
+    ((base.fieldFill[field] ?? 0) * before + (fieldFill[field] ?? 0) * items.new) / (before + items.new)
+  return Object.fromEntries([...fields].map((field) => [field, mean(field)]))
+}
+
+function mergeErrors(before: RunRecord['errors'], groups: TallySnapshot['errors']): RunRecord['errors'] {
+  const merged = new Map(before.map((error) => [error.code, { ...error }]))
+  for (const { code, class: cls, count, example } of groups) {
+    if (count === 0) continue
+    const known = merged.get(code)
+    if (known === undefined) merged.set(code, { code, class: cls, count, example })
+    else known.count += count
+  }
+  return [...merged.values()].sort((a, b) => b.count - a.count)
 }
 
 /** State, reason and exit code from how the crawl ended and what the scraper expects. */
@@ -112,8 +136,7 @@ function verdictOf(
     case 'halted': {
       const { error } = end
       if (error.code === 'E_STOPPED') return stopped(error.message)
-      const exitCode = { usage: 2, service: 3, output: 4 }[error.class] ?? 1
-      return { state: 'failed', reason: `${error.code}: ${error.message}`, exitCode }
+      return { state: 'failed', reason: `${error.code}: ${error.message}`, exitCode: exitCodeOfClass(error.class) }
     }
     default:
       return end satisfies never

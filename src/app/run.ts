@@ -18,6 +18,7 @@ import { checkArgs, compileScraper } from './compile-scraper.ts'
 import type { Config } from './config.ts'
 import { runProcesses } from './processes.ts'
 import { RunFolder } from './run-folder.ts'
+import { openMetricsServer } from './run-metrics.ts'
 import { judge, type RecordBase, startRecord, updateRecord } from './run-record.ts'
 import { openRunSinks } from './run-sinks.ts'
 import { seed } from './seed.ts'
@@ -76,7 +77,11 @@ export async function startRun(request: RunRequest): Promise<Run> {
     if (request.onEvent !== undefined) bus.on(request.onEvent)
     const log = parts.use(await openRunLog({ folder: folder.path, level: config.values.logLevel, runId: folder.runId }))
     bus.on(log.record)
-    const sinks = openRunSinks(compiled, folder, config.values)
+    if (config.values.metrics !== undefined)
+      parts.use(
+        await openMetricsServer({ address: config.values.metrics, scraper: scraper.name, folder, frontier, bus }),
+      )
+    const sinks = await openRunSinks(compiled, folder, frontier, config.values)
     const drain = parts.use(
       await createDrain({
         log: frontier.items,

@@ -1,6 +1,6 @@
 /** One worker: opens what a crawl needs and runs it, in this process or in one of its own (`worker-process.ts`). */
 import type { EventBus } from '../core/events.ts'
-import type { ItemRow } from '../core/item.ts'
+import { contentKey, type ItemRow } from '../core/item.ts'
 import { LruSet } from '../core/lru-set.ts'
 import type { Emitted } from '../core/scraper.ts'
 import type { CompiledScraper } from '../crawl/compiled.ts'
@@ -97,7 +97,7 @@ function createRecall(): (row: ItemRow) => Emitted {
   const keys = new LruSet(RECALL_MAX)
   const contents = new LruSet(RECALL_MAX)
   return ({ key, json }) => {
-    const isNewContent = contents.add(json)
+    const isNewContent = contents.add(contentKey(json)) // not the text itself: 10,000 long items are 40 MB
     if (keys.add(key)) return 'new'
     return isNewContent ? 'changed' : 'same'
   }

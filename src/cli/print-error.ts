@@ -1,7 +1,7 @@
 /** An error as a person reads it: what, where, why, what to do. And the exit code it ends the process with. */
-import { ScrapeError } from '../core/errors.ts'
+import { exitCodeOfClass, ScrapeError } from '../core/errors.ts'
 import { redactText } from '../observe/redact.ts'
-import { displayWidth, type Paint, plain, printable } from '../observe/terminal.ts'
+import { displayWidth, type Paint, plain, printable, self } from '../observe/terminal.ts'
 
 /** What the shell sees. Scripts rely on these numbers. */
 export const EXIT_CODES = {
@@ -25,18 +25,7 @@ export interface PrintErrorOptions {
 export function exitCodeOf(error: unknown): ExitCode {
   if (error instanceof AggregateError && error.errors.length > 0) return exitCodeOf(error.errors[0])
   if (!(error instanceof ScrapeError)) return 1
-  switch (error.class) {
-    case 'usage':
-    case 'definition':
-      return 2
-    case 'service':
-      return 3
-    case 'stopped':
-    case 'output': // nothing was lost: --resume goes on once there is room
-      return 4
-    default:
-      return 1
-  }
+  return exitCodeOfClass(error.class)
 }
 
 /** Several lines without a newline at the end. Every error of an `AggregateError` is shown: all problems in one message. */
@@ -58,7 +47,7 @@ function namedErrorText(
   if (url !== undefined && !error.message.includes(url)) lines.push(`  url: ${safe(url)}`)
   lines.push(...notes.map((note) => `  ${safe(note)}`))
   const fix = `  ${paint('green', 'fix:')} ${safe(error.fix)}`
-  const explain = paint('dim', `sluice explain ${error.code}`)
+  const explain = paint('dim', `${self()} explain ${error.code}`)
   // Beside the advice where there is room, below it where there is not.
   const isWide = displayWidth(fix) + displayWidth(explain) + 4 <= columns
   lines.push(isWide ? `${fix}         ${explain}` : `${fix}\n  ${explain}`)

@@ -6,8 +6,9 @@ import { ScrapeError } from '../core/errors.ts'
 import type { RunRecord } from '../core/run.ts'
 import type { Scraper } from '../core/scraper.ts'
 import { startProgress } from '../observe/progress.ts'
+import { redactText } from '../observe/redact.ts'
 import { summaryText } from '../observe/summary.ts'
-import { paintFor } from '../observe/terminal.ts'
+import { paintFor, printable } from '../observe/terminal.ts'
 
 export interface RunHereRequest {
   scraper: Scraper
@@ -34,7 +35,7 @@ export async function runHere(request: RunHereRequest): Promise<number> {
     ...(resume === undefined ? {} : { resume }),
     ...(request.recordTo === undefined ? {} : { recordTo: request.recordTo }),
     onEvent: (event) => {
-      if (event.type === 'log' && event.level !== 'debug' && !isQuiet) warn(event.message)
+      if (event.type === 'log' && event.level !== 'debug' && !isQuiet) warn(printable(redactText(event.message)))
     },
   })
   progress = startProgress({
@@ -58,13 +59,19 @@ export async function runHere(request: RunHereRequest): Promise<number> {
   return record.exitCode ?? 1
 }
 
-function report(record: RunRecord, { isQuiet, isJson }: RunHereRequest): void {
+function report(record: RunRecord, { isQuiet, isJson, config }: RunHereRequest): void {
   if (isJson) process.stdout.write(`${JSON.stringify(record, null, 2)}\n`)
-  else if (!isQuiet)
-    process.stdout.write(
-      `${summaryText(record, { paint: paintFor(process.stdout), columns: process.stdout.columns ?? 100 })}\n`,
-    )
-  else if (record.state === 'failed') process.stderr.write(`error ${record.reason}\n`)
+  else if (isQuiet) {
+    if (record.state === 'failed') process.stderr.write(`error ${record.reason}\n`)
+  } else {
+    const { out } = config.values
+    const text = summaryText(record, {
+      paint: paintFor(process.stdout),
+      columns: process.stdout.columns ?? 100,
+      ...(out === 'runs' ? {} : { out }),
+    })
+    process.stdout.write(`${text}\n`)
+  }
 }
 
 function runToResume(out: string, scraper: string, word: string | true): RunFolder {

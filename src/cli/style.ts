@@ -21,6 +21,7 @@ export {
   paintFor,
   plain,
   printable,
+  self,
   truncate,
   truncateMiddle,
 } from '../observe/terminal.ts'

@@ -418,3 +418,19 @@ export function toScrapeError(error: unknown, fallback: ErrorCode, details: Erro
   const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
   return new ScrapeError(fallback, message, { ...details, cause: error })
 }
+
+/** How a process ends that ends with this error; the whole list is in docs/reference/errors.md. */
+export function exitCodeOfClass(cls: string): 1 | 2 | 3 | 4 {
+  switch (cls) {
+    case 'usage':
+    case 'definition':
+      return 2
+    case 'service':
+      return 3
+    case 'stopped':
+    case 'output': // nothing was lost: --resume goes on once there is room
+      return 4
+    default:
+      return 1
+  }
+}

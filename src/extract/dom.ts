@@ -2,6 +2,7 @@
 import { createRequire } from 'node:module'
 import type { CheerioAPI } from 'cheerio'
 import { DomHandler, type Element } from 'domhandler'
+import { ScrapeError } from '../core/errors.ts'
 import { attributesOf } from './attributes.ts'
 import { decodeEntities } from './entities.ts'
 import { CDATA, ELEMENT, ELEMENT_RAW, ELEMENT_VOID, OTHER, type PageIndex } from './page-index.ts'
@@ -29,7 +30,7 @@ export function domOf(index: PageIndex): Dom {
     tokens.set(element, token)
   })
   const { html, count, start, end, kind, close } = index
-  const customNames = index.names === undefined ? [] : [...index.names.keys()]
+  const customNames = [...index.names.keys()]
 
   for (let token = -1; token < count; token++) {
     while (open.length > 0 && close[open.at(-1)!] === token) handler.onclosetag()
@@ -72,6 +73,8 @@ export function findWithCheerio(dom: Dom, css: string, scope: number): number[] 
       .toArray()
       .map((element) => tokens.get(element)!)
   } catch (error) {
+    // css-select recurses along the tree for some pseudo-classes.
+    if (error instanceof RangeError) throw new ScrapeError('E_HTML_LIMIT', `tags nested too deep for ${JSON.stringify(css)}`)
     throw invalid(css, error)
   }
 }

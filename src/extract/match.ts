@@ -81,7 +81,7 @@ function nextMatch(index: PageIndex, selector: CompiledSelector, from: number, s
 }
 
 function tagIdIn(index: PageIndex, compound: Compound): number {
-  return compound.tagId === -2 ? (index.names?.get(compound.tag) ?? -2) : compound.tagId
+  return compound.tagId === -2 ? (index.names.get(compound.tag) ?? -2) : compound.tagId
 }
 
 /** Whether the element matches the compound and everything left of it. As in cheerio, the leftmost may be the place itself. */

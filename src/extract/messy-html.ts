@@ -4,7 +4,7 @@ import fc from 'fast-check'
 const TAGS = (
   'a b i p p p div div span span ul ol li li li table tbody thead tfoot tr tr td td th dl dt dd h1 h2 h3 form form input button ' +
   'select option optgroup textarea title script style iframe noscript br hr img image link meta body head html svg g title ' +
-  'foreignObject desc linearGradient math mi mtext x-card x-card font noembed xmp ruby rt rp datalist section article pre DIV Li P'
+  'desc path math mi mtext x-card x-card font noembed xmp ruby rt rp datalist section article pre DIV Li P'
 ).split(' ')
 
 const NAMES = ['class', 'id', 'href', 'title', 'data-x', 'CLASS', 'rel', 'type', 'a:b', '@click', '=odd', 'é', '__proto__']

@@ -88,28 +88,33 @@ for (let id = 0; id < KNOWN; id++) IMPLIES_ANY_END[id] = IMPLIES_END.subarray(id
 
 const SLOTS = 1024
 const slots = new Int16Array(SLOTS).fill(-1)
+const lengths = Uint8Array.from(NAMES, (name) => name.length)
+const WIDTH = 16
+const letters = new Uint8Array(KNOWN * WIDTH)
 for (let id = 0; id < KNOWN; id++) {
-  let hash = 0
-  for (let i = 0; i < NAMES[id]!.length; i++) hash = (Math.imul(hash, 31) + NAMES[id]!.charCodeAt(i)) | 0
-  let slot = hash & (SLOTS - 1)
+  const name = NAMES[id]!
+  for (let i = 0; i < name.length; i++) letters[id * WIDTH + i] = name.charCodeAt(i)
+  let slot = slotOf(name.charCodeAt(0), name.charCodeAt(name.length - 1), name.length)
   while (slots[slot] !== -1) slot = (slot + 1) & (SLOTS - 1)
   slots[slot] = id
 }
 
-/** The id of the known tag name at `html[start…end)`, whatever its case, or -1. `hash` is the caller's, over lower-case codes. */
-export function knownTagAt(html: string, start: number, end: number, hash: number): number {
-  for (let slot = hash & (SLOTS - 1); ; slot = (slot + 1) & (SLOTS - 1)) {
-    const id = slots[slot]!
-    if (id === -1) return -1
-    if (nameMatches(html, start, end, NAMES[id]!)) return id
-  }
+function slotOf(first: number, last: number, length: number): number {
+  return ((first & 31) * 37 + (last & 31) * 11 + length * 101) & (SLOTS - 1)
 }
 
-function nameMatches(html: string, start: number, end: number, name: string): boolean {
-  if (end - start !== name.length) return false
-  for (let i = 0; i < name.length; i++) {
-    const c = html.charCodeAt(start + i)
-    if ((c >= 65 && c <= 90 ? c | 32 : c) !== name.charCodeAt(i)) return false
+/** The id of the known tag name at `codes[start…end)`, whatever its case, or -1. */
+export function knownTagAt(codes: Uint16Array, start: number, end: number): number {
+  const length = end - start
+  for (let slot = slotOf(codes[start]!, codes[end - 1]!, length); ; slot = (slot + 1) & (SLOTS - 1)) {
+    const id = slots[slot]!
+    if (id === -1) return -1
+    if (lengths[id] !== length) continue
+    let i = 0
+    for (; i < length; i++) {
+      const c = codes[start + i]!
+      if ((c >= 65 && c <= 90 ? c | 32 : c) !== letters[id * WIDTH + i]) break
+    }
+    if (i === length) return id
   }
-  return true
 }

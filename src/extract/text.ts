@@ -3,7 +3,8 @@ import { decodeEntities } from './entities.ts'
 import { CDATA, ELEMENT, ELEMENT_RAW, ELEMENT_VOID, type PageIndex } from './page-index.ts'
 import { IS_SILENT, KNOWN } from './tags.ts'
 
-const SPACES = /\s+/g
+/** White space that is not already one plain space. Replacing every `\s+` takes four times as long. */
+const SPACES = / \s+|[^\S ]\s*/g
 
 /** As JavaScript's `\s`: also no-break and thin spaces. */
 function isSpace(c: number): boolean {
@@ -23,8 +24,9 @@ function isSpace(c: number): boolean {
 
 /** The next token whose following text belongs to the element, leaving out scripts and styles. */
 function step(index: PageIndex, token: number, stop: number): number {
+  const { tag, kind } = index
   let t = token + 1
-  while (t < stop && index.kind[t]! >= ELEMENT && index.tag[t]! < KNOWN && IS_SILENT[index.tag[t]!] === 1) t = index.close[t]!
+  while (t < stop && tag[t] !== -1 && tag[t]! < KNOWN && IS_SILENT[tag[t]!] === 1 && kind[t] !== ELEMENT_VOID) t = index.close[t]!
   return t
 }
 

@@ -40,7 +40,7 @@ function scripted(...answers: (readonly string[])[]): Lookup & { asked: string[]
 
 async function codeOf(url: string, more: Partial<HttpOptions> = {}): Promise<string> {
   await using http = openHttp(options(more))
-  return http.exchange({ url }, never).then(
+  return await http.exchange({ url }, never).then(
     (page) => `page ${page.status}`,
     (error: unknown) => (error instanceof ScrapeError ? error.code : String(error)),
   )

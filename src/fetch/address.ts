@@ -93,7 +93,7 @@ function authorityOf(hostname: string, port: string): string {
 
 /** `HOST:PORT` in the one spelling; without a port, both default ones. */
 function authoritiesOf(entry: string): string[] {
-  const url = URL.parse(`http://${entry}`)
+  const url = /^[^/\\?#@\s]+$/.test(entry) ? URL.parse(`http://${entry}`) : null
   if (url === null) throw new ScrapeError('E_OPTION', `an allowed address is HOST:PORT, not ${JSON.stringify(entry)}`)
   const hostname = url.hostname.replace(/\.+$/, '')
   if (url.port !== '') return [`${hostname}:${url.port}`]

@@ -15,11 +15,13 @@ export class Deadline {
   readonly startedAtMs: number
   readonly #timeoutMs: number
   readonly #signal: AbortSignal
+  readonly #peers: Set<Deadline>
   readonly #url: string
   #endsAtMs: number
   #timer: NodeJS.Timeout | undefined
   #hop: Exchange | undefined
   #hops = 0
+  #giveUp: ((reason: unknown) => void) | undefined
 
   constructor(url: string, timeoutMs: number, signal: AbortSignal) {
     this.#url = url
@@ -28,13 +30,14 @@ export class Deadline {
     this.startedAtMs = performance.now()
     this.#endsAtMs = this.startedAtMs + timeoutMs
     this.#timer = setTimeout(onTimeout, timeoutMs, this)
-    let deadlines = running.get(signal)
-    if (deadlines === undefined) {
-      deadlines = new Set()
-      running.set(signal, deadlines)
+    let peers = running.get(signal)
+    if (peers === undefined) {
+      peers = new Set()
+      running.set(signal, peers)
     }
-    if (deadlines.size === 0) signal.addEventListener('abort', onAbort)
-    deadlines.add(this)
+    if (peers.size === 0) signal.addEventListener('abort', onAbort)
+    peers.add(this)
+    this.#peers = peers
   }
 
   watch(hop: Exchange): void {
@@ -43,21 +46,33 @@ export class Deadline {
     if (this.failure !== undefined) hop.cancel(this.failure.reason)
   }
 
-  /** Time we spend waiting for our own politeness is not the server's. */
+  /** Time we spend waiting for our own politeness is not the server's. What the wait throws is the exchange's end. */
   async exclude<T>(wait: Promise<T>): Promise<T> {
     const leftMs = this.#endsAtMs - performance.now()
     clearTimeout(this.#timer)
     try {
       return await wait
+    } catch (reason) {
+      this.failure ??= { reason }
+      throw reason
     } finally {
       this.#endsAtMs = performance.now() + leftMs
       if (this.#timer !== undefined) this.#timer = setTimeout(onTimeout, Math.max(leftMs, 1), this)
     }
   }
 
+  /** For work that cannot be cancelled: what comes too late is dropped. */
+  race<T>(work: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#giveUp = reject
+      work.then(resolve, reject)
+    })
+  }
+
   fail(reason: unknown): void {
     this.failure ??= { reason }
     this.#hop?.cancel(reason)
+    this.#giveUp?.(reason)
   }
 
   expire(): void {
@@ -68,10 +83,9 @@ export class Deadline {
   end(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    const deadlines = running.get(this.#signal)
-    deadlines?.delete(this)
+    this.#peers.delete(this)
     // A listener left behind would keep a signal made with AbortSignal.any alive.
-    if (deadlines?.size === 0) this.#signal.removeEventListener('abort', onAbort)
+    if (this.#peers.size === 0) this.#signal.removeEventListener('abort', onAbort)
   }
 
   /** What we were waiting for, when the time ran out. */

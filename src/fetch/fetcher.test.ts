@@ -94,6 +94,15 @@ test('asks for robots.txt once, then for the pages it allows', async (t) => {
   assert.deepEqual(asked.toSorted(), ['/a', '/b', '/robots.txt'])
 })
 
+test('takes its slot in the turn it is called in, once the rules of the host are known', async (t) => {
+  const { url, host } = await site(t, answer('User-agent: *\nDisallow: /private'))
+  const { fetcher, rateLimit } = given(t, { robots, limit: { perHost: { concurrency: 1, rps: 0, delayMs: 0 } } })
+  await fetcher.fetch({ url: `${url}/a` }, never)
+  const fetching = fetcher.fetch({ url: `${url}/b` }, never)
+  assert.equal(rateLimit.waitMs(host), Number.POSITIVE_INFINITY, 'or the crawl loop would start a second one')
+  await fetching
+})
+
 test('asks nobody for leave when robots.txt is ignored', async (t) => {
   const { url, asked } = await site(t, answer('User-agent: *\nDisallow: /'))
   const { fetcher } = given(t)
@@ -154,7 +163,9 @@ test('gives a redirect the slot and the robots check of the host it leads to', a
 test('checks a redirect within the host as well', async (t) => {
   const { url, asked } = await site(
     t,
-    answer('User-agent: *\nDisallow: /private', (_, response) => response.writeHead(302, { location: '/private' }).end()),
+    answer('User-agent: *\nDisallow: /private', (_, response) =>
+      response.writeHead(302, { location: '/private' }).end(),
+    ),
   )
   const { fetcher } = given(t, { robots })
   assert.equal((await errorOf(fetcher.fetch({ url: `${url}/a` }, never))).code, 'E_ROBOTS')

@@ -5,11 +5,12 @@ import type { Page } from '../core/page.ts'
 import { hostOf } from '../core/url.ts'
 import type { ResponseCache } from './cache.ts'
 import type { Fetcher, FetchRequest, RateLimit, Slot } from './contract.ts'
+import type { HttpClient } from './http.ts'
 import { createRobots, type Robots } from './robots.ts'
 import { createThrottle } from './throttle.ts'
 
 export interface FetcherParts {
-  http: Exchange
+  http: Pick<HttpClient, 'exchange'>
   rateLimit: RateLimit
   /** Left out: robots.txt is ignored. */
   robots?: { userAgent: string }
@@ -19,15 +20,6 @@ export interface FetcherParts {
   /** Longest Retry-After that is obeyed. */
   retryAfterMsMax: number
   now?: () => number
-}
-
-/** The part of the HTTP client the chain needs. `onRedirect` is awaited before a redirect is followed, and may refuse it. */
-export interface Exchange {
-  exchange(
-    request: FetchRequest,
-    signal: AbortSignal,
-    onRedirect?: (url: string, signal: AbortSignal) => Promise<void>,
-  ): Promise<Page>
 }
 
 export interface ChainFetcher extends Fetcher {
@@ -46,7 +38,8 @@ export function createFetcher(parts: FetcherParts): ChainFetcher {
 
   async function fetch(request: FetchRequest, signal: AbortSignal): Promise<Page> {
     try {
-      await robots?.check(request.url, signal)
+      const check = robots?.check(request.url, signal)
+      if (check !== undefined) await check
       using turn = await takeTurn(request.url, signal)
       const fresh = cache?.get(request)
       if (fresh !== undefined) return fresh

@@ -537,37 +537,38 @@ describe('redirects', () => {
       assert.match(text, /^cookie: mine=1; secret=1$/m)
     })
 
-    it('waits for the turn of the other host, outside the deadline, and hands it back', async () => {
+    it('asks leave for every redirect, outside the deadline', async () => {
       await using other = await openHostileSite()
-      const log: string[] = []
       await using client = openHttp(
         options(site, {
           timeoutMs: 100,
           allowAddresses: [`127.0.0.1:${site.port}`, `127.0.0.1:${other.port}`],
-          onRedirectHost: async (host, _signal, url) => {
-            log.push(`take ${host} ${url}`)
-            await new Promise((resolve) => setTimeout(resolve, 150))
-            return { [Symbol.dispose]: () => void log.push(`return ${host}`) }
-          },
         }),
       )
-      const page = await client.exchange({ url: site.url('redirect-to', { to: other.url('page') }) }, never)
+      const asked: string[] = []
+      const url = site.url('redirect-to', { to: other.url('redirect-relative') })
+      const page = await client.exchange({ url }, never, async (target, signal) => {
+        assert.equal(signal, never)
+        assert.equal(other.requests.length, asked.length, 'before anything is sent there')
+        asked.push(target)
+        await new Promise((resolve) => setTimeout(resolve, 80))
+      })
       assert.equal(page.text, PAGE)
-      assert.deepEqual(log, [`take 127.0.0.1:${other.port} ${other.url('page')}`, `return 127.0.0.1:${other.port}`])
-      await client.exchange({ url: site.url('redirect-relative') }, never)
-      assert.equal(log.length, 2, 'not asked for the request’s own host')
+      assert.deepEqual(asked, [other.url('redirect-relative'), other.url('page')])
     })
 
-    it('ends with the reason the other host is refused for', async () => {
-      await using client = openHttp(
-        options(site, {
-          onRedirectHost: async () => {
-            throw new ScrapeError('E_ROBOTS', 'not there')
-          },
-        }),
-      )
-      const error = await errorOf(client.exchange({ url: site.url('redirect-to', { to: 'http://b.test/' }) }, never))
+    it('ends with the reason a redirect is refused for', async () => {
+      const refuse = () => Promise.reject(new ScrapeError('E_ROBOTS', 'not there'))
+      const error = await errorOf(http.exchange({ url: site.url('redirect-relative') }, never, refuse))
       assert.equal(error.code, 'E_ROBOTS')
+    })
+
+    it('obeys the signal while it waits for leave', async () => {
+      const controller = new AbortController()
+      const wait = () => new Promise<void>((resolve) => controller.signal.addEventListener('abort', () => resolve()))
+      const page = http.exchange({ url: site.url('redirect-relative') }, controller.signal, wait)
+      setTimeout(() => controller.abort(new Error('enough')), 20)
+      await assert.rejects(page, /enough/)
     })
   })
 })

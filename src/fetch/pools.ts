@@ -5,8 +5,8 @@ import { type buildConnector, Client, type Dispatcher, Pool } from 'undici'
 import { ScrapeError } from '../core/errors.ts'
 import { type AddressOptions, openAddressGuard } from './address.ts'
 
-/** More hosts than are fetched from at a time; the least recently used pool closes when its requests are done. */
-const POOLS_MAX = 1024
+/** 16 KiB each, used or not; the least recently used pool closes when its requests are done. */
+const POOLS_MAX = 512
 /** A pool nobody used for this long is closed. Its sockets went before: see the keep-alive times. */
 const POOL_IDLE_MS = 60_000
 const KEEP_ALIVE_MS = 4000
@@ -40,7 +40,7 @@ export interface Connection {
 
 export function openPools(options: PoolsOptions): Pools {
   const guard = openAddressGuard(options)
-  const closing = new Set<Promise<void>>()
+  const closing = new Set<Pool>()
   const pools = new LRUCache<string, Pool>({
     max: POOLS_MAX,
     ttl: POOL_IDLE_MS,
@@ -48,9 +48,8 @@ export function openPools(options: PoolsOptions): Pools {
     updateAgeOnGet: true,
     dispose(pool) {
       // Waits for the requests it still carries; who asks for the origin meanwhile gets a new pool.
-      const closed = pool.close().catch(() => {})
-      closing.add(closed)
-      void closed.then(() => closing.delete(closed))
+      closing.add(pool)
+      pool.close(() => closing.delete(pool))
     },
   })
   let isClosed = false
@@ -93,10 +92,8 @@ export function openPools(options: PoolsOptions): Pools {
     async [Symbol.asyncDispose]() {
       isClosed = true
       clearInterval(sweeper)
-      const open = [...pools.values()]
-      await Promise.all(open.map((pool) => pool.destroy().catch(() => {})))
       pools.clear()
-      await Promise.all(closing)
+      await Promise.all([...closing].map((pool) => pool.destroy()))
     },
   }
 }

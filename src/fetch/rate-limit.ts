@@ -12,6 +12,7 @@
  */
 import { ScrapeError } from '../core/errors.ts'
 import type { RateLimit, Slot } from './contract.ts'
+import { createHostState, dueMsOf, HostSlot, type HostState, type Waiter } from './host-state.ts'
 import { type SharedSlots, spacing } from './spacing.ts'
 
 export interface RateLimitOptions {
@@ -39,31 +40,6 @@ export interface RateLimitOptions {
   random?: () => number
   /** Calls back once after `ms`; returns how to prevent it. */
   setTimer?: (callback: () => void, ms: number) => () => void
-}
-
-interface Waiter {
-  readonly signal: AbortSignal
-  readonly onAbort: () => void
-  resolve(slot: Slot): void
-  reject(reason: unknown): void
-}
-
-interface HostState {
-  readonly host: string
-  active: number
-  readonly waiters: Waiter[]
-  /** Theoretical time of the next request, and how far ahead of it one may start. */
-  tatMs: number
-  earlyMs: number
-  lastStartMs: number
-  crawlDelayMs: number
-  pausedUntilMs: number
-  pauseReason: string
-  /** The slot reserved from `SharedSlots` and not used yet. */
-  reservedMs: number | undefined
-  reservedLateMsMax: number
-  /** Armed while the host waits for a time; its callback looks again. */
-  cancelTimer: (() => void) | undefined
 }
 
 /** `setTimeout` overflows at 2^31 ms; a timer that fires early only looks again. */
@@ -119,6 +95,7 @@ class HostRateLimit implements RateLimit, Disposable {
 
   acquire(host: string, signal: AbortSignal): Promise<Slot> {
     if (signal.aborted) return Promise.reject(signal.reason)
+    if (this.#isDisposed) return Promise.reject(stopped(host))
     const state = this.#stateOf(host)
     if (state.waiters.length === 0 && this.#mayStart(state)) {
       const slot = this.#start(state)
@@ -178,8 +155,7 @@ class HostRateLimit implements RateLimit, Disposable {
     for (const state of this.#hosts.values()) {
       state.cancelTimer?.()
       state.cancelTimer = undefined
-      const error = new ScrapeError('E_STOPPED', `stopped while waiting for a slot of ${state.host}`)
-      for (const waiter of state.waiters.splice(0)) this.#refuse(waiter, error)
+      for (const waiter of state.waiters.splice(0)) this.#refuse(waiter, stopped(state.host))
     }
     this.#hosts.clear()
     this.#limited.clear()
@@ -192,20 +168,7 @@ class HostRateLimit implements RateLimit, Disposable {
     if (known !== undefined) return known
     const hostsMax = this.#options.hostsMax ?? 100_000
     if (this.#hosts.size >= hostsMax) this.#makeRoom(hostsMax)
-    const state: HostState = {
-      host,
-      active: 0,
-      waiters: [],
-      tatMs: 0,
-      earlyMs: 0,
-      lastStartMs: Number.NEGATIVE_INFINITY,
-      crawlDelayMs: 0,
-      pausedUntilMs: 0,
-      pauseReason: '',
-      reservedMs: undefined,
-      reservedLateMsMax: 0,
-      cancelTimer: undefined,
-    }
+    const state = createHostState(host)
     this.#hosts.set(host, state)
     return state
   }
@@ -229,14 +192,8 @@ class HostRateLimit implements RateLimit, Disposable {
     }
   }
 
-  #dueMs(state: HostState): number {
-    let dueMs = Math.max(state.pausedUntilMs, state.tatMs - state.earlyMs)
-    if (state.crawlDelayMs > 0) dueMs = Math.max(dueMs, state.lastStartMs + state.crawlDelayMs)
-    return state.reservedMs === undefined ? dueMs : Math.max(dueMs, state.reservedMs)
-  }
-
   #untilDueMs(state: HostState): number {
-    const dueMs = this.#dueMs(state)
+    const dueMs = dueMsOf(state)
     return dueMs <= 0 ? 0 : Math.max(0, dueMs - this.#monotonicNow()) // unlimited hosts do not even read the clock
   }
 
@@ -358,18 +315,6 @@ class HostRateLimit implements RateLimit, Disposable {
   }
 }
 
-class HostSlot implements Slot {
-  readonly host: string
-  #release: (() => void) | undefined
-
-  constructor(host: string, release: () => void) {
-    this.host = host
-    this.#release = release
-  }
-
-  [Symbol.dispose](): void {
-    const release = this.#release
-    this.#release = undefined
-    release?.()
-  }
+function stopped(host: string): ScrapeError {
+  return new ScrapeError('E_STOPPED', `stopped while waiting for a slot of ${host}`)
 }

@@ -1,10 +1,11 @@
 /**
  * One robots.txt, read by RFC 9309 for one crawler.
  *
- * robots-parser 3.0.1 was tried first and stays as the yardstick in the tests. It reads the common cases right and these
+ * robots-parser 3.0.1 was weighed first and stays as the yardstick in the tests. It reads the common cases right and these
  * wrong: a group without rules falls back to `*`; a Sitemap line splits a group; `%61` and `a` are two paths; an HTML page in
- * place of the file gives rules; `%2A` is no star; and it says which line decided but not which group. It also costs 6 µs a
- * check and 465 µs with 5,000 rules, against under 1 µs here: we look prefixes up by length instead of trying every rule.
+ * place of the file gives rules; `%2A` is no star; and it says which line decided but not which group. Measured side by side,
+ * a check takes 2.1 µs there and 0.45 µs here, with 5,000 rules 124 and 0.34 µs: we look prefixes up by length instead of trying
+ * every rule.
  */
 
 export interface RobotsRule {

@@ -26,7 +26,8 @@ function given(...answers: Answer[]) {
       return { body: Buffer.from(answer.body), redirects: answer.redirects }
     },
   })
-  return { robots, time, asked, delays }
+  const check = async (url: string, signal = never) => robots.check(url, signal)
+  return { robots, check, time, asked, delays }
 }
 
 const failure = (code: ErrorCode, details: ErrorDetails = {}) => new ScrapeError(code, 'it failed', details)
@@ -45,79 +46,97 @@ const answers: [title: string, answer: Answer, expected: string][] = [
   ['allows everything when the file is forbidden (403)', failure('E_FORBIDDEN', { status: 403 }), 'allowed'],
   ['allows everything when the file wants a login (401)', failure('E_UNAUTHORIZED', { status: 401 }), 'allowed'],
   ['allows everything when redirects go in circles', failure('E_REDIRECT_LIMIT'), 'allowed'],
-  ['allows everything after more than five redirects', { body: DISALLOW, redirects: ['', '', '', '', '', ''] }, 'allowed'],
+  [
+    'allows everything after more than five redirects',
+    { body: DISALLOW, redirects: ['', '', '', '', '', ''] },
+    'allowed',
+  ],
   ['obeys rules five redirects away', { body: DISALLOW, redirects: ['', '', '', '', ''] }, 'E_ROBOTS'],
   ['allows nothing when the server fails (500)', failure('E_SERVER', { status: 500 }), 'E_ROBOTS_UNREACHABLE'],
-  ['allows nothing when the server throttles (429)', failure('E_RATE_LIMITED', { status: 429 }), 'E_ROBOTS_UNREACHABLE'],
+  [
+    'allows nothing when the server throttles (429)',
+    failure('E_RATE_LIMITED', { status: 429 }),
+    'E_ROBOTS_UNREACHABLE',
+  ],
   ['allows nothing when nobody answers', failure('E_TIMEOUT_HEADERS'), 'E_ROBOTS_UNREACHABLE'],
   ['allows nothing when the file is cut', failure('E_BODY_SHORT', { status: 200 }), 'E_ROBOTS_UNREACHABLE'],
   ['names a bad certificate for what it is', failure('E_TLS'), 'E_TLS'],
   ['names an unknown host for what it is', failure('E_DNS'), 'E_DNS'],
-  ['waits, and forgets nothing, while the host is paused', failure('E_RATE_LIMITED', { retryAfterMs: 9 }), 'E_RATE_LIMITED'],
+  [
+    'waits, and forgets nothing, while the host is paused',
+    failure('E_RATE_LIMITED', { retryAfterMs: 9 }),
+    'E_RATE_LIMITED',
+  ],
 ]
 
 for (const [title, answer, expected] of answers) {
   test(title, async () => {
-    assert.equal(await codeOf(given(answer).robots.check('https://a.example/x', never)), expected)
+    assert.equal(await codeOf(given(answer).check('https://a.example/x')), expected)
   })
 }
 
 test('asks once per origin while many wait, and again after 24 hours', async () => {
-  const { robots, time, asked } = given('User-agent: *\nDisallow: /x', '')
-  const checks = ['/a', '/b', '/x', '/c'].map((path) => codeOf(robots.check(`https://a.example${path}`, never)))
+  const { check, time, asked } = given('User-agent: *\nDisallow: /x', '')
+  const checks = ['/a', '/b', '/x', '/c'].map((path) => codeOf(check(`https://a.example${path}`)))
   assert.deepEqual(await Promise.all(checks), ['allowed', 'allowed', 'E_ROBOTS', 'allowed'])
-  await robots.check('https://a.example:8443/a', never)
-  await robots.check('http://a.example/a', never)
-  assert.deepEqual(asked, ['https://a.example', 'https://a.example:8443', 'http://a.example'].map((o) => `${o}/robots.txt`))
+  await check('https://a.example:8443/a')
+  await check('http://a.example/a')
+  assert.deepEqual(
+    asked,
+    ['https://a.example', 'https://a.example:8443', 'http://a.example'].map((o) => `${o}/robots.txt`),
+  )
   time.nowMs += 23 * HOUR_MS
-  assert.equal(await codeOf(robots.check('https://a.example/x', never)), 'E_ROBOTS')
+  assert.equal(await codeOf(check('https://a.example/x')), 'E_ROBOTS')
   time.nowMs += 2 * HOUR_MS
-  assert.equal(await codeOf(robots.check('https://a.example/x', never)), 'allowed')
+  assert.equal(await codeOf(check('https://a.example/x')), 'allowed')
   assert.equal(asked.length, 4)
 })
 
 test('asks a failing server again after a while, and says when', async () => {
   const broken = failure('E_SERVER', { status: 503 })
-  const { robots, time, asked } = given(broken, broken, '')
+  const { check, time, asked } = given(broken, broken, '')
   const url = 'https://a.example/x'
   const waits: (number | undefined)[] = []
   for (let i = 0; i < 4; i++) {
-    const error: ScrapeError = await robots.check(url, never).then(assert.fail, (e) => e)
+    const error: ScrapeError = await check(url).then(
+      () => assert.fail(),
+      (e) => e,
+    )
     waits.push(error.details.retryAfterMs)
     if (i % 2 === 1) time.nowMs += error.details.retryAfterMs!
   }
   assert.deepEqual(waits, [2000, 2000, 4000, 4000])
   assert.equal(asked.length, 2)
-  assert.equal(await codeOf(robots.check(url, never)), 'allowed')
+  assert.equal(await codeOf(check(url)), 'allowed')
 })
 
 test('keeps to the rules it has while the server fails', async () => {
-  const { robots, time } = given('User-agent: *\nDisallow: /x', failure('E_CONNECTION'))
-  await robots.check('https://a.example/a', never)
+  const { check, time } = given('User-agent: *\nDisallow: /x', failure('E_CONNECTION'))
+  await check('https://a.example/a')
   time.nowMs += 25 * HOUR_MS
-  assert.equal(await codeOf(robots.check('https://a.example/x', never)), 'E_ROBOTS')
-  assert.equal(await codeOf(robots.check('https://a.example/a', never)), 'allowed')
+  assert.equal(await codeOf(check('https://a.example/x')), 'E_ROBOTS')
+  assert.equal(await codeOf(check('https://a.example/a')), 'allowed')
 })
 
 test('always allows robots.txt itself', async () => {
-  const { robots, asked } = given(DISALLOW)
-  await robots.check('https://a.example/robots.txt', never)
+  const { check, asked } = given(DISALLOW)
+  await check('https://a.example/robots.txt')
   assert.deepEqual(asked, [])
 })
 
 test('reads 512 KiB of a longer file and no half line', async () => {
   const head = 'User-agent: *\nDisallow: /first\n'
   const line = `Disallow: /${'x'.repeat(100)}\n`
-  const text = head + line.repeat(Math.ceil((600 * 1024) / line.length)) + 'Disallow: /last'
-  const { robots } = given(text)
-  assert.equal(await codeOf(robots.check('https://a.example/first', never)), 'E_ROBOTS')
-  assert.equal(await codeOf(robots.check('https://a.example/last', never)), 'allowed')
-  assert.equal(await codeOf(robots.check('https://a.example/xx', never)), 'allowed', 'a rule cut in half is no rule')
+  const text = `${head}${line.repeat(Math.ceil((600 * 1024) / line.length))}Disallow: /last`
+  const { check } = given(text)
+  assert.equal(await codeOf(check('https://a.example/first')), 'E_ROBOTS')
+  assert.equal(await codeOf(check('https://a.example/last')), 'allowed')
+  assert.equal(await codeOf(check('https://a.example/xx')), 'allowed', 'a rule cut in half is no rule')
 })
 
 test('hands the crawl-delay to the rate limit', async () => {
-  const { robots, delays } = given('User-agent: *\nCrawl-delay: 3\n')
-  await robots.check('https://a.example:8443/x', never)
+  const { check, delays } = given('User-agent: *\nCrawl-delay: 3\n')
+  await check('https://a.example:8443/x')
   assert.deepEqual(delays, [['a.example:8443', 3000]])
 })
 
@@ -136,13 +155,13 @@ test('explains what it decided and why', async () => {
 })
 
 test('lets one page leave while others still wait for the same file', async () => {
-  const { robots, asked } = given('')
+  const { check, asked } = given('')
   const stop = new AbortController()
-  const leaving = robots.check('https://a.example/a', stop.signal)
-  const staying = robots.check('https://a.example/b', never)
+  const leaving = check('https://a.example/a', stop.signal)
+  const staying = check('https://a.example/b')
   stop.abort(new Error('enough'))
   await assert.rejects(leaving, /enough/)
   await staying
-  await assert.rejects(robots.check('https://b.example/', stop.signal), /enough/)
+  await assert.rejects(check('https://b.example/', stop.signal), /enough/)
   assert.equal(asked.length, 1)
 })

@@ -23,8 +23,11 @@ export interface RobotsOptions {
 }
 
 export interface Robots extends AsyncDisposable {
-  /** Resolves when `url` may be fetched; throws `E_ROBOTS` or `E_ROBOTS_UNREACHABLE`. */
-  check(url: string, signal: AbortSignal): Promise<void>
+  /**
+   * Throws, or rejects with, `E_ROBOTS` or `E_ROBOTS_UNREACHABLE` when `url` may not be fetched. Answers at once where the
+   * rules are known, so that a request takes its slot in the turn of the crawl loop that saw it free.
+   */
+  check(url: string, signal: AbortSignal): Promise<void> | undefined
   /** The rules of the URL's origin. */
   rules(url: string, signal: AbortSignal): Promise<RobotsRules>
   /** Why `url` is allowed or not, for a person. */
@@ -130,28 +133,39 @@ export function createRobots(options: RobotsOptions): Robots {
     return asked
   }
 
-  async function rulesOf(url: string, signal: AbortSignal): Promise<RobotsRules> {
+  function stateOf(url: string, signal: AbortSignal): OriginState | Promise<OriginState> {
     const origin = originOf(url)
-    let state = origins.get(origin)
-    if (state === undefined || state.untilMs <= now()) {
-      signal.throwIfAborted()
-      state = await untilAborted(askOnce(origin, state), signal)
-    }
+    const state = origins.get(origin)
+    if (state !== undefined && state.untilMs > now()) return state
+    signal.throwIfAborted()
+    return untilAborted(askOnce(origin, state), signal)
+  }
+
+  function rulesIn(state: OriginState, url: string): RobotsRules {
     const { rules, error } = state
     if (rules === undefined) throw atUrl(error!, url, state.untilMs - now())
     if (rules.crawlDelayMs !== undefined) options.rateLimit?.setDelay(hostOf(url), rules.crawlDelayMs)
     return rules
   }
 
+  function obey(rules: RobotsRules, url: string): void {
+    const rule = rules.find(pathOf(url))
+    if (rule === undefined || rule.isAllowed) return
+    const notes = [`line ${rule.line} of ${originOf(url)}/robots.txt: ${rule.text}`]
+    throw new ScrapeError('E_ROBOTS', `robots.txt forbids ${url}`, { url, notes })
+  }
+
+  async function rulesOf(url: string, signal: AbortSignal): Promise<RobotsRules> {
+    return rulesIn(await stateOf(url, signal), url)
+  }
+
   return {
     rules: rulesOf,
-    async check(url, signal) {
-      const path = pathOf(url)
-      if (path === '/robots.txt') return
-      const rule = (await rulesOf(url, signal)).find(path)
-      if (rule === undefined || rule.isAllowed) return
-      const notes = [`line ${rule.line} of ${originOf(url)}/robots.txt: ${rule.text}`]
-      throw new ScrapeError('E_ROBOTS', `robots.txt forbids ${url}`, { url, notes })
+    check(url, signal) {
+      if (pathOf(url) === '/robots.txt') return undefined
+      const state = stateOf(url, signal)
+      if (state instanceof Promise) return state.then((asked) => obey(rulesIn(asked, url), url))
+      return void obey(rulesIn(state, url), url)
     },
     async explain(url, signal) {
       const { group, crawlDelayMs, sitemaps, find } = await rulesOf(url, signal)

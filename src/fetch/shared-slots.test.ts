@@ -123,7 +123,9 @@ test('holds the gaps on the server when two processes crawl one host', async (t)
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
   const modules = ['./rate-limit.ts', './shared-slots.ts'].map((file) => new URL(file, import.meta.url).href)
   const args = ['--disable-warning=ExperimentalWarning', '--input-type=module', '-e', WORKER, ...modules, path, url]
-  const workers: ChildProcess[] = [1, 2].map(() => spawn(process.execPath, args, { stdio: ['pipe', 'inherit', 'inherit'] }))
+  const workers: ChildProcess[] = [1, 2].map(() =>
+    spawn(process.execPath, args, { stdio: ['pipe', 'inherit', 'inherit'] }),
+  )
   t.after(() => workers.forEach((worker) => void worker.kill()))
   await ready.promise
   const exits = workers.map((worker) => once(worker, 'exit'))
@@ -131,10 +133,11 @@ test('holds the gaps on the server when two processes crawl one host', async (t)
   for (const exit of exits) assert.deepEqual(await exit, [0, null])
 
   assert.equal(arrivedMs.length, 30)
-  const gaps = arrivedMs.slice(1).map((ms, i) => ms - arrivedMs[i]!)
+  // 30 requests at 25 a second: 29 gaps of 40 ms. A busy machine may bunch two arrivals, but not the whole.
   const spanMs = arrivedMs.at(-1)! - arrivedMs[0]!
-  // 30 requests at 25 a second: 29 gaps of 40 ms. Single gaps suffer from a busy machine, the span must not.
   assert.ok(spanMs >= 29 * 40 * 0.95, `all within ${spanMs} ms`)
-  assert.ok(gaps.filter((ms) => ms < 20).length <= 2, `gaps ${gaps.map(Math.round)}`)
-  assert.ok(spanMs < 29 * 40 * 2, `slots were lost: ${spanMs} ms`)
+  const busiest = Math.max(
+    ...arrivedMs.map((ms) => arrivedMs.filter((other) => other >= ms && other < ms + 400).length),
+  )
+  assert.ok(busiest <= 14, `${busiest} requests within 400 ms, where 10 are allowed`)
 })

@@ -1,5 +1,7 @@
 /** HTTPS: the certificate counts, and plain text is no TLS. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { AUTHORITY, CERTIFICATES } from '../../test/site/certificates.ts'
 import { type HostileSite, openHostileSite } from '../../test/site/hostile.ts'
@@ -41,7 +43,16 @@ describe('https', () => {
     assert.equal((await get('good', 'site.test', 'gzip')).status, 200)
   })
 
-  for (const name of ['expired', 'future', 'foreign', 'selfSigned', 'plain']) {
+  it('refuses plain text where TLS should be', async () => {
+    const server = createServer((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n').on('error', () => {}))
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    await assert.rejects(http.exchange({ url: `https://127.0.0.1:${port}/` }, never), { code: 'E_TLS' })
+    server.close()
+  })
+
+  for (const name of ['expired', 'future', 'foreign', 'selfSigned']) {
     it(`refuses a host whose certificate is ${name}`, () => assert.rejects(get(name), { code: 'E_TLS' }))
   }
 

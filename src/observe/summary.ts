@@ -10,6 +10,7 @@ import {
   padStart,
   plain,
   printable,
+  self,
   truncate,
   truncateMiddle,
 } from './terminal.ts'
@@ -66,14 +67,17 @@ function labelled(label: string, lines: readonly string[], { paint }: Sheet): st
 
 /** The two commands most likely wanted after a run that ended like this. */
 export function nextCommands(run: RunRecord, out?: string): string[] {
-  const resume = `sluice run ${run.scraper} --resume ${run.id}${outFlag(out)}`
-  const groups = `sluice dlq groups ${run.id}${outFlag(out)}`
+  const resume = `${self()} run ${run.scraper} --resume ${run.id}${outFlag(out)}`
+  const groups = `${self()} dlq groups ${run.id}${outFlag(out)}`
   const commands: string[] = []
   if (run.state === 'stopped' || run.state === 'failed') commands.push(resume)
-  if (run.pages.dead > 0) commands.push(groups, `sluice retry ${run.id} --failed${outFlag(out)}`)
+  if (run.pages.dead > 0) commands.push(groups, `${self()} dlq retry ${run.id}${outFlag(out)}`)
   const file = run.outputs.find((output) => output.rows > 0 && !output.target.includes('://'))
   if (file !== undefined) commands.push(`head -n 3 ${file.target}`)
-  commands.push(`sluice export ${run.id} --format csv > ${run.scraper}.csv`, `sluice stats ${run.id}${outFlag(out)}`)
+  commands.push(
+    `${self()} export ${run.id} --format csv > ${run.scraper}.csv`,
+    `${self()} stats ${run.id}${outFlag(out)}`,
+  )
   return commands.slice(0, 2)
 }
 
@@ -177,7 +181,7 @@ function errorLines(run: RunRecord, { paint, columns }: Sheet, out: string | und
   })
   if (groups.length > shown.length)
     lines.push(paint('dim', `and ${plural(groups.length - shown.length, 'cause')} more`))
-  if (run.pages.dead > 0) lines.push(`see them: ${paint('cyan', `sluice dlq groups ${run.id}${outFlag(out)}`)}`)
+  if (run.pages.dead > 0) lines.push(`see them: ${paint('cyan', `${self()} dlq groups ${run.id}${outFlag(out)}`)}`)
   if (run.items.invalid > 0) lines.push(`invalid items: ${paint('cyan', 'errors.jsonl')} in the run’s folder`)
   return lines
 }

@@ -108,3 +108,8 @@ export function bar(ratio: number, columns: number): string {
   const text = '█'.repeat(Math.floor(eighths / 8)) + EIGHTHS[eighths % 8]
   return text.padEnd(columns)
 }
+
+/** How this command is called here: `bin/sluice` in a clone, `sluice` where it is installed. For commands shown to people. */
+export function self(env: NodeJS.ProcessEnv = process.env): string {
+  return env['SLUICE_SELF'] ?? 'sluice'
+}

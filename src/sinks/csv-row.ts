@@ -10,11 +10,10 @@ export interface RowOptions {
   /** Fields in the order of the JSON. */
   fields: readonly string[]
   formulaSafe: boolean
-  lineEnd: string
 }
 
 export function rowEncoder(options: RowOptions): (json: string) => string {
-  const { columns, lineEnd } = options
+  const { columns } = options
   const last = columns.length - 1
   const cellOf = options.formulaSafe ? safeCell : cell
   const pattern = flatPattern(options)
@@ -30,7 +29,7 @@ export function rowEncoder(options: RowOptions): (json: string) => string {
     for (let c = 0; c < last; c++) row += `${cellOf(own(item, columns[c]!))},`
     const cell = cellOf(own(item, columns[last]!))
     // A single empty cell is quoted: a bare line end would read as no record at all.
-    return row + (last === 0 && cell === '' ? '""' : cell) + lineEnd
+    return row + (last === 0 && cell === '' ? '""' : cell)
   }
 
   return (json) => {
@@ -47,7 +46,7 @@ export function rowEncoder(options: RowOptions): (json: string) => string {
       row += `${match[group] ?? match[group + 1] ?? ''},`
     }
     const group = groups[last]!
-    return row + (match[group] ?? match[group + 1] ?? '') + lineEnd
+    return row + (match[group] ?? match[group + 1] ?? '')
   }
 }
 

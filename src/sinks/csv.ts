@@ -36,13 +36,14 @@ export function csvFormat(options: CsvOptions): LineFormat {
   function use(names: readonly string[]): void {
     columns = names
     const fields = options.fields === undefined || options.fields.length === 0 ? names : options.fields
-    encodeRow = rowEncoder({ columns, fields, formulaSafe, lineEnd })
+    encodeRow = rowEncoder({ columns, fields, formulaSafe })
   }
   const header = () => columns.map(cell).join(',') + lineEnd
 
   return {
     name,
     path,
+    lineEnd,
     begin() {
       if (given.length === 0) return ''
       use(given)

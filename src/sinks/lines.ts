@@ -12,7 +12,8 @@ export interface LineFormat {
   begin(): string
   /** A file goes on that starts with `head` (its first 64 KiB, or all of it). Throws when the format does not fit it. */
   resume(head: string): void
-  /** The item as a whole record with its line end. */
+  lineEnd: '\n' | '\r\n'
+  /** The item as one record, without the line end. */
   encode(item: LoggedItem): string
 }
 
@@ -33,7 +34,7 @@ export class LineSink implements Sink {
     const { path } = this.#format
     if (position === undefined) {
       this.#file = await AppendFile.create(path)
-      await this.#file.append(this.#format.begin())
+      await this.#file.append(this.#format.begin(), '')
       return
     }
     const { bytes, rows } = parsePosition(path, position)
@@ -51,20 +52,21 @@ export class LineSink implements Sink {
   /** `write` for callers that count in nanoseconds: a promise only when the disk is behind. */
   writeNow(items: readonly LoggedItem[]): undefined | Promise<void> {
     const file = this.#opened()
-    const { encode } = this.#format
+    const { encode, lineEnd } = this.#format
     this.#rows += items.length
     for (let i = 0; i < items.length; i++) {
       const record = encode(items[i]!)
-      if (!file.tryAppend(record))
-        return file.append(
-          record +
-            items
-              .slice(i + 1)
-              .map(encode)
-              .join(''),
-        )
+      if (!file.tryAppend(record, lineEnd)) return this.#writeRest(file, items, i)
     }
     return undefined
+  }
+
+  async #writeRest(file: AppendFile, items: readonly LoggedItem[], from: number): Promise<void> {
+    const { encode, lineEnd } = this.#format
+    for (let i = from; i < items.length; i++) {
+      const record = encode(items[i]!)
+      if (!file.tryAppend(record, lineEnd)) await file.append(record, lineEnd)
+    }
   }
 
   async flush(): Promise<string> {

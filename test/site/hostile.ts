@@ -363,7 +363,10 @@ export const CASES: Record<string, Behaviour> = {
   'redirect-backslash': redirect('\\page'),
   'redirect-credentials': (socket, request, site) =>
     redirect(`http://user:secret@127.0.0.1:${site.port}/echo`)(socket, request, site),
-  'redirect-to': (socket, request, site) => redirect(request.query.get('to') ?? '/page')(socket, request, site),
+  'redirect-to': (socket, request, site) => {
+    const to = Buffer.from(request.query.get('to') ?? '/page').toString('latin1') // as UTF-8
+    redirect(to)(socket, request, site)
+  },
   'redirect-status': (socket, request, site) =>
     respond(Number(request.query.get('status')), '', { Location: '/page' })(socket, request, site),
   'redirect-loop': redirect('/redirect-loop'),

@@ -23,11 +23,11 @@ test('makes the folder of its file', async () => {
 })
 
 test('reports a path that cannot be written as E_OUTPUT', async () => {
-  await assert.rejects(openSqliteFrontier('/proc/no/frontier.db'), isCode('E_OUTPUT'))
   await assert.rejects(openSqliteFrontier(folder), isCode('E_OUTPUT'))
   const text = join(folder, 'text.db')
   writeFileSync(text, 'this is no database, it is a text of some length'.repeat(100))
   await assert.rejects(openSqliteFrontier(text), isCode('E_OUTPUT'))
+  await assert.rejects(openSqliteFrontier(join(text, 'frontier.db')), isCode('E_OUTPUT'))
 })
 
 test('reports a full disk as E_OUTPUT, loses nothing, and goes on when there is room', async () => {

@@ -1,0 +1,84 @@
+/** Embedding: a run inside another program. `for await (const event of run.events) …; await run.result`. */
+import type { RunEvent } from '../core/events.ts'
+import type { RunRecord } from '../core/run.ts'
+import type { Scraper } from '../core/scraper.ts'
+import type { OptionName } from './config.ts'
+import type { Run } from './run.ts'
+
+export interface StartOptions extends Partial<Record<OptionName, unknown>> {
+  args?: Record<string, unknown>
+  /** Path of the module that exports the scraper; needed for `processes` above 1. */
+  file?: string
+  /** Go on with this run (id or path). */
+  resume?: string
+}
+
+export interface StartedRun extends Pick<Run, 'id' | 'folder' | 'stats' | 'pause' | 'resume' | 'stop'> {
+  /** Everything that happens, from the first event on, until the run ends. Slow readers lose the oldest: see `EVENTS_MAX`. */
+  readonly events: AsyncIterable<RunEvent>
+  readonly result: Promise<RunRecord>
+}
+
+/** Events kept for a reader that is behind. A run must not wait, nor fill the memory, for whoever watches it. */
+export const EVENTS_MAX = 10_000
+
+export async function start(scraper: Scraper, options: StartOptions = {}): Promise<StartedRun> {
+  const { args, file, resume, ...flags } = options
+  // Loaded now and not with the module: a scraper's file imports the public names, and needs none of this to be read.
+  const [{ resolveConfig }, { startRun }, { findRun }] = await Promise.all([
+    import('./config.ts'),
+    import('./run.ts'),
+    import('./run-folder.ts'),
+  ])
+  const config = await resolveConfig({ flags })
+  const feed = new EventFeed()
+  const run = await startRun({
+    scraper,
+    config,
+    onEvent: (event) => feed.push(event),
+    ...(args === undefined ? {} : { args }),
+    ...(file === undefined ? {} : { file }),
+    ...(resume === undefined ? {} : { resume: findRun(config.values.out, resume) }),
+  })
+  const end = () => feed.end()
+  run.result.then(end, end)
+  return {
+    id: run.id,
+    folder: run.folder,
+    events: feed,
+    result: run.result,
+    stats: run.stats,
+    pause: run.pause,
+    resume: run.resume,
+    stop: run.stop,
+  }
+}
+
+class EventFeed implements AsyncIterable<RunEvent> {
+  readonly #waiting: RunEvent[] = []
+  #wake: (() => void) | undefined
+  #isEnded = false
+
+  push(event: RunEvent): void {
+    this.#waiting.push(event)
+    if (this.#waiting.length > EVENTS_MAX) this.#waiting.splice(0, EVENTS_MAX / 10)
+    this.#wake?.()
+  }
+
+  end(): void {
+    this.#isEnded = true
+    this.#wake?.()
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<RunEvent> {
+    for (;;) {
+      const event = this.#waiting.shift()
+      if (event !== undefined) yield event
+      else if (this.#isEnded) return
+      else
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve
+        })
+    }
+  }
+}

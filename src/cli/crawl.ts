@@ -1,0 +1,97 @@
+/** `sluice crawl`: follows the links of a site and notes every page. No code needed. */
+import type { Command } from 'commander'
+import type { OptionName } from '../app/config.ts'
+import { addOptions, configOf } from './flags.ts'
+
+const OPTIONS: OptionName[] = [
+  'concurrency',
+  'perHost',
+  'rps',
+  'delay',
+  'processes',
+  'pages',
+  'time',
+  'depth',
+  'retries',
+  'timeout',
+  'bodyMax',
+  'out',
+  'format',
+  'sink',
+  'frontier',
+  'metrics',
+  'cache',
+  'robots',
+  'failAt',
+  'contact',
+  'userAgent',
+  'allowPrivate',
+  'allowAddress',
+  'lease',
+  'drainTimeout',
+  'formulaSafe',
+  'logLevel',
+]
+
+interface CrawlFlags {
+  select?: string[]
+  resume?: string | true
+  dryRun?: boolean
+  json?: boolean
+  quiet?: boolean
+}
+
+const HELP = `
+Notes of every page: url, status, title, links, depth, type, from (who linked to it first), note (why its links were not
+followed), and your --select fields. Stays on the site's host (with or without www.), at most 1,000 pages and 10 links deep
+unless --pages and --depth say otherwise. Links marked nofollow are left alone. Corners that never end (repeated content,
+paths that grow, ever new parameters) are noticed, reported and not followed.
+
+Examples:
+  sluice crawl https://books.toscrape.com/ --pages 50
+  sluice crawl https://shop.example/ --select price=.price --select image='img.cover@src' --format csv
+  sluice crawl https://shop.example/ --resume --pages 5000`
+
+export function defineCrawl(program: Command): void {
+  const command = program
+    .command('crawl [url]')
+    .description('crawl a site without code: every page with its title and links')
+    .option('--select <name=css>', 'one more field: text of css, or css@attribute (may be repeated)', collect)
+    .option('--resume [run]', 'go on with a crawl: its id, or the latest unfinished one of this site')
+    .option('--dry-run', 'show what would be done, and do nothing')
+    .option('--json', 'print the record of the run as JSON')
+    .option('--quiet', 'print nothing but errors')
+    .option('-v, --verbose', 'show stacks of errors')
+    .addHelpText('after', HELP)
+    .action(async (url: string | undefined, flags: CrawlFlags) => {
+      process.exitCode = await crawl(url, flags)
+    })
+  addOptions(command, OPTIONS)
+}
+
+const collect = (value: string, before: string[] = []): string[] => [...before, value]
+
+async function crawl(given: string | undefined, flags: CrawlFlags): Promise<number> {
+  const [{ siteCrawl }, { planCrawl }, { runHere }] = await Promise.all([
+    import('../app/site-crawl.ts'),
+    import('../app/plan-crawl.ts'),
+    import('./run-here.ts'),
+  ])
+  const config = await configOf(flags as Record<string, unknown>)
+  const plan = planCrawl({ url: given, select: flags.select, resume: flags.resume, out: config.values.out })
+  const scraper = siteCrawl(plan.name, plan.fields)
+  if (flags.dryRun) {
+    const { planText } = await import('./plan.ts')
+    process.stdout.write(await planText({ scraper, file: plan.file, args: plan.args, config }))
+    return 0
+  }
+  return await runHere({
+    scraper,
+    file: plan.file,
+    config,
+    args: plan.args,
+    resume: plan.resume,
+    isQuiet: flags.quiet === true || flags.json === true,
+    isJson: flags.json === true,
+  })
+}

@@ -1,0 +1,124 @@
+/** `sluice fetch`: one URL through the whole fetch chain, and what we see of it. */
+import type { Command } from 'commander'
+import type { OptionName } from '../app/config.ts'
+import type { Visit } from '../app/one-page.ts'
+import type { ScrapeError } from '../core/errors.ts'
+import { VERDICTS } from './explain.ts'
+import { addOptions, configOf } from './flags.ts'
+import { errorText } from './print-error.ts'
+import { formatBytes, formatMs, type Paint, paintFor, plain, printable, table } from './style.ts'
+
+const OPTIONS: OptionName[] = ['timeout', 'bodyMax', 'robots', 'contact', 'userAgent', 'allowPrivate', 'allowAddress']
+
+interface FetchFlags {
+  header?: string[]
+  body?: boolean
+  json?: boolean
+  quiet?: boolean
+  verbose?: boolean
+}
+
+const HELP = `
+Exit code 0 when a page came, 1 when not, 2 for a URL that is none.
+
+Examples:
+  sluice fetch https://books.toscrape.com/
+  sluice fetch https://shop.example/api --header 'accept: application/json' --body
+  sluice fetch http://127.0.0.1:4100/ --allow-address 127.0.0.1:4100`
+
+export function defineFetch(program: Command): void {
+  const command = program
+    .command('fetch <url>')
+    .description('fetch one URL as a run would, and show what came')
+    .option('--header <name: value>', 'one more request header (may be repeated)', collect)
+    .option('--body', 'print the decoded text of the page, and nothing else')
+    .option('--json', 'print what came as JSON')
+    .option('--quiet', 'print nothing but errors')
+    .option('-v, --verbose', 'show the response headers, and stacks of errors')
+    .addHelpText('after', HELP)
+    .action(async (url: string, flags: FetchFlags) => {
+      process.exitCode = await fetch(url, flags)
+    })
+  addOptions(command, OPTIONS)
+}
+
+const collect = (value: string, before: string[] = []): string[] => [...before, value]
+
+async function fetch(given: string, flags: FetchFlags): Promise<number> {
+  const one = await import('../app/one-page.ts')
+  const url = one.urlArgument(given)
+  const headers = one.headerArguments(flags.header ?? [])
+  const config = await configOf(flags as Record<string, unknown>)
+  if (/^\w+:\/\/[^/?#]*@/.test(given.trim()) && !flags.quiet)
+    process.stderr.write("credentials in a URL are not sent; use --header 'authorization: …'\n")
+  const limits = one.unhurriedLimits(one.limitsOf(config.limits), config.limits)
+  await using chain = await one.openOnePage({ config, limits })
+  const visit: Visit = await chain.visit({ url, ...(flags.header === undefined ? {} : { headers }) })
+  const { page, error } = visit
+  if (flags.json) process.stdout.write(`${JSON.stringify(one.visitJson(visit), null, 2)}\n`)
+  else if (flags.body) process.stdout.write(bodyText(page?.text ?? '', process.stdout.isTTY === true))
+  else if (!flags.quiet && page !== undefined)
+    process.stdout.write(
+      `${visitText(visit, { paint: paintFor(process.stdout), hasHeaders: flags.verbose === true })}\n`,
+    )
+  if (error !== undefined && !flags.json) {
+    const paint = paintFor(process.stderr)
+    const columns = process.stderr.columns ?? 100
+    const text = errorText(error, { paint, columns, verbose: flags.verbose === true })
+    process.stderr.write(`${text}\n${verdictText(error, paint)}\n`)
+  }
+  return error === undefined ? 0 : 1
+}
+
+export interface VisitTextOptions {
+  paint?: Paint
+  hasHeaders?: boolean
+}
+
+export function visitText(visit: Visit, { paint = plain, hasHeaders = false }: VisitTextOptions = {}): string {
+  const { page } = visit
+  if (page === undefined) return ''
+  const { wire, decoded } = page.bytes
+  const size = wire === decoded ? formatBytes(decoded) : `${formatBytes(decoded)}, ${formatBytes(wire)} on the wire`
+  const colour = page.status < 300 ? 'green' : page.status < 400 ? 'yellow' : 'red'
+  const waitedMs = visit.chainMs - page.timings.totalMs
+  const time = [
+    `first byte ${formatMs(page.timings.firstByteMs)}`,
+    `whole page ${formatMs(page.timings.totalMs)}`,
+    ...(waitedMs >= 1 ? [`before it ${formatMs(waitedMs)} (robots.txt, waiting for a turn)`] : []),
+  ]
+  const rows: (readonly [string, string])[] = [
+    ...page.redirects.map((url, i) => [i === 0 ? 'via' : '', printable(url)] as const),
+    ['type', `${printable(page.contentType) || '(none named)'} · ${page.charset}`],
+    ['size', size],
+    ['time', time.join(' · ')],
+    ...(hasHeaders ? headerRows(page.headers) : []),
+  ]
+  return [
+    `${paint([colour, 'bold'], String(page.status))} ${paint('bold', printable(page.url))}`,
+    table(
+      rows.map(([label, text]) => [paint('dim', label), text]),
+      { indent: 2 },
+    ),
+  ].join('\n')
+}
+
+function headerRows(headers: Readonly<Record<string, string | string[]>>): [string, string][] {
+  return Object.entries(headers)
+    .flatMap(([name, value]) => [value].flat().map((one) => `${name}: ${one}`))
+    .map((line, i) => [i === 0 ? 'headers' : '', printable(line)])
+}
+
+/** What a run would do about an error. */
+export function verdictText(error: ScrapeError, paint: Paint = plain): string {
+  return `  ${paint('dim', 'in a run:')} ${error.verdict}: ${VERDICTS[error.verdict]}`
+}
+
+/** Text of a page for a terminal must not be able to command it; in a pipe it is what it is. */
+export function bodyText(text: string, isTerminal: boolean): string {
+  if (!isTerminal) return text
+  return text
+    .split('\n')
+    .map((line) => line.split('\t').map(printable).join('\t'))
+    .join('\n')
+}

@@ -1,0 +1,91 @@
+/** `sluice map`: the URLs a site lists itself, one per line. */
+import type { Command } from 'commander'
+import type { OptionName } from '../app/config.ts'
+import type { SiteMap } from '../app/site-map.ts'
+import { ScrapeError } from '../core/errors.ts'
+import { addOptions, configOf } from './flags.ts'
+import { errorText } from './print-error.ts'
+import { paintFor, plural, printable } from './style.ts'
+
+const OPTIONS: OptionName[] = [
+  'timeout',
+  'bodyMax',
+  'rps',
+  'robots',
+  'contact',
+  'userAgent',
+  'allowPrivate',
+  'allowAddress',
+]
+
+interface MapFlags {
+  max: string
+  json?: boolean
+  quiet?: boolean
+  verbose?: boolean
+}
+
+const HELP = `
+Reads the sitemaps named in robots.txt, else /sitemap.xml (indexes, gzip, RSS, Atom and plain lists too), else the links of
+the page that stay on its host. URLs go to standard output, all else to standard error.
+
+Examples:
+  sluice map https://shop.example/ > urls.txt
+  sluice map https://shop.example/ --max 100000 --json`
+
+export function defineMap(program: Command): void {
+  const command = program
+    .command('map <url>')
+    .description('list the URLs of a site, from its sitemaps or the links of the page')
+    .option('--max <N>', 'URLs at most', '5000')
+    .option('--json', 'print URLs, sources and problems as JSON')
+    .option('--quiet', 'print the URLs, and nothing but errors beside them')
+    .option('-v, --verbose', 'show what was left out of the sitemaps, and stacks of errors')
+    .addHelpText('after', HELP)
+    .action(async (url: string, flags: MapFlags) => {
+      process.exitCode = await map(url, flags)
+    })
+  addOptions(command, OPTIONS)
+}
+
+/** What a sitemap may weigh by its own protocol. */
+const SITEMAP_BYTES_MAX = 50 * 1024 ** 2
+const URLS_MAX = 10_000_000
+
+async function map(given: string, flags: MapFlags): Promise<number> {
+  const [one, { mapSite }] = await Promise.all([import('../app/one-page.ts'), import('../app/site-map.ts')])
+  const url = one.urlArgument(given)
+  const max = Number(flags.max)
+  if (!Number.isSafeInteger(max) || max < 1 || max > URLS_MAX)
+    throw new ScrapeError(
+      'E_USAGE',
+      `--max takes a whole number from 1 to ${URLS_MAX}, got ${JSON.stringify(flags.max)}`,
+    )
+  const config = await configOf(flags as unknown as Record<string, unknown>)
+  const limits = one.limitsOf({ ...config.limits, bodyMax: config.limits.bodyMax ?? SITEMAP_BYTES_MAX })
+  await using chain = await one.openOnePage({ config, limits })
+  const found = await mapSite({ chain, url, max, signal: new AbortController().signal })
+  if (flags.json) {
+    const { error, ...rest } = found
+    process.stdout.write(`${JSON.stringify({ url, ...rest, error: error ? one.errorJson(error) : null }, null, 2)}\n`)
+    return error === undefined ? 0 : 1
+  }
+  process.stdout.write(found.urls.map((page) => `${page.url}\n`).join(''))
+  if (!flags.quiet) process.stderr.write(sourcesText(found, { max, isVerbose: flags.verbose === true }))
+  if (found.error === undefined) return 0
+  const paint = paintFor(process.stderr)
+  const columns = process.stderr.columns ?? 100
+  process.stderr.write(`${errorText(found.error, { paint, columns, verbose: flags.verbose === true })}\n`)
+  return 1
+}
+
+function sourcesText({ sources, problems, isCut }: SiteMap, { max, isVerbose }: { max: number; isVerbose: boolean }) {
+  const lines = sources.map(({ url, kind, urls, error }) => {
+    const what = kind === 'sitemap' ? 'sitemap' : 'links of'
+    return `${what} ${url}: ${error === null ? plural(urls, 'URL') : `none (${error.code})`}`
+  })
+  if (isCut) lines.push(`stopped at ${max}: there are more; --max N takes them`)
+  if (isVerbose) lines.push(...problems.map(({ sitemap, message }) => `${sitemap}: ${message}`))
+  else if (problems.length > 0) lines.push(`${problems.length} left out of the sitemaps; -v shows what and why`)
+  return lines.map((line) => `${printable(line)}\n`).join('')
+}

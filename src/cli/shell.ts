@@ -1,0 +1,171 @@
+/** `sluice shell`: a prompt with a page in it, to find selectors before they go into a scraper. */
+import type { REPLServer } from 'node:repl'
+import { inspect } from 'node:util'
+import type { Command } from 'commander'
+import type { OptionName } from '../app/config.ts'
+import type { PageShell } from '../app/page-shell.ts'
+import { ScrapeError } from '../core/errors.ts'
+import { addOptions, configOf } from './flags.ts'
+import { errorText } from './print-error.ts'
+import { formatBytes, paintFor, printable } from './style.ts'
+
+const OPTIONS: OptionName[] = ['timeout', 'bodyMax', 'robots', 'contact', 'userAgent', 'allowPrivate', 'allowAddress']
+
+interface ShellFlags {
+  expression?: string
+  base?: string
+  json?: boolean
+  quiet?: boolean
+  verbose?: boolean
+}
+
+const HELP = `
+At the prompt:
+  $             the page, as handlers have it: $.text('h1'), $.all('a').length, $.attr('img', 'src'), $.cheerio('p')
+  html, url     its text and its URL; page has status, headers and timings
+  json()        its body as JSON
+  links(css)    the URLs it links to; without css, all of them
+  fetch(url)    goes to another page (relative URLs too); await it
+
+With a pipe on standard input every line is evaluated and its value printed; -e evaluates one expression.
+
+Examples:
+  sluice shell https://books.toscrape.com/
+  sluice shell saved.html --base https://shop.example/
+  sluice shell https://books.toscrape.com/ -e "$.all('h3 a').map((a) => a.ownAttr('title'))" --json`
+
+export function defineShell(program: Command): void {
+  const command = program
+    .command('shell <url>')
+    .description('try selectors on a page (a URL or a saved file) at a prompt')
+    .option('-e, --expression <code>', 'evaluate this, print it, and end')
+    .option('--base <URL>', 'where a saved file came from, for its links')
+    .option('--json', 'print values as JSON')
+    .option('--quiet', 'no greeting')
+    .option('-v, --verbose', 'show stacks of errors')
+    .addHelpText('after', HELP)
+    .action(async (url: string, flags: ShellFlags) => {
+      process.exitCode = await shell(url, flags)
+    })
+  addOptions(command, OPTIONS)
+}
+
+async function shell(given: string, flags: ShellFlags): Promise<number> {
+  const { openPageShell } = await import('../app/page-shell.ts')
+  const config = await configOf(flags as Record<string, unknown>)
+  await using session = await openPageShell({ target: given, base: flags.base, config })
+  const options = {
+    isJson: flags.json === true,
+    isQuiet: flags.quiet === true,
+    isVerbose: flags.verbose === true,
+  }
+  if (flags.expression !== undefined) return await evaluateLines(session, [flags.expression], options)
+  if (process.stdin.isTTY) return await interact(session, options)
+  const { createInterface } = await import('node:readline')
+  return await evaluateLines(session, createInterface({ input: process.stdin }), options)
+}
+
+interface PromptOptions {
+  isJson: boolean
+  isQuiet: boolean
+  isVerbose: boolean
+}
+
+/** Evaluates each line and prints its value. An error is told and the next line goes on; the exit code remembers it. */
+async function evaluateLines(
+  session: PageShell,
+  lines: Iterable<string> | AsyncIterable<string>,
+  options: PromptOptions,
+): Promise<number> {
+  warnAboutPage(session, options)
+  const [{ Recoverable, start }, { PassThrough }] = await Promise.all([import('node:repl'), import('node:stream')])
+  const server = start({ input: new PassThrough(), output: new PassThrough(), terminal: false, prompt: '' })
+  Object.defineProperties(server.context, session.names)
+  let exitCode = 0
+  let code = ''
+  try {
+    for await (const line of lines) {
+      code += `${line}\n`
+      if (code.trim() === '') continue
+      try {
+        const text = valueText(await evaluate(server, code), options)
+        if (text !== undefined) process.stdout.write(`${text}\n`)
+      } catch (error) {
+        if (error instanceof Recoverable) continue // it goes on in the next line
+        exitCode = 1
+        process.stderr.write(`${problemText(error, options)}\n`)
+      }
+      code = ''
+    }
+    if (code.trim() === '') return exitCode
+    process.stderr.write(`${problemText(new SyntaxError(`not finished: ${code.trim()}`), options)}\n`)
+    return 1
+  } finally {
+    server.close()
+  }
+}
+
+async function interact(session: PageShell, options: PromptOptions): Promise<number> {
+  warnAboutPage(session, options)
+  if (!options.isQuiet) process.stdout.write(greeting(session))
+  const { start } = await import('node:repl')
+  const server = start({ prompt: '> ', ignoreUndefined: true, writer: (value) => terminalText(value, options) })
+  Object.defineProperties(server.context, session.names)
+  await new Promise<void>((resolve) => server.once('exit', resolve))
+  return 0
+}
+
+function evaluate(server: REPLServer, code: string): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    server.eval(code, server.context, 'shell', (error, value: unknown) => {
+      if (error === null)
+        resolve(value) // a promise is waited for
+      else reject(error)
+    })
+  })
+}
+
+function terminalText(value: unknown, options: PromptOptions): string {
+  if (value instanceof Error) return problemText(value, options)
+  if (options.isJson) return JSON.stringify(value, null, 2) ?? 'undefined'
+  return inspect(value, {
+    colors: paintFor(process.stdout)('red', '') !== '',
+    depth: 4,
+    maxArrayLength: 50,
+    maxStringLength: 2000,
+  })
+}
+
+/** Text as it is, so that it can be piped on; everything else as one would write it. */
+function valueText(value: unknown, { isJson }: PromptOptions): string | undefined {
+  if (value === undefined) return undefined
+  if (isJson) return JSON.stringify(value, null, 2)
+  return typeof value === 'string' ? value : inspect(value, { depth: 6, maxArrayLength: 1000, maxStringLength: 10_000 })
+}
+
+/** Errors of the page and the web as everywhere; those of the line itself in one line. */
+function problemText(error: unknown, { isVerbose }: PromptOptions): string {
+  const paint = paintFor(process.stderr)
+  if (error instanceof ScrapeError) return errorText(error, { paint, verbose: isVerbose })
+  // What the line threw comes from another realm, where it is no instance of our Error.
+  const { name = 'Error', message = String(error), stack } = (error ?? {}) as Partial<Error>
+  return `${paint(['red', 'bold'], 'error')}  ${printable(`${name}: ${message}`)}${isVerbose && stack ? `\n${stack}` : ''}`
+}
+
+function warnAboutPage({ current }: PageShell, { isQuiet }: PromptOptions): void {
+  if (current.error !== undefined && !isQuiet)
+    process.stderr.write(`${paintFor(process.stderr)('yellow', `the page came with status ${current.page?.status}`)}\n`)
+}
+
+function greeting({ current }: PageShell): string {
+  const paint = paintFor(process.stdout)
+  const { page, $, html } = current
+  const title = $.text('title', { optional: true })
+  const head = [page?.status, current.url, formatBytes(page?.bytes.decoded ?? html.length)].filter(Boolean).join('  ')
+  return [
+    paint('bold', printable(head)),
+    ...(title === undefined ? [] : [`“${printable(title)}”`]),
+    paint('dim', "$.text('h1') · $.all('a') · html · url · page · json() · links() · await fetch(url) · .exit"),
+    '',
+  ].join('\n')
+}

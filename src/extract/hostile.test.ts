@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ScrapeError } from '../core/errors.ts'
+import { allLinks, release, select } from './html.ts'
+
+const MB = 1 << 20
+
+/** Everything a handler may ask, on a page that wants to hang it. Generous: linear work on these takes a tenth of it. */
+function readAll(html: string, limitMs = 2500): string {
+  const started = performance.now()
+  const $ = select(html, 'http://h/')
+  try {
+    $.text()
+    $.text('p', { optional: true })
+    $.all('b b, i ~ i, div > p + p, :not(a)').length
+    $.exists('.a .b .c > .d')
+    $.exists('x ~ y')
+    $.exists('li:nth-child(3)')
+    $.attr('a', 'zzz', { optional: true })
+    $.number('p', { optional: true })
+    $.jsonLd()
+    allLinks($, 'http://h/')
+    return 'read'
+  } catch (error) {
+    if (error instanceof ScrapeError) return error.code
+    throw error
+  } finally {
+    release($)
+    const tookMs = performance.now() - started
+    assert.ok(tookMs < limitMs, `took ${Math.round(tookMs)} ms`)
+  }
+}
+
+test('refuses 1,000,000 nested tags', () => {
+  assert.equal(readAll('<div>'.repeat(1_000_000)), 'E_HTML_LIMIT')
+  assert.equal(readAll('<b>'.repeat(100_000) + '</b>'.repeat(100_000)), 'E_HTML_LIMIT')
+  assert.equal(readAll('<x-y>'.repeat(10_000)), 'E_HTML_LIMIT')
+})
+
+test('reads 5,000 nested tags, with cheerio too', () => {
+  const html = `${'<div class=a>'.repeat(4999)}<p>x</p>`
+  assert.equal(readAll(html), 'read')
+  const $ = select(html, 'http://h/')
+  assert.equal($.cheerio('p').text(), 'x')
+  assert.throws(() => $.text('div:has(p)'), { code: 'E_HTML_LIMIT' }) // css-select's own stack
+})
+
+test('looks at long chains of ancestors and siblings once', () => {
+  assert.equal(readAll('<i>'.repeat(4990) + '<b></b>'.repeat(200_000)), 'read')
+  assert.equal(readAll('<i></i><y></y>'.repeat(100_000)), 'read')
+  assert.equal(readAll(`${'<b>'.repeat(2000)}${'</x></y></z>'.repeat(100_000)}`), 'read')
+})
+
+test('reads 100,000 attributes on one tag', () => {
+  const names = Array.from({ length: 100_000 }, (_, i) => ` a${i}=${i}`).join('')
+  const $ = select(`<p${names}>x</p>`, 'http://h/')
+  assert.equal($.attr('p', 'a99999'), '99999')
+  assert.equal($.text('p[a5="5"]'), 'x')
+  assert.equal($.cheerio('p').attr('a7'), '7')
+  assert.equal(readAll(`<p ${'a '.repeat(500_000)}>x</p>`), 'read')
+})
+
+test('reads attributes of many megabytes', () => {
+  const value = 'x '.repeat(2 * MB)
+  const $ = select(`<p class="${value}last" title='${value}'>t</p>`, 'http://h/')
+  assert.equal($.exists('p.last'), true)
+  assert.equal($.attr('p', 'title').length, value.length)
+  assert.equal(readAll(`<a href="/${'y'.repeat(8 * MB)}">`), 'read')
+})
+
+for (const [what, html] of Object.entries({
+  '50 MB of <': '<'.repeat(50 * MB),
+  '16 MB of text': 'a '.repeat(8 * MB),
+  'a flood of &': '&'.repeat(4 * MB),
+  'a flood of entities': '&amp;&nbsp;&#39;&copy'.repeat(200_000),
+  'a flood of comments': '<!---->'.repeat(500_000),
+  'a comment that never ends': `<p>x${'<!--'.repeat(MB)}`,
+  'a comment full of dashes': `<!--${'-'.repeat(8 * MB)}`,
+  'a flood of <!': '<!'.repeat(2 * MB),
+  'a flood of </': '</'.repeat(2 * MB),
+  'quotes that never end': `<p a="${'<b c=\'"'.repeat(300_000)}`,
+  'unclosed everything': '<p><b><a href=x><li>'.repeat(1200) + '<table><tr><td>'.repeat(5),
+  'scripts that never end': '<script>'.repeat(500_000),
+  'script ends that are none': `<script>${'</scrip'.repeat(MB)}`,
+  'titles full of beginnings': `<title>${'<'.repeat(4 * MB)}&amp;`,
+  'half a million siblings': '<p>'.repeat(500_000),
+  'a million unknown tags': Array.from({ length: 300_000 }, (_, i) => `<x${i}></x${i}>`).join(''),
+  'CDATA that never ends': `<svg>${'<![CDATA['.repeat(500_000)}`,
+  'NUL bytes': '<p\0 a\0="\0">\0</p\0>'.repeat(200_000),
+  'white space': `<p>${' \n'.repeat(4 * MB)}x`,
+  'digits': `<p>${'1,'.repeat(4 * MB)}`,
+  'a megabyte of spaces in a tag': `<p${' '.repeat(8 * MB)}>`,
+  'slashes in a tag': `<p${'/'.repeat(8 * MB)}>`,
+  'equal signs in a tag': `<p${' ='.repeat(4 * MB)}>`,
+})) {
+  test(`is done quickly with ${what}`, () => {
+    const outcome = readAll(html)
+    assert.ok(outcome === 'read' || outcome === 'E_HTML_LIMIT', outcome)
+  })
+}
+
+test('refuses more tags than it has memory for', () => {
+  assert.equal(readAll('<a>'.repeat(2_000_001)), 'E_HTML_LIMIT')
+})
+
+test('one bad link never costs the others', () => {
+  const bad = ['http://', 'http://[::1', 'http://h:99999/', '//', 'http:///x', '\\\\h\\x', 'ht tp://x', '%', `/${'z'.repeat(MB)}`]
+  const html = `${bad.map((href) => `<a href="${href}">`).join('')}<a href="/good">`
+  assert.ok(allLinks(html, 'http://h/').some(({ url }) => url === 'http://h/good'))
+})

@@ -1,0 +1,48 @@
+/** The arrays of a page's index, reused from page to page. */
+
+export interface Tokens {
+  readonly start: Int32Array
+  /** One past the token's `>`. */
+  readonly end: Int32Array
+  readonly kind: Uint8Array
+  /** Tag name id, -1 for tokens that are no element. */
+  readonly tag: Int32Array
+  /** Token of the parent element, or -1. Only for elements. */
+  readonly parent: Int32Array
+  /**
+   * The first token after the element's content: its end tag, or the tag (or page end) that implied it. Descendants are exactly
+   * the elements between the two. Only for elements.
+   */
+  readonly close: Int32Array
+}
+
+/** Given back by finished pages: with these a crawl allocates nothing per page. Larger ones are left to the collector. */
+const pool: Tokens[] = []
+const POOL_MAX = 64
+const POOLED_SIZE_MAX = 16_384
+
+export function newTokens(): Tokens {
+  return pool.pop() ?? tokensOf(2048)
+}
+
+export function recycleTokens(tokens: Tokens): void {
+  if (pool.length < POOL_MAX && tokens.start.length <= POOLED_SIZE_MAX) pool.push(tokens)
+}
+
+function tokensOf(size: number): Tokens {
+  return {
+    start: new Int32Array(size),
+    end: new Int32Array(size),
+    kind: new Uint8Array(size),
+    tag: new Int32Array(size),
+    parent: new Int32Array(size),
+    close: new Int32Array(size),
+  }
+}
+
+/** The same tokens with twice the room. */
+export function growTokens(old: Tokens): Tokens {
+  const tokens = tokensOf(old.start.length * 2)
+  for (const name of ['start', 'end', 'kind', 'tag', 'parent', 'close'] as const) tokens[name].set(old[name])
+  return tokens
+}

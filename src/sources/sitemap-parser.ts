@@ -1,0 +1,179 @@
+/** From the bytes of one sitemap, feed or list of URLs to its entries. Forgives what it can and says what it could not. */
+import { SaxesParser, type SaxesTagPlain } from 'saxes'
+
+export interface SitemapEntry {
+  /** page: a page of the site · sitemap: another file to read. */
+  kind: 'page' | 'sitemap'
+  loc: string
+  lastmod?: string
+  priority?: string
+}
+
+export interface SitemapParser {
+  write(chunk: Uint8Array): void
+  end(): void
+  /** The entries complete so far, each once. */
+  take(): SitemapEntry[]
+  /** The file is no use any more. */
+  readonly isStopped: boolean
+}
+
+/** Sitemaps are 3 deep, feeds 4 or 5; a million open tags are an attack on the memory. */
+const DEPTH_MAX = 64
+const TEXT_CHARS_MAX = 8192
+
+export function createSitemapParser(onProblem: (message: string) => void): SitemapParser {
+  let decoder: { decode(chunk?: Uint8Array, options?: { stream?: boolean }): string } | undefined
+  let reader: Reader | undefined
+  let entries: SitemapEntry[] = []
+  let isStopped = false
+
+  function read(text: string): void {
+    let rest = text
+    if (reader === undefined) {
+      rest = text.trimStart()
+      if (rest === '') return // nothing but space yet
+      const emit = (entry: SitemapEntry) => void entries.push(entry)
+      reader = rest.startsWith('<') ? createXmlReader(emit) : createTextReader(emit)
+    }
+    try {
+      reader.write(rest)
+    } catch (error) {
+      isStopped = true
+      onProblem(`${(error as Error).message}; the rest is left out`)
+    }
+  }
+
+  return {
+    get isStopped() {
+      return isStopped
+    },
+    write(chunk) {
+      decoder ??= decoderOf(chunk)
+      if (!isStopped) read(decoder.decode(chunk, { stream: true }))
+    },
+    end() {
+      if (isStopped) return
+      read(decoder?.decode() ?? '')
+      reader?.end()
+    },
+    take() {
+      const taken = entries
+      entries = []
+      return taken
+    },
+  }
+}
+
+/** BOM, then the XML declaration, else UTF-8. Bytes that are none of it become U+FFFD: one bad entry, not a bad file. */
+function decoderOf(chunk: Uint8Array) {
+  const head = Buffer.from(chunk.buffer, chunk.byteOffset, Math.min(chunk.length, 200)).toString('latin1')
+  if (head.startsWith('\xFF\xFE')) return new TextDecoder('utf-16le')
+  if (head.startsWith('\xFE\xFF')) return new TextDecoder('utf-16be')
+  const declared = /^\s*<\?xml[^>]*encoding\s*=\s*["']([\w.:-]+)["']/.exec(head)?.[1] ?? 'utf-8'
+  try {
+    return new TextDecoder(declared)
+  } catch {
+    return new TextDecoder()
+  }
+}
+
+type Emit = (entry: SitemapEntry) => void
+
+interface Reader {
+  write(text: string): void
+  end(): void
+}
+
+function createTextReader(emit: Emit): Reader {
+  let rest = ''
+  const line = (text: string) => {
+    if (/^\s*https?:\/\//i.test(text)) emit({ kind: 'page', loc: text.trim() })
+  }
+  return {
+    write(text) {
+      const lines = (rest + text).split(/\r\n|\r|\n/)
+      rest = lines.pop()!.slice(0, TEXT_CHARS_MAX + 1) // longer is no URL anyway
+      for (const each of lines) line(each)
+    },
+    end: () => line(rest),
+  }
+}
+
+function createXmlReader(emit: Emit): Reader {
+  const parser = new SaxesParser()
+  const path: string[] = []
+  let entry: Partial<SitemapEntry> = {}
+  let text = ''
+  parser.on('error', () => {}) // without a listener it throws; it reads on behind what it did not understand
+  parser.on('opentag', (tag) => {
+    if (path.push(localName(tag.name)) > DEPTH_MAX) throw new Error(`tags nested more than ${DEPTH_MAX} deep`)
+    text = ''
+    if (isEntry(path.at(-1)!)) entry = {}
+    else if (path.at(-1) === 'link' && isFeedEntry(path.at(-2))) readFeedLink(tag, entry)
+  })
+  const addText = (more: string) => {
+    if (text.length <= TEXT_CHARS_MAX) text += more
+  }
+  parser.on('text', addText)
+  parser.on('cdata', (raw) => addText(raw.replaceAll('&amp;', '&'))) // undoes escapeBare; doubly escaped links gain by it
+  parser.on('closetag', (tag) => {
+    const name = localName(tag.name)
+    // A closing tag nobody opened is ignored, one that was forgotten is closed with its parent.
+    const at = path.lastIndexOf(name)
+    if (at === -1) return
+    readText(name, path[at - 1], text.trim(), entry)
+    text = ''
+    path.length = at
+    if (!isEntry(name)) return
+    const kind = name === 'sitemap' ? 'sitemap' : 'page'
+    if (entry.loc !== undefined && entry.loc !== '') emit({ ...entry, kind, loc: entry.loc })
+    entry = {}
+  })
+  let held = ''
+  return {
+    write(chunk) {
+      const text = held + chunk
+      const cut = text.lastIndexOf('&')
+      const mayGoOn = cut !== -1 && text.length - cut < ENTITY_CHARS_MAX && !text.includes(';', cut)
+      held = mayGoOn ? text.slice(cut) : ''
+      parser.write(escapeBare(mayGoOn ? text.slice(0, cut) : text))
+    },
+    end() {
+      parser.write(escapeBare(held))
+      parser.close()
+    },
+  }
+}
+
+const ENTITY_CHARS_MAX = 10
+
+/**
+ * `?a=1&b=2` is everywhere, and saxes would read from the & to the next semicolon. So whatever is not one of XML's own entities
+ * is made plain text, and with it every entity a DTD could declare.
+ */
+function escapeBare(text: string): string {
+  return text.includes('&') ? text.replace(/&(?!(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[\da-f]{1,6});)/gi, '&amp;') : text
+}
+
+/** Some files prefix every name (`sm:loc`). `image:loc` is kept apart by its parent, `image:image`. */
+function localName(name: string): string {
+  return name.slice(name.indexOf(':') + 1).toLowerCase()
+}
+
+const isEntry = (name: string) => name === 'url' || name === 'sitemap' || name === 'item' || name === 'entry'
+const isFeedEntry = (name: string | undefined) => name === 'item' || name === 'entry'
+
+function readText(name: string, parent: string | undefined, text: string, entry: Partial<SitemapEntry>): void {
+  if (parent === 'url' || parent === 'sitemap') {
+    if (name === 'loc' || name === 'lastmod' || name === 'priority') entry[name] ??= text
+  } else if (isFeedEntry(parent)) {
+    if (name === 'link' && text !== '') entry.loc ??= text
+    else if (name === 'pubdate' || name === 'updated') entry.lastmod ??= text
+  }
+}
+
+function readFeedLink(tag: SaxesTagPlain, entry: Partial<SitemapEntry>): void {
+  const { href, rel = 'alternate' } = tag.attributes
+  if (href !== undefined && rel === 'alternate') entry.loc ??= href
+}

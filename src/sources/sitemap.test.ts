@@ -1,0 +1,218 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { test } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { ScrapeError } from '../core/errors.ts'
+import { type FetchBytes, readSitemap, type SitemapLimits, type SitemapPage } from './sitemap.ts'
+
+const ROOT = 'https://a.example/sitemap.xml'
+
+type Files = Record<string, string | Uint8Array>
+
+/** Reads a site that consists of the given files; anything else is a 404. */
+async function read(files: Files | string | Uint8Array, limits: SitemapLimits = {}) {
+  const site = typeof files === 'string' || files instanceof Uint8Array ? { [ROOT]: files } : files
+  const asked: string[] = []
+  const problems: string[] = []
+  const fetchBytes: FetchBytes = async function* (url) {
+    asked.push(url)
+    const file = site[url]
+    if (file === undefined) throw new ScrapeError('E_NOT_FOUND', `status 404 from ${url}`)
+    const bytes = Buffer.from(file)
+    for (let at = 0; at < bytes.length; at += 7777) yield bytes.subarray(at, at + 7777)
+  }
+  const pages: SitemapPage[] = []
+  const onProblem = ({ message }: { message: string }) => void problems.push(message)
+  for await (const page of readSitemap(ROOT, fetchBytes, { onProblem, ...limits })) pages.push(page)
+  return { pages, urls: pages.map((page) => page.url), asked, problems }
+}
+
+const urlset = (...paths: string[]) =>
+  `<?xml version="1.0" encoding="UTF-8"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">${paths
+    .map((path) => `<url><loc>https://a.example${path}</loc></url>`)
+    .join('')}</urlset>`
+
+const index = (...urls: string[]) =>
+  `<sitemapindex>${urls.map((url) => `<sitemap><loc>${url}</loc></sitemap>`).join('')}</sitemapindex>`
+
+test('reads pages with what is said about them', async () => {
+  const { pages } = await read(`<urlset>
+    <url><loc> https://a.example/b?y=1&amp;x=2 </loc><lastmod>2026-01-02</lastmod><priority>0.8</priority></url>
+    <url><loc><![CDATA[https://a.example/c]]></loc><priority>high</priority></url>
+    <url><loc>/relative</loc></url>
+  </urlset>`)
+  assert.deepEqual(pages, [
+    { url: 'https://a.example/b?x=2&y=1', lastmod: '2026-01-02', priority: 0.8 },
+    { url: 'https://a.example/c' },
+    { url: 'https://a.example/relative' },
+  ])
+})
+
+test('does not take pictures and translations for pages', async () => {
+  const { urls } = await read(`<urlset><url>
+    <image:image><image:loc>https://a.example/x.png</image:loc></image:image>
+    <xhtml:link rel="alternate" href="https://a.example/de"/>
+    <loc>https://a.example/page</loc></url></urlset>`)
+  assert.deepEqual(urls, ['https://a.example/page'])
+})
+
+test('reads files that prefix every name', async () => {
+  const { urls } = await read(`<sm:urlset><sm:url><sm:loc>https://a.example/p</sm:loc></sm:url></sm:urlset>`)
+  assert.deepEqual(urls, ['https://a.example/p'])
+})
+
+test('follows an index in its order, each file once, three deep', async () => {
+  const { urls, asked, problems } = await read({
+    [ROOT]: index('https://a.example/1.xml', ROOT, '/2.xml', 'https://a.example/1.xml', 'ftp://a.example/3.xml'),
+    'https://a.example/1.xml': index('https://a.example/1a.xml', ROOT),
+    'https://a.example/1a.xml': urlset('/x').replace('<url>', '<sitemap><loc>/deeper.xml</loc></sitemap><url>'),
+    'https://a.example/2.xml': urlset('/y'),
+  })
+  assert.deepEqual(urls, ['https://a.example/x', 'https://a.example/y'])
+  assert.deepEqual(asked, [ROOT, 'https://a.example/1.xml', 'https://a.example/1a.xml', 'https://a.example/2.xml'])
+  assert.deepEqual(problems, ['not followed, too deep or too many files: https://a.example/deeper.xml'])
+})
+
+test('goes on when one file of an index is missing, and fails when the first one is', async () => {
+  const { urls, problems } = await read({
+    [ROOT]: index('https://a.example/gone.xml', 'https://a.example/2.xml'),
+    'https://a.example/2.xml': urlset('/y'),
+  })
+  assert.deepEqual(urls, ['https://a.example/y'])
+  assert.deepEqual(problems, ['status 404 from https://a.example/gone.xml'])
+  await assert.rejects(read({}), { code: 'E_NOT_FOUND' })
+})
+
+test('unpacks gzip whatever the name, and reads what came of a damaged file', async () => {
+  const packed = gzipSync(urlset('/a', '/b'))
+  assert.deepEqual((await read(packed)).urls, ['https://a.example/a', 'https://a.example/b'])
+  const paths = Array.from({ length: 5000 }, (_, i) => `/${i}-${Math.random()}`)
+  const long = gzipSync(urlset(...paths))
+  const cut = await read(long.subarray(0, long.length / 2))
+  assert.ok(cut.urls.length > 1000 && cut.urls.length < 4000, `${cut.urls.length} of a file cut in the middle`)
+  const damaged = Buffer.from(long)
+  damaged.fill(0, long.length >> 1, (long.length >> 1) + 100)
+  const { urls, problems } = await read(damaged)
+  assert.ok(urls.length > 500, `${urls.length} before the damage`)
+  assert.equal(problems.length >= 1, true)
+})
+
+test('stops at the limits of a file and says so', async () => {
+  const paths = Array.from({ length: 300 }, (_, i) => `/${i}`)
+  const many = await read(urlset(...paths), { urlsMax: 100 })
+  assert.equal(many.urls.length, 100)
+  assert.deepEqual(many.problems, ['more than 100 entries; the rest is left out'])
+  const large = await read(urlset(...paths), { bytesMax: 1000 })
+  assert.ok(large.urls.length > 10 && large.urls.length < 30)
+  assert.deepEqual(large.problems, ['more than 1000 bytes; the rest is left out'])
+})
+
+test('does not unpack a bomb', async () => {
+  const bomb = gzipSync(Buffer.alloc(64 * 1024 ** 2, ' '), { level: 1 })
+  const startedRss = process.memoryUsage().rss
+  const { urls, problems } = await read(bomb, { bytesMax: 10 * 1024 ** 2 })
+  assert.deepEqual(urls, [])
+  assert.deepEqual(problems, ['more than 10485760 bytes; the rest is left out'])
+  assert.ok(process.memoryUsage().rss - startedRss < 100 * 1024 ** 2)
+})
+
+test('skips what is broken in the middle and keeps the rest', async () => {
+  const good = urlset('/a', '/b')
+  const broken: Record<string, string | Buffer> = {
+    'bad bytes': Buffer.from(
+      good.replace('</urlset>', '<url><loc>\xff\xfe\x00\x01</loc></url><url><loc>/z</loc></url></urlset>'),
+      'latin1',
+    ),
+    'a bare ampersand': good.replace('</urlset>', '<url><loc>/q?a=1&b</loc></url><url><loc>/z</loc></url></urlset>'),
+    'a tag never closed': good.replace('</urlset>', '<url><loc>/q<url><loc>/z</loc></url></urlset>'),
+    'a tag never opened': good.replace('</urlset>', '</b></url><url><loc>/z</loc></url></urlset>'),
+    'a second root': `${good}<urlset><url><loc>/z</loc></url></urlset>`,
+    'text around': `  \n${good.replace('</urlset>', 'oops <url><loc>/z</loc></url></urlset> end')}`,
+  }
+  for (const [what, file] of Object.entries(broken)) {
+    const { urls } = await read(file)
+    const found = ['/a', '/b', '/z'].map((path) => urls.includes(`https://a.example${path}`))
+    assert.deepEqual(found, [true, true, true], `${what}: ${urls}`)
+  }
+})
+
+test('expands no entity and reads no other file through a DTD', async () => {
+  const { urls, asked } = await read(`<?xml version="1.0"?><!DOCTYPE urlset [
+    <!ENTITY file SYSTEM "file:///etc/passwd"> <!ENTITY a "https://a.example/"> <!ENTITY b "&a;&a;&a;"> ]>
+    <urlset><url><loc>&b;</loc></url><url><loc>https://a.example/&file;</loc></url><url><loc>https://a.example/ok</loc></url></urlset>`)
+  assert.ok(urls.includes('https://a.example/ok'))
+  assert.ok(!urls.some((url) => url.includes('root')))
+  assert.deepEqual(asked, [ROOT])
+})
+
+test('gives up on a file of nothing but open tags', async () => {
+  const { urls, problems } = await read('<a>'.repeat(1_000_000))
+  assert.deepEqual(urls, [])
+  assert.deepEqual(problems, ['tags nested more than 64 deep; the rest is left out'])
+})
+
+test('reads RSS, Atom and plain lists', async () => {
+  const rss = `<rss><channel><link>https://a.example/</link><item><title>x</title><link>https://a.example/r</link>
+    <pubDate>Mon, 05 Jan 2026 10:00:00 GMT</pubDate></item></channel></rss>`
+  assert.deepEqual((await read(rss)).pages, [{ url: 'https://a.example/r', lastmod: 'Mon, 05 Jan 2026 10:00:00 GMT' }])
+  const atom = `<feed><link href="https://a.example/"/><entry><link rel="edit" href="/e"/><link href="/a1"/>
+    <updated>2026-01-05</updated></entry></feed>`
+  assert.deepEqual((await read(atom)).pages, [{ url: 'https://a.example/a1', lastmod: '2026-01-05' }])
+  const list = '\uFEFFhttps://a.example/1\r\n\n# no URL\nhttps://a.example/2'
+  assert.deepEqual((await read(list)).urls, ['https://a.example/1', 'https://a.example/2'])
+})
+
+test('ends quietly on an empty file and on a page in its place', async () => {
+  for (const file of ['', '  \n', '<!doctype html><html><body><p>Not found<br></body></html>', '{}']) {
+    assert.deepEqual((await read(file)).urls, [], JSON.stringify(file))
+  }
+})
+
+test('reads an entity that two chunks share', async () => {
+  const file = `${urlset().replace('</urlset>', '')}<url><loc>/${'x'.repeat(7777 - 4 - urlset().length + 9 - 12)}?a&amp;b&c</loc></url></urlset>`
+  for (let shift = 0; shift < 12; shift++) {
+    const { urls } = await read(`${' '.repeat(shift)}${file}`)
+    assert.ok(urls[0]?.endsWith('?a&b&c'), urls[0])
+  }
+})
+
+test('reads other encodings by BOM and declaration', async () => {
+  const utf16 = Buffer.from(`\uFEFF${urlset('/é')}`, 'utf16le')
+  assert.deepEqual((await read(utf16)).urls, ['https://a.example/%C3%A9'])
+  const latin1 = Buffer.from(urlset('/é').replace('UTF-8', 'ISO-8859-1'), 'latin1')
+  assert.deepEqual((await read(latin1)).urls, ['https://a.example/%C3%A9'])
+})
+
+test('leaves entries that are no page out', async () => {
+  const { urls, problems } = await read(
+    `<urlset><url><loc>mailto:a@b</loc></url><url><loc></loc></url><url><loc>${'/'.repeat(9000)}</loc></url>
+     <url><loc>/ok</loc></url></urlset>`,
+  )
+  assert.deepEqual(urls, ['https://a.example/ok'])
+  assert.equal(problems.length, 2)
+})
+
+test('reads 50,000 URLs from a server as a stream, and stops when it is told to', async (t) => {
+  const paths = Array.from({ length: 50_000 }, (_, i) => `/jobs/${i}`)
+  const file = gzipSync(urlset(...paths))
+  const server = createServer((_, response) => response.end(file))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/sitemap.xml.gz`
+  const fetchBytes: FetchBytes = async function* (at, signal) {
+    yield* (await fetch(at, { signal })).body as unknown as AsyncIterable<Uint8Array>
+  }
+  let count = 0
+  for await (const _ of readSitemap(url, fetchBytes)) count++
+  assert.equal(count, 50_000)
+  const stop = new AbortController()
+  await assert.rejects(async () => {
+    for await (const _ of readSitemap(url, fetchBytes, { signal: stop.signal })) stop.abort(new Error('enough'))
+  }, /enough/)
+})
