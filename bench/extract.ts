@@ -235,7 +235,12 @@ function withCheerio(name: string, load: typeof loadSlim): Implementation {
       const description = $('#product_description + p')
       return {
         title: fold($('.product_main h1').first().text()),
-        price: Number($('.product_main p.price_color').first().text().replace(/[^\d.]/g, '')),
+        price: Number(
+          $('.product_main p.price_color')
+            .first()
+            .text()
+            .replace(/[^\d.]/g, ''),
+        ),
         rating: ratingOf($('.product_main p.star-rating').attr('class')!),
         availability: fold($('.product_main p.availability').first().text()),
         upc: fold($('table.table-striped td').first().text()),
@@ -247,7 +252,12 @@ function withCheerio(name: string, load: typeof loadSlim): Implementation {
   }
 }
 
-const implementations = [ours, events, withCheerio('cheerio/slim', loadSlim), withCheerio('cheerio (parse5)', loadParse5)]
+const implementations = [
+  ours,
+  events,
+  withCheerio('cheerio/slim', loadSlim),
+  withCheerio('cheerio (parse5)', loadParse5),
+]
 
 const PRODUCTS = 1000
 /** As a fetched page comes: one flat string, not the rope a template leaves. */
@@ -308,6 +318,8 @@ else {
   for (const { page, kilobytes, implementation, pagesPerCpuSecond: rate } of results) {
     const events = results.find((it) => it.page === page && it.implementation === 'htmlparser2 events')!
     const factor = (rate / events.pagesPerCpuSecond).toFixed(2)
-    console.log(`${page} ${kilobytes} KB  ${implementation.padEnd(20)} ${String(rate).padStart(7)} pages/CPU-s  ×${factor}`)
+    console.log(
+      `${page} ${kilobytes} KB  ${implementation.padEnd(20)} ${String(rate).padStart(7)} pages/CPU-s  ×${factor}`,
+    )
   }
 }

@@ -2,6 +2,7 @@
 export { type StartedRun, type StartOptions, start } from './app/start.ts'
 export { type ErrorCode, type ErrorRecord, ScrapeError, type Verdict } from './core/errors.ts'
 export type { RunEvent } from './core/events.ts'
+export type { LoggedItem } from './core/item.ts'
 export type { Limits } from './core/options.ts'
 export type { RunRecord } from './core/run.ts'
 export {
@@ -17,3 +18,5 @@ export {
 } from './core/scraper.ts'
 export type { Anchor, DocumentSelection, Selection } from './core/selection.ts'
 export type { Json } from './core/task.ts'
+export type { Frontier } from './frontier/contract.ts'
+export type { Sink, SinkResult } from './sinks/contract.ts'

@@ -62,7 +62,7 @@ export default defineScraper({
           ...ratingOf(pod.attr('p.star-rating', 'class')),
           availability: pod.text('p.availability'),
           image_url: pod.attr('img', 'src'),
-          url: pod.attr('h3 > a', 'href'),
+          url: bookUrl(pod.attr('h3 > a', 'href')),
           scraped_at: fetchedAt.toISOString(),
         })
       }
@@ -109,6 +109,11 @@ export default defineScraper({
   limits: { concurrency: 16, perHost: { concurrency: 16, rps: 20 } },
   expect: { items: { min: 1 }, filled: { title: 1, price: 1, rating: 1 } },
 })
+
+/** A book has one address, however a listing spells its link. */
+function bookUrl(href: string): string {
+  return href.replace(/[?#].*$/, '')
+}
 
 /** The rating is a class beside `star-rating`. */
 function ratingOf(className: string) {

@@ -3,7 +3,7 @@ import { ScrapeError, toScrapeError } from '../core/errors.ts'
 import { createEventBus } from '../core/events.ts'
 import { type Limits, limitsSchema, type ResolvedLimits } from '../core/options.ts'
 import type { Page } from '../core/page.ts'
-import { normaliseUrl } from '../core/url.ts'
+import { hostOf, normaliseUrl } from '../core/url.ts'
 import type { FetchRequest } from '../fetch/contract.ts'
 import type { ChainFetcher } from '../fetch/fetcher.ts'
 import { pageOf } from '../fetch/status.ts'
@@ -65,7 +65,7 @@ export async function openOnePage(options: OnePageOptions): Promise<OnePage> {
       } catch (thrown) {
         const error = toScrapeError(thrown, 'E_CONNECTION', { url: request.url })
         if (error.verdict === 'halt') throw error
-        return { url: request.url, page: pageOf(error), error, chainMs: chainMs() }
+        return { url: request.url, page: pageOf(error), error: withFlag(error), chainMs: chainMs() }
       }
     },
     [Symbol.asyncDispose]: () => fetching[Symbol.asyncDispose](),
@@ -84,6 +84,21 @@ export function limitsOf(given: Limits): ResolvedLimits {
   throw new ScrapeError('E_OPTION', 'an option is not usable', {
     notes: parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`),
   })
+}
+
+/** With the flag to type where the table of errors, which speaks of runs, can only speak in general. */
+export function withFlag(error: ScrapeError): ScrapeError {
+  const fix = flagFor(error)
+  return fix === undefined ? error : new ScrapeError(error.code, error.message, { ...error.details, fix })
+}
+
+function flagFor({ code, details }: ScrapeError): string | undefined {
+  if (code === 'E_PRIVATE_ADDRESS' && details.url !== undefined)
+    return `If it is yours: --allow-address ${hostOf(details.url)}, or all private ones: --allow-private`
+  if (code === 'E_ROBOTS') return 'Respect it, or get the owner’s permission and use --robots ignore'
+  if (code === 'E_ROBOTS_UNREACHABLE')
+    return 'Check that something listens there; --robots ignore asks for the page without asking for leave.'
+  return undefined
 }
 
 /** A URL from the command line in its one spelling. Throws `E_USAGE` that proposes what may have been meant. */
@@ -132,8 +147,14 @@ export function visitJson({ url, page, error, chainMs }: Visit) {
     contentType: page?.contentType ?? null,
     charset: page?.charset ?? null,
     bytes: page?.bytes ?? null,
-    timings: { ...page?.timings, chainMs },
+    timings: {
+      firstByteMs: tenths(page?.timings.firstByteMs),
+      totalMs: tenths(page?.timings.totalMs),
+      chainMs: tenths(chainMs),
+    },
     headers: page?.headers ?? null,
     error: error === undefined ? null : errorJson(error),
   }
 }
+
+const tenths = (ms: number | undefined) => (ms === undefined ? null : Math.round(ms * 10) / 10)

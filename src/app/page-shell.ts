@@ -9,6 +9,7 @@ import { allLinks, anchors, select } from '../extract/html.ts'
 import { parseJson } from '../extract/json.ts'
 import { Place } from '../extract/place.ts'
 import { decodeText, detectCharset, parseContentType } from '../fetch/charset.ts'
+import { printable } from '../observe/terminal.ts'
 import type { Config } from './config.ts'
 import { limitsOf, openOnePage, unhurriedLimits, urlArgument } from './one-page.ts'
 
@@ -38,14 +39,7 @@ export interface PageShellOptions {
 
 export async function openPageShell({ target, base, config }: PageShellOptions): Promise<PageShell> {
   showPlacesShort()
-  const file = /^https?:/i.test(target) || !existsSync(target) ? undefined : target
-  if (
-    file === undefined &&
-    !/^[a-z][a-z0-9+.-]*:/i.test(target) &&
-    /[/\\]|\.html?$/i.test(target) &&
-    !/^[\w-]+(?:\.[\w-]+)+\//.test(target)
-  )
-    throw new ScrapeError('E_USAGE', `no file ${target}`, { fix: 'Give the path of a saved page, or an absolute URL.' })
+  const file = fileOf(target)
   const url = file === undefined ? urlArgument(target) : undefined
   const limits = unhurriedLimits(limitsOf(config.limits), config.limits)
   const chain = await openOnePage({ config, limits, allowAddresses: url === undefined ? [] : [hostOf(url)] })
@@ -71,6 +65,14 @@ export async function openPageShell({ target, base, config }: PageShellOptions):
     await chain[Symbol.asyncDispose]()
     throw error
   }
+}
+
+/** The path of a saved page, or undefined for what is, or should be, a URL. */
+function fileOf(target: string): string | undefined {
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(target)) return undefined
+  if (existsSync(target)) return target
+  if (!/^[./~]|^[^/]+\.html?$/i.test(target)) return undefined
+  throw new ScrapeError('E_USAGE', `no file ${target}`, { fix: 'Give the path of a saved page, or an absolute URL.' })
 }
 
 function readFile(path: string, base: string | undefined): ShellPage {
@@ -116,7 +118,8 @@ function showPlacesShort(): void {
       const tag = index.html.slice(index.start[this.token], index.end[this.token])
       const text = this.text()
       const rest = text.length > SHOWN_CHARS_MAX ? `${text.slice(0, SHOWN_CHARS_MAX)}…` : text
-      return `${tag.length > SHOWN_CHARS_MAX ? `${tag.slice(0, SHOWN_CHARS_MAX)}…>` : tag}${rest}`
+      const start = tag.length > SHOWN_CHARS_MAX ? `${tag.slice(0, SHOWN_CHARS_MAX)}…>` : tag
+      return printable(rest === '' ? start : `${start} ${rest}`)
     },
   })
 }

@@ -1,5 +1,6 @@
 /** Record and replay: pages kept beside a scraper, with what its handlers made of them, to be read again offline. */
-import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { hash } from 'node:crypto'
+import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { ScrapeError, toScrapeError } from '../core/errors.ts'
@@ -41,7 +42,9 @@ export function createRecorder(folder: string): OnRead {
     if (count >= PAGES_PER_ROUTE_MAX) return
     counts.set(task.route, count + 1)
     mkdirSync(folder, { recursive: true })
-    const file = `${task.route}-${task.id.slice(0, 12)}.${page.contentType.includes('json') ? 'json' : 'html'}`
+    // The same page read with other arguments is another test.
+    const name = `${task.route}-${task.id.slice(0, 12)}-${hash('sha256', JSON.stringify(args ?? {})).slice(0, 4)}`
+    const file = `${name}.${page.contentType.includes('json') ? 'json' : 'html'}`
     const recorded: RecordedPage = {
       url: task.url,
       finalUrl: page.url,
@@ -71,35 +74,77 @@ function resultOf(reading: PageReading): Pick<RecordedPage, 'items' | 'links'> {
 export interface Replayed {
   url: string
   route: string
+  /** The saved page, in the folder of the pages. */
+  file: string
   items: number
   links: number
   /** Empty when the handlers still make of the page what they made when it was recorded. */
   problems: string[]
 }
 
+export interface ReplayOptions {
+  /** The scraper's own file, for errors that say where. */
+  file?: string
+  /** What the handlers make of the pages now becomes what is expected. Pages they fail on keep what they had. */
+  update?: boolean
+}
+
 /** Reads every recorded page again. Throws when there is none: a test that tests nothing has failed. */
-export async function replay(scraper: Scraper, folder: string, file?: string): Promise<Replayed[]> {
-  const index = join(folder, INDEX)
-  if (!existsSync(index)) {
-    throw new ScrapeError('E_DEFINITION', `no recorded pages of "${scraper.name}" in ${folder}`, {
-      fix: `Record some: sluice run ${scraper.name} --record --pages 20`,
-    })
-  }
-  // The last recording of a page is the one that counts.
-  const pages = new Map<string, RecordedPage>()
-  for (const line of readFileSync(index, 'utf8').split('\n')) {
-    if (line === '') continue
-    const recorded = JSON.parse(line) as RecordedPage
-    pages.set(recorded.file, recorded)
-  }
+export async function replay(scraper: Scraper, folder: string, options: ReplayOptions = {}): Promise<Replayed[]> {
+  const pages = readIndex(scraper, folder)
   const results: Replayed[] = []
-  for (const recorded of pages.values()) results.push(await replayPage(scraper, folder, recorded, file))
+  const kept: RecordedPage[] = []
+  for (const recorded of pages) {
+    const { replayed, now } = await replayPage(scraper, folder, recorded, options.file)
+    results.push(replayed)
+    kept.push({ ...recorded, ...now })
+  }
+  if (options.update) {
+    const index = join(folder, INDEX)
+    writeFileSync(`${index}.tmp`, kept.map((recorded) => `${JSON.stringify(recorded)}\n`).join(''))
+    renameSync(`${index}.tmp`, index)
+  }
   return results
 }
 
-async function replayPage(scraper: Scraper, folder: string, recorded: RecordedPage, file?: string): Promise<Replayed> {
+function readIndex(scraper: Scraper, folder: string): RecordedPage[] {
+  const index = join(folder, INDEX)
+  // The last recording of a page is the one that counts.
+  const pages = new Map<string, RecordedPage>()
+  for (const [i, line] of (existsSync(index) ? readFileSync(index, 'utf8') : '').split('\n').entries()) {
+    if (line === '') continue
+    try {
+      const recorded = JSON.parse(line) as RecordedPage
+      pages.set(recorded.file, recorded)
+    } catch (cause) {
+      throw new ScrapeError('E_DEFINITION', `${index} is damaged: ${(cause as Error).message}`, {
+        at: `${index}:${i + 1}`,
+        fix: 'Take the line out, or record the pages again.',
+        cause,
+      })
+    }
+  }
+  if (pages.size > 0) return [...pages.values()]
+  throw new ScrapeError('E_DEFINITION', `no recorded pages of "${scraper.name}" in ${folder}`, {
+    fix: `Record some: sluice run ${scraper.name} --record --pages 20`,
+  })
+}
+
+interface PageReplay {
+  replayed: Replayed
+  /** What the handlers made of the page; undefined when they failed or made something invalid. */
+  now: Pick<RecordedPage, 'items' | 'links'> | undefined
+}
+
+async function replayPage(
+  scraper: Scraper,
+  folder: string,
+  recorded: RecordedPage,
+  file?: string,
+): Promise<PageReplay> {
   const compiled = compileScraper(scraper, {}, file)
   const { url, route } = recorded
+  const known = { url, route, file: recorded.file }
   try {
     const reading = await readPage({
       compiled,
@@ -128,10 +173,11 @@ async function replayPage(scraper: Scraper, folder: string, recorded: RecordedPa
       ...compareLinks(recorded.links, result.links),
       ...reading.invalid.map((invalid) => `invalid item: ${invalid.problems.join(', ')}`),
     ]
-    return { url, route, items: result.items.length, links: result.links.length, problems }
+    const replayed = { ...known, items: result.items.length, links: result.links.length, problems }
+    return { replayed, now: reading.invalid.length === 0 ? result : undefined }
   } catch (error) {
     const { code, message } = toScrapeError(error, 'E_HANDLER')
-    return { url, route, items: 0, links: 0, problems: [`${code}: ${message}`] }
+    return { replayed: { ...known, items: 0, links: 0, problems: [`${code}: ${message}`] }, now: undefined }
   }
 }
 

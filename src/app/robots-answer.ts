@@ -2,7 +2,7 @@
 import { type ScrapeError, toScrapeError } from '../core/errors.ts'
 import { productToken } from '../fetch/robots-rules.ts'
 import type { Config } from './config.ts'
-import { errorJson, limitsOf, openOnePage, unhurriedLimits } from './one-page.ts'
+import { errorJson, limitsOf, openOnePage, unhurriedLimits, withFlag } from './one-page.ts'
 
 export interface RobotsAnswer {
   json: {
@@ -45,8 +45,9 @@ export async function askRobots(url: string, config: Config): Promise<RobotsAnsw
       error: undefined,
     }
   } catch (thrown) {
-    const error = toScrapeError(thrown, 'E_ROBOTS_UNREACHABLE', { url })
-    if (error.verdict === 'halt') throw error
+    const failure = toScrapeError(thrown, 'E_ROBOTS_UNREACHABLE', { url })
+    if (failure.verdict === 'halt') throw failure
+    const error = failure.code === 'E_PRIVATE_ADDRESS' ? withFlag(failure) : failure
     return { json: { ...about, isAllowed: false, error: errorJson(error) }, error }
   }
 }

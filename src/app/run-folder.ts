@@ -36,7 +36,7 @@ export class RunFolder implements Disposable {
   static create(out: string, scraper: string, nowMs: number): RunFolder {
     const folder = new RunFolder(join(out, scraper, newRunId(nowMs)))
     try {
-      mkdirSync(folder.path, { recursive: true })
+      makeFolders(folder.path)
       folder.#pointLatest(out)
     } catch (cause) {
       throw new ScrapeError('E_OUTPUT', `the folder ${folder.path} cannot be made: ${(cause as Error).message}`, {
@@ -116,6 +116,17 @@ export class RunFolder implements Disposable {
     this.#lock?.close()
     this.#lock = undefined
     rmSync(this.file('lock.db'), { force: true })
+  }
+}
+
+/** One by one: Node's own `recursive` never ends where a parent exists but refuses children with ENOENT, as /proc does. */
+function makeFolders(path: string): void {
+  if (existsSync(path)) return
+  makeFolders(resolve(path, '..'))
+  try {
+    mkdirSync(path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }
 }
 

@@ -33,6 +33,8 @@ export interface RunRequest {
   config: Config
   /** Go on with this run in place of a new one. */
   resume?: RunFolder
+  /** Sinks of the caller's own, in place of those the options name. */
+  sinks?: readonly Sink[]
   /** Keep pages as fixtures here. */
   recordTo?: string
   /** Hears everything from the first event on. */
@@ -81,7 +83,7 @@ export async function startRun(request: RunRequest): Promise<Run> {
       parts.use(
         await openMetricsServer({ address: config.values.metrics, scraper: scraper.name, folder, frontier, bus }),
       )
-    const sinks = await openRunSinks(compiled, folder, frontier, config.values)
+    const sinks = request.sinks ?? (await openRunSinks(compiled, folder, frontier, config.values))
     const drain = parts.use(
       await createDrain({
         log: frontier.items,

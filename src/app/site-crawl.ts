@@ -5,7 +5,7 @@ import { defineScraper, type Scraper } from '../core/scraper.ts'
 import type { DocumentSelection } from '../core/selection.ts'
 import { normaliseUrl } from '../core/url.ts'
 import { allLinks, type PageLink, select } from '../extract/html.ts'
-import { TrapGuard, withoutSession } from './trap-guard.ts'
+import { shapeOf, TrapGuard, withoutSession } from './trap-guard.ts'
 
 /** What is noted of every page; the fields of `--select` come after. */
 const OWN_FIELDS = {
@@ -35,7 +35,7 @@ export interface SelectedField {
   attr?: string | undefined
 }
 
-/** Throws `E_USAGE` for what is no field and `E_SELECTOR_INVALID` for what is no CSS: before the first request, not after. */
+/** Throws `E_USAGE` for what is no field or no CSS: before the first request, not after. */
 export function parseSelected(texts: readonly string[]): SelectedField[] {
   const fields: SelectedField[] = []
   for (const text of texts) {
@@ -46,10 +46,21 @@ export function parseSelected(texts: readonly string[]): SelectedField[] {
       throw new ScrapeError('E_USAGE', `--select ${JSON.stringify(text)}: ${problem}`, {
         fix: "For example: --select price='p.price' --select image='img.cover@src'",
       })
-    select('', 'http://localhost/').exists(css!)
+    checkCss(text, css!)
     fields.push({ name, css: css!, attr })
   }
   return fields
+}
+
+function checkCss(text: string, css: string): void {
+  try {
+    select('', 'http://localhost/').exists(css)
+  } catch (cause) {
+    throw new ScrapeError('E_USAGE', `--select ${JSON.stringify(text)}: ${(cause as Error).message}`, {
+      fix: 'Mend the selector; `sluice shell URL` is a place to try it.',
+      cause,
+    })
+  }
 }
 
 function fieldProblem(name: string, css: string, before: readonly SelectedField[]): string | undefined {
@@ -70,8 +81,12 @@ const argsSchema = z.object({
   select: z.record(z.string(), z.object({ css: z.string(), attr: z.string().optional() })).default({}),
 })
 
-/** What a page of the crawl knows: the hosts that are the site, and who sent us. */
-const dataSchema = z.object({ hosts: z.array(z.string()).default([]), from: z.string().optional() })
+/** What a page of the crawl knows: the hosts that are the site, who sent us, and whether it is read once more for its links. */
+const dataSchema = z.object({
+  hosts: z.array(z.string()).default([]),
+  from: z.string().optional(),
+  isAgain: z.boolean().optional(),
+})
 type PageData = z.output<typeof dataSchema>
 
 /** `fields` give the output its columns; without them any field passes, which is what a worker process needs. */
@@ -112,23 +127,27 @@ export function siteCrawl(name: string, fields?: readonly string[]): Scraper {
         // A start URL that redirects (to https, to www) names the site as well as what was typed.
         const hosts = depth === 0 ? [...new Set([...data.hosts, siteHost(url.href)])] : data.hosts
         const guard = guardOf(runId)
-        const note = status >= 400 ? `status ${status}` : whyNotFollow(guard, $, { url, headers, hosts })
-        await emit({
-          ...known,
-          title: $.text('title', { optional: true }),
-          links: links.length,
-          note,
-          ...readFields($, args.select),
-        })
-        if (note === undefined) {
-          const found = chooseLinks(guard, links, hosts)
-          for (const [why, example] of found.traps) warnOnce(guard, log, why, example)
-          const targets = found.urls.map((target) => ({
-            url: target,
-            data: { hosts, from: url.href } satisfies PageData,
-          }))
-          await enqueue('page', targets)
-        } else if (status < 400) warnOnce(guard, log, note, url.href)
+        const { isAgain = false } = data
+        if (!isAgain) {
+          const why = status >= 400 ? `status ${status}` : whyNotFollow(guard, $, { url, headers, hosts })
+          const note = links.length === 0 ? undefined : why
+          const title = $.text('title', { optional: true })
+          await emit({ ...known, title, links: links.length, note, ...readFields($, args.select) })
+          if (why !== undefined) {
+            if (note !== undefined && status < 400) warnOnce(guard, log, note, url.href)
+            return
+          }
+        }
+        const chosen = chooseLinks(guard, links, { hosts, isAgain })
+        for (const [example, why] of chosen.refused) warnOnce(guard, log, why, example)
+        const next: PageData = { hosts, from: url.href }
+        await enqueue(
+          'page',
+          chosen.urls.map((target) => ({ url: target, data: next })),
+        )
+        // Read once more when everything else is done: by then it is known where the links lead that had to wait.
+        if (chosen.isWaiting)
+          await enqueue('page', { url, key: `${url.href} again`, priority: -1, data: { ...data, hosts, isAgain: true } })
       },
     },
     limits: { pages: CRAWL_PAGES_MAX, depth: CRAWL_DEPTH_MAX, hosts: 'any' },
@@ -160,23 +179,32 @@ function whyNotFollow(guard: TrapGuard, $: DocumentSelection, { url, headers, ho
 
 interface ChosenLinks {
   urls: string[]
-  /** Why links were left out → one of them. */
-  traps: Map<string, string>
+  /** Links left out → why; a few. */
+  refused: Map<string, string>
+  /** There are links that cannot be judged yet. */
+  isWaiting: boolean
 }
 
-/** In-site links that lead on. Links marked nofollow are left alone: they are asked for, or bait for crawlers. */
-function chooseLinks(guard: TrapGuard, links: readonly PageLink[], hosts: readonly string[]): ChosenLinks {
-  const urls = new Set<string>()
-  const traps = new Map<string, string>()
+const REFUSED_MAX = 10
+
+/** In-site links that lead on. Links marked nofollow are left alone: they ask for it, or are bait for crawlers. */
+function chooseLinks(
+  guard: TrapGuard,
+  links: readonly PageLink[],
+  { hosts, isAgain }: { hosts: readonly string[]; isAgain: boolean },
+): ChosenLinks {
+  const chosen: ChosenLinks = { urls: [], refused: new Map(), isWaiting: false }
   for (const link of links) {
     if (link.nofollow || !hosts.includes(siteHost(link.url))) continue
     const url = usable(link.url)
     if (url === undefined) continue
-    const why = guard.whyNot(url)
-    if (why === undefined) urls.add(url)
-    else if (!traps.has(why)) traps.set(why, url)
+    const advice = guard.judge(url)
+    if (advice.kind === 'refuse') {
+      if (chosen.refused.size < REFUSED_MAX) chosen.refused.set(url, advice.why)
+    } else if (advice.kind === 'wait' && !isAgain) chosen.isWaiting = true
+    else chosen.urls.push(url)
   }
-  return { urls: [...urls], traps }
+  return chosen
 }
 
 function usable(url: string): string | undefined {
@@ -220,7 +248,8 @@ const WARNINGS_MAX = 20
 function warnOnce(guard: TrapGuard, log: { warn(message: string): void }, why: string, url: string): void {
   const reasons = warned.get(guard) ?? new Set()
   warned.set(guard, reasons)
-  if (reasons.has(why) || reasons.size >= WARNINGS_MAX) return
-  reasons.add(why)
+  const kind = `${why.replace(/https?:\S+/g, '').replace(/\d+/g, '0')} ${shapeOf(url).split('?', 1)[0]}`
+  if (reasons.has(kind) || reasons.size >= WARNINGS_MAX) return
+  reasons.add(kind)
   log.warn(`not followed: ${url}: ${why}`)
 }

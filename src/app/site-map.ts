@@ -3,7 +3,7 @@ import { ScrapeError, toScrapeError } from '../core/errors.ts'
 import { normaliseUrl } from '../core/url.ts'
 import { allLinks } from '../extract/html.ts'
 import { readSitemap, type SitemapPage } from '../sources/sitemap.ts'
-import { errorJson, type OnePage } from './one-page.ts'
+import { errorJson, type OnePage, withFlag } from './one-page.ts'
 
 export interface SiteMapRequest {
   chain: OnePage
@@ -115,8 +115,8 @@ async function settle(map: SiteMap, source: MapSource, work: () => Promise<void>
   } catch (thrown) {
     const error = toScrapeError(thrown, 'E_CONNECTION', { url: source.url })
     if (error.verdict === 'halt') throw error
-    source.error = errorJson(error)
-    map.error = error
+    map.error = withFlag(error)
+    source.error = errorJson(map.error)
   }
 }
 

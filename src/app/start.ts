@@ -2,6 +2,7 @@
 import type { RunEvent } from '../core/events.ts'
 import type { RunRecord } from '../core/run.ts'
 import type { Scraper } from '../core/scraper.ts'
+import type { Sink } from '../sinks/contract.ts'
 import type { OptionName } from './config.ts'
 import type { Run } from './run.ts'
 
@@ -9,6 +10,8 @@ export interface StartOptions extends Partial<Record<OptionName, unknown>> {
   args?: Record<string, unknown>
   /** Path of the module that exports the scraper; needed for `processes` above 1. */
   file?: string
+  /** Sinks of your own, in place of files in the run folder; check them with `sinkConformance` of `sluice/testing`. */
+  sinks?: readonly Sink[]
   /** Go on with this run (id or path). */
   resume?: string
 }
@@ -23,7 +26,7 @@ export interface StartedRun extends Pick<Run, 'id' | 'folder' | 'stats' | 'pause
 export const EVENTS_MAX = 10_000
 
 export async function start(scraper: Scraper, options: StartOptions = {}): Promise<StartedRun> {
-  const { args, file, resume, ...flags } = options
+  const { args, file, sinks, resume, ...flags } = options
   // Loaded now and not with the module: a scraper's file imports the public names, and needs none of this to be read.
   const [{ resolveConfig }, { startRun }, { findRun }] = await Promise.all([
     import('./config.ts'),
@@ -38,6 +41,7 @@ export async function start(scraper: Scraper, options: StartOptions = {}): Promi
     onEvent: (event) => feed.push(event),
     ...(args === undefined ? {} : { args }),
     ...(file === undefined ? {} : { file }),
+    ...(sinks === undefined ? {} : { sinks }),
     ...(resume === undefined ? {} : { resume: findRun(config.values.out, resume) }),
   })
   const end = () => feed.end()

@@ -10,17 +10,20 @@
  */
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
+import { LruSet } from '../core/lru-set.ts'
 
 /** Heritrix stops at the third repetition, too; real paths repeat a folder twice at most (`/en/en/`). */
 const REPEATS_MAX = 2
+/** In a row or not: `/a/x/a/y/a/z/a` grows as well. */
+const OCCURRENCES_MAX = 3
 const SEGMENTS_MAX = 20
 const PARAMETERS_MAX = 12
 /** Pages with the same content whose links are followed. */
-const COPIES_MAX = 3
+const COPIES_MAX = 2
 /** Pages of one shape that differ in numbers and dates only. Generous: tables of numbers look like this, too. */
 const LIKENESSES_MAX = 20
 /** Pages of one path, with different queries, that must all have said the same before its queries count as meaningless. */
-const QUERIES_PROOF = 6
+const PROBES = 3
 /** Sets of parameter names at one path. Ten filters make 1,024 of them, all showing the same products. */
 const COMBINATIONS_MAX = 24
 const REMEMBERED_MAX = 20_000
@@ -57,29 +60,51 @@ interface Seen {
 }
 
 interface PathMemory {
-  /** The content of all pages so far; undefined once two differed. */
+  /** What the latest page said. */
   content: string | undefined
+  /** Pages read, and links handed out. */
   pages: number
+  queued: number
+  /** Two pages said different things: the query means something here. */
+  isTrusted: boolean
   combinations: Set<string>
 }
+
+/**
+ * follow: yes · refuse: no, and why · wait: a few pages of the same path, with other queries, are on their way and will tell.
+ *
+ * Without `wait` a page with fifty links, each with a new session in it, would fill the queue before the second one is read.
+ */
+export type Advice = { kind: 'follow' | 'wait' } | { kind: 'refuse'; why: string }
+
+const FOLLOW: Advice = { kind: 'follow' }
+const WAIT: Advice = { kind: 'wait' }
 
 export class TrapGuard {
   readonly #contents = new LRUCache<string, Seen>({ max: REMEMBERED_MAX })
   readonly #likenesses = new LRUCache<string, Seen>({ max: REMEMBERED_MAX })
   readonly #paths = new LRUCache<string, PathMemory>({ max: REMEMBERED_MAX })
+  readonly #handedOut = new LruSet(REMEMBERED_MAX)
 
-  /** Why a link is not followed, or undefined. */
-  whyNot(url: string): string | undefined {
+  /** Whether to follow a link; a link that is followed is remembered. */
+  judge(url: string): Advice {
     const parsed = new URL(url)
     const names = [...parsed.searchParams.keys()]
-    return pathTrap(parsed.pathname) ?? parameterTrap(names) ?? this.#queryTrap(parsed, names)
+    const why = pathTrap(parsed.pathname) ?? parameterTrap(names)
+    if (why !== undefined) return { kind: 'refuse', why }
+    if (this.#handedOut.has(url)) return FOLLOW // it is queued already, once more changes nothing
+    const key = pathKey(parsed)
+    if (names.length === 0 && !key.includes('*')) return FOLLOW
+    const advice = this.#judgePath(parsed, names, this.#pathOf(key))
+    if (advice.kind === 'follow') this.#handedOut.add(url)
+    return advice
   }
 
   /** Takes notice of a page. Says why its links are not followed, or undefined. */
   read(url: string, page: PageContent): string | undefined {
     const images = page.images.join('\n')
     const content = hash('sha256', `${page.text}\n${images}`, 'base64url')
-    this.#rememberPath(new URL(url), content)
+    this.#learn(this.#pathOf(pathKey(new URL(url))), content)
     const copy = remember(this.#contents, content, url)
     if (copy.count > COPIES_MAX) return `repeats the content of ${copy.first}`
     const likeness = hash('sha256', `${shapeOf(url)}\n${foldText(page.text)}\n${images}`, 'base64url')
@@ -88,25 +113,31 @@ export class TrapGuard {
     return undefined
   }
 
-  #queryTrap(url: URL, names: readonly string[]): string | undefined {
-    const memory = this.#paths.get(pathKey(url))
-    if (memory === undefined) return undefined
-    if (memory.pages >= QUERIES_PROOF && memory.content !== undefined)
-      return `${memory.pages} pages of ${url.pathname} said the same`
+  #judgePath({ pathname }: URL, names: readonly string[], path: PathMemory): Advice {
     const combination = names.toSorted().join('&')
-    if (memory.combinations.size >= COMBINATIONS_MAX && !memory.combinations.has(combination))
-      return `more than ${COMBINATIONS_MAX} combinations of parameters at ${url.pathname}`
-    return undefined
+    if (path.combinations.size >= COMBINATIONS_MAX && !path.combinations.has(combination))
+      return { kind: 'refuse', why: `more than ${COMBINATIONS_MAX} combinations of parameters at ${pathname}` }
+    if (!path.isTrusted) {
+      if (path.pages >= PROBES) return { kind: 'refuse', why: `${path.pages} pages of ${pathname} all said the same` }
+      if (path.queued >= PROBES) return WAIT
+    }
+    path.combinations.add(combination)
+    path.queued++
+    return FOLLOW
   }
 
-  #rememberPath(url: URL, content: string): void {
-    const key = pathKey(url)
-    const memory = this.#paths.get(key) ?? { content, pages: 0, combinations: new Set<string>() }
-    memory.pages++
-    if (memory.content !== content) memory.content = undefined
-    if (memory.combinations.size <= COMBINATIONS_MAX)
-      memory.combinations.add([...url.searchParams.keys()].sort().join('&'))
-    this.#paths.set(key, memory)
+  #learn(path: PathMemory, content: string): void {
+    path.pages++
+    if (path.content !== undefined && path.content !== content) path.isTrusted = true
+    path.content = content
+  }
+
+  #pathOf(key: string): PathMemory {
+    const known = this.#paths.get(key)
+    if (known !== undefined) return known
+    const fresh = { content: undefined, pages: 0, queued: 0, isTrusted: false, combinations: new Set<string>() }
+    this.#paths.set(key, fresh)
+    return fresh
   }
 }
 
@@ -120,6 +151,9 @@ function remember(memory: LRUCache<string, Seen>, key: string, url: string): See
 function pathTrap(path: string): string | undefined {
   const segments = path.split('/').filter(Boolean)
   if (segments.length > SEGMENTS_MAX) return `more than ${SEGMENTS_MAX} folders deep`
+  const counts = new Map<string, number>()
+  for (const segment of segments) counts.set(segment, (counts.get(segment) ?? 0) + 1)
+  if (Math.max(0, ...counts.values()) > OCCURRENCES_MAX) return 'the path repeats itself'
   for (let length = 1; length * (REPEATS_MAX + 1) <= segments.length; length++) {
     if (hasRepeats(segments, length)) return 'the path repeats itself'
   }
@@ -141,15 +175,15 @@ function parameterTrap(names: readonly string[]): string | undefined {
   return undefined
 }
 
-/** Long mixed words in a path are names of visits or of things; which of them, the content tells. */
-const TOKEN = /(?=[\w-]{0,63}\d)(?=[\w-]{0,63}[a-z])[\w-]{16,}/gi
+/** Long words of mixed letters and digits are names of visits or of things; which of them, the content tells. */
+const TOKEN = /(?<![A-Za-z0-9])(?=[A-Za-z0-9]{0,63}\d)(?=[A-Za-z0-9]{0,63}[A-Za-z])[A-Za-z0-9]{16,}/g
 
 function pathKey(url: URL): string {
   return `${url.host}${url.pathname.replace(TOKEN, '*')}`
 }
 
 /** `/calendar/2031/05?day=7` → `/calendar/0/0?day` */
-function shapeOf(url: string): string {
+export function shapeOf(url: string): string {
   const parsed = new URL(url)
   const path = pathKey(parsed).replace(/\d+/g, '0')
   return `${path}?${[...parsed.searchParams.keys()].sort().join('&')}`

@@ -114,11 +114,13 @@ function taskFor({ compiled, url, route, data }: TryRequest): Task {
   } catch (error) {
     const { code, message, details } = toScrapeError(error, 'E_USAGE')
     const fix =
-      code === 'E_ROUTE_UNMATCHED'
-        ? `Name the route that should read it: --route ${[...routes.keys()].join('|')}`
-        : code === 'E_ROUTE_DATA'
-          ? 'Give what the page before would have handed over: --data \'{"name": "value"}\''
-          : undefined
+      code === 'E_ROUTE_UNMATCHED' && route !== undefined
+        ? 'A route reads only what its pattern matches: correct the URL, or the pattern.'
+        : code === 'E_ROUTE_UNMATCHED'
+          ? `Name the route that should read it: --route ${[...routes.keys()].join('|')}`
+          : code === 'E_ROUTE_DATA'
+            ? 'Give what the page before would have handed over: --data \'{"name": "value"}\''
+            : undefined
     throw new ScrapeError('E_USAGE', message, { ...details, ...(fix === undefined ? {} : { fix }), cause: error })
   }
 }

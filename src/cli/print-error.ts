@@ -25,7 +25,8 @@ export interface PrintErrorOptions {
 export function exitCodeOf(error: unknown): ExitCode {
   if (error instanceof AggregateError && error.errors.length > 0) return exitCodeOf(error.errors[0])
   if (!(error instanceof ScrapeError)) return 1
-  return exitCodeOfClass(error.class)
+  // Thrown to here, the run never began: there is nothing to resume, and --out is what is wrong.
+  return error.class === 'output' ? 2 : exitCodeOfClass(error.class)
 }
 
 /** Several lines without a newline at the end. Every error of an `AggregateError` is shown: all problems in one message. */

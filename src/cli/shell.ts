@@ -1,5 +1,4 @@
 /** `sluice shell`: a prompt with a page in it, to find selectors before they go into a scraper. */
-import type { REPLServer } from 'node:repl'
 import { inspect } from 'node:util'
 import type { Command } from 'commander'
 import type { OptionName } from '../app/config.ts'
@@ -7,7 +6,7 @@ import type { PageShell } from '../app/page-shell.ts'
 import { ScrapeError } from '../core/errors.ts'
 import { addOptions, configOf } from './flags.ts'
 import { errorText } from './print-error.ts'
-import { formatBytes, paintFor, printable } from './style.ts'
+import { formatBytes, paintFor, plain, printable } from './style.ts'
 
 const OPTIONS: OptionName[] = ['timeout', 'bodyMax', 'robots', 'contact', 'userAgent', 'allowPrivate', 'allowAddress']
 
@@ -59,7 +58,7 @@ async function shell(given: string, flags: ShellFlags): Promise<number> {
     isQuiet: flags.quiet === true,
     isVerbose: flags.verbose === true,
   }
-  if (flags.expression !== undefined) return await evaluateLines(session, [flags.expression], options)
+  if (flags.expression !== undefined) return await evaluateLines(session, flags.expression.split('\n'), options)
   if (process.stdin.isTTY) return await interact(session, options)
   const { createInterface } = await import('node:readline')
   return await evaluateLines(session, createInterface({ input: process.stdin }), options)
@@ -77,32 +76,25 @@ async function evaluateLines(
   lines: Iterable<string> | AsyncIterable<string>,
   options: PromptOptions,
 ): Promise<number> {
+  const { LineEvaluator } = await import('../app/line-evaluator.ts')
   warnAboutPage(session, options)
-  const [{ Recoverable, start }, { PassThrough }] = await Promise.all([import('node:repl'), import('node:stream')])
-  const server = start({ input: new PassThrough(), output: new PassThrough(), terminal: false, prompt: '' })
-  Object.defineProperties(server.context, session.names)
+  using evaluator = new LineEvaluator(session.names)
   let exitCode = 0
-  let code = ''
-  try {
-    for await (const line of lines) {
-      code += `${line}\n`
-      if (code.trim() === '') continue
-      try {
-        const text = valueText(await evaluate(server, code), options)
-        if (text !== undefined) process.stdout.write(`${text}\n`)
-      } catch (error) {
-        if (error instanceof Recoverable) continue // it goes on in the next line
-        exitCode = 1
-        process.stderr.write(`${problemText(error, options)}\n`)
-      }
-      code = ''
-    }
-    if (code.trim() === '') return exitCode
-    process.stderr.write(`${problemText(new SyntaxError(`not finished: ${code.trim()}`), options)}\n`)
-    return 1
-  } finally {
-    server.close()
+  let isOpen = false
+  const complain = (error: unknown) => {
+    exitCode = 1
+    process.stderr.write(`${problemText(error, options)}\n`)
   }
+  for await (const line of lines) {
+    const result = await evaluator.evaluate(line)
+    isOpen = result.kind === 'more'
+    if (result.kind === 'end') break
+    if (result.kind === 'error') complain(result.error)
+    const text = result.kind === 'value' ? valueText(result.value, options) : undefined
+    if (text !== undefined) process.stdout.write(`${text}\n`)
+  }
+  if (isOpen) complain(new SyntaxError('the last line is not finished'))
+  return exitCode
 }
 
 async function interact(session: PageShell, options: PromptOptions): Promise<number> {
@@ -115,21 +107,11 @@ async function interact(session: PageShell, options: PromptOptions): Promise<num
   return 0
 }
 
-function evaluate(server: REPLServer, code: string): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    server.eval(code, server.context, 'shell', (error, value: unknown) => {
-      if (error === null)
-        resolve(value) // a promise is waited for
-      else reject(error)
-    })
-  })
-}
-
 function terminalText(value: unknown, options: PromptOptions): string {
   if (value instanceof Error) return problemText(value, options)
   if (options.isJson) return JSON.stringify(value, null, 2) ?? 'undefined'
   return inspect(value, {
-    colors: paintFor(process.stdout)('red', '') !== '',
+    colors: paintFor(process.stdout) !== plain,
     depth: 4,
     maxArrayLength: 50,
     maxStringLength: 2000,

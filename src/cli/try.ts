@@ -109,7 +109,7 @@ function toJson(tried: TriedPage, scraper: string, isGood: boolean, one: typeof 
     items: items.filter((one) => !one.isRepeated).map(({ item }) => item),
     repeated: items.filter((one) => one.isRepeated).length,
     fetch: fetched,
-    readMs,
+    readMs: Math.round(readMs * 10) / 10,
     error: error === undefined ? null : one.errorJson(error),
   }
 }

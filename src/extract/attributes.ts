@@ -1,8 +1,7 @@
 /** Attributes, read from a start tag's text when somebody asks. */
 import { decodeEntities } from './entities.ts'
 import type { PageIndex } from './page-index.ts'
-
-const isSpace = (c: number): boolean => c === 32 || c === 10 || c === 9 || c === 13 || c === 12
+import { isSpace } from './scan.ts'
 
 /** Where `findAttribute` found the value: `html[valueStart…valueEnd)`. Module variables, so that nothing is allocated. */
 export let valueStart = 0

@@ -39,13 +39,19 @@ function commonEntity(text: string, from: number, to: number): string | undefine
 let decoded = ''
 let source = ''
 const nothing = (): void => {}
+const keepSlice = (from: number, to: number): void => {
+  decoded += source.slice(from, to)
+}
+const keepCode = (code: number): void => {
+  decoded += String.fromCodePoint(code)
+}
 const tokenizer = new Tokenizer(
   {},
   {
-    ontext: (from, to) => void (decoded += source.slice(from, to)),
-    ontextentity: (code) => void (decoded += String.fromCodePoint(code)),
-    onattribdata: (from, to) => void (decoded += source.slice(from, to)),
-    onattribentity: (code) => void (decoded += String.fromCodePoint(code)),
+    ontext: keepSlice,
+    ontextentity: keepCode,
+    onattribdata: keepSlice,
+    onattribentity: keepCode,
     onattribend: nothing,
     onattribname: nothing,
     oncdata: nothing,

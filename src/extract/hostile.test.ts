@@ -88,7 +88,7 @@ for (const [what, html] of Object.entries({
   'CDATA that never ends': `<svg>${'<![CDATA['.repeat(500_000)}`,
   'NUL bytes': '<p\0 a\0="\0">\0</p\0>'.repeat(200_000),
   'white space': `<p>${' \n'.repeat(4 * MB)}x`,
-  'digits': `<p>${'1,'.repeat(4 * MB)}`,
+  digits: `<p>${'1,'.repeat(4 * MB)}`,
   'a megabyte of spaces in a tag': `<p${' '.repeat(8 * MB)}>`,
   'slashes in a tag': `<p${'/'.repeat(8 * MB)}>`,
   'equal signs in a tag': `<p${' ='.repeat(4 * MB)}>`,
@@ -104,7 +104,17 @@ test('refuses more tags than it has memory for', () => {
 })
 
 test('one bad link never costs the others', () => {
-  const bad = ['http://', 'http://[::1', 'http://h:99999/', '//', 'http:///x', '\\\\h\\x', 'ht tp://x', '%', `/${'z'.repeat(MB)}`]
+  const bad = [
+    'http://',
+    'http://[::1',
+    'http://h:99999/',
+    '//',
+    'http:///x',
+    '\\\\h\\x',
+    'ht tp://x',
+    '%',
+    `/${'z'.repeat(MB)}`,
+  ]
   const html = `${bad.map((href) => `<a href="${href}">`).join('')}<a href="/good">`
   assert.ok(allLinks(html, 'http://h/').some(({ url }) => url === 'http://h/good'))
 })

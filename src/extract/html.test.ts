@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { ScrapeError } from '../core/errors.ts'
 import { release, select } from './html.ts'
 
@@ -57,6 +59,20 @@ test('looks inside the place only', () => {
   assert.equal(second!.all('a').length, 2)
   assert.equal(second!.exists('> h3 > a'), true)
   assert.equal(second!.exists('> a'), false)
+})
+
+test('lets the leftmost part of a selector be the place itself, and nothing outside it', () => {
+  const [place] = select('<div><b></b><div id=s><p>x</p></div></div>', 'http://h/').all('#s')
+  assert.equal(place!.exists('div > p'), true)
+  assert.equal(place!.exists('div > div p'), false)
+  assert.equal(place!.exists('div > div > p'), false)
+  assert.equal(place!.exists('b + div p'), false)
+  assert.equal(place!.exists('b ~ div p'), false)
+  assert.equal(place!.exists('div div p'), false)
+})
+
+test('goes on after a script that SVG lets close itself', () => {
+  assert.equal(select('<svg><script/>x<style/>y</svg>', 'http://h/').text('svg'), 'xy')
 })
 
 test('reads numbers', () => {
@@ -153,7 +169,10 @@ test('resolves against base href, but never against one that leads away from the
   assert.equal(attr('javascript:alert(1)//'), 'http://h/d/x')
   assert.equal(attr('data:text/html,'), 'http://h/d/x')
   assert.equal(attr('http://['), 'http://h/d/x')
-  assert.equal(select('<base target=_top><base href=/1/><base href=/2/><a href=x>', 'http://h/').attr('a', 'href'), 'http://h/1/x')
+  assert.equal(
+    select('<base target=_top><base href=/1/><base href=/2/><a href=x>', 'http://h/').attr('a', 'href'),
+    'http://h/1/x',
+  )
 })
 
 test('passes over a link that is no URL', () => {
@@ -178,16 +197,24 @@ test('reads a released page again when it is used later', () => {
 })
 
 test('gives strings that do not keep the page in memory', () => {
-  if (globalThis.gc === undefined) return
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
   const kept: string[] = []
-  globalThis.gc()
+  collect()
   const before = process.memoryUsage().heapUsed
   for (let i = 0; i < 200; i++) {
-    const html = `<p title="a title longer than thirteen ${i}">a text longer than thirteen ${i}</p>${'x'.repeat(200_000)}${i}`
+    const html = `<p title="a title longer than thirteen ${i}">a text longer than thirteen ${i}</p><a href="/a/path/longer/than/thirteen/${i}"><b>a&amp;b longer than thirteen</b>${'x'.repeat(200_000)}${i}`
     const big = select(Buffer.from(html).toString(), 'http://h/')
-    kept.push(big.text('p'), big.attr('p', 'title'), big.all('p')[0]!.ownAttr('title')!, big.html('p'))
+    kept.push(
+      big.attr('a', 'href'),
+      big.text('b'),
+      big.text('p'),
+      big.attr('p', 'title'),
+      big.all('p')[0]!.ownAttr('title')!,
+      big.html('p'),
+    )
   }
-  globalThis.gc()
+  collect()
   assert.ok(process.memoryUsage().heapUsed - before < 10e6)
-  assert.equal(kept.length, 800)
+  assert.equal(kept.length, 1200)
 })

@@ -3,7 +3,8 @@ import { test } from 'node:test'
 import { select } from './html.ts'
 import { jsonLdNodes } from './json-ld.ts'
 
-const block = (...texts: string[]): string => texts.map((it) => `<script type="application/ld+json">${it}</script>`).join('\n')
+const block = (...texts: string[]): string =>
+  texts.map((it) => `<script type="application/ld+json">${it}</script>`).join('\n')
 const nodes = (html: string, type?: string) => select(html, 'http://h/').jsonLd(type)
 
 test('opens arrays and graphs', () => {
@@ -39,7 +40,9 @@ test('reads blocks hidden in comments, of any case and with a charset', () => {
 })
 
 test('takes __proto__ as a name like any other', () => {
-  const [node] = nodes(block('{"@type":"A","__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}'))
+  const [node] = nodes(
+    block('{"@type":"A","__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}'),
+  )
   assert.equal(Object.hasOwn(node!, '__proto__'), true)
   assert.equal(Object.getPrototypeOf(node), Object.prototype)
   assert.equal((node as { polluted?: boolean }).polluted, undefined)

@@ -3,12 +3,12 @@
  * at all ancestors or all earlier siblings has found is remembered, so nobody looks at the same chain twice.
  */
 import { findAttribute, foundValue, valueEnd, valueStart } from './attributes.ts'
-import { ELEMENT, type PageIndex } from './page-index.ts'
+import type { PageIndex, Siblings } from './page-index.ts'
 import {
   CHILD,
+  CONTAINS,
   type CompiledSelector,
   type Compound,
-  CONTAINS,
   DESCENDANT,
   END,
   EQUALS,
@@ -53,8 +53,12 @@ function prepare(index: PageIndex, selector: CompiledSelector, scope: number): v
   place = scope
   if (selector.columns === 0) return
   const size = selector.columns * index.count
-  if (memory.length < size || (memory.length > 1_000_000 && size < 65_536)) memory = new Int32Array(Math.max(4096, size))
-  else if (stamp > 1_000_000_000) memory.fill((stamp = 0))
+  if (memory.length < size || (memory.length > 1_000_000 && size < 65_536))
+    memory = new Int32Array(Math.max(4096, size))
+  if (stamp === 1_000_000_000) {
+    memory.fill(0)
+    stamp = 0
+  }
   stamp++
 }
 
@@ -129,7 +133,8 @@ function matchesFar(index: PageIndex, compounds: readonly Compound[], i: number,
     }
   }
   // The answer holds for everything passed on the way: it is about an element *or* what lies beyond it.
-  for (let passed = chain[token]!; passed !== at; passed = chain[passed]!) memory[base + passed] = answer ? yes : yes - 1
+  for (let passed = chain[token]!; passed !== at; passed = chain[passed]!)
+    memory[base + passed] = answer ? yes : yes - 1
   return answer
 }
 
@@ -209,38 +214,19 @@ function hasWord(html: string, from: number, to: number, word: string): boolean 
   return false
 }
 
-interface Siblings {
-  /** Element before it with the same parent, or -1. */
-  previous: Int32Array
-  /** 1 for a first child. */
-  position: Int32Array
-  /** By parent token + 1. */
-  lastChild: Int32Array
-}
-
-const siblings = new WeakMap<PageIndex, Siblings>()
-let latestIndex: PageIndex | undefined
-let latestSiblings: Siblings | undefined
-
 function siblingsOf(index: PageIndex): Siblings {
-  if (latestIndex === index) return latestSiblings!
-  let known = siblings.get(index)
-  if (known === undefined) {
-    const { count, kind, parent } = index
-    const previous = new Int32Array(count)
-    const position = new Int32Array(count)
-    const lastChild = new Int32Array(count + 1).fill(-1)
-    for (let token = 0; token < count; token++) {
-      if (kind[token]! < ELEMENT) continue
-      const before = lastChild[parent[token]! + 1]!
-      previous[token] = before
-      position[token] = before === -1 ? 1 : position[before]! + 1
-      lastChild[parent[token]! + 1] = token
-    }
-    known = { previous, position, lastChild }
-    siblings.set(index, known)
+  if (index.siblings !== undefined) return index.siblings
+  const { count, tag, parent } = index
+  const previous = new Int32Array(count)
+  const position = new Int32Array(count)
+  const lastChild = new Int32Array(count + 1).fill(-1)
+  for (let token = 0; token < count; token++) {
+    if (tag[token] === -1) continue
+    const before = lastChild[parent[token]! + 1]!
+    previous[token] = before
+    position[token] = before === -1 ? 1 : position[before]! + 1
+    lastChild[parent[token]! + 1] = token
   }
-  latestIndex = index
-  latestSiblings = known
-  return known
+  index.siblings = { previous, position, lastChild }
+  return index.siblings
 }

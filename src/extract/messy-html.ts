@@ -7,8 +7,40 @@ const TAGS = (
   'desc path math mi mtext x-card x-card font noembed xmp ruby rt rp datalist section article pre DIV Li P'
 ).split(' ')
 
-const NAMES = ['class', 'id', 'href', 'title', 'data-x', 'CLASS', 'rel', 'type', 'a:b', '@click', '=odd', 'é', '__proto__']
-const VALUES = ['', 'a', 'b', 'a b', ' a\tb\nc ', 'A', 'x-y', 'a&amp;b', '&lt;p&gt;', '?a=1&copy=2', '?a=1&copy;', 'caf&eacute', '/x?y=1&z', 'é', '>', '<b>', '/']
+const NAMES = [
+  'class',
+  'id',
+  'href',
+  'title',
+  'data-x',
+  'CLASS',
+  'rel',
+  'type',
+  'a:b',
+  '@click',
+  '=odd',
+  'é',
+  '__proto__',
+]
+const VALUES = [
+  '',
+  'a',
+  'b',
+  'a b',
+  ' a\tb\nc ',
+  'A',
+  'x-y',
+  'a&amp;b',
+  '&lt;p&gt;',
+  '?a=1&copy=2',
+  '?a=1&copy;',
+  'caf&eacute',
+  '/x?y=1&z',
+  'é',
+  '>',
+  '<b>',
+  '/',
+]
 
 const value = fc.constantFrom(...VALUES)
 const attribute = fc.oneof(
@@ -24,31 +56,126 @@ const tagName = fc.constantFrom(...TAGS)
 const openTag = fc
   .tuple(tagName, attributes, fc.constantFrom('>', '>', '>', '>', '/>', ' / >', ' >', '\n>'))
   .map(([name, attrs, end]) => `<${name}${attrs}${end}`)
-const closeTag = fc.tuple(tagName, fc.constantFrom('>', '>', '>', ' >', '\n>', ' x="y">', '/>')).map(([n, e]) => `</${n}${e}`)
+const closeTag = fc
+  .tuple(tagName, fc.constantFrom('>', '>', '>', ' >', '\n>', ' x="y">', '/>'))
+  .map(([n, e]) => `</${n}${e}`)
 const text = fc.constantFrom(
-  'one', ' two ', '\n  three\n\tfour ', '5', '&amp;', '&lt;b&gt;', 'AT&T', '&nbsp;', 'x&copy y', '&#65;&#x42;', '&#128;', '&#0;', '&notit;',
-  '&bogus;', '& ', '&', 'a < b', '<', '<<', '< p>', '1 <2', '>', '"', "'", '\u00a0\u2003', '£', '日本', '😀', '\u0000', '\r\n', '&#xD800;', '&amp',
+  'one',
+  ' two ',
+  '\n  three\n\tfour ',
+  '5',
+  '&amp;',
+  '&lt;b&gt;',
+  'AT&T',
+  '&nbsp;',
+  'x&copy y',
+  '&#65;&#x42;',
+  '&#128;',
+  '&#0;',
+  '&notit;',
+  '&bogus;',
+  '& ',
+  '&',
+  'a < b',
+  '<',
+  '<<',
+  '< p>',
+  '1 <2',
+  '>',
+  '"',
+  "'",
+  '\u00a0\u2003',
+  '£',
+  '日本',
+  '😀',
+  '\u0000',
+  '\r\n',
+  '&#xD800;',
+  '&amp',
 )
 const other = fc.constantFrom(
-  '<!-- c -->', '<!---->', '<!-->', '<!--->', '<!-- a -- b --!>', '<!-- > -->', '<!doctype html>', '<!DOCTYPE html PUBLIC "x">', '<!d>',
-  '<!>', '<!x y>', '<!-x>', '<![CDATA[ c <b> & &amp; ]]>', '<![if IE]>', '<!--[if IE]><p>ie</p><![endif]-->', '<?xml version="1.0"?>', '<?>',
-  '</>', '</ p>', '</3>', '<3>', '</script>', '</title >', '<!--', '<![CDATA[', '</br>', '</p>', '<script>if (a</b) "</p>"</script>',
-  '<style>a>b{}</style>', '<textarea><p>&amp;</textarea>', '<title>a<b>&lt;</title>', '<svg><title>t<p>q</title><path/></svg>',
-  '<svg><foreignObject><p>f</foreignObject></svg>', '<svg><style>a&amp;<b></style></svg>', '<math><mi>x<b>y</mi><mo/></math>', '<svg/>',
+  '<!-- c -->',
+  '<!---->',
+  '<!-->',
+  '<!--->',
+  '<!-- a -- b --!>',
+  '<!-- > -->',
+  '<!doctype html>',
+  '<!DOCTYPE html PUBLIC "x">',
+  '<!d>',
+  '<!>',
+  '<!x y>',
+  '<!-x>',
+  '<![CDATA[ c <b> & &amp; ]]>',
+  '<![if IE]>',
+  '<!--[if IE]><p>ie</p><![endif]-->',
+  '<?xml version="1.0"?>',
+  '<?>',
+  '</>',
+  '</ p>',
+  '</3>',
+  '<3>',
+  '</script>',
+  '</title >',
+  '<!--',
+  '<![CDATA[',
+  '</br>',
+  '</p>',
+  '<script>if (a</b) "</p>"</script>',
+  '<style>a>b{}</style>',
+  '<textarea><p>&amp;</textarea>',
+  '<title>a<b>&lt;</title>',
+  '<svg><title>t<p>q</title><path/></svg>',
+  '<svg><foreignObject><p>f</foreignObject></svg>',
+  '<svg><style>a&amp;<b></style></svg>',
+  '<math><mi>x<b>y</mi><mo/></math>',
+  '<svg/>',
 )
 
-/** Ends outside a tag: where a page is cut inside one, htmlparser2 may leave a stray character behind (see docs of page-index). */
+/** Ends outside a tag: where a page is cut inside one, htmlparser2 may leave a stray character behind (see page-index.ts). */
 export const messyHtml = fc
-  .array(fc.oneof({ weight: 5, arbitrary: openTag }, { weight: 4, arbitrary: closeTag }, { weight: 4, arbitrary: text }, { weight: 2, arbitrary: other }), {
-    maxLength: 60,
-    size: 'max',
-  })
+  .array(
+    fc.oneof(
+      { weight: 5, arbitrary: openTag },
+      { weight: 4, arbitrary: closeTag },
+      { weight: 4, arbitrary: text },
+      { weight: 2, arbitrary: other },
+    ),
+    {
+      maxLength: 60,
+      size: 'max',
+    },
+  )
   .map((parts) => `${parts.join('')}end>`)
 
 const simple = fc.oneof(
   fc.constantFrom('p', 'div', 'li', 'a', 'span', 'td', '*', 'x-card', 'b', 'title', 'input'),
-  fc.constantFrom('.a', '.b', '#a', '[class]', '[id=a]', '[class~=b]', '[title^="a"]', '[href$="y=1&z"]', '[class*="b"]', '[data-x|=x]', '[rel="A"]', '[class="A" i]', '[title="a&b"]'),
-  fc.constantFrom('p.a', 'li:first-child', ':last-child', 'li:nth-child(2)', ':nth-child(2n+1)', 'p:not(.a)', ':not(p):not([id])', 'div:not(.a, .b)', ':nth-child(-n+2)'),
+  fc.constantFrom(
+    '.a',
+    '.b',
+    '#a',
+    '[class]',
+    '[id=a]',
+    '[class~=b]',
+    '[title^="a"]',
+    '[href$="y=1&z"]',
+    '[class*="b"]',
+    '[data-x|=x]',
+    '[rel="A"]',
+    '[class="A" i]',
+    '[title="a&b"]',
+  ),
+  fc.constantFrom(
+    'p.a',
+    'li:first-child',
+    ':last-child',
+    'li:nth-child(2)',
+    ':nth-child(2n+1)',
+    'p:not(.a)',
+    ':not(p):not([id])',
+    'div:not(.a, .b)',
+    ':nth-child(-n+2)',
+  ),
 )
 /** Selectors both tiers answer. */
 export const selector = fc

@@ -12,15 +12,16 @@ function lines(nodes: readonly AnyNode[], indent = ''): string[] {
   return nodes.flatMap((node) => {
     if ('children' in node) {
       const name = 'name' in node ? node.name.toLowerCase() : node.type
-      const attributes = 'attribs' in node ? { ...node.attribs } : {}
-      delete attributes['__proto__'] // lost in htmlparser2's plain object
+      // An attribute of that name is lost in htmlparser2's plain object.
+      const attributes = Object.entries('attribs' in node ? node.attribs : {}).filter(([name]) => name !== '__proto__')
       return [`${indent}${name} ${JSON.stringify(attributes)}`, ...lines(node.children as AnyNode[], `${indent}  `)]
     }
     return [node.type === 'comment' ? `${indent}comment` : `${indent}${node.type}: ${JSON.stringify(node.data)}`]
   })
 }
 
-const ourTree = (html: string): string[] => lines(domOf(indexPage(html)).cheerio.root()[0]!.children as unknown as AnyNode[])
+const ourTree = (html: string): string[] =>
+  lines(domOf(indexPage(html)).cheerio.root()[0]!.children as unknown as AnyNode[])
 const theirTree = (html: string): string[] => lines(parseDocument(html).children)
 
 const CASES: Record<string, string> = {
@@ -67,6 +68,6 @@ test('builds htmlparser2’s tree from any messy page', () => {
       fc.pre(!/<\/?[a-z]*&/i.test(html))
       assert.deepEqual(ourTree(html), theirTree(html))
     }),
-    { numRuns: 30000 },
+    { numRuns: 2000 },
   )
 })

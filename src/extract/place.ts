@@ -47,7 +47,7 @@ export class Document {
   }
 
   resolve(link: string): string | undefined {
-    return this.base === undefined ? URL.parse(link)?.href : resolveUrl(link, this.base)
+    return this.base === undefined ? URL.parse(link, this.url)?.href : resolveUrl(link, this.base)
   }
 
   first(css: string, scope: number): number {
@@ -161,7 +161,8 @@ export class Place implements DocumentSelection {
   }
 
   html(css?: string): string {
-    return detached(innerHtmlOf(this.document.index, this.#find(css)!))
+    const token = this.#find(css)!
+    return token === -1 ? this.document.html : detached(innerHtmlOf(this.document.index, token))
   }
 
   get cheerio(): CheerioAPI {

@@ -10,7 +10,31 @@ const bases = fc.constantFrom(
   'http://h/a//b/',
   'http://h?x/y',
 )
-const piece = fc.constantFrom('a', 'b.html', '..', '.', '/', '//', '?', '#', 'x=1&y=2', '../', './', '...', '.a', 'a.', ':', '%2e', ' ', 'é', '\\', '@', "'", 'http:', '~u')
+const piece = fc.constantFrom(
+  'a',
+  'b.html',
+  '..',
+  '.',
+  '/',
+  '//',
+  '?',
+  '#',
+  'x=1&y=2',
+  '../',
+  './',
+  '...',
+  '.a',
+  'a.',
+  ':',
+  '%2e',
+  ' ',
+  'é',
+  '\\',
+  '@',
+  "'",
+  'http:',
+  '~u',
+)
 
 test('joins links as the URL standard does', () => {
   fc.assert(

@@ -84,7 +84,8 @@ impliesEnd(
 
 /** Whether a tag can end another at all: most cannot, and need no look at the stack. */
 export const IMPLIES_ANY_END = new Uint8Array(KNOWN)
-for (let id = 0; id < KNOWN; id++) IMPLIES_ANY_END[id] = IMPLIES_END.subarray(id * KNOWN, id * KNOWN + KNOWN).includes(1) ? 1 : 0
+for (let id = 0; id < KNOWN; id++)
+  IMPLIES_ANY_END[id] = IMPLIES_END.subarray(id * KNOWN, id * KNOWN + KNOWN).includes(1) ? 1 : 0
 
 const SLOTS = 1024
 const slots = new Int16Array(SLOTS).fill(-1)

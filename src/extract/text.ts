@@ -26,19 +26,25 @@ function isSpace(c: number): boolean {
 function step(index: PageIndex, token: number, stop: number): number {
   const { tag, kind } = index
   let t = token + 1
-  while (t < stop && tag[t] !== -1 && tag[t]! < KNOWN && IS_SILENT[tag[t]!] === 1 && kind[t] !== ELEMENT_VOID) t = index.close[t]!
+  while (t < stop && tag[t] !== -1 && tag[t]! < KNOWN && IS_SILENT[tag[t]!] === 1 && kind[t] !== ELEMENT_VOID)
+    t = index.close[t]!
   return t
 }
 
 /** `token` is an element, or -1 for the whole page. */
 export function textOf(index: PageIndex, token: number): string {
+  return detached(foldedTextOf(index, token) ?? fold(rawTextOf(index, token)))
+}
+
+/** undefined where entities or CDATA are involved: what they stand for may be a space, so only the slow way is right. */
+function foldedTextOf(index: PageIndex, token: number): string | undefined {
   if (token !== -1 && index.kind[token] === ELEMENT_VOID) return ''
   const { html, start, end, kind } = index
   const stop = token === -1 ? index.count : index.close[token]!
   let out = ''
   let isSpaceDue = false
   for (let t = token; t < stop; t = step(index, t, stop)) {
-    if (t !== -1 && kind[t] === CDATA) return fold(rawTextOf(index, token))
+    if (t !== -1 && kind[t] === CDATA) return undefined
     let from = t === -1 ? 0 : end[t]!
     const to = start[t + 1]!
     if (from === to) continue
@@ -54,8 +60,7 @@ export function textOf(index: PageIndex, token: number): string {
     let needsFold = false
     for (let i = from; i < last; i++) {
       const c = html.charCodeAt(i)
-      // What an entity stands for may be a space: begin again the slow way.
-      if (c === 38 && !isRaw) return fold(rawTextOf(index, token))
+      if (c === 38 && !isRaw) return undefined
       if (c === 32 ? html.charCodeAt(i + 1) === 32 : isSpace(c)) needsFold = true
     }
     if (isSpaceDue && out !== '') out += ' '
@@ -63,7 +68,7 @@ export function textOf(index: PageIndex, token: number): string {
     out += needsFold ? piece.replace(SPACES, ' ') : piece
     isSpaceDue = last < to
   }
-  return detached(out)
+  return out
 }
 
 const fold = (text: string): string => text.replace(SPACES, ' ').trim()
@@ -85,9 +90,7 @@ export function rawTextOf(index: PageIndex, token: number): string {
 
 /** The page's own text between an element's tags. */
 export function innerHtmlOf(index: PageIndex, token: number): string {
-  if (token === -1) return index.html
-  if (index.kind[token] === ELEMENT_VOID) return ''
-  return index.html.slice(index.end[token], index.start[index.close[token]!])
+  return index.kind[token] === ELEMENT_VOID ? '' : index.html.slice(index.end[token], index.start[index.close[token]!])
 }
 
 /**

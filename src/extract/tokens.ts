@@ -46,3 +46,5 @@ export function growTokens(old: Tokens): Tokens {
   for (const name of ['start', 'end', 'kind', 'tag', 'parent', 'close'] as const) tokens[name].set(old[name])
   return tokens
 }
+
+export const NO_TOKENS: Tokens = tokensOf(0)

@@ -31,6 +31,9 @@ describe('pools', () => {
       { path: '/silent', method: 'GET' },
       {
         onRequestStart: () => sent.resolve(),
+        onResponseStart() {},
+        onResponseData() {},
+        onResponseEnd() {},
         onResponseError: (_controller, error) => failed.resolve(error),
       },
     )

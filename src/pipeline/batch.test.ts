@@ -17,7 +17,10 @@ describe('writeBatches', () => {
         return undefined
       },
     })
-    for (let n = 0; n < 1_000; n++) await channel.push(n)
+    for (let n = 0; n < 1_000; n++) {
+      const waiting = channel.push(n)
+      if (waiting !== undefined) await waiting
+    }
     channel.close()
     await done
     assert.equal(

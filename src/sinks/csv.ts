@@ -3,6 +3,7 @@
  * are needed and doubled inside, UTF-8 without a byte order mark. Nested values are JSON, absent ones are empty, numbers are
  * plain.
  */
+import { type FlatEncoder, flatEncoder } from './csv-flat.ts'
 import { cell, rowEncoder } from './csv-row.ts'
 import { outputLost } from './file.ts'
 import { type LineFormat, LineSink } from './lines.ts'
@@ -32,11 +33,13 @@ export function csvFormat(options: CsvOptions): LineFormat {
   const given = options.columns
   let columns: readonly string[] = []
   let encodeRow: (json: string) => string
+  let encodeFlat: FlatEncoder | undefined
 
   function use(names: readonly string[]): void {
     columns = names
     const fields = options.fields === undefined || options.fields.length === 0 ? names : options.fields
-    encodeRow = rowEncoder({ columns, fields, formulaSafe })
+    encodeRow = rowEncoder({ columns, formulaSafe })
+    encodeFlat = flatEncoder({ columns, fields, formulaSafe })
   }
   const header = () => columns.map(cell).join(',') + lineEnd
 
@@ -61,6 +64,9 @@ export function csvFormat(options: CsvOptions): LineFormat {
       if (columns.length > 0) return encodeRow(item.json)
       use(Object.keys(JSON.parse(item.json) as object))
       return header() + encodeRow(item.json)
+    },
+    encodeInto(item, buffer, at) {
+      return encodeFlat === undefined ? -1 : encodeFlat(item.json, buffer, at)
     },
   }
 }

@@ -14,6 +14,7 @@ import { ScrapeError } from '../core/errors.ts'
 const BUFFER_BYTES = 256 * 1024
 /** UTF-8 needs at most this many bytes for one UTF-16 unit. */
 const UTF8_BYTES_MAX = 3
+const LINE_END_BYTES_MAX = 2
 
 export type LineEnd = '' | '\n' | '\r\n'
 
@@ -94,22 +95,44 @@ export class AppendFile implements AsyncDisposable {
    * of the speed.
    */
   tryAppend(record: string, lineEnd: LineEnd): boolean {
-    if (this.#failure !== undefined) throw this.#failure
-    if (record.length * UTF8_BYTES_MAX + 2 <= BUFFER_BYTES - this.#buffered) {
-      let end = this.#buffered
-      end += this.#buffer.write(record, end, 'utf8')
-      if (lineEnd === '\r\n') this.#buffer[end++] = 0x0d
-      if (lineEnd !== '') this.#buffer[end++] = 0x0a
-      this.#buffered = end
+    const bytesMax = record.length * UTF8_BYTES_MAX
+    const buffer = this.reserve(bytesMax)
+    if (buffer !== undefined) {
+      this.take(this.#buffered + buffer.write(record, this.#buffered, 'utf8'), lineEnd)
       return true
     }
-    if (this.#writing !== undefined) return false
+    if (bytesMax <= BUFFER_BYTES - LINE_END_BYTES_MAX || this.#writing !== undefined) return false
     if (this.#buffered > 0) {
       this.#spill()
-      return this.tryAppend(record, lineEnd)
+      return false
     }
     this.#start(Buffer.from(record + lineEnd, 'utf8'))
     return true
+  }
+
+  /**
+   * The buffer, with room for a record of so many bytes at `reservedAt`; undefined when there is none without a wait. What is
+   * put there becomes part of the file with `take`.
+   */
+  reserve(bytes: number): Buffer | undefined {
+    if (this.#failure !== undefined) throw this.#failure
+    const needed = bytes + LINE_END_BYTES_MAX
+    if (needed <= BUFFER_BYTES - this.#buffered) return this.#buffer
+    if (needed > BUFFER_BYTES || this.#writing !== undefined) return undefined
+    this.#spill()
+    return this.#buffer
+  }
+
+  get reservedAt(): number {
+    return this.#buffered
+  }
+
+  /** The record in the buffer ends at `end`. */
+  take(end: number, lineEnd: LineEnd): void {
+    let to = end
+    if (lineEnd === '\r\n') this.#buffer[to++] = 0x0d
+    if (lineEnd !== '') this.#buffer[to++] = 0x0a
+    this.#buffered = to
   }
 
   /** Everything appended so far is on the disk when this resolves; gives the file's length. */

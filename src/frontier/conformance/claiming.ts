@@ -108,6 +108,10 @@ const hosts = [
     assert.deepEqual(hostsOf(await rig.claim(10, { avoidHosts })), ['h79.example', 'h79.example'])
     assert.deepEqual(await rig.claim(10, { avoidHosts: all }), [])
     assert.deepEqual(hostsOf(await rig.claim(2, { workerId: 'worker-2' })), ['h0.example', 'h1.example'])
+    // An avoided host may stand before the others with many priorities.
+    const many = Array.from({ length: 40 }, (_, i) => task(i, { priority: 100 + i }))
+    await rig.frontier.add(many)
+    assert.deepEqual(hostsOf(await rig.claim(1, { avoidHosts: ['a.example'] })), ['h2.example'])
   }),
 ]
 

@@ -56,12 +56,10 @@ export function createLedger(db: Database) {
   const getQueue = db.prepareRows('select id, lane, weight, host from queue where id = ?')
   const insertQueue = db.prepare('insert into queue (host, lane, weight) values (?, ?, ?)')
   const serve = db.prepareRows(`
-    update queue set ready = ready + ?1, pending = pending + ?2, claimed = claimed + ?3,
-      turn = case when ready + ?1 = 0 then null when ?4 or turn is null then ?5 else turn end
-    where id = ?6 returning pending, size`)
-  const count = db.prepareRows(
-    'update queue set pending = pending + ?, claimed = claimed + ? where id = ? returning pending, size',
-  )
+    update queue set ready = ready + ?1, pending = pending + ?2,
+      turn = case when ready + ?1 = 0 then null when ?3 or turn is null then ?4 else turn end
+    where id = ?5 returning pending, size`)
+  const count = db.prepareRows('update queue set pending = pending + ? where id = ? returning pending, size')
   const resize = db.prepare('update queue set size = ? where id = ?')
   const laneMoves = db.prepare(`
     insert into lane (name, pending, claimed) values (?1, ?2, ?3)
@@ -87,10 +85,12 @@ export function createLedger(db: Database) {
       lanes.set(queue.lane, lane)
       lane.pending += pending
       lane.claimed += claimed
+      // What is claimed is counted per lane; per host the inflight table, small as it is, is asked when somebody wants to know.
+      if (ready === 0 && pending === 0 && !isServed) continue
       const row =
         ready !== 0 || isServed
-          ? serve.get(ready, pending, claimed, Number(isServed), ++totals.last_turn, queue.id)
-          : count.get(pending, claimed, queue.id)
+          ? serve.get(ready, pending, Number(isServed), ++totals.last_turn, queue.id)
+          : count.get(pending, queue.id)
       const [pendingNow, size] = row as unknown as [number, number]
       const sizeNow = sizeOf(pendingNow)
       if (sizeNow !== size) resize.run(sizeNow, queue.id)

@@ -21,8 +21,7 @@ export const MIGRATIONS: readonly string[] = [
   -- ascending throughout. turn is null while nothing is ready.
   create table queue (
     id integer primary key, lane text not null, weight real not null, host text not null,
-    turn integer, ready integer not null default 0, pending integer not null default 0, claimed integer not null default 0,
-    size integer not null default 0
+    turn integer, ready integer not null default 0, pending integer not null default 0, size integer not null default 0
   ) strict;
   create unique index queue_name on queue (host, lane, weight);
   create index queue_turn on queue (lane, weight, turn) where turn is not null;

@@ -11,13 +11,14 @@ const QUEUES_SUMMED_MAX = 2000
 export function createStats({ db, ledger }: { db: Database; ledger: Ledger }) {
   const lanes = db.prepareRows('select name, pending, claimed from lane')
   const queueCount = db.prepareRows('select coalesce(max(id), 0) from queue')
-  const sums = (hosts: string) => `
-    select host, sum(pending) as pending, sum(claimed) as claimed from queue ${hosts} group by host
-    having sum(pending) + sum(claimed) > 0 order by 2 desc, host limit ${HOSTS_MAX}`
+  const sums = (condition: string) => `
+    select q.host, sum(q.pending), sum(coalesce(i.claimed, 0)) from queue q
+    left join (select queue, count(*) as claimed from inflight group by queue) i on i.queue = q.id
+    ${condition} group by q.host having sum(q.pending) + sum(coalesce(i.claimed, 0)) > 0 order by 2 desc, 1 limit ${HOSTS_MAX}`
   const allHosts = db.prepareRows(sums(''))
   // With a hundred thousand hosts a full sum would take 50 ms: the largest by order of magnitude, filled up with any ready.
   const largestHosts = db.prepareRows(
-    sums(`where host in (
+    sums(`where q.host in (
       select host from (select host from queue where size > 0 order by size desc limit ${QUEUES_SUMMED_MAX / 4})
       union select host from (select host from queue where turn is not null limit ${HOSTS_MAX}))`),
   )

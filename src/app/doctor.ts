@@ -1,0 +1,277 @@
+/** Looks at the machine a run would work on: what is fine, what may hurt, what is missing, and what to do about it. */
+
+import { lookup } from 'node:dns/promises'
+import { accessSync, constants, existsSync, mkdtempSync, readFileSync, rmdirSync, statfsSync, statSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { connect, createServer } from 'node:net'
+import { freemem, totalmem } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { formatBytes } from '../observe/format.ts'
+import { redactText } from '../observe/redact.ts'
+import { type Config, resolveConfig } from './config.ts'
+import { listScrapers, loadScraper } from './load-scraper.ts'
+
+export interface Finding {
+  check: string
+  /** missing: a service that was asked for does not answer. */
+  status: 'ok' | 'warn' | 'fail' | 'missing'
+  what: string
+  /** Empty when there is nothing to do. */
+  fix: string
+}
+
+type Result = Omit<Finding, 'check'>
+const ok = (what: string): Result => ({ status: 'ok', what, fix: '' })
+const warn = (what: string, fix: string): Result => ({ status: 'warn', what, fix })
+const fail = (what: string, fix: string): Result => ({ status: 'fail', what, fix })
+
+export interface Examination {
+  /** A name that must resolve. */
+  host: string
+  flags?: Record<string, unknown>
+}
+
+const CHECK_MS_MAX = 5_000
+
+export async function examine({ host, flags = {} }: Examination): Promise<Finding[]> {
+  const config = await resolveConfig({ flags }).catch((error: Error & { details?: { notes?: string[] } }) => error)
+  const out = config instanceof Error ? 'runs' : config.values.out
+  const checks: [string, () => Result | Promise<Result>][] = [
+    ['node', nodeVersion],
+    ['packages', packages],
+    ['sqlite', sqlite],
+    ['config', () => configuration(config)],
+    ['contact', () => contact(config)],
+    ['scrapers', scrapers],
+    ['output', () => outputFolder(out)],
+    ['disk', () => diskSpace(out)],
+    ['memory', memory],
+    ['open files', openFiles],
+    ['clock', clock],
+    ['loopback', loopback],
+    ['dns', () => dns(host)],
+    ...services(config).map(([name, url]): [string, () => Promise<Result>] => [name, () => service(url)]),
+  ]
+  return await Promise.all(
+    checks.map(async ([check, look]) => {
+      try {
+        return { check, ...(await look()) }
+      } catch (error) {
+        return { check, ...fail((error as Error).message, 'This check itself failed; run with what it says in mind.') }
+      }
+    }),
+  )
+}
+
+const NODE_MAJOR_MIN = 24
+
+function nodeVersion(): Result {
+  const { node } = process.versions
+  if (Number.parseInt(node, 10) >= NODE_MAJOR_MIN) return ok(`Node ${node}`)
+  return fail(`Node ${node}`, `Node ${NODE_MAJOR_MIN} or later is needed: run make setup in the project's folder.`)
+}
+
+const require = createRequire(import.meta.url)
+
+function packages(): Result {
+  const { dependencies } = require('../../package.json') as { dependencies: Record<string, string> }
+  const modules = join(dirname(require.resolve('../../package.json')), 'node_modules')
+  const wrong: string[] = []
+  for (const [name, wanted] of Object.entries(dependencies)) {
+    const file = join(modules, name, 'package.json')
+    const found = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version : 'missing'
+    if (found !== wanted) wrong.push(`${name} is ${found}, wanted ${wanted}`)
+  }
+  if (wrong.length > 0) return fail(wrong.join('; '), 'Run make setup, or npm ci, in the project’s folder.')
+  return ok(`${Object.keys(dependencies).length} packages at their locked versions`)
+}
+
+function sqlite(): Result {
+  using db = new DatabaseSync(':memory:')
+  const { version } = db.prepare('select sqlite_version() as version').get() as { version: string }
+  return ok(`SQLite ${version} for queues and locks`)
+}
+
+function configuration(config: Config | (Error & { details?: { notes?: readonly string[] } })): Result {
+  if (config instanceof Error)
+    return fail(
+      [config.message, ...(config.details?.notes ?? [])].join('; '),
+      'Mend it; sluice config --explain has the bounds.',
+    )
+  const set = Object.entries(config.origins).filter(([, origin]) => !/default$/.test(origin))
+  return ok(set.length === 0 ? 'defaults only' : `${set.map(([name, origin]) => `${name} from ${origin}`).join(', ')}`)
+}
+
+function contact(config: Config | Error): Result {
+  const { contact, userAgent } = config instanceof Error ? {} : config.values
+  if (contact !== undefined) return ok(`site owners reach you at ${contact}`)
+  if (userAgent !== undefined) return ok(`user agent ${JSON.stringify(userAgent)}`)
+  return warn(
+    'no contact in the user agent',
+    'Set SLUICE_CONTACT or --contact to an e-mail or URL: owners then write before they block.',
+  )
+}
+
+async function scrapers(): Promise<Result> {
+  const found = listScrapers()
+  const broken: string[] = []
+  for (const { name, file } of found)
+    await loadScraper(file).catch((error: Error) => broken.push(`${name}: ${error.message}`))
+  if (broken.length > 0) return fail(broken.join('; '), 'Mend the file; sluice run FILE --dry-run shows where.')
+  return found.length > 0
+    ? ok(found.map(({ name }) => name).join(', '))
+    : warn('none found', 'Make one: sluice new NAME URL.')
+}
+
+function outputFolder(out: string): Result {
+  const existing = nearestFolder(out)
+  try {
+    accessSync(existing, constants.W_OK | constants.X_OK)
+    rmdirSync(mkdtempSync(join(existing, '.sluice-doctor-'))) // root and read-only mounts pass the access check
+    return ok(`${resolve(out)} can be written`)
+  } catch (error) {
+    return fail(
+      `${existing} cannot be written: ${(error as Error).message}`,
+      'Give this user the right, or choose another folder with --out.',
+    )
+  }
+}
+
+function nearestFolder(path: string): string {
+  let folder = resolve(path)
+  while (!existsSync(folder) || !statSync(folder).isDirectory()) folder = dirname(folder)
+  return folder
+}
+
+const DISK_BYTES_MIN = 100e6
+const DISK_BYTES_LOW = 1e9
+
+function diskSpace(out: string): Result {
+  const folder = nearestFolder(out)
+  const { bavail, bsize } = statfsSync(folder)
+  const what = `${formatBytes(bavail * bsize)} free at ${folder}`
+  if (bavail * bsize < DISK_BYTES_MIN) return fail(what, 'Make room, or choose another disk with --out.')
+  return bavail * bsize < DISK_BYTES_LOW
+    ? warn(what, 'A million items take about 2 GB: make room before a large run.')
+    : ok(what)
+}
+
+const MEMORY_BYTES_LOW = 512e6
+
+/** A container may have less than the machine. */
+function memory(): Result {
+  const limit = process.constrainedMemory()
+  const isLimited = limit > 0 && limit < totalmem()
+  const free = isLimited ? process.availableMemory() : freemem()
+  const what = `${formatBytes(free)} free of ${formatBytes(isLimited ? limit : totalmem())}${isLimited ? ' (limit of this container)' : ''}`
+  return free < MEMORY_BYTES_LOW
+    ? warn(what, 'Keep --processes at 1 and --concurrency low: a worker takes about 150 MB.')
+    : ok(what)
+}
+
+const FILES_LOW = 1024
+
+function openFiles(): Result {
+  const limits = existsSync('/proc/self/limits') ? readFileSync('/proc/self/limits', 'utf8') : ''
+  const [, soft, hard] = /^Max open files\s+(\d+|unlimited)\s+(\d+|unlimited)/m.exec(limits) ?? []
+  if (soft === undefined) return ok('this system does not tell its limit')
+  const what = `${soft} allowed${hard === soft ? '' : `, at most ${hard}`}`
+  return soft !== 'unlimited' && Number(soft) < FILES_LOW
+    ? warn(what, 'Raise it with ulimit -n 4096, or keep --concurrency below a third of it.')
+    : ok(what)
+}
+
+function clock(): Result {
+  const now = new Date()
+  const builtMs = statSync(require.resolve('../../package.json')).mtimeMs
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
+  if (now.getTime() < builtMs - 86_400_000)
+    return fail(
+      `${now.toISOString()} is before this program was installed`,
+      'Set the clock: certificates and caches depend on it.',
+    )
+  return ok(`${now.toISOString()} (${zone})`)
+}
+
+async function loopback(): Promise<Result> {
+  const server = createServer((socket) => socket.end())
+  try {
+    const port = await new Promise<number>((done, failed) => {
+      server.once('error', failed).listen(0, '127.0.0.1', () => done((server.address() as { port: number }).port))
+    })
+    await reach('127.0.0.1', port)
+    return ok(`127.0.0.1:${port} answers`)
+  } catch (error) {
+    return fail(
+      `no port on 127.0.0.1: ${(error as Error).message}`,
+      'A firewall or sandbox is in the way; --metrics and the demo need a local port.',
+    )
+  } finally {
+    server.close()
+  }
+}
+
+async function dns(host: string): Promise<Result> {
+  const tooLate = new Promise<never>((_, failed) =>
+    setTimeout(() => failed(new Error('no answer')), CHECK_MS_MAX).unref(),
+  )
+  try {
+    const { address } = await Promise.race([lookup(host), tooLate])
+    return ok(`${host} is ${address}`)
+  } catch (error) {
+    const why = (error as NodeJS.ErrnoException).code ?? (error as Error).message
+    return warn(
+      `${host} does not resolve (${why})`,
+      'Without a resolver only addresses and local sites work: check the network and /etc/resolv.conf.',
+    )
+  }
+}
+
+const PORTS: Record<string, number> = {
+  postgres: 5432,
+  postgresql: 5432,
+  redis: 6379,
+  rediss: 6379,
+  amqp: 5672,
+  amqps: 5671,
+}
+
+/** Services somebody named: a URL with a host. */
+function services(config: Config | Error): [name: string, url: URL][] {
+  const named: [string, string | undefined][] = [
+    ['frontier', config instanceof Error ? undefined : config.values.frontier],
+    ['store', process.env['SLUICE_STORE']],
+    ['redis', process.env['SLUICE_REDIS']],
+  ]
+  return named.flatMap(([name, text]): [string, URL][] => {
+    const url = text === undefined ? null : URL.parse(text)
+    return url !== null && url.protocol.slice(0, -1) in PORTS ? [[name, url]] : []
+  })
+}
+
+async function service(url: URL): Promise<Result> {
+  const shown = redactText(url.href)
+  try {
+    await reach(url.hostname || 'localhost', Number(url.port) || PORTS[url.protocol.slice(0, -1)]!)
+    return ok(`${shown} answers`)
+  } catch (error) {
+    return {
+      status: 'missing',
+      what: `${shown} does not answer: ${(error as Error).message}`,
+      fix: 'Start it, or correct its URL.',
+    }
+  }
+}
+
+async function reach(host: string, port: number): Promise<void> {
+  await new Promise<void>((done, failed) => {
+    const socket = connect({ host, port })
+    socket.setTimeout(CHECK_MS_MAX, () => socket.destroy(new Error('no answer')))
+    socket.once('connect', () => {
+      socket.destroy()
+      done()
+    })
+    socket.once('error', failed)
+  })
+}

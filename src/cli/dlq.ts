@@ -1,0 +1,270 @@
+/** `sluice dlq`: the pages a run gave up on, by cause; to look at, try again, or forget. */
+import type { Command } from 'commander'
+import type { OpenRun } from '../app/open-run.ts'
+import type { DeadFilter, DeadLetter } from '../frontier/contract.ts'
+import type { CommandOf } from './dlq-text.ts'
+import { addOptions, configOf } from './flags.ts'
+import { addReadFlags, print, printJson, type ReadFlags, shellWord } from './output.ts'
+
+interface DlqFlags extends ReadFlags {
+  class?: string
+  code?: string
+  host?: string
+  id?: string[]
+  limit?: string
+  yes?: boolean
+}
+
+const HELP = `
+A run is named by its id, its scraper (the latest run of it), a path, or not at all (the latest run of all).
+
+Examples:
+  sluice dlq groups
+  sluice dlq list books --class timeout
+  sluice dlq show books 3e55e7f7
+  sluice dlq retry books --code E_SERVER
+  sluice dlq drop books --class not-found`
+
+export function defineDlq(program: Command): void {
+  const dlq = program
+    .command('dlq')
+    .description('dead letters: the pages a run gave up on')
+    .helpCommand(false)
+    .addHelpText('after', HELP)
+
+  const part = (
+    usage: string,
+    what: string,
+    json: string,
+    action: (words: string[], flags: DlqFlags) => Promise<number>,
+  ) => {
+    const command = dlq.command(usage).description(what)
+    command.action(async (...given: unknown[]) => {
+      const words = given
+        .slice(0, -2)
+        .flat()
+        .filter((word) => typeof word === 'string')
+      process.exitCode = await action(words, given.at(-2) as DlqFlags)
+    })
+    addReadFlags(command, json)
+    addOptions(command, ['out', 'frontier'])
+    return command
+  }
+  part('groups [run]', 'one line for each cause, the most frequent first', 'the groups', showGroups)
+  const list = part('list [run]', 'one line for each dead letter, the oldest first', 'the letters', showList)
+  addFilter(list).option('--limit <N>', 'letters at most', '50')
+  part(
+    'show <run-or-letter...>',
+    'one dead letter: [run] and its id (the first characters do) or URL',
+    'the letter',
+    showOne,
+  )
+  const retry = part('retry [run]', 'back into the queue with fresh tries', 'the count and the next command', retryThem)
+  addFilter(retry)
+  const drop = part('drop [run]', 'forget them; they stay counted as failed', 'the count', dropThem)
+  addFilter(drop).option('--yes', 'do not ask')
+}
+
+const collect = (value: string, before: string[] = []): string[] => [...before, value]
+
+function addFilter(command: Command): Command {
+  return command
+    .option('--class <name>', 'of this class of errors, e.g. timeout')
+    .option('--code <CODE>', 'with this error, e.g. E_NOT_FOUND')
+    .option('--host <host>', 'of this host, with its port if it has one')
+    .option('--id <id>', 'exactly this one; the first characters do (may be repeated)', collect)
+}
+
+interface Place {
+  run: OpenRun
+  out: string
+  commandOf: CommandOf
+}
+
+async function withRun<T>(word: string | undefined, flags: DlqFlags, use: (place: Place) => Promise<T>): Promise<T> {
+  const [{ openRun, outFlag }, { self }] = await Promise.all([
+    import('../app/open-run.ts'),
+    import('../observe/terminal.ts'),
+  ])
+  const { values } = await configOf(flags as Record<string, unknown>)
+  await using run = await openRun(word, values)
+  const commandOf = (...words: string[]) => [self(), ...words, ...outFlag(values.out)].map(shellWord).join(' ')
+  return await use({ run, out: values.out, commandOf })
+}
+
+async function filterOf(run: OpenRun, flags: DlqFlags): Promise<DeadFilter> {
+  const [{ frontierOf }, { findLetter }, { findErrorCode }, { ERRORS }, { ScrapeError }, { didYouMean }] =
+    await Promise.all([
+      import('../app/open-run.ts'),
+      import('../app/dead-letters.ts'),
+      import('./explain.ts'),
+      import('../core/errors.ts'),
+      import('../core/errors.ts'),
+      import('./did-you-mean.ts'),
+    ])
+  const filter: DeadFilter = {}
+  if (flags.code !== undefined) filter.code = findErrorCode(flags.code)
+  if (flags.class !== undefined) {
+    const classes = new Set(Object.values(ERRORS).map((kind) => kind.class))
+    if (!classes.has(flags.class)) {
+      const near = didYouMean(flags.class, classes)
+      throw new ScrapeError('E_USAGE', `there is no class of errors ${JSON.stringify(flags.class)}`, {
+        notes: [near === undefined ? `known: ${[...classes].sort().join(', ')}` : `did you mean ${near}?`],
+        fix: 'The classes are in the second column of `sluice dlq groups`.',
+      })
+    }
+    filter.class = flags.class
+  }
+  if (flags.host !== undefined) filter.host = flags.host
+  if (flags.id !== undefined) {
+    const frontier = frontierOf(run)
+    const ids: string[] = []
+    for (const word of flags.id) ids.push((await findLetter(frontier, word)).task.id)
+    filter.ids = ids
+  }
+  return filter
+}
+
+const filterWords = ({ class: cls, code, host, id = [] }: DlqFlags) => [
+  ...(cls === undefined ? [] : ['--class', cls]),
+  ...(code === undefined ? [] : ['--code', code]),
+  ...(host === undefined ? [] : ['--host', host]),
+  ...id.flatMap((one) => ['--id', one]),
+]
+
+async function showGroups([word]: string[], flags: DlqFlags): Promise<number> {
+  return await withRun(word, flags, async ({ run, commandOf }) => {
+    const [{ frontierOf }, { groupJson, groupsText }] = await Promise.all([
+      import('../app/open-run.ts'),
+      import('./dlq-text.ts'),
+    ])
+    const groups = await frontierOf(run).dead.groups()
+    if (flags.json) printJson({ run: run.record.id, scraper: run.record.scraper, groups: groups.map(groupJson) })
+    else if (!flags.quiet) print(groupsText(groups, run, commandOf))
+    return 0
+  })
+}
+
+const LIMIT_MAX = 1_000_000
+
+async function showList([word]: string[], flags: DlqFlags): Promise<number> {
+  return await withRun(word, flags, async ({ run, commandOf }) => {
+    const [{ frontierOf }, { deadLetters }, { letterJson, listText }, { ScrapeError }] = await Promise.all([
+      import('../app/open-run.ts'),
+      import('../app/dead-letters.ts'),
+      import('./dlq-text.ts'),
+      import('../core/errors.ts'),
+    ])
+    const limit = Number(flags.limit)
+    if (!Number.isSafeInteger(limit) || limit < 1 || limit > LIMIT_MAX)
+      throw new ScrapeError(
+        'E_USAGE',
+        `--limit takes a whole number from 1 to ${LIMIT_MAX}, got ${JSON.stringify(flags.limit)}`,
+      )
+    const letters: DeadLetter[] = []
+    let hasMore = false
+    for await (const letter of deadLetters(frontierOf(run), await filterOf(run, flags))) {
+      hasMore = letters.length === limit
+      if (hasMore) break
+      letters.push(letter)
+    }
+    if (flags.json)
+      printJson({ run: run.record.id, scraper: run.record.scraper, hasMore, letters: letters.map(letterJson) })
+    else if (!flags.quiet)
+      print(listText(letters, { run, hasMore, commandOf, isFiltered: filterWords(flags).length > 0 }))
+    return 0
+  })
+}
+
+async function showOne(words: string[], flags: DlqFlags): Promise<number> {
+  const { ScrapeError } = await import('../core/errors.ts')
+  const [first, second, ...rest] = words
+  if (rest.length > 0)
+    throw new ScrapeError('E_USAGE', `dlq show takes [run] and one letter, got ${words.length} words`)
+  const [runWord, letterWord] = second === undefined ? [undefined, first!] : [first, second]
+  return await withRun(runWord, flags, async ({ run, commandOf }) => {
+    const [{ frontierOf }, { findLetter, snapshotHead }, { letterJson, letterText }] = await Promise.all([
+      import('../app/open-run.ts'),
+      import('../app/dead-letters.ts'),
+      import('./dlq-text.ts'),
+    ])
+    const letter = await findLetter(frontierOf(run), letterWord)
+    const head = snapshotHead(run, letter.snapshot)
+    const path = letter.snapshot === undefined ? null : run.folder.file(letter.snapshot)
+    if (flags.json) printJson({ run: run.record.id, ...letterJson(letter), snapshot: path, head: head ?? null })
+    else if (!flags.quiet) print(letterText(letter, { run, path, head, commandOf }))
+    return 0
+  })
+}
+
+async function retryThem([word]: string[], flags: DlqFlags): Promise<number> {
+  return await withRun(word, flags, async ({ run, out }) => {
+    const [{ retryLetters }, { resumeCommand }, { plural, paintFor }, { self }] = await Promise.all([
+      import('../app/dead-letters.ts'),
+      import('../app/open-run.ts'),
+      import('./style.ts'),
+      import('../observe/terminal.ts'),
+    ])
+    const retried = await retryLetters(run, await filterOf(run, flags))
+    const resume = [self(), ...resumeCommand(run, out)].map(shellWord).join(' ')
+    const next = retried === 0 || run.isAlive ? null : resume
+    if (flags.json) printJson({ run: run.record.id, retried, isAlive: run.isAlive, next })
+    else if (!flags.quiet) {
+      const paint = paintFor(process.stdout)
+      if (retried === 0) print('no dead letter fits: nothing put back')
+      else if (run.isAlive) print(`${plural(retried, 'dead letter')} put back; the run is going on and picks them up`)
+      else
+        print(
+          `${plural(retried, 'dead letter')} put back with fresh tries; now go on with the run:\n  ${paint('cyan', resume)}`,
+        )
+    }
+    return 0
+  })
+}
+
+async function dropThem([word]: string[], flags: DlqFlags): Promise<number> {
+  return await withRun(word, flags, async ({ run }) => {
+    const [{ dropLetters, deadLetters }, { frontierOf }, { plural }] = await Promise.all([
+      import('../app/dead-letters.ts'),
+      import('../app/open-run.ts'),
+      import('./style.ts'),
+    ])
+    const filter = await filterOf(run, flags)
+    let count = 0
+    for await (const _ of deadLetters(frontierOf(run), filter)) count++
+    if (count > 0 && !flags.yes) {
+      const question = `${plural(count, 'dead letter')} of ${run.record.scraper} ${run.record.id} will be forgotten.`
+      if (!(await isConfirmed(question))) {
+        process.stderr.write('nothing dropped\n')
+        return 1
+      }
+    }
+    const dropped = count === 0 ? 0 : await dropLetters(run, filter)
+    if (flags.json) printJson({ run: run.record.id, dropped })
+    else if (!flags.quiet)
+      print(
+        dropped === 0
+          ? 'no dead letter fits: nothing dropped'
+          : `${plural(dropped, 'dead letter')} dropped; they stay counted as failed`,
+      )
+    return 0
+  })
+}
+
+/** Typed on a terminal; a script says --yes. */
+async function isConfirmed(question: string): Promise<boolean> {
+  if (process.stdin.isTTY !== true || process.stderr.isTTY !== true) {
+    const { ScrapeError } = await import('../core/errors.ts')
+    throw new ScrapeError('E_USAGE', 'dlq drop asks before it forgets, and there is no terminal to ask on', {
+      notes: [question],
+      fix: 'Add --yes.',
+    })
+  }
+  const { createInterface } = await import('node:readline/promises')
+  const line = createInterface({ input: process.stdin, output: process.stderr })
+  try {
+    return (await line.question(`${question} Type "drop" to go on: `)).trim() === 'drop'
+  } finally {
+    line.close()
+  }
+}

@@ -1,0 +1,98 @@
+/** `sluice export`: the items of a run, as a stream or a file. */
+import { once } from 'node:events'
+import type { Command } from 'commander'
+import type { ExportFormat } from '../app/export-items.ts'
+import { configOf } from './flags.ts'
+
+interface ExportFlags {
+  format: string
+  out?: string
+  runs?: string
+  frontier?: string
+  columns?: string
+  formulaSafe?: boolean
+  quiet?: boolean
+}
+
+const HELP = `
+A run is named by its id, its scraper (the latest run of it), a path, or not at all (the latest run of all). Of a run that is
+going on you get what is safely written so far.
+
+Examples:
+  sluice export books | head -n 3
+  sluice export books --format csv --out books.csv
+  sluice export books --format csv --columns title,price,url
+  sluice export 20261115_113501_x7k2 --format parquet --out books.parquet`
+
+export function defineExport(program: Command): void {
+  program
+    .command('export [run]')
+    .description('write the items of a run to standard output, or to a file')
+    .option('--format <jsonl|csv|parquet>', 'how to write them', 'jsonl')
+    .option('--out <FILE>', 'to this file, which is complete or not there at all')
+    .option('--columns <LIST>', 'columns of a CSV, in this order (comma separated)')
+    .option('--formula-safe', 'make CSV cells that a spreadsheet would run as formulas harmless')
+    .option('--runs <DIR>', 'base folder of the runs (default: runs, or SLUICE_OUT)')
+    .option('--frontier <URL>', 'where the queue of the run lives, when not in its folder')
+    .option('--quiet', 'print nothing but the items and errors')
+    .option('-v, --verbose', 'show stacks of errors')
+    .addHelpText('after', HELP)
+    .action(async (run: string | undefined, flags: ExportFlags) => {
+      process.exitCode = await exportRun(run, flags)
+    })
+}
+
+async function exportRun(word: string | undefined, flags: ExportFlags): Promise<number> {
+  const [{ openRun }, { EXPORT_FORMATS, exportItems, writeExport }, { ScrapeError }] = await Promise.all([
+    import('../app/open-run.ts'),
+    import('../app/export-items.ts'),
+    import('../core/errors.ts'),
+  ])
+  const format = formatOf(flags, EXPORT_FORMATS)
+  if (format === undefined)
+    throw new ScrapeError('E_USAGE', `items are not written as ${JSON.stringify(flags.format)}`, {
+      fix: `--format ${EXPORT_FORMATS.join(' or ')}`,
+    })
+  if (format === 'parquet' && flags.out === undefined && process.stdout.isTTY)
+    throw new ScrapeError('E_USAGE', 'Parquet is binary, and standard output is a terminal', {
+      fix: 'Add --out FILE.parquet, or > FILE.parquet.',
+    })
+  const { values } = await configOf({ out: flags.runs, frontier: flags.frontier })
+  await using run = await openRun(word, values)
+  const columns = flags.columns?.split(',').map((name) => name.trim())
+  const pieces = exportItems({
+    run,
+    format,
+    ...(columns === undefined ? {} : { columns }),
+    formulaSafe: flags.formulaSafe === true || values.formulaSafe,
+  })
+  if (run.isAlive && !flags.quiet)
+    process.stderr.write(`run ${run.record.id} is going on: these are its items so far\n`)
+  if (flags.out === undefined) await toStdout(pieces)
+  else {
+    const bytes = await writeExport(pieces, flags.out)
+    if (!flags.quiet) {
+      const { formatBytes } = await import('./style.ts')
+      process.stderr.write(`${flags.out}  ${formatBytes(bytes)}\n`)
+    }
+  }
+  return 0
+}
+
+function formatOf({ format }: ExportFlags, known: readonly ExportFormat[]): ExportFormat | undefined {
+  return known.find((one) => one === (format === 'json' ? 'jsonl' : format))
+}
+
+/** `| head` goes away in the middle: then we are done. */
+async function toStdout(pieces: AsyncIterable<string | Buffer>): Promise<void> {
+  let isGone = false
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+    isGone = true
+    process.stdout.emit('drain') // whoever waits for room waits no more
+  })
+  for await (const piece of pieces) {
+    if (isGone) return
+    if (!process.stdout.write(piece) && !isGone) await once(process.stdout, 'drain')
+  }
+}

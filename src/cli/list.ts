@@ -1,0 +1,119 @@
+/** `sluice list`: the scrapers there are, with what they take. */
+import type { Command } from 'commander'
+import { addReadFlags, print, printJson, type ReadFlags } from './output.ts'
+
+interface ListFlags extends ReadFlags {
+  names?: boolean
+}
+
+const HELP = `
+Scrapers are looked for in ./scrapers (NAME.ts, or NAME/NAME.ts) and among the bundled ones.
+
+Examples:
+  sluice list
+  sluice list --json`
+
+export function defineList(program: Command): void {
+  const command = program
+    .command('list')
+    .description('list the scrapers, their routes and arguments')
+    .option('--names', 'print the names only')
+    .addHelpText('after', HELP)
+    .action(async (flags: ListFlags) => {
+      process.exitCode = await list(flags)
+    })
+  addReadFlags(command, 'the scrapers')
+}
+
+interface ListedScraper {
+  name: string
+  description: string | null
+  file: string
+  isBundled: boolean
+  routes: Record<string, string | null>
+  args: { name: string; default: unknown }[]
+  /** Why it does not load. */
+  error: string | null
+}
+
+async function list(flags: ListFlags): Promise<number> {
+  const { listScrapers } = await import('../app/load-scraper.ts')
+  const found = listScrapers()
+  if (flags.names) {
+    print(found.map((scraper) => scraper.name).join('\n'))
+    return 0
+  }
+  const scrapers: ListedScraper[] = []
+  for (const one of found) scrapers.push(await describe(one))
+  if (flags.json) printJson(scrapers)
+  else if (!flags.quiet) print(await listText(scrapers))
+  return scrapers.some((scraper) => scraper.error !== null) ? 2 : 0
+}
+
+async function describe({
+  name,
+  file,
+  isBundled,
+}: {
+  name: string
+  file: string
+  isBundled: boolean
+}): Promise<ListedScraper> {
+  const [{ loadScraper }, { argumentsOf }] = await Promise.all([
+    import('../app/load-scraper.ts'),
+    import('../app/scraper-arguments.ts'),
+  ])
+  const known = { name, file, isBundled, description: null, routes: {}, args: [], error: null }
+  try {
+    const { scraper } = await loadScraper(file)
+    return {
+      ...known,
+      description: scraper.description ?? null,
+      routes: Object.fromEntries(Object.entries(scraper.routes).map(([route, { match }]) => [route, match ?? null])),
+      args: argumentsOf(scraper),
+    }
+  } catch (error) {
+    return { ...known, error: (error as Error).message }
+  }
+}
+
+async function listText(scrapers: ListedScraper[]): Promise<string> {
+  const [{ paintFor, table }, { self }, { relative }] = await Promise.all([
+    import('./style.ts'),
+    import('../observe/terminal.ts'),
+    import('node:path'),
+  ])
+  const paint = paintFor(process.stdout)
+  if (scrapers.length === 0) return `no scrapers in ./scrapers; make one: ${self()} new NAME URL`
+  const blocks = scrapers.map(({ name, description, file, isBundled, routes, args, error }) => {
+    const near = relative(process.cwd(), file)
+    const rows: [string, string][] = [
+      ['file', `${near.startsWith('..') ? file : near}${isBundled ? ' (bundled)' : ''}`],
+      ...(error === null
+        ? [
+            [
+              'routes',
+              Object.entries(routes)
+                .map(([route, match]) => (match === null ? route : `${route} ${match}`))
+                .join(' · '),
+            ] as [string, string],
+            ...(args.length === 0 ? [] : [['args', args.map(argumentText).join(' · ')] as [string, string]]),
+          ]
+        : [['error', paint('red', error)] as [string, string]]),
+    ]
+    const body = table(
+      rows.map(([label, text]) => [paint('dim', label), text]),
+      { indent: 2 },
+    )
+    return `${paint('bold', name)}${description === null ? '' : `  ${description}`}\n${body}`
+  })
+  return blocks.join('\n\n')
+}
+
+function argumentText({ name, default: value }: { name: string; default: unknown }): string {
+  return value === undefined
+    ? `${name} (needed)`
+    : value === null
+      ? name
+      : `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`
+}

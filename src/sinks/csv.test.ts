@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { ScrapeError } from '../core/errors.ts'
+import { parseCsv } from './csv.test-reader.ts'
+import { type CsvOptions, createCsvSink } from './csv.ts'
+import { flatEncoder } from './csv-flat.ts'
+import { rowEncoder } from './csv-row.ts'
+
+async function written(items: readonly object[], options: Omit<CsvOptions, 'path'>): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-csv-'))
+  try {
+    await using sink = createCsvSink({ path: join(folder, 'x.csv'), ...options })
+    await sink.open(undefined)
+    await sink.write(items.map((item, i) => ({ seq: i + 1, key: String(i), json: JSON.stringify(item) })))
+    await sink.finish()
+    return await readFile(join(folder, 'x.csv'), 'utf8')
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+}
+
+describe('CSV', () => {
+  it('writes a header and CRLF records, with quotes only where they are needed', async () => {
+    const items = [
+      { title: 'A Light', price: 51.77, isSold: false, tags: ['a', 'b'], note: null },
+      { title: 'say "hi", twice', price: -0.5, isSold: true, tags: {}, note: 'two\nlines' },
+    ]
+    assert.equal(
+      await written(items, { columns: ['title', 'price', 'isSold', 'tags', 'note'] }),
+      'title,price,isSold,tags,note\r\n' +
+        'A Light,51.77,false,"[""a"",""b""]",\r\n' +
+        '"say ""hi"", twice",-0.5,true,{},"two\nlines"\r\n',
+    )
+  })
+
+  it('puts the columns in the order the scraper gives', async () => {
+    const items = [{ a: 1, b: 2, c: 3 }]
+    assert.equal(await written(items, { columns: ['c', 'a'], fields: ['a', 'b', 'c'] }), 'c,a\r\n3,1\r\n')
+  })
+
+  it('takes the columns of the first item when none are known', async () => {
+    const items = [
+      { b: 1, a: 2 },
+      { a: 3, c: 4 },
+    ]
+    assert.equal(await written(items, { columns: [] }), 'b,a\r\n1,2\r\n,3\r\n')
+  })
+
+  it('ends lines with LF where that is asked for', async () => {
+    assert.equal(await written([{ a: 1, b: 'x\ny' }], { columns: ['a', 'b'], lineEnd: '\n' }), 'a,b\n1,"x\ny"\n')
+  })
+
+  it('disarms text that a spreadsheet would run, and leaves numbers alone', async () => {
+    const items = ['=1+1', '+1', '-1', '@x', '\tx', '\rx', '\nx', 'a=1', -1].map((v) => ({ v, w: 0 }))
+    const text = await written(items, { columns: ['v', 'w'], formulaSafe: true })
+    assert.deepEqual(
+      parseCsv(text)
+        .slice(1)
+        .map(([v]) => v),
+      ["'=1+1", "'+1", "'-1", "'@x", "'\tx", "'\rx", "'\nx", 'a=1', '-1'],
+    )
+    const raw = await written(items, { columns: ['v', 'w'] })
+    assert.equal(parseCsv(raw)[1]![0], '=1+1')
+  })
+
+  it('writes a single empty cell so that it reads as a record', async () => {
+    assert.equal(await written([{ a: null }, { a: '' }, { a: 'x' }], { columns: ['a'] }), 'a\r\n""\r\n""\r\nx\r\n')
+  })
+
+  it('refuses to go on with a file of other columns', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'sluice-csv-'))
+    try {
+      const path = join(folder, 'x.csv')
+      let position: string
+      {
+        await using sink = createCsvSink({ path, columns: ['a', 'b, "c"'] })
+        await sink.open(undefined)
+        position = await sink.flush()
+      }
+      await using same = createCsvSink({ path, columns: ['a', 'b, "c"'] })
+      await same.open(position)
+      await using other = createCsvSink({ path, columns: ['a', 'd'] })
+      await assert.rejects(
+        other.open(position),
+        (error) => error instanceof ScrapeError && /columns/.test(error.message),
+      )
+    } finally {
+      await rm(folder, { recursive: true })
+    }
+  })
+
+  it('gives the same record by its fast way as by parsing, for any item', () => {
+    const fields = ['a', 'b.c', 'd"e', 'f', '__proto__x']
+    const scalar = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.constantFrom('x,y', 'a"b', '=1', '-', '', 'null', '12', '\\', '},{', '"', 'é’', '\n'),
+      fc.double({ noDefaultInfinity: true, noNaN: true }),
+      fc.integer(),
+      fc.boolean(),
+      fc.constant(null),
+    )
+    const value = fc.oneof(
+      { weight: 6, arbitrary: scalar },
+      fc.array(scalar, { maxLength: 2 }),
+      fc.constant({ k: 'v' }),
+    )
+    const item = fc.record(Object.fromEntries([...fields, 'extra'].map((field) => [field, value])), {
+      requiredKeys: [],
+    })
+    const columns = fc.shuffledSubarray(fields, { minLength: 2 })
+    const buffer = Buffer.alloc(100_000)
+    let fast = 0
+    fc.assert(
+      fc.property(item, columns, fc.boolean(), (item, columns, formulaSafe) => {
+        const json = JSON.stringify(item)
+        const end = flatEncoder({ columns, fields, formulaSafe })!(json, buffer, 7)
+        if (end === -1) return
+        fast++
+        assert.equal(buffer.toString('utf8', 7, end), rowEncoder({ columns, formulaSafe })(json))
+        assert.ok(end - 7 <= json.length * 4, 'stays within the room it is promised')
+      }),
+      { numRuns: 5_000 },
+    )
+    assert.ok(fast > 500, `only ${fast} of 5,000 went the fast way`)
+  })
+
+  it('reads nothing an item does not have of its own', async () => {
+    assert.equal(await written([{ a: 1 }], { columns: ['a', 'constructor'] }), 'a,constructor\r\n1,\r\n')
+  })
+})
