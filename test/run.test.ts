@@ -106,7 +106,7 @@ test('retries, waits and gives up on the misbehaving pages of the demo shop as d
   const record = JSON.parse(stdout)
   const expected = expectedTotals(1000, 50, true)
   assert.equal(record.items.new, expected.items)
-  assert.equal(record.pages.dead, expected.notFound + expected.deadLetters)
+  assert.equal(record.pages.dead, expected.notFound + expected.softErrors)
   assert.deepEqual(record, readRecord(folder.path))
   assert.equal(new Set(readItems(folder.path).map((item) => item.url)).size, expected.items)
   assert.deepEqual(record.errors.map((error: { class: string }) => error.class).sort(), ['not-found', 'selector'])

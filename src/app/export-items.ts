@@ -111,7 +111,7 @@ async function* csvOf(source: Source, { run, columns: given, formulaSafe }: Expo
       notes: [`fields: ${fields.join(', ')}`],
     })
   yield `${columns.map(cell).join(',')}\r\n`
-  const encode = rowEncoder({ columns, fields, formulaSafe })
+  const encode = rowEncoder({ columns, formulaSafe })
   for await (const lines of linesOf(source)) yield `${lines.map(encode).join('\r\n')}\r\n`
 }
 

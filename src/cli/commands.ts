@@ -8,8 +8,10 @@ import { defineDoctor } from './doctor.ts'
 import { defineExplain } from './explain-command.ts'
 import { defineExport } from './export.ts'
 import { defineFetch } from './fetch.ts'
+import { defineInit } from './init.ts'
 import { defineList } from './list.ts'
 import { defineMap } from './map.ts'
+import { defineNew } from './new.ts'
 import { defineRobots } from './robots.ts'
 import { defineRun } from './run.ts'
 import { defineShell } from './shell.ts'
@@ -34,4 +36,6 @@ export const COMMANDS: readonly ((program: Command) => void)[] = [
   defineDoctor,
   defineTest,
   defineCheck,
+  defineInit,
+  defineNew,
 ]

@@ -59,6 +59,8 @@ const RULES_BYTES_MAX = 64 * 1024 ** 2
 const TELLING: ReadonlySet<ErrorCode> = new Set([
   'E_TLS',
   'E_DNS',
+  'E_CONNECTION',
+  'E_TIMEOUT_CONNECT',
   'E_PRIVATE_ADDRESS',
   'E_URL_INVALID',
   'E_URL_SCHEME',

@@ -38,7 +38,8 @@ export function flatEncoder({ columns, fields, formulaSafe }: FlatOptions): Flat
   if (fieldOf.includes(-1) || columns.length < 2) return undefined
   const scanner = new FlatScanner(fields, formulaSafe)
   return (json, out, at) => {
-    if (!scanner.scan(json)) return -1
+    // Absent fields still have their commas. Without room for all of it the slow way, which can wait, takes over.
+    if (at + json.length * 3 + columns.length > out.length || !scanner.scan(json)) return -1
     const { bytes, starts, ends } = scanner
     let to = at
     for (let c = 0; c < fieldOf.length; c++) {

@@ -16,8 +16,8 @@ export interface LineFormat {
   /** The item as one record, without the line end. */
   encode(item: LoggedItem): string
   /**
-   * The same record as bytes, into the buffer at `at`, where there is room for 4 bytes per character of the item's JSON.
-   * Returns where it ends; -1 to be asked for `encode`.
+   * The same record as bytes, into the buffer at `at`, where there is usually room for 4 bytes per character of the item's
+   * JSON. Returns where it ends; -1 to be asked for `encode`.
    */
   encodeInto?(item: LoggedItem, buffer: Buffer, at: number): number
 }

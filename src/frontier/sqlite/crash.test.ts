@@ -12,8 +12,8 @@ import type { Frontier } from '../contract.ts'
 import { fateOf, linksOf } from './crash-worker.ts'
 import { openSqliteFrontier } from './engine.ts'
 
-const PAGES = 15_000
-const KILLS = 24
+const PAGES = 12_000
+const KILLS = 20
 const WORKERS = 3
 const LOSSES_MAX = 1000
 

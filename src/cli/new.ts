@@ -1,0 +1,122 @@
+/** `sluice new`: a scraper for a site, with first selectors guessed when the site can be seen. */
+import type { Command } from 'commander'
+import type { OptionName } from '../app/config.ts'
+import type { ListGuess, PageGuess } from '../app/guess-selectors.ts'
+import { addOptions, configOf } from './flags.ts'
+
+const OPTIONS: OptionName[] = ['timeout', 'robots', 'contact', 'userAgent', 'allowPrivate', 'allowAddress']
+
+interface NewFlags {
+  offline?: boolean
+  quiet?: boolean
+}
+
+const HELP = `
+Looks at the URL and at one page it links to (two requests, robots.txt obeyed), and guesses selectors for links, title and
+price. Without a network you get the same file with plain selectors to fill in.
+
+Examples:
+  sluice new shop https://shop.example/
+  sluice run shop --pages 5`
+
+export function defineNew(program: Command): void {
+  const command = program
+    .command('new <name> <url>')
+    .description('make a new scraper in ./scrapers')
+    .option('--offline', 'do not look at the site')
+    .option('--quiet', 'print nothing but errors')
+    .option('-v, --verbose', 'show stacks of errors')
+    .addHelpText('after', HELP)
+    .action(async (name: string, url: string, flags: NewFlags) => {
+      await create(name, url, flags)
+    })
+  addOptions(command, OPTIONS)
+}
+
+const NAME = /^[a-z0-9][a-z0-9-]{0,63}$/
+
+async function create(name: string, given: string, flags: NewFlags): Promise<void> {
+  const [{ urlArgument }, { fillTemplate, readTemplate, writeNewFiles }, { ScrapeError }, { existsSync }] =
+    await Promise.all([
+      import('../app/one-page.ts'),
+      import('../app/templates.ts'),
+      import('../core/errors.ts'),
+      import('node:fs'),
+    ])
+  if (!NAME.test(name))
+    throw new ScrapeError('E_USAGE', `${JSON.stringify(name)} cannot name a scraper`, {
+      fix: 'Use lower-case letters, digits and hyphens, at most 64: sluice new my-shop https://…/',
+    })
+  const url = urlArgument(given)
+  if (existsSync(`scrapers/${name}.ts`))
+    throw new ScrapeError('E_USAGE', `there is a scraper "${name}" already`, {
+      notes: [`scrapers/${name}.ts`],
+      fix: 'Choose another name.',
+    })
+  const guess = flags.offline ? undefined : await look(url, flags)
+  const { BLIND } = await import('../app/guess-selectors.ts')
+  const { links, next, title, description, price } = guess ?? BLIND
+  const code = fillTemplate(readTemplate(links === undefined ? 'scraper/page.ts' : 'scraper/list.ts'), {
+    NAME: name,
+    HOST: new URL(url).host,
+    SITE: url.replaceAll("'", '%27'),
+    LINKS: links,
+    NEXT: next,
+    TITLE: title,
+    DESCRIPTION: description,
+    PRICE: price,
+  })
+  const file = `scrapers/${name}/${name}.ts`
+  writeNewFiles('.', new Map([[file, code]]))
+  if (!flags.quiet) await report(file, name, guess)
+}
+
+/** Undefined when the site cannot be seen; said on standard error, for the file is made all the same. */
+async function look(url: string, flags: NewFlags): Promise<(ListGuess & PageGuess) | undefined> {
+  const [one, { guessList, guessPage }] = await Promise.all([
+    import('../app/one-page.ts'),
+    import('../app/guess-selectors.ts'),
+  ])
+  const config = await configOf({ timeout: '10s', ...(flags as Record<string, unknown>) })
+  const limits = one.unhurriedLimits(one.limitsOf(config.limits), config.limits)
+  // The address a person types is meant, private or not.
+  await using chain = await one.openOnePage({ config, limits, allowAddresses: [hostPort(url)] })
+  const first = await chain.visit({ url })
+  if (first.page === undefined || first.error !== undefined) {
+    const why = first.error === undefined ? 'no page' : `${first.error.code}: ${first.error.message}`
+    if (!flags.quiet) process.stderr.write(`${url} cannot be seen (${why}); the selectors are only a start\n`)
+    return undefined
+  }
+  const list = guessList(first.page)
+  const second = list.example === undefined ? undefined : await chain.visit({ url: list.example })
+  const example = second?.error === undefined ? second?.page : undefined
+  return { ...list, ...guessPage(example ?? first.page) }
+}
+
+function hostPort(url: string): string {
+  const { hostname, port, protocol } = new URL(url)
+  return `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`
+}
+
+async function report(file: string, name: string, guess: (ListGuess & PageGuess) | undefined): Promise<void> {
+  const [{ paintFor }, { self }, { print }] = await Promise.all([
+    import('./style.ts'),
+    import('../observe/terminal.ts'),
+    import('./output.ts'),
+  ])
+  const paint = paintFor(process.stdout)
+  const guessed = Object.entries(guess ?? {}).filter(([what, css]) => css !== undefined && what !== 'example')
+  print(
+    [
+      `made ${paint('bold', file)}`,
+      ...(guessed.length > 0
+        ? [`guessed: ${guessed.map(([what, css]) => `${what} ${paint('cyan', css!)}`).join(' · ')}`]
+        : []),
+      'next:',
+      ...(guess?.example === undefined
+        ? []
+        : [`  ${paint('cyan', `${self()} try ${name} '${guess.example.replaceAll("'", '%27')}'`)}`]),
+      `  ${paint('cyan', `${self()} run ${name} --pages 5`)}`,
+    ].join('\n'),
+  )
+}

@@ -1,0 +1,72 @@
+/** Promise 4: a slow sink slows the crawl instead of filling memory. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import books from '../../scrapers/books/books.ts'
+import type { LoggedItem, Sink } from '../../src/index.ts'
+import { start } from '../../src/index.ts'
+import { startBooksSite } from '../site/books.ts'
+import { temporaryFolder } from '../sluice.ts'
+
+const PRODUCTS = 10_000
+
+test('a sink that stands still stops the crawl, and when it goes on so does the crawl, with every item', async () => {
+  await using site = await startBooksSite({ products: PRODUCTS })
+  using folder = temporaryFolder()
+  const sink = new GatedSink()
+  const run = await start(books, {
+    args: { site: site.url, details: true },
+    rps: 0,
+    concurrency: 32,
+    out: folder.path,
+    sinks: [sink],
+  })
+  // The log may hold 5,000 items, the channel 512 pages, and some are in flight; then nothing must move any more.
+  await standsStill(() => site.stats().requests)
+  const { requests } = site.stats()
+  assert.ok(requests < 8_000, `${requests} pages were fetched although no item was taken`)
+  assert.equal(sink.written, 0)
+  sink.letThrough()
+  const record = await run.result
+  assert.equal(record.state, 'finished')
+  assert.equal(sink.written, PRODUCTS)
+})
+
+/** Takes nothing until its gate is opened. */
+class GatedSink implements Sink {
+  readonly name = 'gated'
+  written = 0
+  readonly #gate = Promise.withResolvers<void>()
+
+  letThrough(): void {
+    this.#gate.resolve()
+  }
+
+  async open(): Promise<void> {}
+
+  async write(items: readonly LoggedItem[]): Promise<void> {
+    await this.#gate.promise
+    this.written += items.length
+  }
+
+  async flush(): Promise<string> {
+    return String(this.written)
+  }
+
+  async finish() {
+    return { target: 'memory', rows: this.written, bytes: 0 }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {}
+}
+
+/** Until a number that was growing has not grown for a second. */
+async function standsStill(read: () => number): Promise<void> {
+  let last = 0
+  let unchangedMs = 0
+  for (let waitedMs = 0; unchangedMs < 1000 || last === 0; waitedMs += 50) {
+    assert.ok(waitedMs < 60_000, 'it never stood still')
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    unchangedMs = read() === last ? unchangedMs + 50 : 0
+    last = read()
+  }
+}
