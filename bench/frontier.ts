@@ -14,8 +14,10 @@ import type { NewTask } from '../src/core/task.ts'
 import { openSqliteFrontier } from '../src/frontier/sqlite/engine.ts'
 
 const BATCH = 50
-/** Tasks worked off per measurement: enough for a second, few enough that the queue keeps its length. */
-const SAMPLE_TASKS = 30_000
+/** Tasks worked off per measurement: at most half the length of the queue, which it has at the end of the measurement. */
+const sampleOf = (pending: number) => Math.min(30_000, pending / 2)
+/** Worked off on a file of its own before: a process that has just begun is slow for reasons that are not the frontier's. */
+const WARM_UP_TASKS = 5000
 
 interface Sample {
   perSecond: number
@@ -58,9 +60,9 @@ function rssMb(): number {
 }
 
 /** Several processes on one file, which begin together. Their rates are added. */
-async function workTogether(path: string, processes: number): Promise<Sample> {
+async function workTogether(path: string, { processes, count }: { processes: number; count: number }): Promise<Sample> {
   const children = Array.from({ length: processes }, () => {
-    return fork(import.meta.filename, ['--worker', path, '--count', String(SAMPLE_TASKS / processes)])
+    return fork(import.meta.filename, ['--worker', path, '--count', String(count / processes)])
   })
   await Promise.all(children.map((child) => once(child, 'message')))
   for (const child of children) child.send('go')
@@ -83,19 +85,24 @@ async function measure({ tasks, hosts }: { tasks: number; hosts: number }) {
     const path = join(folder, 'frontier.db')
     const rows = []
     let added = 0
-    for (const pending of [10_000, 100_000, 1_000_000].filter((size) => size <= tasks)) {
+    const fill = async (count: number) => {
+      await using frontier = await openSqliteFrontier(path)
       const from = added
-      // Each measurement takes its sample off; the queue is filled up so that it has its length in the middle of it.
-      added += pending - (from === 0 ? 0 : pending / 10) + 2 * SAMPLE_TASKS
-      const frontier = await openSqliteFrontier(path)
-      const newPerSecond = await rate(added - from, () => frontier.add(pages(from, added, hosts)))
-      const addRssMb = rssMb()
-      const known = Math.min(100_000, added - from)
+      added += count
+      const newPerSecond = await rate(count, () => frontier.add(pages(from, added, hosts)))
+      const known = Math.min(100_000, count)
       const seenPerSecond = await rate(known, () => frontier.add(pages(from, from + known, hosts)))
-      await frontier[Symbol.asyncDispose]()
-      const one = await workTogether(path, 1)
-      const two = await workTogether(path, 2)
-      rows.push({ pending, newPerSecond, seenPerSecond, addRssMb, one, two, fileMb: statSync(path).size / 1e6 })
+      return { newPerSecond, seenPerSecond, addRssMb: rssMb() }
+    }
+    let waiting = 0
+    for (const pending of [10_000, 100_000, 1_000_000].filter((size) => size <= tasks)) {
+      const count = sampleOf(pending)
+      const filled = await fill(pending - waiting + count)
+      const one = await workTogether(path, { processes: 1, count })
+      await fill(count)
+      const two = await workTogether(path, { processes: 2, count })
+      waiting = pending
+      rows.push({ pending, ...filled, one, two, fileMb: statSync(path).size / 1e6 })
     }
     return rows
   } finally {
@@ -114,6 +121,14 @@ const { values } = parseArgs({
 })
 
 if (values.worker !== undefined) {
+  const scratch = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
+  const warmUp = join(scratch, 'frontier.db')
+  {
+    await using frontier = await openSqliteFrontier(warmUp)
+    await frontier.add(pages(0, WARM_UP_TASKS, 100))
+  }
+  await work(warmUp, WARM_UP_TASKS)
+  rmSync(scratch, { recursive: true })
   process.send!('ready')
   await once(process, 'message')
   process.send!(await work(values.worker, Number(values.count)))

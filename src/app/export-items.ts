@@ -57,16 +57,17 @@ interface Source {
 }
 
 /** JSON Lines of the run: its own, or those a Parquet file will be made of. */
-async function findSource({ folder, frontier, record }: OpenRun): Promise<Source | undefined> {
-  const { positions } = (await frontier?.items.confirmed()) ?? { positions: {} as Record<string, string> }
+async function findSource({ folder, frontier }: OpenRun): Promise<Source | undefined> {
+  const confirmed = await frontier?.items.confirmed()
   for (const [sink, name] of [
     ['jsonl', 'items.jsonl'],
     ['parquet', 'items.parquet.part'],
   ] as const) {
     const path = folder.file(name)
     if (!existsSync(path)) continue
-    const confirmed = positions[sink]?.split(':')[0] ?? record.outputs.find((output) => output.sink === sink)?.bytes
-    return { path, bytes: Number(confirmed ?? 0) }
+    // Without the queue nobody tells how much is confirmed; whole lines are the next best.
+    if (confirmed === undefined) return { path, bytes: await wholeLines(path) }
+    return { path, bytes: Number(confirmed.positions[sink]?.split(':')[0] ?? 0) }
   }
   return undefined
 }
@@ -79,7 +80,21 @@ function noItems({ folder, record }: OpenRun, format: ExportFormat): ScrapeError
   })
 }
 
-const LINE_BYTES_MAX = 256 * 1024
+/** Length of a file up to its last line end. */
+async function wholeLines(path: string): Promise<number> {
+  await using file = await open(path, 'r')
+  const buffer = Buffer.alloc(CHUNK_BYTES)
+  for (let { size: end } = await file.stat(); end > 0; ) {
+    const start = Math.max(0, end - CHUNK_BYTES)
+    const { bytesRead } = await file.read(buffer, 0, end - start, start)
+    const at = buffer.subarray(0, bytesRead).lastIndexOf(0x0a)
+    if (at !== -1) return start + at + 1
+    end = start
+  }
+  return 0
+}
+
+const CHUNK_BYTES = 256 * 1024
 
 /** Whole lines, some hundred at a time. */
 async function* linesOf({ path, bytes }: Source): AsyncGenerator<string[]> {
@@ -87,7 +102,7 @@ async function* linesOf({ path, bytes }: Source): AsyncGenerator<string[]> {
   let rest: Buffer[] = []
   for await (const chunk of createReadStream(path, {
     end: bytes - 1,
-    highWaterMark: LINE_BYTES_MAX,
+    highWaterMark: CHUNK_BYTES,
   }) as AsyncIterable<Buffer>) {
     const end = chunk.lastIndexOf(0x0a)
     if (end === -1) {

@@ -5,7 +5,7 @@ import { defineScraper, type Scraper } from '../core/scraper.ts'
 import type { DocumentSelection } from '../core/selection.ts'
 import { normaliseUrl } from '../core/url.ts'
 import { allLinks, type PageLink, select } from '../extract/html.ts'
-import { shapeOf, TrapGuard, withoutSession } from './trap-guard.ts'
+import { TrapGuard, withoutSession } from './trap-guard.ts'
 
 /** What is noted of every page; the fields of `--select` come after. */
 const OWN_FIELDS = {
@@ -241,14 +241,15 @@ function guardOf(runId: string): TrapGuard {
   return guard
 }
 
-/** A trap has a thousand doors: each kind of one is reported once, every page of it has its note. */
+/** A trap has a thousand doors: of each kind in each corner of the site one is reported; every page has its own note. */
 const warned = new WeakMap<TrapGuard, Set<string>>()
 const WARNINGS_MAX = 20
 
 function warnOnce(guard: TrapGuard, log: { warn(message: string): void }, why: string, url: string): void {
   const reasons = warned.get(guard) ?? new Set()
   warned.set(guard, reasons)
-  const kind = `${why.replace(/https?:\S+/g, '').replace(/\d+/g, '0')} ${shapeOf(url).split('?', 1)[0]}`
+  const corner = new URL(url).pathname.split('/', 2).join('/')
+  const kind = `${corner} ${why.replace(/https?:\S+|\/\S*|\d+/g, '')}`
   if (reasons.has(kind) || reasons.size >= WARNINGS_MAX) return
   reasons.add(kind)
   log.warn(`not followed: ${url}: ${why}`)

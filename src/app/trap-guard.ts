@@ -183,7 +183,7 @@ function pathKey(url: URL): string {
 }
 
 /** `/calendar/2031/05?day=7` → `/calendar/0/0?day` */
-export function shapeOf(url: string): string {
+function shapeOf(url: string): string {
   const parsed = new URL(url)
   const path = pathKey(parsed).replace(/\d+/g, '0')
   return `${path}?${[...parsed.searchParams.keys()].sort().join('&')}`

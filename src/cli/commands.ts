@@ -1,41 +1,33 @@
-/** All commands, in the order of the help. */
+/** All commands, in the order of the help. Only the one that is called is loaded, and all of them for the help. */
 import type { Command } from 'commander'
-import { defineCheck } from './check.ts'
-import { defineConfig } from './config.ts'
-import { defineCrawl } from './crawl.ts'
-import { defineDlq } from './dlq.ts'
-import { defineDoctor } from './doctor.ts'
-import { defineExplain } from './explain-command.ts'
-import { defineExport } from './export.ts'
-import { defineFetch } from './fetch.ts'
-import { defineInit } from './init.ts'
-import { defineList } from './list.ts'
-import { defineMap } from './map.ts'
-import { defineNew } from './new.ts'
-import { defineRobots } from './robots.ts'
-import { defineRun } from './run.ts'
-import { defineShell } from './shell.ts'
-import { defineStats } from './stats.ts'
-import { defineTest } from './test.ts'
-import { defineTry } from './try.ts'
 
-export const COMMANDS: readonly ((program: Command) => void)[] = [
-  defineRun,
-  defineCrawl,
-  defineTry,
-  defineShell,
-  defineFetch,
-  defineMap,
-  defineRobots,
-  defineStats,
-  defineDlq,
-  defineExport,
-  defineList,
-  defineExplain,
-  defineConfig,
-  defineDoctor,
-  defineTest,
-  defineCheck,
-  defineInit,
-  defineNew,
-]
+type Define = (program: Command) => void
+
+const COMMANDS: Record<string, () => Promise<Define>> = {
+  run: async () => (await import('./run.ts')).defineRun,
+  crawl: async () => (await import('./crawl.ts')).defineCrawl,
+  try: async () => (await import('./try.ts')).defineTry,
+  shell: async () => (await import('./shell.ts')).defineShell,
+  fetch: async () => (await import('./fetch.ts')).defineFetch,
+  map: async () => (await import('./map.ts')).defineMap,
+  robots: async () => (await import('./robots.ts')).defineRobots,
+  stats: async () => (await import('./stats.ts')).defineStats,
+  dlq: async () => (await import('./dlq.ts')).defineDlq,
+  export: async () => (await import('./export.ts')).defineExport,
+  list: async () => (await import('./list.ts')).defineList,
+  test: async () => (await import('./test.ts')).defineTest,
+  check: async () => (await import('./check.ts')).defineCheck,
+  init: async () => (await import('./init.ts')).defineInit,
+  new: async () => (await import('./new.ts')).defineNew,
+  doctor: async () => (await import('./doctor.ts')).defineDoctor,
+  explain: async () => (await import('./explain-command.ts')).defineExplain,
+  config: async () => (await import('./config.ts')).defineConfig,
+  completion: async () => (await import('./completion.ts')).defineCompletion,
+}
+
+export async function defineCommands(program: Command, word: string | undefined): Promise<void> {
+  const called = word === undefined ? undefined : COMMANDS[word]
+  // Completion is made from the whole tree of commands.
+  const wanted = called === undefined || word === 'completion' ? Object.values(COMMANDS) : [called]
+  for (const load of wanted) (await load())(program)
+}

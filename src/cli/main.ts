@@ -1,7 +1,7 @@
 /** The command line. Each command is one file; what it needs is loaded when it runs. */
 import { Command, CommanderError } from 'commander'
 import { VERSION } from '../app/user-agent.ts'
-import { COMMANDS } from './commands.ts'
+import { defineCommands } from './commands.ts'
 import { didYouMean } from './did-you-mean.ts'
 import { errorText, exitCodeOf } from './print-error.ts'
 import { paintFor } from './style.ts'
@@ -15,7 +15,7 @@ const program = new Command('sluice')
   .showSuggestionAfterError(true)
   .exitOverride()
 
-for (const define of COMMANDS) define(program)
+await defineCommands(program, process.argv[2])
 for (const command of program.commands) command.exitOverride()
 
 /** Exit codes: 0 fine · 1 over a threshold · 2 usage · 3 service unreachable · 4 stopped, resumable · 130 second Ctrl-C. */

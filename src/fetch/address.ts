@@ -8,8 +8,9 @@
 import { type LookupAddress, lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import ipaddr from 'ipaddr.js'
-import { buildConnector } from 'undici'
+import type { buildConnector as BuildConnector } from 'undici'
 import { ScrapeError } from '../core/errors.ts'
+import { buildConnector } from './undici.ts'
 
 /** All addresses of a name; tests bring their own. */
 export type Lookup = (hostname: string, callback: (error: Error | null, addresses: LookupAddress[]) => void) => void
@@ -26,7 +27,7 @@ export interface AddressOptions {
 }
 
 /** Gives each origin its connector; all of them obey one policy. */
-export type AddressGuard = (origin: URL) => buildConnector.connector
+export type AddressGuard = (origin: URL) => BuildConnector.connector
 
 const defaultLookup: Lookup = (hostname, callback) => systemLookup(hostname, { all: true }, callback)
 

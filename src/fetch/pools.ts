@@ -1,9 +1,10 @@
 /** Connections: a pool per origin, and a bound on pools, because a crawl may meet 100,000 hosts. */
 import type { Socket } from 'node:net'
 import { LRUCache } from 'lru-cache'
-import { type buildConnector, Client, type Dispatcher, Pool } from 'undici'
+import type { buildConnector, Dispatcher, Client as UndiciClient, Pool as UndiciPool } from 'undici'
 import { ScrapeError } from '../core/errors.ts'
 import { type AddressOptions, openAddressGuard } from './address.ts'
+import { Client, Pool } from './undici.ts'
 
 /** 16 KiB each, used or not; the least recently used pool closes when its requests are done. */
 const POOLS_MAX = 512
@@ -20,7 +21,7 @@ export interface PoolsOptions extends AddressOptions {
 
 export interface Pools extends AsyncDisposable {
   /** `origin` as in a normalised URL: `https://example.com`. Throws `E_URL_INVALID`. */
-  get(origin: string): Pool
+  get(origin: string): UndiciPool
   readonly size: number
 }
 
@@ -40,8 +41,8 @@ export interface Connection {
 
 export function openPools(options: PoolsOptions): Pools {
   const guard = openAddressGuard(options)
-  const closing = new Set<Pool>()
-  const pools = new LRUCache<string, Pool>({
+  const closing = new Set<UndiciPool>()
+  const pools = new LRUCache<string, UndiciPool>({
     max: POOLS_MAX,
     ttl: POOL_IDLE_MS,
     ttlResolution: 1000,
@@ -56,7 +57,7 @@ export function openPools(options: PoolsOptions): Pools {
   const sweeper = setInterval(() => pools.purgeStale(), POOL_IDLE_MS / 2)
   sweeper.unref()
 
-  const open = (origin: string): Pool => {
+  const open = (origin: string): UndiciPool => {
     const url = URL.parse(origin)
     if (isClosed) throw new ScrapeError('E_CONNECTION', 'the HTTP client is closed', { url: origin })
     if (url === null || url.origin !== origin || !/^https?:$/.test(url.protocol)) {
@@ -102,7 +103,7 @@ export function openPools(options: PoolsOptions): Pools {
 class KnownClient extends Client {
   readonly #connection: Connection
 
-  constructor(origin: URL, settings: Client.Options, connect: buildConnector.connector) {
+  constructor(origin: URL, settings: UndiciClient.Options, connect: buildConnector.connector) {
     const connection: Connection = { socket: undefined, sent: 0, unreadBytes: 0 }
     const knownConnect: buildConnector.connector = (target, callback) => {
       connect(target, (...result) => {

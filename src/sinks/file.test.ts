@@ -41,7 +41,7 @@ describe('AppendFile', () => {
   it('holds records larger than its buffer, between smaller ones, in order', async (t) => {
     const path = join(await temporaryFolder(t), 'x')
     await using file = await AppendFile.create(path)
-    const records = [5, 300_000, 7, 200_000, 100_000, 1, 900_000, 0].map(
+    const records = [5, 600_000, 7, 200_000, 100_000, 1, 900_000, 0].map(
       (length, i) => `${i}${'é’'.repeat(length / 2)}`,
     )
     for (const record of records) await file.append(record, '\n')

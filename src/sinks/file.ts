@@ -4,14 +4,14 @@
  *   0 ────────── confirmed ──────── durable ──────── written ──── buffered
  *     kept for ever   │ cut off at the next open: the item log still has these items, and they come again
  *
- * Writes gather in a buffer and go out in one call per 256 KiB, while the next buffer fills; `flush` makes all of it durable.
+ * Writes gather in a buffer and go out in one call per 512 KiB, while the next buffer fills; `flush` makes all of it durable.
  */
 import { constants } from 'node:fs'
 import { type FileHandle, mkdir, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { ScrapeError } from '../core/errors.ts'
 
-const BUFFER_BYTES = 256 * 1024
+const BUFFER_BYTES = 512 * 1024
 /** UTF-8 needs at most this many bytes for one UTF-16 unit. */
 const UTF8_BYTES_MAX = 3
 const LINE_END_BYTES_MAX = 2

@@ -16,7 +16,7 @@ export function createStats({ db, ledger }: { db: Database; ledger: Ledger }) {
     left join (select queue, count(*) as claimed from inflight group by queue) i on i.queue = q.id
     ${condition} group by q.host having sum(q.pending) + sum(coalesce(i.claimed, 0)) > 0 order by 2 desc, 1 limit ${HOSTS_MAX}`
   const allHosts = db.prepareRows(sums(''))
-  // With a hundred thousand hosts a full sum would take 50 ms: the largest by order of magnitude, filled up with any ready.
+  // With a hundred thousand hosts a full sum takes 24 ms, this 0.1 ms: the largest by order of magnitude, filled up with any ready.
   const largestHosts = db.prepareRows(
     sums(`where q.host in (
       select host from (select host from queue where size > 0 order by size desc limit ${QUEUES_SUMMED_MAX / 4})

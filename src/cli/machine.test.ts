@@ -1,0 +1,116 @@
+/** doctor, config, explain and completion. */
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { sluice, temporaryFolder } from '../../test/sluice.ts'
+
+const BIN = fileURLToPath(new URL('../../bin/sluice', import.meta.url))
+const LOCAL = ['--host', 'localhost'] // no test asks the internet
+
+test('doctor finds this machine ready, and says what would be better', async () => {
+  using folder = temporaryFolder()
+  const { code, stdout } = await sluice(['doctor', ...LOCAL, '--json'], { cwd: folder.path })
+  const { findings, isReady } = JSON.parse(stdout) as {
+    findings: { check: string; status: string; fix: string }[]
+    isReady: boolean
+  }
+  assert.deepEqual([code, isReady], [0, true], stdout)
+  const contact = findings.find(({ check }) => check === 'contact')
+  assert.equal(contact?.status, 'warn')
+  assert.match(contact?.fix ?? '', /SLUICE_CONTACT/)
+})
+
+test('doctor ends with 1 for what must be mended and with 3 for a service that does not answer', async () => {
+  using folder = temporaryFolder()
+  writeFileSync(join(folder.path, 'sluice.config.ts'), 'export default { nonsense: 1 }\n')
+  writeFileSync(join(folder.path, 'package.json'), '{"type":"module"}')
+  const bad = await sluice(['doctor', ...LOCAL], { cwd: folder.path })
+  assert.equal(bad.code, 1)
+  assert.match(bad.stdout, /✘ fail +config +.*nonsense/)
+  const env = { SLUICE_REDIS: 'redis://:hunter2@127.0.0.1:1' }
+  const missing = await sluice(['doctor', ...LOCAL], { env })
+  assert.equal(missing.code, 3)
+  assert.match(missing.stdout, /✘ missing +redis +redis:\/\/\*\*\*@127\.0\.0\.1:1/)
+  assert.ok(!missing.stdout.includes('hunter2'))
+})
+
+test('config tells each value and where it came from, and no secret', async () => {
+  using folder = temporaryFolder()
+  writeFileSync(join(folder.path, 'sluice.config.ts'), 'export default { rps: 3, timeout: "5s" }\n')
+  writeFileSync(join(folder.path, 'package.json'), '{"type":"module"}')
+  writeFileSync(join(folder.path, '.env'), 'SLUICE_RETRIES=7\n')
+  const env = { SLUICE_TIMEOUT: '9s', SLUICE_FRONTIER: 'postgres://me:hunter2@db/x' }
+  const { code, stdout, stderr } = await sluice(['config', '--pages', '12', '--json'], { cwd: folder.path, env })
+  assert.equal(code, 0, stderr)
+  const { options } = JSON.parse(stdout) as { options: { name: string; value: unknown; origin: string }[] }
+  const shown = new Map(options.map(({ name, value, origin }) => [name, [value, origin]]))
+  assert.deepEqual(shown.get('rps'), [3, 'sluice.config.ts'])
+  assert.deepEqual(shown.get('retries'), ['7', '.env'])
+  assert.deepEqual(shown.get('timeout'), ['9s', 'environment SLUICE_TIMEOUT'])
+  assert.deepEqual(shown.get('pages'), ['12', 'flag --pages'])
+  assert.deepEqual(shown.get('concurrency'), [16, 'default'])
+  assert.ok(!stdout.includes('hunter2'))
+})
+
+test('config --explain has bounds and a sentence for every option, and knows a scraper’s own limits', async () => {
+  const { stdout } = await sluice(['config', '--explain'])
+  assert.match(
+    stdout,
+    /rps = 10 {2}\(default\)\n {2}requests a second .*\n {2}number from 0 to 100000 · --rps · SLUICE_RPS/,
+  )
+  assert.match(stdout, /timeout = 30 s .*\n.*\n {2}duration .* from 10 ms to 3600000 ms/)
+  const one = await sluice(['config', 'per-host', '--scraper', 'books'])
+  assert.match(one.stdout, /^perHost = 16 {2}\(scraper books\)/)
+  const wrong = await sluice(['config', 'rsp'])
+  assert.deepEqual([wrong.code, /did you mean rps\?/.test(wrong.stderr)], [2, true])
+  const bad = await sluice(['config'], { env: { SLUICE_RPS: 'many' } })
+  assert.deepEqual([bad.code, /perHost\.rps/.test(bad.stderr)], [2, true])
+})
+
+test('explain tells one error or all of them', async () => {
+  const [one, all, wrong] = await Promise.all([
+    sluice(['explain', 'e-tls', '--json']),
+    sluice(['explain']),
+    sluice(['explain', 'E_TSL']),
+  ])
+  const { code, verdict, exitCode } = JSON.parse(one.stdout)
+  assert.deepEqual([code, verdict, exitCode], ['E_TLS', 'drop', null])
+  assert.match(all.stdout, /E_OUTPUT +halt/)
+  assert.equal(wrong.code, 2)
+})
+
+test('the bash completion completes commands, their parts, flags, values and scrapers', async () => {
+  const asked: [words: string[], expected: string][] = [
+    [['doc'], 'doctor'],
+    [['dlq', 're'], 'retry'],
+    [['dlq', 'list', '--cl'], '--class'],
+    [['run', 'books', '--robots', 'i'], 'ignore'],
+    [['export', '--format', 'p'], 'parquet'],
+    [['run', 'boo'], 'books'],
+  ]
+  const script = [
+    `source <("${BIN}" completion bash)`,
+    ...asked.map(
+      ([words]) =>
+        `COMP_WORDS=(sluice ${words.join(' ')}); COMP_CWORD=${words.length}; _sluice "${BIN}"; echo "\${COMPREPLY[*]}"`,
+    ),
+  ].join('\n')
+  const text = await new Promise<string>((resolve, reject) =>
+    execFile('/bin/bash', ['-c', script], (error, stdout) => (error ? reject(error) : resolve(stdout))),
+  )
+  assert.deepEqual(
+    text.trim().split('\n'),
+    asked.map(([, expected]) => expected),
+  )
+})
+
+test('every command and flag is in the completions of all shells', async () => {
+  const [bash, zsh, fish] = await Promise.all(['bash', 'zsh', 'fish'].map((shell) => sluice(['completion', shell])))
+  for (const { stdout } of [bash!, zsh!]) assert.match(stdout, /'dlq\/groups'/)
+  assert.match(fish!.stdout, /__fish_seen_subcommand_from dlq; and __fish_seen_subcommand_from retry' -l code/)
+  const other = await sluice(['completion', 'tcsh'])
+  assert.deepEqual([other.code, /bash \| zsh \| fish/.test(other.stderr)], [2, true])
+})

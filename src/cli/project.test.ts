@@ -1,0 +1,104 @@
+/** init, new and list: what they make runs and compiles. */
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { type BooksSite, startBooksSite } from '../../test/site/books.ts'
+import { sluice, temporaryFolder } from '../../test/sluice.ts'
+
+const TSC = fileURLToPath(new URL('../../node_modules/typescript/bin/tsc', import.meta.url))
+const folder = temporaryFolder()
+const project = join(folder.path, 'shop')
+let site: BooksSite
+
+before(async () => {
+  site = await startBooksSite({ products: 60 })
+  const { code, stderr } = await sluice(['init', 'shop'], { cwd: folder.path })
+  assert.equal(code, 0, stderr)
+})
+
+after(async () => {
+  await site[Symbol.asyncDispose]()
+  folder[Symbol.dispose]()
+})
+
+test('init overwrites nothing', async () => {
+  const readme = join(project, 'README.md')
+  writeFileSync(readme, 'mine')
+  const { code, stderr } = await sluice(['init', 'shop'], { cwd: folder.path })
+  assert.equal(code, 2)
+  assert.match(stderr, /nothing is overwritten/)
+  assert.equal(readFileSync(readme, 'utf8'), 'mine')
+})
+
+test('the example of a new project runs', async () => {
+  const { code, stdout, stderr } = await sluice(['run', 'example', '--site', site.url, '--rps', '0', '--json'], {
+    cwd: project,
+  })
+  assert.equal(code, 0, stderr)
+  assert.equal(stderr, '')
+  assert.equal(JSON.parse(stdout).items.new, 60)
+})
+
+test('new guesses selectors with which the scraper brings home every page', async () => {
+  const made = await sluice(['new', 'demo', site.url], { cwd: project })
+  assert.equal(made.code, 0, made.stderr)
+  assert.match(made.stdout, /links article h3 a · next li\.next a · title h1/)
+  const { code, stdout, stderr } = await sluice(['run', 'demo', '--rps', '0', '--json'], { cwd: project })
+  assert.equal(code, 0, stderr)
+  const { items, fieldFill } = JSON.parse(stdout)
+  assert.deepEqual([items.new, items.invalid, fieldFill.title, fieldFill.price], [60, 0, 1, 1])
+})
+
+test('new makes a scraper for a site it cannot see, and says so', async () => {
+  const { code, stderr } = await sluice(['new', 'away', 'http://127.0.0.1:1/shop'], { cwd: project })
+  assert.equal(code, 0)
+  assert.match(stderr, /cannot be seen/)
+  assert.match(readFileSync(join(project, 'scrapers/away/away.ts'), 'utf8'), /127\.0\.0\.1:1\/shop/)
+})
+
+test('new refuses names that are none, addresses that are none, and names that are taken', async () => {
+  const [name, url, taken] = await Promise.all([
+    sluice(['new', 'My Shop', site.url], { cwd: project }),
+    sluice(['new', 'other', 'shop.example'], { cwd: project }),
+    sluice(['new', 'example', site.url, '--offline'], { cwd: project }),
+  ])
+  assert.deepEqual([name.code, url.code, taken.code], [2, 2, 2])
+  assert.match(name.stderr, /cannot name a scraper/)
+  assert.match(url.stderr, /https:\/\/shop\.example\//)
+  assert.match(taken.stderr, /there already/)
+  assert.equal(existsSync(join(project, 'scrapers/other')), false)
+})
+
+test('a new page without links becomes a scraper of that page, whatever its address holds', async () => {
+  const made = await sluice(['new', 'single', `${site.url}healthz?q=it's`], { cwd: project })
+  assert.equal(made.code, 0, made.stderr)
+  const { code, stdout } = await sluice(['run', 'single', '--dry-run'], { cwd: project })
+  assert.equal(code, 0)
+  assert.match(stdout, /page {2}http.*healthz\?q=it%27s/)
+})
+
+test('everything made compiles under the project’s own tsconfig', async () => {
+  const { code, stdout } = await new Promise<{ code: number | null; stdout: string }>((resolve) => {
+    const child = execFile(process.execPath, [TSC, '-p', project], (_error, stdout) =>
+      resolve({ code: child.exitCode, stdout }),
+    )
+  })
+  assert.equal(code, 0, stdout)
+})
+
+test('list shows own scrapers before the bundled ones, and names the one that does not load', async () => {
+  mkdirSync(join(project, 'scrapers/broken'))
+  writeFileSync(join(project, 'scrapers/broken/broken.ts'), 'export default 42\n')
+  const { code, stdout } = await sluice(['list', '--json'], { cwd: project })
+  assert.equal(code, 2)
+  const listed = JSON.parse(stdout) as { name: string; error: string | null; args: object[]; routes: object }[]
+  const names = listed.map(({ name }) => name)
+  assert.ok(names.indexOf('example') < names.indexOf('books'))
+  assert.match(listed.find(({ name }) => name === 'broken')?.error ?? '', /no scraper as its default export/)
+  const books = listed.find(({ name }) => name === 'books')
+  assert.deepEqual(books?.args[2], { name: 'details', default: false })
+  assert.deepEqual(Object.keys(books?.routes ?? {}), ['listing', 'book'])
+})
