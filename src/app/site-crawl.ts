@@ -147,7 +147,12 @@ export function siteCrawl(name: string, fields?: readonly string[]): Scraper {
         )
         // Read once more when everything else is done: by then it is known where the links lead that had to wait.
         if (chosen.isWaiting)
-          await enqueue('page', { url, key: `${url.href} again`, priority: -1, data: { ...data, hosts, isAgain: true } })
+          await enqueue('page', {
+            url,
+            key: `${url.href} again`,
+            priority: -1,
+            data: { ...data, hosts, isAgain: true },
+          })
       },
     },
     limits: { pages: CRAWL_PAGES_MAX, depth: CRAWL_DEPTH_MAX, hosts: 'any' },

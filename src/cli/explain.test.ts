@@ -11,7 +11,7 @@ test('tells all about a code', () => {
   why    ${ERRORS.E_ENCODING.why}
   fix    ${ERRORS.E_ENCODING.fix}
   then   retry: tried again after a backoff, up to \`retries\` times; then a dead letter (at most 2 tries)
-  class  encoding    sluice retry RUN --failed --class encoding`,
+  class  encoding    sluice dlq retry RUN --class encoding`,
   )
   assert.match(explainText('E_SERVICE'), /\n {2}exit {3}3$/)
 })

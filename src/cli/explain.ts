@@ -33,7 +33,7 @@ export function explainText(word: string, paint: Paint = plain): string {
     ['why', kind.why],
     ['fix', kind.fix],
     ['then', `${kind.verdict}: ${VERDICTS[kind.verdict]}${triesText(kind)}`],
-    ['class', `${kind.class}${kind.verdict === 'halt' ? '' : `    sluice retry RUN --failed --class ${kind.class}`}`],
+    ['class', `${kind.class}${kind.verdict === 'halt' ? '' : `    sluice dlq retry RUN --class ${kind.class}`}`],
     ...(kind.verdict === 'halt' ? [['exit', String(exit)]] : []),
   ]
   return [

@@ -5,6 +5,7 @@ import type { Visit } from '../app/one-page.ts'
 import type { ScrapeError } from '../core/errors.ts'
 import { VERDICTS } from './explain.ts'
 import { addOptions, configOf } from './flags.ts'
+import { print, printJson } from './output.ts'
 import { errorText } from './print-error.ts'
 import { formatBytes, formatMs, type Paint, paintFor, plain, printable, table } from './style.ts'
 
@@ -55,12 +56,10 @@ async function fetch(given: string, flags: FetchFlags): Promise<number> {
   await using chain = await one.openOnePage({ config, limits })
   const visit: Visit = await chain.visit({ url, ...(flags.header === undefined ? {} : { headers }) })
   const { page, error } = visit
-  if (flags.json) process.stdout.write(`${JSON.stringify(one.visitJson(visit), null, 2)}\n`)
-  else if (flags.body) process.stdout.write(bodyText(page?.text ?? '', process.stdout.isTTY === true))
+  if (flags.json) printJson(one.visitJson(visit))
+  else if (flags.body) printBody(page?.text ?? '')
   else if (!flags.quiet && page !== undefined)
-    process.stdout.write(
-      `${visitText(visit, { paint: paintFor(process.stdout), hasHeaders: flags.verbose === true })}\n`,
-    )
+    print(visitText(visit, { paint: paintFor(process.stdout), hasHeaders: flags.verbose === true }))
   if (error !== undefined && !flags.json) {
     const paint = paintFor(process.stderr)
     const columns = process.stderr.columns ?? 100
@@ -114,11 +113,12 @@ export function verdictText(error: ScrapeError, paint: Paint = plain): string {
   return `  ${paint('dim', 'in a run:')} ${error.verdict}: ${VERDICTS[error.verdict]}`
 }
 
-/** Text of a page for a terminal must not be able to command it; in a pipe it is what it is. */
-export function bodyText(text: string, isTerminal: boolean): string {
-  if (!isTerminal) return text
-  return text
-    .split('\n')
-    .map((line) => line.split('\t').map(printable).join('\t'))
-    .join('\n')
+/** To the byte as it is in a pipe; at a terminal the text of a page must not be able to command it. */
+function printBody(text: string): void {
+  process.stdout.once('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+    process.exit() // `| head` has seen enough
+  })
+  const safe = (line: string) => line.split('\t').map(printable).join('\t')
+  process.stdout.write(process.stdout.isTTY ? text.split('\n').map(safe).join('\n') : text)
 }

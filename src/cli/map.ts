@@ -4,6 +4,7 @@ import type { OptionName } from '../app/config.ts'
 import type { SiteMap } from '../app/site-map.ts'
 import { ScrapeError } from '../core/errors.ts'
 import { addOptions, configOf } from './flags.ts'
+import { print, printJson } from './output.ts'
 import { errorText } from './print-error.ts'
 import { paintFor, plural, printable } from './style.ts'
 
@@ -67,10 +68,10 @@ async function map(given: string, flags: MapFlags): Promise<number> {
   const found = await mapSite({ chain, url, max, signal: new AbortController().signal })
   if (flags.json) {
     const { error, ...rest } = found
-    process.stdout.write(`${JSON.stringify({ url, ...rest, error: error ? one.errorJson(error) : null }, null, 2)}\n`)
+    printJson({ url, ...rest, error: error === undefined ? null : one.errorJson(error) })
     return error === undefined ? 0 : 1
   }
-  process.stdout.write(found.urls.map((page) => `${page.url}\n`).join(''))
+  if (found.urls.length > 0) print(found.urls.map((page) => page.url).join('\n'))
   if (!flags.quiet) process.stderr.write(sourcesText(found, { max, isVerbose: flags.verbose === true }))
   if (found.error === undefined) return 0
   const paint = paintFor(process.stderr)

@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import type { OptionName } from '../app/config.ts'
 import type { RobotsAnswer } from '../app/robots-answer.ts'
 import { addOptions, configOf } from './flags.ts'
+import { print, printJson } from './output.ts'
 import { errorText } from './print-error.ts'
 import { formatMs, type Paint, paintFor, printable, table } from './style.ts'
 
@@ -41,7 +42,7 @@ async function robots(given: string, flags: RobotsFlags): Promise<number> {
     import('../app/robots-answer.ts'),
   ])
   const answer = await askRobots(urlArgument(given), await configOf(flags as Record<string, unknown>))
-  if (flags.json) process.stdout.write(`${JSON.stringify(answer.json, null, 2)}\n`)
+  if (flags.json) printJson(answer.json)
   else if (answer.error !== undefined) {
     const options = { paint: paintFor(process.stderr), columns: process.stderr.columns ?? 100 }
     process.stderr.write(`${errorText(answer.error, { ...options, verbose: flags.verbose === true })}\n`)
@@ -52,7 +53,7 @@ async function robots(given: string, flags: RobotsFlags): Promise<number> {
       rows.map(([label, text]) => [paint('dim', label), printable(text)]),
       { indent: 2 },
     )
-    process.stdout.write(`${headLine(answer.json, paint)}\n${facts}\n`)
+    print(`${headLine(answer.json, paint)}\n${facts}`)
   }
   return answer.json.isAllowed ? 0 : 1
 }

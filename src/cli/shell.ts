@@ -5,6 +5,7 @@ import type { OptionName } from '../app/config.ts'
 import type { PageShell } from '../app/page-shell.ts'
 import { ScrapeError } from '../core/errors.ts'
 import { addOptions, configOf } from './flags.ts'
+import { print } from './output.ts'
 import { errorText } from './print-error.ts'
 import { formatBytes, paintFor, plain, printable } from './style.ts'
 
@@ -91,7 +92,7 @@ async function evaluateLines(
     if (result.kind === 'end') break
     if (result.kind === 'error') complain(result.error)
     const text = result.kind === 'value' ? valueText(result.value, options) : undefined
-    if (text !== undefined) process.stdout.write(`${text}\n`)
+    if (text !== undefined) print(text)
   }
   if (isOpen) complain(new SyntaxError('the last line is not finished'))
   return exitCode

@@ -6,6 +6,7 @@ import type { TriedPage } from '../app/try-page.ts'
 import { ScrapeError } from '../core/errors.ts'
 import { verdictText, visitText } from './fetch.ts'
 import { addArgs, addOptions, argsOf, configOf } from './flags.ts'
+import { print, printJson } from './output.ts'
 import { errorText } from './print-error.ts'
 import {
   formatBytes,
@@ -84,7 +85,7 @@ async function tryOne(name: string, given: string, flags: TryFlags): Promise<num
   const signal = new AbortController().signal
   const tried = await tryPage({ compiled, args, url, route: flags.route, data, chain, signal })
   const isGood = tried.error === undefined && tried.invalid.length === 0
-  if (flags.json) process.stdout.write(`${JSON.stringify(toJson(tried, scraper.name, isGood, one), null, 2)}\n`)
+  if (flags.json) printJson(toJson(tried, scraper.name, isGood, one))
   else show(tried, scraper.name, flags)
   return isGood ? 0 : 1
 }
@@ -118,7 +119,7 @@ function show(tried: TriedPage, scraper: string, flags: TryFlags): void {
   const isVerbose = flags.verbose === true
   if (!flags.quiet) {
     const columns = process.stdout.columns ?? 100
-    process.stdout.write(triedText(tried, { scraper, paint: paintFor(process.stdout), columns, isVerbose }))
+    print(triedText(tried, { scraper, paint: paintFor(process.stdout), columns, isVerbose }))
   }
   if (tried.error === undefined) return
   const paint = paintFor(process.stderr)
