@@ -9,6 +9,8 @@ fail() { printf '%s\n' "setup: $*" >&2; exit 1; }
 
 command -v npm >/dev/null 2>&1 || fail "npm is missing. Install Node.js (any version from 18) with npm, then try again."
 
+# The machine's own Node: ours may come first on the caller's PATH, and a link to itself would help nobody.
+PATH=$(printf '%s' "$PATH" | tr ':' '\n' | grep -vxF "$PWD/.deps/bin" | paste -sd: -)
 major=$(node -p 'process.versions.node.split(".")[0]' 2>/dev/null || echo 0)
 if [ "$major" -ge 24 ]; then
   mkdir -p .deps/bin

@@ -108,8 +108,14 @@ function linksOf({ $, url }: ShellPage, css: string | undefined): string[] {
 
 const SHOWN_CHARS_MAX = 120
 
-/** At a prompt a place is its tag and some of its text; by default Node would print the whole page behind it. */
+/** At a prompt a place is its tag and some of its text, and its text as JSON; else the whole page behind it would show. */
 function showPlacesShort(): void {
+  Object.defineProperty(Place.prototype, 'toJSON', {
+    configurable: true,
+    value(this: Place) {
+      return this.text()
+    },
+  })
   Object.defineProperty(Place.prototype, inspect.custom, {
     configurable: true,
     value(this: Place) {

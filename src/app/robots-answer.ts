@@ -13,7 +13,7 @@ export interface RobotsAnswer {
     userAgent: string
     robotsUrl: string
     /** The rest is missing when the file could not be read. */
-    group?: string | undefined
+    group?: string | null
     /** The line that decided; null when none matches, which allows. */
     rule?: { line: number; text: string; isAllowed: boolean } | null
     crawlDelayMs?: number | null
@@ -36,7 +36,7 @@ export async function askRobots(url: string, config: Config): Promise<RobotsAnsw
       json: {
         ...about,
         isAllowed: found.isAllowed,
-        group: found.group,
+        group: found.group ?? null,
         rule: rule === undefined ? null : { line: rule.line, text: rule.text, isAllowed: rule.isAllowed },
         crawlDelayMs: found.crawlDelayMs ?? null,
         sitemaps: found.sitemaps,

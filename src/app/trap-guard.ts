@@ -189,12 +189,36 @@ function shapeOf(url: string): string {
   return `${path}?${[...parsed.searchParams.keys()].sort().join('&')}`
 }
 
-const DATE_WORDS =
-  /\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun)(?:uary|ruary|ch|il|e|y|ust|t(?:ember)?|ober|ember|(?:s|nes|rs|ur)?day)?\b/gi
+/** Calendars never end in other languages either. */
+const LANGUAGES = ['en', 'de', 'fr', 'it', 'es', 'pt', 'nl', 'pl', 'cs', 'sv', 'da', 'nb', 'fi', 'tr', 'ru', 'uk', 'el']
+let dateWords: ReadonlySet<string> | undefined
+
+/** Names of months and days, long and short, lower case; made on first use. */
+function dateWordsOf(): ReadonlySet<string> {
+  const words = new Set<string>()
+  for (const language of LANGUAGES) {
+    for (const style of ['long', 'short'] as const) {
+      const format = new Intl.DateTimeFormat(language, { month: style, weekday: style, timeZone: 'UTC' })
+      for (let month = 0; month < 12; month++) {
+        for (const { type, value } of format.formatToParts(Date.UTC(2026, month, month + 1)))
+          if (type === 'month' || type === 'weekday') words.add(value.toLowerCase().replace('.', ''))
+      }
+    }
+  }
+  return words
+}
+
+/** Also where markup without spaces glued them: `calendarJanuary`. */
+const WORD = /\p{Lu}+(?!\p{Ll})|\p{L}\p{Ll}*/gu
 
 /** Traps show themselves at the top of the page; the rest of a long one is not worth the time. */
 const FOLDED_CHARS_MAX = 20_000
 
 function foldText(text: string): string {
-  return text.slice(0, FOLDED_CHARS_MAX).replace(DATE_WORDS, '0').replace(/\d+/g, '0').replace(TOKEN, '*')
+  dateWords ??= dateWordsOf()
+  return text
+    .slice(0, FOLDED_CHARS_MAX)
+    .replace(TOKEN, '*')
+    .replace(/\d+/g, '0')
+    .replace(WORD, (word) => (dateWords!.has(word.toLowerCase()) ? '0' : word))
 }

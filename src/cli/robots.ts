@@ -69,9 +69,7 @@ function factRows(answer: RobotsAnswer['json']): [string, string][] {
     ['file', answer.robotsUrl],
     [
       'group',
-      group === undefined
-        ? `none for ${agent} or *: the file is missing, empty or names others`
-        : `User-agent: ${group}`,
+      group == null ? `none for ${agent} or *: the file is missing, empty or names others` : `User-agent: ${group}`,
     ],
     ['line', rule == null ? 'no rule matches, and what no rule forbids is allowed' : `${rule.line}: ${rule.text}`],
     ...(crawlDelayMs == null ? [] : [['delay', `${formatMs(crawlDelayMs)} between two requests`] as [string, string]]),

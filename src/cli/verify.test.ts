@@ -15,7 +15,7 @@ const cwd = folder.path
 let site: BooksSite
 
 before(async () => {
-  site = await startBooksSite({ products: 60 })
+  site = await startBooksSite({ products: 400 })
   cpSync(BOOKS, own, { recursive: true })
   writeFileSync(join(folder.path, 'package.json'), '{"type":"module"}')
 })
