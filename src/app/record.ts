@@ -197,6 +197,7 @@ function toPage(recorded: RecordedPage, body: Buffer): Page {
     timings: { firstByteMs: 0, totalMs: 0 },
     fromCache: true,
     fetchedAtMs: Date.parse(recorded.fetchedAt),
+    release() {},
   }
 }
 

@@ -22,6 +22,12 @@ export interface Page {
   readonly timings: PageTimings
   readonly fromCache: boolean
   readonly fetchedAtMs: number
+  /**
+   * The page has been read: lets go of body and text. The promises and frames of a fetch grow old while it is under way, and
+   * what dead old objects point to is kept until the next full collection; without this every page's text was promoted
+   * (48 KB each: twice the memory, a tenth of the CPU).
+   */
+  release(): void
 }
 
 export interface PageTimings {

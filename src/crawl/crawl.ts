@@ -148,6 +148,7 @@ class CrawlLoop implements AsyncDisposable {
         ? settleHandedBack(lease, 'stopped before it was done')
         : this.#settleFailure(lease, toScrapeError(error, 'E_HANDLER', { url: task.url }), page, times)
     }
+    page?.release()
     await this.#handOver(settled)
     this.#visiting--
     if (settled.halt !== undefined) this.#halt(settled.halt)

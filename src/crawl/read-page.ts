@@ -147,6 +147,7 @@ function createContext(request: ReadingRequest, reading: PageReading): AnyContex
     log: request.log,
     [Symbol.dispose]() {
       if (document !== undefined) compiled.extract.release(document)
+      document = undefined
     },
   }
 }

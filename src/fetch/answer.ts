@@ -98,7 +98,9 @@ function makePage(answer: Exchange, way: Way, reading: Reading): Page {
   })
 }
 
-function decode({ headers, body, status }: Exchange, bytesMax: number): Buffer | Promise<Buffer> {
+function decode(answer: Exchange, bytesMax: number): Buffer | Promise<Buffer> {
+  const { headers, status } = answer
+  const body = answer.takeBody()
   if (headers['content-encoding'] === undefined) return body
   const codings = parseContentEncoding(String(headers['content-encoding']))
   if (codings.length === 0) return body

@@ -157,4 +157,9 @@ class CachedPage implements Page {
   get fetchedAtMs(): number {
     return this.#stored.fetchedAtMs
   }
+
+  /** The body stays with the cache. */
+  release(): void {
+    this.#text = undefined
+  }
 }

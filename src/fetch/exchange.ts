@@ -61,9 +61,12 @@ export class Exchange implements ConnectedHandler {
     })
   }
 
-  /** What arrived of the body, still encoded. */
-  get body(): Buffer {
-    return this.#chunks === undefined ? (this.#chunk ?? NOTHING) : Buffer.concat(this.#chunks, this.wireBytes)
+  /** What arrived of the body, still encoded. Once: an exchange that is over must not hold on to it (`Page.release`). */
+  takeBody(): Buffer {
+    const body = this.#chunks === undefined ? (this.#chunk ?? NOTHING) : Buffer.concat(this.#chunks, this.wireBytes)
+    this.#chunk = undefined
+    this.#chunks = undefined
+    return body
   }
 
   cancel(reason: unknown): void {

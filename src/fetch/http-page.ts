@@ -18,12 +18,13 @@ export interface PageParts {
   fetchedAtMs: number
 }
 
+const NOTHING = Buffer.alloc(0)
+
 export class HttpPage implements Page {
   readonly requestedUrl: string
   readonly url: string
   readonly redirects: readonly string[]
   readonly status: number
-  readonly body: Buffer
   readonly contentType: string
   readonly charset: string
   readonly bytes: { readonly wire: number; readonly decoded: number }
@@ -32,6 +33,7 @@ export class HttpPage implements Page {
   readonly fetchedAtMs: number
   readonly #rawHeaders: RawHeaders
   #headers: Record<string, string | string[]> | undefined
+  #body: Buffer
   #text: string | undefined
 
   constructor(parts: PageParts) {
@@ -39,7 +41,7 @@ export class HttpPage implements Page {
     this.url = parts.url
     this.redirects = parts.redirects
     this.status = parts.status
-    this.body = parts.body
+    this.#body = parts.body
     this.contentType = parts.contentType
     this.charset = parts.charset
     this.bytes = { wire: parts.wireBytes, decoded: parts.body.length }
@@ -53,9 +55,18 @@ export class HttpPage implements Page {
     return this.#headers
   }
 
+  get body(): Buffer {
+    return this.#body
+  }
+
   get text(): string {
-    this.#text ??= decodeText(this.body, this.charset)
+    this.#text ??= decodeText(this.#body, this.charset)
     return this.#text
+  }
+
+  release(): void {
+    this.#body = NOTHING
+    this.#text = undefined
   }
 }
 
