@@ -163,8 +163,8 @@ async function replayPage(
       runId: 'replay',
       args: checkArgs(scraper, recorded.args as Record<string, unknown>),
       policy: enqueuePolicy(compiled.limits, [new URL(url).host]),
-      log: { debug() {}, info() {}, warn() {} },
-      save: async (name) => name,
+      log: () => ({ debug() {}, info() {}, warn() {} }),
+      save: async (_task, name) => name,
       recall: () => 'new',
     })
     const result = resultOf(reading)

@@ -147,8 +147,8 @@ async function read(request: TryRequest, task: Task, page: Page, tried: TriedPag
       runId: 'try',
       args,
       policy,
-      log: { debug: log('debug'), info: log('info'), warn: log('warn') },
-      save: async (name, bytes) => {
+      log: () => ({ debug: log('debug'), info: log('info'), warn: log('warn') }),
+      save: async (_task, name, bytes) => {
         tried.files.push({ name, bytes: Buffer.byteLength(bytes) })
         return `files/${name}`
       },

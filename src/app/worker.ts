@@ -96,8 +96,8 @@ export async function work(
 function createRecall(): (row: ItemRow) => Emitted {
   const keys = new LruSet(RECALL_MAX)
   const contents = new LruSet(RECALL_MAX)
-  return ({ key, json }) => {
-    const isNewContent = contents.add(contentKey(json)) // not the text itself: 10,000 long items are 40 MB
+  return ({ key, json, content = contentKey(json) }) => {
+    const isNewContent = contents.add(content)
     if (keys.add(key)) return 'new'
     return isNewContent ? 'changed' : 'same'
   }

@@ -7,6 +7,8 @@ export interface ItemRow {
   readonly key: string
   /** The item as one line of JSON, fields in schema order. */
   readonly json: string
+  /** Hash of `json`: tells a changed item from the same one. Left out, the frontier makes it. */
+  readonly content?: string
 }
 
 /** An item the frontier accepted as new, in the order of its log. */
@@ -17,5 +19,5 @@ export interface LoggedItem extends ItemRow {
 
 /** The key of an item whose scraper names none: two equal records are one item. */
 export function contentKey(json: string): string {
-  return hash('sha256', json, 'base64url')
+  return hash('sha256', json, 'base64url').slice(0, 22) // 128 bits
 }

@@ -20,7 +20,7 @@ import { Committer } from './commit.ts'
 import type { CompiledScraper } from './compiled.ts'
 import type { EnqueuePolicy } from './enqueue.ts'
 import { Inbox } from './inbox.ts'
-import { type PageReading, readPage } from './read-page.ts'
+import { type PageReading, type ReadingRequest, readPage } from './read-page.ts'
 import { type Settled, settleDone, settleFailure, settleHandedBack, type TryTimes } from './settle.ts'
 
 export interface CrawlParts {
@@ -166,27 +166,14 @@ class CrawlLoop implements AsyncDisposable {
     })
   }
 
-  #readingRequest(lease: Lease, page: Page) {
+  #readingRequest({ task, attempt }: Lease, page: Page): ReadingRequest {
     const { compiled, runId, args, policy, save, recall } = this.#parts
-    const { task, attempt } = lease
-    return {
-      compiled,
-      task,
-      page,
-      attempt,
-      runId,
-      args,
-      policy,
-      recall,
-      log: this.#logFor(task),
-      save: (name: string, bytes: Uint8Array | string) => save(task, name, bytes),
-    }
+    return { compiled, task, page, attempt, runId, args, policy, save, recall, log: this.#log }
   }
 
-  #logFor(task: Task): Log {
-    const { bus } = this.#parts
+  readonly #log = (task: Task): Log => {
     const at = (level: 'debug' | 'info' | 'warn') => (message: string, extra?: object) =>
-      bus.emit({ type: 'log', level, message, url: task.url, ...(extra === undefined ? {} : { extra }) })
+      this.#parts.bus.emit({ type: 'log', level, message, url: task.url, ...(extra === undefined ? {} : { extra }) })
     return { debug: at('debug'), info: at('info'), warn: at('warn') }
   }
 

@@ -1,7 +1,7 @@
 /** Cheerio on a page that is already indexed: the same tree by construction, so both tiers always agree. */
 import { createRequire } from 'node:module'
 import type { CheerioAPI } from 'cheerio'
-import { DomHandler, type Element } from 'domhandler'
+import type { DomHandler, Element } from 'domhandler'
 import { ScrapeError } from '../core/errors.ts'
 import { attributesOf } from './attributes.ts'
 import { decodeEntities } from './entities.ts'
@@ -18,13 +18,14 @@ export interface Dom {
 const require = createRequire(import.meta.url)
 
 /** Loaded with the first page that needs it: most scrapers never do, and it takes 50 ms and 15 MB. */
-const slim = (): typeof import('cheerio/slim') => require('cheerio/slim') as typeof import('cheerio/slim')
+const slim = () => require('cheerio/slim') as typeof import('cheerio/slim')
+const domhandler = () => require('domhandler') as typeof import('domhandler')
 
 export function domOf(index: PageIndex): Dom {
   const elements = new Map<number, Element>()
   const tokens = new Map<unknown, number>()
   const open: number[] = []
-  const handler = new DomHandler(null, null, (element) => {
+  const handler = new (domhandler().DomHandler)(null, null, (element) => {
     const token = open.pop()!
     elements.set(token, element)
     tokens.set(element, token)

@@ -102,7 +102,7 @@ function matches(index: PageIndex, compounds: readonly Compound[], i: number, to
       return parent !== -1 && matches(index, compounds, i - 1, parent)
     }
     case NEXT: {
-      const previous = siblingsOf(index).previous[token]!
+      const previous = previousOf(index, token)
       return previous !== -1 && matches(index, compounds, i - 1, previous)
     }
     default:
@@ -212,6 +212,21 @@ function hasWord(html: string, from: number, to: number, word: string): boolean 
     }
   }
   return false
+}
+
+/**
+ * The element before this one under the same parent, or -1. Found by walking back: the steps of all elements of a page together
+ * are no more than its tokens, and a page asked for one `+` need not have the table of all siblings built (10 µs).
+ */
+function previousOf(index: PageIndex, token: number): number {
+  if (index.siblings !== undefined) return index.siblings.previous[token]!
+  const { tag, parent } = index
+  const mother = parent[token]!
+  let at = token - 1
+  while (at > mother && tag[at] === -1) at--
+  if (at <= mother) return -1
+  while (parent[at] !== mother) at = parent[at]!
+  return at
 }
 
 function siblingsOf(index: PageIndex): Siblings {

@@ -1,5 +1,9 @@
 /** Cookies within one chain of redirects, so that walls which set a cookie and send us back let us through. */
-import { CookieJar } from 'tough-cookie'
+import { createRequire } from 'node:module'
+import type { CookieJar } from 'tough-cookie'
+
+/** Loaded with the first cookie: most chains set none. */
+const toughCookie = () => createRequire(import.meta.url)('tough-cookie') as typeof import('tough-cookie')
 
 /** A hostile chain must not make us parse cookies without end. */
 const COOKIES_PER_HOP_MAX = 50
@@ -15,7 +19,7 @@ export class ChainCookies {
   store(setCookie: string | readonly string[], url: URL): void {
     let jar = this.#jars.get(url.port)
     if (jar === undefined) {
-      jar = new CookieJar(undefined, { looseMode: true })
+      jar = new (toughCookie().CookieJar)(undefined, { looseMode: true })
       this.#jars.set(url.port, jar)
     }
     const lines = typeof setCookie === 'string' ? [setCookie] : setCookie.slice(0, COOKIES_PER_HOP_MAX)

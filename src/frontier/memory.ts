@@ -1,7 +1,6 @@
 /** The `memory:` engine: everything in this process and gone with it. For tests, tries and small single runs. */
-import { hash } from 'node:crypto'
 import type { ErrorRecord } from '../core/errors.ts'
-import type { ItemRow, LoggedItem } from '../core/item.ts'
+import { contentKey, type ItemRow, type LoggedItem } from '../core/item.ts'
 import type { NewTask } from '../core/task.ts'
 import type * as c from './contract.ts'
 import { groupByCause, leaseLost, matches } from './dead-letters.ts'
@@ -157,7 +156,7 @@ class MemoryFrontier implements c.Frontier {
   }
 
   #accept(item: ItemRow): 'new' | 'same' | 'changed' {
-    const content = hash('sha256', item.json, 'base64url')
+    const content = item.content ?? contentKey(item.json)
     const known = this.#itemKeys.get(item.key)
     if (known !== undefined) return known === content ? 'same' : 'changed'
     this.#itemKeys.set(item.key, content)

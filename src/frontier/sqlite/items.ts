@@ -1,6 +1,6 @@
 /** Items: each key once, logged in the transaction that settles their page, forgotten when all sinks hold them. */
 import { hash } from 'node:crypto'
-import type { ItemRow, LoggedItem } from '../../core/item.ts'
+import { contentKey, type ItemRow, type LoggedItem } from '../../core/item.ts'
 import type { SinkPositions } from '../contract.ts'
 import type { Database } from './database.ts'
 import type { Ledger } from './ledger.ts'
@@ -18,14 +18,14 @@ export function createItems({ db, ledger }: { db: Database; ledger: Ledger }) {
   return {
     accept(item: ItemRow): 'new' | 'same' | 'changed' {
       const key = hash('sha256', item.key, 'buffer')
-      const content = hash('sha256', item.json, 'buffer').subarray(0, 16)
+      const content = item.content ?? contentKey(item.json)
       if (insertKey.run(key, content).changes === 1) {
         insertLog.run(++ledger.totals.items, item.key, item.json)
         ledger.totals.backlog++
         return 'new'
       }
-      const [known] = getContent.get(key) as unknown as [Uint8Array]
-      return content.equals(known) ? 'same' : 'changed'
+      const [known] = getContent.get(key) as unknown as [string]
+      return content === known ? 'same' : 'changed'
     },
 
     read({ afterSeq, max }: { afterSeq: number; max: number }): LoggedItem[] {

@@ -51,7 +51,7 @@ export const MIGRATIONS: readonly string[] = [
     cause text not null, error text not null, died_ms integer not null, snapshot text
   ) strict;
 
-  create table item_key (hash blob primary key, content blob not null) strict, without rowid;
+  create table item_key (hash blob primary key, content text not null) strict, without rowid;
   create table item_log (seq integer primary key, key text not null, json text not null) strict;
   create table sink_position (sink text primary key, position text not null) strict, without rowid;
   create table meta (name text primary key, value text not null) strict, without rowid;
