@@ -93,6 +93,7 @@ export async function checkScraper({
       userAgent: userAgent(config.values),
       allowPrivate: config.values.allowPrivate,
       allowAddresses: config.values.allowAddress,
+      cacheStore: 'memory:',
       isOneOfMany: false,
       recordTo: undefined,
     }

@@ -82,9 +82,17 @@ export const OPTIONS = {
   bodyMax: { schema: z.unknown().optional(), value: 'SIZE', limit: 'bodyMax', describe: 'largest page' },
   cache: {
     schema: z.unknown().optional(),
-    value: 'TIME',
+    value: '[TIME]',
     limit: 'cache',
-    describe: 'answer repeated requests from a cache this fresh',
+    describe: 'answer repeated requests from a cache this fresh; 60 s when no time is given',
+  },
+  cacheStore: {
+    schema: z
+      .string()
+      .regex(/^(?:memory:|sqlite:.+)$/, 'must be memory: or sqlite:FILE')
+      .default('memory:'),
+    value: 'URL',
+    describe: 'where the cache lives: memory:, or sqlite:FILE to keep it between runs and share it between processes',
   },
   robots: { schema: z.unknown().optional(), value: 'respect|ignore', limit: 'robots', describe: 'obey robots.txt' },
   failAt: {
@@ -162,7 +170,7 @@ export async function resolveConfig({
   const layers: [origin: (name: OptionName) => string, values: Record<string, unknown>][] = [
     [() => 'sluice.config.ts', await readConfigFile(cwd)],
     [() => '.env', fromEnv(readDotEnv(cwd))],
-    [(name) => `environment ${envName(name)}`, fromEnv(env)],
+    [(name) => `environment ${name in OPTIONS ? envName(name) : name}`, fromEnv(env)],
     [(name) => `flag ${flagName(name)}`, flags],
   ]
   const given: Record<string, unknown> = {}

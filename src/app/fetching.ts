@@ -1,7 +1,7 @@
 /** Puts the fetch chain of one worker together. */
 import type { EventBus } from '../core/events.ts'
 import type { ResolvedLimits } from '../core/options.ts'
-import { createMemoryCache } from '../fetch/cache.ts'
+import { createMemoryCache, type ResponseCache } from '../fetch/cache.ts'
 import type { RateLimit } from '../fetch/contract.ts'
 import { type ChainFetcher, createFetcher } from '../fetch/fetcher.ts'
 import { openHttp } from '../fetch/http.ts'
@@ -18,6 +18,8 @@ export interface FetchingOptions {
   allowAddresses: readonly string[]
   /** Shares rates and pauses with the other processes of the run. */
   slotsFile: string | undefined
+  /** `memory:` or `sqlite:FILE`; used when `limits.cache` is above 0. */
+  cacheStore: string
   bus: EventBus
 }
 
@@ -51,7 +53,7 @@ export async function openFetching(options: FetchingOptions): Promise<Fetching> 
       allowAddresses: options.allowAddresses,
     }),
   )
-  const cache = limits.cache === 0 ? undefined : parts.use(createMemoryCache({ freshMs: limits.cache }))
+  const cache = limits.cache === 0 ? undefined : parts.use(await openCache(options.cacheStore, limits.cache))
   const fetcher = parts.use(
     createFetcher({
       http,
@@ -63,4 +65,10 @@ export async function openFetching(options: FetchingOptions): Promise<Fetching> 
     }),
   )
   return { fetcher, rateLimit, [Symbol.asyncDispose]: () => parts.disposeAsync() }
+}
+
+async function openCache(store: string, freshMs: number): Promise<ResponseCache> {
+  if (!store.startsWith('sqlite:')) return createMemoryCache({ freshMs })
+  const { openSqliteCache } = await import('../fetch/sqlite-cache.ts')
+  return openSqliteCache(store.slice('sqlite:'.length), { freshMs })
 }

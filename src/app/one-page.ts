@@ -42,6 +42,7 @@ export async function openOnePage(options: OnePageOptions): Promise<OnePage> {
   const { values } = config
   const agent = userAgent(values)
   const fetching = await openFetching({
+    cacheStore: 'memory:',
     limits,
     concurrency,
     perHostConcurrency: concurrency,

@@ -256,6 +256,7 @@ class RunExecution {
       userAgent: userAgent(values),
       allowPrivate: values.allowPrivate,
       allowAddresses: values.allowAddress,
+      cacheStore: values.cacheStore,
       isOneOfMany: values.processes > 1,
       recordTo: request.recordTo,
     }

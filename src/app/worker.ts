@@ -27,6 +27,7 @@ export interface WorkerSpec {
   userAgent: string
   allowPrivate: boolean
   allowAddresses: readonly string[]
+  cacheStore: string
   /** True when several processes share the hosts' rate. */
   isOneOfMany: boolean
   /** Where to keep pages as fixtures, if anywhere. */
@@ -38,7 +39,7 @@ const CHANNEL_CAPACITY = 512
 /** Items the sinks may be behind before the crawl waits for them. */
 const BACKLOG_MAX = 5_000
 /** Item keys a worker remembers, to tell a handler at once that it emitted one before. */
-const RECALL_MAX = 10_000
+const RECALL_MAX = 4096
 
 export interface WorkerParts {
   compiled: CompiledScraper
@@ -60,6 +61,7 @@ export async function work(
     userAgent: spec.userAgent,
     allowPrivate: spec.allowPrivate,
     allowAddresses: [...spec.allowAddresses, ...startHosts],
+    cacheStore: spec.cacheStore,
     slotsFile: spec.isOneOfMany ? folder.file('rates.db') : undefined,
     bus,
   })

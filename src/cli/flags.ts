@@ -7,7 +7,8 @@ export function addOptions(command: Command, names: readonly OptionName[]): Comm
   for (const name of names) {
     const spec: { value?: string; isList?: boolean; describe: string } = OPTIONS[name]
     const { value, isList, describe } = spec
-    const flags = value === undefined ? flagName(name) : `${flagName(name)} <${value}>`
+    const flags =
+      value === undefined ? flagName(name) : `${flagName(name)} ${value.startsWith('[') ? value : `<${value}>`}`
     if (isList) command.option(flags, `${describe} (may be repeated)`, collect)
     else command.option(flags, describe)
   }

@@ -32,8 +32,13 @@ export async function planText({ scraper, file, args: given, config }: PlanReque
     ...(pending > first.length ? [`          … and ${pending - first.length} more`] : []),
     `limits    ${limits.concurrency} in flight, ${limits.perHost.concurrency} per host, ${limits.perHost.rps || 'any'} requests/s per host, ${limits.retries} retries, robots.txt ${limits.robots === 'respect' ? 'respected' : 'ignored'}`,
     `agent     ${userAgent(config.values)}`,
-    `output    ${config.values.out}/${scraper.name}/<run id>/  (${config.values.format ?? (scraper.sinks ?? []).map((sink) => sink.kind).join(',') ?? 'jsonl,csv'})`,
+    `output    ${config.values.out}/${scraper.name}/<run id>/  (${formats(scraper, config)})`,
     'nothing was fetched and nothing written',
   ]
   return `${lines.join('\n')}\n`
+}
+
+function formats(scraper: Scraper, config: Config): string {
+  const own = (scraper.sinks ?? []).map((sink) => sink.kind)
+  return config.values.format ?? (own.length > 0 ? own.join(',') : 'jsonl,csv')
 }

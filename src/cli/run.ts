@@ -20,6 +20,7 @@ const OPTIONS: OptionName[] = [
   'frontier',
   'metrics',
   'cache',
+  'cacheStore',
   'robots',
   'failAt',
   'contact',

@@ -68,6 +68,7 @@ export const ERRORS = {
     'the answer is not valid HTTP',
     'A broken server or a proxy that mangles answers.',
     'Look at it with `curl -v`; no retry will mend a server that always answers like this.',
+    2,
   ),
   E_BODY_SHORT: kind(
     'connection',
@@ -159,7 +160,7 @@ export const ERRORS = {
     'drop',
     'the page names a charset we refuse',
     'UTF-7 and unknown names are refused: they are an attack or a mistake.',
-    'Read `page.body` as bytes in the handler of a route with `fetch: "http"`.',
+    'Nothing to do on our side: what such bytes mean cannot be known.',
   ),
   E_REDIRECT_LIMIT: kind(
     'redirect',

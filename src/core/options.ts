@@ -93,9 +93,10 @@ export const limitsSchema = z.strictObject({
     .union([z.literal('same'), z.literal('any'), z.array(z.string())])
     .default('same')
     .describe('hosts enqueue.links may lead to: those of the start tasks, any, or a list'),
-  cache: duration({ minMs: 0, maxMs: 30 * 86_400_000 })
+  cache: z
+    .union([z.literal(true).transform(() => 60_000), duration({ minMs: 0, maxMs: 30 * 86_400_000 })])
     .default(0)
-    .describe('answer repeated requests from a cache this fresh; 0 = off'),
+    .describe('answer repeated requests from a cache this fresh (`true`: 60 s); 0 = off'),
 })
 
 export type Limits = z.input<typeof limitsSchema>

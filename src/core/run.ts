@@ -11,7 +11,7 @@ export interface RunRecord {
   /** Why it is not moving or how it ended, for a person. */
   reason: string | null
   args: Json
-  /** Process exit code once it ended; see docs/reference/exit-codes. */
+  /** Process exit code once it ended; see docs/reference/errors.md. */
   exitCode: number | null
   startedAt: string
   finishedAt: string | null

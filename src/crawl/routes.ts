@@ -52,11 +52,13 @@ function decode(segment: string): string {
   }
 }
 
-/** The first route, in the order of the definition, whose pattern fits. */
+/** The first route, in the order of the definition, whose pattern fits; else the first that takes any URL. */
 export function findRoute(routes: ReadonlyMap<string, Route>, scraper: string, url: URL): Route {
   for (const route of routes.values()) {
     if (route.definition.match !== undefined && route.match(url.pathname) !== undefined) return route
   }
+  const any = [...routes.values()].find((route) => route.definition.match === undefined)
+  if (any !== undefined) return any
   throw unmatched(routes, scraper, url)
 }
 

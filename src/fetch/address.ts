@@ -49,8 +49,8 @@ export function openAddressGuard(options: AddressOptions): AddressGuard {
     // One private answer among public ones refuses the name: mixed answers are how rebinding begins.
     const refused = hidden.find((ip) => pin?.has(ip) !== true && !allowed.has(authorityOf(ip, port)))
     if (refused === undefined) return null
-    const target = refused === hostname ? authority : `${authority}, which is ${refused}`
-    return new ScrapeError('E_PRIVATE_ADDRESS', `${target}, is an address of the private network`)
+    const target = refused === hostname ? authority : `${authority} (${refused})`
+    return new ScrapeError('E_PRIVATE_ADDRESS', `${target} is an address of the private network`)
   }
 
   return (origin) => {

@@ -16,13 +16,6 @@ export interface Fetcher extends AsyncDisposable {
   fetch(request: FetchRequest, signal: AbortSignal): Promise<Page>
 }
 
-/** One link of the chain (robots, rate limit, cache …): does its part and calls `next`, or does not. */
-export type FetchStep = (
-  request: FetchRequest,
-  signal: AbortSignal,
-  next: (request: FetchRequest, signal: AbortSignal) => Promise<Page>,
-) => Promise<Page>
-
 /**
  * Who may be asked when. Shared by the crawl loop, which only starts what may go at once, and by the chain, which waits for
  * its turn (redirects and robots.txt lead to hosts the loop did not plan for).
@@ -30,7 +23,7 @@ export type FetchStep = (
 export interface RateLimit {
   /** 0 when a request to `host` could start now; otherwise milliseconds to wait; Infinity while it has no free slot. */
   waitMs(host: string): number
-  /** Takes a slot, waiting as long as needed. */
+  /** Takes a slot, waiting for it. A host that is paused for long is refused with `E_RATE_LIMITED` (verdict: later) instead. */
   acquire(host: string, signal: AbortSignal): Promise<Slot>
   /** No request to `host` before `untilMs` (a 429, a 503 with Retry-After). */
   pause(host: string, untilMs: number, reason: string): void

@@ -67,19 +67,22 @@ function labelled(label: string, lines: readonly string[], { paint }: Sheet): st
 
 /** The two commands most likely wanted after a run that ended like this. */
 export function nextCommands(run: RunRecord, out?: string): string[] {
-  const resume = `${self()} run ${run.scraper} --resume ${run.id}${outFlag(out)}`
+  const resume = `${self()} ${resumed(run.scraper)} --resume ${run.id}${outFlag(out)}`
   const groups = `${self()} dlq groups ${run.id}${outFlag(out)}`
   const commands: string[] = []
   if (run.state === 'stopped' || run.state === 'failed') commands.push(resume)
   if (run.pages.dead > 0) commands.push(groups, `${self()} dlq retry ${run.id}${outFlag(out)}`)
-  const file = run.outputs.find((output) => output.rows > 0 && !output.target.includes('://'))
+  const file = run.outputs.find((output) => output.rows > 0 && /\.(?:csv|jsonl)$/.test(output.target))
   if (file !== undefined) commands.push(`head -n 3 ${file.target}`)
   commands.push(
-    `${self()} export ${run.id} --format csv > ${run.scraper}.csv`,
+    `${self()} export ${run.id} --format csv${out === undefined ? '' : ` --runs ${out}`} > ${run.scraper}.csv`,
     `${self()} stats ${run.id}${outFlag(out)}`,
   )
   return commands.slice(0, 2)
 }
+
+/** A crawl without code has no scraper to name. */
+const resumed = (scraper: string) => (scraper.startsWith('crawl-') ? 'crawl' : `run ${scraper}`)
 
 const outFlag = (out: string | undefined) =>
   out === undefined ? '' : ` --out ${/^[\w./@:+-]+$/.test(out) ? out : `'${out.replaceAll("'", `'\\''`)}'`}`

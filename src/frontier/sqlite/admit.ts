@@ -8,7 +8,7 @@ import type { Ledger } from './ledger.ts'
 import type { Places } from './places.ts'
 
 /** Links repeat: of the twenty links of a page most were on the page before. About 5 MB of URLs. */
-const RECENT_MAX = 32_768
+const RECENT_MAX = 8192
 
 export type Admission = ReturnType<typeof createAdmission>
 
