@@ -28,7 +28,7 @@ const readRecord = (out: string, scraper = 'books') =>
   JSON.parse(readFileSync(join(out, scraper, 'latest', 'run.json'), 'utf8'))
 
 test('reads all books from the listing pages, with the fields of the original first and in its order', async () => {
-  await using site = await startBooksSite({ products: 200 })
+  await using site = await startBooksSite({ products: 200, delayMs: 10 })
   using folder = temporaryFolder()
   const { code, stdout, stderr } = await sluice([
     'run',

@@ -75,8 +75,12 @@ export class RunFolder implements Disposable {
   /** Through a temporary file: a reader never sees half of it. */
   writeRecord(record: RunRecord): void {
     const path = this.file('run.json')
-    writeFileSync(`${path}.tmp`, `${JSON.stringify(record, null, 2)}\n`)
-    renameSync(`${path}.tmp`, path)
+    try {
+      writeFileSync(`${path}.tmp`, `${JSON.stringify(record, null, 2)}\n`)
+      renameSync(`${path}.tmp`, path)
+    } catch (cause) {
+      throw new ScrapeError('E_OUTPUT', `${path} cannot be written: ${(cause as Error).message}`, { cause })
+    }
   }
 
   /** Keeps what came back for a dead letter. A disk too full for it must not hide the error it belongs to. */

@@ -201,7 +201,12 @@ class RunExecution {
     updateRecord(record, this.#base, await frontier.stats(), tally.snapshot(), Date.now() - this.#startedAtMs)
     judge(record, end, compiled, this.#stopReason())
     record.finishedAt = new Date().toISOString()
-    folder.writeRecord(record)
+    try {
+      folder.writeRecord(record)
+    } catch (error) {
+      // The record on disk still says "running", which --resume takes for unfinished: that is what it is.
+      if (end.how !== 'halted') judge(record, { how: 'halted', error: error as ScrapeError }, compiled, undefined)
+    }
     bus.emit({
       type: 'run.finished',
       runId: folder.runId,

@@ -62,7 +62,7 @@ test('ends with the exit code that fits', () => {
   const of = (code: ConstructorParameters<typeof ScrapeError>[0]) => exitCodeOf(new ScrapeError(code, ''))
   assert.deepEqual(
     [of('E_USAGE'), of('E_DEFINITION'), of('E_ROUTE_UNMATCHED'), of('E_SERVICE'), of('E_STOPPED'), of('E_OUTPUT')],
-    [2, 2, 2, 3, 4, 4],
+    [2, 2, 2, 3, 4, 2],
   )
   assert.deepEqual([of('E_NOT_FOUND'), exitCodeOf(new Error('x')), exitCodeOf(undefined)], [1, 1, 1])
   assert.equal(exitCodeOf(new AggregateError([unmatched])), 2)

@@ -151,7 +151,7 @@ test('does not let a web page write to the terminal', () => {
 test('proposes two commands that fit how the run ended', () => {
   assert.deepEqual(nextCommands({ ...finished, pages: { ...finished.pages, failed: 2, dead: 2 } }), [
     'sluice dlq groups 20261115_113501_x7k2',
-    'sluice retry 20261115_113501_x7k2 --failed',
+    'sluice dlq retry 20261115_113501_x7k2',
   ])
   assert.equal(nextCommands({ ...finished, outputs: [] }).length, 2)
 })
