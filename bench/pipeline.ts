@@ -181,7 +181,9 @@ async function toFiles(workers: number, items: number, folder: string): Promise<
   await jsonl.open(undefined)
   let seq = 0
   const counts = await carry(workers, items, (batch) => {
-    const rows = batch.map((item): LoggedItem => ({ seq: ++seq, key: item.url, json: JSON.stringify(item) }))
+    const rows = batch.map(
+      (item): LoggedItem => ({ seq: ++seq, key: item.url, json: JSON.stringify(item), value: item }),
+    )
     const one = csv.writeNow(rows)
     const two = jsonl.writeNow(rows)
     if (one === undefined) return two

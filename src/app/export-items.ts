@@ -127,7 +127,8 @@ async function* csvOf(source: Source, { run, columns: given, formulaSafe }: Expo
     })
   yield `${columns.map(cell).join(',')}\r\n`
   const encode = rowEncoder({ columns, formulaSafe })
-  for await (const lines of linesOf(source)) yield `${lines.map(encode).join('\r\n')}\r\n`
+  for await (const lines of linesOf(source))
+    yield `${lines.map((line) => encode(JSON.parse(line) as object)).join('\r\n')}\r\n`
 }
 
 /** The header of the CSV the run wrote itself, which has the scraper's order. */

@@ -15,6 +15,8 @@ export interface ItemRow {
 export interface LoggedItem extends ItemRow {
   /** Position in the run's item log; grows by at least 1 from item to item. */
   readonly seq: number
+  /** What `json` says, where the writer still has it: saves a sink the parsing. */
+  readonly value?: object
 }
 
 /** The key of an item whose scraper names none: two equal records are one item. */

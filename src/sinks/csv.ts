@@ -3,7 +3,6 @@
  * are needed and doubled inside, UTF-8 without a byte order mark. Nested values are JSON, absent ones are empty, numbers are
  * plain.
  */
-import { type FlatEncoder, flatEncoder } from './csv-flat.ts'
 import { cell, rowEncoder } from './csv-row.ts'
 import { outputLost } from './file.ts'
 import { type LineFormat, LineSink } from './lines.ts'
@@ -13,8 +12,6 @@ export interface CsvOptions {
   name?: string
   /** Fields of the item, in the order of the columns. Empty: those of the first item; what only later items have is left out. */
   columns: readonly string[]
-  /** All fields in schema order, which is that of the items' JSON; default: the columns. Only speed depends on it. */
-  fields?: readonly string[]
   /**
    * Puts ' before text that a spreadsheet would run as a formula (it begins with = + - @ tab CR LF). Default off: the cell
    * then no longer holds what the page said. Numbers are left alone.
@@ -32,14 +29,11 @@ export function csvFormat(options: CsvOptions): LineFormat {
   const { path, name = 'csv', lineEnd = '\r\n', formulaSafe = false } = options
   const given = options.columns
   let columns: readonly string[] = []
-  let encodeRow: (json: string) => string
-  let encodeFlat: FlatEncoder | undefined
+  let encodeRow: (item: object) => string
 
   function use(names: readonly string[]): void {
     columns = names
-    const fields = options.fields === undefined || options.fields.length === 0 ? names : options.fields
     encodeRow = rowEncoder({ columns, formulaSafe })
-    encodeFlat = flatEncoder({ columns, fields, formulaSafe })
   }
   const header = () => columns.map(cell).join(',') + lineEnd
 
@@ -60,13 +54,10 @@ export function csvFormat(options: CsvOptions): LineFormat {
       }
       use(found)
     },
-    encode(item) {
-      if (columns.length > 0) return encodeRow(item.json)
-      use(Object.keys(JSON.parse(item.json) as object))
-      return header() + encodeRow(item.json)
-    },
-    encodeInto(item, buffer, at) {
-      return encodeFlat === undefined ? -1 : encodeFlat(item.json, buffer, at)
+    encode({ json, value = JSON.parse(json) as object }) {
+      if (columns.length > 0) return encodeRow(value)
+      use(Object.keys(value))
+      return header() + encodeRow(value)
     },
   }
 }

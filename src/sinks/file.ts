@@ -95,44 +95,22 @@ export class AppendFile implements AsyncDisposable {
    * of the speed.
    */
   tryAppend(record: string, lineEnd: LineEnd): boolean {
-    const bytesMax = record.length * UTF8_BYTES_MAX
-    const buffer = this.reserve(bytesMax)
-    if (buffer !== undefined) {
-      this.take(this.#buffered + buffer.write(record, this.#buffered, 'utf8'), lineEnd)
-      return true
-    }
-    if (bytesMax <= BUFFER_BYTES - LINE_END_BYTES_MAX || this.#writing !== undefined) return false
-    if (this.#buffered > 0) {
-      this.#spill()
-      return false
-    }
-    this.#start(Buffer.from(record + lineEnd, 'utf8'))
-    return true
-  }
-
-  /**
-   * The buffer, with room for a record of so many bytes at `reservedAt`; undefined when there is none without a wait. What is
-   * put there becomes part of the file with `take`.
-   */
-  reserve(bytes: number): Buffer | undefined {
     if (this.#failure !== undefined) throw this.#failure
-    const needed = bytes + LINE_END_BYTES_MAX
-    if (needed <= BUFFER_BYTES - this.#buffered) return this.#buffer
-    if (needed > BUFFER_BYTES || this.#writing !== undefined) return undefined
-    this.#spill()
-    return this.#buffer
-  }
-
-  get reservedAt(): number {
-    return this.#buffered
-  }
-
-  /** The record in the buffer ends at `end`. */
-  take(end: number, lineEnd: LineEnd): void {
-    let to = end
+    const bytesMax = record.length * UTF8_BYTES_MAX + LINE_END_BYTES_MAX
+    if (bytesMax > BUFFER_BYTES - this.#buffered) {
+      if (this.#writing !== undefined) return false
+      if (this.#buffered === 0) {
+        this.#start(Buffer.from(record + lineEnd, 'utf8')) // larger than a buffer: goes out by itself
+        return true
+      }
+      this.#spill()
+      if (bytesMax > BUFFER_BYTES) return false // by itself, once what came before it is out
+    }
+    let to = this.#buffered + this.#buffer.write(record, this.#buffered, 'utf8')
     if (lineEnd === '\r\n') this.#buffer[to++] = 0x0d
     if (lineEnd !== '') this.#buffer[to++] = 0x0a
     this.#buffered = to
+    return true
   }
 
   /** Everything appended so far is on the disk when this resolves; gives the file's length. */

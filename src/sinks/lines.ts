@@ -15,11 +15,6 @@ export interface LineFormat {
   lineEnd: '\n' | '\r\n'
   /** The item as one record, without the line end. */
   encode(item: LoggedItem): string
-  /**
-   * The same record as bytes, into the buffer at `at`, where there is usually room for 4 bytes per character of the item's
-   * JSON. Returns where it ends; -1 to be asked for `encode`.
-   */
-  encodeInto?(item: LoggedItem, buffer: Buffer, at: number): number
 }
 
 export class LineSink implements Sink {
@@ -58,29 +53,18 @@ export class LineSink implements Sink {
   writeNow(items: readonly LoggedItem[]): undefined | Promise<void> {
     const file = this.#opened()
     this.#rows += items.length
+    const { encode, lineEnd } = this.#format
     for (let i = 0; i < items.length; i++) {
-      if (!this.#tryWrite(file, items[i]!)) return this.#writeRest(file, items, i)
+      const record = encode(items[i]!)
+      if (!file.tryAppend(record, lineEnd)) return this.#writeRest(file, record, items, i + 1)
     }
     return undefined
   }
 
-  #tryWrite(file: AppendFile, item: LoggedItem): boolean {
-    const format = this.#format
-    if (format.encodeInto !== undefined) {
-      const buffer = file.reserve(item.json.length * 4)
-      const end = buffer === undefined ? -1 : format.encodeInto(item, buffer, file.reservedAt)
-      if (end !== -1) {
-        file.take(end, format.lineEnd)
-        return true
-      }
-    }
-    return file.tryAppend(format.encode(item), format.lineEnd)
-  }
-
-  async #writeRest(file: AppendFile, items: readonly LoggedItem[], from: number): Promise<void> {
-    for (let i = from; i < items.length; i++) {
-      if (!this.#tryWrite(file, items[i]!)) await file.append(this.#format.encode(items[i]!), this.#format.lineEnd)
-    }
+  async #writeRest(file: AppendFile, record: string, items: readonly LoggedItem[], from: number): Promise<void> {
+    const { encode, lineEnd } = this.#format
+    await file.append(record, lineEnd)
+    for (let i = from; i < items.length; i++) await file.append(encode(items[i]!), lineEnd)
   }
 
   async flush(): Promise<string> {

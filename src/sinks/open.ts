@@ -81,7 +81,7 @@ async function createSink(spec: SinkSpec, path: string, setup: SinkSetup, option
     case 'csv': {
       const formulaSafe = spec.formulaSafe ?? options.formulaSafe ?? false
       const columns = spec.columns ?? setup.csvColumns ?? setup.fields
-      return createCsvSink({ path, name, columns, fields: setup.fields, formulaSafe })
+      return createCsvSink({ path, name, columns, formulaSafe })
     }
     case 'parquet': {
       const { ParquetSink } = await import('./parquet.ts')
