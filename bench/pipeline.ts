@@ -16,9 +16,9 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { getHeapStatistics } from 'node:v8'
 import type { LoggedItem } from '../src/core/item.ts'
+import { LruSet } from '../src/core/lru-set.ts'
 import { writeBatches } from '../src/pipeline/batch.ts'
 import { Channel } from '../src/pipeline/channel.ts'
-import { Dedup } from '../src/pipeline/dedup.ts'
 import { createCsvSink } from '../src/sinks/csv.ts'
 import { createJsonlSink } from '../src/sinks/jsonl.ts'
 
@@ -142,15 +142,27 @@ async function carry(
   write: (batch: Book[]) => undefined | Promise<void>,
 ): Promise<Counts> {
   const channel = new Channel<Book>(CAPACITY)
-  const dedup = new Dedup<Book>({ capacity: SEEN, keyOf: (item) => item.url })
+  const seen = new LruSet(SEEN)
+  const keys: string[] = []
+  const isNew = new Uint8Array(BATCH)
   let unique = 0
+  let duplicates = 0
   const written = writeBatches({
     channel,
     workers,
     batchMax: BATCH,
     write: (batch) => {
-      dedup.keepNew(batch)
-      unique += batch.length
+      const count = batch.length
+      keys.length = 0
+      for (let n = 0; n < count; n++) keys.push(batch[n]!.url)
+      const fresh = seen.addBatch(keys, isNew)
+      if (fresh < count) {
+        duplicates += count - fresh
+        let kept = 0
+        for (let n = 0; n < count; n++) if (isNew[n] === 1) batch[kept++] = batch[n]!
+        batch.length = kept
+      }
+      unique += fresh
       return write(batch)
     },
   })
@@ -161,7 +173,7 @@ async function carry(
   }
   channel.close()
   await written
-  return { unique, duplicates: dedup.duplicates }
+  return { unique, duplicates }
 }
 
 async function inMemory(workers: number, items: number): Promise<Counts> {

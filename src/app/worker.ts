@@ -9,6 +9,7 @@ import { enqueuePolicy } from '../crawl/enqueue.ts'
 import type { Settled } from '../crawl/settle.ts'
 import { pageOf } from '../fetch/status.ts'
 import type { Frontier } from '../frontier/contract.ts'
+import { writeBatches } from '../pipeline/batch.ts'
 import { Channel } from '../pipeline/channel.ts'
 import { openFetching } from './fetching.ts'
 import { createRecorder } from './record.ts'
@@ -74,6 +75,7 @@ export async function work(
       fetcher: fetching.fetcher,
       rateLimit: fetching.rateLimit,
       channel: new Channel<Settled>(CHANNEL_CAPACITY),
+      writeBatches,
       runId: folder.runId,
       workerId: spec.workerId,
       args: spec.args,

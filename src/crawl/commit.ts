@@ -1,7 +1,7 @@
 /** Takes settled visits from the channel and makes them true, in batches: one commit for many pages. */
 import type { EventBus } from '../core/events.ts'
 import type { Frontier } from '../frontier/contract.ts'
-import type { Channel } from '../pipeline/contract.ts'
+import type { Channel, WriteBatches } from '../pipeline/contract.ts'
 import type { Settled } from './settle.ts'
 
 /** More pages in one transaction gain little: at 64 the commit is under 3 % of a page's cost. */
@@ -13,6 +13,7 @@ const BACKLOG_POLL_MS = 25
 export interface CommitterParts {
   frontier: Frontier
   channel: Channel<Settled>
+  writeBatches: WriteBatches
   bus: EventBus
   backlogMax: number
   /** True when the worker has nothing to fetch: what is found must become claimable at once. */
@@ -29,18 +30,16 @@ export class Committer {
     this.#parts = parts
   }
 
-  /** Until the channel is closed and drained. */
-  async run(): Promise<void> {
-    const { channel } = this.#parts
-    for (;;) {
-      const batch = await channel.takeBatch(BATCH_MAX)
-      if (batch.length === 0) return
-      if (batch.length < BATCH_MAX && !this.#parts.isHungry()) {
-        await this.#linger(batch.length)
-        if (channel.size > 0) batch.push(...(await channel.takeBatch(BATCH_MAX - batch.length)))
-      }
-      await this.#commit(batch)
-    }
+  /** Until the channel is closed and drained. A commit that fails closes it, so that nobody waits to hand over for ever. */
+  run(): Promise<void> {
+    const { channel, writeBatches } = this.#parts
+    return writeBatches({
+      channel,
+      workers: 1, // commits are one after the other in any case
+      batchMax: BATCH_MAX,
+      gather: (size) => (this.#parts.isHungry() ? undefined : this.#linger(size)),
+      write: (batch) => this.#commit(batch),
+    })
   }
 
   /** Somebody put a value into the channel. */

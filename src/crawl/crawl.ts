@@ -15,7 +15,7 @@ import type { Emitted, Log } from '../core/scraper.ts'
 import type { Task } from '../core/task.ts'
 import type { Fetcher, RateLimit } from '../fetch/contract.ts'
 import type { Frontier, Lease } from '../frontier/contract.ts'
-import type { Channel } from '../pipeline/contract.ts'
+import type { Channel, WriteBatches } from '../pipeline/contract.ts'
 import { Committer } from './commit.ts'
 import type { CompiledScraper } from './compiled.ts'
 import type { EnqueuePolicy } from './enqueue.ts'
@@ -29,6 +29,7 @@ export interface CrawlParts {
   fetcher: Fetcher
   rateLimit: RateLimit
   channel: Channel<Settled>
+  writeBatches: WriteBatches
   bus: EventBus
   runId: string
   workerId: string
@@ -264,10 +265,15 @@ class CrawlLoop implements AsyncDisposable {
     }
   }
 
+  /** Waits while the channel is full. Never throws: a channel is broken only by the commit's own failure, which ends the run. */
   #handOver(settled: Settled): undefined | Promise<void> {
-    const full = this.#parts.channel.push(settled)
-    this.#committer.noticed()
-    return full
+    try {
+      const waiting = this.#parts.channel.push(settled)
+      this.#committer.noticed()
+      return waiting?.catch(() => {})
+    } catch {
+      return undefined
+    }
   }
 
   #onCommitted(batch: readonly Settled[]): void {

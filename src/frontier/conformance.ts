@@ -4,8 +4,9 @@
  *   import { frontierConformance } from './conformance.ts'
  *   frontierConformance('mine:', ({ place, now, fresh }) => openMine(place, { now, fresh }))
  *
- * Checks of what an engine says it cannot do (`can`) are skipped. Time is turned, never slept.
+ * What an engine declares it cannot do is left out. Time is turned, never slept.
  */
+import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { adding } from './conformance/adding.ts'
 import { claiming } from './conformance/claiming.ts'
@@ -31,17 +32,19 @@ export const frontierChecks: readonly FrontierCheck[] = [
   ...modelled,
 ]
 
-/** Registers every check with node:test under the engine's name. */
-export function frontierConformance(name: string, open: OpenForCheck): void {
-  for (const { title, needs, run } of frontierChecks) {
-    test(`${name} ${title}`, async (context) => {
-      if (needs !== undefined && !(await canDo(open, needs))) context.skip(`${name} is not ${needs}`)
-      else await run(open)
-    })
-  }
+export interface ConformanceOptions {
+  /** What the engine declares it cannot do (`can`): those checks are left out, and the declaration itself is checked. */
+  cannot?: readonly ('durable' | 'shared')[]
 }
 
-async function canDo(open: OpenForCheck, need: 'durable' | 'shared'): Promise<boolean> {
-  await using frontier = await open({ place: `probe-${process.pid}`, now: Date.now, fresh: true })
-  return frontier.can[need]
+/** Registers every check with node:test under the engine's name. */
+export function frontierConformance(name: string, open: OpenForCheck, { cannot = [] }: ConformanceOptions = {}): void {
+  for (const { title, needs, run } of frontierChecks) {
+    if (needs === undefined || !cannot.includes(needs)) test(`${name} ${title}`, () => run(open))
+  }
+  test(`${name} declares what it can`, async () => {
+    await using frontier = await open({ place: `probe-${process.pid}`, now: Date.now, fresh: true })
+    const { durable, shared } = frontier.can
+    assert.deepEqual({ durable, shared }, { durable: !cannot.includes('durable'), shared: !cannot.includes('shared') })
+  })
 }

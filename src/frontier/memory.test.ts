@@ -2,4 +2,4 @@
 import { frontierConformance } from './conformance.ts'
 import { openMemoryFrontier } from './memory.ts'
 
-frontierConformance('memory:', async ({ now }) => openMemoryFrontier({ now }))
+frontierConformance('memory:', async ({ now }) => openMemoryFrontier({ now })

@@ -2,11 +2,29 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { writeBatches } from './batch.ts'
 import { Channel } from './channel.ts'
-import { Dedup } from './dedup.ts'
 
 const settle = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 describe('writeBatches', () => {
+  it('waits for company when asked to, and writes both together', async () => {
+    const channel = new Channel<number>(8)
+    const written: number[][] = []
+    const done = writeBatches({
+      channel,
+      workers: 1,
+      gather: async () => void channel.push(2),
+      write: (batch) => {
+        written.push(batch)
+        return undefined
+      },
+    })
+    await channel.push(1)
+    for (let turn = 0; turn < 5; turn++) await settle()
+    channel.close()
+    await done
+    assert.deepEqual(written, [[1, 2]])
+  })
+
   it('writes everything in batches of at most the given size', async () => {
     const channel = new Channel<number>(512)
     const sizes: number[] = []
@@ -85,35 +103,5 @@ describe('writeBatches', () => {
     channel.close()
     await done
     assert.equal(most, 3)
-  })
-})
-
-describe('Dedup', () => {
-  it('leaves the first of each key, in order, and counts the others', () => {
-    const dedup = new Dedup<{ url: string; n: number }>({ keyOf: ({ url }) => url })
-    const batch = [
-      { url: 'a', n: 1 },
-      { url: 'b', n: 2 },
-      { url: 'a', n: 3 },
-    ]
-    assert.deepEqual(
-      dedup.keepNew(batch).map(({ n }) => n),
-      [1, 2],
-    )
-    assert.deepEqual(dedup.keepNew([{ url: 'b', n: 4 }]), [])
-    assert.deepEqual(dedup.keepNew([{ url: 'c', n: 5 }]).length, 1)
-    assert.equal(dedup.duplicates, 2)
-  })
-
-  it('takes batches larger than any before', () => {
-    const dedup = new Dedup<string>({ keyOf: (key) => key })
-    const batch = Array.from({ length: 500 }, (_, n) => `k${n % 400}`)
-    assert.equal(dedup.keepNew(batch).length, 400)
-    assert.equal(dedup.duplicates, 100)
-  })
-
-  it('forgets the oldest keys beyond its capacity', () => {
-    const dedup = new Dedup<string>({ capacity: 2, keyOf: (key) => key })
-    assert.deepEqual(dedup.keepNew(['a', 'b', 'c', 'a']), ['a', 'b', 'c', 'a'])
   })
 })

@@ -7,7 +7,23 @@ export interface Channel<T> {
   readonly size: number
   /** At least one value, at most `max`; empty only once the channel is closed and drained. */
   takeBatch(max: number): T[] | Promise<T[]>
-  close(): void
+  /** No more pushes. With a reason the channel is broken: both sides get the reason, and what is left is dropped. */
+  close(reason?: unknown): void
+}
+
+/** Workers between a channel and a writer; resolves when the channel was closed and its last value written. */
+export type WriteBatches = <T>(options: BatchOptions<T>) => Promise<void>
+
+export interface BatchOptions<T> {
+  channel: Channel<T>
+  /** Takes a batch; returns a promise only when it has to wait. */
+  write: (batch: T[]) => undefined | Promise<void>
+  /** How many writes may wait at once. In one thread this hides the writer's latency, it adds no CPU. Default 4. */
+  workers?: number
+  /** Most values per write; default 64. */
+  batchMax?: number
+  /** Asked before a batch of `size` values, smaller than `batchMax`, is written: how long to wait for more. */
+  gather?: (size: number) => undefined | Promise<void>
 }
 
 /** Checks one emitted value against the scraper's schema. */
