@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { parseEnv } from 'node:util'
 import * as z from 'zod'
 import { ScrapeError } from '../core/errors.ts'
-import { type Limits, parseDurationMs } from '../core/options.ts'
+import { type Limits, limitsSchema, parseDurationMs } from '../core/options.ts'
 
 interface OptionSpec {
   schema: z.ZodType
@@ -200,11 +200,25 @@ export async function resolveConfig({
         ),
       )
   }
+  problems.push(...limitProblems(values, origins))
   if (problems.length > 0)
     throw new ScrapeError('E_OPTION', `${problems.length} option${problems.length > 1 ? 's are' : ' is'} not usable`, {
       notes: problems,
     })
   return { values: values as ConfigValues, limits: toLimits(values), origins: origins as Config['origins'] }
+}
+
+/** Limits are checked with the scraper's own when a run begins; here each is named by where it was set. */
+function limitProblems(values: Record<string, unknown>, origins: Record<string, string>): string[] {
+  const parsed = limitsSchema.safeParse(toLimits(values))
+  if (parsed.success) return []
+  const named = new Map(
+    optionSpecs.flatMap(([name, { limit }]) => (limit === undefined ? [] : [[limit, name] as const])),
+  )
+  return parsed.error.issues
+    .map((issue) => ({ issue, name: named.get(issue.path.join('.')) ?? issue.path.join('.') }))
+    .filter(({ name }) => values[name] !== undefined)
+    .map(({ issue, name }) => `${name} (${origins[name]}): ${issue.message}, got ${JSON.stringify(values[name])}`)
 }
 
 /** `--concurrency` also lifts the per-host limit, unless `--per-host` says less. */

@@ -67,7 +67,7 @@ test('config --explain has bounds and a sentence for every option, and knows a s
   const wrong = await sluice(['config', 'rsp'])
   assert.deepEqual([wrong.code, /did you mean rps\?/.test(wrong.stderr)], [2, true])
   const bad = await sluice(['config'], { env: { SLUICE_RPS: 'many' } })
-  assert.deepEqual([bad.code, /perHost\.rps/.test(bad.stderr)], [2, true])
+  assert.deepEqual([bad.code, /rps \(environment SLUICE_RPS\)/.test(bad.stderr)], [2, true])
 })
 
 test('explain tells one error or all of them', async () => {
