@@ -74,7 +74,7 @@ function share({ spec, processes }: ProcessesParts): WorkerSpec[] {
     workerId: `${spec.workerId}-${i + 1}`,
     concurrency: part(spec.concurrency, i),
     perHostConcurrency: part(spec.perHostConcurrency, i),
-    pagesMax: Number.isFinite(spec.pagesMax) ? part(spec.pagesMax, i) : spec.pagesMax,
+    pagesMax: part(spec.pagesMax, i),
   })).filter((one) => one.pagesMax > 0)
 }
 
@@ -112,7 +112,7 @@ async function keepRunning(
 /** How it ended, or what killed it. */
 async function runOne(spec: WorkerSpec, parts: ProcessesParts, stop: AbortSignal): Promise<CrawlEnd | string> {
   const { compiled, limits, folder, frontierUrl, bus } = parts
-  const child = fork(ENTRY, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], serialization: 'advanced' })
+  const child = fork(ENTRY, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   const onStop = () => child.kill('SIGTERM')
   let end: CrawlEnd | undefined
   const exited = new Promise<string>((resolve) => {

@@ -255,7 +255,7 @@ class RunExecution {
       args,
       concurrency: compiled.limits.concurrency,
       perHostConcurrency: compiled.limits.perHost.concurrency,
-      pagesMax: (compiled.limits.pages ?? Number.POSITIVE_INFINITY) - completed - failed,
+      pagesMax: (compiled.limits.pages ?? Number.MAX_SAFE_INTEGER) - completed - failed,
       leaseMs: values.lease,
       drainMs: values.drainTimeout,
       userAgent: userAgent(values),

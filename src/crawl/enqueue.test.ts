@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import * as z from 'zod'
+import { compileScraper } from '../app/compile-scraper.ts'
+import { type ErrorCode, ScrapeError } from '../core/errors.ts'
+import { limitsSchema } from '../core/options.ts'
+import { defineScraper } from '../core/scraper.ts'
+import type { NewTask } from '../core/task.ts'
+import { type EnqueuePolicy, enqueuePolicy, type ToTasksRequest, toTasks } from './enqueue.ts'
+
+const compiled = compileScraper(
+  defineScraper({
+    name: 'shop',
+    item: z.object({}),
+    routes: {
+      list: { match: '/list', priority: 5, lane: 'lists' },
+      job: { match: '/job/:id', data: z.object({ company: z.string(), page: z.number().default(1) }) },
+      page: {},
+    },
+    start() {},
+    handlers: { list() {}, job() {}, page() {} },
+  }),
+)
+
+const open: EnqueuePolicy = { hosts: 'any', depthMax: Number.POSITIVE_INFINITY, linksMax: 100 }
+
+function stream(
+  targets: unknown,
+  { policy = open, ...request }: Partial<ToTasksRequest> & { policy?: EnqueuePolicy } = {},
+) {
+  const counts = { refused: 0 }
+  const wanted = { route: 'page', base: 'https://a.test/dir/', depth: 1, room: 100, ...request, targets }
+  return { tasks: toTasks(compiled, policy, wanted, counts), counts }
+}
+
+function collect(targets: unknown, request: Parameters<typeof stream>[1] = {}) {
+  const { tasks, counts } = stream(targets, request)
+  return { tasks: [...tasks], refused: counts.refused }
+}
+
+const urls = (found: { tasks: NewTask[] }) => found.tasks.map((task) => task.url)
+const link = (url: string, data?: unknown) => ({ url, data, isLink: true })
+const isCode = (code: ErrorCode) => (error: unknown) => error instanceof ScrapeError && error.code === code
+
+describe('toTasks', () => {
+  it('takes a text, a URL, an object, or any iterable of these', () => {
+    assert.deepEqual(collect('x').tasks, [{ url: 'https://a.test/dir/x', route: 'page', depth: 1 }])
+    assert.deepEqual(urls(collect(new URL('https://b.test/#f'))), ['https://b.test/'])
+    assert.deepEqual(urls(collect({ url: '/y' })), ['https://a.test/y'])
+    const mixed = new Set(['x', new URL('https://b.test/'), { url: '/y' }])
+    assert.deepEqual(urls(collect(mixed)), ['https://a.test/dir/x', 'https://b.test/', 'https://a.test/y'])
+  })
+
+  it('normalises what it is given', () => {
+    assert.deepEqual(urls(collect('https://u:p@B.test./?utm_source=x&b=1&a=2#f')), ['https://b.test/?a=2&b=1'])
+  })
+
+  it('finds the route by the path when none is named', () => {
+    const found = collect(['/list', '/other', { url: '/job/7', data: { company: 'x' } }], { route: undefined })
+    assert.deepEqual(
+      found.tasks.map((task) => task.route),
+      ['list', 'page', 'job'],
+    )
+  })
+
+  it('gives a task its route’s priority and lane unless the target has its own', () => {
+    const [own, inherited] = collect([{ url: '/list', priority: 9, lane: 'fast' }, '/list'], { route: 'list' }).tasks
+    assert.deepEqual([own!.priority, own!.lane], [9, 'fast'])
+    assert.deepEqual([inherited!.priority, inherited!.lane], [5, 'lists'])
+  })
+
+  it('passes a key and the depth on', () => {
+    const [task] = collect({ url: '/search', key: 'page 2' }, { depth: 7 }).tasks
+    assert.deepEqual(task, { url: 'https://a.test/search', route: 'page', depth: 7, key: 'page 2' })
+  })
+
+  it('keeps found links to the allowed hosts, ports included, and lets named targets go anywhere', () => {
+    const policy = { ...open, hosts: new Set(['a.test', 'b.test:81']) }
+    const links = ['https://a.test/1', 'https://b.test:81/2', 'https://b.test/3', 'https://c.test/4', 'http://a.test/5']
+    const found = collect(
+      links.map((url) => link(url)),
+      { policy },
+    )
+    assert.deepEqual(urls(found), ['https://a.test/1', 'https://b.test:81/2', 'http://a.test/5'])
+    assert.equal(found.refused, 2)
+    assert.deepEqual(collect(links, { policy }).refused, 0)
+  })
+
+  it('refuses everything beyond the depth limit and takes what is exactly at it', () => {
+    const policy = { ...open, depthMax: 2 }
+    assert.equal(collect(['x', 'y'], { policy, depth: 2 }).tasks.length, 2)
+    assert.deepEqual(collect(['x', 'y'], { policy, depth: 3 }), { tasks: [], refused: 2 })
+  })
+
+  it('stops adding when a page has no more room, and counts the rest', () => {
+    const found = collect(['1', '2', '3', '4', '5'], { room: 3 })
+    assert.equal(found.tasks.length, 3)
+    assert.equal(found.refused, 2)
+  })
+
+  it('gives the room of a refused link to the next one', () => {
+    const policy = { ...open, hosts: new Set(['a.test']) }
+    const found = collect([link('https://no.test/'), link('http://'), link('/1'), link('/2')], { policy, room: 2 })
+    assert.deepEqual(urls(found), ['https://a.test/1', 'https://a.test/2'])
+    assert.equal(found.refused, 2)
+  })
+
+  it('checks data against the route’s schema and fills its defaults', () => {
+    const [task] = collect({ url: '/job/7', data: { company: 'x', junk: 1 } }, { route: 'job' }).tasks
+    assert.deepEqual(task!.data, { company: 'x', page: 1 })
+  })
+
+  it('throws for data that breaks the schema, and says what is wrong with it', () => {
+    for (const target of ['/job/7', { url: '/job/7' }, { url: '/job/7', data: { company: 5 } }]) {
+      assert.throws(
+        () => collect(target, { route: 'job' }),
+        (error: ScrapeError) => {
+          assert.equal(error.code, 'E_ROUTE_DATA')
+          assert.match(error.details.notes!.join(), /^data\.company: /)
+          assert.equal(error.details.url, 'https://a.test/job/7')
+          return true
+        },
+      )
+    }
+  })
+
+  it('leaves the data of a route without a schema as it is', () => {
+    assert.deepEqual(collect({ url: '/x', data: { a: [1] } }).tasks[0]!.data, { a: [1] })
+    assert.equal('data' in collect('/x').tasks[0]!, false)
+  })
+
+  it('throws for a bad target that was named', () => {
+    assert.throws(() => collect(['/ok', 'http://']), isCode('E_URL_INVALID'))
+    assert.throws(() => collect('mailto:a@b.test'), isCode('E_URL_SCHEME'))
+    assert.throws(() => collect('/elsewhere', { route: 'list' }), isCode('E_ROUTE_UNMATCHED'))
+    assert.throws(() => collect('/x', { route: 'nope' }), isCode('E_ROUTE_UNMATCHED'))
+    assert.throws(() => collect('relative', { base: undefined }), isCode('E_URL_INVALID'))
+  })
+
+  it('throws for what is no target at all', () => {
+    for (const targets of [undefined, null, 5, true, {}, [['ok'], 7], () => '/x'])
+      assert.throws(() => collect(targets), isCode('E_URL_INVALID'), String(targets))
+  })
+
+  it('refuses a bad link without costing the others', () => {
+    const company = { company: 'x' }
+    const found = collect(
+      [
+        link('/job/1', company),
+        link('http://', company),
+        link('mailto:a@b.test', company),
+        link(`/job/${'9'.repeat(9000)}`, company),
+        link('/about', company),
+        link('/job/2', { company: 2 }),
+        link('/job/3', company),
+      ],
+      { route: 'job' },
+    )
+    assert.deepEqual(urls(found), ['https://a.test/job/1', 'https://a.test/job/3'])
+    assert.equal(found.refused, 5)
+  })
+
+  it('reads a million targets one at a time', () => {
+    let given = 0
+    function* many() {
+      for (; given < 1_000_000; given++) yield `/${given}`
+    }
+    const { tasks } = stream(many(), { room: Number.POSITIVE_INFINITY })
+    for (let taken = 1; taken <= 1000; taken++) {
+      assert.equal(tasks.next().value!.url, `https://a.test/${taken - 1}`)
+      assert.ok(given <= taken, `${given} read for ${taken}`)
+    }
+    tasks.return(undefined)
+    assert.ok(given < 1001)
+  })
+
+  it('ends the source when its reader stops early', () => {
+    let isEnded = false
+    function* source() {
+      try {
+        for (let n = 0; ; n++) yield `/${n}`
+      } finally {
+        isEnded = true
+      }
+    }
+    for (const task of stream(source()).tasks) if (task.url.endsWith('/5')) break
+    assert.equal(isEnded, true)
+  })
+})
+
+describe('enqueuePolicy', () => {
+  const policy = (limits: object) => enqueuePolicy(limitsSchema.parse(limits), ['a.test', 'b.test'])
+
+  it('allows the hosts of the start tasks unless told otherwise', () => {
+    assert.deepEqual(policy({}).hosts, new Set(['a.test', 'b.test']))
+    assert.deepEqual(policy({ hosts: ['c.test'] }).hosts, new Set(['c.test']))
+    assert.equal(policy({ hosts: 'any' }).hosts, 'any')
+  })
+
+  it('goes to any depth unless one is set, and 0 is one', () => {
+    assert.equal(policy({}).depthMax, Number.POSITIVE_INFINITY)
+    assert.equal(policy({ depth: 0 }).depthMax, 0)
+    assert.equal(policy({ linksMax: 7 }).linksMax, 7)
+  })
+})

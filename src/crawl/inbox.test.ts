@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Lease } from '../frontier/contract.ts'
+import { Inbox } from './inbox.ts'
+
+/** `a1` is the task https://a/1. */
+function lease(name: string): Lease {
+  const url = `https://${name[0]}/${name.slice(1)}`
+  return {
+    task: { id: name, url, route: 'page', data: null, depth: 0, priority: 0, lane: 'bulk', session: undefined },
+    token: name,
+    attempt: 1,
+    losses: 0,
+  }
+}
+
+function inboxOf(names: string): Inbox {
+  const inbox = new Inbox()
+  inbox.add(names.split(' ').map(lease))
+  return inbox
+}
+
+const ids = (leases: Lease[]) => leases.map(({ task }) => task.id).join(' ')
+const FREE = () => 0
+
+/** Takes until nothing is left to take. */
+function takeAll(inbox: Inbox, waitMs: (host: string) => number = FREE): string {
+  const taken: Lease[] = []
+  for (;;) {
+    const next = inbox.take(waitMs)
+    if (next.lease === undefined) return ids(taken)
+    taken.push(next.lease)
+  }
+}
+
+describe('Inbox', () => {
+  it('serves the hosts in rotation, each in its own order', () => {
+    assert.equal(takeAll(inboxOf('a1 a2 a3 b1 b2 c1')), 'a1 b1 c1 a2 b2 a3')
+  })
+
+  it('puts what comes later behind what waits', () => {
+    const inbox = inboxOf('a1 b1')
+    assert.equal(ids([inbox.take(FREE).lease!]), 'a1')
+    inbox.add([lease('a2'), lease('b2')])
+    assert.equal(takeAll(inbox), 'b1 a2 b2')
+  })
+
+  it('passes over a host that must wait and comes back to it', () => {
+    const inbox = inboxOf('a1 a2 b1')
+    assert.equal(takeAll(inbox, (host) => (host === 'a' ? 50 : 0)), 'b1')
+    assert.equal(takeAll(inbox), 'a1 a2')
+  })
+
+  it('tells how long the soonest host must wait', () => {
+    const waits: Record<string, number> = { a: 500, b: 20, c: Number.POSITIVE_INFINITY }
+    const inbox = inboxOf('a1 b1 c1')
+    assert.deepEqual(
+      inbox.take((host) => waits[host]!),
+      { lease: undefined, waitMs: 20 },
+    )
+    assert.equal(inbox.size, 3)
+  })
+
+  it('names no time when it is empty or every host is without one', () => {
+    const never = { lease: undefined, waitMs: Number.POSITIVE_INFINITY }
+    assert.deepEqual(new Inbox().take(FREE), never)
+    assert.deepEqual(
+      inboxOf('a1').take(() => Number.POSITIVE_INFINITY),
+      never,
+    )
+  })
+
+  it('asks about each host once, and no more after the first that is free', () => {
+    const asked: string[] = []
+    inboxOf('a1 a2 b1 c1').take((host) => {
+      asked.push(host)
+      return host === 'b' ? 0 : 9
+    })
+    assert.deepEqual(asked, ['a', 'b'])
+  })
+
+  it('takes out what is wanted and keeps the order of the rest', () => {
+    const inbox = inboxOf('a1 a2 a3 b1 b2')
+    assert.equal(ids(inbox.remove(({ task }) => /[13]$/.test(task.id))), 'a1 a3 b1')
+    assert.equal(inbox.size, 2)
+    assert.equal(takeAll(inbox), 'a2 b2')
+  })
+
+  it('takes out by host', () => {
+    const inbox = inboxOf('a1 b1 a2')
+    assert.equal(ids(inbox.remove((_, host) => host === 'a')), 'a1 a2')
+    assert.equal(takeAll(inbox), 'b1')
+  })
+
+  it('counts what is in it', () => {
+    const inbox = inboxOf('a1 a2 b1')
+    assert.equal(inbox.size, 3)
+    inbox.take(FREE)
+    assert.equal(inbox.size, 2)
+    inbox.remove(() => true)
+    assert.equal(inbox.size, 0)
+    assert.equal(takeAll(inbox), '')
+  })
+
+  it('names the hosts with enough tasks, and forgets those with none', () => {
+    const inbox = inboxOf('a1 a2 a3 b1 b2 c1')
+    assert.deepEqual(inbox.hosts(2), ['a', 'b'])
+    assert.deepEqual(inbox.hosts(1), ['a', 'b', 'c'])
+    inbox.remove((_, host) => host !== 'c')
+    assert.deepEqual(inbox.hosts(1), ['c'])
+    inbox.take(FREE)
+    assert.deepEqual(inbox.hosts(1), [])
+  })
+
+  it('tells hosts with different ports apart', () => {
+    const inbox = new Inbox()
+    const at = (host: string) => ({ ...lease('a1'), task: { ...lease('a1').task, url: `https://${host}/` } })
+    inbox.add([at('a:1'), at('a:2'), at('a')])
+    assert.deepEqual(inbox.hosts(1), ['a:1', 'a:2', 'a'])
+  })
+})
