@@ -29,7 +29,8 @@ export async function openRun(
   const folder = new RunFolder(realpathSync(found.path)) // `books/latest` is a link, and no run id
   const record = folder.readRecord()!
   const isAlive = isWorkedOn(folder, record)
-  const frontier = await openExisting(folder, frontierUrl)
+  // Whoever names no queue means the run's own.
+  const frontier = await openExisting(folder, frontierUrl === 'sqlite:' ? record.frontier : frontierUrl)
   return {
     folder,
     record: isAlive ? record : { ...record, ...lostState(record) },

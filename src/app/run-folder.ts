@@ -32,19 +32,21 @@ export class RunFolder implements Disposable {
     this.scraper = basename(resolve(this.path, '..'))
   }
 
-  /** Makes a new folder and points `latest` at it. */
+  /** Makes a new folder. */
   static create(out: string, scraper: string, nowMs: number): RunFolder {
-    const folder = new RunFolder(join(out, scraper, newRunId(nowMs)))
+    const base = join(out, scraper)
     try {
-      makeFolders(folder.path)
-      folder.#pointLatest(out)
+      makeFolders(base)
+      for (;;) {
+        const folder = new RunFolder(join(base, newRunId(nowMs)))
+        if (makeFolder(folder.path)) return folder // false: two runs in one millisecond drew the same letters
+      }
     } catch (cause) {
-      throw new ScrapeError('E_OUTPUT', `the folder ${folder.path} cannot be made: ${(cause as Error).message}`, {
+      throw new ScrapeError('E_OUTPUT', `no run folder can be made in ${base}: ${(cause as Error).message}`, {
         cause,
         fix: 'Make it writable, or choose another with --out.',
       })
     }
-    return folder
   }
 
   file(name: string): string {
@@ -109,11 +111,17 @@ export class RunFolder implements Disposable {
     return path
   }
 
-  #pointLatest(out: string): void {
-    const link = join(out, this.scraper, 'latest')
+  /** From now on this is the scraper's `latest` run. */
+  pointLatest(): void {
+    const link = join(this.path, '..', 'latest')
     const temporary = `${link}.${this.runId}`
     symlinkSync(this.runId, temporary)
     renameSync(temporary, link)
+  }
+
+  /** For a run that could not begin. */
+  discard(): void {
+    rmSync(this.path, { recursive: true, force: true })
   }
 
   [Symbol.dispose](): void {
@@ -127,10 +135,17 @@ export class RunFolder implements Disposable {
 function makeFolders(path: string): void {
   if (existsSync(path)) return
   makeFolders(resolve(path, '..'))
+  makeFolder(path)
+}
+
+/** False when it was there already. */
+function makeFolder(path: string): boolean {
   try {
     mkdirSync(path)
+    return true
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
   }
 }
 

@@ -114,6 +114,7 @@ export function judge(
   stopReason: string | undefined,
 ): void {
   Object.assign(record, verdictOf(record, end, compiled, stopReason))
+  if (end.how === 'finished') record.warnings = emptyWarnings(record)
 }
 
 type RunVerdict = Pick<RunRecord, 'state' | 'reason' | 'exitCode'>
@@ -145,6 +146,13 @@ function verdictOf(
 
 function stopped(reason: string): RunVerdict {
   return { state: 'stopped', reason, exitCode: 4 }
+}
+
+/** A run may be meant to find nothing, but nobody should have to guess. */
+function emptyWarnings({ pages, items }: RunRecord): string[] {
+  if (pages.ok + pages.failed === 0) return ['no page was visited: start() enqueued nothing']
+  if (items.new + items.invalid === 0) return ['no item was emitted']
+  return []
 }
 
 function overThreshold(record: RunRecord, { limits }: CompiledScraper): string[] {

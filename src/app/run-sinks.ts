@@ -1,4 +1,7 @@
 /** The sinks of a run: the formats asked for, else the scraper's own, and every `--sink`. A resumed run keeps those it has. */
+import { existsSync, statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { ScrapeError } from '../core/errors.ts'
 import type { SinkSpec } from '../core/scraper.ts'
 import type { CompiledScraper } from '../crawl/compiled.ts'
 import type { Frontier } from '../frontier/contract.ts'
@@ -9,6 +12,8 @@ import type { RunFolder } from './run-folder.ts'
 
 const DEFAULT_FORMATS = 'jsonl,csv'
 
+type Spec = string | SinkSpec<string>
+
 export async function openRunSinks(
   compiled: CompiledScraper,
   folder: RunFolder,
@@ -16,12 +21,13 @@ export async function openRunSinks(
   values: ConfigValues,
 ): Promise<Sink[]> {
   const { scraper, fields } = compiled
-  const own: readonly SinkSpec<string>[] = scraper.sinks ?? []
-  const specs = (await keptSpecs(frontier, values)) ?? [
-    ...(values.format !== undefined ? [values.format] : own.length > 0 ? own : [DEFAULT_FORMATS]),
-    ...values.sink,
-  ]
-  const csvColumns = own.find((sink) => sink.kind === 'csv')?.columns
+  const kept = await frontier.getMeta('sinks')
+  const isAsked = values.format !== undefined || values.sink.length > 0
+  const specs = kept === undefined || isAsked ? wantedSpecs(compiled, values) : (JSON.parse(kept) as Spec[])
+  if (kept === undefined) refuseOverwriting(specs)
+  const csvColumns = (scraper.sinks as readonly SinkSpec<string>[] | undefined)?.find(
+    (sink) => sink.kind === 'csv',
+  )?.columns
   const setup = {
     scraper: scraper.name,
     runId: folder.runId,
@@ -29,14 +35,37 @@ export async function openRunSinks(
     folder: folder.path,
     ...(csvColumns === undefined ? {} : { csvColumns }),
   }
-  const sinks = await openSinks(specs as readonly (string | SinkSpec)[], setup, { formulaSafe: values.formulaSafe })
-  await frontier.setMeta('sinks', JSON.stringify(specs))
-  return sinks
+  return await openSinks(specs as readonly (string | SinkSpec)[], setup, { formulaSafe: values.formulaSafe })
 }
 
-/** What the run wrote to before, unless somebody says otherwise now (the drain then refuses what does not fit). */
-async function keptSpecs(frontier: Frontier, values: ConfigValues): Promise<(string | SinkSpec<string>)[] | undefined> {
-  if (values.format !== undefined || values.sink.length > 0) return undefined
-  const kept = await frontier.getMeta('sinks')
-  return kept === undefined ? undefined : JSON.parse(kept)
+/** Once they are open: a choice that was refused must not be what the next --resume goes by. */
+export async function rememberSinks(
+  frontier: Frontier,
+  compiled: CompiledScraper,
+  values: ConfigValues,
+): Promise<void> {
+  if ((await frontier.getMeta('sinks')) !== undefined) return
+  await frontier.setMeta('sinks', JSON.stringify(wantedSpecs(compiled, values)))
+}
+
+function wantedSpecs({ scraper }: CompiledScraper, values: ConfigValues): Spec[] {
+  const own = (scraper.sinks ?? []) as readonly Spec[]
+  const formats = values.format === undefined ? (own.length > 0 ? own : [DEFAULT_FORMATS]) : [values.format]
+  return [...formats, ...values.sink]
+}
+
+/** A new run begins its files anew. Those in its own folder are its own; any other may be somebody's. */
+function refuseOverwriting(specs: readonly Spec[]): void {
+  for (const spec of specs) {
+    const path =
+      typeof spec === 'string'
+        ? /^file:(?:\/\/)?(.+)$/i.exec(spec)?.[1]
+        : spec.kind === 'sqlite'
+          ? undefined
+          : spec.path
+    if (path === undefined || !existsSync(path) || statSync(path).size === 0) continue
+    throw new ScrapeError('E_OUTPUT', `${resolve(path)} exists already, and a new run would overwrite it`, {
+      fix: 'Name another file, move this one away, or --resume the run it belongs to.',
+    })
+  }
 }

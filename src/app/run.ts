@@ -1,5 +1,7 @@
 /** A run from start to end: its folder, frontier, sinks and workers, and the record of how it went. */
 
+import { resolve } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { ScrapeError, toScrapeError } from '../core/errors.ts'
 import type { EventBus } from '../core/events.ts'
 import { createEventBus } from '../core/events.ts'
@@ -20,7 +22,7 @@ import { runProcesses } from './processes.ts'
 import { RunFolder } from './run-folder.ts'
 import { openMetricsServer } from './run-metrics.ts'
 import { judge, type RecordBase, startRecord, updateRecord } from './run-record.ts'
-import { openRunSinks } from './run-sinks.ts'
+import { openRunSinks, rememberSinks } from './run-sinks.ts'
 import { seed } from './seed.ts'
 import { userAgent } from './user-agent.ts'
 import { type WorkerSpec, work } from './worker.ts'
@@ -58,7 +60,7 @@ export interface Run {
 
 /** A suspect lost this often while it ran alone is what kills the workers. */
 const LOSSES_MAX = 3
-const RECORD_EVERY_MS = 2_000
+const RECORD_EVERY_MS = 500
 
 /** Opens everything, then returns while the run goes on. Throws when it cannot begin. */
 export async function startRun(request: RunRequest): Promise<Run> {
@@ -66,11 +68,13 @@ export async function startRun(request: RunRequest): Promise<Run> {
   const compiled = compileScraper(scraper, config.limits, request.file)
   const previous = request.resume?.readRecord()
   const args = checkArgs(scraper, request.args ?? (previous?.args as Record<string, unknown> | undefined) ?? {})
+  if (previous !== undefined) refuseOtherRun(previous, args, config)
   const parts = new AsyncDisposableStack()
+  const folder = parts.use(request.resume ?? RunFolder.create(config.values.out, scraper.name, Date.now()))
   try {
-    const folder = parts.use(request.resume ?? RunFolder.create(config.values.out, scraper.name, Date.now()))
     folder.lock()
-    const frontierUrl = frontierUrlOf(config.values.frontier, folder)
+    const place = previous?.frontier ?? absolute(config.values.frontier)
+    const frontierUrl = frontierUrlOf(place, folder)
     const frontier = parts.use(await openFrontier(frontierUrl, {}))
     await claimFrontier(frontier, folder, frontierUrl)
     const bus = createEventBus()
@@ -91,6 +95,7 @@ export async function startRun(request: RunRequest): Promise<Run> {
         onFlushed: (flushed) => bus.emit({ type: 'sinks.flushed', ...flushed }),
       }),
     )
+    if (request.sinks === undefined) await rememberSinks(frontier, compiled, config.values)
     bus.on((event) => {
       if (event.type === 'committed' && event.backlog > 0) drain.wake(event.backlog)
     })
@@ -99,10 +104,11 @@ export async function startRun(request: RunRequest): Promise<Run> {
       folder,
       scraper: scraper.name,
       args,
-      frontier: frontier.engine,
+      frontier: place,
       nowMs: Date.now(),
     })
     folder.writeRecord(record)
+    folder.pointLatest()
     const execution = new RunExecution({
       request,
       compiled,
@@ -120,6 +126,7 @@ export async function startRun(request: RunRequest): Promise<Run> {
     return execution.begin()
   } catch (error) {
     await parts.disposeAsync()
+    if (request.resume === undefined) folder.discard() // nothing has happened in it
     throw error
   }
 }
@@ -192,7 +199,7 @@ class RunExecution {
     try {
       end = await Promise.race([this.#crawl(), this.#sinkFailure()])
       await drain.drainAll()
-      if (end.how === 'finished') record.outputs = await this.#finishOutputs()
+      record.outputs = await this.#outputs(end.how === 'finished')
     } catch (error) {
       end = { how: 'halted', error: toScrapeError(error, 'E_HANDLER') }
     } finally {
@@ -276,8 +283,11 @@ class RunExecution {
     return await new Promise<never>(() => {})
   }
 
-  async #finishOutputs(): Promise<RunRecord['outputs']> {
+  /** A run that goes on later has its files as well; only a finished one has them finished. */
+  async #outputs(isFinished: boolean): Promise<RunRecord['outputs']> {
     const { drain, sinks } = this.#parts
+    if (!isFinished)
+      return sinks.flatMap((sink) => (sink.soFar === undefined ? [] : [{ sink: sink.name, ...sink.soFar() }]))
     const results = await drain.finish()
     return results.map((result, i) => ({ sink: sinks[i]!.name, ...result }))
   }
@@ -295,6 +305,12 @@ class RunExecution {
   }
 }
 
+/** A run may be resumed from another folder than it was started in. */
+function absolute(url: string): string {
+  const path = /^sqlite:(?:\/\/)?(.+)$/.exec(url)?.[1]
+  return path === undefined ? url : `sqlite:${resolve(path)}`
+}
+
 /** `sqlite:` alone is a file in the run folder. */
 function frontierUrlOf(url: string, folder: RunFolder): string {
   return url === 'sqlite:' || url === 'sqlite' ? `sqlite:${folder.file('frontier.db')}` : url
@@ -307,5 +323,22 @@ async function claimFrontier(frontier: Frontier, folder: RunFolder, url: string)
   if (owner === folder.runId) return
   throw new ScrapeError('E_OPTION', `the frontier ${url} belongs to run ${owner}`, {
     fix: `Resume that run with --resume ${owner}, or name another place for this one.`,
+  })
+}
+
+/** What makes a run what it is cannot change in its middle: its arguments and its queue. */
+function refuseOtherRun(previous: RunRecord, args: Json, { values, origins }: Config): void {
+  const problems: string[] = []
+  if (!isDeepStrictEqual(args, previous.args)) {
+    problems.push(`its arguments are ${JSON.stringify(previous.args)}, not ${JSON.stringify(args)}`)
+  }
+  if (origins.frontier !== 'default' && absolute(values.frontier) !== previous.frontier) {
+    problems.push(`its queue is in ${previous.frontier}, not in ${values.frontier}`)
+  }
+  if (previous.frontier.startsWith('memory:')) problems.push('its queue was in memory, and is gone')
+  if (problems.length === 0) return
+  throw new ScrapeError('E_OPTION', `run ${previous.id} cannot go on like this`, {
+    notes: problems,
+    fix: 'Resume it without these flags, or start a new run without --resume.',
   })
 }

@@ -21,7 +21,7 @@ export async function seed({ compiled, args, frontier, bus, stop }: SeedParts): 
   const hosts = new Set<string>()
   const policy = { ...enqueuePolicy(compiled.limits, []), hosts: 'any' as const }
   const enqueue = async (routeOrUrl: string | URL, targets?: unknown) => {
-    const counts = { refused: 0 }
+    const counts = { refused: 0, overLimit: 0 }
     const [route, found] = routeOrUrl instanceof URL ? [undefined, routeOrUrl] : [routeOrUrl, targets]
     const tasks = toTasks(
       compiled,

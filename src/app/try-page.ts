@@ -99,7 +99,7 @@ function taskFor({ compiled, url, route, data }: TryRequest): Task {
       compiled,
       policy,
       { ...open, route: route ?? onlyRoute(compiled), targets: target },
-      { refused: 0 },
+      { refused: 0, overLimit: 0 },
     )
     return {
       id: taskId(task!),
@@ -216,7 +216,7 @@ function createEnqueue(compiled: CompiledScraper, policy: EnqueuePolicy, context
       compiled,
       open,
       { route, targets, base: page.url, depth: task.depth + 1, room: Number.POSITIVE_INFINITY },
-      { refused: 0 },
+      { refused: 0, overLimit: 0 },
     )
   const refuse = (url: string, route: string | undefined, why: string) => void tried.refused.push({ url, route, why })
   const add = async (found: NewTask, isLink: boolean): Promise<boolean> => {

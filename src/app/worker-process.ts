@@ -48,5 +48,6 @@ async function carryOut(orders: WorkerOrders, onEvent: (event: RunEvent) => void
 }
 
 function send(message: WorkerMessage): void {
-  if (process.connected) process.send?.(message)
+  // The callback keeps a parent that died in this moment from becoming an unhandled error.
+  if (process.connected) process.send?.(message, () => {})
 }

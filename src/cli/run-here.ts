@@ -62,7 +62,7 @@ export async function runHere(request: RunHereRequest): Promise<number> {
 function report(record: RunRecord, { isQuiet, isJson, config }: RunHereRequest): void {
   if (isJson) process.stdout.write(`${JSON.stringify(record, null, 2)}\n`)
   else if (isQuiet) {
-    if (record.state === 'failed') process.stderr.write(`error ${record.reason}\n`)
+    if (record.exitCode !== 0) process.stderr.write(`${record.scraper} ${record.state}: ${record.reason}\n`)
   } else {
     const { out } = config.values
     const text = summaryText(record, {

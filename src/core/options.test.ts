@@ -11,9 +11,7 @@ function problems(limits: unknown): string[] {
 describe('parseDurationMs', () => {
   it('reads every unit, fractions, and spaces', () => {
     const texts = ['500ms', '30s', '2m', '1h', '1d', '1.5s', '0s', ' 2 m ', '250']
-    assert.deepEqual(texts.map(parseDurationMs), [
-      500, 30_000, 120_000, 3_600_000, 86_400_000, 1500, 0, 120_000, 250,
-    ])
+    assert.deepEqual(texts.map(parseDurationMs), [500, 30_000, 120_000, 3_600_000, 86_400_000, 1500, 0, 120_000, 250])
   })
 
   it('takes a number as milliseconds', () => {

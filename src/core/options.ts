@@ -41,9 +41,13 @@ const bytes = (bounds: { min: number; max: number }) =>
     })
 
 const ratio = z
-  .union([z.number(), z.string().regex(/^\d+(\.\d+)?%$/, 'must be a percentage such as "5%" or a number from 0 to 1')])
-  .transform((value) => (typeof value === 'number' ? value : Number.parseFloat(value) / 100))
-  .refine((n) => n >= 0 && n <= 1, { error: 'must be from 0% to 100% (or 0 to 1)' })
+  .union([z.number(), z.string()])
+  .transform((value) => {
+    if (typeof value === 'number') return value
+    if (/^\d+(\.\d+)?%$/.test(value)) return Number.parseFloat(value) / 100
+    return value.trim() === '' ? Number.NaN : Number(value)
+  })
+  .refine((n) => n >= 0 && n <= 1, { error: 'must be a percentage such as "5%" or a number from 0 to 1' })
 
 const whole = (min: number, max: number) => z.coerce.number().int().min(min).max(max)
 

@@ -33,9 +33,11 @@ export interface RunRecord {
 
 /** `20261115_113501_x7k2`: sorts by time, and two runs started in one second differ. */
 export function newRunId(nowMs: number, random: () => number = Math.random): string {
-  const stamp = new Date(nowMs).toISOString().replace(/[-:]/g, '').replace('T', '_').slice(0, 15)
-  const suffix = Math.floor(random() * 36 ** 4)
+  const time = new Date(nowMs)
+  const stamp = time.toISOString().replace(/[-:]/g, '').replace('T', '_').slice(0, 15)
+  const within = time.getUTCMilliseconds().toString(36).padStart(2, '0') // runs of one second still sort by time
+  const chance = Math.floor(random() * 36 ** 2)
     .toString(36)
-    .padStart(4, '0')
-  return `${stamp}_${suffix}`
+    .padStart(2, '0')
+  return `${stamp}_${within}${chance}`
 }

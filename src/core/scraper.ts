@@ -196,6 +196,10 @@ export function isScraper(value: unknown): value is Scraper {
   return typeof value === 'object' && value !== null && 'handlers' in value && 'routes' in value && 'item' in value
 }
 
+const KNOWN_KEYS = new Set(
+  'name description args item key routes start handlers limits mode sinks schedule expect'.split(' '),
+)
+
 function definitionProblems(scraper: Scraper): string[] {
   const problems: string[] = []
   if (!/^[a-z0-9][a-z0-9-]{0,63}$/.test(scraper.name ?? ''))
@@ -203,6 +207,12 @@ function definitionProblems(scraper: Scraper): string[] {
   if (typeof scraper.item?.['~standard'] !== 'object')
     problems.push('item: a schema is needed (zod, or any Standard Schema)')
   if (typeof scraper.start !== 'function') problems.push('start: a function is needed')
+  for (const name of Object.keys(scraper))
+    if (!KNOWN_KEYS.has(name)) problems.push(`${name}: there is no such part of a scraper`)
+  const fields = Object.keys((scraper.item as { shape?: object } | undefined)?.shape ?? {})
+  if (typeof scraper.key === 'string' && fields.length > 0 && !fields.includes(scraper.key)) {
+    problems.push(`key: the item has no field "${scraper.key}" (it has ${fields.join(', ')})`)
+  }
   const routes = Object.keys(scraper.routes ?? {})
   if (routes.length === 0) problems.push('routes: at least one is needed')
   for (const route of routes) {

@@ -172,10 +172,7 @@ describe('normaliseUrl', () => {
   it('gives one spelling to a query in any order', () => {
     const names = fc.uniqueArray(fc.stringMatching(/^[a-z]{1,3}$/), { minLength: 1, maxLength: 6 })
     const shuffled = names.chain((list) =>
-      fc.tuple(
-        fc.constant(list),
-        fc.shuffledSubarray(list, { minLength: list.length, maxLength: list.length }),
-      ),
+      fc.tuple(fc.constant(list), fc.shuffledSubarray(list, { minLength: list.length, maxLength: list.length })),
     )
     fc.assert(
       fc.property(shuffled, ([one, other]) => {

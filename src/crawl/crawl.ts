@@ -74,6 +74,7 @@ class CrawlLoop implements AsyncDisposable {
   readonly #inbox = new Inbox()
   readonly #committer: Committer
   readonly #hardStop = new AbortController()
+  readonly #cpuAtStart = process.cpuUsage()
   readonly #claimedAtMs = new WeakMap<Lease, number>()
   /** Leases this worker must keep alive: in the inbox, being visited, or waiting for their commit. */
   readonly #held = new Set<Lease>()
@@ -300,7 +301,7 @@ class CrawlLoop implements AsyncDisposable {
   }
 
   #report(): void {
-    const { user, system } = process.cpuUsage()
+    const { user, system } = process.cpuUsage(this.#cpuAtStart)
     this.#parts.bus.emit({
       type: 'worker.in-flight',
       workerId: this.#parts.workerId,

@@ -28,7 +28,7 @@ function stream(
   targets: unknown,
   { policy = open, ...request }: Partial<ToTasksRequest> & { policy?: EnqueuePolicy } = {},
 ) {
-  const counts = { refused: 0 }
+  const counts = { refused: 0, overLimit: 0 }
   const wanted = { route: 'page', base: 'https://a.test/dir/', depth: 1, room: 100, ...request, targets }
   return { tasks: toTasks(compiled, policy, wanted, counts), counts }
 }

@@ -43,16 +43,24 @@ export interface ToTasksRequest {
   room: number
 }
 
+export interface RefusedCounts {
+  refused: number
+  /** Of these, how many only because the page had added `linksMax` already. */
+  overLimit: number
+}
+
 /** Streams, so that a start list of a million URLs is never held. Refusals are counted in `counts`. */
 export function* toTasks(
   compiled: CompiledScraper,
   policy: EnqueuePolicy,
   request: ToTasksRequest,
-  counts: { refused: number },
+  counts: RefusedCounts,
 ): Generator<NewTask> {
   let room = request.room
+  if (request.route !== undefined && !compiled.routes.has(request.route)) throw noSuchRoute(compiled, request.route)
   for (const target of asTargets(request.targets)) {
     if (request.depth > policy.depthMax || room <= 0) {
+      if (room <= 0) counts.overLimit++
       counts.refused++
       continue
     }
@@ -71,6 +79,14 @@ export function* toTasks(
   }
 }
 
+/** A mistake in the scraper, whoever found the link. */
+function noSuchRoute({ scraper, routes }: CompiledScraper, name: string): ScrapeError {
+  return new ScrapeError('E_ROUTE_UNMATCHED', `scraper "${scraper.name}" has no route "${name}"`, {
+    notes: [`routes: ${[...routes.keys()].join(', ')}`],
+    fix: 'Mend the name of the route.',
+  })
+}
+
 function toTask(
   compiled: CompiledScraper,
   { route: name, base, depth }: ToTasksRequest,
@@ -79,9 +95,7 @@ function toTask(
   const url = normaliseUrl(target.url, base)
   const route =
     name === undefined ? findRoute(compiled.routes, compiled.scraper.name, new URL(url)) : compiled.routes.get(name)
-  if (route === undefined) {
-    throw new ScrapeError('E_ROUTE_UNMATCHED', `scraper "${compiled.scraper.name}" has no route "${name}"`, { url })
-  }
+  if (route === undefined) throw noSuchRoute(compiled, String(name))
   if (name !== undefined && route.definition.match !== undefined && route.match(new URL(url).pathname) === undefined) {
     throw unmatched(new Map([[name, route]]), compiled.scraper.name, new URL(url))
   }

@@ -47,7 +47,10 @@ describe('Inbox', () => {
 
   it('passes over a host that must wait and comes back to it', () => {
     const inbox = inboxOf('a1 a2 b1')
-    assert.equal(takeAll(inbox, (host) => (host === 'a' ? 50 : 0)), 'b1')
+    assert.equal(
+      takeAll(inbox, (host) => (host === 'a' ? 50 : 0)),
+      'b1',
+    )
     assert.equal(takeAll(inbox), 'a1 a2')
   })
 

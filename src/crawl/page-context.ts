@@ -143,11 +143,14 @@ export class PageContext implements Disposable {
   #accept(route: string | undefined, targets: unknown): Enqueued {
     const { compiled, policy, page, task } = this.#request
     const { tasks } = this.#reading
-    const counts = { refused: 0 }
+    const counts = { refused: 0, overLimit: 0 }
     const addedBefore = tasks.length
     const wanted = { route, targets, base: page.url, depth: task.depth + 1, room: policy.linksMax - addedBefore }
     for (const found of toTasks(compiled, policy, wanted, counts)) tasks.push(found)
     this.#reading.refused += counts.refused
+    if (counts.overLimit > 0) {
+      this.log.warn(`${counts.overLimit} links of a page were dropped: linksMax is ${policy.linksMax} (${task.url})`)
+    }
     return { added: tasks.length - addedBefore, seen: 0, refused: counts.refused }
   }
 

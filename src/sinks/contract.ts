@@ -8,7 +8,10 @@ export interface Sink extends AsyncDisposable {
   /** Unique within a run (`jsonl`, `csv`, `sqlite:books.db` …): its position is stored under this name. */
   readonly name: string
 
-  /** `position` is what the last confirmed `flush` returned; undefined for a new run. */
+  /**
+   * `position` is what the last confirmed `flush` returned; undefined for a new run, which begins anew. Throws when less is
+   * there than was confirmed: going on would lose items without a word.
+   */
   open(position: string | undefined): Promise<void>
 
   /** Takes items in order. May buffer; may be slow: the crawl then waits. */
@@ -16,6 +19,9 @@ export interface Sink extends AsyncDisposable {
 
   /** Makes all that was written durable. */
   flush(): Promise<string>
+
+  /** What is there now, for a run that stops before its end. */
+  soFar?(): SinkResult
 
   /** Ends the output (footers, final names). Called once, after the last flush, when the run is complete. */
   finish(): Promise<SinkResult>

@@ -72,9 +72,13 @@ export class LineSink implements Sink {
     return formatPosition({ bytes, rows: this.#rows })
   }
 
+  soFar(): SinkResult {
+    return { target: this.path, rows: this.#rows, bytes: this.#opened().bytes }
+  }
+
   async finish(): Promise<SinkResult> {
-    const bytes = await this.#opened().flush()
-    return { target: this.path, rows: this.#rows, bytes }
+    await this.#opened().flush()
+    return this.soFar()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

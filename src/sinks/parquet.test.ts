@@ -84,9 +84,9 @@ describe('the Parquet sink', () => {
     assert.equal(result.rows, 45_000)
   })
 
-  it('leaves one file behind, and nothing beside it', async (t) => {
+  it('leaves the file, and beside it only what it was made from', async (t) => {
     const { folder } = await written(t, [{ a: 1 }], ['a'])
-    assert.deepEqual(await readdir(folder), ['items.parquet'])
+    assert.deepEqual((await readdir(folder)).sort(), ['items.parquet', 'items.parquet.part'])
   })
 
   it('writes an empty table of the known fields for a run without items, and one of none', async (t) => {
@@ -94,11 +94,20 @@ describe('the Parquet sink', () => {
     assert.deepEqual((await written(t, [], [])).rows, [])
   })
 
-  it('takes no more items once finished', async (t) => {
+  it('goes on after it was finished, when dead letters bring more items', async (t) => {
     const path = join(await folderOf(t), 'x.parquet')
-    await using sink = new ParquetSink({ path, fields: ['a'] })
-    await sink.open(undefined)
-    await sink.finish()
-    await assert.rejects(sink.write([{ seq: 1, key: '1', json: '{"a":1}' }]), /finished/)
+    let position: string
+    {
+      await using first = new ParquetSink({ path, fields: ['a'] })
+      await first.open(undefined)
+      await first.write([{ seq: 1, key: '1', json: '{"a":1}' }])
+      position = await first.flush()
+      await first.finish()
+    }
+    await using second = new ParquetSink({ path, fields: ['a'] })
+    await second.open(position)
+    await second.write([{ seq: 2, key: '2', json: '{"a":2}' }])
+    await second.finish()
+    assert.deepEqual(await parquetReadObjects({ file: await asyncBufferFromFile(path) }), [{ a: 1 }, { a: 2 }])
   })
 })

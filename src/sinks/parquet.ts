@@ -2,19 +2,18 @@
  * Parquet. Its footer makes a growing file impossible, so items gather as JSON Lines beside it (`….part`), which can be cut
  * and continued like any other output, and `finish` turns them into the real file:
  *
- *   part ─▶ read once for the types ─▶ read again, one row group at a time, into ….tmp ─▶ rename ─▶ part removed
+ *   part ─▶ read once for the types ─▶ read again, one row group at a time, into ….tmp ─▶ rename
  *
- * A crash anywhere in between finds the part, or the finished file that names its position, and ends up in the same place.
+ * A crash anywhere in between finds the part and ends up in the same place. The part stays: dead letters may be retried after
+ * the end, and the run then goes on from it.
  */
 import { constants } from 'node:fs'
-import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
+import { type FileHandle, open, rename, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { asyncBufferFromFile, parquetMetadataAsync } from 'hyparquet'
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer'
-import { ScrapeError } from '../core/errors.ts'
 import type { LoggedItem } from '../core/item.ts'
 import type { Sink, SinkResult } from './contract.ts'
-import { errnoOf, outputError, parsePosition, syncFolder } from './file.ts'
+import { outputError, syncFolder } from './file.ts'
 import { createJsonlSink } from './jsonl.ts'
 import type { LineSink } from './lines.ts'
 import { ColumnTypes, columnValue, schemaOf } from './parquet-types.ts'
@@ -23,15 +22,12 @@ import { readLines } from './read-lines.ts'
 /** A row group is held in memory whole: it ends at whichever of these comes first. */
 const GROUP_ROWS_MAX = 20_000
 const GROUP_CHARS_MAX = 16 * 1024 * 1024
-const POSITION_KEY = 'sluice.position'
 
 export class ParquetSink implements Sink {
   readonly name: string
   readonly path: string
   readonly #fields: readonly string[]
   readonly #part: LineSink
-  /** Set once the finished file exists. */
-  #finished: { position: string } | undefined
 
   constructor({ path, name = 'parquet', fields }: { path: string; name?: string; fields: readonly string[] }) {
     this.name = name
@@ -40,46 +36,37 @@ export class ParquetSink implements Sink {
     this.#part = createJsonlSink({ path: `${path}.part`, name })
   }
 
-  async open(position: string | undefined): Promise<void> {
-    if (position !== undefined && !(await exists(this.#part.path)) && (await positionOf(this.path)) === position) {
-      this.#finished = { position }
-      return
-    }
-    await this.#part.open(position)
+  open(position: string | undefined): Promise<void> {
+    return this.#part.open(position)
   }
 
-  async write(items: readonly LoggedItem[]): Promise<void> {
-    if (this.#finished === undefined) return this.#part.write(items)
-    if (items.length === 0) return
-    throw new ScrapeError('E_OUTPUT', `cannot write ${this.path}: it is finished`, {
-      fix: 'A finished run takes no more items; start a new one.',
-    })
+  write(items: readonly LoggedItem[]): Promise<void> {
+    return this.#part.write(items)
   }
 
-  async flush(): Promise<string> {
-    return this.#finished?.position ?? (await this.#part.flush())
+  flush(): Promise<string> {
+    return this.#part.flush()
+  }
+
+  soFar(): SinkResult {
+    return this.#part.soFar()
   }
 
   async finish(): Promise<SinkResult> {
-    const position = await this.flush()
-    if (this.#finished === undefined) {
-      try {
-        await this.#convert(position)
-      } catch (error) {
-        throw outputError(this.path, error)
-      }
-      this.#finished = { position }
-      await this.#part[Symbol.asyncDispose]()
-      await rm(this.#part.path, { force: true })
+    const { rows } = await this.#part.finish()
+    try {
+      await this.#convert()
+      return { target: this.path, rows, bytes: (await stat(this.path)).size }
+    } catch (error) {
+      throw outputError(this.path, error)
     }
-    return { target: this.path, rows: parsePosition(this.path, position).rows, bytes: (await stat(this.path)).size }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#part[Symbol.asyncDispose]()
   }
 
-  async #convert(position: string): Promise<void> {
+  async #convert(): Promise<void> {
     const types = new ColumnTypes(this.#fields)
     for await (const lines of readLines(this.#part.path)) {
       for (const line of lines) types.add(JSON.parse(line) as Record<string, unknown>)
@@ -87,7 +74,7 @@ export class ParquetSink implements Sink {
     const temporary = `${this.path}.tmp`
     const handle = await open(temporary, constants.O_RDWR | constants.O_CREAT | constants.O_TRUNC, 0o644)
     try {
-      await writeGroups(handle, this.#part.path, types, position)
+      await writeGroups(handle, this.#part.path, types)
       await handle.sync()
     } finally {
       await handle.close()
@@ -97,14 +84,10 @@ export class ParquetSink implements Sink {
   }
 }
 
-async function writeGroups(handle: FileHandle, part: string, types: ColumnTypes, position: string): Promise<void> {
+async function writeGroups(handle: FileHandle, part: string, types: ColumnTypes): Promise<void> {
   const bytes = new ByteWriter()
   const columns = types.resolve()
-  const writer = new ParquetWriter({
-    writer: bytes,
-    schema: schemaOf(columns),
-    kvMetadata: [{ key: POSITION_KEY, value: position }],
-  })
+  const writer = new ParquetWriter({ writer: bytes, schema: schemaOf(columns) })
   let written = 0
   async function spill(): Promise<void> {
     for (let rest = new Uint8Array(bytes.buffer, 0, bytes.index); rest.length > 0; ) {
@@ -140,21 +123,4 @@ async function writeGroups(handle: FileHandle, part: string, types: ColumnTypes,
   await endGroup()
   await writer.finish()
   await spill()
-}
-
-/** The position a finished file was made from; undefined when there is no such file. */
-async function positionOf(path: string): Promise<string | undefined> {
-  if (!(await exists(path))) return undefined
-  const metadata = await parquetMetadataAsync(await asyncBufferFromFile(path)).catch(() => undefined)
-  return metadata?.key_value_metadata?.find(({ key }) => key === POSITION_KEY)?.value
-}
-
-async function exists(path: string): Promise<boolean> {
-  try {
-    await stat(path)
-    return true
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return false
-    throw outputError(path, error)
-  }
 }

@@ -5,7 +5,8 @@
  * a STRICT table: a number stays a number and text stays text, whatever an earlier row held. Nested values are JSON text,
  * booleans 0 and 1. `_key`, `_run` and `_seq` say which item, from which run, at which place in its log.
  */
-import { mkdir, stat } from 'node:fs/promises'
+import { statSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { ScrapeError } from '../core/errors.ts'
@@ -71,13 +72,18 @@ export class SqliteSink implements Sink {
     return String(this.#lastSeq)
   }
 
+  soFar(): SinkResult {
+    const { rows } = this.#opened()
+      .prepare(`SELECT count(*) AS rows FROM ${this.#table} WHERE _run = ?`)
+      .get(this.#runId)!
+    return { target: this.path, rows: Number(rows), bytes: statSync(this.path).size }
+  }
+
   async finish(): Promise<SinkResult> {
     await this.flush()
-    const db = this.#opened()
     try {
-      db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
-      const { rows } = db.prepare(`SELECT count(*) AS rows FROM ${this.#table} WHERE _run = ?`).get(this.#runId)!
-      return { target: this.path, rows: Number(rows), bytes: (await stat(this.path)).size }
+      this.#opened().exec('PRAGMA wal_checkpoint(TRUNCATE)')
+      return this.soFar()
     } catch (error) {
       throw sqliteError(this.path, error)
     }
