@@ -6,18 +6,20 @@ import type { Json } from '../core/task.ts'
 import type { CompiledScraper } from '../crawl/compiled.ts'
 import { compileRoutes } from '../crawl/routes.ts'
 import { anchors, release, select } from '../extract/html.ts'
-import { compileItemCheck } from '../pipeline/validate.ts'
+import { compileItemCheck, toItemRow } from '../pipeline/validate.ts'
 
 /** Later limits win, field by field. */
 export function compileScraper(scraper: Scraper, overrides: Limits = {}, file?: string): CompiledScraper {
+  const fields = schemaFields(scraper.item)
+  const keyOf = keyFunction(scraper)
   return {
     scraper,
     file,
     routes: compileRoutes(scraper),
     limits: resolveLimits(scraper, overrides),
     checkItem: compileItemCheck(scraper.item),
-    keyOf: keyFunction(scraper),
-    fields: schemaFields(scraper.item),
+    toRow: (item) => toItemRow(item, fields, keyOf),
+    fields,
     extract: { select, anchors, release },
   }
 }

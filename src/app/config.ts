@@ -19,10 +19,13 @@ interface OptionSpec {
 }
 
 const whole = (min: number, max: number) => z.coerce.number().int().min(min).max(max)
-const durationMs = z
-  .union([z.string(), z.number()])
-  .transform(parseDurationMs)
-  .refine((ms) => ms >= 0, { error: 'must be a duration such as "30s" or a number of milliseconds' })
+const durationMs = (minMs: number, maxMs: number) =>
+  z
+    .union([z.string(), z.number()])
+    .transform(parseDurationMs)
+    .refine((ms) => ms >= minMs && ms <= maxMs, {
+      error: `must be a duration such as "30s" or milliseconds, from ${minMs} ms to ${maxMs} ms`,
+    })
 const flag = z.union([z.boolean(), z.stringbool()])
 const list = z.union([z.array(z.string()), z.string().transform((text) => text.split(',').filter(Boolean))])
 
@@ -119,9 +122,13 @@ export const OPTIONS = {
     isList: true,
     describe: 'fetch exactly this private address',
   },
-  lease: { schema: durationMs.default(30_000), value: 'TIME', describe: 'how long a silent worker keeps its tasks' },
+  lease: {
+    schema: durationMs(100, 86_400_000).default(30_000),
+    value: 'TIME',
+    describe: 'how long a silent worker keeps its tasks',
+  },
   drainTimeout: {
-    schema: durationMs.default(30_000),
+    schema: durationMs(0, 3_600_000).default(30_000),
     value: 'TIME',
     describe: 'how long a stop waits for pages in flight',
   },

@@ -12,7 +12,15 @@ function abandonedRun(out: string): RunFolder {
   const folder = RunFolder.create(out, 'books', Date.now())
   const nowMs = Date.now()
   folder.writeRecord(
-    startRecord({ previous: undefined, folder, scraper: 'books', args: {}, frontier: 'sqlite:', nowMs }),
+    startRecord({
+      previous: undefined,
+      folder,
+      scraper: 'books',
+      args: {},
+      source: 'books',
+      frontier: 'sqlite:',
+      nowMs,
+    }),
   )
   const old = new Date(nowMs - 60_000)
   utimesSync(folder.file('run.json'), old, old)

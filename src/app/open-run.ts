@@ -6,10 +6,9 @@ import type { RunRecord } from '../core/run.ts'
 import type { Frontier, FrontierStats } from '../frontier/contract.ts'
 import { openFrontier } from '../frontier/open.ts'
 import type { ConfigValues } from './config.ts'
-import { listScrapers } from './load-scraper.ts'
 import { findRun, RunFolder } from './run-folder.ts'
 
-/** A working run saves its record every 2 s: one this old belongs to a process that is gone, or badly stuck. */
+/** A working run saves its record twice a second: one this old belongs to a process that is gone, or badly stuck. */
 const RECORD_FRESH_MS = 5_000
 
 export interface OpenRun extends AsyncDisposable {
@@ -78,11 +77,9 @@ export async function runStats({ frontier, record }: OpenRun): Promise<FrontierS
 
 /** What to type to go on with a run, without the program's name. */
 export function resumeCommand({ folder, record }: Pick<OpenRun, 'folder' | 'record'>, out: string): string[] {
-  const { scraper, id } = record
+  const { scraper, source, id } = record
   if (scraper.startsWith('crawl-')) return ['crawl', '--resume', id, ...outFlag(out)]
-  const isKnown = listScrapers().some((known) => known.name === scraper)
-  // A scraper given as a file is known to the user alone.
-  return ['run', isKnown ? scraper : `${scraper}.ts`, '--resume', folder.runId, ...outFlag(out)]
+  return ['run', source, '--resume', folder.runId, ...outFlag(out)]
 }
 
 /** Commands shown to a person must find the run again. */

@@ -39,6 +39,8 @@ export interface ProcessesParts {
 
 /** Workers that die this often without one page settled in between are not replaced any more. */
 const DEATHS_IN_A_ROW_MAX = 10
+/** What a worker gets beyond its drain time to hand its tasks back. */
+const KILL_GRACE_MS = 5_000
 const ENTRY = fileURLToPath(new URL('./worker-process.ts', import.meta.url))
 
 export async function runProcesses(parts: ProcessesParts, stop: AbortSignal): Promise<CrawlEnd> {
@@ -46,7 +48,8 @@ export async function runProcesses(parts: ProcessesParts, stop: AbortSignal): Pr
   if (compiled.file === undefined) throw new ScrapeError('E_OPTION', 'several processes need a scraper that is a file')
   if (!frontier.can.shared)
     throw new ScrapeError('E_OPTION', `several processes cannot share a ${frontier.engine} frontier`)
-  const sweeping = setInterval(() => void sweep(parts), parts.spec.leaseMs / 2)
+  const ending = new AbortController()
+  const ended = AbortSignal.any([stop, ending.signal])
   let settled = 0
   const unlisten = bus.on((event) => {
     if (event.type === 'committed') settled += event.outcomes
@@ -57,10 +60,15 @@ export async function runProcesses(parts: ProcessesParts, stop: AbortSignal): Pr
       const message = `${specs.length} processes in place of ${parts.processes}: no more may be in flight at once`
       bus.emit({ type: 'log', level: 'warn', message })
     }
-    const ends = await Promise.all(specs.map((spec) => keepRunning(spec, parts, stop, () => settled)))
+    const ends = await Promise.all(
+      specs.map(async (spec) => {
+        const end = await keepRunning(spec, parts, ended, () => settled)
+        if (end.how === 'halted') ending.abort() // what ends one worker ends the run
+        return end
+      }),
+    )
     return ends.find((end) => end.how === 'halted') ?? ends.find((end) => end.how !== 'finished') ?? { how: 'finished' }
   } finally {
-    clearInterval(sweeping)
     unlisten()
   }
 }
@@ -89,7 +97,8 @@ async function keepRunning(
   let settledAtDeath = 0
   for (let life = 1; ; life++) {
     const workerId = `${spec.workerId}.${life}`
-    const end = await runOne({ ...spec, workerId }, parts, stop)
+    const pagesMax = life === 1 ? spec.pagesMax : Math.min(spec.pagesMax, await pagesLeft(parts))
+    const end = pagesMax > 0 ? await runOne({ ...spec, workerId, pagesMax }, parts, stop) : { how: 'limit' as const }
     if (typeof end === 'object') return end
     await sweep(parts, [workerId])
     if (stop.aborted) return { how: 'stopped' }
@@ -109,14 +118,26 @@ async function keepRunning(
   }
 }
 
+/** Of the limit of the run: a replaced worker must not begin its share anew. */
+async function pagesLeft({ frontier, compiled }: ProcessesParts): Promise<number> {
+  const { completed, failed } = await frontier.stats()
+  return (compiled.limits.pages ?? Number.MAX_SAFE_INTEGER) - completed - failed
+}
+
 /** How it ended, or what killed it. */
 async function runOne(spec: WorkerSpec, parts: ProcessesParts, stop: AbortSignal): Promise<CrawlEnd | string> {
   const { compiled, limits, folder, frontierUrl, bus } = parts
   const child = fork(ENTRY, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
-  const onStop = () => child.kill('SIGTERM')
+  let killing: NodeJS.Timeout | undefined
+  const onStop = () => {
+    child.kill('SIGTERM')
+    killing = setTimeout(() => child.kill('SIGKILL'), spec.drainMs + KILL_GRACE_MS)
+  }
   let end: CrawlEnd | undefined
+  // The last messages may come after the exit: the end of the channel is awaited too.
+  const disconnected = new Promise<void>((resolve) => child.once('disconnect', resolve))
   const exited = new Promise<string>((resolve) => {
-    child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`))
+    child.once('exit', (code, signal) => void disconnected.then(() => resolve(signal ?? `exit code ${code}`)))
     child.once('error', (error) => resolve(error.message))
   })
   child.on('message', (message: WorkerMessage) => {
@@ -131,6 +152,7 @@ async function runOne(spec: WorkerSpec, parts: ProcessesParts, stop: AbortSignal
     return end ?? how
   } finally {
     stop.removeEventListener('abort', onStop)
+    clearTimeout(killing)
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
   }
 }
@@ -144,7 +166,11 @@ function toCrawlEnd({ how, code, message }: Extract<WorkerMessage, { kind: 'end'
   return { how, error: new ScrapeError(code as ScrapeError['code'], message ?? 'unknown') }
 }
 
-async function sweep({ frontier, bus, lossesMax }: ProcessesParts, workerIds: string[] = []): Promise<void> {
+/** Tasks of workers that are gone go back to the queue. */
+export async function sweep(
+  { frontier, bus, lossesMax }: Pick<ProcessesParts, 'frontier' | 'bus' | 'lossesMax'>,
+  workerIds: string[] = [],
+): Promise<void> {
   try {
     const swept = await frontier.sweep({ lossesMax, workerIds })
     if (swept.returned + swept.dead > 0) bus.emit({ type: 'leases.expired', ...swept })

@@ -124,10 +124,10 @@ export class RunFolder implements Disposable {
     rmSync(this.path, { recursive: true, force: true })
   }
 
+  /** The lock file stays: whoever unlinked it could take it from under its next holder. */
   [Symbol.dispose](): void {
     this.#lock?.close()
     this.#lock = undefined
-    rmSync(this.file('lock.db'), { force: true })
   }
 }
 

@@ -14,11 +14,12 @@ export interface RecordStart {
   folder: RunFolder
   scraper: string
   args: Json
+  source: string
   frontier: string
   nowMs: number
 }
 
-export function startRecord({ previous, folder, scraper, args, frontier, nowMs }: RecordStart): RunRecord {
+export function startRecord({ previous, folder, scraper, args, source, frontier, nowMs }: RecordStart): RunRecord {
   const zero = {
     pages: { ok: 0, failed: 0, retried: 0, postponed: 0, remaining: 0, dead: 0 },
     items: { new: 0, same: 0, changed: 0, invalid: 0 },
@@ -43,6 +44,7 @@ export function startRecord({ previous, folder, scraper, args, frontier, nowMs }
     exitCode: null,
     finishedAt: null,
     args,
+    source,
     frontier,
   }
 }

@@ -2,6 +2,7 @@
 
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
+import { systemClock } from '../core/clock.ts'
 import { ScrapeError, toScrapeError } from '../core/errors.ts'
 import type { EventBus } from '../core/events.ts'
 import { createEventBus } from '../core/events.ts'
@@ -18,7 +19,7 @@ import type { Sink } from '../sinks/contract.ts'
 import { createDrain, type Drain } from '../sinks/drain.ts'
 import { checkArgs, compileScraper } from './compile-scraper.ts'
 import type { Config } from './config.ts'
-import { runProcesses } from './processes.ts'
+import { runProcesses, sweep } from './processes.ts'
 import { RunFolder } from './run-folder.ts'
 import { openMetricsServer } from './run-metrics.ts'
 import { judge, type RecordBase, startRecord, updateRecord } from './run-record.ts'
@@ -33,6 +34,8 @@ export interface RunRequest {
   file?: string
   args?: Record<string, unknown>
   config: Config
+  /** How the user names the scraper: shown in the command that resumes the run. Default: its name. */
+  source?: string
   /** Go on with this run in place of a new one. */
   resume?: RunFolder
   /** Sinks of the caller's own, in place of those the options name. */
@@ -67,8 +70,9 @@ export async function startRun(request: RunRequest): Promise<Run> {
   const { config, scraper } = request
   const compiled = compileScraper(scraper, config.limits, request.file)
   const previous = request.resume?.readRecord()
-  const args = checkArgs(scraper, request.args ?? (previous?.args as Record<string, unknown> | undefined) ?? {})
-  if (previous !== undefined) refuseOtherRun(previous, args, config)
+  const given = (previous?.args ?? request.args ?? {}) as Record<string, unknown>
+  const args = checkArgs(scraper, given)
+  if (previous !== undefined) refuseOtherRun(previous, request, config)
   const parts = new AsyncDisposableStack()
   const folder = parts.use(request.resume ?? RunFolder.create(config.values.out, scraper.name, Date.now()))
   try {
@@ -76,7 +80,7 @@ export async function startRun(request: RunRequest): Promise<Run> {
     const place = previous?.frontier ?? absolute(config.values.frontier)
     const frontierUrl = frontierUrlOf(place, folder)
     const frontier = parts.use(await openFrontier(frontierUrl, {}))
-    await claimFrontier(frontier, folder, frontierUrl)
+    await claimFrontier(frontier, folder, frontierUrl, request.resume !== undefined)
     const bus = createEventBus()
     const tally = createTally()
     bus.on(tally.record)
@@ -103,7 +107,8 @@ export async function startRun(request: RunRequest): Promise<Run> {
       previous,
       folder,
       scraper: scraper.name,
-      args,
+      args: given as Json,
+      source: request.source ?? scraper.name,
       frontier: place,
       nowMs: Date.now(),
     })
@@ -185,7 +190,7 @@ class RunExecution {
   }
 
   async #execute(): Promise<RunRecord> {
-    const { folder, bus, record, drain, frontier, parts, tally, compiled } = this.#parts
+    const { folder, bus, record, frontier, parts, tally, compiled } = this.#parts
     const { scraper } = compiled
     await using _ = parts
     const saving = setInterval(() => void this.#save().catch(() => {}), RECORD_EVERY_MS)
@@ -195,13 +200,16 @@ class RunExecution {
       scraper: scraper.name,
       resumed: this.#parts.request.resume !== undefined,
     })
+    const crawling = this.#crawl()
     let end: CrawlEnd
     try {
-      end = await Promise.race([this.#crawl(), this.#sinkFailure()])
-      await drain.drainAll()
+      end = await Promise.race([crawling, this.#sinkFailure()])
+      if (end.how === 'limit' && (await frontier.stats()).remaining === 0) end = { how: 'finished' }
+      await this.#drainSinks(end)
       record.outputs = await this.#outputs(end.how === 'finished')
     } catch (error) {
       end = { how: 'halted', error: toScrapeError(error, 'E_HANDLER') }
+      await crawling.catch(() => {}) // it hands its tasks back before the frontier is closed
     } finally {
       clearInterval(saving)
     }
@@ -236,21 +244,26 @@ class RunExecution {
     const { processes } = request.config.values
     const spec = await this.#workerSpec()
     if (spec.pagesMax <= 0) return { how: 'limit' }
-    if (processes === 1) return await work(spec, { compiled, frontier, bus, folder }, stop)
-    return await runProcesses(
-      {
-        spec,
-        processes,
-        compiled,
-        frontier,
-        frontierUrl,
-        bus,
-        folder,
-        lossesMax: LOSSES_MAX,
-        limits: request.config.limits,
-      },
-      stop,
-    )
+    const sweeping = setInterval(() => void sweep({ frontier, bus, lossesMax: LOSSES_MAX }), spec.leaseMs / 2)
+    try {
+      if (processes === 1) return await work(spec, { compiled, frontier, bus, folder }, stop)
+      return await runProcesses(
+        {
+          spec: { ...spec, args: this.#parts.record.args }, // as given: each process makes of them what the schema says
+          processes,
+          compiled,
+          frontier,
+          frontierUrl,
+          bus,
+          folder,
+          lossesMax: LOSSES_MAX,
+          limits: request.config.limits,
+        },
+        stop,
+      )
+    } finally {
+      clearInterval(sweeping)
+    }
   }
 
   async #workerSpec(): Promise<WorkerSpec> {
@@ -274,9 +287,21 @@ class RunExecution {
     }
   }
 
+  /** A finished run waits for its sinks. One that was stopped gives them the drain time: what is left is in the log. */
+  async #drainSinks(end: CrawlEnd): Promise<void> {
+    const drained = this.#parts.drain.drainAll()
+    if (end.how === 'finished' && !this.#stop.signal.aborted) return await drained
+    drained.catch(() => {}) // a failure that comes after the deadline is the next resume's to see
+    const { drainTimeout } = this.#parts.request.config.values
+    const over = new AbortController()
+    await Promise.race([drained, systemClock.sleep(drainTimeout, over.signal).catch(() => {})])
+    over.abort()
+  }
+
   /** A sink that fails ends the crawl; one that ends well never does. */
   async #sinkFailure(): Promise<never> {
-    await this.#parts.drain.ended.catch((error) => {
+    await this.#parts.drain.ended.catch((cause) => {
+      const error = toScrapeError(cause, 'E_OUTPUT')
       this.#stop.abort(error)
       throw error
     })
@@ -317,20 +342,30 @@ function frontierUrlOf(url: string, folder: RunFolder): string {
 }
 
 /** A frontier holds one run: another run's queue at the same place must not be mixed up with this one. */
-async function claimFrontier(frontier: Frontier, folder: RunFolder, url: string): Promise<void> {
+async function claimFrontier(frontier: Frontier, folder: RunFolder, url: string, isResumed: boolean): Promise<void> {
   const owner = await frontier.getMeta('run')
-  if (owner === undefined) return await frontier.setMeta('run', folder.runId)
   if (owner === folder.runId) return
-  throw new ScrapeError('E_OPTION', `the frontier ${url} belongs to run ${owner}`, {
-    fix: `Resume that run with --resume ${owner}, or name another place for this one.`,
-  })
+  if (owner === undefined && !isResumed) return await frontier.setMeta('run', folder.runId)
+  // An empty queue would begin the run anew, and its files with it.
+  throw new ScrapeError(
+    'E_OPTION',
+    `the frontier ${url} ${owner === undefined ? 'is empty' : `belongs to run ${owner}`}`,
+    {
+      fix: isResumed
+        ? 'Put the queue of this run back where it was, or start a new run without --resume.'
+        : `Resume that run with --resume ${owner}, or name another place for this one.`,
+    },
+  )
 }
 
 /** What makes a run what it is cannot change in its middle: its arguments and its queue. */
-function refuseOtherRun(previous: RunRecord, args: Json, { values, origins }: Config): void {
+function refuseOtherRun(previous: RunRecord, { args = {} }: RunRequest, { values, origins }: Config): void {
   const problems: string[] = []
-  if (!isDeepStrictEqual(args, previous.args)) {
-    problems.push(`its arguments are ${JSON.stringify(previous.args)}, not ${JSON.stringify(args)}`)
+  const before = previous.args as Record<string, Json>
+  for (const [name, value] of Object.entries(args)) {
+    if (!isDeepStrictEqual(JSON.parse(JSON.stringify(value)), before[name])) {
+      problems.push(`its argument ${name} is ${JSON.stringify(before[name])}, not ${JSON.stringify(value)}`)
+    }
   }
   if (origins.frontier !== 'default' && absolute(values.frontier) !== previous.frontier) {
     problems.push(`its queue is in ${previous.frontier}, not in ${values.frontier}`)

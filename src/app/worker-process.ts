@@ -4,7 +4,8 @@ import { toScrapeError } from '../core/errors.ts'
 import { createEventBus, type RunEvent } from '../core/events.ts'
 import type { CrawlEnd } from '../crawl/crawl.ts'
 import { openFrontier } from '../frontier/open.ts'
-import { compileScraper } from './compile-scraper.ts'
+import { redactValue } from '../observe/redact.ts'
+import { checkArgs, compileScraper } from './compile-scraper.ts'
 import { loadScraper } from './load-scraper.ts'
 import type { WorkerMessage, WorkerOrders } from './processes.ts'
 import { RunFolder } from './run-folder.ts'
@@ -26,7 +27,7 @@ process.once('message', async (orders: WorkerOrders) => {
   const bundling = setInterval(sendEvents, BUNDLE_MS)
   let end: CrawlEnd
   try {
-    end = await carryOut(orders, (event) => waiting.push(event))
+    end = await carryOut(orders, (event) => waiting.push(sendable(event)))
   } catch (error) {
     end = { how: 'halted', error: toScrapeError(error, 'E_HANDLER') }
   }
@@ -38,13 +39,22 @@ process.once('message', async (orders: WorkerOrders) => {
   process.disconnect?.()
 })
 
+/** What a handler logs may be anything; what goes to the parent must be JSON. */
+function sendable(event: RunEvent): RunEvent {
+  return event.type === 'log' && event.extra !== undefined
+    ? { ...event, extra: redactValue(event.extra) as object }
+    : event
+}
+
 async function carryOut(orders: WorkerOrders, onEvent: (event: RunEvent) => void): Promise<CrawlEnd> {
   const { scraper, file } = await loadScraper(orders.scraperFile)
   const compiled = compileScraper(scraper, orders.limits, file)
   const bus = createEventBus()
   bus.on(onEvent)
   await using frontier = await openFrontier(orders.frontierUrl, {})
-  return await work(orders.spec, { compiled, frontier, bus, folder: new RunFolder(orders.folder) }, stop.signal)
+  // As text and numbers they travelled; as the schema makes them they are used.
+  const spec = { ...orders.spec, args: checkArgs(scraper, orders.spec.args as Record<string, unknown>) }
+  return await work(spec, { compiled, frontier, bus, folder: new RunFolder(orders.folder) }, stop.signal)
 }
 
 function send(message: WorkerMessage): void {

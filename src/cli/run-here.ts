@@ -13,6 +13,8 @@ import { paintFor, printable } from '../observe/terminal.ts'
 export interface RunHereRequest {
   scraper: Scraper
   file?: string
+  /** The scraper as it was named on the command line. */
+  source?: string
   config: Config
   args: Record<string, unknown>
   /** A run id, or true for the latest unfinished run of this scraper. */
@@ -31,6 +33,7 @@ export async function runHere(request: RunHereRequest): Promise<number> {
     scraper,
     config,
     ...(file === undefined ? {} : { file }),
+    ...(request.source === undefined ? {} : { source: request.source }),
     ...(resume !== undefined && Object.keys(args).length === 0 ? {} : { args }),
     ...(resume === undefined ? {} : { resume }),
     ...(request.recordTo === undefined ? {} : { recordTo: request.recordTo }),

@@ -77,6 +77,7 @@ async function run(name: string, flags: RunFlags): Promise<number> {
   return await runHere({
     scraper,
     file,
+    source: name,
     config,
     args,
     resume: flags.resume,

@@ -55,7 +55,7 @@ const whole = (min: number, max: number) => z.coerce.number().int().min(min).max
 export const limitsSchema = z.strictObject({
   pages: whole(1, 1e9).optional().describe('stop, resumable, after this many pages'),
   depth: whole(0, 10_000).optional().describe('follow links at most this far from a start task'),
-  time: duration({ minMs: 1, maxMs: 30 * 86_400_000 })
+  time: duration({ minMs: 1, maxMs: 24 * 86_400_000 })
     .optional()
     .describe('stop, resumable, after this time'),
   concurrency: whole(1, 4096).default(16).describe('requests in flight, over all processes of the run'),

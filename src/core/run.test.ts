@@ -5,32 +5,30 @@ import { newRunId } from './run.ts'
 const AT_MS = Date.UTC(2026, 10, 15, 11, 35, 1, 999)
 
 describe('newRunId', () => {
-  it('is the second in UTC and four letters or digits of chance', () => {
+  it('is the second in UTC, the milliseconds, and two letters or digits of chance', () => {
     assert.equal(
       newRunId(AT_MS, () => 0),
-      '20261115_113501_0000',
+      '20261115_113501_rr00',
     )
     assert.equal(
-      newRunId(AT_MS, () => 1 - Number.EPSILON),
-      '20261115_113501_zzzz',
+      newRunId(AT_MS - 999, () => 1 - Number.EPSILON),
+      '20261115_113501_00zz',
     )
-    assert.match(newRunId(AT_MS), /^20261115_113501_[0-9a-z]{4}$/)
+    assert.match(newRunId(AT_MS), /^20261115_113501_rr[0-9a-z]{2}$/)
   })
 
-  it('sorts by time, whatever chance says', () => {
-    const ids = [0, 1000, 60_000, 86_400_000, 400 * 86_400_000].map((laterMs, i) =>
-      newRunId(AT_MS + laterMs, () => 0.9 - i / 10),
-    )
+  it('sorts by time to the millisecond, whatever chance says', () => {
+    const laterMs = [-999, -998, -500, -100, 0, 1, 1000, 60_000, 86_400_000, 400 * 86_400_000]
+    const ids = laterMs.map((ms, i) => newRunId(AT_MS + ms, () => 0.95 - i / 20))
     assert.deepEqual(ids.toSorted(), ids)
+    assert.equal(new Set(ids).size, ids.length)
   })
 
-  it('tells runs of one second apart', () => {
-    // 36⁴ suffixes: of 100 ids, 2 are equal in 0.3 % of all cases; 10 are not in this universe.
-    const ids = new Set(Array.from({ length: 100 }, () => newRunId(AT_MS)))
-    assert.ok(ids.size > 90, `${ids.size} of 100`)
+  it('tells runs of one millisecond apart by chance', () => {
     let step = 0
-    const spread = new Set(Array.from({ length: 1000 }, () => newRunId(AT_MS, () => step++ / 1000)))
-    assert.equal(spread.size, 1000)
+    const ids = new Set(Array.from({ length: 1296 }, () => newRunId(AT_MS, () => (step++ + 0.5) / 1296)))
+    assert.equal(ids.size, 1296)
+    assert.ok(new Set(Array.from({ length: 100 }, () => newRunId(AT_MS))).size > 50) // about 96; 50 is not in this universe
   })
 
   it('is a name for a folder on every system', () => {

@@ -10,13 +10,17 @@ export interface RunRecord {
   state: RunState
   /** Why it is not moving or how it ended, for a person. */
   reason: string | null
+  /** As they were given, without defaults. */
   args: Json
+  /** How the user names the scraper: a name, or the path of its file. */
+  source: string
   /** Process exit code once it ended; see docs/reference/errors.md. */
   exitCode: number | null
   startedAt: string
   finishedAt: string | null
   /** Time worked, over all resumes. */
   durationMs: number
+  /** Where the queue is: `sqlite:` in the run's own folder, or a URL. */
   frontier: string
   pages: { ok: number; failed: number; retried: number; postponed: number; remaining: number; dead: number }
   items: { new: number; same: number; changed: number; invalid: number }

@@ -1,8 +1,8 @@
 /** Takes settled visits from the channel and makes them true, in batches: one commit for many pages. */
 import type { EventBus } from '../core/events.ts'
-import type { Frontier } from '../frontier/contract.ts'
+import type { Frontier, Lease } from '../frontier/contract.ts'
 import type { Channel, WriteBatches } from '../pipeline/contract.ts'
-import type { Settled } from './settle.ts'
+import { leaseKey, type Settled } from './settle.ts'
 
 /** More pages in one transaction gain little: at 64 the commit is under 3 % of a page's cost. */
 const BATCH_MAX = 64
@@ -18,7 +18,9 @@ export interface CommitterParts {
   backlogMax: number
   /** True when the worker has nothing to fetch: what is found must become claimable at once. */
   isHungry: () => boolean
-  onCommitted: (batch: readonly Settled[]) => void
+  /** A worker that stops does not wait for the sinks: its items are in the log. */
+  isStopping: () => boolean
+  onCommitted: (batch: readonly Settled[], isStale: (lease: Lease) => boolean) => void
 }
 
 export class Committer {
@@ -72,10 +74,10 @@ export class Committer {
     const { frontier, bus, backlogMax, onCommitted } = this.#parts
     const startedMs = performance.now()
     const { stale, added, items } = await frontier.commit(batch.map((settled) => settled.outcome))
-    const isStale = new Set(stale.map((lease) => lease.token + lease.task.id))
+    const staleKeys = new Set(stale.map(leaseKey))
+    const isStale = (lease: Lease) => staleKeys.size > 0 && staleKeys.has(leaseKey(lease))
     for (const { outcome, event } of batch) {
-      if (event === undefined) continue
-      bus.emit(isStale.has(outcome.lease.token + outcome.lease.task.id) ? { ...event, outcome: 'stale' } : event)
+      if (event !== undefined) bus.emit(isStale(outcome.lease) ? { ...event, outcome: 'stale' } : event)
     }
     bus.emit({
       type: 'committed',
@@ -88,14 +90,14 @@ export class Committer {
       ms: performance.now() - startedMs,
     })
     emitFill(bus, batch)
-    onCommitted(batch)
+    onCommitted(batch, isStale)
     if (items.backlog > backlogMax) await this.#untilSinksCatchUp()
   }
 
   /** While this waits the channel fills and the crawl stands still: a slow sink slows the crawl. */
   async #untilSinksCatchUp(): Promise<void> {
-    const { frontier, backlogMax } = this.#parts
-    for (;;) {
+    const { frontier, backlogMax, isStopping } = this.#parts
+    while (!isStopping()) {
       await new Promise((resolve) => setTimeout(resolve, BACKLOG_POLL_MS))
       const { items } = await frontier.commit([])
       if (items.backlog <= backlogMax / 2) return

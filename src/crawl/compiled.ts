@@ -1,4 +1,5 @@
 /** A scraper made ready to run, as the composition root hands it to the crawl. */
+import type { ItemRow } from '../core/item.ts'
 import type { ResolvedLimits } from '../core/options.ts'
 import type { Scraper } from '../core/scraper.ts'
 import type { Extract } from '../extract/contract.ts'
@@ -12,8 +13,8 @@ export interface CompiledScraper {
   readonly routes: ReadonlyMap<string, Route>
   readonly limits: ResolvedLimits
   readonly checkItem: ItemCheck
-  /** undefined when the item has no value for its key: the item's whole content is then its identity. */
-  readonly keyOf: (item: object) => string | undefined
+  /** A checked item as it is committed. Throws E_ITEM_INVALID for what no line of JSON can hold. */
+  readonly toRow: (item: object) => ItemRow
   /** Field names in schema order; empty when the schema does not tell (then the first item does). */
   readonly fields: readonly string[]
   readonly extract: Extract

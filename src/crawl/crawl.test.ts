@@ -167,8 +167,8 @@ const titlesOf = async (frontier: Frontier) =>
   (await frontier.items.read({ afterSeq: 0, max: 1000 })).map(({ json }) => JSON.parse(json))
 
 for (const engine of ['memory:', 'sqlite:']) {
-  describe(`a crawl on ${engine}`, { timeout }, () => {
-    it('visits every task and what they lead to once, and ends when nothing remains', async () => {
+  describe(`a crawl on ${engine}`, () => {
+    it('visits every task and what they lead to once, and ends when nothing remains', { timeout }, async () => {
       await using frontier = await frontierWith(engine, 3)
       const { end, web, pages } = partsOf({
         frontier,
@@ -185,14 +185,14 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.equal(pages().filter(({ outcome }) => outcome === 'ok').length, 45)
     })
 
-    it('ends at once when there is nothing to do', async () => {
+    it('ends at once when there is nothing to do', { timeout }, async () => {
       await using frontier = await frontierWith(engine, 0)
       const { end, web } = partsOf({ frontier })
       assert.deepEqual(await end(), { how: 'finished' })
       assert.equal(web.asked.length, 0)
     })
 
-    it('has exactly as many requests in flight as it may', async () => {
+    it('has exactly as many requests in flight as it may', { timeout }, async () => {
       await using frontier = await frontierWith(engine, 40)
       const full = Promise.withResolvers<string>()
       const web: FakeWeb = new FakeWeb(() => {
@@ -203,7 +203,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.equal(web.inFlightMost, 4)
     })
 
-    it('finishes exactly pagesMax pages, failed ones counted, and hands the rest back', async () => {
+    it('finishes exactly pagesMax pages, failed ones counted, and hands the rest back', { timeout }, async () => {
       await using frontier = await frontierWith(engine, 30)
       const web = new FakeWeb((url) => {
         if (/[369]$/.test(url)) throw new ScrapeError('E_NOT_FOUND', 'gone')
@@ -215,7 +215,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.equal(web.asked.length, 7)
     })
 
-    it('does not count a try that is repeated as a page', async () => {
+    it('does not count a try that is repeated as a page', { timeout }, async () => {
       await using frontier = await frontierWith(engine, 10)
       const web = new FakeWeb((_url, _signal, nth) => {
         if (nth === 1) throw new ScrapeError('E_SERVER', 'busy')
@@ -226,7 +226,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.equal(web.asked.length, 20)
     })
 
-    it('tries a failing page as often as allowed, then sends it to the dead letters', async () => {
+    it('tries a failing page as often as allowed, then sends it to the dead letters', { timeout }, async () => {
       await using frontier = await frontierWith(engine, 3)
       const web = new FakeWeb((url) => {
         if (url.endsWith('/1')) throw new ScrapeError('E_SERVER', 'it broke', { status: 503 })
@@ -248,7 +248,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.equal((await frontier.stats()).completed, 2)
     })
 
-    it('keeps the page a handler broke on, and goes on with the others', async () => {
+    it('keeps the page a handler broke on, and goes on with the others', { timeout }, async () => {
       await using frontier = await frontierWith(engine, 3)
       const { end } = partsOf({
         frontier,
@@ -264,7 +264,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.equal((await frontier.stats()).completed, 2)
     })
 
-    it('charges no try for “later”', async () => {
+    it('charges no try for “later”', { timeout }, async () => {
       await using frontier = await frontierWith(engine, 1)
       const web = new FakeWeb((_url, _signal, nth) => {
         if (nth <= 5) throw new ScrapeError('E_RATE_LIMITED', 'slow down', { retryAfterMs: 0 })
@@ -278,7 +278,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       )
     })
 
-    it('waits for a task that is due later and then visits it', async () => {
+    it('waits for a task that is due later and then visits it', { timeout }, async () => {
       await using frontier = await frontierWith(engine, 0)
       const dueMs = Date.now() + 60
       await frontier.add([{ url: 'https://a.test/later', route: 'page', depth: 0, notBeforeMs: dueMs }])
@@ -291,7 +291,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.ok(atMs >= dueMs)
     })
 
-    it('halts when a handler says stop, hands everything back, and can go on later', async () => {
+    it('halts when a handler says stop, hands everything back, and can go on later', { timeout }, async () => {
       await using frontier = await frontierWith(engine, 20)
       let isClosed = true
       const handler: Handler = ({ url, stop }) => {
@@ -312,7 +312,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.deepEqual(new Set(again.pages().map(({ attempt }) => attempt)), new Set([1]))
     })
 
-    it('gives what is in flight its time when it is stopped', async () => {
+    it('gives what is in flight its time when it is stopped', { timeout }, async () => {
       await using frontier = await frontierWith(engine, 20)
       const stop = new AbortController()
       const afterStop = Promise.withResolvers<string>()
@@ -329,7 +329,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.equal(web.asked.length, 3)
     })
 
-    it('hands back within drainMs what never answers, at no cost of a try', async () => {
+    it('hands back within drainMs what never answers, at no cost of a try', { timeout }, async () => {
       await using frontier = await frontierWith(engine, 20)
       const stop = new AbortController()
       const web: FakeWeb = new FakeWeb((_url, signal) => {
@@ -343,20 +343,22 @@ for (const engine of ['memory:', 'sqlite:']) {
       const { completed, pending, claimed, failed } = await frontier.stats()
       assert.deepEqual([completed, pending, claimed, failed], [0, 20, 0, 0])
       assert.deepEqual(pages(), [])
+      assert.equal(web.inFlight, 0)
       const leases = await frontier.claim({ max: 20, workerId: 'w2', leaseMs: 1000 })
       assert.equal(leases.length, 20)
       assert.ok(leases.every(({ attempt, losses }) => attempt === 1 && losses === 0))
     })
 
-    it('ends with the error of a commit that fails, without waiting for what never answers', async () => {
+    it('ends with the error of a commit that fails, without waiting for what never answers', { timeout }, async () => {
       await using inner = await frontierWith(engine, 20)
       const full = new ScrapeError('E_OUTPUT', 'disk full')
       const frontier = altered(inner, { commit: () => Promise.reject(full) })
       const web = new FakeWeb((url, signal) => (url.endsWith('/0') ? '' : never(signal)))
       assert.equal(errorOf(await partsOf({ frontier, web }).end()), full)
+      assert.equal(web.inFlight, 0)
     })
 
-    it('ends with the error of a commit that fails while the channel is full', async () => {
+    it('ends with the error of a commit that fails while the channel is full', { timeout }, async () => {
       await using inner = await frontierWith(engine, 100)
       const isFull = Promise.withResolvers<void>()
       const channel = new Channel<Settled>(1)
@@ -378,7 +380,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.ok(web.asked.length < 20, `${web.asked.length} requests went out although nothing was committed`)
     })
 
-    it('ends with the error of a claim that fails, the first one or a later one', async () => {
+    it('ends with the error of a claim that fails, the first one or a later one', { timeout }, async () => {
       for (const failing of [1, 3]) {
         await using inner = await frontierWith(engine, 30)
         const broken = new Error('connection lost')
@@ -391,10 +393,11 @@ for (const engine of ['memory:', 'sqlite:']) {
         const error = errorOf(await partsOf({ frontier, web }).end())
         assert.deepEqual([error.code, error.cause], ['E_SERVICE', broken])
         assert.equal((await inner.stats()).claimed, 0)
+        assert.equal(web.inFlight, 0)
       }
     })
 
-    it('ends with the error of a heartbeat that fails', async () => {
+    it('ends with the error of a heartbeat that fails', { timeout }, async () => {
       await using inner = await frontierWith(engine, 1)
       const broken = new Error('connection lost')
       const frontier = altered(inner, { extend: () => Promise.reject(broken) })
@@ -402,7 +405,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.equal(errorOf(await partsOf({ frontier, web, leaseMs: 15 }).end()).cause, broken)
     })
 
-    it('keeps the leases of slow pages alive', async () => {
+    it('keeps the leases of slow pages alive', { timeout }, async () => {
       await using inner = await frontierWith(engine, 2)
       const beats: number[] = []
       const third = Promise.withResolvers<string>()
@@ -423,7 +426,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.equal((await frontier.stats()).completed, 2)
     })
 
-    it('changes nothing with the outcome of a lease it lost, and visits the page again', async () => {
+    it('changes nothing with the outcome of a lease it lost, and visits the page again', { timeout }, async () => {
       await using frontier = await frontierWith(engine, 1)
       const answered = Promise.withResolvers<string>()
       const web = new FakeWeb((url, _signal, nth) => {
@@ -451,7 +454,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.equal((await frontier.stats()).completed, 2)
     })
 
-    it('says so when the heartbeat finds leases lost', async () => {
+    it('says so when the heartbeat finds leases lost', { timeout }, async () => {
       await using frontier = await frontierWith(engine, 1)
       const noticed = Promise.withResolvers<string>()
       const web = new FakeWeb(async (_url, _signal, nth) => {
@@ -472,7 +475,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.equal((await frontier.stats()).completed, 1)
     })
 
-    it('runs a suspect alone', async () => {
+    it('runs a suspect alone', { timeout }, async () => {
       await using frontier = await frontierWith(engine, 12)
       const taken = await frontier.claim({ max: 3, workerId: 'dead', leaseMs: 60_000 })
       await frontier.sweep({ lossesMax: 3, workerIds: ['dead'] })
@@ -492,14 +495,15 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.equal((await frontier.stats()).completed, 12)
     })
 
-    it('gives leases of a host that is paused for long back, and serves the other hosts', async () => {
+    it('gives leases of a host that is paused for long back, and serves the other hosts', { timeout }, async () => {
       await using frontier = await frontierWith(engine, 3)
       await frontier.add(seeds(3, 'paused.test'))
       const stop = new AbortController()
       const rateLimit: RateLimit = {
         ...freeHosts,
-        waitMs: (host) => (host === 'paused.test' ? 30_000 : 0),
-        busyHosts: () => ['paused.test'],
+        // It is paused only after its tasks were claimed.
+        waitMs: (host) => (host === 'paused.test' ? (web.asked.length === 0 ? 1 : 30_000) : 0),
+        busyHosts: () => (web.asked.length === 0 ? [] : ['paused.test']),
       }
       const { end, web } = partsOf({
         frontier,
@@ -515,7 +519,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.equal((await frontier.stats()).pending, 3)
     })
 
-    it('asks a host again when its wait is over', async () => {
+    it('asks a host again when its wait is over', { timeout }, async () => {
       await using frontier = await frontierWith(engine, 3)
       let freeAtMs = 0
       const rateLimit: RateLimit = { ...freeHosts, waitMs: () => Math.max(0, freeAtMs - performance.now()) }
@@ -532,15 +536,18 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.ok(startsMs[1]! - startsMs[0]! >= 20 && startsMs[2]! - startsMs[1]! >= 20)
     })
 
-    it('waits for the sinks when they are too far behind, and goes on when they have caught up', async () => {
+    it('waits for the sinks when they are too far behind, and goes on when they have caught up', {
+      timeout,
+    }, async () => {
       await using frontier = await frontierWith(engine, 60)
       const isFull = Promise.withResolvers<void>()
       const channel = new Channel<Settled>(2)
       const push = channel.push.bind(channel)
-      let backlog = 0
+      let isBehind = false
+      let commitsBehind = 0
       channel.push = (settled) => {
         const waiting = push(settled)
-        if (waiting !== undefined && backlog > 5) isFull.resolve()
+        if (waiting !== undefined && isBehind) isFull.resolve()
         return waiting
       }
       const { end, web } = partsOf({
@@ -549,20 +556,101 @@ for (const engine of ['memory:', 'sqlite:']) {
         backlogMax: 5,
         handler: ({ url, emit }) => emit({ id: url.pathname, version: '1' }),
         onEvent: (event) => {
-          if (event.type === 'committed') backlog = event.backlog
+          if (event.type !== 'committed') return
+          if (isBehind) commitsBehind++
+          isBehind = event.backlog > 5
         },
       })
       const ended = end()
       await isFull.promise
-      const { completed } = await frontier.stats()
-      assert.ok(completed < 40 && web.asked.length < 50, `${completed} done, ${web.asked.length} asked`)
-      const confirming = setInterval(() => void frontier.items.confirm(1000, {}), 5)
+      assert.equal(commitsBehind, 0)
+      assert.ok(web.asked.length < 50, `${web.asked.length} asked`)
+      const confirming = setInterval(() => {
+        isBehind = false
+        void frontier.items.confirm(1000, {})
+      }, 5)
       assert.deepEqual(await ended, { how: 'finished' })
       clearInterval(confirming)
       assert.equal((await frontier.stats()).completed, 60)
     })
 
-    it('reports nothing in flight when it is over', async () => {
+    it('does not wait for the sinks when it is stopped', { timeout }, async () => {
+      await using frontier = await frontierWith(engine, 50)
+      const stop = new AbortController()
+      const { end } = partsOf({
+        frontier,
+        backlogMax: 3,
+        handler: ({ url, emit }) => emit({ id: url.pathname, version: '1' }),
+        onEvent: (event) => event.type === 'committed' && event.backlog > 3 && stop.abort(),
+      })
+      assert.deepEqual(await end(stop.signal), { how: 'stopped' })
+      const { completed, items, claimed } = await frontier.stats()
+      assert.deepEqual([items, claimed], [completed, 0])
+    })
+
+    it('does not count the outcome of a lost lease as a page', { timeout }, async () => {
+      await using frontier = await frontierWith(engine, 4)
+      const web = new FakeWeb(async (url, _signal, nth) => {
+        if (nth === 1 && url.endsWith('/0')) await frontier.sweep({ lossesMax: 3, workerIds: 'all' })
+        return ''
+      })
+      assert.deepEqual(await partsOf({ frontier, web, concurrency: 1, pagesMax: 2 }).end(), { how: 'limit' })
+      assert.equal((await frontier.stats()).completed, 2)
+    })
+
+    it('keeps the new lease of a page when the heartbeat finds the old one lost', { timeout }, async () => {
+      await using frontier = await frontierWith(engine, 1)
+      const noticed = Promise.withResolvers<string>()
+      let onFree = () => {}
+      const web: FakeWeb = new FakeWeb(async (_url, _signal, nth) => {
+        if (nth > 1) return ''
+        await frontier.sweep({ lossesMax: 3, workerIds: 'all' })
+        onFree() // the loop claims the page anew, and must wait for its host
+        return noticed.promise
+      })
+      const rateLimit: RateLimit = {
+        ...freeHosts,
+        waitMs: () => (web.inFlight > 0 ? Number.POSITIVE_INFINITY : 0),
+        onFree: (listener) => {
+          onFree = listener
+        },
+      }
+      const { end, pages } = partsOf({
+        frontier,
+        web,
+        rateLimit,
+        concurrency: 2,
+        leaseMs: 90,
+        onEvent: (event) => event.type === 'lease.lost' && noticed.resolve(''),
+      })
+      assert.deepEqual(await end(), { how: 'finished' })
+      assert.deepEqual(
+        pages().map(({ outcome }) => outcome),
+        ['stale', 'ok'],
+      )
+    })
+
+    it('waits while the frontier is paused, and goes on soon after it is resumed', { timeout }, async () => {
+      await using inner = await frontierWith(engine, 5)
+      await inner.pause('by hand')
+      let emptyClaims = 0
+      const frontier = altered(inner, {
+        async claim(request) {
+          const leases = await inner.claim(request)
+          if (leases.length === 0 && ++emptyClaims === 2) {
+            assert.equal(web.asked.length, 0)
+            setImmediate(() => void inner.resume())
+          }
+          return leases
+        },
+      })
+      const { end, web } = partsOf({ frontier })
+      assert.deepEqual(await end(), { how: 'finished' })
+      assert.equal(web.asked.length, 5)
+      assert.ok(emptyClaims >= 2)
+    })
+
+    it('reports nothing in flight when it is over', { timeout }, async () => {
       await using frontier = await frontierWith(engine, 5)
       const { end, events } = partsOf({ frontier })
       await end()
@@ -573,28 +661,8 @@ for (const engine of ['memory:', 'sqlite:']) {
   })
 }
 
-describe('a crawl on a frontier that others use too', { timeout }, () => {
-  it('waits while the frontier is paused, and goes on when it is resumed', async () => {
-    await using inner = await frontierWith('sqlite:', 5)
-    await inner.pause('by hand')
-    let emptyClaims = 0
-    const frontier = altered(inner, {
-      async claim(request) {
-        const leases = await inner.claim(request)
-        if (leases.length === 0 && ++emptyClaims === 2) {
-          assert.equal(web.asked.length, 0)
-          await inner.resume()
-        }
-        return leases
-      },
-    })
-    const { end, web } = partsOf({ frontier })
-    assert.deepEqual(await end(), { how: 'finished' })
-    assert.equal(web.asked.length, 5)
-    assert.ok(emptyClaims >= 2)
-  })
-
-  it('shares the work with another loop without doubling any of it', async () => {
+describe('a crawl on a frontier that others use too', () => {
+  it('shares the work with another loop without doubling any of it', { timeout }, async () => {
     const file = newFile()
     await using first = await openFrontier(`sqlite:${file}`)
     await using second = await openFrontier(`sqlite:${file}`)
@@ -623,7 +691,7 @@ describe('a crawl on a frontier that others use too', { timeout }, () => {
     assert.equal([...one.pages(), ...other.pages()].filter(({ outcome }) => outcome === 'ok').length, 120)
   })
 
-  it('takes over what another loop handed back', async () => {
+  it('takes over what another loop handed back', { timeout }, async () => {
     const file = newFile()
     await using first = await openFrontier(`sqlite:${file}`)
     await using second = await openFrontier(`sqlite:${file}`)
@@ -639,5 +707,21 @@ describe('a crawl on a frontier that others use too', { timeout }, () => {
     assert.deepEqual([left, await staying.end()], [{ how: 'stopped' }, { how: 'finished' }])
     assert.equal(staying.web.asked.length, 10)
     assert.deepEqual(new Set(staying.pages().map(({ attempt }) => attempt)), new Set([1]))
+  })
+})
+
+describe('a crawl with a handler that never ends', () => {
+  it('hands its page back after drainMs and a little grace', { timeout }, async () => {
+    await using frontier = await frontierWith('memory:', 5)
+    const stop = new AbortController()
+    const handler: Handler = () => {
+      stop.abort()
+      return new Promise(() => {})
+    }
+    assert.deepEqual(await partsOf({ frontier, handler, drainMs: 10, concurrency: 2 }).end(stop.signal), {
+      how: 'stopped',
+    })
+    const { pending, claimed } = await frontier.stats()
+    assert.deepEqual([pending, claimed], [5, 0])
   })
 })

@@ -21,7 +21,7 @@ import type { CompiledScraper } from './compiled.ts'
 import type { EnqueuePolicy } from './enqueue.ts'
 import { Inbox } from './inbox.ts'
 import { type PageReading, type ReadingRequest, readPage } from './read-page.ts'
-import { type Settled, settleDone, settleFailure, settleHandedBack, type TryTimes } from './settle.ts'
+import { leaseKey, type Settled, settleDone, settleFailure, settleHandedBack, type TryTimes } from './settle.ts'
 
 export interface CrawlParts {
   compiled: CompiledScraper
@@ -66,6 +66,8 @@ export async function crawl(parts: CrawlParts, stop: AbortSignal): Promise<Crawl
 /** Shortest and longest wait before an empty frontier is asked again when other processes may fill it. */
 const POLL_MS = { min: 20, max: 500 }
 const REPORT_MS = 500
+/** How long aborted fetches and handlers get to notice. */
+const ABORT_GRACE_MS = 1_000
 /** Leases of a host that is paused for longer than this go back to the frontier. */
 const HOLD_PAUSED_MS_MAX = 5_000
 
@@ -81,7 +83,7 @@ class CrawlLoop implements AsyncDisposable {
   /** Requests out. */
   #inFlight = 0
   /** Visits begun whose result is not in the channel yet. */
-  #visiting = 0
+  readonly #visits = new Set<Lease>()
   #finishedPages = 0
   #isClaiming = false
   #isStopping = false
@@ -97,7 +99,8 @@ class CrawlLoop implements AsyncDisposable {
     this.#committer = new Committer({
       ...parts,
       isHungry: () => this.#inbox.size === 0 || this.#isStopping,
-      onCommitted: (batch) => this.#onCommitted(batch),
+      isStopping: () => this.#isStopping,
+      onCommitted: (batch, stale) => this.#onCommitted(batch, stale),
     })
     // Every exchange listens to this one signal; Node would take 11 listeners for a leak.
     process.getBuiltinModule('node:events').setMaxListeners(0, this.#hardStop.signal)
@@ -129,7 +132,7 @@ class CrawlLoop implements AsyncDisposable {
     const times = { queueMs: now() - (this.#claimedAtMs.get(lease) ?? now()), fetchMs: 0, parseMs: 0 }
     let page: Page | undefined
     let settled: Settled & { halt?: ScrapeError }
-    this.#visiting++
+    this.#visits.add(lease)
     this.#inFlight++
     try {
       const { headers, accept } = compiled.routes.get(task.route)?.definition ?? {}
@@ -144,7 +147,10 @@ class CrawlLoop implements AsyncDisposable {
       times.parseMs = performance.now() - parseStartedMs
       this.#reportInvalid(task, reading.invalid)
       this.#parts.onRead?.(task, page, reading, this.#parts.args)
-      settled = settleDone(lease, page, reading, times)
+      settled = {
+        ...settleDone(lease, page, reading, times),
+        ...(reading.stop === undefined ? {} : { halt: reading.stop }),
+      }
     } catch (error) {
       settled = this.#hardStop.signal.aborted
         ? settleHandedBack(lease, 'stopped before it was done')
@@ -152,7 +158,7 @@ class CrawlLoop implements AsyncDisposable {
     }
     page?.release()
     await this.#handOver(settled)
-    this.#visiting--
+    this.#visits.delete(lease)
     if (settled.halt !== undefined) this.#halt(settled.halt)
     this.#pump()
   }
@@ -207,7 +213,7 @@ class CrawlLoop implements AsyncDisposable {
     return (
       !this.#isStopping &&
       this.#inFlight < concurrency &&
-      this.#visiting < 2 * concurrency &&
+      this.#visits.size < 2 * concurrency &&
       this.#finishedPages + open < pagesMax
     )
   }
@@ -248,8 +254,8 @@ class CrawlLoop implements AsyncDisposable {
     const stats = await frontier.stats()
     if (stats.remaining === 0) return this.#end.resolve({ how: 'finished' })
     const dueInMs = ((await frontier.nextDueMs()) ?? Number.POSITIVE_INFINITY) - now()
-    const isAlone = !frontier.can.shared
-    this.#wakeIn(Math.max(1, isAlone ? dueInMs : Math.min(dueInMs, this.#pollMs)))
+    const isAlone = !frontier.can.shared && !stats.isPaused
+    this.#wakeIn(Math.max(POLL_MS.min, isAlone ? dueInMs : Math.min(dueInMs, this.#pollMs)))
     this.#pollMs = Math.min(POLL_MS.max, this.#pollMs * 2)
   }
 
@@ -277,10 +283,11 @@ class CrawlLoop implements AsyncDisposable {
     }
   }
 
-  #onCommitted(batch: readonly Settled[]): void {
+  #onCommitted(batch: readonly Settled[], isStale: (lease: Lease) => boolean): void {
     for (const { outcome } of batch) {
       this.#held.delete(outcome.lease)
-      if (outcome.kind === 'done' || outcome.kind === 'dead') this.#finishedPages++
+      const isEnd = outcome.kind === 'done' || outcome.kind === 'dead'
+      if (isEnd && !isStale(outcome.lease)) this.#finishedPages++
     }
     if (this.#finishedPages >= this.#parts.pagesMax) this.#end.resolve({ how: 'limit' })
     this.#pump()
@@ -292,8 +299,10 @@ class CrawlLoop implements AsyncDisposable {
     try {
       const { lost } = await frontier.extend([...this.#held], leaseMs)
       if (lost.length === 0) return
-      const ids = new Set(lost.map((lease) => lease.task.id))
-      for (const lease of this.#inbox.remove((held) => ids.has(held.task.id))) this.#held.delete(lease)
+      // By lease, not by task: this worker may have claimed the same task anew.
+      const gone = new Set(lost.map(leaseKey))
+      this.#inbox.remove((held) => gone.has(leaseKey(held)))
+      for (const held of this.#held) if (gone.has(leaseKey(held))) this.#held.delete(held)
       bus.emit({ type: 'lease.lost', url: lost[0]!.task.url, count: lost.length })
     } catch (error) {
       this.#halt(toScrapeError(error, 'E_SERVICE'))
@@ -331,13 +340,19 @@ class CrawlLoop implements AsyncDisposable {
       () => this.#hardStop.abort(new Error('drain time is over')),
       this.#haltedBy === undefined ? drainMs : 0,
     )
-    for (const lease of this.#inbox.remove(() => true))
-      await this.#handOver(settleHandedBack(lease, 'the worker stopped'))
-    while (this.#visiting > 0 || this.#isClaiming) await new Promise((resolve) => setTimeout(resolve, 5))
+    await this.#handBack(this.#inbox.remove(() => true))
+    const givenUpAtMs = performance.now() + (this.#haltedBy === undefined ? drainMs : 0) + ABORT_GRACE_MS
+    while ((this.#visits.size > 0 || this.#isClaiming) && performance.now() < givenUpAtMs) {
+      await new Promise((resolve) => setTimeout(resolve, 5))
+    }
     clearTimeout(deadline)
-    for (const lease of this.#inbox.remove(() => true))
-      await this.#handOver(settleHandedBack(lease, 'the worker stopped'))
+    // What has not ended by now is a handler that never will: its task goes to somebody else, its late result nowhere.
+    await this.#handBack([...this.#inbox.remove(() => true), ...this.#visits])
     channel.close()
+  }
+
+  async #handBack(leases: readonly Lease[]): Promise<void> {
+    for (const lease of leases) await this.#handOver(settleHandedBack(lease, 'the worker stopped'))
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

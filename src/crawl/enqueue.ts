@@ -101,6 +101,9 @@ function toTask(
   }
   const { priority = route.definition.priority, lane = route.definition.lane, key } = target
   const data = checkData(route, target.data, url)
+  if (priority !== undefined && !Number.isSafeInteger(priority)) {
+    throw new ScrapeError('E_ROUTE_DATA', `the priority of a task is a whole number, not ${priority}`, { url })
+  }
   return {
     url,
     route: route.name,
@@ -112,21 +115,34 @@ function toTask(
   }
 }
 
+/** Checked here, so that data nobody can store costs its page and not the commit of its whole batch. */
 function checkData(route: Route, data: unknown, url: string): Json | undefined {
+  const problems: string[] = []
   const schema = route.definition.data
-  if (schema === undefined) return data as Json | undefined
-  const result = schema['~standard'].validate(data ?? {})
-  if (result instanceof Promise) {
-    throw new ScrapeError(
-      'E_DEFINITION',
-      `routes.${route.name}.data: a schema that validates asynchronously cannot be used`,
-    )
+  let value = data
+  if (schema !== undefined) {
+    const result = schema['~standard'].validate(data ?? {})
+    if (result instanceof Promise) {
+      throw new ScrapeError(
+        'E_DEFINITION',
+        `routes.${route.name}.data: a schema that validates asynchronously cannot be used`,
+      )
+    }
+    if (result.issues === undefined) value = result.value
+    else
+      problems.push(
+        ...result.issues.map((issue) => `data.${(issue.path ?? []).map(String).join('.')}: ${issue.message}`),
+      )
   }
-  if (result.issues === undefined) return result.value as Json
-  throw new ScrapeError('E_ROUTE_DATA', `data for route "${route.name}" breaks its schema`, {
-    url,
-    notes: result.issues.map((issue) => `data.${(issue.path ?? []).map(String).join('.')}: ${issue.message}`),
-  })
+  if (problems.length === 0) {
+    try {
+      if (value !== undefined) JSON.stringify(value)
+      return value as Json | undefined
+    } catch (error) {
+      problems.push(`data: not representable as JSON: ${(error as Error).message.split('\n', 1)[0]}`)
+    }
+  }
+  throw new ScrapeError('E_ROUTE_DATA', `data for route "${route.name}" cannot be used`, { url, notes: problems })
 }
 
 function* asTargets(targets: unknown): Generator<TargetObject> {

@@ -396,9 +396,17 @@ describe('skip, retry and stop', () => {
     assert.equal(error.details.url, 'https://a.test/x')
   })
 
-  it('ends the run with the handler’s reason', async () => {
-    const error = await failure(({ stop }) => stop('the site is closed'))
-    assert.deepEqual([error.code, error.verdict, error.message], ['E_STOPPED', 'halt', 'the site is closed'])
+  it('ends the run with the handler’s reason, and keeps what was emitted before', async () => {
+    const reading = await read(async ({ emit, stop }) => {
+      await emit({ id: '1', title: 'x' })
+      stop('the site is closed')
+      await emit({ id: '2', title: 'y' })
+    })
+    assert.deepEqual(
+      [reading.stop?.code, reading.stop?.verdict, reading.stop?.message],
+      ['E_STOPPED', 'halt', 'the site is closed'],
+    )
+    assert.equal(reading.items.length, 1)
   })
 })
 

@@ -3,7 +3,7 @@
  * they name is made. (An object literal with twenty closures and getters cost 8 µs and 2.5 KB a page.)
  */
 import { ScrapeError } from '../core/errors.ts'
-import { contentKey } from '../core/item.ts'
+import type { ItemRow } from '../core/item.ts'
 import { parseDurationMs } from '../core/options.ts'
 import type { Page } from '../core/page.ts'
 import type { Emitted, Enqueued, Log } from '../core/scraper.ts'
@@ -162,20 +162,25 @@ export class PageContext implements Disposable {
 
 function emitItem({ compiled, recall }: ReadingRequest, reading: PageReading, emitted: unknown): Emitted {
   const checked = compiled.checkItem(emitted)
-  if (!checked.ok) {
-    reading.invalid.push({ problems: checked.problems, item: safeJson(emitted) })
-    return 'invalid'
+  if (!checked.ok) return refuse(reading, emitted, checked.problems)
+  let row: ItemRow
+  try {
+    row = compiled.toRow(checked.value)
+  } catch (error) {
+    return refuse(reading, emitted, [(error as Error).message])
   }
   const item = checked.value as Record<string, unknown>
   for (const field in item) {
     const value = item[field]
     if (value !== undefined && value !== null && value !== '') reading.filled[field] = (reading.filled[field] ?? 0) + 1
   }
-  const json = JSON.stringify(item)
-  const content = contentKey(json)
-  const row = { key: compiled.keyOf(item) ?? content, json, content }
   reading.items.push(row)
   return recall(row)
+}
+
+function refuse(reading: PageReading, emitted: unknown, problems: string[]): Emitted {
+  reading.invalid.push({ problems, item: safeJson(emitted) })
+  return 'invalid'
 }
 
 function parseJson(page: Page): unknown {

@@ -16,6 +16,8 @@ export interface PageReading {
   readonly filled: Record<string, number>
   refused: number
   skipped: string | undefined
+  /** The handler asked to end the run; what it emitted before stays. */
+  stop?: ScrapeError
 }
 
 export interface ReadingRequest {
@@ -54,6 +56,10 @@ export async function readPage(request: ReadingRequest): Promise<PageReading> {
   try {
     await handler(context as never)
   } catch (error) {
+    if (error instanceof ScrapeError && error.code === 'E_STOPPED') {
+      reading.stop = error
+      return reading
+    }
     if (error instanceof SkipPage) {
       reading.skipped = error.message
       return reading

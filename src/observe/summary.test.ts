@@ -10,6 +10,7 @@ const finished: RunRecord = {
   state: 'finished',
   reason: null,
   args: {},
+  source: 'books',
   exitCode: 0,
   startedAt: '2026-11-15T11:35:01.000Z',
   finishedAt: '2026-11-15T11:35:25.310Z',

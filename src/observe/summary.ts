@@ -67,7 +67,7 @@ function labelled(label: string, lines: readonly string[], { paint }: Sheet): st
 
 /** The two commands most likely wanted after a run that ended like this. */
 export function nextCommands(run: RunRecord, out?: string): string[] {
-  const resume = `${self()} ${resumed(run.scraper)} --resume ${run.id}${outFlag(out)}`
+  const resume = `${self()} ${resumed(run)} --resume ${run.id}${outFlag(out)}`
   const groups = `${self()} dlq groups ${run.id}${outFlag(out)}`
   const commands: string[] = []
   if (run.state === 'stopped' || run.state === 'failed') commands.push(resume)
@@ -82,7 +82,7 @@ export function nextCommands(run: RunRecord, out?: string): string[] {
 }
 
 /** A crawl without code has no scraper to name. */
-const resumed = (scraper: string) => (scraper.startsWith('crawl-') ? 'crawl' : `run ${scraper}`)
+const resumed = ({ scraper, source }: RunRecord) => (scraper.startsWith('crawl-') ? 'crawl' : `run ${source}`)
 
 const outFlag = (out: string | undefined) =>
   out === undefined ? '' : ` --out ${/^[\w./@:+-]+$/.test(out) ? out : `'${out.replaceAll("'", `'\\''`)}'`}`

@@ -98,7 +98,8 @@ export function toItemRow(
   if (json?.charCodeAt(0) !== 0x7b /* { */) {
     throw new ScrapeError('E_ITEM_INVALID', `the item is no object as JSON: ${String(json).slice(0, 80)}`)
   }
-  return { key: key === undefined ? contentKey(json) : ownString(key), json }
+  const content = contentKey(json)
+  return { key: key === undefined ? content : ownString(key), json, content }
 }
 
 function isInOrder(value: object, fields: readonly string[]): boolean {

@@ -1,36 +1,60 @@
 /** A full disk ends a run with a reason and exit 4; with room again, --resume completes it with every item once. */
 import assert from 'node:assert/strict'
-import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { startBooksSite } from '../site/books.ts'
-import { sluice, temporaryFolder } from '../sluice.ts'
+import { temporaryFolder } from '../sluice.ts'
+
+const SLUICE = fileURLToPath(new URL('../../bin/sluice', import.meta.url))
+
+/** In a mount namespace of its own: the small disk is seen by nobody else and gone with the script. */
+const SCRIPT = `
+  mount -t tmpfs -o size=6m tmpfs "$DISK" || exit 77
+  head -c 4194304 /dev/zero > "$DISK/ballast"
+  "$SLUICE" run books --site "$SITE" --arg details=true --rps 0 --out "$DISK" > "$REPORT" 2>&1
+  echo "full: $?" >> "$REPORT"
+  rm "$DISK/ballast"
+  mount -o remount,size=64m "$DISK"
+  "$SLUICE" run books --resume --rps 0 --out "$DISK" --quiet >> "$REPORT" 2>&1
+  echo "resumed: $?" >> "$REPORT"
+  cp "$DISK/books/latest/items.jsonl" "$ITEMS"
+`
 
 test('a disk that fills up in the middle of a run loses nothing', async () => {
+  await using site = await startBooksSite({ products: 1000 })
   using folder = temporaryFolder()
   const disk = join(folder.path, 'disk')
+  const report = join(folder.path, 'report.txt')
+  const items = join(folder.path, 'items.jsonl')
   mkdirSync(disk)
-  const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=6m', 'tmpfs', disk], { encoding: 'utf8' })
-  assert.equal(mounted.status, 0, `this test needs to mount a small tmpfs (run it as root): ${mounted.stderr}`)
-  try {
-    await using site = await startBooksSite({ products: 1000 })
-    writeFileSync(join(disk, 'ballast'), Buffer.alloc(4 * 1024 ** 2))
-    const args = ['run', 'books', '--site', site.url, '--arg', 'details=true', '--rps', '0', '--out', disk]
-    const full = await sluice(args)
-    assert.equal(full.code, 4, full.stdout + full.stderr)
-    assert.match(full.stdout + full.stderr, /E_OUTPUT/)
-    rmSync(join(disk, 'ballast'))
-    execFileSync('mount', ['-o', 'remount,size=64m', disk])
-    const resumed = await sluice([...args, '--resume', '--quiet'])
-    assert.equal(resumed.code, 0, resumed.stderr)
-    const urls = readFileSync(join(disk, 'books/latest/items.jsonl'), 'utf8')
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line).url)
-    assert.equal(urls.length, 1000)
-    assert.equal(new Set(urls).size, 1000)
-  } finally {
-    execFileSync('umount', [disk])
+  const env = {
+    ...process.env,
+    NODE_TEST_CONTEXT: undefined,
+    SLUICE,
+    DISK: disk,
+    SITE: site.url,
+    REPORT: report,
+    ITEMS: items,
   }
+  const namespace = process.getuid?.() === 0 ? ['-m'] : ['-Urm']
+  const script = spawn('unshare', [...namespace, 'sh', '-c', SCRIPT], { env, stdio: 'inherit' })
+  const code = await new Promise((resolve) => script.once('exit', resolve))
+  assert.notEqual(
+    code,
+    77,
+    'this test mounts a small tmpfs: it needs root, or user namespaces (sysctl kernel.unprivileged_userns_clone=1)',
+  )
+  const text = readFileSync(report, 'utf8')
+  assert.match(text, /E_OUTPUT/)
+  assert.match(text, /^full: 4$/m)
+  assert.match(text, /^resumed: 0$/m)
+  const urls = readFileSync(items, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line).url)
+  assert.equal(urls.length, 1000)
+  assert.equal(new Set(urls).size, 1000)
 })

@@ -1,0 +1,164 @@
+/** What a resume must never do: change the run, begin it anew, or take it from under another process. */
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import books from '../scrapers/books/books.ts'
+import type { LoggedItem, Sink } from '../src/index.ts'
+import { start } from '../src/index.ts'
+import { type BooksSite, startBooksSite } from './site/books.ts'
+import { type SluiceResult, sluice, startSluice, temporaryFolder } from './sluice.ts'
+
+const runBooks = (site: BooksSite, out: string, ...more: string[]): Promise<SluiceResult> =>
+  sluice(['run', 'books', '--site', site.url, '--rps', '0', '--out', out, '--quiet', ...more])
+const itemsOf = (out: string): string[] =>
+  readFileSync(join(out, 'books/latest/items.jsonl'), 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line).url)
+
+test('a refused second and third process leave the first one’s run alone', async () => {
+  await using site = await startBooksSite({ products: 400, delayMs: 100 })
+  using folder = temporaryFolder()
+  const args = [
+    'run',
+    'books',
+    '--site',
+    site.url,
+    '--arg',
+    'details=true',
+    '--rps',
+    '0',
+    '--out',
+    folder.path,
+    '--quiet',
+  ]
+  const first = startSluice(args)
+  while (site.stats().requests < 20) await new Promise((resolve) => setTimeout(resolve, 10))
+  for (let i = 0; i < 2; i++) {
+    const other = await sluice([...args, '--resume'])
+    assert.equal(other.code, 2, other.stderr)
+    assert.match(other.stderr, /E_RUN_LOCKED/)
+  }
+  assert.equal((await first.result).code, 0)
+  assert.equal(new Set(itemsOf(folder.path)).size, 400)
+  assert.equal(itemsOf(folder.path).length, 400)
+})
+
+test('other arguments, another queue or a lost queue are refused, and the run can still go on', async () => {
+  await using site = await startBooksSite({ products: 100 })
+  using folder = temporaryFolder()
+  assert.equal((await runBooks(site, folder.path, '--pages', '2')).code, 4)
+  for (const [flags, says] of [
+    [['--arg', 'details=true'], /its argument details/],
+    [['--frontier', 'memory:'], /its queue is in sqlite:/],
+    [['--format', 'parquet'], /cannot go on with/],
+  ] as const) {
+    const refused = await runBooks(site, folder.path, '--resume', ...flags)
+    assert.equal(refused.code, 2, refused.stderr)
+    assert.match(refused.stderr, says)
+  }
+  const queue = join(folder.path, 'books/latest/frontier.db')
+  renameSync(queue, `${queue}.away`)
+  const lost = await runBooks(site, folder.path, '--resume')
+  assert.equal(lost.code, 2)
+  assert.match(lost.stderr, /is empty/)
+  renameSync(`${queue}.away`, queue)
+  const resumed = await runBooks(site, folder.path, '--resume')
+  assert.equal(resumed.code, 0, resumed.stderr)
+  assert.equal(itemsOf(folder.path).length, 100)
+})
+
+test('a page limit that is just enough is no early end', async () => {
+  await using site = await startBooksSite({ products: 100 })
+  using folder = temporaryFolder()
+  const { code, stderr } = await runBooks(site, folder.path, '--pages', '5')
+  assert.equal(code, 0, stderr)
+})
+
+test('a run that cannot begin leaves no folder, and no file of anybody is overwritten', async () => {
+  await using site = await startBooksSite({ products: 20 })
+  using folder = temporaryFolder()
+  const notes = join(folder.path, 'notes.csv')
+  writeFileSync(notes, 'my notes')
+  const refused = await runBooks(site, folder.path, '--sink', `file:${notes}`)
+  assert.equal(refused.code, 2, refused.stderr)
+  assert.equal(readFileSync(notes, 'utf8'), 'my notes')
+  assert.deepEqual(readdirSync(join(folder.path, 'books')), [])
+})
+
+test('dead letters retried after the end bring their items into every format', async () => {
+  await using site = await startBooksSite({ products: 100, misbehave: true })
+  using folder = temporaryFolder()
+  const first = await runBooks(
+    site,
+    folder.path,
+    '--arg',
+    'details=true',
+    '--retries',
+    '0',
+    '--format',
+    'jsonl,parquet',
+    '--fail-at',
+    '0.5',
+  )
+  assert.equal(first.code, 0, first.stderr)
+  const before = itemsOf(folder.path).length
+  assert.equal((await sluice(['dlq', 'retry', 'books', '--out', folder.path])).code, 0)
+  const resumed = await sluice([
+    'run',
+    'books',
+    '--resume',
+    '--rps',
+    '0',
+    '--out',
+    folder.path,
+    '--quiet',
+    '--retries',
+    '3',
+  ])
+  assert.equal(resumed.code, 0, resumed.stderr)
+  assert.ok(itemsOf(folder.path).length > before, 'the page that failed for a while came back')
+  assert.ok(existsSync(join(folder.path, 'books/latest/items.parquet')))
+})
+
+test('a sink that throws ends the run with its reason, also while workers wait for it', {
+  timeout: 60_000,
+}, async () => {
+  await using site = await startBooksSite({ products: 8000 })
+  using folder = temporaryFolder()
+  for (const processes of [1, 2]) {
+    const file = new URL('../scrapers/books/books.ts', import.meta.url).pathname
+    const run = await start(books, {
+      args: { site: site.url, details: true },
+      file,
+      processes,
+      rps: 0,
+      concurrency: 32,
+      out: folder.path,
+      drainTimeout: '2s',
+      sinks: [new FailingSink()],
+    })
+    const record = await run.result
+    assert.equal(record.state, 'failed')
+    assert.match(record.reason ?? '', /E_OUTPUT: .*the sink is broken/)
+    assert.equal(record.exitCode, 4)
+  }
+})
+
+/** Takes a little, stands still until the crawl waits for it, then fails. */
+class FailingSink implements Sink {
+  readonly name = 'failing'
+  async open(): Promise<void> {}
+  async write(items: readonly LoggedItem[]): Promise<void> {
+    await new Promise((resolve) => setTimeout(resolve, 2500))
+    throw new Error(`the sink is broken (${items.length} items)`)
+  }
+  async flush(): Promise<string> {
+    return '0'
+  }
+  async finish() {
+    return { target: 'nowhere', rows: 0, bytes: 0 }
+  }
+  async [Symbol.asyncDispose](): Promise<void> {}
+}
