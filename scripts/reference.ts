@@ -2,6 +2,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import * as z from 'zod'
+import { envName, flagName, optionSpecs } from '../src/app/config.ts'
 import { VERDICTS } from '../src/cli/explain.ts'
 import { EXIT_CODES } from '../src/cli/print-error.ts'
 import { ERRORS, type ErrorKind } from '../src/core/errors.ts'
@@ -57,11 +58,20 @@ interface JsonSchema {
 
 function optionsPage(): string {
   const rows = optionRows(limitsSchema, '')
+  const runRows = optionSpecs.map(([name, spec]) => [
+    `\`${name}\``,
+    `\`${flagName(name)}${spec.value === undefined ? '' : ` ${spec.value.replaceAll('|', '\\|')}`}\``,
+    `\`${envName(name)}\``,
+    `${sentence(spec.describe)}${spec.limit === undefined ? '' : ` Sets \`limits.${spec.limit}\`.`}`,
+  ])
   return page([
     '# Options',
     NOTE,
     'What a scraper may set under `limits`. Durations are `"500ms"`, `"30s"`, `"2m"`, `"1h"`, `"1d"` or milliseconds; sizes are `"64KB"`, `"16MiB"` or bytes. Unknown names and values out of bounds stop the program, with all problems in one message.',
     markdownTable(['option', 'default', 'values', 'what it does'], rows),
+    '## Options of a run',
+    'Each is a flag of `sluice run`, a variable of the environment or of `.env`, and a name in `sluice.config.ts`; the later wins over the earlier: defaults, `sluice.config.ts`, `.env`, environment, flags. `sluice config --explain` shows every value and where it came from.',
+    markdownTable(['option', 'flag', 'environment', 'what it does'], runRows),
   ])
 }
 

@@ -265,7 +265,7 @@ function fromEnv(env: NodeJS.Dict<string>): Record<string, unknown> {
   const byEnvName = new Map<string, string>(optionSpecs.map(([name]) => [envName(name), name]))
   const values: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(env)) {
-    if (!name.startsWith('SLUICE_') || value === undefined || OTHER_VARIABLES.test(name)) continue
+    if (!name.startsWith('SLUICE_') || value === undefined || value === '' || OTHER_VARIABLES.test(name)) continue
     values[byEnvName.get(name) ?? name] = value
   }
   return values

@@ -219,6 +219,8 @@ function definitionProblems(scraper: Scraper): string[] {
     if (typeof scraper.handlers?.[route] !== 'function') problems.push(`handlers: route "${route}" has none`)
     const match = scraper.routes[route]?.match
     if (match !== undefined && !match.startsWith('/')) problems.push(`routes.${route}.match: must start with "/"`)
+    if ((match?.split('*').length ?? 0) > 2) problems.push(`routes.${route}.match: at most one "*"`)
+    if (/:\w+:/.test(match ?? '')) problems.push(`routes.${route}.match: something must stand between two parameters`)
     if (scraper.routes[route]?.fetch === 'browser')
       problems.push(`routes.${route}.fetch: the browser fetcher is not built yet`)
   }

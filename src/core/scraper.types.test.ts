@@ -94,8 +94,11 @@ test('refuses wrong programs at compile time', () => {
     // @ts-expect-error no such column
     sinks: [csv({ columns: ['nope'] })],
   })
-  // @ts-expect-error the key is no field of the item
-  defineScraper({ name: 'w1', item: Job, key: 'nope', routes: { a: {} }, start() {}, handlers: { a() {} } })
+  assert.throws(
+    // @ts-expect-error the key is no field of the item
+    () => defineScraper({ name: 'w1', item: Job, key: 'nope', routes: { a: {} }, start() {}, handlers: { a() {} } }),
+    /not usable/,
+  )
 })
 
 test('says every problem of a definition the compiler could not see', () => {

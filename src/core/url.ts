@@ -15,11 +15,7 @@ const TRACKING = /^(?:utm_[a-z_]+|gclid|dclid|gbraid|wbraid|fbclid|msclkid|yclid
  */
 export function normaliseUrl(input: string | URL, base?: string | URL): string {
   const text = typeof input === 'string' ? input : input.href
-  if (text.length > URL_BYTES_MAX) {
-    throw new ScrapeError('E_URL_INVALID', `a URL of ${text.length} characters (the limit is ${URL_BYTES_MAX})`, {
-      url: `${text.slice(0, 200)}…`,
-    })
-  }
+  if (text.length > URL_BYTES_MAX) throw tooLong(text)
   const url = URL.parse(text, base === undefined ? undefined : String(base))
   if (url === null)
     throw new ScrapeError('E_URL_INVALID', `not a URL: ${JSON.stringify(text.slice(0, 200))}`, { url: text })
@@ -36,7 +32,13 @@ export function normaliseUrl(input: string | URL, base?: string | URL): string {
   if (url.hostname.endsWith('.')) url.hostname = url.hostname.replace(/\.+$/, '')
   if (url.search !== '') sortQuery(url)
   else if (url.href.endsWith('?')) url.search = ''
+  if (url.href.length > URL_BYTES_MAX) throw tooLong(url.href)
   return url.href
+}
+
+function tooLong(text: string): ScrapeError {
+  const what = `a URL of ${text.length} characters (the limit is ${URL_BYTES_MAX})`
+  return new ScrapeError('E_URL_INVALID', what, { url: `${text.slice(0, 200)}…` })
 }
 
 function sortQuery(url: URL): void {
@@ -44,12 +46,22 @@ function sortQuery(url: URL): void {
   const names = url.search
     .slice(1)
     .split('&')
-    .map((pair) => pair.split('=', 1)[0]!)
+    .map((pair) => decodedName(pair.split('=', 1)[0]!))
   const isSorted = names.every((name, i) => i === 0 || names[i - 1]! <= name)
   if (isSorted && !names.some((name) => TRACKING.test(name))) return
   const params = url.searchParams
   for (const name of names) if (TRACKING.test(name)) params.delete(name)
   params.sort()
+}
+
+/** `%75tm_source` is `utm_source`, and deleting goes by the decoded name. */
+function decodedName(name: string): string {
+  if (!name.includes('%')) return name
+  try {
+    return decodeURIComponent(name)
+  } catch {
+    return name
+  }
 }
 
 /** `host:port` of a normalised URL, as politeness counts it. Cheaper than parsing it again. */

@@ -115,8 +115,8 @@ class CrawlLoop implements AsyncDisposable {
     this.#heartbeat = setInterval(() => void this.#extendLeases(), leaseMs / 3)
     this.#reporting = setInterval(() => this.#report(), REPORT_MS)
     this.#report()
-    const committed = this.#committer.run().catch((error) => this.#halt(toScrapeError(error, 'E_HANDLER')))
-    this.#pump()
+    const committed = this.#committer.run().catch((error) => this.#halt(toScrapeError(error, 'E_SERVICE')))
+    if (!stop.aborted) this.#pump()
     const end = await this.#end.promise
     stop.removeEventListener('abort', onStop)
     await this.#drain()
@@ -255,7 +255,7 @@ class CrawlLoop implements AsyncDisposable {
     if (stats.remaining === 0) return this.#end.resolve({ how: 'finished' })
     const dueInMs = ((await frontier.nextDueMs()) ?? Number.POSITIVE_INFINITY) - now()
     const isAlone = !frontier.can.shared && !stats.isPaused
-    this.#wakeIn(Math.max(POLL_MS.min, isAlone ? dueInMs : Math.min(dueInMs, this.#pollMs)))
+    this.#wakeIn(Math.max(POLL_MS.min, Math.min(dueInMs, isAlone ? POLL_MS.max : this.#pollMs)))
     this.#pollMs = Math.min(POLL_MS.max, this.#pollMs * 2)
   }
 

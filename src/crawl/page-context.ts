@@ -121,6 +121,9 @@ export class PageContext implements Disposable {
   get retry() {
     return (after?: string | number, why = 'the handler asked for another try'): never => {
       const retryAfterMs = after === undefined ? undefined : parseDurationMs(after)
+      if (retryAfterMs !== undefined && !(retryAfterMs >= 0)) {
+        throw new ScrapeError('E_HANDLER', `retry() takes a duration such as "30s", not ${JSON.stringify(after)}`)
+      }
       throw new ScrapeError('E_RETRY_ASKED', why, {
         url: this.#request.task.url,
         ...(retryAfterMs === undefined ? {} : { retryAfterMs }),

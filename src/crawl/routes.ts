@@ -23,14 +23,10 @@ const NO_PARAMS: Record<string, string> = Object.freeze(Object.create(null))
 function compileMatch(pattern: string | undefined): Route['match'] {
   if (pattern === undefined) return () => NO_PARAMS
   const names: string[] = []
-  // Parameters stop at the next slash and are matched lazily, so no pattern can backtrack over more than one segment.
-  const source = pattern.replace(/:([A-Za-z_]\w*)|\*|[.+?^${}()|[\]\\]/g, (token, name?: string) => {
-    if (name !== undefined) {
-      names.push(name)
-      return '([^/]+?)'
-    }
-    return token === '*' ? '.*' : `\\${token}`
-  })
+  const source = pattern
+    .split('/')
+    .map((segment) => segmentSource(segment, names))
+    .join('/')
   const regex = new RegExp(`^${source}$`)
   return (pathname) => {
     const found = regex.exec(pathname)
@@ -42,6 +38,27 @@ function compileMatch(pattern: string | undefined): Route['match'] {
     })
     return params
   }
+}
+
+/**
+ * A parameter stops at the slash; one that another follows in the same segment also stops at the character between them. So
+ * there is one way to match at most, and no path, however made, can keep the expression busy.
+ */
+function segmentSource(segment: string, names: string[]): string {
+  const parts = segment.split(/:([A-Za-z_]\w*)/) // text, name, text, name, … text
+  let source = literal(parts[0]!)
+  for (let i = 1; i < parts.length; i += 2) {
+    names.push(parts[i]!)
+    const text = parts[i + 1]!
+    const isLast = i + 2 >= parts.length
+    const stop = isLast || text === '' ? '' : `\\${text[0]}`.replace(/^\\(?=\w)/, '')
+    source += `([^/${stop}]+)${literal(text)}`
+  }
+  return source
+}
+
+function literal(text: string): string {
+  return text.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replace('*', '.*')
 }
 
 function decode(segment: string): string {
