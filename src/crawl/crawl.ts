@@ -22,6 +22,7 @@ import type { EnqueuePolicy } from './enqueue.ts'
 import { Inbox } from './inbox.ts'
 import { type PageReading, type ReadingRequest, readPage } from './read-page.ts'
 import { leaseKey, type Settled, settleDone, settleFailure, settleHandedBack, type TryTimes } from './settle.ts'
+import { Turns } from './turns.ts'
 
 export interface CrawlParts {
   compiled: CompiledScraper
@@ -77,6 +78,7 @@ class CrawlLoop implements AsyncDisposable {
   readonly #committer: Committer
   readonly #hardStop = new AbortController()
   readonly #cpuAtStart = process.cpuUsage()
+  readonly #turns = new Turns()
   readonly #claimedAtMs = new WeakMap<Lease, number>()
   /** Leases this worker must keep alive: in the inbox, being visited, or waiting for their commit. */
   readonly #held = new Set<Lease>()
@@ -142,6 +144,7 @@ class CrawlLoop implements AsyncDisposable {
         times.fetchMs = performance.now() - startedMs
         this.#pump() // refill the socket before this page is parsed: +27 % at 64 in flight
       })
+      await this.#turns.next()
       const parseStartedMs = performance.now()
       const reading = await readPage(this.#readingRequest(lease, page))
       times.parseMs = performance.now() - parseStartedMs
