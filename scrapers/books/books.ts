@@ -106,7 +106,8 @@ export default defineScraper({
       ],
     }),
   ],
-  limits: { concurrency: 16, perHost: { concurrency: 16, rps: 20 } },
+  // The first page names all others: a catalogue of a million books has 50,000.
+  limits: { concurrency: 16, perHost: { concurrency: 16, rps: 20 }, linksMax: 1_000_000 },
   expect: { items: { min: 1 }, filled: { title: 1, price: 1, rating: 1 } },
 })
 

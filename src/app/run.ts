@@ -1,7 +1,5 @@
 /** A run from start to end: its folder, frontier, sinks and workers, and the record of how it went. */
 
-import { resolve } from 'node:path'
-import { isDeepStrictEqual } from 'node:util'
 import { systemClock } from '../core/clock.ts'
 import { ScrapeError, toScrapeError } from '../core/errors.ts'
 import type { EventBus } from '../core/events.ts'
@@ -10,7 +8,7 @@ import type { RunRecord } from '../core/run.ts'
 import type { Scraper } from '../core/scraper.ts'
 import type { Json } from '../core/task.ts'
 import type { CompiledScraper } from '../crawl/compiled.ts'
-import type { CrawlEnd } from '../crawl/crawl.ts'
+import type { CrawlEnd } from '../crawl/contract.ts'
 import type { Frontier, FrontierStats } from '../frontier/contract.ts'
 import { openFrontier } from '../frontier/open.ts'
 import { openRunLog } from '../observe/logs.ts'
@@ -21,6 +19,7 @@ import { checkArgs, compileScraper } from './compile-scraper.ts'
 import type { Config } from './config.ts'
 import { runProcesses, sweep } from './processes.ts'
 import { RunFolder } from './run-folder.ts'
+import { absolutePlace, claimFrontier, frontierUrlOf, refuseOtherRun } from './run-identity.ts'
 import { openMetricsServer } from './run-metrics.ts'
 import { judge, type RecordBase, startRecord, updateRecord } from './run-record.ts'
 import { openRunSinks, rememberSinks } from './run-sinks.ts'
@@ -77,7 +76,7 @@ export async function startRun(request: RunRequest): Promise<Run> {
   const folder = parts.use(request.resume ?? RunFolder.create(config.values.out, scraper.name, Date.now()))
   try {
     folder.lock()
-    const place = previous?.frontier ?? absolute(config.values.frontier)
+    const place = previous?.frontier ?? absolutePlace(config.values.frontier)
     const frontierUrl = frontierUrlOf(place, folder)
     const frontier = parts.use(await openFrontier(frontierUrl, {}))
     await claimFrontier(frontier, folder, frontierUrl, request.resume !== undefined)
@@ -328,52 +327,4 @@ class RunExecution {
     updateRecord(record, this.#base, await frontier.stats(), tally.snapshot(), Date.now() - this.#startedAtMs)
     folder.writeRecord(record)
   }
-}
-
-/** A run may be resumed from another folder than it was started in. */
-function absolute(url: string): string {
-  const path = /^sqlite:(?:\/\/)?(.+)$/.exec(url)?.[1]
-  return path === undefined ? url : `sqlite:${resolve(path)}`
-}
-
-/** `sqlite:` alone is a file in the run folder. */
-function frontierUrlOf(url: string, folder: RunFolder): string {
-  return url === 'sqlite:' || url === 'sqlite' ? `sqlite:${folder.file('frontier.db')}` : url
-}
-
-/** A frontier holds one run: another run's queue at the same place must not be mixed up with this one. */
-async function claimFrontier(frontier: Frontier, folder: RunFolder, url: string, isResumed: boolean): Promise<void> {
-  const owner = await frontier.getMeta('run')
-  if (owner === folder.runId) return
-  if (owner === undefined && !isResumed) return await frontier.setMeta('run', folder.runId)
-  // An empty queue would begin the run anew, and its files with it.
-  throw new ScrapeError(
-    'E_OPTION',
-    `the frontier ${url} ${owner === undefined ? 'is empty' : `belongs to run ${owner}`}`,
-    {
-      fix: isResumed
-        ? 'Put the queue of this run back where it was, or start a new run without --resume.'
-        : `Resume that run with --resume ${owner}, or name another place for this one.`,
-    },
-  )
-}
-
-/** What makes a run what it is cannot change in its middle: its arguments and its queue. */
-function refuseOtherRun(previous: RunRecord, { args = {} }: RunRequest, { values, origins }: Config): void {
-  const problems: string[] = []
-  const before = previous.args as Record<string, Json>
-  for (const [name, value] of Object.entries(args)) {
-    if (!isDeepStrictEqual(JSON.parse(JSON.stringify(value)), before[name])) {
-      problems.push(`its argument ${name} is ${JSON.stringify(before[name])}, not ${JSON.stringify(value)}`)
-    }
-  }
-  if (origins.frontier !== 'default' && absolute(values.frontier) !== previous.frontier) {
-    problems.push(`its queue is in ${previous.frontier}, not in ${values.frontier}`)
-  }
-  if (previous.frontier.startsWith('memory:')) problems.push('its queue was in memory, and is gone')
-  if (problems.length === 0) return
-  throw new ScrapeError('E_OPTION', `run ${previous.id} cannot go on like this`, {
-    notes: problems,
-    fix: 'Resume it without these flags, or start a new run without --resume.',
-  })
 }

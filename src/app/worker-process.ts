@@ -2,7 +2,7 @@
 
 import { toScrapeError } from '../core/errors.ts'
 import { createEventBus, type RunEvent } from '../core/events.ts'
-import type { CrawlEnd } from '../crawl/crawl.ts'
+import type { CrawlEnd } from '../crawl/contract.ts'
 import { openFrontier } from '../frontier/open.ts'
 import { redactValue } from '../observe/redact.ts'
 import { checkArgs, compileScraper } from './compile-scraper.ts'

@@ -1,0 +1,66 @@
+/** What makes a run the run it is: its queue and its arguments. A resume may not change them. */
+import { resolve } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { ScrapeError } from '../core/errors.ts'
+import type { RunRecord } from '../core/run.ts'
+import type { Json } from '../core/task.ts'
+import type { Frontier } from '../frontier/contract.ts'
+import type { Config } from './config.ts'
+import type { RunFolder } from './run-folder.ts'
+
+/** A run may be resumed from another folder than it was started in. */
+export function absolutePlace(url: string): string {
+  const path = /^sqlite:(?:\/\/)?(.+)$/.exec(url)?.[1]
+  return path === undefined ? url : `sqlite:${resolve(path)}`
+}
+
+/** `sqlite:` alone is a file in the run folder. */
+export function frontierUrlOf(url: string, folder: RunFolder): string {
+  return url === 'sqlite:' || url === 'sqlite' ? `sqlite:${folder.file('frontier.db')}` : url
+}
+
+/** A frontier holds one run: another run's queue at the same place must not be mixed up with this one. */
+export async function claimFrontier(
+  frontier: Frontier,
+  folder: RunFolder,
+  url: string,
+  isResumed: boolean,
+): Promise<void> {
+  const owner = await frontier.getMeta('run')
+  if (owner === folder.runId) return
+  if (owner === undefined && !isResumed) return await frontier.setMeta('run', folder.runId)
+  // An empty queue would begin the run anew, and its files with it.
+  throw new ScrapeError(
+    'E_OPTION',
+    `the frontier ${url} ${owner === undefined ? 'is empty' : `belongs to run ${owner}`}`,
+    {
+      fix: isResumed
+        ? 'Put the queue of this run back where it was, or start a new run without --resume.'
+        : `Resume that run with --resume ${owner}, or name another place for this one.`,
+    },
+  )
+}
+
+/** What makes a run what it is cannot change in its middle: its arguments and its queue. */
+export function refuseOtherRun(
+  previous: RunRecord,
+  { args = {} }: { args?: Record<string, unknown> },
+  { values, origins }: Config,
+): void {
+  const problems: string[] = []
+  const before = previous.args as Record<string, Json>
+  for (const [name, value] of Object.entries(args)) {
+    if (!isDeepStrictEqual(JSON.parse(JSON.stringify(value)), before[name])) {
+      problems.push(`its argument ${name} is ${JSON.stringify(before[name])}, not ${JSON.stringify(value)}`)
+    }
+  }
+  if (origins.frontier !== 'default' && absolutePlace(values.frontier) !== previous.frontier) {
+    problems.push(`its queue is in ${previous.frontier}, not in ${values.frontier}`)
+  }
+  if (previous.frontier.startsWith('memory:')) problems.push('its queue was in memory, and is gone')
+  if (problems.length === 0) return
+  throw new ScrapeError('E_OPTION', `run ${previous.id} cannot go on like this`, {
+    notes: problems,
+    fix: 'Resume it without these flags, or start a new run without --resume.',
+  })
+}

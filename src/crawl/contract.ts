@@ -1,0 +1,48 @@
+/** What a crawl needs from the composition root, and how it ends. */
+import type { ScrapeError } from '../core/errors.ts'
+import type { EventBus } from '../core/events.ts'
+import type { ItemRow } from '../core/item.ts'
+import type { Page } from '../core/page.ts'
+import type { Emitted } from '../core/scraper.ts'
+import type { Task } from '../core/task.ts'
+import type { Fetcher, RateLimit } from '../fetch/contract.ts'
+import type { Frontier } from '../frontier/contract.ts'
+import type { Channel, WriteBatches } from '../pipeline/contract.ts'
+import type { CompiledScraper } from './compiled.ts'
+import type { EnqueuePolicy } from './enqueue.ts'
+import type { PageReading } from './read-page.ts'
+import type { Settled } from './settle.ts'
+
+export interface CrawlParts {
+  compiled: CompiledScraper
+  frontier: Frontier
+  fetcher: Fetcher
+  rateLimit: RateLimit
+  channel: Channel<Settled>
+  writeBatches: WriteBatches
+  bus: EventBus
+  runId: string
+  workerId: string
+  args: unknown
+  policy: EnqueuePolicy
+  /** Requests in flight in this process. */
+  concurrency: number
+  /** Pages this process may finish, in all. */
+  pagesMax: number
+  leaseMs: number
+  /** How long a stop waits for what is in flight before it hands it back. */
+  drainMs: number
+  /** Items the sinks may be behind before the crawl waits. */
+  backlogMax: number
+  keepSnapshot: (task: Task, page: Page | undefined) => string | undefined
+  failedPage: (error: ScrapeError) => Page | undefined
+  save: (task: Task, name: string, bytes: Uint8Array | string) => Promise<string>
+  recall: (row: ItemRow) => Emitted
+  /** Sees every page that was read without error (`--record`). */
+  onRead?: (task: Task, page: Page, reading: PageReading, args: unknown) => void
+  now: () => number
+  random: () => number
+}
+
+/** finished: nothing remains · stopped: the signal · limit: `pagesMax` · halted: an error that ends the run. */
+export type CrawlEnd = { how: 'finished' | 'stopped' | 'limit' } | { how: 'halted'; error: ScrapeError }
