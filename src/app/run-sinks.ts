@@ -14,6 +14,11 @@ const DEFAULT_FORMATS = 'jsonl,csv'
 
 type Spec = string | SinkSpec<string>
 
+interface KeptSinks {
+  specs: Spec[]
+  formulaSafe: boolean
+}
+
 export async function openRunSinks(
   compiled: CompiledScraper,
   folder: RunFolder,
@@ -21,9 +26,9 @@ export async function openRunSinks(
   values: ConfigValues,
 ): Promise<Sink[]> {
   const { scraper, fields } = compiled
-  const kept = await frontier.getMeta('sinks')
+  const kept = await keptSinks(frontier)
   const isAsked = values.format !== undefined || values.sink.length > 0
-  const specs = kept === undefined || isAsked ? wantedSpecs(compiled, values) : (JSON.parse(kept) as Spec[])
+  const specs = kept === undefined || isAsked ? wantedSpecs(compiled, values) : kept.specs
   if (kept === undefined) refuseOverwriting(specs)
   const csvColumns = (scraper.sinks as readonly SinkSpec<string>[] | undefined)?.find(
     (sink) => sink.kind === 'csv',
@@ -35,7 +40,9 @@ export async function openRunSinks(
     folder: folder.path,
     ...(csvColumns === undefined ? {} : { csvColumns }),
   }
-  return await openSinks(specs as readonly (string | SinkSpec)[], setup, { formulaSafe: values.formulaSafe })
+  return await openSinks(specs as readonly (string | SinkSpec)[], setup, {
+    formulaSafe: kept?.formulaSafe ?? values.formulaSafe, // a file is not half safe
+  })
 }
 
 /** Once they are open: a choice that was refused must not be what the next --resume goes by. */
@@ -45,7 +52,13 @@ export async function rememberSinks(
   values: ConfigValues,
 ): Promise<void> {
   if ((await frontier.getMeta('sinks')) !== undefined) return
-  await frontier.setMeta('sinks', JSON.stringify(wantedSpecs(compiled, values)))
+  const sinks: KeptSinks = { specs: wantedSpecs(compiled, values), formulaSafe: values.formulaSafe }
+  await frontier.setMeta('sinks', JSON.stringify(sinks))
+}
+
+async function keptSinks(frontier: Frontier): Promise<KeptSinks | undefined> {
+  const kept = await frontier.getMeta('sinks')
+  return kept === undefined ? undefined : JSON.parse(kept)
 }
 
 function wantedSpecs({ scraper }: CompiledScraper, values: ConfigValues): Spec[] {

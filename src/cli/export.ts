@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import type { Command } from 'commander'
 import type { ExportFormat } from '../app/export-items.ts'
 import { configOf } from './flags.ts'
+import { printable } from './style.ts'
 
 interface ExportFlags {
   format: string
@@ -93,6 +94,12 @@ async function toStdout(pieces: AsyncIterable<string | Buffer>): Promise<void> {
   })
   for await (const piece of pieces) {
     if (isGone) return
-    if (!process.stdout.write(piece) && !isGone) await once(process.stdout, 'drain')
+    const text = process.stdout.isTTY && typeof piece === 'string' ? harmless(piece) : piece
+    if (!process.stdout.write(text) && !isGone) await once(process.stdout, 'drain')
   }
+}
+
+/** Scraped text must not steer the terminal of who looks at it; a file or a pipe gets it as it is. */
+function harmless(text: string): string {
+  return text.split('\n').map(printable).join('\n')
 }
