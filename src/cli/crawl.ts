@@ -1,37 +1,6 @@
 /** `sluice crawl`: follows the links of a site and notes every page. No code needed. */
 import type { Command } from 'commander'
-import type { OptionName } from '../app/config.ts'
-import { addOptions, configOf } from './flags.ts'
-
-const OPTIONS: OptionName[] = [
-  'concurrency',
-  'perHost',
-  'rps',
-  'delay',
-  'processes',
-  'pages',
-  'time',
-  'depth',
-  'retries',
-  'timeout',
-  'bodyMax',
-  'out',
-  'format',
-  'sink',
-  'frontier',
-  'metrics',
-  'cache',
-  'robots',
-  'failAt',
-  'contact',
-  'userAgent',
-  'allowPrivate',
-  'allowAddress',
-  'lease',
-  'drainTimeout',
-  'formulaSafe',
-  'logLevel',
-]
+import { addOptions, collect, configOf, RUN_OPTIONS } from './flags.ts'
 
 interface CrawlFlags {
   select?: string[]
@@ -66,10 +35,8 @@ export function defineCrawl(program: Command): void {
     .action(async (url: string | undefined, flags: CrawlFlags) => {
       process.exitCode = await crawl(url, flags)
     })
-  addOptions(command, OPTIONS)
+  addOptions(command, RUN_OPTIONS)
 }
-
-const collect = (value: string, before: string[] = []): string[] => [...before, value]
 
 async function crawl(given: string | undefined, flags: CrawlFlags): Promise<number> {
   const [{ siteCrawl }, { planCrawl }, { runHere }] = await Promise.all([

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import type { OpenRun } from '../app/open-run.ts'
 import type { DeadFilter, DeadLetter } from '../frontier/contract.ts'
 import type { CommandOf } from './dlq-text.ts'
-import { addOptions, configOf } from './flags.ts'
+import { addOptions, collect, configOf } from './flags.ts'
 import { addReadFlags, print, printJson, type ReadFlags, shellWord } from './output.ts'
 
 interface DlqFlags extends ReadFlags {
@@ -64,8 +64,6 @@ export function defineDlq(program: Command): void {
   const drop = part('drop [run]', 'forget them; they stay counted as failed', 'the count', dropThem)
   addFilter(drop).option('--yes', 'do not ask')
 }
-
-const collect = (value: string, before: string[] = []): string[] => [...before, value]
 
 function addFilter(command: Command): Command {
   return command

@@ -4,7 +4,7 @@ import type { OptionName } from '../app/config.ts'
 import type { Visit } from '../app/one-page.ts'
 import type { ScrapeError } from '../core/errors.ts'
 import { VERDICTS } from './explain.ts'
-import { addOptions, configOf } from './flags.ts'
+import { addOptions, collect, configOf } from './flags.ts'
 import { print, printJson } from './output.ts'
 import { errorText } from './print-error.ts'
 import { formatBytes, formatMs, type Paint, paintFor, plain, printable, table } from './style.ts'
@@ -42,8 +42,6 @@ export function defineFetch(program: Command): void {
     })
   addOptions(command, OPTIONS)
 }
-
-const collect = (value: string, before: string[] = []): string[] => [...before, value]
 
 async function fetch(given: string, flags: FetchFlags): Promise<number> {
   const one = await import('../app/one-page.ts')

@@ -3,6 +3,9 @@ import type { Command } from 'commander'
 import { type Config, flagName, OPTIONS, type OptionName, resolveConfig } from '../app/config.ts'
 import { ScrapeError } from '../core/errors.ts'
 
+/** Every option of a run, in the order of their declaration. */
+export const RUN_OPTIONS = Object.keys(OPTIONS) as OptionName[]
+
 export function addOptions(command: Command, names: readonly OptionName[]): Command {
   for (const name of names) {
     const spec: { value?: string; isList?: boolean; describe: string } = OPTIONS[name]
@@ -15,7 +18,8 @@ export function addOptions(command: Command, names: readonly OptionName[]): Comm
   return command
 }
 
-const collect = (value: string, before: string[] = []): string[] => [...before, value]
+/** For flags that may be repeated. */
+export const collect = (value: string, before: string[] = []): string[] => [...before, value]
 
 /** Flags of a command → the whole configuration. */
 export async function configOf(flags: Record<string, unknown>): Promise<Config> {

@@ -1,37 +1,6 @@
 /** `sluice run`: runs a scraper here, shows how it goes, says how it went. */
 import type { Command } from 'commander'
-import type { OptionName } from '../app/config.ts'
-import { addArgs, addOptions, argsOf, configOf } from './flags.ts'
-
-const OPTIONS: OptionName[] = [
-  'concurrency',
-  'perHost',
-  'rps',
-  'delay',
-  'processes',
-  'pages',
-  'time',
-  'depth',
-  'retries',
-  'timeout',
-  'out',
-  'format',
-  'sink',
-  'frontier',
-  'metrics',
-  'cache',
-  'cacheStore',
-  'robots',
-  'failAt',
-  'contact',
-  'userAgent',
-  'allowPrivate',
-  'allowAddress',
-  'lease',
-  'drainTimeout',
-  'formulaSafe',
-  'logLevel',
-]
+import { addArgs, addOptions, argsOf, configOf, RUN_OPTIONS } from './flags.ts'
 
 interface RunFlags {
   arg?: string[]
@@ -57,7 +26,7 @@ export function defineRun(program: Command): void {
       process.exitCode = await run(name, flags)
     })
   addArgs(command)
-  addOptions(command, OPTIONS)
+  addOptions(command, RUN_OPTIONS)
 }
 
 async function run(name: string, flags: RunFlags): Promise<number> {
