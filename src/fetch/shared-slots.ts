@@ -1,7 +1,8 @@
 /** Shared slots: request rates and pauses kept in one small SQLite file, for all processes of a machine. */
 import { readFileSync } from 'node:fs'
 import { uptime } from 'node:os'
-import { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
+import { openWal } from './open-wal.ts'
 import type { SharedSlots } from './spacing.ts'
 
 /**
@@ -43,14 +44,14 @@ export interface SqliteSlotsOptions {
 export function openSqliteSlots(path: string, options: SqliteSlotsOptions = {}): SharedSlots {
   const now = options.now ?? Date.now
   const monotonicNow = options.monotonicNow ?? (() => Number(process.hrtime.bigint()) / 1e6)
-  const db = new DatabaseSync(path, { timeout: 5000 })
   // No fsync: a crash of the machine loses only spacing that the reboot made void anyway.
-  db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF')
-  db.exec('BEGIN IMMEDIATE')
-  db.exec(SCHEMA)
-  forgetOtherBoot(db)
-  db.prepare(FORGET_IDLE).run({ nowMs: monotonicNow() })
-  db.exec('COMMIT')
+  const db = openWal(path, (opened) => {
+    opened.exec('BEGIN IMMEDIATE')
+    opened.exec(SCHEMA)
+    forgetOtherBoot(opened)
+    opened.prepare(FORGET_IDLE).run({ nowMs: monotonicNow() })
+    opened.exec('COMMIT')
+  })
 
   const reserve = db.prepare(RESERVE)
   const pause = db.prepare(PAUSE)

@@ -1,6 +1,6 @@
 /** Response cache in a SQLite file: outlives the process, for the next run of a scraper under work. */
-import { DatabaseSync } from 'node:sqlite'
 import { CACHE_FRESH_MS, type CacheOptions, createCache, type ResponseCache, type StoredPage } from './cache.ts'
+import { openWal } from './open-wal.ts'
 
 /** The index holds the size too, so that adding up and making room never read the bodies. */
 const SCHEMA = `
@@ -30,9 +30,8 @@ const ROOM_SHARE = 1 / 16
 
 export function openSqliteCache(path: string, options: CacheOptions = {}): ResponseCache {
   const { bytesMax = 1024 ** 3, freshMs = CACHE_FRESH_MS, now = Date.now } = options
-  const db = new DatabaseSync(path, { timeout: 5000 })
   // No fsync: a page lost to a crash is fetched again.
-  db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA auto_vacuum = INCREMENTAL; ${SCHEMA}`)
+  const db = openWal(path, (opened) => opened.exec(`PRAGMA auto_vacuum = INCREMENTAL; ${SCHEMA}`))
   const select = db.prepare('SELECT head, body FROM page WHERE key = ?')
   const upsert = db.prepare(UPSERT)
   const total = db.prepare('SELECT coalesce(sum(bytes), 0) AS bytes FROM page')
