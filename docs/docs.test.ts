@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 import { defineCommands } from '../src/cli/commands.ts'
-import { ERRORS } from '../src/core/errors.ts'
+import { ERRORS } from '../src/core/error-table.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const PAGES = globSync(['*.md', '{docs,test,templates,scrapers}/**/*.md'], { cwd: ROOT }).sort()

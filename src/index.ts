@@ -1,6 +1,7 @@
 /** The public names. */
 export { type StartedRun, type StartOptions, start } from './app/start.ts'
-export { type ErrorCode, type ErrorRecord, ScrapeError, type Verdict } from './core/errors.ts'
+export type { ErrorCode, Verdict } from './core/error-table.ts'
+export { type ErrorRecord, ScrapeError } from './core/errors.ts'
 export type { RunEvent } from './core/events.ts'
 export type { LoggedItem } from './core/item.ts'
 export type { Limits } from './core/options.ts'

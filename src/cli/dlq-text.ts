@@ -1,6 +1,6 @@
 /** Dead letters as a person reads them in a terminal, and as a script reads them in JSON. */
 import type { OpenRun } from '../app/open-run.ts'
-import { ERRORS } from '../core/errors.ts'
+import { ERRORS } from '../core/error-table.ts'
 import type { DeadGroup, DeadLetter } from '../frontier/contract.ts'
 import { formatCount, paintFor, plural, printable, table, truncate, truncateMiddle } from './style.ts'
 

@@ -96,7 +96,7 @@ async function filterOf(run: OpenRun, flags: DlqFlags): Promise<DeadFilter> {
       import('../app/open-run.ts'),
       import('../app/dead-letters.ts'),
       import('./explain.ts'),
-      import('../core/errors.ts'),
+      import('../core/error-table.ts'),
       import('../core/errors.ts'),
       import('./did-you-mean.ts'),
     ])

@@ -22,7 +22,7 @@ export function defineExplain(program: Command): void {
         { ScrapeError },
       ] = await Promise.all([
         import('./explain.ts'),
-        import('../core/errors.ts'),
+        import('../core/error-table.ts'),
         import('./print-error.ts'),
         import('./style.ts'),
         import('../core/errors.ts'),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ERRORS } from '../core/errors.ts'
+import { ERRORS } from '../core/error-table.ts'
 import { explainAllText, explainText } from './explain.ts'
 
 test('tells all about a code', () => {

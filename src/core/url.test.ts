@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { type ErrorCode, ScrapeError } from './errors.ts'
+import type { ErrorCode } from './error-table.ts'
+import { ScrapeError } from './errors.ts'
 import { hostOf, normaliseUrl, taskId, URL_BYTES_MAX } from './url.ts'
 
 const isCode = (code: ErrorCode) => (error: unknown) => error instanceof ScrapeError && error.code === code

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ERRORS, type ErrorCode, type ErrorDetails, ScrapeError } from '../core/errors.ts'
+import { ERRORS, type ErrorCode } from '../core/error-table.ts'
+import { type ErrorDetails, ScrapeError } from '../core/errors.ts'
 import { backoffMs } from './backoff.ts'
 import { decide, type RetryLimits } from './retry.ts'
 

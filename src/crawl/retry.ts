@@ -13,7 +13,8 @@
  * expected to recover; once the host has answered nothing but 429 several pauses in a row it stops naming it, and from then
  * on every answer costs a try. A Retry-After beyond the limit costs one too: we come back before the server wants us.
  */
-import type { ErrorKind, ScrapeError } from '../core/errors.ts'
+import type { ErrorKind } from '../core/error-table.ts'
+import type { ScrapeError } from '../core/errors.ts'
 import type { ResolvedLimits } from '../core/options.ts'
 import { backoffMs } from './backoff.ts'
 

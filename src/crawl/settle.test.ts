@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { ERRORS, type ErrorCode, type ErrorDetails, ScrapeError } from '../core/errors.ts'
+import { ERRORS, type ErrorCode } from '../core/error-table.ts'
+import { type ErrorDetails, ScrapeError } from '../core/errors.ts'
 import { limitsSchema } from '../core/options.ts'
 import type { Page } from '../core/page.ts'
 import type { Lease } from '../frontier/contract.ts'

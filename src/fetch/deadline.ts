@@ -1,5 +1,6 @@
 /** One deadline and one signal for a whole exchange, redirects included: one timer, however many hops. */
-import { type ErrorCode, ScrapeError } from '../core/errors.ts'
+import type { ErrorCode } from '../core/error-table.ts'
+import { ScrapeError } from '../core/errors.ts'
 import type { Exchange } from './exchange.ts'
 
 /** One listener per signal, not per request: a run gives all its requests the same one. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type ErrorCode, type ErrorDetails, ScrapeError } from '../core/errors.ts'
+import type { ErrorCode } from '../core/error-table.ts'
+import { type ErrorDetails, ScrapeError } from '../core/errors.ts'
 import { createRobots } from './robots.ts'
 
 const never = new AbortController().signal

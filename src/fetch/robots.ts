@@ -7,7 +7,8 @@
  *                             once read stay in force meanwhile
  */
 import { LRUCache } from 'lru-cache'
-import { type ErrorCode, ScrapeError } from '../core/errors.ts'
+import type { ErrorCode } from '../core/error-table.ts'
+import { ScrapeError } from '../core/errors.ts'
 import type { Page } from '../core/page.ts'
 import { hostOf } from '../core/url.ts'
 import type { RateLimit } from './contract.ts'

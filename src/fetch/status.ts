@@ -1,5 +1,6 @@
 /** What went wrong, in our codes: from a status, from an error of undici, Node or OpenSSL. */
-import { type ErrorCode, type ErrorDetails, ScrapeError } from '../core/errors.ts'
+import type { ErrorCode } from '../core/error-table.ts'
+import { type ErrorDetails, ScrapeError } from '../core/errors.ts'
 import type { Page } from '../core/page.ts'
 import type { FetchRequest } from './contract.ts'
 import { headerOf, type RawHeaders } from './http-page.ts'

@@ -115,15 +115,3 @@ test('has the metrics of the process and of Node', async () => {
   assert.match(text, /^process_resident_memory_bytes \d+/m)
   assert.match(text, /^nodejs_eventloop_lag_seconds /m)
 })
-
-test('costs less than 10 µs for a page', async () => {
-  const listen = (await openMetrics({ version: '0', withProcess: false })).listener('books')
-  const rounds = 20_000
-  let bestUs = Number.POSITIVE_INFINITY
-  for (let round = 0; round < 6; round++) {
-    const startMs = performance.now()
-    for (let i = 0; i < rounds; i++) listen(page)
-    bestUs = Math.min(bestUs, ((performance.now() - startMs) * 1000) / rounds)
-  }
-  assert.ok(bestUs < 10, `${bestUs.toFixed(2)} µs`)
-})

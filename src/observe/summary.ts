@@ -1,5 +1,5 @@
 /** The end of a run in words: what came out, how full, how fast, what went wrong, and what to type next. */
-import { ERRORS, type ErrorCode } from '../core/errors.ts'
+import { ERRORS, type ErrorCode } from '../core/error-table.ts'
 import type { RunRecord } from '../core/run.ts'
 import { formatBytes, formatCount, formatMs, formatRate, formatRatio, plural } from './format.ts'
 import {

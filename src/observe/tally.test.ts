@@ -180,18 +180,3 @@ test('adds up what commits and sinks report', () => {
   assert.deepEqual([added, rate.added, sinkBacklog], [5, 5, 9])
   assert.deepEqual(leases, { lost: 2, expired: 3, dead: 1 })
 })
-
-test('costs less than 2 µs for a page', () => {
-  const { tally } = tallyAt()
-  const event = page({ bytes: 50_000, fetchMs: 80, parseMs: 2 })
-  const rounds = 50_000
-  for (let i = 0; i < rounds; i++) tally.record(event)
-  // The best of several: other work on the machine can only make it slower.
-  let bestUs = Number.POSITIVE_INFINITY
-  for (let round = 0; round < 5; round++) {
-    const startMs = performance.now()
-    for (let i = 0; i < rounds; i++) tally.record(event)
-    bestUs = Math.min(bestUs, ((performance.now() - startMs) * 1000) / rounds)
-  }
-  assert.ok(bestUs < 2, `${bestUs.toFixed(2)} µs`)
-})
