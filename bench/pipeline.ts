@@ -1,6 +1,6 @@
 /**
- * How many items a second the pipeline carries in one thread: bounded channel of 512, batches of 64, exact dedup over the last
- * 100,000 keys, 5 % duplicates, everything drained and counted.
+ * How many items a second the pipeline carries in one thread: bounded channel of 512, batches of 64, dedup over the last 100,000
+ * keys (by 128-bit fingerprints, see `LruSet`), 5 % duplicates, everything drained and counted.
  *
  *   node bench/pipeline.ts [--items 3000000] [--workers 4,8,16] [--json]
  *

@@ -5,7 +5,7 @@
  * name may resolve differently a moment later). So literals are checked by the connector, and names inside the very lookup
  * whose answer the socket uses.
  */
-import { type LookupAddress, lookup as systemLookup } from 'node:dns'
+import type { LookupAddress } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import type { buildConnector as BuildConnector } from 'undici'
@@ -29,7 +29,9 @@ export interface AddressOptions {
 /** Gives each origin its connector; all of them obey one policy. */
 export type AddressGuard = (origin: URL) => BuildConnector.connector
 
-const defaultLookup: Lookup = (hostname, callback) => systemLookup(hostname, { all: true }, callback)
+/** Loaded with the first name, so that a run on addresses alone never does. */
+const defaultLookup: Lookup = (hostname, callback) =>
+  process.getBuiltinModule('node:dns').lookup(hostname, { all: true }, callback)
 
 export function openAddressGuard(options: AddressOptions): AddressGuard {
   const { allowPrivate, lookup = defaultLookup } = options

@@ -1,8 +1,8 @@
 /** Charset: which encoding a body is in, and its text. BOM, then HTTP header, then meta or XML declaration, then a look at it. */
 import { isAscii, isUtf8 } from 'node:buffer'
 import { TextDecoder } from 'node:util'
-import sniffEncoding from 'html-encoding-sniffer'
 import { ScrapeError } from '../core/errors.ts'
+import { encodingName, htmlDeclaration, xmlDeclaration } from './prescan.ts'
 
 export interface ContentType {
   /** `text/html`, lower case; empty when there was none. */
@@ -35,7 +35,7 @@ function readContentType(header: string): ContentType {
   if (essence === '') markup = 'unknown'
   else if (essence === 'text/html') markup = 'html'
   else if (/^(?:text|application)\/xml$|\+xml$/.test(essence)) markup = 'xml'
-  return { essence, charsetLabel, charset: charsetLabel === '' ? '' : nameOf(charsetLabel), markup }
+  return { essence, charsetLabel, charset: charsetLabel === '' ? '' : encodingName(charsetLabel), markup }
 }
 
 /** How far a meta element may hide. Browsers look at 1 KiB before they parse, but obey a later one as well. */
@@ -74,16 +74,11 @@ function bomCharset(body: Buffer): string {
 function declaredCharset(body: Buffer, { markup }: ContentType): string {
   if (markup === 'none' || body.length === 0) return ''
   if (UTF7_DECLARED.test(body.toString('latin1', 0, PRESCAN_BYTES))) throw refused('utf-7')
-  const isXml = markup === 'xml'
-  const early = sniff(body, isXml, PRESCAN_BYTES)
+  if (markup === 'xml') return xmlDeclaration(body)
+  const early = htmlDeclaration(body, PRESCAN_BYTES)
   // ASCII reads the same in everything a late meta could name, so only other pages pay for the long search.
-  if (early !== '' || isXml || body.length <= PRESCAN_BYTES || isAscii(body)) return early
-  return sniff(body, false, PRESCAN_BYTES_MAX)
-}
-
-function sniff(body: Buffer, isXml: boolean, maxPrescanBytes: number): string {
-  const options = isXml ? { xml: true, defaultEncoding: '' } : { defaultEncoding: '', maxPrescanBytes }
-  return sniffEncoding(body, options).toLowerCase()
+  if (early !== '' || body.length <= PRESCAN_BYTES || isAscii(body)) return early
+  return htmlDeclaration(body, PRESCAN_BYTES_MAX)
 }
 
 const decoders = new Map<string, TextDecoder>()
@@ -96,14 +91,6 @@ function decoderOf(charset: string): TextDecoder {
     decoders.set(charset, decoder)
   }
   return decoder
-}
-
-function nameOf(label: string): string {
-  try {
-    return new TextDecoder(label).encoding
-  } catch {
-    return label === 'iso-2022-kr' || label === 'hz-gb-2312' || label === 'replacement' ? 'replacement' : ''
-  }
 }
 
 /** The standard's `replacement` stands for encodings that are refused because they smuggle markup. */

@@ -1,5 +1,5 @@
 /** Content decoding: gzip, deflate, br and zstd, within a limit on what comes out. A damaged body is an error, never a page. */
-import zlib from 'node:zlib'
+import type * as Zlib from 'node:zlib'
 import { ScrapeError } from '../core/errors.ts'
 
 /** Nobody encodes more often than twice in earnest; 1,000-fold chains are attacks. */
@@ -105,44 +105,52 @@ function codingOf(name: string, input: Buffer): Coding {
   return isZlib ? 'deflate' : 'deflate-raw'
 }
 
-/** RFC 9659: a window over 8 MiB is not for the web; the decoder would have to hold it in memory. */
-const ZSTD_PARAMS = { [zlib.constants.ZSTD_d_windowLogMax]: 23 }
+/** Loaded with the first encoded body: 2 ms that a site without encodings does not cost. */
+let codecs: ReturnType<typeof codecsOf> | undefined
+const loaded = () => (codecs ??= codecsOf(process.getBuiltinModule('node:zlib')))
 
 function optionsOf({ coding, outputBytesMax }: Job) {
   const options = { info: true, maxOutputLength: Math.max(outputBytesMax, 1) }
-  return coding === 'zstd' ? { ...options, params: ZSTD_PARAMS } : options
+  return coding === 'zstd' ? { ...options, params: loaded().zstdParams } : options
 }
 
 /** With `info`, zlib answers `{ buffer, engine }`; its types do not know. */
 function inflateSync(job: Job): Inflated {
-  return SYNC[job.coding](job.input, optionsOf(job)) as unknown as Inflated
+  return loaded().sync[job.coding](job.input, optionsOf(job)) as unknown as Inflated
 }
 
 function inflate(job: Job): Promise<Inflated> {
   // A larger step than by default (16 KiB): each one is a trip to a thread and back.
   const options = { ...optionsOf(job), chunkSize: 131_072 }
   return new Promise((resolve, reject) => {
-    ASYNC[job.coding](job.input, options, (error, result) => (error === null ? resolve(result) : reject(error)))
+    loaded().async[job.coding](job.input, options, (error, result) =>
+      error === null ? resolve(result) : reject(error),
+    )
   })
 }
 
-const SYNC = {
-  gzip: zlib.gunzipSync,
-  deflate: zlib.inflateSync,
-  'deflate-raw': zlib.inflateRawSync,
-  br: zlib.brotliDecompressSync,
-  zstd: zlib.zstdDecompressSync,
+type Inflate = (input: Buffer, options: object, done: (error: Error | null, result: Inflated) => void) => void
+
+function codecsOf(zlib: typeof Zlib) {
+  return {
+    /** RFC 9659: a window over 8 MiB is not for the web; the decoder would have to hold it in memory. */
+    zstdParams: { [zlib.constants.ZSTD_d_windowLogMax]: 23 },
+    sync: {
+      gzip: zlib.gunzipSync,
+      deflate: zlib.inflateSync,
+      'deflate-raw': zlib.inflateRawSync,
+      br: zlib.brotliDecompressSync,
+      zstd: zlib.zstdDecompressSync,
+    },
+    async: {
+      gzip: zlib.gunzip,
+      deflate: zlib.inflate,
+      'deflate-raw': zlib.inflateRaw,
+      br: zlib.brotliDecompress,
+      zstd: zlib.zstdDecompress,
+    } as unknown as Record<Coding, Inflate>,
+  }
 }
-const ASYNC = {
-  gzip: zlib.gunzip,
-  deflate: zlib.inflate,
-  'deflate-raw': zlib.inflateRaw,
-  br: zlib.brotliDecompress,
-  zstd: zlib.zstdDecompress,
-} as unknown as Record<
-  Coding,
-  (input: Buffer, options: object, done: (error: Error | null, result: Inflated) => void) => void
->
 
 function isTooLarge(error: unknown): boolean {
   return (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE'

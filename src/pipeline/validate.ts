@@ -128,7 +128,7 @@ function inOrder(value: object, fields: readonly string[]): object {
 
 /**
  * A copy that shares nothing. V8 makes a piece of a long string (13 characters or more) a window into it, so one key cut out
- * of a page would keep the whole page in memory for as long as the key is remembered: 100,000 keys, 5 GB.
+ * of a page would keep the whole page in memory for as long as an engine remembers the key: 100,000 keys, 5 GB.
  */
 function ownString(text: string): string {
   return text.length < 13 ? text : (JSON.parse(JSON.stringify(text)) as string)

@@ -34,6 +34,23 @@ describe('CSV', () => {
     )
   })
 
+  it('writes the same record in whatever order an item has its fields, and whichever it lacks', async () => {
+    const columns = ['constructor', 'a', 'b', 'c']
+    const whole = { constructor: 'x', a: 1, b: 'y,z', c: null }
+    const names = Object.keys(whole) as (keyof typeof whole)[]
+    for (let mask = 0; mask < 16; mask++) {
+      const own = names.filter((_, i) => (mask & (1 << i)) !== 0)
+      const expected = names.map((name) =>
+        own.includes(name) ? { x: 'x', 1: '1', 'y,z': '"y,z"', null: '' }[`${whole[name]}`] : '',
+      )
+      for (const order of [own, own.toReversed(), [...own.slice(1), ...own.slice(0, 1), 'more']]) {
+        const item = Object.fromEntries(order.map((name) => [name, (whole as Record<string, unknown>)[name] ?? null]))
+        assert.equal(await written([item], { columns }), `${columns}\r\n${expected.join(',')}\r\n`)
+      }
+    }
+    assert.equal(await written([{}, { a: '' }, { b: 1 }], { columns: ['a'] }), 'a\r\n""\r\n""\r\n""\r\n')
+  })
+
   it('puts the columns in the order the scraper gives', async () => {
     const items = [{ a: 1, b: 2, c: 3 }]
     assert.equal(await written(items, { columns: ['c', 'a'] }), 'c,a\r\n3,1\r\n')

@@ -38,6 +38,15 @@ async function smallDisk(t: TestContext): Promise<string | undefined> {
 }
 
 describe('AppendFile', () => {
+  it('writes more than the disk is told of at once, and ends with all of it', async (t) => {
+    const path = join(await temporaryFolder(t), 'large.txt')
+    await using file = await AppendFile.create(path)
+    const records = Array.from({ length: 80 }, (_, i) => String.fromCharCode(97 + (i % 26)).repeat(1024 * 1024 - 1))
+    for (const record of records) await file.append(record, '\n')
+    assert.equal(await file.flush(), 80 * 1024 * 1024)
+    assert.equal(await readFile(path, 'utf8'), `${records.join('\n')}\n`)
+  })
+
   it('holds records larger than its buffer, between smaller ones, in order', async (t) => {
     const path = join(await temporaryFolder(t), 'x')
     await using file = await AppendFile.create(path)

@@ -5,6 +5,7 @@
  *     kept for ever   │ cut off at the next open: the item log still has these items, and they come again
  *
  * Writes gather in a buffer and go out in one call per 512 KiB, while the next buffer fills; `flush` makes all of it durable.
+ * Every 32 MiB the disk is set to work without anybody waiting, so that a flush after much writing is short.
  */
 import { constants } from 'node:fs'
 import { type FileHandle, mkdir, open } from 'node:fs/promises'
@@ -12,6 +13,8 @@ import { dirname } from 'node:path'
 import { ScrapeError } from '../core/errors.ts'
 
 const BUFFER_BYTES = 512 * 1024
+/** Without it, a gigabyte written in one go made the flush at its end wait 0.6 s, a seventh of the whole time. */
+const SYNC_AHEAD_BYTES = 32 * 1024 * 1024
 /** UTF-8 needs at most this many bytes for one UTF-16 unit. */
 const UTF8_BYTES_MAX = 3
 const LINE_END_BYTES_MAX = 2
@@ -35,6 +38,9 @@ export class AppendFile implements AsyncDisposable {
   /** Bytes that survive a power cut. */
   #durable: number
   #writing: Promise<void> | undefined
+  /** A sync nobody waits for is under way, and where the last one began. */
+  #syncing: Promise<void> | undefined
+  #syncedFrom: number
   #failure: ScrapeError | undefined
 
   private constructor(path: string, handle: FileHandle, bytes: number) {
@@ -42,6 +48,7 @@ export class AppendFile implements AsyncDisposable {
     this.#handle = handle
     this.#written = bytes
     this.#durable = bytes
+    this.#syncedFrom = bytes
   }
 
   /** A new, empty file; whatever was at the path is gone. */
@@ -123,6 +130,7 @@ export class AppendFile implements AsyncDisposable {
     if (this.#failure !== undefined) throw this.#failure
     if (this.#written > this.#durable) {
       const bytes = this.#written
+      await this.#syncing
       await this.#handle.datasync().catch((error: unknown) => this.#fail(error))
       if (this.#failure !== undefined) throw this.#failure
       this.#durable = bytes
@@ -138,6 +146,7 @@ export class AppendFile implements AsyncDisposable {
   /** Closes the file. What was appended after the last flush may or may not be in it. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#writing
+    await this.#syncing
     await this.#handle.close()
   }
 
@@ -168,6 +177,19 @@ export class AppendFile implements AsyncDisposable {
       at += bytesWritten
       rest = rest.subarray(bytesWritten)
     }
+    if (at - this.#syncedFrom >= SYNC_AHEAD_BYTES) this.#syncAhead(at)
+  }
+
+  /** Its failure is kept like that of a write: the system tells it once, and a later sync would call the lost bytes durable. */
+  #syncAhead(bytes: number): void {
+    if (this.#syncing !== undefined) return
+    this.#syncedFrom = bytes
+    this.#syncing = this.#handle
+      .datasync()
+      .catch((error: unknown) => this.#fail(error))
+      .finally(() => {
+        this.#syncing = undefined
+      })
   }
 
   /** The file is of no more use to this process. Best effort: take off what is half written, so that no reader sees it. */

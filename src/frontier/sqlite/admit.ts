@@ -7,7 +7,7 @@ import type { Database } from './database.ts'
 import type { Ledger } from './ledger.ts'
 import type { Places } from './places.ts'
 
-/** Links repeat: of the twenty links of a page most were on the page before. About 5 MB of URLs. */
+/** Links repeat: of the twenty links of a page most were on the page before. A third of a megabyte. */
 const RECENT_MAX = 8192
 
 export type Admission = ReturnType<typeof createAdmission>
@@ -36,23 +36,26 @@ export function createAdmission({ db, ledger, places }: { db: Database; ledger: 
     admit(tasks: readonly NewTask[], nowMs: number): Added {
       const candidates = []
       for (const task of tasks) {
-        if (!isRecent(task)) candidates.push({ filled: taskOf(task), notBeforeMs: task.notBeforeMs ?? 0, isNew: false })
+        if (isRecent(task)) continue
+        const filled = taskOf(task)
+        const hash = Buffer.from(filled.id, 'hex')
+        candidates.push({ filled, hash, notBeforeMs: task.notBeforeMs ?? 0, isNew: false })
       }
       // In the order of their hashes, neighbours share a page of the index.
       const sorted =
         candidates.length < 2 ? candidates : candidates.toSorted((a, b) => (a.filled.id < b.filled.id ? -1 : 1))
       for (const candidate of sorted) {
-        candidate.isNew = insertSeen.run(Buffer.from(candidate.filled.id, 'hex')).changes === 1
+        candidate.isNew = insertSeen.run(candidate.hash).changes === 1
       }
       let added = 0
-      for (const { filled, notBeforeMs, isNew } of candidates) {
+      for (const { filled, hash, notBeforeMs, isNew } of candidates) {
         if (!isNew) continue
         added++
-        const { id, url, route, data, depth, session } = filled
+        const { url, route, data, depth, session } = filled
         const seq = ++ledger.totals.seen
         const queue = ledger.queueOf(filled)
         const json = data === null ? null : JSON.stringify(data)
-        insertTask.run(seq, Buffer.from(id, 'hex'), queue.id, url, route, json, depth, session ?? null)
+        insertTask.run(seq, hash, queue.id, url, route, json, depth, session ?? null)
         places.put({ seq, queue, isSuspect: false, atMs: notBeforeMs, nowMs })
       }
       return { added, seen: tasks.length - added }

@@ -174,7 +174,7 @@ class SqliteFrontier implements Frontier {
 
   /** A transaction with the counters loaded before and saved after. */
   #write<T>(body: () => T): Promise<T> {
-    const { ledger, admission } = this.#parts
+    const { ledger, admission, items } = this.#parts
     const run = () => {
       ledger.load()
       const result = body()
@@ -183,6 +183,7 @@ class SqliteFrontier implements Frontier {
     }
     return this.#db.write(run, (isCommitted) => {
       admission.ended(isCommitted)
+      items.ended(isCommitted)
       if (!isCommitted) ledger.forget()
     })
   }
