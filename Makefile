@@ -11,7 +11,7 @@ OUTPUT ?= runs
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo scrape test check types lint format bench reference clean
+.PHONY: help setup demo scrape test test-fast check types lint format bench reference clean
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,8 +26,11 @@ demo: setup ## scrape the bundled book shop on this machine, misbehaving pages i
 scrape: setup ## scrape books: PAGES PARALLEL FORMAT OUTPUT SITE ARGS
 	@bin/sluice run books --site "$(SITE)" --arg pages=$(PAGES) --concurrency $(PARALLEL) --format $(FORMAT) --out "$(OUTPUT)" $(ARGS)
 
-test: check ## everything: types, lint, generated docs, all tests
+test: check ## everything: types, lint, generated docs, all tests on real servers (brought along if missing)
 	@$(NODE) scripts/test.ts
+
+test-fast: setup ## the tests alone, without those whose server this machine does not have
+	@$(NODE) scripts/test.ts --fast
 
 check: setup types lint reference ## types, lint and generated docs only
 

@@ -1,19 +1,42 @@
-/** Runs every test file of the project and says so when there is none. */
+/**
+ * Runs every test file of the project, on real servers started once for all of them, and fails when there is no file or a
+ * server cannot be had. `--fast` changes nothing on the machine and leaves out the files whose server is missing, loudly.
+ * Names of test files choose those; other arguments go to Node's test runner.
+ */
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { globSync } from 'node:fs'
+import { startShared } from '../test/services/shared.ts'
 
 const FOLDERS = ['src', 'test', 'scrapers', 'scripts', 'docs', 'bench']
-const files = FOLDERS.flatMap((folder) => globSync(`${folder}/**/*.test.ts`)).sort()
-if (files.length === 0) {
-  console.error('no test file found')
-  process.exit(1)
+
+async function main(args: readonly string[]): Promise<number> {
+  const isFast = args.includes('--fast')
+  if (isFast) process.env['SLUICE_TEST_NO_DOWNLOAD'] = '1'
+  const chosen = args.filter(isTestFile)
+  const files = chosen.length > 0 ? chosen : FOLDERS.flatMap((folder) => globSync(`${folder}/**/*.test.ts`)).sort()
+  if (files.length === 0) throw new Error('no test file found')
+  await using services = await startShared(files, { mayMiss: isFast })
+  const skipped = new Set(services.missing.flatMap((entry) => entry.files))
+  const left = files.filter((file) => !skipped.has(file))
+  const nodeArgs = args.filter((arg) => arg !== '--fast' && !isTestFile(arg))
+  const code = left.length === 0 ? 0 : await run(nodeArgs, left, services.env)
+  for (const { why, files } of services.missing) console.error(`\nNOT TESTED: ${files.join(', ')}\n${why}`)
+  return code
 }
-const args = [
-  '--test',
-  '--test-timeout=300000',
-  '--disable-warning=ExperimentalWarning',
-  ...process.argv.slice(2),
-  ...files,
-]
-const child = spawn(process.execPath, args, { stdio: 'inherit' })
-child.on('exit', (code, signal) => process.exit(signal === null ? (code ?? 1) : 1))
+
+const isTestFile = (arg: string) => arg.endsWith('.test.ts')
+
+async function run(args: readonly string[], files: readonly string[], serviceEnv: NodeJS.ProcessEnv): Promise<number> {
+  const nodeArgs = ['--test', '--test-timeout=300000', '--disable-warning=ExperimentalWarning', ...args, ...files]
+  const child = spawn(process.execPath, nodeArgs, { stdio: 'inherit', env: { ...process.env, ...serviceEnv } })
+  const [code, signal] = await once(child, 'exit')
+  return signal === null ? code : 1
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2))
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error)
+  process.exitCode = 1
+}

@@ -1,0 +1,6 @@
+/** Starts a server, says so, and stays until it is killed. `node owner.test-child.ts` */
+import { startPostgres } from './postgres.ts'
+
+const server = await startPostgres()
+console.log(JSON.stringify({ url: server.url, pid: server.pid }))
+setInterval(() => {}, 60_000)

@@ -1,0 +1,71 @@
+/** What the test files need, found and started once before they run; each of them runs in a process of its own. */
+import { readFileSync } from 'node:fs'
+import { findProgram, type Service, ServiceMissing } from './find-program.ts'
+import { PGBOUNCER } from './pgbouncer.ts'
+import { POSTGRES, startPostgres } from './postgres.ts'
+import { RABBITMQ, startRabbit } from './rabbitmq.ts'
+import { REDIS } from './redis.ts'
+import { MICROSOCKS } from './socks.ts'
+import { TOR } from './tor.ts'
+
+interface Needed {
+  service: Service
+  /** One server for all files. The others start in milliseconds, one for each test; only their program is found here. */
+  startForAll?: () => Promise<AsyncDisposable & { url: string }>
+}
+
+/** By the module a test file imports. */
+const SERVICES: Readonly<Record<string, Needed>> = {
+  'postgres.ts': { service: POSTGRES, startForAll: startPostgres },
+  'pgbouncer.ts': { service: PGBOUNCER },
+  'rabbitmq.ts': { service: RABBITMQ, startForAll: startRabbit },
+  'redis.ts': { service: REDIS },
+  'socks.ts': { service: MICROSOCKS },
+  'tor.ts': { service: TOR },
+}
+
+export interface SharedServices extends AsyncDisposable {
+  /** For the processes of the test files: where the servers are. */
+  readonly env: NodeJS.ProcessEnv
+  /** Of services that cannot be had: why, and the files that need them. Empty unless asked to go on without. */
+  readonly missing: readonly { why: string; files: readonly string[] }[]
+}
+
+/** Throws `ServiceMissing` unless `mayMiss`. Says on stderr which way each service came. */
+export async function startShared(
+  files: readonly string[],
+  { mayMiss, services = SERVICES }: { mayMiss: boolean; services?: Readonly<Record<string, Needed>> },
+): Promise<SharedServices> {
+  await using started = new AsyncDisposableStack()
+  const env: NodeJS.ProcessEnv = {}
+  const missing: { why: string; files: readonly string[] }[] = []
+  const texts = files.map((file) => ({ file, text: readFileSync(file, 'utf8') }))
+  for (const [module, { service, startForAll }] of Object.entries(services)) {
+    const users = texts.filter((entry) => isImported(module, entry)).map(({ file }) => file)
+    if (users.length === 0) continue
+    const given = service.urlVariable === undefined ? undefined : process.env[service.urlVariable]
+    if (given !== undefined && given !== '') {
+      say(service, `${service.urlVariable} names one`)
+      continue
+    }
+    try {
+      const startedAtMs = performance.now()
+      const { path, from } = await findProgram(service)
+      if (startForAll !== undefined) env[service.urlVariable!] = started.use(await startForAll()).url
+      say(service, `${path}, ${from} (${Math.round(performance.now() - startedAtMs)} ms)`)
+    } catch (error) {
+      if (!mayMiss || !(error instanceof ServiceMissing)) throw error
+      missing.push({ why: error.message, files: users })
+    }
+  }
+  const held = started.move()
+  return { env, missing, [Symbol.asyncDispose]: () => held.disposeAsync() }
+}
+
+function isImported(module: string, { file, text }: { file: string; text: string }): boolean {
+  return text.includes(`services/${module}'`) || (/\bservices\/[^/]+$/.test(file) && text.includes(`'./${module}'`))
+}
+
+function say(service: Service, text: string): void {
+  console.error(`services: ${service.name}: ${text}`)
+}
