@@ -88,6 +88,13 @@ export const ERRORS = {
     'A typo, or the resolver is unreachable.',
     'Check the spelling and try `getent hosts NAME`.',
   ),
+  E_PROXY: kind(
+    'proxy',
+    'rotate',
+    'the proxy does not let us through',
+    'It is down, refuses our user name or password, or does not allow the connection.',
+    'Check its URL with `curl -x URL https://example.com`; another proxy is tried where there is one.',
+  ),
   E_UNAUTHORIZED: kind(
     'forbidden',
     'drop',
@@ -328,6 +335,13 @@ export const ERRORS = {
     'this run is being worked on by another process',
     'Two commands on one run folder would fight over its files.',
     'Wait for the other one, or stop it.',
+  ),
+  E_DEFINITION_DIFFERS: kind(
+    'definition',
+    'halt',
+    'the scraper here is not the one the run was started with',
+    'Its source, or a file it imports, was changed or is of another version on this machine.',
+    'Bring the same version of the scraper here, or start a new run with this one: `sluice start NAME --fresh`.',
   ),
   E_OUTPUT: kind(
     'output',

@@ -21,6 +21,8 @@ export interface HttpOptions extends AddressOptions, AnswerLimits {
   bodyBytesMax: number
   redirectsMax: number
   connectionsPerHost: number
+  /** `socks5://[user:password@]host:port` or `http://…` (CONNECT). All traffic goes there, and names are resolved there. */
+  proxy?: string
   /** A longer Retry-After is cut to this. */
   retryAfterMsMax: number
   /** Epoch milliseconds. */

@@ -4,6 +4,7 @@ import { LRUCache } from 'lru-cache'
 import type { buildConnector, Dispatcher, Client as UndiciClient, Pool as UndiciPool } from 'undici'
 import { ScrapeError } from '../core/errors.ts'
 import { type AddressOptions, openAddressGuard } from './address.ts'
+import { openProxyGuard } from './proxy.ts'
 import { Client, Pool } from './undici.ts'
 
 /** 16 KiB each, used or not; the least recently used pool closes when its requests are done. */
@@ -17,6 +18,8 @@ const HEAD_BYTES_MAX = 65_536
 
 export interface PoolsOptions extends AddressOptions {
   connectionsPerHost: number
+  /** `socks5://[user:password@]host:port` or `http://…` (CONNECT). All traffic goes there, and names are resolved there. */
+  proxy?: string
 }
 
 export interface Pools extends AsyncDisposable {
@@ -40,7 +43,7 @@ export interface Connection {
 }
 
 export function openPools(options: PoolsOptions): Pools {
-  const guard = openAddressGuard(options)
+  const guard = options.proxy === undefined ? openAddressGuard(options) : openProxyGuard(options, options.proxy)
   const closing = new Set<UndiciPool>()
   const pools = new LRUCache<string, UndiciPool>({
     max: POOLS_MAX,

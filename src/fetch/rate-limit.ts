@@ -1,5 +1,6 @@
 /**
- * Rate limit: who may be asked when. One instance serves a process; `SharedSlots` spreads the spacing over several.
+ * Rate limit: who may be asked when. One instance serves a process; `SharedSlots` spreads the spacing over the processes of a
+ * machine, `FleetSlots` over the workers of a fleet (there, a start that is due is one the fleet has granted).
  *
  *                    no free slot, or too early
  *   acquire ──▶ may start? ─────────────────────▶ waiting (first come, first served)
@@ -12,8 +13,19 @@
  */
 import { ScrapeError } from '../core/errors.ts'
 import type { RateLimit, Slot } from './contract.ts'
-import { createHostState, dueMsOf, HostSlot, type HostState, type Waiter } from './host-state.ts'
-import { type SharedSlots, spacing } from './spacing.ts'
+import {
+  createFleetTurns,
+  createHostState,
+  dueMsOf,
+  type FleetTurns,
+  HostSlot,
+  type HostState,
+  hasTurn,
+  keepTurns,
+  turnsToAsk,
+  type Waiter,
+} from './host-state.ts'
+import { type FleetSlots, type SharedSlots, type SlotGrant, spacing } from './spacing.ts'
 
 export interface RateLimitOptions {
   /** `rps` 0 = no limit. `delayMs` is the mean gap between two requests, drawn from 0.5 to 1.5 of it. */
@@ -31,6 +43,8 @@ export interface RateLimitOptions {
   hostsMax?: number
   /** Spreads rate and pauses over the processes of this machine. */
   slots?: SharedSlots
+  /** Spreads rate and pauses over the workers of a fleet; `slots` is then not used. */
+  fleet?: FleetSlots
   /** A pause began or grew longer. */
   onPause?: (host: string, untilMs: number, reason: string) => void
   /** Epoch milliseconds; read only to understand `pause`. */
@@ -44,6 +58,9 @@ export interface RateLimitOptions {
 
 /** `setTimeout` overflows at 2^31 ms; a timer that fires early only looks again. */
 const TIMER_MS_MAX = 3_600_000
+
+/** A host without a rate is looked up this often: nobody else may have been told to pause meanwhile. */
+const PAUSE_LOOK_MS = 1000
 
 /** How late a timer may be before the shared slot it waited for is void (or a tenth of the interval, if that is more). */
 const RESERVED_LATE_MS_MIN = 20
@@ -125,7 +142,8 @@ class HostRateLimit implements RateLimit, Disposable {
     const pausedUntilMs = this.#monotonicNow() + remainingMs
     const state = this.#stateOf(host)
     if (remainingMs > 0 && pausedUntilMs > state.pausedUntilMs) {
-      this.#options.slots?.pause(host, untilMs)
+      if (this.#options.fleet !== undefined) this.#options.fleet.pause(host, remainingMs)
+      else this.#options.slots?.pause(host, untilMs)
       this.#pauseHere(state, pausedUntilMs, reason)
       this.#options.onPause?.(host, untilMs, reason)
     }
@@ -138,6 +156,7 @@ class HostRateLimit implements RateLimit, Disposable {
     if ((known?.crawlDelayMs ?? 0) === crawlDelayMs) return
     const state = known ?? this.#stateOf(host)
     state.crawlDelayMs = crawlDelayMs
+    if (state.turns !== undefined) state.turns.freeUntilMs = 0
     this.#settle(state)
   }
 
@@ -200,7 +219,41 @@ class HostRateLimit implements RateLimit, Disposable {
   #mayStart(state: HostState): boolean {
     if (state.active >= this.#options.perHost.concurrency || this.#active >= this.#options.concurrency) return false
     if (this.#untilDueMs(state) > 0) return false
-    return this.#options.slots === undefined || this.#reserve(state, this.#options.slots)
+    const { slots, fleet } = this.#options
+    if (fleet !== undefined) return this.#hasTurn(state, fleet)
+    return slots === undefined || this.#reserve(state, slots)
+  }
+
+  /** In turn with the other workers: uses a start the fleet has granted, or asks for some; the answer looks again. */
+  #hasTurn(state: HostState, fleet: FleetSlots): boolean {
+    state.turns ??= createFleetTurns()
+    const { turns } = state
+    if (hasTurn(state, turns, this.#monotonicNow())) return true
+    if (state.reservedMs === undefined && !turns.isAsking) this.#ask(state, turns, fleet)
+    return false
+  }
+
+  #ask(state: HostState, turns: FleetTurns, fleet: FleetSlots): void {
+    const { intervalMs, earlyMs } = this.#nextSpacing(state)
+    const count = intervalMs === 0 ? 0 : turnsToAsk(state, turns, intervalMs)
+    state.reservedLateMsMax = Math.max(RESERVED_LATE_MS_MIN, intervalMs / 10)
+    turns.isAsking = true
+    void fleet.take({ host: state.host, intervalMs, earlyMs, count }).then((grant) => {
+      turns.isAsking = false
+      if (this.#isDisposed || this.#hosts.get(state.host) !== state) return // forgotten meanwhile
+      this.#takeTurns(state, turns, intervalMs, grant)
+    })
+  }
+
+  #takeTurns(state: HostState, turns: FleetTurns, intervalMs: number, grant: SlotGrant): void {
+    const nowMs = this.#monotonicNow()
+    keepTurns(state, turns, grant, nowMs)
+    if (grant.pausedMs > 0) {
+      const pausedUntilMs = nowMs + grant.pausedMs
+      if (pausedUntilMs > state.pausedUntilMs) this.#pauseHere(state, pausedUntilMs, 'paused by another worker')
+    } else if (intervalMs === 0) turns.freeUntilMs = nowMs + PAUSE_LOOK_MS
+    this.#settle(state)
+    if (!this.#limited.has(state)) this.#notify()
   }
 
   /** In turn with the other processes: reads their pauses, then takes the next slot, or uses the one it waited for. */
@@ -224,14 +277,14 @@ class HostRateLimit implements RateLimit, Disposable {
     state.active++
     this.#active++
     state.lastStartMs = nowMs
-    if (this.#options.slots === undefined) {
+    if (this.#options.slots === undefined && state.turns === undefined) {
       const { intervalMs, earlyMs } = this.#nextSpacing(state)
       if (intervalMs > 0) {
         state.tatMs = Math.max(state.tatMs, nowMs) + intervalMs
         state.earlyMs = earlyMs
       }
     }
-    state.reservedMs = undefined
+    state.reservedMs = state.turns?.granted.shift()
     return new HostSlot(state.host, () => this.#release(state))
   }
 
@@ -288,7 +341,7 @@ class HostRateLimit implements RateLimit, Disposable {
     const wantsSlot = state.waiters.length > 0 && !isFull
     const isBlocked = wantsSlot && waitMs === 0 && this.#active >= this.#options.concurrency
     if (isBlocked) this.#blocked.add(state)
-    else if (waitMs > 0 || wantsSlot) this.#armTimer(state, waitMs)
+    else if (waitMs > 0 || (wantsSlot && state.turns?.isAsking !== true)) this.#armTimer(state, waitMs)
     this.#setLimited(state, isFull || waitMs > 0 || state.waiters.length > 0)
   }
 

@@ -10,6 +10,40 @@ export interface SharedSlots extends Disposable {
   pausedUntilMs(host: string): number
 }
 
+/** What a worker asks of `FleetSlots` for one host. */
+export interface SlotAsk {
+  host: string
+  /** 0: the host has no rate; only whether it is paused is asked. */
+  intervalMs: number
+  /** As in `spacing`. */
+  earlyMs: number
+  /** Starts that will be needed soon. Fewer may be given, and those not used in time are void. */
+  count: number
+}
+
+/** Milliseconds from the moment it arrives. */
+export interface SlotGrant {
+  /** In order; none when the next free one is too far away to be given out, or the host is paused. */
+  startsInMs: readonly number[]
+  /** Without starts: when to ask again. */
+  againInMs: number
+  /** 0 when the host is not paused. */
+  pausedMs: number
+}
+
+/**
+ * Rate and pauses of hosts, shared by workers on many machines. Asking takes a round trip, so several starts are given at once;
+ * but only those within `SLOT_HORIZON_MS`: nobody can hoard the slots of a slow host, and a pause is known that long before.
+ */
+export interface FleetSlots extends AsyncDisposable {
+  /** Never rejects: while the others cannot be asked, a worker gets its own share of the rate. */
+  take(ask: SlotAsk): Promise<SlotGrant>
+  /** No worker starts a request to `host` for so long. A shorter pause than the present one changes nothing. */
+  pause(host: string, pausedMs: number): void
+}
+
+export const SLOT_HORIZON_MS = 250
+
 /** Fast hosts may have this much of their rate started at once: timers and a busy event loop are late by as much. */
 const BURST_MS = 20
 
