@@ -1,5 +1,14 @@
 /** The public names. */
+export {
+  createOrchestrator,
+  type Orchestrator,
+  type OrchestratorOptions,
+  type QueueCounts,
+  type QueuedRun,
+  type StartScraperOptions,
+} from './app/orchestrator.ts'
 export { type StartedRun, type StartOptions, start } from './app/start.ts'
+export { openUrlQueue, type UrlQueue, type UrlQueueOptions } from './app/url-queue.ts'
 export type { ErrorCode, Verdict } from './core/error-table.ts'
 export { type ErrorRecord, ScrapeError } from './core/errors.ts'
 export type { RunEvent } from './core/events.ts'

@@ -3,6 +3,7 @@
  *
  *   core/       nothing of ours
  *   a stage     itself, core/, and any stage's contract.ts
+ *   postgres/   the way to a server; only what is named after it goes it
  *   app/        everything but cli/; it is the composition root
  *   cli/        everything; it is what a person types
  *   index.ts    the public names: app/, core/ and contracts
@@ -18,7 +19,8 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const STAGES = ['sources', 'frontier', 'fetch', 'extract', 'pipeline', 'sinks', 'crawl', 'observe']
+const STAGES = ['sources', 'frontier', 'fetch', 'extract', 'pipeline', 'sinks', 'crawl', 'orchestrator', 'observe']
+const DRIVERS = ['postgres']
 const COMPOSERS = ['app', 'cli']
 const PUBLIC = ['sluice', 'sluice/testing']
 
@@ -71,6 +73,7 @@ export function problemOf(found: Import): string | undefined {
   if (from === 'core') return bad('core/ imports nothing of ours')
   if (from === 'app') return to === 'cli' ? bad('app/ does not know the command line') : undefined
   if (to === 'core') return undefined
+  if (DRIVERS.includes(to!)) return found.from.includes(to!) ? undefined : bad(`only what is named ${to} uses it`)
   return target === `src/${to}/contract.ts` ? undefined : bad('a stage imports itself, core/ and contracts')
 }
 
@@ -79,7 +82,7 @@ const sources = (pattern: string) => globSync(pattern, { cwd: ROOT }).filter((fi
 test('every folder of src has its place in the rule', () => {
   const folders = new Set(sources('src/*/**/*.ts').map((file) => folderOf(file)!))
   assert.deepEqual(
-    [...folders].filter((name) => ![...STAGES, ...COMPOSERS, 'core'].includes(name)),
+    [...folders].filter((name) => ![...STAGES, ...DRIVERS, ...COMPOSERS, 'core'].includes(name)),
     [],
   )
 })

@@ -14,7 +14,7 @@ import { RunFolder } from './run-folder.ts'
 import { type PageYield, sampleFrontier } from './sample-frontier.ts'
 import { seed } from './seed.ts'
 import { userAgent } from './user-agent.ts'
-import { work } from './worker.ts'
+import { placeIn, work } from './worker.ts'
 
 export interface CheckRequest {
   scraper: Scraper
@@ -94,14 +94,12 @@ export async function checkScraper({
       allowPrivate: config.values.allowPrivate,
       allowAddresses: config.values.allowAddress,
       cacheStore: 'memory:',
+      proxy: config.values.proxy,
       isOneOfMany: false,
       recordTo: undefined,
     }
-    end = await work(
-      spec,
-      { compiled, frontier, bus, folder: RunFolder.create(base, scraper.name, Date.now()) },
-      signal,
-    )
+    const place = placeIn(RunFolder.create(base, scraper.name, Date.now()), false)
+    end = await work(spec, { compiled, frontier, bus, place }, signal)
   } finally {
     rmSync(base, { recursive: true, force: true })
   }

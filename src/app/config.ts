@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { parseEnv } from 'node:util'
 import * as z from 'zod'
 import { ScrapeError } from '../core/errors.ts'
-import { type Limits, limitsSchema, parseDurationMs } from '../core/options.ts'
+import { type Limits, limitsSchema, parseDurationMs, whole } from '../core/options.ts'
 
 interface OptionSpec {
   schema: z.ZodType
@@ -18,7 +18,6 @@ interface OptionSpec {
   describe: string
 }
 
-const whole = (min: number, max: number) => z.coerce.number().int().min(min).max(max)
 const durationMs = (minMs: number, maxMs: number) =>
   z
     .union([z.string(), z.number()])
@@ -40,7 +39,12 @@ export const OPTIONS = {
   frontier: {
     schema: z.string().default('sqlite:'),
     value: 'URL',
-    describe: 'where the queue lives: sqlite: (in the run folder), sqlite:FILE, memory:',
+    describe: 'where the queue lives: sqlite: (in the run folder), sqlite:FILE, memory:, postgres://…',
+  },
+  store: {
+    schema: z.string().optional(),
+    value: 'URL',
+    describe: 'where runs, items and workers of a fleet are kept; default: the frontier, when it is postgres://',
   },
   processes: { schema: whole(1, 64).default(1), value: 'N', describe: 'worker processes on this machine' },
   concurrency: {
@@ -114,6 +118,14 @@ export const OPTIONS = {
     schema: z.string().min(1).optional(),
     value: 'TEXT',
     describe: 'user agent in place of the honest default',
+  },
+  proxy: {
+    schema: z
+      .string()
+      .regex(/^(?:socks5h?|http):\/\/.+/, 'must be socks5://[user:password@]host:port or http://…')
+      .optional(),
+    value: 'URL',
+    describe: 'fetch pages through this proxy: socks5://[user:password@]host:port or http://…',
   },
   allowPrivate: { schema: flag.default(false), describe: 'fetch addresses of the private network' },
   allowAddress: {
@@ -259,14 +271,25 @@ function readDotEnv(cwd: string): NodeJS.Dict<string> {
 }
 
 /** Variables that are ours but no option of a run. */
-const OTHER_VARIABLES = /^SLUICE_(?:STORE|REDIS|SELF|TEST_\w+)$/
+const OTHER_VARIABLES = /^SLUICE_(?:REDIS|SELF|TEST_\w+)$/
 
 function fromEnv(env: NodeJS.Dict<string>): Record<string, unknown> {
   const byEnvName = new Map<string, string>(optionSpecs.map(([name]) => [envName(name), name]))
   const values: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(env)) {
     if (!name.startsWith('SLUICE_') || value === undefined || value === '' || OTHER_VARIABLES.test(name)) continue
-    values[byEnvName.get(name) ?? name] = value
+    const option = byEnvName.get(name.replace(/_FILE$/, ''))
+    if (option !== undefined && name.endsWith('_FILE')) values[option] ??= readSecret(name, value)
+    else values[byEnvName.get(name) ?? name] = value
   }
   return values
+}
+
+/** `SLUICE_FRONTIER_FILE=/run/secrets/db`: the value is in a file, where `ps` and crash reports do not show it. */
+function readSecret(name: string, path: string): string {
+  try {
+    return readFileSync(path, 'utf8').trim()
+  } catch (cause) {
+    throw new ScrapeError('E_OPTION', `${name}: ${path} cannot be read: ${(cause as Error).message}`, { cause })
+  }
 }

@@ -1,5 +1,4 @@
 /** Dead letters of a run as a person handles them: one by a short name, many by a filter, and back to work. */
-import { closeSync, openSync, readSync } from 'node:fs'
 import { ScrapeError } from '../core/errors.ts'
 import type { DeadFilter, DeadLetter, Frontier } from '../frontier/contract.ts'
 import { frontierOf, type OpenRun } from './open-run.ts'
@@ -38,20 +37,11 @@ export async function findLetter(frontier: Frontier, word: string): Promise<Dead
   return letter
 }
 
-/** Back to pending with fresh tries. A run that has ended is marked as stopped, so that `--resume` finds it. */
+/** Back to pending with fresh tries. A run that has ended has work again, and is opened for it. */
 export async function retryLetters(run: OpenRun, filter: DeadFilter): Promise<number> {
-  const frontier = frontierOf(run)
-  const count = await frontier.dead.retry(filter)
-  if (count === 0 || run.isAlive) return count // a working run picks them up by itself
-  const stats = await frontier.stats()
-  const { failed, remaining, dead } = stats
-  run.folder.writeRecord({
-    ...run.record,
-    state: 'stopped',
-    reason: `${count} dead letter${count === 1 ? '' : 's'} put back, to be tried again`,
-    exitCode: 4,
-    pages: { ...run.record.pages, failed, remaining, dead },
-  })
+  const count = await frontierOf(run).dead.retry(filter)
+  if (count === 0 || (run.isAlive && !run.isOver)) return count // whoever works on it picks them up
+  await run.reopen(`${count} dead letter${count === 1 ? '' : 's'} put back, to be tried again`)
   return count
 }
 
@@ -60,26 +50,7 @@ export async function dropLetters(run: OpenRun, filter: DeadFilter): Promise<num
   const count = await frontier.dead.drop(filter)
   if (count > 0 && !run.isAlive) {
     const { dead } = await frontier.stats()
-    run.folder.writeRecord({ ...run.record, pages: { ...run.record.pages, dead } })
+    await run.saveRecord({ ...run.record, pages: { ...run.record.pages, dead } })
   }
   return count
-}
-
-const HEAD_BYTES = 16 * 1024
-
-/** The beginning of what came back, as text. Undefined when it was not kept. */
-export function snapshotHead(run: OpenRun, snapshot: string | undefined): string | undefined {
-  if (snapshot === undefined) return undefined
-  let file: number
-  try {
-    file = openSync(run.folder.file(snapshot), 'r')
-  } catch {
-    return undefined
-  }
-  try {
-    const buffer = Buffer.alloc(HEAD_BYTES)
-    return buffer.subarray(0, readSync(file, buffer, 0, HEAD_BYTES, 0)).toString('utf8')
-  } finally {
-    closeSync(file)
-  }
 }

@@ -6,7 +6,7 @@ import type { RateLimit } from '../fetch/contract.ts'
 import { type ChainFetcher, createFetcher } from '../fetch/fetcher.ts'
 import { openHttp } from '../fetch/http.ts'
 import { createRateLimit } from '../fetch/rate-limit.ts'
-import { openSqliteSlots } from '../fetch/shared-slots.ts'
+import type { FleetSlots, SharedSlots } from '../fetch/spacing.ts'
 
 export interface FetchingOptions {
   limits: ResolvedLimits
@@ -16,11 +16,18 @@ export interface FetchingOptions {
   allowPrivate: boolean
   /** `host` or `host:port` as in the URL: private addresses that may be fetched all the same. */
   allowAddresses: readonly string[]
-  /** Shares rates and pauses with the other processes of the run. */
-  slotsFile: string | undefined
+  /** Shares rates and pauses with the other processes of this machine, or with a fleet. */
+  sharing: RateSharing
+  /** `socks5://` or `http://`: all pages are fetched through it. */
+  proxy: string | undefined
   /** `memory:` or `sqlite:FILE`; used when `limits.cache` is above 0. */
   cacheStore: string
   bus: EventBus
+}
+
+export interface RateSharing {
+  slots?: SharedSlots
+  fleet?: FleetSlots
 }
 
 export interface Fetching extends AsyncDisposable {
@@ -31,13 +38,12 @@ export interface Fetching extends AsyncDisposable {
 export async function openFetching(options: FetchingOptions): Promise<Fetching> {
   const { limits, bus } = options
   const parts = new AsyncDisposableStack()
-  const slots = options.slotsFile === undefined ? undefined : parts.use(openSqliteSlots(options.slotsFile))
   const rateLimit = parts.use(
     createRateLimit({
       perHost: { concurrency: options.perHostConcurrency, rps: limits.perHost.rps, delayMs: limits.perHost.delay },
       concurrency: options.concurrency,
       crawlDelayMsMax: limits.crawlDelayMax,
-      ...(slots === undefined ? {} : { slots }),
+      ...options.sharing,
     }),
   )
   const http = parts.use(
@@ -51,6 +57,7 @@ export async function openFetching(options: FetchingOptions): Promise<Fetching> 
       retryAfterMsMax: limits.retryAfterMax,
       allowPrivate: options.allowPrivate,
       allowAddresses: options.allowAddresses,
+      ...(options.proxy === undefined ? {} : { proxy: options.proxy }),
     }),
   )
   const cache = limits.cache === 0 ? undefined : parts.use(await openCache(options.cacheStore, limits.cache))

@@ -49,7 +49,8 @@ export async function openOnePage(options: OnePageOptions): Promise<OnePage> {
     userAgent: agent,
     allowPrivate: values.allowPrivate,
     allowAddresses: [...values.allowAddress, ...allowAddresses],
-    slotsFile: undefined,
+    sharing: {},
+    proxy: config.values.proxy,
     bus: createEventBus(),
   })
   const { fetcher } = fetching

@@ -14,7 +14,7 @@ function abandonedRun(out: string): RunFolder {
   folder.writeRecord(
     startRecord({
       previous: undefined,
-      folder,
+      runId: folder.runId,
       scraper: 'books',
       args: {},
       source: 'books',

@@ -1,42 +1,129 @@
-/** Looks at a run from outside while it may be going on in another process. Reading never takes the run's lock. */
-import { existsSync, realpathSync, statSync } from 'node:fs'
-import { DatabaseSync } from 'node:sqlite'
+/**
+ * Looks at a run from outside while it may be going on: in another process here, or on the machines of a fleet. Two kinds,
+ * one door: `folder-run.ts` for a run of this machine, `stored-run.ts` for one of a fleet.
+ */
 import { ScrapeError } from '../core/errors.ts'
 import type { RunRecord } from '../core/run.ts'
 import type { Frontier, FrontierStats } from '../frontier/contract.ts'
-import { openFrontier } from '../frontier/open.ts'
+import type { StoredWorker } from '../orchestrator/contract.ts'
 import type { ConfigValues } from './config.ts'
-import { findRun, RunFolder } from './run-folder.ts'
-
-/** A working run saves its record twice a second: one this old belongs to a process that is gone, or badly stuck. */
-const RECORD_FRESH_MS = 5_000
+import { storeUrlOf } from './fleet.ts'
+import { findRun, listRuns, type RunFolder } from './run-folder.ts'
+import { withoutPassword } from './run-identity.ts'
 
 export interface OpenRun extends AsyncDisposable {
-  readonly folder: RunFolder
+  /** As of the last look. */
   readonly record: RunRecord
-  /** A process works on it now. */
+  /** Somebody works on it now. */
   readonly isAlive: boolean
+  /** Nobody works on it, and nobody will before it is opened again. A fleet's run may be without workers and not be over. */
+  readonly isOver: boolean
+  /** Undefined for a run of one machine, which does not tell. The ended ones are among them: their work counts. */
+  readonly workers: readonly StoredWorker[] | undefined
   /** Undefined when the queue is gone with its process (`memory:`) or lives elsewhere and nobody said where. */
   readonly frontier: Frontier | undefined
+  /** Where it is kept, for a person: a folder, or a database. */
+  readonly place: string
+  /** Its folder on this machine, if it has one. */
+  readonly folder: string | undefined
+  /** A word that names exactly this run. */
+  readonly word: string
+
+  /** Brings record, workers and liveness up to date. */
+  refresh(): Promise<void>
+  /** The beginning of what came back for a dead letter, and where the whole of it is. */
+  snapshot(name: string): Promise<{ place: string; head: string | undefined }>
+  /** Undefined when the run keeps none that can be read one by one. */
+  items(): Promise<RunItems | undefined>
+  /** A file in this format that the run has finished, here. */
+  finishedFile(format: string): string | undefined
+  readonly log: RunLogLines
+  /** Replaces the record of a run that nobody works on. False when its state has changed in the meantime. */
+  saveRecord(record: RunRecord): Promise<boolean>
+  /** The run has work again: whoever looks for an unfinished run finds it. */
+  reopen(reason: string): Promise<void>
+  /** What to type to go on with it, without the program's name. */
+  resumeCommand(): string[]
 }
 
-export async function openRun(
-  word: string | undefined,
-  { out, frontier: frontierUrl }: Pick<ConfigValues, 'out' | 'frontier'>,
-): Promise<OpenRun> {
-  const found = findRun(out, word)
-  const folder = new RunFolder(realpathSync(found.path)) // `books/latest` is a link, and no run id
-  const record = folder.readRecord()!
-  const isAlive = isWorkedOn(folder, record)
-  // Whoever names no queue means the run's own.
-  const frontier = await openExisting(folder, frontierUrl === 'sqlite:' ? record.frontier : frontierUrl)
-  return {
-    folder,
-    record: isAlive ? record : { ...record, ...lostState(record) },
-    isAlive,
-    frontier,
-    [Symbol.asyncDispose]: async () => frontier?.[Symbol.asyncDispose](),
+/** An item as a line of JSON; its key where the run kept it. */
+export interface ItemLine {
+  key?: string
+  json: string
+}
+
+/** The accepted items in their order: of a run that is going on, those that nothing can take back any more. */
+export interface RunItems {
+  /** Every line comes with its key. */
+  readonly isKeyed: boolean
+  /** Some hundred at a time. Each call begins anew. */
+  batches(): AsyncIterable<readonly ItemLine[]>
+  /** The same as JSON Lines, in pieces that need not end with a line. */
+  text(): AsyncIterable<string | Buffer>
+  /** Of the CSV the run wrote itself, which has the scraper's order. */
+  columns(): Promise<string[] | undefined>
+}
+
+export interface RunLogLines {
+  /** Lines written after the last call, some hundred at a time; the first call begins with the oldest. */
+  read(): AsyncIterable<readonly string[]>
+  /** No line will be added any more. */
+  isComplete(): boolean
+}
+
+export type RunPlaces = Pick<ConfigValues, 'out' | 'frontier'> & Partial<Pick<ConfigValues, 'store'>>
+
+/**
+ * A word that names a run folder (id, scraper, path) is that one; otherwise the store, if there is one, is asked for a run of
+ * this id or scraper. Without a word the newest of both.
+ */
+export async function openRun(word: string | undefined, places: RunPlaces): Promise<OpenRun> {
+  const isNewest = word === undefined || word === 'latest'
+  const folder = findFolder(places.out, word)
+  const storeUrl = storeUrlOf(withStore(places))
+  const isStoreMeant = storeUrl !== undefined && (isNewest || folder === undefined)
+  const stored = isStoreMeant ? await openStored(isNewest ? undefined : word, places) : undefined
+  if (folder === undefined) {
+    if (stored === undefined) throw notFound(word, places, storeUrl)
+    return stored
   }
+  if (stored !== undefined && stored.record.id > folder.runId) return stored // ids sort by time
+  await stored?.[Symbol.asyncDispose]()
+  const { openFolderRun } = await import('./folder-run.ts')
+  return await openFolderRun(folder, places)
+}
+
+async function openStored(word: string | undefined, places: RunPlaces): Promise<OpenRun | undefined> {
+  const { findStoredRun } = await import('./stored-run.ts')
+  return await findStoredRun(word, places)
+}
+
+export const withStore = (places: RunPlaces) => ({ frontier: places.frontier, store: places.store })
+
+function findFolder(out: string, word: string | undefined): RunFolder | undefined {
+  try {
+    return findRun(out, word)
+  } catch (error) {
+    if (error instanceof ScrapeError && error.code === 'E_RUN_NOT_FOUND') return undefined
+    throw error
+  }
+}
+
+function notFound(word: string | undefined, { out }: RunPlaces, storeUrl: string | undefined): ScrapeError {
+  const nor = storeUrl === undefined ? '' : `, nor in ${withoutPassword(storeUrl)}`
+  const known = listRuns(out)
+    .slice(0, 5)
+    .map((folder) => `${folder.scraper}/${folder.runId}`)
+  return new ScrapeError(
+    'E_RUN_NOT_FOUND',
+    `${word === undefined ? 'no run' : `no run "${word}"`} under ${out}${nor}`,
+    {
+      notes: known.length > 0 ? [`latest: ${known.join(' · ')}`] : [],
+      ...(storeUrl === undefined
+        ? { fix: 'Look under runs/, or give --out; for a run of a fleet, --frontier or SLUICE_FRONTIER.' }
+        : { fix: 'See `sluice ps --all`, or give another --out or --frontier.' }),
+    },
+  )
 }
 
 /** The queue of a run, or an error that says why there is none. */
@@ -47,10 +134,10 @@ export function frontierOf(run: OpenRun): Frontier {
     notes: [
       isMemory
         ? 'it ran on the memory: frontier, which ends with its process'
-        : `there is no frontier.db in ${run.folder.path}`,
+        : `there is no frontier.db in ${run.place}`,
     ],
     fix: isMemory
-      ? 'Run again without --frontier memory: to keep dead letters.'
+      ? 'Run again without --frontier memory: to keep the queue where others can reach it.'
       : 'Name the queue with --frontier URL, as the run did.',
   })
 }
@@ -75,53 +162,25 @@ export async function runStats({ frontier, record }: OpenRun): Promise<FrontierS
   }
 }
 
-/** What to type to go on with a run, without the program's name. */
-export function resumeCommand({ folder, record }: Pick<OpenRun, 'folder' | 'record'>, out: string): string[] {
-  const { scraper, source, id } = record
-  if (scraper.startsWith('crawl-')) return ['crawl', '--resume', id, ...outFlag(out)]
-  return ['run', source, '--resume', folder.runId, ...outFlag(out)]
+/** Those that are there now: at work, or ending it. */
+export const livingWorkers = (run: OpenRun): StoredWorker[] | undefined =>
+  run.workers?.filter(({ state }) => state === 'working' || state === 'draining')
+
+/** Silent for longer than this, a worker is no trouble of now any more: its tasks went to others long ago. */
+const GONE_MS = 600_000
+
+/** Where somebody should be and is not: no sign of life, and no goodbye either. */
+export const stuckWorkers = (run: OpenRun): StoredWorker[] =>
+  run.workers?.filter(({ state, silentMs }) => state === 'stuck' && silentMs < GONE_MS) ?? []
+
+/** Pages settled a second since the run began. */
+export function averageRate({ record }: OpenRun, { completed, failed }: FrontierStats): number {
+  // The record is up to 2 s older than the queue: its own count goes with its own time.
+  const settled = record.state === 'running' ? record.pages.ok + record.pages.failed : completed + failed
+  return record.durationMs > 0 ? (settled / record.durationMs) * 1000 : 0
 }
 
 /** Commands shown to a person must find the run again. */
 export function outFlag(out: string): string[] {
   return out === 'runs' ? [] : ['--out', out]
-}
-
-async function openExisting(folder: RunFolder, url: string): Promise<Frontier | undefined> {
-  if (url === 'sqlite:' || url === 'sqlite') {
-    const path = folder.file('frontier.db')
-    return existsSync(path) ? await openFrontier(`sqlite:${path}`) : undefined
-  }
-  if (url.startsWith('memory:')) return undefined
-  const file = /^sqlite:(?:\/\/)?(.+)$/.exec(url)?.[1]
-  if (file !== undefined && !existsSync(file)) return undefined // opening would make an empty one
-  const frontier = await openFrontier(url)
-  const owner = await frontier.getMeta('run')
-  if (owner === folder.runId) return frontier
-  await frontier[Symbol.asyncDispose]()
-  throw new ScrapeError('E_OPTION', `the frontier ${url} belongs to run ${owner ?? '(none)'}, not to ${folder.runId}`)
-}
-
-function isWorkedOn(folder: RunFolder, record: RunRecord): boolean {
-  if (record.state !== 'running') return false
-  if (Date.now() - statSync(folder.file('run.json')).mtimeMs < RECORD_FRESH_MS) return true
-  return isLocked(folder.file('lock.db'))
-}
-
-/** Asks for a moment's look at the lock, which its holder refuses. Only a silent run is asked, so no start is disturbed. */
-function isLocked(path: string): boolean {
-  if (!existsSync(path)) return false
-  const lock = new DatabaseSync(path, { readOnly: true })
-  try {
-    lock.prepare('select count(*) from sqlite_schema').get()
-    return false
-  } catch {
-    return true
-  } finally {
-    lock.close()
-  }
-}
-
-function lostState(record: RunRecord): Partial<RunRecord> {
-  return record.state === 'running' ? { state: 'stopped', reason: 'its process ended without a word' } : {}
 }

@@ -8,10 +8,23 @@ import type { Frontier } from '../frontier/contract.ts'
 import type { Config } from './config.ts'
 import type { RunFolder } from './run-folder.ts'
 
-/** A run may be resumed from another folder than it was started in. */
+/** Where the queue is, as the record keeps it: found again from another folder, and without a password. */
 export function absolutePlace(url: string): string {
   const path = /^sqlite:(?:\/\/)?(.+)$/.exec(url)?.[1]
-  return path === undefined ? url : `sqlite:${resolve(path)}`
+  return path === undefined ? withoutPassword(url) : `sqlite:${resolve(path)}`
+}
+
+/** The URL to open for a kept place: the one given now when it is the same place, because only that may have a password. */
+export function urlOfPlace(place: string, given: string): string {
+  return absolutePlace(given) === place ? given : place
+}
+
+/** A URL as it may be shown and written down. */
+export function withoutPassword(url: string): string {
+  const parsed = URL.parse(url)
+  if (parsed === null || parsed.password === '') return url
+  parsed.password = ''
+  return parsed.href
 }
 
 /** `sqlite:` alone is a file in the run folder. */

@@ -1,23 +1,25 @@
 /** `--metrics`: feeds a run's events to the metrics and serves them. Loaded only when asked for. */
 import type { EventBus } from '../core/events.ts'
 import type { Frontier } from '../frontier/contract.ts'
-import type { RunFolder } from './run-folder.ts'
 import { VERSION } from './user-agent.ts'
 
 export interface RunMetricsParts {
   address: string
   scraper: string
-  folder: RunFolder
+  runId: string
   frontier: Frontier
   bus: EventBus
+  /** States of all workers of the run, where there is a fleet. */
+  workerStates?: () => Promise<readonly string[]>
 }
 
 export async function openMetricsServer({
   address,
   scraper,
-  folder,
+  runId,
   frontier,
   bus,
+  workerStates,
 }: RunMetricsParts): Promise<AsyncDisposable> {
   const [{ openMetrics }, { serveMetrics }] = await Promise.all([
     import('../observe/metrics.ts'),
@@ -26,8 +28,9 @@ export async function openMetricsServer({
   const metrics = await openMetrics({ version: VERSION })
   const unlisten = bus.on(metrics.listener(scraper))
   const unwatch = metrics.watchQueue(scraper, () => frontier.stats())
+  if (workerStates !== undefined) metrics.watchWorkers(scraper, workerStates)
   const say = (level: 'info' | 'warn') => (message: string) => bus.emit({ type: 'log', level, message })
-  const server = await serveMetrics({ address, metrics, health: () => ({ runId: folder.runId }), warn: say('warn') })
+  const server = await serveMetrics({ address, metrics, health: () => ({ runId }), warn: say('warn') })
   say('info')(`metrics are at ${server.url}/metrics`)
   return {
     async [Symbol.asyncDispose]() {

@@ -1,17 +1,15 @@
 /** The record of a run: begun, kept up to date, and judged at the end. */
 import { exitCodeOfClass } from '../core/errors.ts'
-import type { RunRecord } from '../core/run.ts'
+import type { RunRecord, WorkTally } from '../core/run.ts'
 import type { Json } from '../core/task.ts'
 import type { CompiledScraper } from '../crawl/compiled.ts'
 import type { CrawlEnd } from '../crawl/contract.ts'
 import type { FrontierStats } from '../frontier/contract.ts'
-import type { TallySnapshot } from '../observe/tally.ts'
-import type { RunFolder } from './run-folder.ts'
 
 export interface RecordStart {
   /** The record of the run that is resumed. */
   previous: RunRecord | undefined
-  folder: RunFolder
+  runId: string
   scraper: string
   args: Json
   source: string
@@ -19,13 +17,13 @@ export interface RecordStart {
   nowMs: number
 }
 
-export function startRecord({ previous, folder, scraper, args, source, frontier, nowMs }: RecordStart): RunRecord {
+export function startRecord({ previous, runId, scraper, args, source, frontier, nowMs }: RecordStart): RunRecord {
   const zero = {
     pages: { ok: 0, failed: 0, retried: 0, postponed: 0, remaining: 0, dead: 0 },
     items: { new: 0, same: 0, changed: 0, invalid: 0 },
   }
   return {
-    id: folder.runId,
+    id: runId,
     scraper,
     startedAt: new Date(nowMs).toISOString(),
     durationMs: 0,
@@ -59,7 +57,7 @@ export function updateRecord(
   record: RunRecord,
   base: RecordBase,
   stats: FrontierStats,
-  tally: TallySnapshot,
+  tally: WorkTally,
   sessionMs: number,
 ): void {
   // The frontier's own counters survive crashes; the rest is what this process and its forerunners saw.
@@ -87,7 +85,7 @@ export function updateRecord(
 }
 
 /** The mean of the sessions, each weighted by its items. */
-function mergeFill(base: RecordBase, { fieldFill, items }: TallySnapshot): Record<string, number> {
+function mergeFill(base: RecordBase, { fieldFill, items }: WorkTally): Record<string, number> {
   const before = base.items.new
   if (before === 0) return fieldFill
   if (items.new === 0) return base.fieldFill
@@ -97,7 +95,7 @@ function mergeFill(base: RecordBase, { fieldFill, items }: TallySnapshot): Recor
   return Object.fromEntries([...fields].map((field) => [field, mean(field)]))
 }
 
-function mergeErrors(before: RunRecord['errors'], groups: TallySnapshot['errors']): RunRecord['errors'] {
+function mergeErrors(before: RunRecord['errors'], groups: WorkTally['errors']): RunRecord['errors'] {
   const merged = new Map(before.map((error) => [error.code, { ...error }]))
   for (const { code, class: cls, count, example } of groups) {
     if (count === 0) continue

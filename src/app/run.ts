@@ -19,13 +19,13 @@ import { checkArgs, compileScraper } from './compile-scraper.ts'
 import type { Config } from './config.ts'
 import { runProcesses, sweep } from './processes.ts'
 import { RunFolder } from './run-folder.ts'
-import { absolutePlace, claimFrontier, frontierUrlOf, refuseOtherRun } from './run-identity.ts'
+import { absolutePlace, claimFrontier, frontierUrlOf, refuseOtherRun, urlOfPlace } from './run-identity.ts'
 import { openMetricsServer } from './run-metrics.ts'
 import { judge, type RecordBase, startRecord, updateRecord } from './run-record.ts'
 import { openRunSinks, rememberSinks } from './run-sinks.ts'
 import { seed } from './seed.ts'
 import { userAgent } from './user-agent.ts'
-import { type WorkerSpec, work } from './worker.ts'
+import { placeIn, type WorkerSpec, work } from './worker.ts'
 
 export interface RunRequest {
   scraper: Scraper
@@ -77,9 +77,10 @@ export async function startRun(request: RunRequest): Promise<Run> {
   try {
     folder.lock()
     const place = previous?.frontier ?? absolutePlace(config.values.frontier)
-    const frontierUrl = frontierUrlOf(place, folder)
-    const frontier = parts.use(await openFrontier(frontierUrl, {}))
-    await claimFrontier(frontier, folder, frontierUrl, request.resume !== undefined)
+    const frontierUrl = frontierUrlOf(urlOfPlace(place, config.values.frontier), folder)
+    const frontier = parts.use(await openFrontier(frontierUrl, { runId: folder.runId }))
+    await claimFrontier(frontier, folder, place, request.resume !== undefined)
+    if (request.resume !== undefined) await frontier.setMeta('stop', '') // what stopped it is over
     const bus = createEventBus()
     const tally = createTally()
     bus.on(tally.record)
@@ -88,7 +89,13 @@ export async function startRun(request: RunRequest): Promise<Run> {
     bus.on(log.record)
     if (config.values.metrics !== undefined)
       parts.use(
-        await openMetricsServer({ address: config.values.metrics, scraper: scraper.name, folder, frontier, bus }),
+        await openMetricsServer({
+          address: config.values.metrics,
+          scraper: scraper.name,
+          runId: folder.runId,
+          frontier,
+          bus,
+        }),
       )
     const sinks = request.sinks ?? (await openRunSinks(compiled, folder, frontier, config.values))
     const drain = parts.use(
@@ -104,7 +111,7 @@ export async function startRun(request: RunRequest): Promise<Run> {
     })
     const record = startRecord({
       previous,
-      folder,
+      runId: folder.runId,
       scraper: scraper.name,
       args: given as Json,
       source: request.source ?? scraper.name,
@@ -245,7 +252,7 @@ class RunExecution {
     if (spec.pagesMax <= 0) return { how: 'limit' }
     const sweeping = setInterval(() => void sweep({ frontier, bus, lossesMax: LOSSES_MAX }), spec.leaseMs / 2)
     try {
-      if (processes === 1) return await work(spec, { compiled, frontier, bus, folder }, stop)
+      if (processes === 1) return await work(spec, { compiled, frontier, bus, place: placeIn(folder, false) }, stop)
       return await runProcesses(
         {
           spec: { ...spec, args: this.#parts.record.args }, // as given: each process makes of them what the schema says
@@ -281,6 +288,7 @@ class RunExecution {
       allowPrivate: values.allowPrivate,
       allowAddresses: values.allowAddress,
       cacheStore: values.cacheStore,
+      proxy: values.proxy,
       isOneOfMany: values.processes > 1,
       recordTo: request.recordTo,
     }
@@ -324,6 +332,8 @@ class RunExecution {
   async #save(): Promise<void> {
     const { record, frontier, tally, folder } = this.#parts
     if (record.state !== 'running') return
+    const asked = await frontier.getMeta('stop') // `sluice cancel`, in another process
+    if (asked) this.#stop.abort(new ScrapeError('E_STOPPED', asked))
     updateRecord(record, this.#base, await frontier.stats(), tally.snapshot(), Date.now() - this.#startedAtMs)
     folder.writeRecord(record)
   }

@@ -1,4 +1,4 @@
-/** The start of a run: the scraper's own start tasks go into the frontier. Done again after a crash in the middle of it. */
+/** The start of a run: the scraper's own start tasks, or a list of URLs, go into the frontier. Done again after a crash in the middle of it. */
 
 import { ScrapeError, toScrapeError } from '../core/errors.ts'
 import type { EventBus } from '../core/events.ts'
@@ -6,7 +6,8 @@ import type { NewTask } from '../core/task.ts'
 import { hostOf } from '../core/url.ts'
 import type { CompiledScraper } from '../crawl/compiled.ts'
 import { enqueuePolicy, toTasks } from '../crawl/enqueue.ts'
-import type { Frontier } from '../frontier/contract.ts'
+import type { Added, Frontier } from '../frontier/contract.ts'
+import type { UrlLine } from '../sources/file.ts'
 
 export interface SeedParts {
   compiled: CompiledScraper
@@ -54,6 +55,42 @@ export async function seed({ compiled, args, frontier, bus, stop }: SeedParts): 
   }
   await frontier.setMeta('startHosts', JSON.stringify([...hosts]))
   await frontier.setMeta('started', 'yes')
+}
+
+export interface SeededUrls extends Added {
+  /** Lines that are no URL, or fit no route. */
+  refused: number
+  /** The first few of them, with the reason. */
+  problems: string[]
+}
+
+const PROBLEMS_SHOWN_MAX = 5
+
+/** In place of the scraper's own start: each URL goes to the first route that fits it. */
+export async function seedUrls(
+  lines: AsyncIterable<UrlLine>,
+  { compiled, frontier, stop }: Pick<SeedParts, 'compiled' | 'frontier' | 'stop'>,
+): Promise<SeededUrls> {
+  const hosts = new Set(JSON.parse((await frontier.getMeta('startHosts')) ?? '[]') as string[])
+  const problems: string[] = []
+  let refused = 0
+  const policy = { ...enqueuePolicy(compiled.limits, []), hosts: 'any' as const }
+  async function* tasks(): AsyncGenerator<NewTask> {
+    for await (const { text, line } of lines) {
+      const request = { route: undefined, targets: text, base: undefined, depth: 0, room: 1 }
+      try {
+        yield* watch(toTasks(compiled, policy, request, { refused: 0, overLimit: 0 }), hosts, stop)
+      } catch (error) {
+        stop.throwIfAborted()
+        refused++
+        if (problems.length < PROBLEMS_SHOWN_MAX) problems.push(`line ${line}: ${(error as Error).message}`)
+      }
+    }
+  }
+  const { added, seen } = await frontier.add(tasks())
+  await frontier.setMeta('startHosts', JSON.stringify([...hosts]))
+  await frontier.setMeta('started', 'yes')
+  return { added, seen, refused, problems }
 }
 
 /** Hosts of start tasks may be followed, and fetched although private. More than this is a list, not a site. */

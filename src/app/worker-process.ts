@@ -9,7 +9,7 @@ import { checkArgs, compileScraper } from './compile-scraper.ts'
 import { loadScraper } from './load-scraper.ts'
 import type { WorkerMessage, WorkerOrders } from './processes.ts'
 import { RunFolder } from './run-folder.ts'
-import { work } from './worker.ts'
+import { placeIn, work } from './worker.ts'
 
 /** Events travel in bundles: one message for each would cost more than the page. */
 const BUNDLE_MS = 100
@@ -49,12 +49,14 @@ function sendable(event: RunEvent): RunEvent {
 async function carryOut(orders: WorkerOrders, onEvent: (event: RunEvent) => void): Promise<CrawlEnd> {
   const { scraper, file } = await loadScraper(orders.scraperFile)
   const compiled = compileScraper(scraper, orders.limits, file)
+  const folder = new RunFolder(orders.folder)
   const bus = createEventBus()
   bus.on(onEvent)
-  await using frontier = await openFrontier(orders.frontierUrl, {})
+  await using frontier = await openFrontier(orders.frontierUrl, { runId: folder.runId })
   // As text and numbers they travelled; as the schema makes them they are used.
   const spec = { ...orders.spec, args: checkArgs(scraper, orders.spec.args as Record<string, unknown>) }
-  return await work(spec, { compiled, frontier, bus, folder: new RunFolder(orders.folder) }, stop.signal)
+  const place = placeIn(folder, spec.isOneOfMany)
+  return await work(spec, { compiled, frontier, bus, place }, stop.signal)
 }
 
 function send(message: WorkerMessage): void {

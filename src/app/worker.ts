@@ -4,15 +4,16 @@ import { contentKey, type ItemRow } from '../core/item.ts'
 import { LruSet } from '../core/lru-set.ts'
 import type { Emitted } from '../core/scraper.ts'
 import type { CompiledScraper } from '../crawl/compiled.ts'
-import type { CrawlEnd } from '../crawl/contract.ts'
+import type { CrawlEnd, CrawlParts } from '../crawl/contract.ts'
 import { crawl } from '../crawl/crawl.ts'
 import { enqueuePolicy } from '../crawl/enqueue.ts'
 import type { Settled } from '../crawl/settle.ts'
+import { openSqliteSlots } from '../fetch/shared-slots.ts'
 import { pageOf } from '../fetch/status.ts'
 import type { Frontier } from '../frontier/contract.ts'
 import { writeBatches } from '../pipeline/batch.ts'
 import { Channel } from '../pipeline/channel.ts'
-import { openFetching } from './fetching.ts'
+import { openFetching, type RateSharing } from './fetching.ts'
 import { createRecorder } from './record.ts'
 import type { RunFolder } from './run-folder.ts'
 
@@ -30,6 +31,9 @@ export interface WorkerSpec {
   allowPrivate: boolean
   allowAddresses: readonly string[]
   cacheStore: string
+  /** Tasks asked for at once. Default: twice the concurrency. */
+  claimMax?: number
+  proxy: string | undefined
   /** True when several processes share the hosts' rate. */
   isOneOfMany: boolean
   /** Where to keep pages as fixtures, if anywhere. */
@@ -47,15 +51,34 @@ export interface WorkerParts {
   compiled: CompiledScraper
   frontier: Frontier
   bus: EventBus
-  folder: RunFolder
+  place: WorkerPlace
+  /** True while more may come although nothing remains: the worker waits in place of ending. */
+  isOpenEnded?: () => boolean
+}
+
+/** Where a worker leaves what is no item, and with whom it shares the hosts. */
+export interface WorkerPlace extends Pick<CrawlParts, 'runId' | 'keepSnapshot' | 'save'> {
+  /** Rates and pauses shared with other workers; whatever is opened is given to `parts`, to be closed with the worker. */
+  shareRates(parts: AsyncDisposableStack): Promise<RateSharing>
+}
+
+/** A worker of a run on this machine: everything is in the run's folder. */
+export function placeIn(folder: RunFolder, isOneOfMany: boolean): WorkerPlace {
+  return {
+    runId: folder.runId,
+    keepSnapshot: folder.keepSnapshot,
+    save: folder.save,
+    shareRates: async (parts) => (isOneOfMany ? { slots: parts.use(openSqliteSlots(folder.file('rates.db'))) } : {}),
+  }
 }
 
 export async function work(
   spec: WorkerSpec,
-  { compiled, frontier, bus, folder }: WorkerParts,
+  { compiled, frontier, bus, place, isOpenEnded }: WorkerParts,
   stop: AbortSignal,
 ): Promise<CrawlEnd> {
   const startHosts = JSON.parse((await frontier.getMeta('startHosts')) ?? '[]') as string[]
+  await using parts = new AsyncDisposableStack()
   await using fetching = await openFetching({
     limits: compiled.limits,
     concurrency: spec.concurrency,
@@ -64,7 +87,8 @@ export async function work(
     allowPrivate: spec.allowPrivate,
     allowAddresses: [...spec.allowAddresses, ...startHosts],
     cacheStore: spec.cacheStore,
-    slotsFile: spec.isOneOfMany ? folder.file('rates.db') : undefined,
+    sharing: await place.shareRates(parts),
+    proxy: spec.proxy,
     bus,
   })
   const recorder = spec.recordTo === undefined ? undefined : createRecorder(spec.recordTo)
@@ -77,7 +101,7 @@ export async function work(
       rateLimit: fetching.rateLimit,
       channel: new Channel<Settled>(CHANNEL_CAPACITY),
       writeBatches,
-      runId: folder.runId,
+      runId: place.runId,
       workerId: spec.workerId,
       args: spec.args,
       policy: enqueuePolicy(compiled.limits, startHosts),
@@ -86,9 +110,11 @@ export async function work(
       leaseMs: spec.leaseMs,
       drainMs: spec.drainMs,
       backlogMax: BACKLOG_MAX,
-      keepSnapshot: folder.keepSnapshot,
+      claimMax: spec.claimMax ?? 2 * spec.concurrency,
+      ...(isOpenEnded === undefined ? {} : { isOpenEnded }),
+      keepSnapshot: place.keepSnapshot,
       failedPage: pageOf,
-      save: folder.save,
+      save: place.save,
       recall: createRecall(),
       ...(recorder === undefined ? {} : { onRead: recorder }),
       now: Date.now,

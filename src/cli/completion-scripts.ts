@@ -64,6 +64,7 @@ function argumentValues(argument: Argument | undefined): Values {
   switch (argument?.name()) {
     case 'scraper':
     case 'run': // a run may be named by its scraper
+    case 'run-before':
       return 'scraper'
     case 'folder':
       return 'folder'

@@ -2,10 +2,8 @@
 import type { OpenRun } from '../app/open-run.ts'
 import { ERRORS } from '../core/error-table.ts'
 import type { DeadGroup, DeadLetter } from '../frontier/contract.ts'
+import type { CommandOf } from './run-place.ts'
 import { formatCount, paintFor, plural, printable, table, truncate, truncateMiddle } from './style.ts'
-
-/** Words of a command → the line to type. */
-export type CommandOf = (...words: string[]) => string
 
 export function groupJson({ firstAtMs, lastAtMs, ...group }: DeadGroup) {
   return { ...group, firstAt: new Date(firstAtMs).toISOString(), lastAt: new Date(lastAtMs).toISOString() }

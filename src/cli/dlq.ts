@@ -2,11 +2,11 @@
 import type { Command } from 'commander'
 import type { OpenRun } from '../app/open-run.ts'
 import type { DeadFilter, DeadLetter } from '../frontier/contract.ts'
-import type { CommandOf } from './dlq-text.ts'
-import { addOptions, collect, configOf } from './flags.ts'
-import { addReadFlags, print, printJson, type ReadFlags, shellWord } from './output.ts'
+import { collect } from './flags.ts'
+import { addReadFlags, print, printJson, type ReadFlags } from './output.ts'
+import { addPlaces, type PlaceFlags, RUN_HELP, withRun } from './run-place.ts'
 
-interface DlqFlags extends ReadFlags {
+export interface DlqFlags extends ReadFlags, PlaceFlags {
   class?: string
   code?: string
   host?: string
@@ -15,8 +15,7 @@ interface DlqFlags extends ReadFlags {
   yes?: boolean
 }
 
-const HELP = `
-A run is named by its id, its scraper (the latest run of it), a path, or not at all (the latest run of all).
+const HELP = `${RUN_HELP}
 
 Examples:
   sluice dlq groups
@@ -47,7 +46,7 @@ export function defineDlq(program: Command): void {
       process.exitCode = await action(words, given.at(-2) as DlqFlags)
     })
     addReadFlags(command, json)
-    addOptions(command, ['out', 'frontier'])
+    addPlaces(command)
     return command
   }
   part('groups [run]', 'one line for each cause, the most frequent first', 'the groups', showGroups)
@@ -65,29 +64,12 @@ export function defineDlq(program: Command): void {
   addFilter(drop).option('--yes', 'do not ask')
 }
 
-function addFilter(command: Command): Command {
+export function addFilter(command: Command): Command {
   return command
     .option('--class <name>', 'of this class of errors, e.g. timeout')
     .option('--code <CODE>', 'with this error, e.g. E_NOT_FOUND')
     .option('--host <host>', 'of this host, with its port if it has one')
     .option('--id <id>', 'exactly this one; the first characters do (may be repeated)', collect)
-}
-
-interface Place {
-  run: OpenRun
-  out: string
-  commandOf: CommandOf
-}
-
-async function withRun<T>(word: string | undefined, flags: DlqFlags, use: (place: Place) => Promise<T>): Promise<T> {
-  const [{ openRun, outFlag }, { self }] = await Promise.all([
-    import('../app/open-run.ts'),
-    import('../observe/terminal.ts'),
-  ])
-  const { values } = await configOf(flags as Record<string, unknown>)
-  await using run = await openRun(word, values)
-  const commandOf = (...words: string[]) => [self(), ...words, ...outFlag(values.out)].map(shellWord).join(' ')
-  return await use({ run, out: values.out, commandOf })
 }
 
 async function filterOf(run: OpenRun, flags: DlqFlags): Promise<DeadFilter> {
@@ -181,39 +163,36 @@ async function showOne(words: string[], flags: DlqFlags): Promise<number> {
     throw new ScrapeError('E_USAGE', `dlq show takes [run] and one letter, got ${words.length} words`)
   const [runWord, letterWord] = second === undefined ? [undefined, first!] : [first, second]
   return await withRun(runWord, flags, async ({ run, commandOf }) => {
-    const [{ frontierOf }, { findLetter, snapshotHead }, { letterJson, letterText }] = await Promise.all([
+    const [{ frontierOf }, { findLetter }, { letterJson, letterText }] = await Promise.all([
       import('../app/open-run.ts'),
       import('../app/dead-letters.ts'),
       import('./dlq-text.ts'),
     ])
     const letter = await findLetter(frontierOf(run), letterWord)
-    const head = snapshotHead(run, letter.snapshot)
-    const path = letter.snapshot === undefined ? null : run.folder.file(letter.snapshot)
-    if (flags.json) printJson({ run: run.record.id, ...letterJson(letter), snapshot: path, head: head ?? null })
-    else if (!flags.quiet) print(letterText(letter, { run, path, head, commandOf }))
+    const kept = letter.snapshot === undefined ? undefined : await run.snapshot(letter.snapshot)
+    const path = kept?.place ?? null
+    if (flags.json) printJson({ run: run.record.id, ...letterJson(letter), snapshot: path, head: kept?.head ?? null })
+    else if (!flags.quiet) print(letterText(letter, { run, path, head: kept?.head, commandOf }))
     return 0
   })
 }
 
-async function retryThem([word]: string[], flags: DlqFlags): Promise<number> {
-  return await withRun(word, flags, async ({ run, out }) => {
-    const [{ retryLetters }, { resumeCommand }, { plural, paintFor }, { self }] = await Promise.all([
+export async function retryThem([word]: string[], flags: DlqFlags): Promise<number> {
+  return await withRun(word, flags, async ({ run, resume }) => {
+    const [{ retryLetters }, { plural, paintFor }] = await Promise.all([
       import('../app/dead-letters.ts'),
-      import('../app/open-run.ts'),
       import('./style.ts'),
-      import('../observe/terminal.ts'),
     ])
     const retried = await retryLetters(run, await filterOf(run, flags))
-    const resume = [self(), ...resumeCommand(run, out)].map(shellWord).join(' ')
-    const next = retried === 0 || run.isAlive ? null : resume
+    const next = retried === 0 || run.isAlive ? null : resume()
     if (flags.json) printJson({ run: run.record.id, retried, isAlive: run.isAlive, next })
     else if (!flags.quiet) {
       const paint = paintFor(process.stdout)
       if (retried === 0) print('no dead letter fits: nothing put back')
-      else if (run.isAlive) print(`${plural(retried, 'dead letter')} put back; the run is going on and picks them up`)
+      else if (next === null) print(`${plural(retried, 'dead letter')} put back; the run is going on and picks them up`)
       else
         print(
-          `${plural(retried, 'dead letter')} put back with fresh tries; now go on with the run:\n  ${paint('cyan', resume)}`,
+          `${plural(retried, 'dead letter')} put back with fresh tries; now go on with the run:\n  ${paint('cyan', next)}`,
         )
     }
     return 0

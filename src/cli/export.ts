@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import type { Command } from 'commander'
 import type { ExportFormat } from '../app/export-items.ts'
-import { configOf } from './flags.ts'
+import { RUN_HELP, withRun } from './run-place.ts'
 import { printable } from './style.ts'
 
 interface ExportFlags {
@@ -10,14 +10,13 @@ interface ExportFlags {
   out?: string
   runs?: string
   frontier?: string
+  store?: string
   columns?: string
   formulaSafe?: boolean
   quiet?: boolean
 }
 
-const HELP = `
-A run is named by its id, its scraper (the latest run of it), a path, or not at all (the latest run of all). Of a run that is
-going on you get what is safely written so far.
+const HELP = `${RUN_HELP} Of a run that is going on you get what is safely written so far.
 
 Examples:
   sluice export books | head -n 3
@@ -35,6 +34,7 @@ export function defineExport(program: Command): void {
     .option('--formula-safe', 'make CSV cells that a spreadsheet would run as formulas harmless')
     .option('--runs <DIR>', 'base folder of the runs (default: runs, or SLUICE_OUT)')
     .option('--frontier <URL>', 'where the queue of the run lives, when not in its folder')
+    .option('--store <URL>', 'where the runs of a fleet are kept; default: the frontier, when it is postgres://')
     .option('--quiet', 'print nothing but the items and errors')
     .option('-v, --verbose', 'show stacks of errors')
     .addHelpText('after', HELP)
@@ -44,8 +44,7 @@ export function defineExport(program: Command): void {
 }
 
 async function exportRun(word: string | undefined, flags: ExportFlags): Promise<number> {
-  const [{ openRun }, { EXPORT_FORMATS, exportItems, writeExport }, { ScrapeError }] = await Promise.all([
-    import('../app/open-run.ts'),
+  const [{ EXPORT_FORMATS, exportItems, writeExport }, { ScrapeError }] = await Promise.all([
     import('../app/export-items.ts'),
     import('../core/errors.ts'),
   ])
@@ -58,26 +57,27 @@ async function exportRun(word: string | undefined, flags: ExportFlags): Promise<
     throw new ScrapeError('E_USAGE', 'Parquet is binary, and standard output is a terminal', {
       fix: 'Add --out FILE.parquet, or > FILE.parquet.',
     })
-  const { values } = await configOf({ out: flags.runs, frontier: flags.frontier })
-  await using run = await openRun(word, values)
-  const columns = flags.columns?.split(',').map((name) => name.trim())
-  const pieces = exportItems({
-    run,
-    format,
-    ...(columns === undefined ? {} : { columns }),
-    formulaSafe: flags.formulaSafe === true || values.formulaSafe,
-  })
-  if (run.isAlive && !flags.quiet)
-    process.stderr.write(`run ${run.record.id} is going on: these are its items so far\n`)
-  if (flags.out === undefined) await toStdout(pieces)
-  else {
-    const bytes = await writeExport(pieces, flags.out)
-    if (!flags.quiet) {
-      const { formatBytes } = await import('./style.ts')
-      process.stderr.write(`${flags.out}  ${formatBytes(bytes)}\n`)
+  const { runs, frontier, store } = flags
+  return await withRun(word, { out: runs, frontier, store }, async ({ run, places }) => {
+    const columns = flags.columns?.split(',').map((name) => name.trim())
+    const pieces = exportItems({
+      run,
+      format,
+      ...(columns === undefined ? {} : { columns }),
+      formulaSafe: flags.formulaSafe === true || places.formulaSafe,
+    })
+    if (!run.isOver && !flags.quiet)
+      process.stderr.write(`run ${run.record.id} is going on: these are its items so far\n`)
+    if (flags.out === undefined) await toStdout(pieces)
+    else {
+      const bytes = await writeExport(pieces, flags.out)
+      if (!flags.quiet) {
+        const { formatBytes } = await import('./style.ts')
+        process.stderr.write(`${flags.out}  ${formatBytes(bytes)}\n`)
+      }
     }
-  }
-  return 0
+    return 0
+  })
 }
 
 function formatOf({ format }: ExportFlags, known: readonly ExportFormat[]): ExportFormat | undefined {
@@ -85,7 +85,7 @@ function formatOf({ format }: ExportFlags, known: readonly ExportFormat[]): Expo
 }
 
 /** `| head` goes away in the middle: then we are done. */
-async function toStdout(pieces: AsyncIterable<string | Buffer>): Promise<void> {
+export async function toStdout(pieces: AsyncIterable<string | Buffer>): Promise<void> {
   let isGone = false
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error

@@ -13,6 +13,7 @@ const program = new Command('sluice')
   .helpCommand('help [command]', 'print the help of a command')
   .configureHelp({ sortSubcommands: false })
   .showSuggestionAfterError(true)
+  .configureOutput({ outputError: (text, write) => write(usageError(text)) })
   .exitOverride()
 
 await defineCommands(program, process.argv[2])
@@ -31,11 +32,23 @@ async function main(argv: string[]): Promise<number> {
   }
 }
 
+/** What the parser of the command line finds, in the words and shape of all our errors. */
+function usageError(text: string): string {
+  const [what, ...rest] = text
+    .trim()
+    .replace(/^error: /, '')
+    .split('\n')
+  const word = process.argv[2]
+  const about = program.commands.some((command) => command.name() === word) ? ` ${word}` : ''
+  const notes = rest.map((line) => `  ${line.trim()}\n`).join('')
+  return `error E_USAGE  ${what}\n${notes}  fix: sluice help${about}\n`
+}
+
 program.on('command:*', ([word]: [string]) => {
   const known = program.commands.map((command) => command.name())
   const near = didYouMean(word, known)
-  process.stderr.write(`error: there is no command "${word}"${near === undefined ? '' : `; did you mean "${near}"?`}\n`)
-  process.stderr.write('  fix: sluice help\n')
+  const hint = near === undefined ? '' : `\n(Did you mean ${near}?)`
+  process.stderr.write(usageError(`there is no command "${word}"${hint}`))
   throw new CommanderError(2, 'sluice.unknownCommand', '')
 })
 

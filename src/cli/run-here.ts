@@ -5,9 +5,8 @@ import { findRun, listRuns, type RunFolder } from '../app/run-folder.ts'
 import { ScrapeError } from '../core/errors.ts'
 import type { RunRecord } from '../core/run.ts'
 import type { Scraper } from '../core/scraper.ts'
-import { startProgress } from '../observe/progress.ts'
+import type { Progress } from '../observe/progress.ts'
 import { redactText } from '../observe/redact.ts'
-import { summaryText } from '../observe/summary.ts'
 import { paintFor, printable } from '../observe/terminal.ts'
 
 export interface RunHereRequest {
@@ -28,7 +27,7 @@ export async function runHere(request: RunHereRequest): Promise<number> {
   const { scraper, file, config, args, isQuiet } = request
   const resume = request.resume === undefined ? undefined : runToResume(config.values.out, scraper.name, request.resume)
   const warn = (line: string) => (progress === undefined ? process.stderr.write(`${line}\n`) : progress.print(line))
-  let progress: ReturnType<typeof startProgress> | undefined
+  let progress: Progress | undefined
   const run = await startRun({
     scraper,
     config,
@@ -41,33 +40,38 @@ export async function runHere(request: RunHereRequest): Promise<number> {
       if (event.type === 'log' && event.level !== 'debug' && !isQuiet) warn(printable(redactText(event.message)))
     },
   })
-  progress = startProgress({
-    name: scraper.name,
-    stats: () => run.stats(),
-    tally: run.tally,
-    stream: process.stderr,
-    startedAtMs: run.startedAtMs,
-    ...(isQuiet ? { mode: 'none' as const } : {}),
-    ...(run.limits.pages === undefined ? {} : { pagesMax: run.limits.pages }),
-  })
+  if (!isQuiet) progress = await showProgress(run, scraper.name)
   const unhook = stopOnSignals(run, (line) => warn(line))
   let record: RunRecord
   try {
     record = await run.result
   } finally {
     unhook()
-    await progress.stop()
+    await progress?.stop()
   }
-  report(record, request)
+  await report(record, request)
   return record.exitCode ?? 1
 }
 
-function report(record: RunRecord, { isQuiet, isJson, config }: RunHereRequest): void {
+async function showProgress(run: Run, name: string): Promise<Progress> {
+  const { startProgress } = await import('../observe/progress.ts')
+  return startProgress({
+    name,
+    stats: () => run.stats(),
+    tally: run.tally,
+    stream: process.stderr,
+    startedAtMs: run.startedAtMs,
+    ...(run.limits.pages === undefined ? {} : { pagesMax: run.limits.pages }),
+  })
+}
+
+async function report(record: RunRecord, { isQuiet, isJson, config }: RunHereRequest): Promise<void> {
   if (isJson) process.stdout.write(`${JSON.stringify(record, null, 2)}\n`)
   else if (isQuiet) {
     if (record.exitCode !== 0) process.stderr.write(`${record.scraper} ${record.state}: ${record.reason}\n`)
   } else {
     const { out } = config.values
+    const { summaryText } = await import('../observe/summary.ts')
     const text = summaryText(record, {
       paint: paintFor(process.stdout),
       columns: process.stdout.columns ?? 100,

@@ -49,7 +49,13 @@ const ratio = z
   })
   .refine((n) => n >= 0 && n <= 1, { error: 'must be a percentage such as "5%" or a number from 0 to 1' })
 
-const whole = (min: number, max: number) => z.coerce.number().int().min(min).max(max)
+export const whole = (min: number, max: number) => {
+  const said = { error: `must be a whole number from ${min} to ${max}` }
+  return z.coerce.number(said).int(said).min(min, said).max(max, said)
+}
+
+const rateSaid = { error: 'must be a number from 0 to 100000' }
+const rate = z.coerce.number(rateSaid).min(0, rateSaid).max(100_000, rateSaid)
 
 /** What a scraper may set under `limits`, and the CLI and environment may override. */
 export const limitsSchema = z.strictObject({
@@ -62,7 +68,7 @@ export const limitsSchema = z.strictObject({
   perHost: z
     .strictObject({
       concurrency: whole(1, 4096).default(8).describe('requests in flight to one host'),
-      rps: z.coerce.number().min(0).max(100_000).default(10).describe('requests a second to one host; 0 = no limit'),
+      rps: rate.default(10).describe('requests a second to one host; 0 = no limit'),
       delay: duration({ minMs: 0, maxMs: 3_600_000 })
         .default(0)
         .describe('pause between two requests to one host, with jitter from 0.5 to 1.5 of it'),

@@ -35,6 +35,19 @@ export interface RunRecord {
   warnings: string[]
 }
 
+/** What one process, or several, did in a run: what `RunRecord` adds up. */
+export interface WorkTally {
+  /** Tries by how they ended. */
+  pages: { ok: number; failed: number; retried: number; postponed: number }
+  items: RunRecord['items']
+  fieldFill: RunRecord['fieldFill']
+  bytes: number
+  latencyMs: RunRecord['latencyMs']
+  rssBytesMax: number
+  cpuMs: number
+  errors: RunRecord['errors']
+}
+
 /** `20261115_113501_x7k2`: sorts by time, and two runs started in one second differ. */
 export function newRunId(nowMs: number, random: () => number = Math.random): string {
   const time = new Date(nowMs)

@@ -27,6 +27,10 @@ export interface CrawlParts {
   policy: EnqueuePolicy
   /** Requests in flight in this process. */
   concurrency: number
+  /** Tasks asked for at once. */
+  claimMax: number
+  /** True while more may come although nothing remains. */
+  isOpenEnded?: () => boolean
   /** Pages this process may finish, in all. */
   pagesMax: number
   leaseMs: number

@@ -142,6 +142,7 @@ function partsOf({ web = new FakeWeb(), handler = () => {}, limits = {}, onEvent
     args: {},
     policy: enqueuePolicy(compiled.limits, ['a.test']),
     concurrency: 4,
+    claimMax: 2 * (own.concurrency ?? 4),
     pagesMax: Number.POSITIVE_INFINITY,
     leaseMs: 60_000,
     drainMs: 60_000,

@@ -183,13 +183,13 @@ class CrawlLoop implements AsyncDisposable {
   }
 
   async #claim(isBlocked: boolean): Promise<void> {
-    const { frontier, concurrency, workerId, leaseMs, now } = this.#parts
+    const { frontier, claimMax, workerId, leaseMs, now } = this.#parts
     this.#isClaiming = true
     try {
       this.#handBackPaused()
       const avoidHosts = this.#hostsToAvoid(isBlocked)
       const leases = await frontier.claim({
-        max: 2 * concurrency,
+        max: claimMax,
         workerId,
         leaseMs,
         ...(avoidHosts.length > 0 ? { avoidHosts } : {}),
@@ -212,11 +212,11 @@ class CrawlLoop implements AsyncDisposable {
 
   /** Nothing to claim: over, or wait for what is due later, for our own commits, or for other workers. */
   async #whenDry(): Promise<void> {
-    const { frontier, now } = this.#parts
+    const { frontier, now, isOpenEnded } = this.#parts
     this.#committer.hurry()
     if (this.#held.size > 0) return // a commit or a free host pumps again
     const stats = await frontier.stats()
-    if (stats.remaining === 0) return this.#end.resolve({ how: 'finished' })
+    if (stats.remaining === 0 && !isOpenEnded?.()) return this.#end.resolve({ how: 'finished' })
     const dueInMs = ((await frontier.nextDueMs()) ?? Number.POSITIVE_INFINITY) - now()
     const isAlone = !frontier.can.shared && !stats.isPaused
     this.#wakeIn(Math.max(POLL_MS.min, Math.min(dueInMs, isAlone ? POLL_MS.max : this.#pollMs)))

@@ -208,5 +208,21 @@ export type SinkPositions = Record<string, string>
 export interface FrontierOptions {
   /** A fresh engine forgets what an earlier one left at the same place. Default: opens what is there. */
   fresh?: boolean
+  /** Which run of a database that holds many. Engines with one run per place ignore it. Default `default`. */
+  runId?: string
+  /**
+   * The engine is the store of the run's items: they stay there, nobody drains them, and `items.backlog` is always 0. For engines
+   * that keep what is confirmed (`postgres:`); the others ignore it. Default false.
+   */
+  keepsItems?: boolean
+  /** Told before each wait for a server that went away. Engines without a server ignore it. */
+  onOutage?: (outage: Outage) => void
   now?: () => number
+}
+
+export interface Outage {
+  /** From 1, for this operation. */
+  attempt: number
+  error: Error
+  waitMs: number
 }

@@ -2,17 +2,37 @@
 import { ScrapeError } from '../core/errors.ts'
 import type { Frontier, FrontierOptions } from './contract.ts'
 
-type Open = (url: string, options: FrontierOptions) => Promise<Frontier>
+export interface OpenOptions extends FrontierOptions {
+  /** Where the ledger of an `amqp:` frontier is (`redis://…`); other engines ignore it. Also as `?redis=` of its URL. */
+  redisUrl?: string
+}
+
+type Open = (url: string, options: OpenOptions) => Promise<Frontier>
 
 const ENGINES: Record<string, Open> = {
   memory: async (_url, options) => (await import('./memory.ts')).openMemoryFrontier(options),
   sqlite: async (url, options) => (await import('./sqlite/engine.ts')).openSqliteFrontier(pathOf(url), options),
+  postgres: openPostgres,
+  postgresql: openPostgres,
+  amqp: openRabbit,
+  amqps: openRabbit,
 }
 
-const COMING = ['postgres', 'postgresql', 'amqp', 'amqps', 'redis', 'rediss']
+async function openPostgres(url: string, options: FrontierOptions): Promise<Frontier> {
+  return (await import('./postgres/engine.ts')).openPostgresFrontier(url, options)
+}
 
-/** `memory:` or `sqlite:path` (`sqlite:///absolute/path` too). */
-export async function openFrontier(url: string, options: FrontierOptions = {}): Promise<Frontier> {
+async function openRabbit(url: string, options: OpenOptions): Promise<Frontier> {
+  return (await import('./rabbit/engine.ts')).openRabbitFrontier(url, options)
+}
+
+const COMING = ['redis', 'rediss']
+
+/**
+ * `memory:`, `sqlite:path` (`sqlite:///absolute/path` too), `postgres://user:password@host/database` or
+ * `amqp://user:password@host/vhost?redis=redis://host`.
+ */
+export async function openFrontier(url: string, options: OpenOptions = {}): Promise<Frontier> {
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(url)?.[1]?.toLowerCase()
   const open = scheme === undefined ? undefined : ENGINES[scheme]
   if (open !== undefined) return open(url, options)
@@ -20,8 +40,8 @@ export async function openFrontier(url: string, options: FrontierOptions = {}): 
   const what = scheme === undefined ? 'a frontier is named by a URL' : `no frontier engine for ${scheme}:`
   const isComing = scheme !== undefined && COMING.includes(scheme)
   throw new ScrapeError('E_OPTION', isComing ? `the ${scheme}: frontier is not built yet` : what, {
-    notes: [`known: ${known.join(' ')}`, 'to come: postgres: amqp: redis:'],
-    fix: 'Use sqlite:PATH for a durable run on one machine, or memory: for a try.',
+    notes: [`known: ${known.join(' ')}`, 'to come: redis:'],
+    fix: 'Use sqlite:PATH for a durable run on one machine, postgres://… for several, or memory: for a try.',
   })
 }
 

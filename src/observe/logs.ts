@@ -1,7 +1,7 @@
 /** The files a run leaves for whoever wants to know: `log.jsonl`, all that happened, and `errors.jsonl`, all that failed. */
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { DestinationStream, Logger } from 'pino'
+import type { DestinationStream, Logger, LoggerOptions } from 'pino'
 import { ScrapeError } from '../core/errors.ts'
 import type { EventOf, RunEvent } from '../core/events.ts'
 import { redactText, redactValue } from './redact.ts'
@@ -89,16 +89,7 @@ export async function openRunLog(options: RunLogOptions): Promise<RunLog> {
 
   const logFile = await destination('log.jsonl')
   const errorFile = await destination('errors.jsonl')
-  const logger = pino(
-    {
-      level,
-      base: options.runId === undefined ? {} : { run: options.runId },
-      messageKey: 'message',
-      formatters: { level: (label) => ({ level: label }) },
-      timestamp: () => `,"time":"${new Date(now()).toISOString()}"`,
-    },
-    logFile,
-  )
+  const logger = pino(lineFormat(level, options.runId === undefined ? {} : { run: options.runId }, now), logFile)
   const writeEvent = eventWriter(logger)
   const writeError = (line: Omit<ErrorLine, 'time'>) =>
     void errorFile.write(`${JSON.stringify({ time: new Date(now()).toISOString(), ...line })}\n`)
@@ -123,6 +114,31 @@ export async function openRunLog(options: RunLogOptions): Promise<RunLog> {
   }
 
   return { record, logger, flush, close, [Symbol.asyncDispose]: close }
+}
+
+export interface LineLogOptions {
+  level: LogLevel
+  /** On every line. */
+  base: Record<string, string>
+  /** Takes a line as JSON, without its end. Must not block. */
+  write: (line: string) => void
+  now?: () => number
+}
+
+/** The same lines as in log.jsonl, to a place of the caller's own. */
+export async function openLineLog({ level, base, write, now = Date.now }: LineLogOptions) {
+  const { pino } = await import('pino')
+  return eventWriter(pino(lineFormat(level, base, now), { write: (line: string) => write(line.trimEnd()) }))
+}
+
+function lineFormat(level: LogLevel, base: Record<string, string>, now: () => number): LoggerOptions {
+  return {
+    level,
+    base,
+    messageKey: 'message',
+    formatters: { level: (label) => ({ level: label }) },
+    timestamp: () => `,"time":"${new Date(now()).toISOString()}"`,
+  }
 }
 
 /** A crash may have cut the last line; the next one must not be glued to it. */

@@ -26,6 +26,7 @@ export function createInstruments(library: typeof prom, registry: prom.Registry)
     leasesExpired: counter('sluice_leases_expired_total'),
     throttled: counter('sluice_throttled_total'),
     responseBytes: counter('sluice_response_bytes_total'),
+    workers: gauge('sluice_workers'),
     workerInFlight: gauge('sluice_worker_in_flight'),
     workerHeartbeat: gauge('sluice_worker_heartbeat_timestamp_seconds'),
     sinkLag: gauge('sluice_sink_lag_items'),

@@ -58,6 +58,11 @@ export const METRICS = {
     help: 'Bytes of responses, as they came over the wire.',
     labels: [],
   },
+  sluice_workers: {
+    type: 'gauge',
+    help: 'Workers of a fleet by state: working, draining, stuck (silent for 30 s). Those that ended are left out.',
+    labels: ['scraper', 'state'],
+  },
   sluice_worker_in_flight: {
     type: 'gauge',
     help: 'Pages a worker is working on now.',

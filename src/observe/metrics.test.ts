@@ -42,6 +42,7 @@ async function fed() {
   const listen = metrics.listener('books')
   for (const event of EVERY_EVENT) listen(event)
   metrics.watchQueue('books', counts)
+  metrics.watchWorkers('books', async () => ['working', 'working', 'stuck', 'ended'])
   return metrics
 }
 

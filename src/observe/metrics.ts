@@ -12,6 +12,8 @@ export interface Metrics {
   listener(scraper: string): (event: RunEvent) => void
   /** Asks the frontier for its counts at each scrape. Returns how to stop. */
   watchQueue(scraper: string, stats: () => Promise<QueueCounts>): () => void
+  /** Asks the store for the states of a fleet's workers at each scrape. Returns how to stop. */
+  watchWorkers(scraper: string, states: () => Promise<readonly string[]>): () => void
 }
 
 export type QueueCounts = Pick<FrontierStats, 'pending' | 'claimed' | 'completed' | 'failed' | 'dead'>
@@ -42,6 +44,7 @@ export async function openMetrics(options: MetricsOptions): Promise<Metrics> {
 
   const workers = new Map<string, number>()
   const queues = new Map<string, () => Promise<QueueCounts>>()
+  const fleets = new Map<string, () => Promise<readonly string[]>>()
   const shared: MetricsShared = {
     now,
     hosts: boundedNames(HOSTS_MAX),
@@ -76,17 +79,31 @@ export async function openMetrics(options: MetricsOptions): Promise<Metrics> {
     }
   }
 
+  async function askFleets(): Promise<void> {
+    for (const [scraper, ask] of fleets) {
+      const states = await ask().catch(() => undefined)
+      if (states === undefined) continue
+      for (const state of ['working', 'draining', 'stuck'])
+        m.workers.set({ scraper, state }, states.filter((one) => one === state).length)
+    }
+  }
+
   return {
     contentType: registry.contentType,
     async render() {
       forgetSilentWorkers()
       await askQueues()
+      await askFleets()
       return registry.metrics()
     },
     listener: (scraper) => createMetricsListener(m, shared, scraper),
     watchQueue(scraper, stats) {
       queues.set(scraper, stats)
       return () => void queues.delete(scraper)
+    },
+    watchWorkers(scraper, states) {
+      fleets.set(scraper, states)
+      return () => void fleets.delete(scraper)
     },
   }
 }

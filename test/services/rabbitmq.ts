@@ -35,6 +35,8 @@ export interface RabbitServer extends AsyncDisposable {
   stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>
   start(): Promise<void>
   createVhost(): Promise<TestRabbit>
+  /** `rabbitmqctl`, which takes one or two seconds. */
+  ctl(...args: string[]): Promise<void>
 }
 
 let ownServer: Promise<RabbitServer> | undefined
@@ -64,10 +66,11 @@ export async function startRabbit(): Promise<RabbitServer> {
       await epmd.start({ file: join(bin, 'epmd'), args: ['-port', String(port), '-address', '127.0.0.1'], isReady })
       return port
     })
+    let env: NodeJS.ProcessEnv = {}
     const start = async (port: number) => {
       const from = server.log.length
       const isReady = () => server.log.slice(from).includes('Server startup complete')
-      const env = environment(program, { folder: server.folder, bin, port, epmdPort, distPort: await freePort() })
+      env = environment(program, { folder: server.folder, bin, port, epmdPort, distPort: await freePort() })
       await server.start({ file: program.path, args: [], env, isReady })
       return port
     }
@@ -87,6 +90,7 @@ export async function startRabbit(): Promise<RabbitServer> {
         await start(port)
       },
       createVhost: () => createVhost(url),
+      ctl: (...args) => server.run(join(program.path, '../rabbitmqctl'), args, env),
       [Symbol.asyncDispose]: dispose,
     }
   } catch (error) {
@@ -159,8 +163,8 @@ function erlangOf({ path }: Program, folder: string): string {
     'exec "$BINDIR/erlexec" "$@"',
   ]
   writeFileSync(join(bin, 'erl'), `${lines.join('\n')}\n`)
-  writeFileSync(join(bin, 'epmd'), `#!/bin/sh\nexec ${join(root, runtime, 'epmd')} "$@"\n`)
-  for (const name of ['erl', 'epmd']) chmodSync(join(bin, name), 0o755)
+  for (const name of ['epmd', 'escript']) writeFileSync(join(bin, name), `#!/bin/sh\nexec ${join(root, runtime, name)} "$@"\n`) // biome-ignore format: one line reads better
+  for (const name of ['erl', 'epmd', 'escript']) chmodSync(join(bin, name), 0o755)
   return bin
 }
 

@@ -1,0 +1,57 @@
+/** Where a fleet's worker leaves what is no item: snapshots in the store, where every machine can look at them. */
+import { join } from 'node:path'
+import type { EventBus } from '../core/events.ts'
+import type { Page } from '../core/page.ts'
+import type { Task } from '../core/task.ts'
+import type { Store, StoredRun } from '../orchestrator/contract.ts'
+import type { Config } from './config.ts'
+import { storeUrlOf } from './fleet.ts'
+import { RunFolder } from './run-folder.ts'
+import type { WorkerPlace } from './worker.ts'
+
+const SNAPSHOT_BYTES_MAX = 256 * 1024
+/** Snapshots on their way; a store that is slow or away costs snapshots, not memory. */
+const WRITES_MAX = 32
+
+export function fleetPlace({
+  store,
+  run,
+  config,
+  bus,
+}: {
+  store: Store
+  run: StoredRun
+  config: Config
+  bus: EventBus
+}): WorkerPlace {
+  const { id: runId, scraper } = run.record
+  const folder = new RunFolder(join(config.values.out, scraper, runId)) // on this machine; made when something is saved
+  let writes = 0
+  const keepSnapshot = (task: Task, page: Page | undefined): string | undefined => {
+    if (page === undefined || writes >= WRITES_MAX) return undefined
+    const name = `snapshots/${task.id.slice(0, 16)}${page.contentType.includes('json') ? '.json' : '.html'}`
+    writes++
+    store
+      .putSnapshot(runId, name, Uint8Array.from(page.body.subarray(0, SNAPSHOT_BYTES_MAX)))
+      .catch((error: Error) =>
+        bus.emit({ type: 'log', level: 'warn', message: `a snapshot is lost: ${error.message}` }),
+      )
+      .finally(() => writes--)
+    return name
+  }
+  return {
+    runId,
+    keepSnapshot,
+    save: folder.save,
+    async shareRates(parts) {
+      const { openPostgresSlots } = await import('../fetch/postgres-slots.ts')
+      const say = (level: 'info' | 'warn', message: string) => bus.emit({ type: 'log', level, message })
+      const fleet = await openPostgresSlots({
+        url: storeUrlOf(config.values)!,
+        onAway: (error) => say('warn', `${error.message}; keeping to our share of every host's rate`),
+        onBack: () => say('info', 'rates are shared with the fleet again'),
+      })
+      return { fleet: parts.use(fleet) }
+    },
+  }
+}

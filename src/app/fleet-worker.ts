@@ -1,0 +1,349 @@
+/**
+ * A worker of a fleet: joins a run that others work on too, does its share, and ends when nothing is left.
+ *
+ *   join ──▶ wait until the queue is filled ──▶ work ──▶ nothing remains ──▶ the run is finished, by whoever sees it first
+ *                                                │
+ *                                                └─ SIGTERM · drain asked · run cancelled ──▶ hand back, end
+ *
+ * Every 2 s it gives a sign of life to the store and hears in return what it should do.
+ */
+import { hostname } from 'node:os'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { ScrapeError, toScrapeError } from '../core/errors.ts'
+import { createEventBus, type EventBus, type RunEvent } from '../core/events.ts'
+import type { Limits } from '../core/options.ts'
+import type { RunRecord } from '../core/run.ts'
+import type { CompiledScraper } from '../crawl/compiled.ts'
+import type { CrawlEnd } from '../crawl/contract.ts'
+import type { Frontier, FrontierStats } from '../frontier/contract.ts'
+import { openLineLog } from '../observe/logs.ts'
+import { createTally, type Tally } from '../observe/tally.ts'
+import type { Store, StoredRun, WorkerReport } from '../orchestrator/contract.ts'
+import { checkArgs, compileScraper } from './compile-scraper.ts'
+import type { Config } from './config.ts'
+import { openFleetFrontier, openStore } from './fleet.ts'
+import { fleetPlace } from './fleet-place.ts'
+import { updateFleetRecord } from './fleet-record.ts'
+import type { LoadedScraper } from './load-scraper.ts'
+import { openOwnTor } from './own-tor.ts'
+import { sweep } from './processes.ts'
+import { openMetricsServer } from './run-metrics.ts'
+import { judge } from './run-record.ts'
+import { refuseOtherScraper } from './start-distributed.ts'
+import { type WorkerSpec, work } from './worker.ts'
+
+export interface FleetWorkerRequest {
+  loaded: LoadedScraper
+  config: Config
+  /** Default: the newest run of this scraper that is going on. */
+  runId?: string
+  /** Tasks claimed at once. */
+  batchSize: number
+  /** Stay when the queue is empty. */
+  isForever: boolean
+  /** Fetch through a Tor daemon of its own. */
+  useTor: boolean
+  onEvent?: (event: RunEvent) => void
+}
+
+export interface FleetWorker {
+  readonly id: string
+  readonly runId: string
+  readonly limits: CompiledScraper['limits']
+  readonly tally: Tally
+  readonly startedAtMs: number
+  stats(): Promise<FrontierStats>
+  /** Hand back what is not begun, finish what is. May be called twice. */
+  stop(reason: string): void
+  /** Rejects only when it could not work at all. */
+  readonly result: Promise<FleetWorkerEnd>
+}
+
+export interface FleetWorkerEnd {
+  end: CrawlEnd
+  reason: string | undefined
+  /** The run's record as this worker left it. */
+  record: RunRecord
+}
+
+const BEAT_MS = 2_000
+const LOSSES_MAX = 3
+const FILL_POLL_MS = 500
+/** Log lines between two signs of life; more of them are repetition. */
+const LOG_LINES_MAX = 500
+
+export function newWorkerId(): string {
+  const chance = Math.random().toString(36).slice(2, 8).padEnd(6, '0')
+  return `${hostname()}_${process.pid}_${chance}`
+}
+
+/** Opens everything, then returns while the worker works. Throws when it cannot join. */
+export async function joinRun(request: FleetWorkerRequest): Promise<FleetWorker> {
+  const { config, loaded } = request
+  const parts = new AsyncDisposableStack()
+  try {
+    const store = parts.use(await openStore(config.values))
+    const run = await runToJoin(store, request)
+    refuseOtherScraper(run, loaded)
+    const compiled = compileScraper(loaded.scraper, withOwn(run.options.limits as Limits, config.limits), loaded.file)
+    const bus = createEventBus()
+    const tally = createTally()
+    bus.on(tally.record)
+    if (request.onEvent !== undefined) bus.on(request.onEvent)
+    const warn = (message: string) => bus.emit({ type: 'log', level: 'warn', message })
+    const frontier = parts.use(await openFleetFrontier(config.values, run.record.id, warn))
+    const id = newWorkerId()
+    const logLines: string[] = []
+    bus.on(
+      await openLineLog({
+        level: config.values.logLevel,
+        base: { run: run.record.id, worker: id },
+        write: (line) => void (logLines.length < LOG_LINES_MAX && logLines.push(line)),
+      }),
+    )
+    if (config.values.metrics !== undefined)
+      parts.use(
+        await openMetricsServer({
+          address: config.values.metrics,
+          scraper: loaded.scraper.name,
+          runId: run.record.id,
+          frontier,
+          bus,
+          workerStates: async () => (await store.listWorkers({ runId: run.record.id })).map(({ state }) => state),
+        }),
+      )
+    await store.registerWorker({
+      id,
+      runId: run.record.id,
+      scraper: loaded.scraper.name,
+      host: hostname(),
+      pid: process.pid,
+    })
+    return new WorkingLife({
+      request,
+      store,
+      run,
+      compiled,
+      frontier,
+      bus,
+      tally,
+      id,
+      logLines,
+      parts: parts.move(),
+    }).begin()
+  } catch (error) {
+    await parts.disposeAsync()
+    throw error
+  }
+}
+
+/** A worker's own flags before those the run was started with. */
+function withOwn(run: Limits, own: Limits): Limits {
+  return { ...run, ...own, perHost: { ...run.perHost, ...own.perHost } }
+}
+
+async function runToJoin(store: Store, { runId, loaded }: FleetWorkerRequest): Promise<StoredRun> {
+  const { name } = loaded.scraper
+  const [running] = runId === undefined ? await store.listRuns({ scraper: name, states: ['running'], limit: 1 }) : []
+  const found = runId === undefined ? running : await store.findRun(runId)
+  if (found === undefined)
+    throw new ScrapeError(
+      'E_RUN_NOT_FOUND',
+      runId === undefined ? `no run of "${name}" is going on in ${store.place}` : `no run ${runId} in ${store.place}`,
+      { fix: `Start one: sluice start ${name} --mode distributed` },
+    )
+  const { id, state, reason } = found.record
+  if (state === 'stopped' || state === 'failed')
+    throw new ScrapeError('E_OPTION', `run ${id} is ${state}: ${reason ?? 'no reason was given'}`, {
+      fix: `Open it again: sluice start ${name} --resume ${id}`,
+    })
+  return found
+}
+
+interface LifeParts {
+  request: FleetWorkerRequest
+  store: Store
+  run: StoredRun
+  compiled: CompiledScraper
+  frontier: Frontier
+  bus: EventBus
+  tally: Tally
+  id: string
+  /** Waiting for the next sign of life, which takes them along. */
+  logLines: string[]
+  parts: AsyncDisposableStack
+}
+
+class WorkingLife {
+  readonly #parts: LifeParts
+  readonly #stop = new AbortController()
+  readonly #startedAtMs = Date.now()
+  readonly #lag = monitorEventLoopDelay({ resolution: 20 })
+  #inFlight = 0
+
+  constructor(parts: LifeParts) {
+    this.#parts = parts
+  }
+
+  begin(): FleetWorker {
+    const { id, run, compiled, tally, frontier } = this.#parts
+    const result = this.#live()
+    result.catch(() => {}) // whoever wants to know awaits it
+    return {
+      id,
+      runId: run.record.id,
+      limits: compiled.limits,
+      tally,
+      startedAtMs: this.#startedAtMs,
+      stats: () => frontier.stats(),
+      stop: (reason) => this.#halt(reason),
+      result,
+    }
+  }
+
+  async #live(): Promise<FleetWorkerEnd> {
+    const { frontier, bus, run, id, parts, request } = this.#parts
+    await using _ = parts
+    const leaseMs = request.config.values.lease
+    bus.on((event) => {
+      if (event.type === 'worker.in-flight') this.#inFlight = event.inFlight
+    })
+    this.#lag.enable()
+    const beating = setInterval(() => void this.#beat(), BEAT_MS)
+    const sweeping = setInterval(() => void sweep({ frontier, bus, lossesMax: LOSSES_MAX }), leaseMs / 2)
+    let end: CrawlEnd
+    try {
+      await this.#untilFilled()
+      end = this.#stop.signal.aborted ? { how: 'stopped' } : await this.#work(run)
+    } catch (error) {
+      end = this.#stop.signal.aborted ? { how: 'stopped' } : { how: 'halted', error: toScrapeError(error, 'E_HANDLER') }
+    } finally {
+      clearInterval(beating)
+      clearInterval(sweeping)
+      this.#lag.disable()
+    }
+    const { reason } = this.#stop.signal
+    bus.emit({ type: 'log', level: 'info', message: `worker ${id} ${end.how}` })
+    const record = await this.#leave(end)
+    return { end, reason: reason instanceof Error ? reason.message : undefined, record }
+  }
+
+  async #work(run: StoredRun): Promise<CrawlEnd> {
+    const { request, compiled, frontier, bus, store } = this.#parts
+    const spec = await this.#spec(run)
+    if (spec.pagesMax <= 0) return { how: 'limit' }
+    await using tor = request.useTor ? await openOwnTor(spec.workerId, bus, this.#stop.signal) : undefined
+    if (tor !== undefined) spec.proxy = tor.proxy
+    const place = fleetPlace({ store, run, config: request.config, bus })
+    const parts = { compiled, frontier, bus, place, isOpenEnded: () => request.isForever }
+    return await work(spec, parts, this.#stop.signal)
+  }
+
+  async #spec(run: StoredRun): Promise<WorkerSpec> {
+    const { request, compiled, frontier, id } = this.#parts
+    const { values } = request.config
+    const { completed, failed } = await frontier.stats()
+    const { limits, scraper } = compiled
+    return {
+      workerId: id,
+      args: checkArgs(scraper, run.record.args as Record<string, unknown>),
+      concurrency: limits.concurrency,
+      perHostConcurrency: limits.perHost.concurrency,
+      pagesMax: (limits.pages ?? Number.MAX_SAFE_INTEGER) - completed - failed,
+      leaseMs: values.lease,
+      drainMs: values.drainTimeout,
+      userAgent: run.options.userAgent,
+      allowPrivate: run.options.allowPrivate || values.allowPrivate,
+      allowAddresses: [...run.options.allowAddress, ...values.allowAddress],
+      cacheStore: values.cacheStore,
+      proxy: values.proxy,
+      claimMax: request.batchSize,
+      isOneOfMany: true,
+      recordTo: undefined,
+    }
+  }
+
+  /** A run whose start tasks are still being added may look empty without being done. */
+  async #untilFilled(): Promise<void> {
+    const { frontier, bus, run } = this.#parts
+    let isSaid = false
+    while (!this.#stop.signal.aborted && (await frontier.getMeta('started')) !== 'yes') {
+      if ((await frontier.stats()).pending > 0) return // there is work; the end is judged when it is filled
+      if (!isSaid)
+        bus.emit({
+          type: 'log',
+          level: 'info',
+          message: `run ${run.record.id} is still being filled: waiting (was that broken off? sluice start ${run.record.scraper} --resume ${run.record.id})`,
+        })
+      isSaid = true
+      await new Promise((resolve) => setTimeout(resolve, FILL_POLL_MS))
+    }
+  }
+
+  async #beat(): Promise<void> {
+    const { store, id, run, frontier, compiled, logLines } = this.#parts
+    try {
+      const { isDrainAsked } = await store.beat(id, this.#report())
+      await store.addLogs(run.record.id, logLines.splice(0))
+      if (isDrainAsked) this.#halt('drain was asked for')
+      const asked = await frontier.getMeta('stop')
+      if (asked !== undefined && asked !== '') this.#halt(asked)
+      const { pages } = compiled.limits
+      if (pages === undefined) return
+      const { completed, failed } = await frontier.stats()
+      if (completed + failed >= pages) this.#halt(`the limit of ${pages} pages is reached`)
+    } catch {
+      // The store is away: the frontier tells of it, and the work goes on when it is back.
+    }
+  }
+
+  #report(): WorkerReport {
+    const { pages, items, fieldFill, bytes, latencyMs, rssBytesMax, cpuMs, errors } = this.#parts.tally.snapshot()
+    const loopLagMs = Math.round(this.#lag.max / 1e6) || 0
+    this.#lag.reset()
+    return {
+      tally: {
+        pages: { ok: pages.ok, failed: pages.failed, retried: pages.retried, postponed: pages.postponed },
+        items,
+        fieldFill,
+        bytes,
+        latencyMs,
+        rssBytesMax,
+        cpuMs,
+        errors: errors
+          .filter(({ count }) => count > 0)
+          .map(({ code, class: cls, count, example }) => ({ code, class: cls, count, example })),
+      },
+      inFlight: this.#inFlight,
+      rssBytes: process.memoryUsage.rss(),
+      loopLagMs,
+    }
+  }
+
+  #halt(reason: string): void {
+    this.#stop.abort(new ScrapeError('E_STOPPED', reason))
+  }
+
+  /** Says goodbye, and ends the run when nothing remains: the last worker to leave writes the last figures. */
+  async #leave(end: CrawlEnd): Promise<RunRecord> {
+    const { store, id, run, frontier, compiled } = this.#parts
+    const runId = run.record.id
+    try {
+      await store.endWorker(id, this.#report())
+      await store.addLogs(runId, this.#parts.logLines.splice(0))
+      const current = (await store.findRun(runId))?.record ?? run.record
+      const record = { ...current }
+      const stats = await frontier.stats()
+      updateFleetRecord(record, stats, await store.listWorkers({ runId }), Date.now())
+      if (end.how === 'finished' && stats.remaining === 0 && current.state !== 'stopped') {
+        judge(record, end, compiled, undefined)
+        record.finishedAt = current.finishedAt ?? new Date().toISOString()
+      }
+      await store.saveRun(record, [current.state])
+      return record
+    } catch (error) {
+      if (end.how !== 'halted') this.#parts.bus.emit({ type: 'log', level: 'error', message: (error as Error).message })
+      return run.record
+    }
+  }
+}

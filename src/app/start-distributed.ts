@@ -1,0 +1,165 @@
+/** Starts a run for a fleet: creates it, fills its queue, and says how a worker joins. */
+import { ScrapeError } from '../core/errors.ts'
+import type { EventBus } from '../core/events.ts'
+import { newRunId, type RunRecord } from '../core/run.ts'
+import type { Json } from '../core/task.ts'
+import type { Frontier } from '../frontier/contract.ts'
+import type { Store, StoredRun } from '../orchestrator/contract.ts'
+import type { UrlLine } from '../sources/file.ts'
+import { checkArgs, compileScraper } from './compile-scraper.ts'
+import type { Config } from './config.ts'
+import { definitionHash } from './definition-hash.ts'
+import { openFleetFrontier, openStore } from './fleet.ts'
+import type { LoadedScraper } from './load-scraper.ts'
+import { withoutPassword } from './run-identity.ts'
+import { startRecord } from './run-record.ts'
+import { seed, seedUrls } from './seed.ts'
+import { userAgent } from './user-agent.ts'
+
+export interface DistributedRequest {
+  loaded: LoadedScraper
+  /** How the user names the scraper. */
+  source: string
+  args: Record<string, unknown>
+  config: Config
+  /** In place of the scraper's own start tasks. */
+  urls?: AsyncIterable<UrlLine>
+  /** Go on with this run; true: the newest unfinished one of the scraper. */
+  resume?: string | true
+  bus: EventBus
+  stop: AbortSignal
+}
+
+export interface DistributedStart {
+  status: 'queued' | 'resumed'
+  runId: string
+  enqueued: number
+  /** URLs that were in the queue already. */
+  seen: number
+  refused: number
+  problems: readonly string[]
+  /** An unfinished run of the same scraper there is besides. */
+  unfinished: string | undefined
+}
+
+export async function startDistributed(request: DistributedRequest): Promise<DistributedStart> {
+  const { config, loaded } = request
+  await using store = await openStore(config.values)
+  const [unfinished] = await store.listRuns({
+    scraper: loaded.scraper.name,
+    states: ['running', 'stopped', 'failed'],
+    limit: 1,
+  })
+  const run = request.resume === undefined ? newRun(request) : await runToResume(store, request, unfinished)
+  await using frontier = await openFleetFrontier(config.values, run.record.id)
+  if (request.resume === undefined) await store.createRun(run)
+  else await wake(store, frontier, run.record)
+  const before = (await frontier.stats()).seen
+  const { refused, problems } = await fill(request, run, frontier)
+  const { seen } = await frontier.stats()
+  return {
+    status: request.resume === undefined ? 'queued' : 'resumed',
+    runId: run.record.id,
+    enqueued: seen - before,
+    seen: before,
+    refused,
+    problems,
+    unfinished: request.resume === undefined ? unfinished?.record.id : undefined,
+  }
+}
+
+/** What to type on any machine to work on the run, without the program's name. */
+export function workerCommand(source: string, runId: string): string[] {
+  return ['worker', '--scraper', source, '--run-id', runId, '--batch-size', '50']
+}
+
+function newRun({ loaded, args, source, config }: DistributedRequest): Omit<StoredRun, 'createdAtMs'> {
+  const { values, limits } = config
+  const { scraper, file } = loaded
+  compileScraper(scraper, limits, file) // what is wrong with it is said now, not by every worker
+  checkArgs(scraper, args)
+  const nowMs = Date.now()
+  const record = startRecord({
+    previous: undefined,
+    runId: newRunId(nowMs),
+    scraper: scraper.name,
+    args: args as Json,
+    source,
+    frontier: withoutPassword(values.frontier),
+    nowMs,
+  })
+  return {
+    record,
+    definitionHash: definitionHash(file),
+    options: {
+      limits: limits as Record<string, unknown>,
+      allowPrivate: values.allowPrivate,
+      allowAddress: values.allowAddress,
+      userAgent: userAgent(values),
+    },
+  }
+}
+
+async function runToResume(
+  store: Store,
+  { resume, loaded }: DistributedRequest,
+  unfinished: StoredRun | undefined,
+): Promise<StoredRun> {
+  const { name } = loaded.scraper
+  const found = resume === true ? unfinished : await store.findRun(resume)
+  if (found === undefined)
+    throw new ScrapeError(
+      'E_RUN_NOT_FOUND',
+      `no ${resume === true ? 'unfinished run' : `run ${resume}`} of "${name}" in ${store.place}`,
+      { fix: 'Start a new one without --resume.' },
+    )
+  refuseOtherScraper(found, loaded)
+  return found
+}
+
+/** A run goes on only with the definition it was started with. */
+export function refuseOtherScraper(run: StoredRun, { scraper, file }: LoadedScraper): void {
+  const { id, scraper: name } = run.record
+  if (name !== scraper.name)
+    throw new ScrapeError('E_OPTION', `run ${id} is one of "${name}", not of "${scraper.name}"`)
+  const own = definitionHash(file)
+  if (own === run.definitionHash) return
+  throw new ScrapeError(
+    'E_DEFINITION_DIFFERS',
+    `the definition of "${name}" here is not the one run ${id} was started with`,
+    {
+      at: file,
+      notes: [`here ${own.slice(0, 12)}, the run's ${run.definitionHash.slice(0, 12)}`],
+    },
+  )
+}
+
+/** A run that ended, or was stopped by hand, is open again. */
+async function wake(store: Store, frontier: Frontier, record: RunRecord): Promise<void> {
+  await frontier.setMeta('stop', '')
+  await frontier.resume()
+  const woken: RunRecord = { ...record, state: 'running', reason: null, exitCode: null, finishedAt: null }
+  await store.saveRun(woken, ['running', 'stopped', 'failed', 'finished'])
+}
+
+async function fill(
+  { loaded, urls, bus, stop }: DistributedRequest,
+  run: Omit<StoredRun, 'createdAtMs'>,
+  frontier: Frontier,
+): Promise<{ refused: number; problems: readonly string[] }> {
+  const { scraper, file } = loaded
+  const compiled = compileScraper(scraper, run.options.limits, file)
+  // For whoever looks into the database: the view url_work_queue shows them.
+  await frontier.setMeta('scraper', scraper.name)
+  await frontier.setMeta('retries', String(compiled.limits.retries))
+  if (urls !== undefined) {
+    await frontier.setMeta('source', 'urls')
+    return await seedUrls(urls, { compiled, frontier, stop })
+  }
+  if ((await frontier.getMeta('source')) === 'urls' && (await frontier.getMeta('started')) !== 'yes')
+    throw new ScrapeError('E_USAGE', `the URL list of run ${run.record.id} was not read to its end`, {
+      fix: 'Give it once more with --urls-file: what is in the queue already is passed over.',
+    })
+  await seed({ compiled, args: checkArgs(scraper, run.record.args as Record<string, unknown>), frontier, bus, stop })
+  return { refused: 0, problems: [] }
+}

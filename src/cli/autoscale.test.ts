@@ -1,0 +1,137 @@
+/** Workers by the depth of the queue: real processes, a real database, the demo shop. */
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { postgresForTests, type TestDatabase } from '../../test/services/postgres.ts'
+import { type BooksSite, startBooksSite } from '../../test/site/books.ts'
+import { sluice, startSluice, temporaryFolder } from '../../test/sluice.ts'
+
+const folder = temporaryFolder()
+let database: TestDatabase
+let site: BooksSite
+let env: NodeJS.ProcessEnv
+
+before(async () => {
+  database = await postgresForTests()
+  site = await startBooksSite({ products: 500, delayMs: 20 })
+  env = { SLUICE_OUT: join(folder.path, 'runs'), SLUICE_FRONTIER: database.url, SLUICE_ALLOW_PRIVATE: 'yes' }
+})
+
+after(async () => {
+  await site[Symbol.asyncDispose]()
+  await database[Symbol.asyncDispose]()
+  folder[Symbol.dispose]()
+})
+
+async function json(...args: string[]) {
+  const { code, stdout, stderr } = await sluice([...args, '--json'], { env })
+  assert.equal(code, 0, stderr)
+  return JSON.parse(stdout)
+}
+
+const start = async () =>
+  (await json('start', 'books', '--mode', 'distributed', '--site', site.url, '--arg', 'details=true', '--rps', '0'))
+    .run_id
+
+const FAST = ['--interval', '200ms', '--cooldown', '500ms']
+
+interface Line {
+  target: number
+  workers: number
+  pending: number
+  done: string[]
+}
+
+/** Its decisions as they come, each once. */
+function autoscale(...args: string[]) {
+  const started = startSluice(['autoscale', '--scraper', 'books', '--json', ...FAST, ...args], { env })
+  const lines: Line[] = []
+  let rest = ''
+  let onLine = () => {}
+  started.child.stdout!.on('data', (text: string) => {
+    const parts = (rest + text).split('\n')
+    rest = parts.pop()!
+    lines.push(...parts.map((part) => JSON.parse(part) as Line))
+    onLine()
+  })
+  const until = (isSo: (line: Line) => boolean) =>
+    new Promise<Line>((resolve, reject) => {
+      onLine = () => {
+        const found = lines.find(isSo)
+        if (found !== undefined) resolve(found)
+      }
+      onLine()
+      void started.result.then(({ stderr }) => reject(new Error(`it ended before: ${stderr}`)))
+    })
+  return { ...started, lines, until }
+}
+
+test('starts workers as the queue grows, and ends with the run and its workers', async () => {
+  const id = await start()
+  const scaling = autoscale('--max', '3', '--per-worker', '100', '--', '--concurrency', '2')
+  const { code, stderr } = await scaling.result
+  assert.equal(code, 0, stderr)
+  assert.equal(scaling.lines[0]?.target, 1)
+  assert.equal(Math.max(...scaling.lines.map(({ workers }) => workers)), 3)
+  assert.deepEqual([scaling.lines.at(-1)?.target, scaling.lines.at(-1)?.workers], [0, 0])
+  const { state, items, fleet } = await json('stats', id)
+  assert.deepEqual([state, items, fleet], ['finished', 500, []])
+})
+
+test('a killed worker is replaced; SIGTERM drains all and leaves the run to go on', async () => {
+  const id = await start()
+  const scaling = autoscale('--run-id', id, '--max', '2', '--min', '2', '--', '--concurrency', '1', '--lease', '2s')
+  try {
+    const { done } = await scaling.until(({ workers }) => workers === 2)
+    const pid = Number(/process (\d+)/.exec(done[0]!)![1])
+    const count = scaling.lines.length
+    process.kill(pid, 'SIGKILL')
+    await scaling.until((line) => scaling.lines.indexOf(line) >= count && line.done.some((one) => /^started/.test(one)))
+  } finally {
+    scaling.child.kill('SIGTERM')
+  }
+  const { code, stderr } = await scaling.result
+  assert.equal(code, 4, stderr)
+  assert.match(stderr, /worker \d ended: SIGKILL/)
+  const { state, workers, remaining } = await json('stats', id)
+  assert.deepEqual([state, workers, remaining > 0], ['running', 0, true])
+  await json('cancel', id)
+})
+
+test('gives up on workers that cannot begin, with their own words', async () => {
+  const id = await start()
+  const { code, stderr } = await autoscale('--run-id', id, '--', '--nonsense').result
+  assert.equal(code, 1)
+  assert.match(stderr, /cannot begin \(exit code 2\)/)
+  assert.match(stderr, /unknown option '--nonsense'/)
+  await json('cancel', id)
+})
+
+test('runs a command with the number in place of own processes', async () => {
+  const id = await start()
+  const file = join(folder.path, 'asked')
+  const scaling = autoscale('--run-id', id, '--exec', `echo scale={n} >> ${file}`)
+  try {
+    await scaling.until(({ target }) => target === 1)
+    await json('pause', id)
+    await scaling.until(({ target }) => target === 0)
+    await json('cancel', id)
+    assert.equal((await scaling.result).code, 0)
+  } finally {
+    scaling.child.kill('SIGTERM')
+  }
+  assert.equal(readFileSync(file, 'utf8'), 'scale=1\nscale=0\n')
+})
+
+test('says all that is wrong with its flags, and when there is nothing to do', async () => {
+  const wrong = await sluice(['autoscale', '--scraper', 'books', '--min', '9', '--max', '2', '--interval', 'soon'], {
+    env,
+  })
+  assert.equal(wrong.code, 2)
+  assert.match(wrong.stderr, /--interval takes a time/)
+  assert.match(wrong.stderr, /--min 9 is more than --max 2/)
+  const idle = await sluice(['autoscale', '--scraper', 'books'], { env })
+  assert.equal(idle.code, 2)
+  assert.match(idle.stderr, /no run of "books" is going on/)
+})

@@ -1,0 +1,204 @@
+/** `sluice autoscale`: as many workers as the queue deserves, on this machine or through a command. */
+import type { Command } from 'commander'
+import type { AutoscaleLine, Crew } from '../app/autoscale.ts'
+import type { Config } from '../app/config.ts'
+import type { ScalePolicy } from '../orchestrator/autoscale.ts'
+import type { Store } from '../orchestrator/contract.ts'
+import { addOptions, configOf } from './flags.ts'
+import { print, shellWord } from './output.ts'
+
+interface AutoscaleFlags {
+  scraper: string
+  runId?: string
+  min: string
+  max: string
+  perWorker: string
+  cooldown: string
+  interval: string
+  exec?: string
+  print?: boolean
+  forever?: boolean
+  json?: boolean
+  quiet?: boolean
+}
+
+const HELP = `
+It counts the workers it started itself, so that one may run on every machine. What comes after -- goes to every worker.
+
+Examples:
+  sluice autoscale --scraper books --max 4
+  sluice autoscale --scraper books --run-id 20261115_113501_x7k2 -- --concurrency 8 --batch-size 100
+  sluice autoscale --scraper books --forever --exec 'docker compose up -d --no-recreate --scale worker={n}'`
+
+export function defineAutoscale(program: Command): void {
+  const command = program
+    .command('autoscale [worker-flag...]')
+    .description('start and drain workers by how much is in the queue')
+    .requiredOption('--scraper <name>', 'the scraper whose runs are looked after')
+    .option('--run-id <run>', 'this run only; default: every run of the scraper that is going on')
+    .option('--min <N>', 'workers at least', '0')
+    .option('--max <N>', 'workers at most', '8')
+    .option('--per-worker <N>', 'pending pages that keep one worker busy', '1000')
+    .option('--cooldown <TIME>', 'time between two changes in one direction', '30s')
+    .option('--interval <TIME>', 'time between two looks', '5s')
+    .option('--exec <COMMAND>', 'run this when the number changes, {n} being the number, in place of own processes')
+    .option('--print', 'print what would be started or run, and do nothing')
+    .option('--forever', 'stay when all runs are finished')
+    .option('--json', 'print one line of JSON for each decision')
+    .option('--quiet', 'print nothing but errors')
+    .option('-v, --verbose', 'show stacks of errors')
+    .addHelpText('after', HELP)
+    .action(async (workerFlags: string[], flags: AutoscaleFlags) => {
+      process.exitCode = await autoscaleCommand(workerFlags, flags)
+    })
+  addOptions(command, ['out', 'frontier', 'store', 'drainTimeout'])
+}
+
+async function autoscaleCommand(workerFlags: string[], flags: AutoscaleFlags): Promise<number> {
+  const [{ autoscale }, { openFleetFrontier, openStore }] = await Promise.all([
+    import('../app/autoscale.ts'),
+    import('../app/fleet.ts'),
+  ])
+  const { policy, intervalMs } = await policyOf(flags)
+  const config = await configOf(flags as unknown as Record<string, unknown>)
+  await using store = await openStore(config.values)
+  const say = (line: string) => void (flags.quiet || process.stderr.write(`${line}\n`))
+  const crew = await crewOf(flags, workerFlags, config, store, say)
+  const stop = stopOnSignals(say)
+  try {
+    const end = await autoscale(
+      {
+        store,
+        openQueue: (runId) => openFleetFrontier(config.values, runId),
+        scraper: flags.scraper,
+        ...(flags.runId === undefined ? {} : { runId: flags.runId }),
+        policy,
+        intervalMs,
+        isForever: flags.forever === true,
+        crew,
+        onDecision: (decision) => show(decision, flags, say),
+        onTrouble: say,
+      },
+      stop.signal,
+    )
+    if (end === 'finished') say(`all runs of ${flags.scraper} that were looked after are over`)
+    return end === 'finished' ? 0 : 4
+  } finally {
+    stop.unhook()
+  }
+}
+
+async function policyOf(flags: AutoscaleFlags): Promise<{ policy: ScalePolicy; intervalMs: number }> {
+  const [{ parseDurationMs }, { ScrapeError }] = await Promise.all([
+    import('../core/options.ts'),
+    import('../core/errors.ts'),
+  ])
+  const problems: string[] = []
+  const whole = (name: string, text: string, min: number, max: number) => {
+    const value = Number(text)
+    if (!Number.isSafeInteger(value) || value < min || value > max)
+      problems.push(`--${name} takes a whole number from ${min} to ${max}, got ${JSON.stringify(text)}`)
+    return value
+  }
+  const time = (name: string, text: string, minMs: number) => {
+    const ms = parseDurationMs(text)
+    if (!(ms >= minMs && ms <= 86_400_000))
+      problems.push(`--${name} takes a time such as 30s, from ${minMs} ms to a day, got ${JSON.stringify(text)}`)
+    return ms
+  }
+  const policy = {
+    min: whole('min', flags.min, 0, 256),
+    max: whole('max', flags.max, 1, 256),
+    perWorker: whole('per-worker', flags.perWorker, 1, 1e9),
+    cooldownMs: time('cooldown', flags.cooldown, 0),
+  }
+  const intervalMs = time('interval', flags.interval, 100)
+  if (policy.min > policy.max) problems.push(`--min ${policy.min} is more than --max ${policy.max}`)
+  if (problems.length === 0) return { policy, intervalMs }
+  throw new ScrapeError('E_USAGE', `${problems.length === 1 ? 'a flag is' : 'flags are'} not usable`, {
+    notes: problems,
+  })
+}
+
+async function crewOf(
+  flags: AutoscaleFlags,
+  workerFlags: string[],
+  { values }: Config,
+  store: Store,
+  say: (line: string) => void,
+): Promise<Crew> {
+  const words = ['worker', '--scraper', flags.scraper]
+  if (flags.exec !== undefined || flags.print) {
+    const [{ CommandCrew }, { self }] = await Promise.all([
+      import('../app/autoscale-command.ts'),
+      import('../observe/terminal.ts'),
+    ])
+    const run = flags.runId === undefined ? [] : ['--run-id', flags.runId]
+    const worker = [self(), ...words, ...run, ...workerFlags].map(shellWord).join(' ')
+    return new CommandCrew({
+      template: flags.exec ?? `{n} × ${worker}`,
+      ...(flags.print ? { print: flags.json ? () => {} : print } : {}),
+      store,
+      scraper: flags.scraper,
+      runId: flags.runId,
+      onTrouble: say,
+    })
+  }
+  const [{ ProcessCrew }, { workerEnv }, { printable }] = await Promise.all([
+    import('../app/autoscale-processes.ts'),
+    import('../app/autoscale.ts'),
+    import('../observe/terminal.ts'),
+  ])
+  return new ProcessCrew({
+    command: [process.execPath, ...process.execArgv, process.argv[1]!, ...words],
+    workerArgs: ['--quiet', ...workerFlags],
+    env: workerEnv(values),
+    drainMs: values.drainTimeout,
+    onLine: (line) => say(printable(line)),
+  })
+}
+
+function show(
+  { target, needed, pending, workers, isChanged, why, runs, done }: AutoscaleLine,
+  flags: AutoscaleFlags,
+  say: (line: string) => void,
+): void {
+  if (flags.json)
+    print(
+      JSON.stringify({
+        at: new Date().toISOString(),
+        scraper: flags.scraper,
+        pending,
+        needed,
+        target,
+        workers,
+        isChanged,
+        why,
+        done,
+        runs: runs.map(({ runId, ...run }) => ({ run: runId, ...run })),
+      }),
+    )
+  else if (!flags.print && (isChanged || done.length > 0))
+    say(
+      `${pending} pending: ${target} ${target === 1 ? 'worker' : 'workers'} (${why})${done.map((one) => `\n  ${one}`).join('')}`,
+    )
+}
+
+/** First signal: drain. Second Ctrl-C: leave at once; the workers end by themselves. */
+function stopOnSignals(say: (line: string) => void) {
+  const stop = new AbortController()
+  const onSignal = (signal: NodeJS.Signals) => {
+    if (stop.signal.aborted && signal === 'SIGINT') process.exit(130)
+    say(`${signal}: draining the workers`)
+    stop.abort(new Error(`${signal} received`))
+  }
+  process.on('SIGINT', onSignal)
+  process.on('SIGTERM', onSignal)
+  return {
+    signal: stop.signal,
+    unhook() {
+      process.off('SIGINT', onSignal)
+      process.off('SIGTERM', onSignal)
+    },
+  }
+}

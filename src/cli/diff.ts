@@ -1,0 +1,117 @@
+/** `sluice diff`: what was added, removed and changed between two runs. */
+import type { Command } from 'commander'
+import type { Difference, DiffTotals } from '../app/diff-runs.ts'
+import { collect } from './flags.ts'
+import { addReadFlags, type ReadFlags } from './output.ts'
+import { addPlaces, type PlaceFlags, withRun } from './run-place.ts'
+import type { Paint } from './style.ts'
+
+interface DiffFlags extends ReadFlags, PlaceFlags {
+  key?: string
+  ignore?: string[]
+  exitCode?: boolean
+}
+
+const HELP = `
+Runs are named by their ids, scrapers (the latest run of it) or paths; those of a fleet need --frontier postgres://… or
+SLUICE_FRONTIER. Items are matched by the scraper's key, or by --key FIELD; without either, only as wholes.
+
+Examples:
+  sluice diff 20261114_060000_aa11 20261115_060000_bb22
+  sluice diff runs/books/20261114_060000_aa11 books --key url --ignore scraped_at
+  sluice diff 20261114_060000_aa11 books --json --exit-code`
+
+export function defineDiff(program: Command): void {
+  const command = program
+    .command('diff <run-before> <run-after>')
+    .description('compare the items of two runs: added, removed, changed field by field')
+    .option('--key <FIELD>', 'match items by this field')
+    .option('--ignore <FIELD>', 'do not compare this field, e.g. a time (may be repeated)', collect)
+    .option('--exit-code', 'exit with 1 when they differ')
+    .addHelpText('after', HELP)
+    .action(async (before: string, after: string, flags: DiffFlags) => {
+      process.exitCode = await diff(before, after, flags)
+    })
+  addReadFlags(command, 'a line for each difference and one with the totals')
+  addPlaces(command)
+}
+
+async function diff(before: string, after: string, flags: DiffFlags): Promise<number> {
+  const [{ diffItems, identityOf, itemsToDiff }, { toStdout }] = await Promise.all([
+    import('../app/diff-runs.ts'),
+    import('./export.ts'),
+  ])
+  return await withRun(before, flags, (one) =>
+    withRun(after, flags, async (other) => {
+      const identity = await identityOf(one.run, other.run, flags.key)
+      if (identity.why !== undefined && !flags.quiet)
+        process.stderr.write(
+          `note: items are compared as wholes, so none can have changed; --key FIELD matches them\n  ${identity.why}\n`,
+        )
+      const differences = diffItems(
+        { items: await itemsToDiff(one.run), keyOf: identity.before },
+        { items: await itemsToDiff(other.run), keyOf: identity.after },
+        flags.ignore,
+      )
+      const show = flags.json ? jsonView : await textView()
+      let totals: DiffTotals | undefined
+      async function* pieces(): AsyncGenerator<string> {
+        for (;;) {
+          const { value, done } = await differences.next()
+          if (done) {
+            totals = value
+            if (!flags.quiet || flags.json) yield show.totals(value)
+            return
+          }
+          if (!flags.quiet || flags.json) yield show.difference(value)
+        }
+      }
+      await toStdout(pieces())
+      if (totals === undefined || !flags.exitCode) return 0 // undefined: its reader went away
+      return totals.added + totals.removed + totals.changed > 0 ? 1 : 0
+    }),
+  )
+}
+
+interface View {
+  difference(difference: Difference): string
+  totals(totals: DiffTotals): string
+}
+
+const jsonView: View = {
+  difference: (difference) => `${JSON.stringify(difference)}\n`,
+  totals: (totals) => `${JSON.stringify({ kind: 'totals', ...totals })}\n`,
+}
+
+const ITEM_COLUMNS_MAX = 160
+
+async function textView(): Promise<View> {
+  const { formatCount, paintFor, plural, printable, truncate } = await import('./style.ts')
+  const paint: Paint = paintFor(process.stdout)
+  const value = (json: unknown) => printable(typeof json === 'string' ? json : JSON.stringify(json))
+  const whole = (item: object) => truncate(printable(JSON.stringify(item)), ITEM_COLUMNS_MAX)
+  return {
+    difference(difference) {
+      const key = printable(difference.key)
+      switch (difference.kind) {
+        case 'added':
+          return `${paint('green', `+ ${key}`)}  ${whole(difference.item)}\n`
+        case 'removed':
+          return `${paint('red', `- ${key}`)}  ${whole(difference.item)}\n`
+        case 'changed': {
+          const lines = Object.entries(difference.fields).map(
+            ([field, change]) =>
+              `    ${printable(field)}: ${paint('red', value(change.old))} → ${paint('green', value(change.new))}\n`,
+          )
+          return `${paint('yellow', `~ ${key}`)}\n${lines.join('')}`
+        }
+        default:
+          return difference satisfies never
+      }
+    },
+    totals({ added, removed, changed, unchanged, repeated }) {
+      const counts = `${formatCount(added)} added, ${formatCount(removed)} removed, ${formatCount(changed)} changed, ${formatCount(unchanged)} unchanged`
+      return `${counts}${repeated === 0 ? '' : `; ${plural(repeated, 'item')} of a key that came before left out`}\n`
+    },
+  }
+}

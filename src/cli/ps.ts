@@ -1,0 +1,107 @@
+/** `sluice ps`: the runs that are going on or unfinished, here and in the fleet, and why one does not move. */
+import type { Command } from 'commander'
+import type { ListedRun } from '../app/run-list.ts'
+import { addReadFlags, print, printJson, type ReadFlags } from './output.ts'
+import { addPlaces, type PlaceFlags, placesOf } from './run-place.ts'
+
+interface PsFlags extends ReadFlags, PlaceFlags {
+  all?: boolean
+  limit: string
+}
+
+const HELP = `
+Runs of this machine are in --out, those of a fleet where --frontier postgres://… or SLUICE_FRONTIER says.
+
+Examples:
+  sluice ps
+  sluice ps --all --limit 100
+  sluice ps --json`
+
+const LIMIT_MAX = 10_000
+
+export function definePs(program: Command): void {
+  const command = program
+    .command('ps')
+    .description('list the runs that are going on or unfinished')
+    .option('--all', 'the finished ones too')
+    .option('--limit <N>', 'runs at most, the newest first', '20')
+    .addHelpText('after', HELP)
+    .action(async (flags: PsFlags) => {
+      process.exitCode = await ps(flags)
+    })
+  addReadFlags(command, 'the runs')
+  addPlaces(command)
+}
+
+async function ps(flags: PsFlags): Promise<number> {
+  const [{ listAllRuns }, { ScrapeError }] = await Promise.all([
+    import('../app/run-list.ts'),
+    import('../core/errors.ts'),
+  ])
+  const max = Number(flags.limit)
+  if (!Number.isSafeInteger(max) || max < 1 || max > LIMIT_MAX)
+    throw new ScrapeError(
+      'E_USAGE',
+      `--limit takes a whole number from 1 to ${LIMIT_MAX}, got ${JSON.stringify(flags.limit)}`,
+    )
+  const { places, lineOf } = await placesOf(flags)
+  const { runs, more } = await listAllRuns({ places, isAll: flags.all === true, max })
+  if (flags.json) printJson({ runs: runs.map(toJson), hasMore: more > 0 })
+  else if (!flags.quiet) {
+    const none = flags.all
+      ? `no runs; start one: ${lineOf('run', 'NAME')}`
+      : `nothing unfinished; ${lineOf('ps', '--all')} shows the rest`
+    print(runs.length === 0 ? none : await psText(runs))
+    if (more > 0) print('… and more; --limit N shows them')
+  }
+  return 0
+}
+
+function toJson({ numbers, rate, workers, why, startedAt, ...run }: ListedRun) {
+  const { id, scraper, state, isAlive, finishedAt, place } = run
+  return {
+    id,
+    scraper,
+    state,
+    isAlive,
+    completed: numbers.completed,
+    remaining: numbers.remaining,
+    failed: numbers.failed,
+    dead: numbers.dead,
+    items: numbers.items,
+    rate: rate === undefined ? null : Math.round(rate * 100) / 100,
+    workers: workers ?? null,
+    startedAt: startedAt ?? null,
+    finishedAt,
+    why: why ?? null,
+    place,
+  }
+}
+
+const COLOURS = {
+  running: 'cyan',
+  paused: 'yellow',
+  finished: 'green',
+  stopped: 'yellow',
+  failed: 'red',
+  unreadable: 'red',
+} as const
+
+async function psText(runs: ListedRun[]): Promise<string> {
+  const { formatCount, formatDuration, formatRate, paintFor, printable, table } = await import('./style.ts')
+  const paint = paintFor(process.stdout)
+  const head = ['run', 'scraper', 'state', 'done', 'left', 'failed', 'pages/s', 'workers', 'age', 'why']
+  const rows = runs.map(({ id, scraper, state, numbers, rate, workers, startedAt, why }) => [
+    id,
+    printable(scraper),
+    paint(COLOURS[state], state),
+    formatCount(numbers.completed),
+    formatCount(numbers.remaining),
+    numbers.failed > 0 ? paint('red', formatCount(numbers.failed)) : '0',
+    rate === undefined ? '–' : formatRate(rate),
+    workers === undefined ? '–' : String(workers),
+    startedAt === undefined ? '–' : formatDuration(Date.now() - Date.parse(startedAt)),
+    printable(why ?? ''),
+  ])
+  return table([head.map((word) => paint('dim', word)), ...rows], { right: [3, 4, 5, 6, 7, 8] })
+}

@@ -1,0 +1,64 @@
+/** The run a command is about, found by its word and flags, and the commands about it that a person can type next. */
+import type { Command } from 'commander'
+import type { ConfigValues, OptionName } from '../app/config.ts'
+import type { OpenRun } from '../app/open-run.ts'
+import { addOptions, configOf } from './flags.ts'
+import { shellWord } from './output.ts'
+
+/** Flags that say where runs are. */
+const PLACES: readonly OptionName[] = ['out', 'frontier', 'store']
+
+export const RUN_HELP = `
+A run is named by its id, its scraper (the latest run of it), a path, or not at all (the latest run of all). Runs of a fleet
+are found with --frontier postgres://… or SLUICE_FRONTIER.`
+
+export interface PlaceFlags {
+  out?: string | undefined
+  frontier?: string | undefined
+  store?: string | undefined
+}
+
+/** Words of a command → the line to type, which finds the same run from this folder. */
+export type CommandOf = (...words: string[]) => string
+
+export interface RunPlace {
+  run: OpenRun
+  places: ConfigValues
+  commandOf: CommandOf
+  /** The line that goes on with the run. */
+  resume(): string
+}
+
+export function addPlaces(command: Command): Command {
+  return addOptions(command, PLACES)
+}
+
+export async function withRun<T>(
+  word: string | undefined,
+  flags: PlaceFlags,
+  use: (place: RunPlace) => Promise<T>,
+): Promise<T> {
+  const { openRun, outFlag } = await import('../app/open-run.ts')
+  const { places, placeFlags, lineOf } = await placesOf(flags)
+  await using run = await openRun(word, places)
+  return await use({
+    run,
+    places,
+    commandOf: (...words) => lineOf(...words, ...placeFlags, ...outFlag(places.out)),
+    resume: () => lineOf(...run.resumeCommand(), ...placeFlags),
+  })
+}
+
+/** A frontier named by a flag is named in what is typed next too, but never with its password. */
+export async function placesOf(flags: PlaceFlags) {
+  const [{ withoutPassword }, { self }] = await Promise.all([
+    import('../app/run-identity.ts'),
+    import('../observe/terminal.ts'),
+  ])
+  const { values, origins } = await configOf(flags as Record<string, unknown>)
+  const placeFlags = (['frontier', 'store'] as const).flatMap((name) =>
+    origins[name].startsWith('flag') ? [`--${name}`, withoutPassword(values[name] ?? '')] : [],
+  )
+  const lineOf: CommandOf = (...words) => [self(), ...words].map(shellWord).join(' ')
+  return { places: values, placeFlags, lineOf }
+}

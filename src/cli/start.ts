@@ -1,0 +1,131 @@
+/** `sluice start`: the orchestrator's door. Runs a scraper here, or makes a run for a fleet and says how workers join it. */
+import type { Command } from 'commander'
+import type { Config } from '../app/config.ts'
+import type { LoadedScraper } from '../app/load-scraper.ts'
+import { addArgs, addOptions, argsOf, configOf, RUN_OPTIONS } from './flags.ts'
+import { print, printJson, shellWord } from './output.ts'
+
+interface StartFlags {
+  mode?: string
+  arg?: string[]
+  site?: string
+  urlsFile?: string
+  resume?: string | true
+  fresh?: boolean
+  json?: boolean
+  quiet?: boolean
+}
+
+const HELP = `
+Examples:
+  sluice start books                                       where the scraper says: here, or for a fleet
+  sluice start books --mode distributed --frontier postgres://sluice@db/sluice
+  sluice start books --mode distributed --urls-file urls.txt --json
+  sluice start books --resume                              go on with the newest unfinished run`
+
+export function defineStart(program: Command): void {
+  const command = program
+    .command('start <scraper>')
+    .description('run a scraper here (single), or create a run for workers on any machine (distributed)')
+    .option('--mode <single|distributed>', 'in place of what the scraper says')
+    .option(
+      '--urls-file <FILE>',
+      'queue these URLs, one a line, in place of the scraper’s own start (- is standard input)',
+    )
+    .option('--resume [run]', 'go on with a run: its id, or the newest unfinished one of this scraper')
+    .option('--fresh', 'a new run although one is unfinished')
+    .option('--json', 'print the result as JSON')
+    .option('--quiet', 'print nothing but errors')
+    .option('-v, --verbose', 'show stacks of errors')
+    .addHelpText('after', HELP)
+    .action(async (name: string, flags: StartFlags) => {
+      process.exitCode = await start(name, flags)
+    })
+  addArgs(command)
+  addOptions(command, RUN_OPTIONS)
+}
+
+async function start(name: string, flags: StartFlags): Promise<number> {
+  const [{ loadScraper }, { argumentNames }, { ScrapeError }] = await Promise.all([
+    import('../app/load-scraper.ts'),
+    import('../app/compile-scraper.ts'),
+    import('../core/errors.ts'),
+  ])
+  const config = await configOf(flags as Record<string, unknown>)
+  const loaded = await loadScraper(name)
+  const args = argsOf(flags, argumentNames(loaded.scraper))
+  const mode = flags.mode ?? loaded.scraper.mode ?? 'single'
+  if (flags.resume !== undefined && flags.fresh)
+    throw new ScrapeError('E_USAGE', '--resume goes on with a run, --fresh begins a new one: choose one of them')
+  if (mode === 'distributed') return await startForFleet(name, loaded, args, config, flags)
+  if (mode !== 'single')
+    throw new ScrapeError('E_USAGE', `--mode takes single or distributed, got ${JSON.stringify(mode)}`)
+  if (flags.urlsFile !== undefined)
+    throw new ScrapeError('E_USAGE', '--urls-file fills the queue of a fleet; a single run starts by itself', {
+      fix: 'Add --mode distributed, or leave it out.',
+    })
+  const { runHere } = await import('./run-here.ts')
+  return await runHere({
+    ...loaded,
+    source: name,
+    config,
+    args,
+    resume: flags.resume,
+    isQuiet: flags.quiet === true || flags.json === true,
+    isJson: flags.json === true,
+  })
+}
+
+async function startForFleet(
+  name: string,
+  loaded: LoadedScraper,
+  args: Record<string, unknown>,
+  config: Config,
+  flags: StartFlags,
+): Promise<number> {
+  const [{ startDistributed, workerCommand }, { createEventBus }, { urlLines }, { plural }, { self }] =
+    await Promise.all([
+      import('../app/start-distributed.ts'),
+      import('../core/events.ts'),
+      import('../sources/file.ts'),
+      import('./style.ts'),
+      import('../observe/terminal.ts'),
+    ])
+  const stop = new AbortController()
+  const onSignal = () => stop.abort(new Error('stopped while the queue was being filled'))
+  process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
+  const bus = createEventBus()
+  const say = (line: string) => process.stderr.write(`${line}\n`)
+  if (!flags.quiet)
+    bus.on((event) => {
+      if (event.type === 'log' && event.level !== 'debug') say(event.message)
+    })
+  const started = await startDistributed({
+    loaded,
+    source: name,
+    args,
+    config,
+    bus,
+    stop: stop.signal,
+    ...(flags.urlsFile === undefined ? {} : { urls: urlLines(flags.urlsFile) }),
+    ...(flags.resume === undefined ? {} : { resume: flags.resume }),
+  })
+  const command = [self(), ...workerCommand(name, started.runId)].map(shellWord).join(' ')
+  if (flags.json)
+    printJson({ status: started.status, run_id: started.runId, enqueued: started.enqueued, worker_command: command })
+  else if (!flags.quiet) {
+    print(
+      `${loaded.scraper.name} ${started.runId} is ${started.status}: ${plural(started.enqueued, 'URL')} in the queue`,
+    )
+    print(`  now start workers, as many as you like, on any machine that reaches the database:\n  ${command}`)
+  }
+  if (!flags.quiet) {
+    if (started.refused > 0) {
+      say(`${plural(started.refused, 'line')} of ${flags.urlsFile} not queued:`)
+      for (const problem of started.problems) say(`  ${problem}`)
+    }
+    if (started.unfinished !== undefined && !flags.fresh)
+      say(`note: run ${started.unfinished} of ${name} is unfinished; --resume would have gone on with it`)
+  }
+  return 0
+}

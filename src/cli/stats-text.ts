@@ -1,0 +1,139 @@
+/** The numbers of a run as a person reads them in a terminal, and as a script reads them in JSON. */
+import { livingWorkers, type OpenRun, stuckWorkers } from '../app/open-run.ts'
+import type { FrontierStats } from '../frontier/contract.ts'
+import type { StoredWorker } from '../orchestrator/contract.ts'
+import type { RunPlace } from './run-place.ts'
+import { formatBytes, formatCount, formatMs, formatRate, paintFor, plural, printable, table } from './style.ts'
+
+export function statsJson(run: OpenRun, numbers: FrontierStats, rate: number) {
+  const { record, isAlive } = run
+  const { pending, claimed, completed, failed, remaining, dead, items, isPaused, pauseReason } = numbers
+  return {
+    id: record.id,
+    scraper: record.scraper,
+    state: record.state,
+    reason: record.reason,
+    isAlive,
+    pending,
+    claimed,
+    completed,
+    failed,
+    remaining,
+    dead,
+    items,
+    /** Pages settled a second. */
+    rate: Math.round(rate * 100) / 100,
+    /** Those alive. A run of one machine tells only when there are none. */
+    workers: livingWorkers(run)?.length ?? (isAlive ? null : 0),
+    stuckWorkers: stuckWorkers(run).length,
+    isPaused,
+    pauseReason: pauseReason ?? null,
+    lanes: numbers.lanes,
+    hosts: numbers.hosts,
+    startedAt: record.startedAt,
+    finishedAt: isAlive ? null : record.finishedAt,
+    durationMs: record.durationMs,
+    folder: run.folder ?? null,
+    place: run.place,
+    /** The workers there are or should be; null for a run of one machine. */
+    fleet: run.workers === undefined ? null : present(run).map(workerJson),
+  }
+}
+
+const present = (run: OpenRun) => [...(livingWorkers(run) ?? []), ...stuckWorkers(run)]
+
+function workerJson({ id, host, pid, state, startedAtMs, silentMs, report }: StoredWorker) {
+  return {
+    id,
+    host,
+    pid,
+    state,
+    startedAt: new Date(startedAtMs).toISOString(),
+    silentMs: Math.round(silentMs),
+    inFlight: report?.inFlight ?? 0,
+    pages: report?.tally.pages.ok ?? 0,
+    failed: report?.tally.pages.failed ?? 0,
+    items: report?.tally.items.new ?? 0,
+    rssBytes: report?.rssBytes ?? 0,
+    loopLagMs: report?.loopLagMs ?? 0,
+  }
+}
+
+export interface StatsSheet {
+  place: RunPlace
+  numbers: FrontierStats
+  rate: number
+  isRateNow: boolean
+}
+
+const HOSTS_SHOWN_MAX = 5
+const WORKERS_SHOWN_MAX = 20
+const COLOURS = { running: 'cyan', paused: 'yellow', finished: 'green', stopped: 'yellow', failed: 'red' } as const
+
+export function statsText({ place, numbers, rate, isRateNow }: StatsSheet): string {
+  const { run, commandOf, resume } = place
+  const { record, isAlive } = run
+  const paint = paintFor(process.stdout)
+  const count = (value: number) => formatCount(value)
+  const state = !run.isOver && numbers.isPaused ? 'paused' : record.state
+  const why = numbers.isPaused ? numbers.pauseReason : record.reason
+  const isLost = !isAlive && numbers.claimed > 0
+  const rows: [string, string][] = [
+    ['pending', count(numbers.pending)],
+    ['claimed', `${count(numbers.claimed)}${isLost ? '  (of a lost worker; back when resumed)' : ''}`],
+    ['completed', count(numbers.completed)],
+    ['failed', numbers.failed > 0 ? paint('red', count(numbers.failed)) : '0'],
+    ['remaining', `${count(numbers.remaining)} of ${count(numbers.seen)} seen`],
+    ['dead', count(numbers.dead)],
+    ['items', count(numbers.items)],
+    ['rate', `${formatRate(rate)} pages/s${isRateNow ? ' now' : ' on average'}`],
+    ['time', `${formatMs(record.durationMs)} since ${record.startedAt}`],
+  ]
+  const busiest = numbers.hosts.filter((host) => host.pending > 0).slice(0, HOSTS_SHOWN_MAX)
+  if (busiest.length > 0)
+    rows.push(['hosts', busiest.map((host) => `${printable(host.host)} (${count(host.pending)} pending)`).join(', ')])
+  if (run.workers !== undefined) rows.push(['workers', workersLine(run)])
+  return [
+    `${paint('bold', `${record.scraper} ${record.id}`)}  ${paint(COLOURS[state], state)}${why ? `: ${printable(why)}` : ''}`,
+    table(
+      rows.map(([label, text]) => [paint('dim', label), text]),
+      { indent: 2 },
+    ),
+    ...workerLines(run),
+    ...(numbers.dead > 0
+      ? [`  ${plural(numbers.dead, 'dead letter')}: ${paint('cyan', commandOf('dlq', 'groups', record.id))}`]
+      : []),
+    ...(!isAlive && numbers.remaining > 0 ? [`  go on: ${paint('cyan', resume())}`] : []),
+  ].join('\n')
+}
+
+function workersLine(run: OpenRun): string {
+  const living = livingWorkers(run)?.length ?? 0
+  const stuck = stuckWorkers(run).length
+  const ended = (run.workers?.length ?? 0) - living - stuck
+  const parts = [
+    formatCount(living),
+    ...(stuck > 0 ? [paintFor(process.stdout)('red', `${stuck} stuck`)] : []),
+    ...(ended > 0 ? [`${ended} gone`] : []),
+  ]
+  return parts.join(', ')
+}
+
+/** One line for each worker that is there or should be. */
+export function workerLines(run: OpenRun, paint = paintFor(process.stdout)): string[] {
+  const there = present(run)
+  if (there.length === 0) return []
+  const rows = there
+    .slice(0, WORKERS_SHOWN_MAX)
+    .map(({ id, state, silentMs, report }) => [
+      printable(id),
+      state === 'stuck' ? paint('red', `silent for ${formatMs(silentMs)}`) : state,
+      `${formatCount(report?.inFlight ?? 0)} in flight`,
+      `${formatCount(report?.tally.pages.ok ?? 0)} pages`,
+      `${formatCount(report?.tally.pages.failed ?? 0)} failed`,
+      `${formatCount(report?.tally.items.new ?? 0)} items`,
+      formatBytes(report?.rssBytes ?? 0),
+    ])
+  const more = there.length - rows.length
+  return [table(rows, { right: [2, 3, 4, 5, 6], indent: 4 }), ...(more > 0 ? [`    … and ${more} more`] : [])]
+}

@@ -1,0 +1,194 @@
+/** ps, watch, logs, pause, resume, cancel, retry and diff: real processes on real runs of this machine. */
+import assert from 'node:assert/strict'
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { type BooksSite, startBooksSite } from '../../test/site/books.ts'
+import { type SluiceProcess, sluice, startSluice, temporaryFolder } from '../../test/sluice.ts'
+
+const folder = temporaryFolder()
+const out = join(folder.path, 'runs')
+const env = { SLUICE_OUT: out }
+let site: BooksSite
+let slow: BooksSite
+
+before(async () => {
+  site = await startBooksSite({ products: 70, misbehave: true })
+  slow = await startBooksSite({ products: 2000, delayMs: 25 })
+})
+
+after(async () => {
+  await site[Symbol.asyncDispose]()
+  await slow[Symbol.asyncDispose]()
+  folder[Symbol.dispose]()
+})
+
+async function json(...args: string[]) {
+  const { code, stdout, stderr } = await sluice([...args, '--json'], { env })
+  assert.equal(code, 0, stderr)
+  return JSON.parse(stdout)
+}
+
+const runBooks = (on: BooksSite, ...more: string[]) => [
+  'run',
+  'books',
+  '--site',
+  on.url,
+  '--arg',
+  'details=true',
+  '--rps',
+  '0',
+  '--fail-at',
+  '50%',
+  '--quiet',
+  ...more,
+]
+
+/** A run that would take half a minute, with its first items in. */
+async function startLongRun(...more: string[]): Promise<{ run: SluiceProcess; id: string }> {
+  const run = startSluice(runBooks(slow, '--concurrency', '2', '--lease', '2s', ...more), { env })
+  for (const deadlineMs = Date.now() + 60_000; ; ) {
+    assert.ok(Date.now() < deadlineMs, 'the run does not begin')
+    const { runs } = await json('ps')
+    const found = runs.find((one: { isAlive: boolean; items: number; id: string }) => one.isAlive && one.items > 0)
+    if (found !== undefined) return { run, id: found.id }
+  }
+}
+
+/** Looks again until it is so. */
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  const deadlineMs = Date.now() + 60_000
+  while (!(await isSo())) assert.ok(Date.now() < deadlineMs, 'it never came to this')
+}
+
+test('a run can be paused, resumed and cancelled from another process, and goes on later', async () => {
+  const { run, id } = await startLongRun()
+  try {
+    const paused = await json('pause', id)
+    assert.deepEqual([paused.isChanged, paused.isAlive], [true, true])
+    assert.match(paused.reason, /^paused by hand \(.+@.+\)$/)
+    let numbers = await json('stats', id)
+    await until(async () => {
+      const before = numbers.completed
+      numbers = await json('stats', id)
+      return numbers.claimed === 0 && numbers.completed === before
+    })
+    const [listed] = (await json('ps')).runs
+    assert.deepEqual([listed.id, listed.state, listed.why], [id, 'paused', `paused: ${paused.reason}`])
+    assert.equal((await json('resume', id)).isChanged, true)
+    await until(async () => (await json('stats', id)).completed > numbers.completed)
+    const { stdout } = await sluice(['cancel', id, '--reason', 'enough of it'], { env })
+    assert.match(stdout, /its workers hand back what they hold and end/)
+    const [next] = /run books --resume .*/.exec(stdout)!
+    const { code } = await run.result
+    assert.equal(code, 4)
+    const record = JSON.parse(readFileSync(join(out, 'books', id, 'run.json'), 'utf8'))
+    assert.deepEqual([record.state, record.reason], ['stopped', 'enough of it'])
+    const again = startSluice([...next.split(' '), '--pages', '60', '--rps', '0', '--quiet'], { env })
+    await again.result
+    assert.match((await json('stats', id)).reason, /limit of 60 pages/)
+    assert.equal((await json('cancel', id)).isChanged, false)
+  } finally {
+    run.child.kill('SIGKILL')
+  }
+})
+
+test('cancel ends a run of several processes', async () => {
+  const { run, id } = await startLongRun('--processes', '2')
+  try {
+    await json('cancel', id)
+    assert.equal((await run.result).code, 4)
+    assert.match((await json('stats', id)).reason, /cancelled by hand/)
+  } finally {
+    run.child.kill('SIGTERM')
+  }
+})
+
+test('watch and logs -f follow a run to its end and end with it', async () => {
+  const { run, id } = await startLongRun()
+  const watch = startSluice(['watch', id], { env })
+  const lines = startSluice(['watch', id, '--json'], { env })
+  const logs = startSluice(['logs', id, '-f', '--json'], { env })
+  lines.child.stdout!.once('data', () => run.child.kill('SIGTERM'))
+  await run.result
+  const [watched, looked, logged] = await Promise.all([watch.result, lines.result, logs.result])
+  assert.deepEqual([watched.code, looked.code, logged.code], [0, 0, 0])
+  assert.match(watched.stdout, /stopped: SIGTERM received/)
+  const looks = looked.stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  assert.deepEqual([looks[0].state, looks.at(-1).state], ['running', 'stopped'])
+  const events = logged.stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line).event)
+  assert.deepEqual([events[0], events.at(-1)], ['run.started', 'run.finished'])
+})
+
+test('watch leaves the run alone when it is left with Ctrl-C', async () => {
+  const { run, id } = await startLongRun()
+  try {
+    const watch = startSluice(['watch', id], { env })
+    watch.child.stdout!.once('data', () => watch.child.kill('SIGINT'))
+    assert.equal((await watch.result).code, 0)
+    assert.equal((await json('stats', id)).isAlive, true)
+  } finally {
+    run.child.kill('SIGTERM')
+    await run.result
+  }
+})
+
+test('a finished run: logs by level, retry by class, ps --all, diff with another', async () => {
+  const { code, stderr } = await sluice(runBooks(site), { env })
+  assert.equal(code, 0, stderr)
+  const { id } = await json('stats', 'books')
+  const warnings = await sluice(['logs', id, '--level', 'warn'], { env })
+  assert.match(warnings.stdout, /^\S+Z warn {2}.*404.*$/m)
+  assert.ok(!/ info /.test(warnings.stdout))
+  appendFileSync(
+    join(out, 'books', id, 'log.jsonl'),
+    '{"level":"error","message":"\\u001b[2Jtorn\\nline","time":"t"}\n',
+  )
+  assert.equal((await sluice(['logs', id, '--level', 'error'], { env })).stdout, 't error torn line\n')
+  assert.match((await sluice(['logs', id, '--level', 'wran'], { env })).stderr, /did you mean warn\?/)
+
+  assert.ok(!(await json('ps')).runs.some((run: { id: string }) => run.id === id))
+  assert.ok((await json('ps', '--all')).runs.some((run: { id: string }) => run.id === id))
+
+  assert.equal((await sluice(['retry', id], { env })).code, 2)
+  const { retried, next } = await json('retry', id, '--failed', '--class', 'not-found')
+  assert.equal(retried, 1)
+  assert.match(next, new RegExp(`run books --resume ${id}`))
+  assert.ok(
+    (await json('ps')).runs.some((run: { id: string; state: string }) => run.id === id && run.state === 'stopped'),
+  )
+
+  const items = join(out, 'books', id, 'items.jsonl')
+  const [first, ...rest] = readFileSync(items, 'utf8').split('\n')
+  await sluice(runBooks(site), { env })
+  const { id: other } = await json('stats', 'books')
+  const same = await sluice(['diff', id, other, '--ignore', 'scraped_at', '--exit-code'], { env })
+  assert.deepEqual([same.code, same.stdout], [0, `0 added, 0 removed, 0 changed, ${rest.length} unchanged\n`])
+
+  const changed = JSON.parse(rest[0]!)
+  writeFileSync(items, `${[JSON.stringify({ ...changed, price: 'was more' }), ...rest.slice(1)].join('\n')}`)
+  const args = ['diff', id, other, '--ignore', 'scraped_at']
+  const text = await sluice([...args, '--exit-code'], { env })
+  assert.equal(text.code, 1)
+  assert.match(text.stdout, new RegExp(`^\\+ ${JSON.parse(first!).url}  `, 'm'))
+  assert.match(text.stdout, new RegExp(`^~ ${changed.url}\n    price: was more → ${changed.price}\n`, 'm'))
+  assert.match(text.stdout, new RegExp(`^1 added, 0 removed, 1 changed, ${rest.length - 2} unchanged\n$`, 'm'))
+  const parsed = (await sluice([...args, '--json'], { env })).stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  assert.deepEqual(parsed.at(-1), {
+    kind: 'totals',
+    added: 1,
+    removed: 0,
+    changed: 1,
+    unchanged: rest.length - 2,
+    repeated: 0,
+  })
+})

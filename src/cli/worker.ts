@@ -1,0 +1,202 @@
+/** `sluice worker`: one of many that work on a run of a fleet, on any machine that reaches its database. */
+import type { Command } from 'commander'
+import type { Config } from '../app/config.ts'
+import type { FleetWorker, FleetWorkerEnd } from '../app/fleet-worker.ts'
+import type { LoadedScraper } from '../app/load-scraper.ts'
+import { exitCodeOfClass } from '../core/errors.ts'
+import { addOptions, configOf, RUN_OPTIONS } from './flags.ts'
+import { printJson } from './output.ts'
+
+interface WorkerFlags {
+  scraper: string
+  runId?: string
+  batchSize: string
+  forever?: boolean
+  tor?: boolean
+  json?: boolean
+  quiet?: boolean
+}
+
+const HELP = `
+Every worker of a run is the same command; start as many as you like. SIGTERM finishes or hands back what it holds.
+
+Examples:
+  SLUICE_FRONTIER=postgres://sluice@db/sluice sluice worker --scraper books --run-id 20261115_113501_x7k2
+  sluice worker --scraper books --forever             takes every run of this scraper, one after the other`
+
+/** Options of a run that a worker does not decide. */
+const NOT_OURS = new Set(['format', 'sink', 'processes', 'formulaSafe', 'failAt', 'time'])
+const NEXT_RUN_MS = 2_000
+
+export function defineWorker(program: Command): void {
+  const command = program
+    .command('worker')
+    .description('work on a distributed run together with others, until nothing is left')
+    .requiredOption('--scraper <name>', 'the scraper: its name, or a file that exports one')
+    .option('--run-id <run>', 'the run; default: the newest one of this scraper that is going on')
+    .option('--batch-size <N>', 'tasks claimed at once', '50')
+    .option('--forever', 'stay when the queue is empty, and go on with the next run')
+    .option('--tor', 'fetch through a Tor daemon of its own (Debian’s package tor)')
+    .option('--json', 'print how it ended as JSON')
+    .option('--quiet', 'print nothing but errors')
+    .option('-v, --verbose', 'show stacks of errors')
+    .addHelpText('after', HELP)
+    .action(async (flags: WorkerFlags) => {
+      process.exitCode = await worker(flags)
+    })
+  addOptions(
+    command,
+    RUN_OPTIONS.filter((name) => !NOT_OURS.has(name)),
+  )
+}
+
+async function worker(flags: WorkerFlags): Promise<number> {
+  const [{ loadScraper }, { ScrapeError }] = await Promise.all([
+    import('../app/load-scraper.ts'),
+    import('../core/errors.ts'),
+  ])
+  const config = await configOf(flags as unknown as Record<string, unknown>)
+  const batchSize = Number(flags.batchSize)
+  if (!Number.isSafeInteger(batchSize) || batchSize < 1 || batchSize > 10_000)
+    throw new ScrapeError('E_USAGE', `--batch-size takes a whole number from 1 to 10000, got ${flags.batchSize}`)
+  const loaded = await loadScraper(flags.scraper)
+  const signals = listenForSignals()
+  try {
+    for (;;) {
+      const end = await oneRun(flags, loaded, config, batchSize, signals)
+      if (end === undefined) await signals.sleep(NEXT_RUN_MS)
+      else if (signals.isStopped() || !flags.forever || flags.runId !== undefined) return exitCodeOf(end)
+      if (signals.isStopped()) return 4
+    }
+  } finally {
+    signals.unhook()
+  }
+}
+
+/** Undefined when there is no run to join and the worker is one that waits. */
+async function oneRun(
+  flags: WorkerFlags,
+  loaded: LoadedScraper,
+  config: Config,
+  batchSize: number,
+  signals: ReturnType<typeof listenForSignals>,
+): Promise<FleetWorkerEnd | undefined> {
+  const [{ joinRun }, { ScrapeError }, { startProgress }, { redactText }, { printable }] = await Promise.all([
+    import('../app/fleet-worker.ts'),
+    import('../core/errors.ts'),
+    import('../observe/progress.ts'),
+    import('../observe/redact.ts'),
+    import('../observe/terminal.ts'),
+  ])
+  const isQuiet = flags.quiet === true || flags.json === true
+  let progress: ReturnType<typeof startProgress> | undefined
+  const say = (line: string) => (progress === undefined ? process.stderr.write(`${line}\n`) : progress.print(line))
+  let joined: FleetWorker
+  try {
+    joined = await joinRun({
+      loaded,
+      config,
+      batchSize,
+      isForever: flags.forever === true && flags.runId !== undefined,
+      useTor: flags.tor === true,
+      ...(flags.runId === undefined ? {} : { runId: flags.runId }),
+      onEvent: (event) => {
+        if (event.type === 'log' && event.level !== 'debug' && !isQuiet) say(printable(redactText(event.message)))
+      },
+    })
+  } catch (error) {
+    if (flags.forever && flags.runId === undefined && error instanceof ScrapeError && error.code === 'E_RUN_NOT_FOUND')
+      return undefined
+    throw error
+  }
+  if (!isQuiet) say(`worker ${joined.id} on run ${joined.runId}`)
+  progress = startProgress({
+    name: loaded.scraper.name,
+    stats: () => joined.stats(),
+    tally: joined.tally,
+    stream: process.stderr,
+    startedAtMs: joined.startedAtMs,
+    ...(isQuiet ? { mode: 'none' as const } : {}),
+  })
+  signals.onStop((reason) => {
+    if (!isQuiet) say(`${reason}: finishing what is in flight, handing the rest back`)
+    joined.stop(reason)
+  })
+  let end: FleetWorkerEnd
+  try {
+    end = await joined.result
+  } finally {
+    await progress.stop()
+  }
+  report(joined, end, flags)
+  return end
+}
+
+function report(worker: FleetWorker, { end, reason, record }: FleetWorkerEnd, flags: WorkerFlags): void {
+  const { pages, items } = worker.tally.snapshot()
+  if (flags.json)
+    printJson({
+      worker: worker.id,
+      run_id: worker.runId,
+      end: end.how,
+      reason: end.how === 'halted' ? end.error.message : (reason ?? null),
+      pages: pages.ok,
+      failed: pages.failed,
+      items: items.new,
+      run: { state: record.state, reason: record.reason, remaining: record.pages.remaining },
+    })
+  else if (!flags.quiet) {
+    const why =
+      end.how === 'halted' ? `: ${end.error.code} ${end.error.message}` : reason === undefined ? '' : `: ${reason}`
+    process.stdout.write(
+      `worker ${worker.id} ${end.how}${why}\n` +
+        `  this worker  ${pages.ok} pages, ${pages.failed} failed, ${items.new} items\n` +
+        `  the run      ${record.state}, ${record.pages.ok} pages, ${record.pages.failed} failed, ${record.pages.remaining} left, ${record.items.new} items\n`,
+    )
+  } else if (end.how === 'halted') process.stderr.write(`worker ${worker.id} halted: ${end.error.message}\n`)
+}
+
+function exitCodeOf({ end, record }: FleetWorkerEnd): number {
+  switch (end.how) {
+    case 'finished':
+      return record.exitCode ?? 0
+    case 'stopped':
+    case 'limit':
+      return 4
+    case 'halted':
+      return exitCodeOfClass(end.error.class)
+    default:
+      return end satisfies never
+  }
+}
+
+/** First signal: drain. Second Ctrl-C: leave at once; nothing committed is lost. */
+function listenForSignals() {
+  let reason: string | undefined
+  let stop: ((reason: string) => void) | undefined
+  const stopped = Promise.withResolvers<void>()
+  const onSignal = (signal: NodeJS.Signals) => {
+    if (reason !== undefined && signal === 'SIGINT') process.exit(130)
+    reason = `${signal} received`
+    stopped.resolve()
+    stop?.(reason)
+  }
+  process.on('SIGINT', onSignal)
+  process.on('SIGTERM', onSignal)
+  return {
+    isStopped: () => reason !== undefined,
+    onStop(listener: (reason: string) => void) {
+      stop = listener
+      if (reason !== undefined) listener(reason)
+    },
+    async sleep(ms: number) {
+      let timer: NodeJS.Timeout | undefined
+      await Promise.race([stopped.promise, new Promise((resolve) => (timer = setTimeout(resolve, ms)))])
+      clearTimeout(timer)
+    },
+    unhook() {
+      process.off('SIGINT', onSignal)
+      process.off('SIGTERM', onSignal)
+    },
+  }
+}

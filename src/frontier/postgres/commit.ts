@@ -1,0 +1,152 @@
+/** Commits, on our side: outcomes sorted by kind into arrays, and the answer put back together. */
+
+import { contentKey, type ItemRow } from '../../core/item.ts'
+import type { NewTask } from '../../core/task.ts'
+import { hostOf } from '../../core/url.ts'
+import type { Database } from '../../postgres/database.ts'
+import type { Committed, Outcome } from '../contract.ts'
+import { causeOf } from '../dead-letters.ts'
+import type { Admission } from './admit.ts'
+import { numbersOf, numbersText, textsText } from './array-text.ts'
+import { readToken, type Token } from './claim.ts'
+import type { Operations } from './operations.ts'
+import type { Turns } from './turns.ts'
+
+const PLACES = Array.from({ length: 36 }, (_, i) => `$${i + 1}`).join(', ')
+const COMMIT = `select added, items_new, items_same, items_changed, stale, backlog from sluice.commit(${PLACES})`
+
+type Row = [added: string, isNew: string, same: string, changed: string, stale: string | null, backlog: string]
+type Numbered<K extends Outcome['kind']> = { no: number; token: Token; outcome: Extract<Outcome, { kind: K }> }
+
+export interface CommitParts {
+  db: Database
+  runId: number
+  operations: Operations
+  admission: Admission
+  turns: Turns
+  now: () => number
+  /** The time of a test; null: the server's. */
+  serverNow: () => number | null
+  /** Nobody drains the items: there is no backlog. */
+  keepsItems: boolean
+}
+
+export async function commit(parts: CommitParts, outcomes: readonly Outcome[]): Promise<Committed> {
+  const { db, runId, operations, admission, turns, now, serverNow, keepsItems } = parts
+  const sorted = sort(outcomes)
+  const { tasks, taskNos, known } = found(sorted.done, admission)
+  const items = sorted.done.flatMap(({ no, outcome }) => (outcome.items ?? []).map((item) => ({ no, item })))
+  const taskValues = await admission.valuesOf(tasks, now())
+  const settled = [...leasesOf(sorted.done), ...againOf(sorted.again, now()), ...deadOf(sorted.dead)]
+  const [row] = await operations.answered((op, forget) =>
+    db.rows<Row>(COMMIT, (isRepeat) => [
+      ...[runId, op, isRepeat, numbersText(forget), serverNow()],
+      ...settled,
+      ...[numbersText(taskNos), ...taskValues],
+      ...itemsOf(items),
+    ]),
+  )
+  const [added, isNew, same, changed, staleText, backlog] = row!
+  const stale = new Set([...numbersOf(staleText), ...sorted.late])
+  for (const { no, token } of sorted.again) if (!stale.has(no)) turns.returned(token.queue, token.seq)
+  const offered = tasks.filter((_, i) => !stale.has(taskNos[i]!))
+  admission.committed(offered)
+  const seen = offered.length - Number(added) + known.filter((no) => !stale.has(no)).length
+  const counts = { new: Number(isNew), same: Number(same), changed: Number(changed) }
+  return {
+    settled: outcomes.length - stale.size,
+    stale: outcomes.filter((_, no) => stale.has(no)).map(({ lease }) => lease),
+    added: Number(added),
+    seen,
+    items: { ...counts, backlog: keepsItems ? 0 : Number(backlog) },
+  }
+}
+
+/** `late`: a second outcome of one lease, whatever became of the first. */
+function sort(outcomes: readonly Outcome[]) {
+  const done: Numbered<'done'>[] = []
+  const again: Numbered<'retry' | 'postpone'>[] = []
+  const dead: Numbered<'dead'>[] = []
+  const late: number[] = []
+  const tokens = new Set<string>()
+  for (const [no, outcome] of outcomes.entries()) {
+    if (tokens.has(outcome.lease.token)) {
+      late.push(no)
+      continue
+    }
+    tokens.add(outcome.lease.token)
+    const token = readToken(outcome.lease.token)
+    if (outcome.kind === 'done') done.push({ no, token, outcome })
+    else if (outcome.kind === 'dead') dead.push({ no, token, outcome })
+    else again.push({ no, token, outcome })
+  }
+  return { done, again, dead, late }
+}
+
+/** Tasks with the places of the outcomes that brought them; `known`: the same for those that need no asking. */
+function found(done: readonly Numbered<'done'>[], admission: Admission) {
+  const tasks: NewTask[] = []
+  const taskNos: number[] = []
+  const known: number[] = []
+  for (const { no, outcome } of done) {
+    for (const task of outcome.tasks ?? []) {
+      if (admission.isRecent(task)) known.push(no)
+      else {
+        tasks.push(task)
+        taskNos.push(no)
+      }
+    }
+  }
+  return { tasks, taskNos, known }
+}
+
+type Values = (string | null)[]
+
+/** Places, leases and task numbers. */
+function leasesOf(numbered: readonly { no: number; token: Token }[]): Values {
+  return leaseValues(numbered.toSorted(bySeq))
+}
+
+function leaseValues(sorted: readonly { no: number; token: Token }[]): Values {
+  return [
+    numbersText(sorted.map(({ no }) => no)),
+    numbersText(sorted.map(({ token }) => token.lease)),
+    numbersText(sorted.map(({ token }) => token.seq)),
+  ]
+}
+
+function againOf(again: readonly Numbered<'retry' | 'postpone'>[], nowMs: number): Values {
+  const sorted = again.toSorted(bySeq)
+  return [
+    ...leaseValues(sorted),
+    numbersText(sorted.map(({ outcome }) => Math.max(0, Math.ceil(outcome.atMs - nowMs)))),
+    numbersText(sorted.map(({ outcome }) => (outcome.kind === 'retry' ? 1 : 0))),
+  ]
+}
+
+function deadOf(dead: readonly Numbered<'dead'>[]): Values {
+  const sorted = dead.toSorted(bySeq)
+  return [
+    ...leaseValues(sorted),
+    textsText(sorted.map(({ outcome }) => hostOf(outcome.lease.task.url))),
+    textsText(sorted.map(({ outcome }) => outcome.error.code)),
+    textsText(sorted.map(({ outcome }) => outcome.error.class)),
+    textsText(sorted.map(({ outcome }) => causeOf(outcome.error.message))),
+    textsText(sorted.map(({ outcome }) => JSON.stringify(outcome.error))),
+    textsText(sorted.map(({ outcome }) => outcome.snapshot)),
+  ]
+}
+
+/** Of two leases on one task the server looks at the last, and only the later one can still be held. */
+function bySeq({ token: a }: { token: Token }, { token: b }: { token: Token }): number {
+  return a.seq - b.seq || a.lease.length - b.lease.length || (a.lease < b.lease ? -1 : 1)
+}
+
+function itemsOf(items: readonly { no: number; item: ItemRow }[]): Values {
+  return [
+    numbersText(items.map(({ no }) => no)),
+    textsText(items.map(({ item }) => item.key)),
+    textsText(items.map(({ item }) => item.content ?? contentKey(item.json))),
+    textsText(items.map(({ item }) => item.json)),
+  ]
+}

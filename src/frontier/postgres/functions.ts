@@ -1,0 +1,66 @@
+/**
+ * What all our PL/pgSQL functions have in common. One call is one round trip and one transaction, so they work through a pooler
+ * in transaction mode; their plans are cached on the server without a prepared statement of the client.
+ *
+ * A plan is made once per connection, often while the tables are still empty, and must be right for five million rows and for
+ * a million dead ones, too. So no plan may depend on statistics: it is generic, and there is only one way to carry it out.
+ * Tables are never joined with each other or with what the caller brought, since such a join may be turned round and walk the
+ * whole index (30–100 ms a commit while a snapshot was held). Rows are looked up by `= any(array)`, by a scalar subquery, by
+ * a lateral subquery with a limit, or by ctid; the two prices below make a ctid cheaper than any walk, however small the table.
+ */
+export const BY_KEY = `
+  set plan_cache_mode = force_generic_plan set jit = off set enable_seqscan = off set enable_bitmapscan = off
+  set enable_hashjoin = off set enable_mergejoin = off set enable_nestloop = on set random_page_cost = 0.001
+  set cpu_operator_cost = 0.1`
+
+/** The same for statements that match two things the caller brought, thousands of each. */
+export const BY_HASH = `
+  set plan_cache_mode = force_generic_plan set jit = off set enable_seqscan = off set enable_bitmapscan = off
+  set enable_hashjoin = on set enable_mergejoin = off set enable_nestloop = off`
+
+/** Now, by the clock of the database unless a test brings its own. */
+export const NOW = 'coalesce(p_now, (extract(epoch from clock_timestamp()) * 1000)::bigint)'
+
+/** First numbers of our advisory locks, all of them held to the end of a transaction only. */
+export const LOCKS = {
+  runs: 0x534c_0002,
+  items: 0x534c_0003,
+  fold: 0x534c_0004,
+  queues: 0x534c_0005,
+} as const
+
+export const HELPERS = `
+  -- After its rows are in ready. Waits for a claim that is closing one of them, and opens it again.
+  create function sluice.open_queues(p_queues int[]) returns void language plpgsql ${BY_KEY} as $$
+  begin
+    if (select bool_or(not is_open) from (select is_open from sluice.queue where id = any(p_queues) order by id for key share) q) then
+      perform 1 from sluice.queue where id = any(p_queues) and not is_open order by id for no key update;
+      update sluice.queue set is_open = true where id = any(p_queues) and not is_open;
+    end if;
+  end $$;
+
+  create function sluice.fold(p_run int) returns void language plpgsql ${BY_KEY} as $$
+  begin
+    if not pg_try_advisory_xact_lock(${LOCKS.fold}, p_run) then return; end if;
+    with gone as (delete from sluice.tally where run_id = p_run returning *)
+    insert into sluice.tally (run_id, pending, claimed, completed, failed, dead)
+      select p_run, sum(pending), sum(claimed), sum(completed), sum(failed), sum(dead) from gone having count(*) > 0;
+  end $$;
+
+  -- The numbers of queues, in the order of their names; makes those that are new.
+  create function sluice.queues(p_run int, p_hosts text[], p_lanes text[], p_weights float8[]) returns table (id int)
+  language plpgsql ${BY_KEY} as $$
+  begin
+    -- One at a time: in the order of the caller two would deadlock, and sorted the hosts would not be served as they came.
+    perform pg_advisory_xact_lock(${LOCKS.queues}, p_run);
+    insert into sluice.queue (run_id, class, lane, weight, host)
+      select p_run, case n.lane when 'manual' then 0 when 'priority' then 1 else 2 end, n.lane, n.weight, n.host
+      from unnest(p_hosts, p_lanes, p_weights) with ordinality n(host, lane, weight, at)
+      where (select q.id from sluice.queue q
+        where q.run_id = p_run and q.host = n.host and q.lane = n.lane and q.weight = n.weight) is null
+      order by n.at;
+    return query select (
+        select q.id from sluice.queue q where q.run_id = p_run and q.host = n.host and q.lane = n.lane and q.weight = n.weight)
+      from unnest(p_hosts, p_lanes, p_weights) with ordinality n(host, lane, weight, at) order by n.at;
+  end $$;
+`

@@ -1,0 +1,93 @@
+/** The store: what a fleet knows in common, its runs and its workers. The queue itself is the frontier's. */
+import type { RunRecord, RunState, WorkTally } from '../core/run.ts'
+
+export interface Store extends AsyncDisposable {
+  /** Where it is, for a person: without a password. */
+  readonly place: string
+
+  /** Throws when a run of this id exists. */
+  createRun(run: NewStoredRun): Promise<void>
+  /** By id, or by scraper: its newest one. Without a word the newest of all. */
+  findRun(word?: string): Promise<StoredRun | undefined>
+  /** Newest first. */
+  listRuns(filter?: { scraper?: string; states?: readonly RunState[]; limit?: number }): Promise<StoredRun[]>
+  /**
+   * Replaces the record of a run that is in one of the states `from`. False, and nothing changed, when it is in another: of
+   * many workers one ends a run.
+   */
+  saveRun(record: RunRecord, from: readonly RunState[]): Promise<boolean>
+
+  registerWorker(worker: NewWorker): Promise<void>
+  /** The sign of life, and what the worker is told in return. A worker that was declared lost is known again. */
+  beat(workerId: string, report: WorkerReport): Promise<{ isDrainAsked: boolean }>
+  /** It ended by itself. Its last report stays: it is part of the run's figures. */
+  endWorker(workerId: string, report: WorkerReport): Promise<void>
+  /** Newest first. */
+  listWorkers(filter?: { runId?: string; isAlive?: boolean }): Promise<StoredWorker[]>
+  /** The worker finishes what it has and ends. False when there is no such worker. */
+  askDrain(workerId: string): Promise<boolean>
+
+  /** What came back for a dead letter. */
+  putSnapshot(runId: string, name: string, bytes: Uint8Array): Promise<void>
+  getSnapshot(runId: string, name: string): Promise<Uint8Array | undefined>
+
+  /** Lines of the run's log as JSON, from all its workers. The newest `LOG_LINES_MAX` are kept. */
+  addLogs(runId: string, lines: readonly string[]): Promise<void>
+  /** Oldest first, from the line after `after`. */
+  readLogs(runId: string, range: { after: number; max: number }): Promise<{ id: number; line: string }[]>
+
+  /** Everything about a run, its queue and items included. */
+  dropRun(id: string): Promise<void>
+}
+
+export interface NewStoredRun {
+  record: RunRecord
+  /** Of the scraper's source: a worker with another definition is refused. */
+  definitionHash: string
+  options: RunOptions
+}
+
+/** What was said when the run was started, and holds for every worker unless its own flags say otherwise. */
+export interface RunOptions {
+  /** Limits set outside the scraper. */
+  limits: Record<string, unknown>
+  allowPrivate: boolean
+  allowAddress: readonly string[]
+  userAgent: string
+}
+
+export interface StoredRun extends NewStoredRun {
+  createdAtMs: number
+}
+
+export interface NewWorker {
+  /** `host_pid_random`. */
+  id: string
+  runId: string
+  scraper: string
+  host: string
+  pid: number
+}
+
+/** What a worker has done so far, and how it is. */
+export interface WorkerReport {
+  tally: WorkTally
+  inFlight: number
+  rssBytes: number
+  /** How late the event loop was at worst since the last report. */
+  loopLagMs: number
+}
+
+export interface StoredWorker extends NewWorker {
+  /** stuck: no sign of life for `STUCK_MS` · ended: by itself. */
+  state: 'working' | 'draining' | 'stuck' | 'ended'
+  startedAtMs: number
+  /** Since its last sign of life, by the store's clock. */
+  silentMs: number
+  report: WorkerReport | undefined
+}
+
+/** A worker beats every 2 s; one that is silent this long hangs or is gone. */
+export const STUCK_MS = 30_000
+
+export const LOG_LINES_MAX = 20_000

@@ -1,0 +1,204 @@
+/** The store in SQL. Where the databases differ is in their `Dialect`; what is asked of them is here, once. */
+import { ScrapeError } from '../../core/errors.ts'
+import type { RunRecord, RunState } from '../../core/run.ts'
+import {
+  LOG_LINES_MAX,
+  type NewStoredRun,
+  type NewWorker,
+  STUCK_MS,
+  type Store,
+  type StoredRun,
+  type StoredWorker,
+  type WorkerReport,
+} from '../contract.ts'
+
+export interface Dialect {
+  /** Before each table's name. */
+  readonly prefix: string
+  /** The database's clock in epoch milliseconds. */
+  readonly now: string
+  /** The type of bytes. */
+  readonly bytes: string
+  /** A column that numbers its rows by itself. */
+  readonly identity: string
+  /** True when `column` is one of the texts in the parameter, a JSON array. */
+  oneOf(column: string, parameter: string): string
+}
+
+export interface SqlDatabase {
+  readonly dialect: Dialect
+  readonly place: string
+  /** Parameters are `$1`, `$2` …; rows come with the names of their columns. */
+  rows(sql: string, values: readonly (string | number | null | Uint8Array)[]): Promise<Row[]>
+  /** Removes the queue and the items of a run, where they live in this database. */
+  dropQueue(runId: string): Promise<void>
+  close(): Promise<void>
+}
+
+export type Row = Record<string, unknown>
+
+const RUNS_LISTED_MAX = 100
+/** Old log lines are looked for in one of so many writes: the bound may be passed by a little. */
+const TRIM_ONE_IN = 50
+
+export function sqlStore(db: SqlDatabase): Store {
+  const { prefix, now, oneOf } = db.dialect
+  const alive = `ended_ms is null and beat_ms > ${now} - ${STUCK_MS}`
+  const runColumns = 'record, definition_hash, options, created_ms'
+  const workerColumns = `id, run_id, scraper, host, pid, report, started_ms, ${now} - beat_ms as silent_ms,
+    case when ended_ms is not null then 'ended' when not (${alive}) then 'stuck'
+      when is_drain_asked = 1 then 'draining' else 'working' end as state`
+
+  return {
+    place: db.place,
+
+    async createRun({ record, definitionHash, options }: NewStoredRun) {
+      const created = await db.rows(
+        `insert into ${prefix}run_record (id, scraper, state, record, definition_hash, options)
+         values ($1, $2, $3, $4, $5, $6) on conflict do nothing returning id`,
+        [record.id, record.scraper, record.state, JSON.stringify(record), definitionHash, JSON.stringify(options)],
+      )
+      if (created.length === 0) throw new ScrapeError('E_OPTION', `there is a run ${record.id} already`)
+    },
+
+    async findRun(word) {
+      const [found] = await db.rows(
+        `select ${runColumns} from ${prefix}run_record
+         where cast($1 as text) is null or id = $1 or scraper = $1 order by created_ms desc, id desc limit 1`,
+        [word ?? null],
+      )
+      return found === undefined ? undefined : toRun(found)
+    },
+
+    async listRuns({ scraper, states, limit = RUNS_LISTED_MAX } = {}) {
+      const found = await db.rows(
+        `select ${runColumns} from ${prefix}run_record where (cast($1 as text) is null or scraper = $1)
+         and (cast($2 as text) is null or ${oneOf('state', '$2')}) order by created_ms desc, id desc limit $3`,
+        [scraper ?? null, states === undefined ? null : JSON.stringify(states), limit],
+      )
+      return found.map(toRun)
+    },
+
+    async saveRun(record: RunRecord, from: readonly RunState[]) {
+      const changed = await db.rows(
+        `update ${prefix}run_record set record = $2, state = $3 where id = $1 and ${oneOf('state', '$4')} returning id`,
+        [record.id, JSON.stringify(record), record.state, JSON.stringify(from)],
+      )
+      return changed.length > 0
+    },
+
+    async registerWorker({ id, runId, scraper, host, pid }: NewWorker) {
+      await db.rows(`insert into ${prefix}worker (id, run_id, scraper, host, pid) values ($1, $2, $3, $4, $5)`, [
+        id,
+        runId,
+        scraper,
+        host,
+        pid,
+      ])
+    },
+
+    async beat(workerId: string, report: WorkerReport) {
+      const [told] = await db.rows(
+        `update ${prefix}worker set beat_ms = ${now}, report = $2 where id = $1 returning is_drain_asked`,
+        [workerId, JSON.stringify(report)],
+      )
+      return { isDrainAsked: Number(told?.['is_drain_asked'] ?? 0) === 1 }
+    },
+
+    async endWorker(workerId: string, report: WorkerReport) {
+      await db.rows(`update ${prefix}worker set beat_ms = ${now}, ended_ms = ${now}, report = $2 where id = $1`, [
+        workerId,
+        JSON.stringify(report),
+      ])
+    },
+
+    async listWorkers({ runId, isAlive } = {}) {
+      const found = await db.rows(
+        `select ${workerColumns} from ${prefix}worker where (cast($1 as text) is null or run_id = $1)
+         ${isAlive === undefined ? '' : `and ${isAlive ? '' : 'not '}(${alive})`} order by started_ms desc, id`,
+        [runId ?? null],
+      )
+      return found.map(toWorker)
+    },
+
+    async askDrain(workerId: string) {
+      const asked = await db.rows(
+        `update ${prefix}worker set is_drain_asked = 1 where id = $1 and ended_ms is null returning id`,
+        [workerId],
+      )
+      return asked.length > 0
+    },
+
+    async putSnapshot(runId: string, name: string, bytes: Uint8Array) {
+      await db.rows(
+        `insert into ${prefix}snapshot (run_id, name, bytes) values ($1, $2, $3)
+         on conflict (run_id, name) do update set bytes = excluded.bytes`,
+        [runId, name, bytes],
+      )
+    },
+
+    async getSnapshot(runId: string, name: string) {
+      const [found] = await db.rows(`select bytes from ${prefix}snapshot where run_id = $1 and name = $2`, [
+        runId,
+        name,
+      ])
+      return found?.['bytes'] as Uint8Array | undefined
+    },
+
+    async addLogs(runId: string, lines: readonly string[]) {
+      if (lines.length === 0) return
+      const places = lines.map((_, i) => `($1, $${i + 2})`).join(', ')
+      await db.rows(`insert into ${prefix}run_log (run_id, line) values ${places}`, [runId, ...lines])
+      if (Math.random() * TRIM_ONE_IN >= 1) return
+      await db.rows(
+        `delete from ${prefix}run_log where run_id = $1 and id <=
+         (select id from ${prefix}run_log where run_id = $1 order by id desc limit 1 offset $2)`,
+        [runId, LOG_LINES_MAX],
+      )
+    },
+
+    async readLogs(runId: string, { after, max }: { after: number; max: number }) {
+      const found = await db.rows(
+        `select id, line from ${prefix}run_log where run_id = $1 and id > $2 order by id limit $3`,
+        [runId, after, max],
+      )
+      return found.map(({ id, line }) => ({ id: Number(id), line: String(line) }))
+    },
+
+    async dropRun(id: string) {
+      await db.dropQueue(id)
+      for (const [table, column] of [
+        ['snapshot', 'run_id'],
+        ['run_log', 'run_id'],
+        ['worker', 'run_id'],
+        ['run_record', 'id'],
+      ])
+        await db.rows(`delete from ${prefix}${table} where ${column} = $1`, [id])
+    },
+
+    [Symbol.asyncDispose]: () => db.close(),
+  }
+}
+
+function toRun(row: Row): StoredRun {
+  return {
+    record: JSON.parse(String(row['record'])),
+    definitionHash: String(row['definition_hash']),
+    options: JSON.parse(String(row['options'])),
+    createdAtMs: Number(row['created_ms']),
+  }
+}
+
+function toWorker(row: Row): StoredWorker {
+  return {
+    id: String(row['id']),
+    runId: String(row['run_id']),
+    scraper: String(row['scraper']),
+    host: String(row['host']),
+    pid: Number(row['pid']),
+    state: row['state'] as StoredWorker['state'],
+    startedAtMs: Number(row['started_ms']),
+    silentMs: Number(row['silent_ms']),
+    report: row['report'] === null ? undefined : (JSON.parse(String(row['report'])) as WorkerReport),
+  }
+}

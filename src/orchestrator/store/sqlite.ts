@@ -1,0 +1,67 @@
+/** The store in one SQLite file: for several processes of one machine, with nothing to install. */
+import { mkdirSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { ScrapeError } from '../../core/errors.ts'
+import type { Store } from '../contract.ts'
+import { STORE_STEPS } from './schema.ts'
+import { type Dialect, type Row, sqlStore } from './sql-store.ts'
+
+const BUSY_MS_MAX = 10_000
+
+const SQLITE: Dialect = {
+  prefix: '',
+  now: "cast(unixepoch('subsec') * 1000 as integer)",
+  bytes: 'blob',
+  identity: 'integer primary key',
+  oneOf: (column, parameter) => `${column} in (select value from json_each(${parameter}))`,
+}
+
+export function openSqliteStore(path: string): Store {
+  const file = resolve(path)
+  const db = opened(file)
+  return sqlStore({
+    dialect: SQLITE,
+    place: file,
+    rows: async (sql, values) => {
+      const named = Object.fromEntries(values.map((value, i) => [`$${i + 1}`, value]))
+      return db.prepare(sql).all(named) as Row[]
+    },
+    dropQueue: async () => {}, // queues have places of their own
+    close: async () => {
+      if (db.isOpen) db.close()
+    },
+  })
+}
+
+function opened(file: string): DatabaseSync {
+  let db: DatabaseSync | undefined
+  try {
+    mkdirSync(dirname(file), { recursive: true })
+    db = new DatabaseSync(file, { timeout: BUSY_MS_MAX })
+    db.exec('pragma journal_mode = wal; pragma synchronous = normal')
+    migrate(db, file)
+    return db
+  } catch (cause) {
+    db?.close()
+    if (cause instanceof ScrapeError) throw cause
+    throw new ScrapeError('E_OUTPUT', `the store ${file} cannot be opened: ${(cause as Error).message}`, { cause })
+  }
+}
+
+function migrate(db: DatabaseSync, file: string): void {
+  db.exec('begin immediate')
+  try {
+    const version = Number(db.prepare('pragma user_version').get()!['user_version'])
+    const steps = STORE_STEPS(SQLITE)
+    if (version > steps.length)
+      throw new ScrapeError('E_OPTION', `the store ${file} has version ${version}, this Sluice knows ${steps.length}`, {
+        fix: 'Use the newer Sluice that made it, or name another file with --store.',
+      })
+    for (const step of steps.slice(version)) db.exec(step)
+    db.exec(`pragma user_version = ${steps.length}; commit`)
+  } catch (error) {
+    db.exec('rollback')
+    throw error
+  }
+}

@@ -1,0 +1,164 @@
+/** One suite for both stores. */
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { postgresForTests } from '../../../test/services/postgres.ts'
+import { temporaryFolder } from '../../../test/sluice.ts'
+import type { RunRecord, RunState } from '../../core/run.ts'
+import type { NewStoredRun, Store, WorkerReport } from '../contract.ts'
+import { openPostgresStore } from './postgres.ts'
+import { openSqliteStore } from './sqlite.ts'
+
+const ENGINES: Record<string, () => Promise<AsyncDisposable & { open(): Promise<Store> }>> = {
+  'sqlite:': async () => {
+    const folder = temporaryFolder()
+    return {
+      open: async () => openSqliteStore(join(folder.path, 'deep', 'store.db')),
+      [Symbol.asyncDispose]: async () => folder[Symbol.dispose](),
+    }
+  },
+  'postgres:': async () => {
+    const database = await postgresForTests()
+    return {
+      open: () => openPostgresStore(database.url, async () => {}),
+      [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+    }
+  },
+}
+
+function run(id: string, more: Partial<RunRecord> = {}): NewStoredRun {
+  const record = { id, scraper: 'books', state: 'running', reason: null, ...more } as RunRecord
+  const options = { limits: { retries: 2 }, allowPrivate: false, allowAddress: ['a:1'], userAgent: 'us' }
+  return { record, definitionHash: 'abc', options }
+}
+
+const report = (ok: number) => ({ tally: { pages: { ok } }, inFlight: 1, rssBytes: 2, loopLagMs: 3 }) as WorkerReport
+const worker = (id: string, runId = 'r1') => ({ id, runId, scraper: 'books', host: 'here', pid: 7 })
+const idsOf = (runs: readonly { record: RunRecord }[]) => runs.map(({ record }) => record.id)
+
+for (const [name, start] of Object.entries(ENGINES)) {
+  const check = (title: string, body: (store: Store, again: () => Promise<Store>) => Promise<void>) =>
+    test(`${name} ${title}`, async () => {
+      await using place = await start()
+      await using store = await place.open()
+      await body(store, place.open)
+    })
+
+  check('gives back a run as it was created, to whoever opens the store', async (store, again) => {
+    const created = run('r1', { args: { pages: 3 } })
+    await store.createRun(created)
+    await using other = await again()
+    const { createdAtMs, ...found } = (await other.findRun('r1'))!
+    assert.deepEqual(found, created)
+    assert.ok(Math.abs(createdAtMs - Date.now()) < 60_000)
+    assert.equal(await other.findRun('r2'), undefined)
+  })
+
+  check('refuses a second run of the same id', async (store) => {
+    await store.createRun(run('r1'))
+    await assert.rejects(store.createRun(run('r1')), /there is a run r1 already/)
+  })
+
+  check('finds the newest run by scraper, and of all', async (store) => {
+    for (const [id, scraper] of [
+      ['r1', 'books'],
+      ['r2', 'books'],
+      ['r3', 'jobs'],
+    ] as const)
+      await store.createRun(run(id, { scraper }))
+    assert.equal((await store.findRun('books'))?.record.id, 'r2')
+    assert.equal((await store.findRun())?.record.id, 'r3')
+    assert.deepEqual(idsOf(await store.listRuns()), ['r3', 'r2', 'r1'])
+    assert.deepEqual(idsOf(await store.listRuns({ scraper: 'books', limit: 1 })), ['r2'])
+  })
+
+  check('lists runs by state', async (store) => {
+    const states: RunState[] = ['running', 'finished', 'stopped']
+    for (const [i, state] of states.entries()) await store.createRun(run(`r${i}`, { state }))
+    assert.deepEqual(idsOf(await store.listRuns({ states: ['running', 'stopped'] })), ['r2', 'r0'])
+  })
+
+  check('saves a record only from the states it may come from: of two one ends the run', async (store) => {
+    await store.createRun(run('r1'))
+    const finished = run('r1', { state: 'finished', reason: 'done' }).record
+    const answers = await Promise.all([store.saveRun(finished, ['running']), store.saveRun(finished, ['running'])])
+    assert.deepEqual(answers.sort(), [false, true])
+    assert.equal((await store.findRun('r1'))?.record.state, 'finished')
+  })
+
+  check('knows its workers, what they report, and which of them ended', async (store) => {
+    for (const id of ['w1', 'w2']) await store.registerWorker(worker(id))
+    await store.registerWorker(worker('w3', 'r2'))
+    assert.deepEqual(await store.beat('w1', report(5)), { isDrainAsked: false })
+    await store.endWorker('w2', report(9))
+    const found = await store.listWorkers({ runId: 'r1' })
+    assert.deepEqual(found.map(({ id, state, report: said }) => [id, state, said?.tally.pages.ok]).sort(), [
+      ['w1', 'working', 5],
+      ['w2', 'ended', 9],
+    ])
+    assert.ok(found.every(({ silentMs }) => silentMs >= 0 && silentMs < 60_000))
+    assert.deepEqual((await store.listWorkers({ isAlive: true })).map(({ id }) => id).sort(), ['w1', 'w3'])
+    assert.deepEqual(
+      (await store.listWorkers({ isAlive: false })).map(({ id }) => id),
+      ['w2'],
+    )
+  })
+
+  check('tells a worker to drain with its next sign of life', async (store) => {
+    await store.registerWorker(worker('w1'))
+    assert.equal(await store.askDrain('w1'), true)
+    assert.equal(await store.askDrain('nobody'), false)
+    assert.equal((await store.listWorkers())[0]?.state, 'draining')
+    assert.deepEqual(await store.beat('w1', report(1)), { isDrainAsked: true })
+  })
+
+  check('keeps snapshots byte by byte, the last one of a name', async (store) => {
+    await store.putSnapshot('r1', 'a.html', Uint8Array.of(0, 255, 7))
+    await store.putSnapshot('r1', 'a.html', Uint8Array.of(1, 0, 2))
+    assert.deepEqual([...(await store.getSnapshot('r1', 'a.html'))!], [1, 0, 2])
+    assert.equal(await store.getSnapshot('r2', 'a.html'), undefined)
+  })
+
+  check('gives back log lines in order, page by page', async (store) => {
+    await store.addLogs('r1', [])
+    await store.addLogs('r1', ['one', 'two'])
+    await store.addLogs('r2', ['other'])
+    await store.addLogs('r1', ['three'])
+    const first = await store.readLogs('r1', { after: 0, max: 2 })
+    assert.deepEqual(
+      first.map(({ line }) => line),
+      ['one', 'two'],
+    )
+    const rest = await store.readLogs('r1', { after: first.at(-1)!.id, max: 10 })
+    assert.deepEqual(
+      rest.map(({ line }) => line),
+      ['three'],
+    )
+  })
+
+  check('forgets a run with all that belongs to it, and no other', async (store) => {
+    for (const id of ['r1', 'r2']) {
+      await store.createRun(run(id))
+      await store.registerWorker(worker(`w-${id}`, id))
+      await store.addLogs(id, ['line'])
+      await store.putSnapshot(id, 'a', Uint8Array.of(1))
+    }
+    await store.dropRun('r1')
+    assert.deepEqual(idsOf(await store.listRuns()), ['r2'])
+    assert.deepEqual(
+      (await store.listWorkers()).map(({ id }) => id),
+      ['w-r2'],
+    )
+    assert.equal(await store.getSnapshot('r1', 'a'), undefined)
+    assert.deepEqual(await store.readLogs('r1', { after: 0, max: 1 }), [])
+    assert.equal((await store.readLogs('r2', { after: 0, max: 1 })).length, 1)
+  })
+
+  test(`${name} is opened by ten at once`, async () => {
+    await using place = await start()
+    const stores = await Promise.all(Array.from({ length: 10 }, () => place.open()))
+    await Promise.all(stores.map((store, i) => store.createRun(run(`r${i}`))))
+    assert.equal((await stores[0]!.listRuns()).length, 10)
+    for (const store of stores) await store[Symbol.asyncDispose]()
+  })
+}

@@ -1,0 +1,131 @@
+/** The way to a PostgreSQL server: a small pool, calls that wait out an outage, and errors in our own words. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Pool } from 'pg'
+import { ScrapeError } from '../core/errors.ts'
+import type { Outage } from '../frontier/contract.ts'
+import { codeOf, isConflict, isOutage } from './outage.ts'
+
+export interface DatabaseOptions {
+  /** Connections of this process. Default 4. */
+  connectionsMax?: number
+  /** How long an operation waits for a server that went away before it fails. Default 60,000; 0: not at all. */
+  outageMs?: number
+  /** An answer that takes longer counts as an outage: the connection is dropped and the call repeated. Default 60,000. */
+  queryMsMax?: number
+  /** Told before each wait, so that somebody can log it. */
+  onOutage?: (info: Outage) => void
+}
+
+/** SQLSTATE our own functions raise when a run was dropped under its workers. */
+export const RUN_GONE = 'SL404'
+
+const CONNECT_MS_MAX = 5000
+/** A wrong address should be said at once; a server that is just starting may take this long. */
+const OPEN_OUTAGE_MS_MAX = 5000
+const WAIT_MS = { min: 50, max: 2000 }
+const CONFLICTS_MAX = 10
+
+/** Everything as the text the server sent: we know our columns, and parsing by type would cost more than all else in a claim. */
+const AS_TEXT = { getTypeParser: () => (text: string) => text }
+
+/** What is sent may differ when it is a repeat: whether the first was carried out is unknown. */
+export type Values = unknown[] | ((isRepeat: boolean) => unknown[])
+
+export class Database {
+  readonly pool: Pool
+  /** `host:port/database`, never with user or password. */
+  readonly place: string
+  readonly #outageMs: number
+  readonly #onOutage: (info: Outage) => void
+  readonly #closing = new AbortController()
+  #isOpen = false
+
+  constructor(url: string, options: DatabaseOptions = {}) {
+    const { connectionsMax = 4, outageMs = 60_000, queryMsMax = 60_000, onOutage = () => {} } = options
+    this.place = placeOf(url)
+    this.#outageMs = outageMs
+    this.#onOutage = onOutage
+    this.pool = new Pool({
+      connectionString: url,
+      max: connectionsMax,
+      connectionTimeoutMillis: CONNECT_MS_MAX,
+      query_timeout: queryMsMax,
+      keepAlive: true,
+      application_name: 'sluice',
+    })
+    this.pool.on('error', () => {}) // an idle connection that broke; the next call opens another
+  }
+
+  /** The rows of one statement, as arrays of text. Repeated after an outage: it must be safe to carry out twice. */
+  rows<R extends unknown[]>(text: string, values: Values): Promise<R[]> {
+    return this.attempt(async (isRepeat) => {
+      const given = typeof values === 'function' ? values(isRepeat) : values
+      return (await this.pool.query({ text, values: given, rowMode: 'array', types: AS_TEXT })).rows as R[]
+    })
+  }
+
+  /** Runs `body` until it is through: again at once when it lost a race, again after a wait while the server is away. */
+  async attempt<T>(body: (isRepeat: boolean) => Promise<T>): Promise<T> {
+    const startMs = performance.now()
+    let outages = 0
+    for (let conflicts = 0; ; ) {
+      try {
+        const result = await body(outages > 0)
+        this.#isOpen = true
+        return result
+      } catch (error) {
+        if (isConflict(error) && conflicts++ < CONFLICTS_MAX) continue
+        if (!isOutage(error) || this.#closing.signal.aborted) throw this.#named(error)
+        const waitMs = Math.random() * Math.min(WAIT_MS.max, WAIT_MS.min * 2 ** outages++)
+        const outageMs = this.#isOpen ? this.#outageMs : Math.min(OPEN_OUTAGE_MS_MAX, this.#outageMs)
+        if (performance.now() - startMs + waitMs > outageMs) throw this.#named(error)
+        this.#onOutage({ attempt: outages, error: error as Error, waitMs })
+        await sleep(waitMs, undefined, { signal: this.#closing.signal }).catch(() => {})
+        if (this.#closing.signal.aborted) throw this.#named(error)
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#closing.signal.aborted) return
+    this.#closing.abort()
+    await this.pool.end()
+  }
+
+  #named(error: unknown): unknown {
+    if (error instanceof ScrapeError) return error
+    const code = codeOf(error)
+    if (code === RUN_GONE || code === '23514') {
+      return new ScrapeError('E_RUN_NOT_FOUND', `the run is no longer in ${this.place}: somebody has dropped it`, {
+        cause: error,
+      })
+    }
+    const reason = reasonOf(error)
+    if (isOutage(error))
+      return new ScrapeError('E_SERVICE', `${this.place} is unreachable: ${reason}`, { cause: error })
+    // Wrong password, no such role or database, no right to it, full disk: a person has to mend it.
+    if (/^(?:28...|3D000|42501|53...)$/.test(code)) {
+      return new ScrapeError('E_SERVICE', `${this.place} refuses: ${reason}`, {
+        cause: error,
+        fix: 'Check the URL of the database and the rights of its user.',
+      })
+    }
+    return error
+  }
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(reasonOf).join('; ')
+  return error instanceof Error ? error.message : String(error)
+}
+
+function placeOf(url: string): string {
+  const parsed = URL.parse(url)
+  if (parsed === null || !/^postgres(?:ql)?:$/.test(parsed.protocol)) {
+    throw new ScrapeError('E_OPTION', 'this is no URL of a PostgreSQL database', {
+      fix: 'For example postgres://user:password@localhost:5432/sluice',
+    })
+  }
+  const { hostname, port, pathname } = parsed
+  return `${hostname || 'localhost'}:${port || 5432}${pathname}`
+}

@@ -1,0 +1,37 @@
+/** URLs from a file, one a line: any number of them, never held together. */
+import { createReadStream } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { ScrapeError } from '../core/errors.ts'
+
+export interface UrlLine {
+  text: string
+  /** From 1. */
+  line: number
+}
+
+/** Empty lines and those that begin with `#` are passed over. `-` is standard input. */
+export async function* urlLines(path: string): AsyncGenerator<UrlLine> {
+  const input = path === '-' ? process.stdin : createReadStream(path)
+  const failed = Promise.withResolvers<never>()
+  failed.promise.catch(() => {})
+  input.once('error', (cause: Error) =>
+    failed.reject(
+      new ScrapeError('E_USAGE', `${path} cannot be read: ${cause.message}`, {
+        cause,
+        fix: 'Name a file with one URL a line, or - for standard input.',
+      }),
+    ),
+  )
+  const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })[Symbol.asyncIterator]()
+  try {
+    for (let line = 1; ; line++) {
+      const next = await Promise.race([lines.next(), failed.promise])
+      if (next.done) return
+      const text = next.value.trim().replace(/^\uFEFF/, '')
+      if (text !== '' && !text.startsWith('#')) yield { text, line }
+    }
+  } finally {
+    await lines.return?.()
+    input.destroy()
+  }
+}

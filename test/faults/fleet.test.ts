@@ -1,0 +1,136 @@
+/** What a fleet must survive: workers killed and frozen, its database restarted, a page that kills whoever reads it. */
+import assert from 'node:assert/strict'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Fleet, until } from '../fleet.ts'
+import { postgresForTests, startPostgres } from '../services/postgres.ts'
+import { type BooksSite, startBooksSite, truth } from '../site/books.ts'
+import type { SluiceProcess } from '../sluice.ts'
+import { temporaryFolder } from '../sluice.ts'
+
+const DETAILS = ['--arg', 'details=true']
+
+test('workers killed at random moments, again and again, lose and repeat nothing', { timeout: 240_000 }, async () => {
+  await using database = await postgresForTests()
+  await using site = await startBooksSite({ products: 1000, delayMs: 12 })
+  using folder = temporaryFolder()
+  const fleet = new Fleet({ frontier: database.url, cwd: folder.path })
+  const { run_id: runId } = await fleet.start('--site', site.url, ...DETAILS)
+  const kills = await killWorkers(fleet, runId, { workers: 3, killsMax: 24 })
+  assert.ok(kills >= 8, `only ${kills} kills hit the run`)
+  await assertComplete(fleet, runId, site, 1000)
+})
+
+/** Keeps `workers` processes at work and kills one of them every now and then, until the run is finished. */
+async function killWorkers(fleet: Fleet, runId: string, { workers, killsMax }: { workers: number; killsMax: number }) {
+  const start = () => fleet.worker(runId, '--lease', '1500ms', '--concurrency', '8')
+  const alive = Array.from({ length: workers }, start)
+  let kills = 0
+  while (alive.length > 0) {
+    await Promise.race([sleep(300 + Math.random() * 400), ...alive.map(({ result }) => result)])
+    const ended = alive.findIndex(({ child }) => child.exitCode !== null)
+    if (ended !== -1) {
+      const { code, stderr } = await alive.splice(ended, 1)[0]!.result
+      assert.equal(code, 0, stderr)
+      continue
+    }
+    if (kills === killsMax) continue
+    const victim = alive.splice(Math.floor(Math.random() * alive.length), 1)[0]!
+    victim.child.kill('SIGKILL')
+    await victim.result
+    kills++
+    alive.push(start())
+  }
+  return kills
+}
+
+test('a worker frozen past its lease changes nothing when it wakes', { timeout: 120_000 }, async () => {
+  await using database = await postgresForTests()
+  await using site = await startBooksSite({ products: 400, delayMs: 25 })
+  using folder = temporaryFolder()
+  const fleet = new Fleet({ frontier: database.url, cwd: folder.path })
+  const { run_id: runId } = await fleet.start('--site', site.url, ...DETAILS)
+  const start = () => fleet.worker(runId, '--lease', '800ms', '--concurrency', '8', '--log-level', 'debug')
+  const [frozen, other] = [start(), start()]
+  await until('both work', () => site.stats().requests > 80)
+  for (let i = 0; i < 2 && frozen.child.exitCode === null; i++) {
+    frozen.child.kill('SIGSTOP')
+    await sleep(2000)
+    frozen.child.kill('SIGCONT')
+    await sleep(300)
+  }
+  for (const { result } of [frozen, other]) assert.equal((await result).code, 0, (await result).stderr)
+  await assertComplete(fleet, runId, site, 400)
+  const logs = await fleet.run('logs', runId, '--json')
+  assert.match(logs.stdout, /"outcome":"stale"|lease lost/, 'what it did too late was refused, and the log says so')
+})
+
+test('the database is restarted in the middle of a run, and the run goes on', { timeout: 180_000 }, async () => {
+  await using server = await startPostgres({ fsync: true })
+  await using database = await server.createDatabase()
+  await using site = await startBooksSite({ products: 500, delayMs: 15 })
+  using folder = temporaryFolder()
+  const fleet = new Fleet({ frontier: database.url, cwd: folder.path })
+  const { run_id: runId } = await fleet.start('--site', site.url, ...DETAILS)
+  const workers = [1, 2].map(() => fleet.worker(runId, '--concurrency', '8', '--lease', '5s'))
+  for (const [requests, how] of [
+    [100, 'fast'],
+    [250, 'immediate'],
+  ] as const) {
+    await until(`${requests} requests`, () => site.stats().requests > requests)
+    await server.stop(how)
+    await sleep(1500)
+    await server.start()
+  }
+  for (const { result } of workers) assert.equal((await result).code, 0, (await result).stderr)
+  await assertComplete(fleet, runId, site, 500)
+})
+
+test('a page that kills its worker every time ends as a dead letter and takes nobody along', {
+  timeout: 180_000,
+}, async () => {
+  await using database = await postgresForTests()
+  await using site = await startBooksSite({ products: 60 })
+  using folder = temporaryFolder()
+  mkdirSync(join(folder.path, 'scrapers'))
+  writeFileSync(
+    join(folder.path, 'scrapers', 'poison.ts'),
+    `import { defineScraper } from 'sluice'
+     import * as z from 'zod'
+     export default defineScraper({
+       name: 'poison', item: z.object({ url: z.string() }), key: 'url', routes: { page: {} },
+       args: z.object({ site: z.url() }),
+       start: ({ args, enqueue }) => enqueue('page', Array.from({ length: 60 }, (_, i) => new URL('catalogue/page-1.html?n=' + i, args.site))),
+       handlers: { page({ url, emit }) {
+         if (url.searchParams.get('n') === '17') process.kill(process.pid, 'SIGKILL')
+         return emit({ url: url.href })
+       } },
+     })`,
+  )
+  const fleet = new Fleet({ frontier: database.url, cwd: folder.path, scraper: 'poison' })
+  const { run_id: runId } = await fleet.start('--site', site.url)
+  const start = () => fleet.worker(runId, '--lease', '500ms', '--batch-size', '10', '--concurrency', '2')
+  let deaths = 0
+  const replaced = async (worker: SluiceProcess): Promise<void> => {
+    const { signal, code, stderr } = await worker.result
+    if (signal !== 'SIGKILL') return assert.ok(code === 0 || code === 1, stderr)
+    assert.ok(++deaths < 20, 'the poison is given out without end')
+    return await replaced(start())
+  }
+  await Promise.all([replaced(start()), replaced(start())])
+  const { completed, dead, remaining } = await fleet.stats(runId)
+  assert.deepEqual({ completed, dead, remaining }, { completed: 59, dead: 1, remaining: 0 })
+  const { stdout } = await fleet.run('dlq', 'list', runId, '--json')
+  assert.match(JSON.parse(stdout).letters[0].url, /n=17$/)
+})
+
+async function assertComplete(fleet: Fleet, runId: string, site: BooksSite, products: number): Promise<void> {
+  const urls = (await fleet.items(runId)).map(({ url }) => url)
+  assert.equal(urls.length, products)
+  assert.deepEqual(new Set(urls), new Set([...truth(products)].map(({ path }) => new URL(path, site.url).href)))
+  const { remaining, failed, completed } = await fleet.stats(runId)
+  const listings = Math.ceil(products / 20)
+  assert.deepEqual({ remaining, failed, completed }, { remaining: 0, failed: 0, completed: products + listings })
+}
