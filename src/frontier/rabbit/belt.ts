@@ -1,0 +1,226 @@
+/**
+ * The belt: the tasks that are on their way through the broker, as the ledger sees them. The ready queues in Redis are its
+ * outbox: a task is put on the belt, published, confirmed; what a crash left unconfirmed is published again.
+ *
+ *   ready ──stage──▶ belt + sending ──(publish, confirm) sent──▶ belt ──lease──▶ claimed
+ *     ▲                    └── unconfirmed for 10 s: published again      │
+ *     └──────────────────── unstage: expired, unusable here, lost ◀───────┘
+ *
+ * It is bounded: what the ledger still holds is given out in its own order (priority, hosts in turn); what is on the belt is
+ * first in, first out.
+ */
+import type { ErrorRecord } from '../../core/errors.ts'
+import type { ClaimRequest, Lease } from '../contract.ts'
+import { BURY, deathOf } from '../redis/dead.ts'
+import { LEASE, type LeaseRow, leaseFrom, taskFrom } from '../redis/lease.ts'
+import type { Link } from '../redis/link.ts'
+import { BASE, PLACES } from '../redis/lua.ts'
+import { type Arg, script } from '../redis/script.ts'
+import { lanesArg, setArg, TAKE } from '../redis/take.ts'
+import { messageOf, type TaskMessage } from './message.ts'
+
+/** Tasks put on the belt by one call. */
+const STAGE_MAX = 500
+/** Share of the belt above which nothing is added. */
+const BELT_FULL = 0.75
+/** A confirm takes milliseconds; after this the one who waits for it is taken for dead. */
+const CONFIRM_MS_MAX = 10_000
+
+const UNSTAGE_LUA = `
+local function unstage(seq)
+  local task = taskOf(seq)
+  if not task or call('ZREM', P .. 'belt:' .. queueOf(task.queue).lane, seq) == 0 then return nil end
+  call('ZREM', P .. 'sending', seq)
+  return task
+end
+`
+
+/** Is a repeat, max to claim (0: only stage), worker, lease in ms, lanes, hosts to avoid, room of each lane's belt. */
+const TEND = script(
+  'tend',
+  `${BASE}${PLACES}${TAKE}${LEASE}
+local isRepeat, max, worker, leaseMs = arg() == '1', argNumber(), arg(), argNumber()
+local lanes, avoid, beltMax = argLanes(), argSet(), argNumber()
+if isRepeat then
+  local found = leasesOf(op)
+  if #found > 0 then return { 1, found, {}, {} } end
+end
+if call('HEXISTS', P .. 'totals', 'pause') == 1 then return { 1, {}, {}, {} } end
+promote()
+local alone = max > 0 and claimSuspect(worker, now + leaseMs, lanes, avoid)
+if alone then
+  flush()
+  return { 1, alone, {}, {} }
+end
+local staged, counts = {}, {}
+for _, group in ipairs(laneGroups(lanes)) do
+  for _, lane in ipairs(group) do
+    local belt = P .. 'belt:' .. lane
+    local count = call('ZCARD', belt)
+    local room = math.min(beltMax - count, ${STAGE_MAX} - #staged)
+    -- Many at a time: a belt that is nearly full is left alone.
+    if room > 0 and (count == 0 or count < ${BELT_FULL} * beltMax) then
+      for _, one in ipairs(take({ lane }, room, avoid)) do
+        call('ZADD', belt, now, one.seq)
+        call('ZADD', P .. 'sending', now, one.seq)
+        staged[#staged + 1] = leased(taskOf(one.seq))
+      end
+    end
+    counts[#counts + 1] = lane
+    counts[#counts + 1] = call('ZCARD', belt)
+  end
+end
+for _, seq in ipairs(call('ZRANGEBYSCORE', P .. 'sending', '-inf', now - ${CONFIRM_MS_MAX}, 'LIMIT', 0, ${STAGE_MAX})) do
+  local task = taskOf(seq)
+  if task and call('ZSCORE', P .. 'belt:' .. queueOf(task.queue).lane, seq) then
+    call('ZADD', P .. 'sending', now, seq)
+    staged[#staged + 1] = leased(task)
+  else
+    call('ZREM', P .. 'sending', seq)
+  end
+end
+return { 0, staged, counts, {} }`,
+)
+
+const SENT = script('sent', `${BASE} for i = argAt + 1, #ARGV do call('ZREM', P .. 'sending', ARGV[i]) end`)
+
+/** Is a repeat, worker, lease in ms, number of tasks; of each lane and number. Answers with leases and the numbers that are not to be had. */
+const LEASE_STAGED = script(
+  'lease-staged',
+  `${BASE}${LEASE}
+local isRepeat, worker, leaseMs = arg() == '1', arg(), argNumber()
+local given, gone = {}, {}
+if isRepeat then given = leasesOf(op) end
+local isMine = {}
+for _, row in ipairs(given) do isMine[row[1]] = true end
+if call('HEXISTS', P .. 'totals', 'pause') == 1 or call('HEXISTS', P .. 'alone', worker) == 1 then return { given, gone, 1 } end
+for i = 1, argNumber() do
+  local lane, seq = arg(), arg()
+  if call('ZREM', P .. 'belt:' .. lane, seq) == 1 then
+    call('ZREM', P .. 'sending', seq) -- it has evidently been sent, even if who sent it did not live to say so
+    given[#given + 1] = lease(seq, worker, now + leaseMs)
+  elseif not isMine[seq] then
+    gone[#gone + 1] = seq
+  end
+end
+flush()
+return { given, gone, 0 }`,
+)
+
+/** Numbers of tasks; those still on the belt go back to the ready queues. */
+const UNSTAGE = script(
+  'unstage',
+  `${BASE}${PLACES}${UNSTAGE_LUA}
+local count = 0
+for i = argAt + 1, #ARGV do
+  local task = unstage(ARGV[i])
+  if task then
+    count = count + 1
+    makeReady(task.seq, task.queue, task.losses, false)
+  end
+end
+return count`,
+)
+
+/** Record of the death, then numbers of tasks; those still on the belt die. */
+const BURY_STAGED = script(
+  'bury-staged',
+  `${BASE}${PLACES}${UNSTAGE_LUA}${BURY}
+local death = arg()
+for i = argAt + 1, #ARGV do
+  local task = unstage(ARGV[i])
+  if task then
+    moved(task.queue, -1, 0)
+    bury(task, cjson.decode(task.body)[1] .. death)
+  end
+end
+flush()`,
+)
+
+/** Lane, age in ms. What has been on the belt for longer goes back to the ready queues. */
+const UNSTAGE_OLD = script(
+  'unstage-old',
+  `${BASE}${PLACES}${UNSTAGE_LUA}
+local lane, ageMs = arg(), argNumber()
+local old = call('ZRANGEBYSCORE', P .. 'belt:' .. lane, '-inf', now - ageMs, 'LIMIT', 0, 5000)
+for _, seq in ipairs(old) do
+  local task = unstage(seq)
+  makeReady(task.seq, task.queue, task.losses, false)
+end
+return #old`,
+)
+
+/** Hash, name of a queue, death, body. A message that is no task becomes a dead letter, once. */
+const BURY_MESSAGE = script(
+  'bury-message',
+  `${BASE}${BURY}
+local hash, queue, death, body = arg(), queueNamed(arg()), arg(), arg()
+if not remember('crawled_urls', hash, '') then return 0 end
+bury({ seq = bump('seen', 1), queue = queue, attempts = 1, losses = 0, body = body }, death)
+return 1`,
+)
+
+export interface Staged {
+  seq: string
+  message: TaskMessage
+  lane: string
+}
+
+export interface Tended {
+  /** Nothing may be taken from the belt: paused, or a suspect is (or has been) given. */
+  alone: Lease[] | undefined
+  /** To be published now. */
+  staged: Staged[]
+  /** How many are on the belt of each lane. */
+  counts: Map<string, number>
+}
+
+export function createBelt(link: Link, { epoch, beltMax }: { epoch: string; beltMax: number }) {
+  const setSeqs = (what: typeof SENT, seqs: readonly string[]) => link.run<number>(what, { args: () => seqs })
+
+  return {
+    /** Gives a suspect, or puts ready tasks on the belt. `max` 0: only the latter. */
+    async tend(request: ClaimRequest, { isBlocked }: { isBlocked: boolean }): Promise<Tended> {
+      const { max, workerId, leaseMs, lanes, avoidHosts } = request
+      const op = link.nextOp()
+      const args = (isRepeat: boolean): Arg[] => [isRepeat ? 1 : 0, max, workerId, leaseMs, ...lanesArg(lanes), ...setArg(avoidHosts), isBlocked ? 0 : beltMax] // biome-ignore format: one line reads better
+      const [isOver, rows, flat] = await link.run<[number, LeaseRow[], (string | number)[]]>(TEND, { op, args })
+      if (isOver === 1) return { alone: rows.map((row) => leaseFrom(op, row)), staged: [], counts: new Map() }
+      const counts = new Map<string, number>()
+      for (let i = 0; i < flat.length; i += 2) counts.set(String(flat[i]), Number(flat[i + 1]))
+      const staged = rows.map(([seq, , , queue, body]) => {
+        const task = taskFrom(queue, body)
+        return { seq, lane: task.lane, message: messageOf(epoch, seq, task) }
+      })
+      return { alone: undefined, staged, counts }
+    },
+
+    /** The broker has confirmed them. */
+    sent: (seqs: readonly string[]) => setSeqs(SENT, seqs),
+
+    async lease(request: ClaimRequest, tasks: readonly { lane: string; seq: string }[]) {
+      const { workerId, leaseMs } = request
+      const op = link.nextOp()
+      const flat = tasks.flatMap(({ lane, seq }) => [lane, seq])
+      const args = (isRepeat: boolean): Arg[] => [isRepeat ? 1 : 0, workerId, leaseMs, tasks.length, ...flat]
+      const [rows, gone, isRefused] = await link.run<[LeaseRow[], string[], number]>(LEASE_STAGED, { op, args })
+      const given = rows.map((row) => ({ seq: row[0], lease: leaseFrom(op, row) }))
+      return { given, gone, isRefused: isRefused === 1 }
+    },
+
+    unstage: (seqs: readonly string[]) => setSeqs(UNSTAGE, seqs),
+    unstageOld: (lane: string, ageMs: number) => link.run<number>(UNSTAGE_OLD, { args: () => [lane, ageMs] }),
+
+    async bury(seqs: readonly string[], error: ErrorRecord): Promise<void> {
+      await link.run(BURY_STAGED, { args: () => [deathOf('', error), ...seqs] })
+    },
+
+    async buryMessage(letter: { id: string; queue: string; body: string; error: ErrorRecord }): Promise<void> {
+      const { id, queue, body, error } = letter
+      const hash = Buffer.from(id.slice(0, 32), 'hex')
+      await link.run(BURY_MESSAGE, { args: () => [hash, queue, deathOf(id, error), body] })
+    },
+  }
+}
+
+export type Belt = ReturnType<typeof createBelt>

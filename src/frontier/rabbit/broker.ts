@@ -1,0 +1,203 @@
+/**
+ * The way to the broker: connections that are made again when one is lost, with one word per attempt.
+ *
+ *   (none) ──session()──▶ connecting ──declared──▶ open ──lost──▶ (none) ──session()──▶ …
+ *                             └─ failed: told, waited, again ─┘
+ *
+ * The client library reconnects by itself, too, but it reports only the first failure, and it would give back channels whose
+ * unacknowledged messages are no longer theirs; so one connection object is one connection here.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Channel, Connection } from 'rabbitmq-client'
+import { ScrapeError } from '../../core/errors.ts'
+import type { Outage } from '../contract.ts'
+import { declare, type Names } from './names.ts'
+import { isRefusal, placeOf, refused, unreachable } from './outage.ts'
+
+export interface BrokerOptions {
+  /** How long an operation waits for a broker that went away before it fails. Default 60,000. */
+  outageMs?: number
+  /** Told before each wait, so that somebody can log it. */
+  onOutage?: (outage: Outage) => void
+}
+
+/**
+ * Two connections, with all that must be there declared: the broker stops reading from one that publishes while it is short of
+ * memory, and acknowledgements must get through all the same.
+ */
+export interface Session {
+  readonly connections: readonly Connection[]
+  /** In confirm mode. */
+  readonly publisher: Channel
+  readonly consumer: Channel
+  readonly lanes: Set<string>
+}
+
+const CONNECT_MS_MAX = 5000
+/** A wrong address should be said at once; a broker that is just starting may take this long. */
+const OPEN_OUTAGE_MS_MAX = 5000
+const WAIT_MS = { min: 100, max: 3000 }
+const CLOSE_MS_MAX = 5000
+const CONNECTION = { connectionTimeout: CONNECT_MS_MAX, acquireTimeout: CONNECT_MS_MAX, heartbeat: 20, noDelay: true }
+
+export class Broker {
+  /** `host:port/vhost`, never with user or password. */
+  readonly place: string
+  readonly #url: string
+  readonly #names: Names
+  readonly #outageMs: number
+  readonly #onOutage: (outage: Outage) => void
+  readonly #closing = new AbortController()
+  readonly #lostListeners: (() => void)[] = []
+  #session: Promise<Session> | undefined
+  #open: Session | undefined
+  #isBlocked = false
+  #wasOpen = false
+  #downSinceMs: number | undefined
+
+  constructor(url: string, names: Names, { outageMs = 60_000, onOutage = () => {} }: BrokerOptions = {}) {
+    this.#url = url
+    this.place = placeOf(url)
+    this.#names = names
+    this.#outageMs = outageMs
+    this.#onOutage = onOutage
+  }
+
+  /** The broker is short of memory or disk and takes no messages for now. */
+  get isBlocked(): boolean {
+    return this.#isBlocked
+  }
+
+  get isOpen(): boolean {
+    return this.#open !== undefined
+  }
+
+  /** Called each time a connection is lost: what was delivered over it is no longer ours. */
+  onLost(listener: () => void): void {
+    this.#lostListeners.push(listener)
+  }
+
+  /** The open connection, or a new one. Fails when the broker stays away for longer than `outageMs`. */
+  session(): Promise<Session> {
+    this.#session ??= this.#connect().catch((error) => {
+      this.#session = undefined
+      throw error
+    })
+    return this.#session
+  }
+
+  /** Makes sure that the queue of a lane is there. */
+  async declareLane(lane: string): Promise<Session> {
+    const session = await this.session()
+    if (session.lanes.has(lane)) return session
+    await declare(session.consumer, this.#names, [lane])
+    session.lanes.add(lane)
+    return session
+  }
+
+  /** The connection is of no use any more. */
+  drop(session: Session): void {
+    if (this.#open !== session) return
+    this.#open = undefined
+    this.#session = undefined
+    this.#isBlocked = false
+    destroySoon(session.connections)
+    for (const listener of this.#lostListeners) listener()
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    const session = this.#open
+    this.#open = undefined
+    const pending = this.#session
+    this.#session = Promise.reject(new ScrapeError('E_STOPPED', 'the frontier is closed'))
+    this.#session.catch(() => {})
+    if (session === undefined) {
+      await pending?.then(({ connections }) => destroySoon(connections)).catch(() => {})
+      return
+    }
+    const { connections, publisher, consumer } = session
+    const orderly = Promise.allSettled([publisher.close(), consumer.close()])
+      .then(() => Promise.all(connections.map((connection) => connection.close())))
+      .catch(() => {})
+    await Promise.race([orderly, sleep(CLOSE_MS_MAX, undefined, { ref: false })])
+    destroySoon(connections)
+  }
+
+  async #connect(): Promise<Session> {
+    this.#downSinceMs ??= performance.now()
+    const sinceMs = this.#downSinceMs
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const session = await this.#connectOnce()
+        this.#downSinceMs = undefined
+        this.#wasOpen = true
+        return session
+      } catch (error) {
+        if (this.#closing.signal.aborted) throw error
+        if (isRefusal(error)) throw refused(this.place, error as Error)
+        const waitMs = Math.round((0.5 + Math.random() / 2) * Math.min(WAIT_MS.max, WAIT_MS.min * 2 ** (attempt - 1)))
+        const outageMs = this.#wasOpen ? this.#outageMs : Math.min(OPEN_OUTAGE_MS_MAX, this.#outageMs)
+        if (performance.now() - sinceMs + waitMs > outageMs) throw unreachable(this.place, error as Error)
+        this.#onOutage({ attempt, error: error as Error, waitMs })
+        await sleep(waitMs, undefined, { signal: this.#closing.signal }).catch(() => {})
+        if (this.#closing.signal.aborted) throw error
+      }
+    }
+  }
+
+  async #connectOnce(): Promise<Session> {
+    const connections = ['sluice publishing', 'sluice consuming'].map((connectionName) => {
+      return new Connection({ ...CONNECTION, url: this.#url, connectionName })
+    })
+    const { promise: failed, reject } = Promise.withResolvers<never>()
+    failed.catch(() => {})
+    for (const connection of connections) connection.on('error', reject)
+    try {
+      const session = await Promise.race([this.#prepare(connections), failed])
+      this.#open = session
+      this.#watch(session)
+      return session
+    } catch (error) {
+      destroySoon(connections)
+      throw error
+    }
+  }
+
+  async #prepare(connections: Connection[]): Promise<Session> {
+    const publisher = await connections[0]!.acquire()
+    const consumer = await connections[1]!.acquire()
+    publisher.setMaxListeners(0) // one for each batch that waits for its confirms
+    await publisher.confirmSelect()
+    await declare(consumer, this.#names, ['bulk', 'priority'])
+    return { connections, publisher, consumer, lanes: new Set(['bulk', 'priority']) }
+  }
+
+  #watch(session: Session): void {
+    const { connections, publisher, consumer } = session
+    for (const connection of connections) {
+      connection.on('error', () => {
+        this.drop(session)
+        destroySoon(connections)
+      })
+    }
+    for (const channel of [publisher, consumer]) channel.on('close', () => this.drop(session))
+    consumer.on('basic.cancel', () => this.drop(session)) // its queue was deleted: a new session declares it again
+    connections[0]!.on('connection.blocked', (reason) => this.#blocked(reason))
+    connections[0]!.on('connection.unblocked', () => {
+      this.#isBlocked = false
+    })
+  }
+
+  #blocked(reason: string): void {
+    this.#isBlocked = true
+    this.#onOutage({ attempt: 1, error: new Error(`${this.place} takes no messages for now: ${reason}`), waitMs: 0 })
+  }
+}
+
+/** Not at once: when we learn of the loss the library has not yet begun to reconnect, and would do so afterwards. */
+function destroySoon(connections: readonly Connection[]): void {
+  setImmediate(() => {
+    for (const connection of connections) connection.unsafeDestroy()
+  })
+}

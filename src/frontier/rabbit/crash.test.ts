@@ -1,0 +1,11 @@
+/** kill -9 at any moment, dozens of times, between the ledger and the broker. */
+import { test } from 'node:test'
+import { rabbitForTests } from '../../../test/services/rabbitmq.ts'
+import { redisForTests } from '../../../test/services/redis.ts'
+import { crashCheck } from '../redis/crash-check.ts'
+
+test('amqp: loses and doubles nothing when workers are killed at any moment', { timeout: 120_000 }, async (t) => {
+  await using rabbit = await rabbitForTests()
+  await using redis = await redisForTests()
+  await crashCheck(t, { engine: 'amqp', url: rabbit.url, redisUrl: redis.url, runId: 'crash', pages: 15_000 }, 12)
+})

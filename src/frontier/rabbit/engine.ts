@@ -1,0 +1,93 @@
+/** The `amqp:` engine: Redis is the ledger, RabbitMQ carries the tasks that are ready to the workers. */
+import { randomBytes } from 'node:crypto'
+import { ScrapeError } from '../../core/errors.ts'
+import type { NewTask } from '../../core/task.ts'
+import type { Frontier } from '../contract.ts'
+import { LedgerFrontier, openLedger, type RedisFrontierOptions } from '../redis/engine.ts'
+import type { Link } from '../redis/link.ts'
+import { createBelt } from './belt.ts'
+import { Broker } from './broker.ts'
+import { DEFAULT_RUN, type Names, namesOf } from './names.ts'
+import type { TransportOptions } from './options.ts'
+import { rabbitTransport } from './transport.ts'
+
+export interface RabbitFrontierOptions extends RedisFrontierOptions, TransportOptions {
+  /** Where the ledger is: `redis://…`. Also as `?redis=` of the URL. Default `redis://127.0.0.1:6379/0`. */
+  redisUrl?: string
+  /** Tasks of a lane on their way through the broker; the others wait in the ledger, in its order. Default 2000. */
+  beltMax?: number
+}
+
+const BELT_MAX = 2000
+
+/** `amqp://user:password@host:port/vhost`, with `?redis=URL`, `?ack=auto`, `?prefetch=N`, `?belt=N` if wanted. */
+export async function openRabbitFrontier(url: string, options: RabbitFrontierOptions = {}): Promise<Frontier> {
+  const all = { ...optionsOf(url), ...options }
+  const names = namesOf(all.runId ?? DEFAULT_RUN)
+  const broker = new Broker(withoutOptions(url), names, all)
+  let link: Link | undefined
+  try {
+    await broker.session() // first: an emptied ledger is no use without a broker
+    link = await openLedger(all.redisUrl ?? 'redis://127.0.0.1:6379/0', all)
+    const epoch = await epochOf(link)
+    if (all.fresh === true) await purge(broker, names)
+    const belt = createBelt(link, { epoch, beltMax: all.beltMax ?? BELT_MAX })
+    const add = (task: NewTask) => frontier.add([task])
+    const transport = rabbitTransport({ belt, broker, names, epoch, add }, all)
+    const frontier: Frontier = new LedgerFrontier({ engine: 'amqp:', link, transport, keepMs: all.keepMs })
+    return frontier
+  } catch (error) {
+    link?.close()
+    await broker.close()
+    throw error
+  }
+}
+
+/** Tells this beginning of the run from earlier ones of the same name, whose messages may still be about. */
+function epochOf(link: Link): Promise<string> {
+  return link.attempt(async () => {
+    const key = `${link.prefix}totals`
+    await link.redis.hsetnx(key, 'epoch', randomBytes(6).toString('base64url'))
+    return (await link.redis.hget(key, 'epoch'))!
+  })
+}
+
+async function purge(broker: Broker, names: Names): Promise<void> {
+  const { consumer, lanes } = await broker.session()
+  const work = [...lanes].map((lane) => names.work(lane).queue)
+  for (const queue of [...work, names.expired.queue, names.failed.queue]) await consumer.queuePurge({ queue })
+}
+
+const OPTION_NAMES = ['redis', 'ack', 'prefetch', 'belt']
+
+function optionsOf(url: string): RabbitFrontierOptions {
+  const params = URL.parse(url)?.searchParams ?? new URLSearchParams()
+  const options: RabbitFrontierOptions = {}
+  const redis = params.get('redis')
+  if (redis !== null) options.redisUrl = redis
+  const ack = params.get('ack')
+  if (ack === 'auto' || ack === 'manual') options.ack = ack
+  else if (ack !== null)
+    throw new ScrapeError('E_OPTION', `ack=${ack} in the frontier’s URL is neither manual nor auto`)
+  const prefetch = countOf(params, 'prefetch')
+  if (prefetch !== undefined) options.prefetch = prefetch
+  const beltMax = countOf(params, 'belt')
+  if (beltMax !== undefined) options.beltMax = beltMax
+  return options
+}
+
+function countOf(params: URLSearchParams, name: string): number | undefined {
+  const text = params.get(name)
+  if (text === null) return undefined
+  const count = Number(text)
+  if (Number.isInteger(count) && count >= 1 && count <= 65_535) return count
+  throw new ScrapeError('E_OPTION', `${name}=${text} in the frontier’s URL is no whole number from 1 to 65535`)
+}
+
+/** What is left is for the client library. */
+function withoutOptions(url: string): string {
+  const parsed = URL.parse(url)
+  if (parsed === null) return url
+  for (const name of OPTION_NAMES) parsed.searchParams.delete(name)
+  return parsed.href
+}

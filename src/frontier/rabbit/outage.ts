@@ -1,0 +1,44 @@
+/** Tells trouble with the broker that passes from trouble that stays, and says it in our words. */
+import { AMQPError } from 'rabbitmq-client'
+import { ScrapeError } from '../../core/errors.ts'
+
+/** Wrong password, no such virtual host, no right to it, a queue of that name with other arguments: a person has to mend it. */
+const REFUSALS = new Set(['ACCESS_REFUSED', 'NOT_ALLOWED', 'PRECONDITION_FAILED', 'RESOURCE_LOCKED'])
+
+export function isRefusal(error: unknown): boolean {
+  return REFUSALS.has(String((error as { code?: unknown }).code))
+}
+
+/** The connection or channel an operation was on is gone; with a new one it may succeed. */
+export function isConnectionLoss(error: unknown): boolean {
+  return (
+    error instanceof AMQPError ||
+    ['ECONNRESET', 'EPIPE', 'ERR_STREAM_DESTROYED'].includes(String((error as { code?: unknown }).code))
+  )
+}
+
+export function unreachable(place: string, cause: Error): ScrapeError {
+  return new ScrapeError('E_SERVICE', `${place} is unreachable: ${cause.message}`, { cause })
+}
+
+export function refused(place: string, cause: Error): ScrapeError {
+  const isOther = (cause as { code?: string }).code === 'PRECONDITION_FAILED'
+  return new ScrapeError('E_SERVICE', `${place} refuses: ${cause.message}`, {
+    cause,
+    fix: isOther
+      ? 'A queue or exchange of that name was declared otherwise. Work it off and delete it, or give the run another virtual host.'
+      : 'Check the URL of the broker and the rights of its user.',
+  })
+}
+
+/** `host:port/vhost`, never with user or password. */
+export function placeOf(url: string): string {
+  const parsed = URL.parse(url)
+  if (parsed === null || !/^amqps?:$/.test(parsed.protocol)) {
+    throw new ScrapeError('E_OPTION', 'the URL of the RabbitMQ frontier is not one', {
+      fix: 'For example amqp://user:password@localhost:5672/vhost',
+    })
+  }
+  const { hostname, port, pathname } = parsed
+  return `${hostname || 'localhost'}:${port || (parsed.protocol === 'amqps:' ? 5671 : 5672)}${pathname}`
+}

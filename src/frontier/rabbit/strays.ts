@@ -1,0 +1,47 @@
+/** Messages that are not simply tasks to be done: expired ones, those of other programs, and nonsense. */
+import { hash } from 'node:crypto'
+import { ScrapeError, toErrorRecord } from '../../core/errors.ts'
+import type { NewTask, Task } from '../../core/task.ts'
+import { bodyOf, queueName } from '../redis/lease.ts'
+import type { Belt } from './belt.ts'
+import type { Feeder } from './feeder.ts'
+import type { Stray } from './intake.ts'
+
+/** What becomes of a task whose message expired: it waits again, or it is a dead letter. */
+export type ExpiredPolicy = 'requeue' | 'dead'
+
+export function createExpired(belt: Belt, policy: ExpiredPolicy) {
+  return async function expired(seqs: readonly string[]): Promise<void> {
+    if (policy === 'requeue') {
+      await belt.unstage(seqs)
+      return
+    }
+    const error = new ScrapeError('E_TIMEOUT_TOTAL', 'the task waited in the queue for longer than its message lives')
+    await belt.bury(seqs, toErrorRecord(error))
+  }
+}
+
+/** `add` takes a task somebody else has put into our queues. */
+export function createStray(belt: Belt, feeder: Feeder, add: (task: NewTask) => Promise<unknown>) {
+  return async function stray({ received, queue, lane }: Stray): Promise<void> {
+    if (received.kind === 'foreign') {
+      await add({ lane, ...received.task })
+      return
+    }
+    const { why, text } = received
+    const id = hash('sha256', `${queue} ${text}`)
+    const error = toErrorRecord(new ScrapeError('E_URL_INVALID', `a message in ${queue} ${why}`))
+    const task: Task = {
+      id,
+      url: `amqp:${queue}/${id.slice(0, 12)}`,
+      route: '',
+      data: { message: text },
+      depth: 0,
+      priority: 0,
+      lane,
+      session: undefined,
+    }
+    await belt.buryMessage({ id, queue: queueName(task, queue), body: bodyOf(task), error })
+    feeder.tell([{ message: text, error }])
+  }
+}

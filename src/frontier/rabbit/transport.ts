@@ -1,0 +1,237 @@
+/**
+ * Ready tasks go to their workers over RabbitMQ. The ledger puts them on the belt, we publish them with confirms, whoever gets a
+ * message asks the ledger for the lease, and acknowledges when the lease is over. A message is a hint: a lost one is noticed and
+ * sent again, one too many is thrown away.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { NewTask } from '../../core/task.ts'
+import type { ClaimRequest, Lease, Outcome } from '../contract.ts'
+import type { ReadyTransport } from '../redis/transport.ts'
+import type { Belt } from './belt.ts'
+import type { Broker } from './broker.ts'
+import type { Delivery } from './deliveries.ts'
+import { Feeder } from './feeder.ts'
+import { Intake } from './intake.ts'
+import { DEFAULT_RUN, type Names } from './names.ts'
+import type { TransportOptions } from './options.ts'
+import { isConnectionLoss, unreachable } from './outage.ts'
+import { createExpired, createStray } from './strays.ts'
+
+export interface TransportParts {
+  belt: Belt
+  broker: Broker
+  names: Names
+  epoch: string
+  /** Adds a task somebody else has put into our queues. */
+  add: (task: NewTask) => Promise<unknown>
+}
+
+/** A message for a host that is avoided here is given back after this, for others. */
+const UNUSABLE_MS_MAX = 1000
+/** A broker that is short of memory confirms nothing; what is unconfirmed stays noted in the ledger. */
+const CLOSE_MS_MAX = 5000
+/** A claim that loses its connection so often in a row gives up. */
+const LOSSES_MAX = 5
+
+export function rabbitTransport(parts: TransportParts, options: TransportOptions = {}): ReadyTransport {
+  return new RabbitTransport(parts, options)
+}
+
+class RabbitTransport implements ReadyTransport {
+  readonly #parts: TransportParts
+  readonly #options: TransportOptions
+  readonly #feeder: Feeder
+  readonly #intake: Intake
+  readonly #idle: NodeJS.Timeout
+  #lastClaimMs = performance.now()
+  #lastAuditMs = performance.now()
+  #claiming = 0
+
+  constructor(parts: TransportParts, options: TransportOptions) {
+    const { ack = 'manual', idleMs = 5000, prefetch } = options
+    this.#parts = parts
+    this.#options = options
+    const { belt, broker, names, epoch, add } = parts
+    this.#feeder = new Feeder({ belt, broker, names, messageTtlMs: options.messageTtlMs })
+    this.#intake = new Intake(
+      {
+        broker,
+        names,
+        epoch,
+        ackOf: (lane) => (typeof ack === 'string' ? ack : (ack[lane] ?? 'manual')),
+        onExpired: createExpired(belt, options.expired ?? 'requeue'),
+        onStray: createStray(belt, this.#feeder, add),
+      },
+      prefetch,
+    )
+    this.#idle = setInterval(() => {
+      if (this.#claiming === 0 && performance.now() - this.#lastClaimMs > idleMs) this.#feeder.aside(this.#rest())
+    }, idleMs)
+    this.#idle.unref()
+  }
+
+  async claim(request: ClaimRequest): Promise<Lease[]> {
+    if (request.max < 1) return []
+    this.#claiming++
+    try {
+      return await this.#claim(request)
+    } finally {
+      this.#claiming--
+      this.#lastClaimMs = performance.now()
+    }
+  }
+
+  async #claim(request: ClaimRequest): Promise<Lease[]> {
+    const leases: Lease[] = []
+    for (let losses = 0; ; ) {
+      try {
+        const wanted = request.max - leases.length
+        const isMore = await this.#claimSome({ ...request, max: wanted }, leases)
+        if (!isMore || leases.length >= request.max) break
+      } catch (error) {
+        if (leases.length > 0) break // they are ours, whatever happened then
+        if (!isConnectionLoss(error)) throw error
+        if (++losses > LOSSES_MAX) throw unreachable(this.#parts.broker.place, error as Error)
+      }
+    }
+    if (request.avoidHosts !== undefined || request.lanes !== undefined) this.#feeder.aside(this.#giveBack(request))
+    return leases
+  }
+
+  /** Puts ready tasks on the belt and takes some off it. False when it is not worth trying again at once. */
+  async #claimSome(request: ClaimRequest, leases: Lease[]): Promise<boolean> {
+    const { belt, broker } = this.#parts
+    const isExact = (this.#options.chooseMs ?? 0) > 0
+    await broker.session() // without a broker nothing is put on the belt
+    if (isExact) await this.#feeder.settled()
+    const { alone, staged, counts } = await belt.tend(request, { isBlocked: broker.isBlocked })
+    if (alone !== undefined) {
+      leases.push(...alone)
+      return false
+    }
+    this.#feeder.publishAside(staged)
+    if (isExact) await this.#feeder.settled()
+    const lanes = [...counts].filter(([, count]) => count > 0).map(([lane]) => lane)
+    const onBelt = [...counts.values()].reduce((sum, count) => sum + count, 0)
+    const taken = await this.#takeFromBelt(request, { lanes, onBelt, leases })
+    if (taken === 0 && onBelt > 0) await this.#audit(lanes)
+    // One call puts only so many on the belt; a claim for more goes on.
+    return taken > 0 && staged.length > 0
+  }
+
+  async #takeFromBelt(
+    request: ClaimRequest,
+    on: { lanes: string[]; onBelt: number; leases: Lease[] },
+  ): Promise<number> {
+    const { deliveries } = this.#intake
+    let taken = 0
+    while (taken < request.max && taken < on.onBelt) {
+      const wanted = request.max - taken
+      await this.#intake.consume(on.lanes, wanted)
+      await this.#settle(on.lanes, { onBelt: on.onBelt - taken, wanted })
+      const chosen = deliveries.choose(request, wanted)
+      if (chosen.length === 0) break
+      const { given, gone, isRefused } = await this.#lease(request, chosen)
+      const bySeq = new Map(chosen.map((delivery) => [delivery.seq, delivery]))
+      for (const { seq, lease } of given) {
+        deliveries.hold(lease.token, bySeq.get(seq)!)
+        on.leases.push(lease)
+      }
+      for (const seq of gone) bySeq.get(seq)!.ack?.()
+      taken += given.length
+      if (!isRefused) continue
+      for (const delivery of chosen) deliveries.put(delivery)
+      break
+    }
+    return taken
+  }
+
+  async #lease(request: ClaimRequest, chosen: readonly Delivery[]): ReturnType<Belt['lease']> {
+    try {
+      return await this.#parts.belt.lease(request, chosen)
+    } catch (error) {
+      for (const delivery of chosen) this.#intake.deliveries.put(delivery)
+      throw error
+    }
+  }
+
+  /** Waits for messages that must be on their way, as long as they keep coming. */
+  async #settle(lanes: readonly string[], { onBelt, wanted }: { onBelt: number; wanted: number }): Promise<void> {
+    const { waitMs = 25, chooseMs = 0 } = this.#options
+    const { deliveries, window } = this.#intake
+    const hasAll = () => {
+      const here = deliveries.waiting(lanes)
+      return here >= onBelt || here + deliveries.held >= window * lanes.length
+    }
+    await deliveries.until(() => deliveries.waiting(lanes) >= wanted || hasAll(), waitMs)
+    await deliveries.until(hasAll, chooseMs)
+  }
+
+  /** What is of no use to this worker for now goes back to the ledger, so that it neither fills the window nor waits in vain. */
+  async #giveBack(request: ClaimRequest): Promise<void> {
+    const { deliveries, window } = this.#intake
+    const isFull = deliveries.waiting() + deliveries.held >= window
+    const unusable = deliveries.takeUnusable(request, isFull ? 0 : UNUSABLE_MS_MAX)
+    if (unusable.length === 0) return
+    await this.#parts.belt.unstage(unusable.map(({ seq }) => seq))
+    for (const { ack } of unusable) ack?.()
+  }
+
+  /** Tasks are on the belt, but nothing comes: have their messages been lost (a purged queue, a worker killed in auto mode)? */
+  async #audit(lanes: readonly string[]): Promise<void> {
+    const { broker, belt, names } = this.#parts
+    const { lostMs = 60_000 } = this.#options
+    if (performance.now() - this.#lastAuditMs < Math.min(lostMs, 5000)) return
+    this.#lastAuditMs = performance.now()
+    const { consumer } = await broker.session()
+    for (const lane of lanes) {
+      const { messageCount } = await consumer.queueDeclare({ queue: names.work(lane).queue, passive: true })
+      if (messageCount === 0) await belt.unstageOld(lane, lostMs)
+    }
+  }
+
+  fed(): void {
+    this.#feeder.fed()
+  }
+
+  over(outcomes: readonly (Outcome | Lease)[]): void {
+    const died: object[] = []
+    for (const outcome of outcomes) {
+      const lease = 'lease' in outcome ? outcome.lease : outcome
+      this.#intake.deliveries.release(lease.token)
+      if ('kind' in outcome && outcome.kind === 'dead') died.push({ ...lease.task, error: outcome.error })
+    }
+    this.#feeder.tell(died)
+  }
+
+  async #rest(): Promise<void> {
+    const stranded = await this.#intake.rest()
+    if (stranded.length > 0) await this.#parts.belt.unstage(stranded.map(({ seq }) => seq))
+  }
+
+  async close({ isFinished }: { isFinished: boolean }): Promise<void> {
+    const { broker, names } = this.#parts
+    clearInterval(this.#idle)
+    if (!broker.isOpen) await broker.close() // whoever waits for it need not any longer
+    const orderly = async () => {
+      await this.#feeder.close()
+      await this.#rest()
+      await this.#intake.settled()
+      if (isFinished && broker.isOpen && names.runId !== DEFAULT_RUN) await this.#deleteQueues()
+    }
+    const timeout = new AbortController()
+    const late = sleep(CLOSE_MS_MAX, undefined, { signal: timeout.signal })
+    await Promise.race([orderly(), late]).catch(() => {})
+    timeout.abort()
+    await late.catch(() => {})
+    await broker.close()
+    await this.#feeder.close()
+  }
+
+  async #deleteQueues(): Promise<void> {
+    const { broker, names } = this.#parts
+    const { consumer, lanes } = await broker.session()
+    const queues = [...lanes].map((lane) => names.work(lane).queue)
+    for (const queue of [...queues, names.expired.queue]) await consumer.queueDelete({ queue })
+  }
+}

@@ -1,0 +1,77 @@
+/** Lets tasks in that this run has not seen: what is sent for them, and the script that remembers, numbers and places them. */
+import { LruSet } from '../../core/lru-set.ts'
+import type { NewTask } from '../../core/task.ts'
+import { hostOf } from '../../core/url.ts'
+import { identityOf, taskOf } from '../intake.ts'
+import { bodyOf, queueName } from './lease.ts'
+import { BASE, PLACES } from './lua.ts'
+import { type Arg, script } from './script.ts'
+
+/** Links repeat: of the twenty links of a page most were on the page before. */
+const RECENT_MAX = 8192
+
+/** The number of queues, their names, the number of tasks; of each its hash, queue, time and body. */
+export const ADMIT = `
+local function admit()
+  local names, ids = {}, {}
+  for i = 1, argNumber() do names[i] = arg() end
+  local count, seen, added = argNumber(), total('seen'), 0
+  for i = 1, count do
+    local hash, index, at, body = arg(), argNumber(), argNumber(), arg()
+    if remember('crawled_urls', hash, '') then
+      added = added + 1
+      local queue = ids[index] or queueNamed(names[index])
+      ids[index] = queue
+      local task = { seq = seen + added, queue = queue, attempts = 0, losses = 0, body = body }
+      saveTask(task)
+      place(task, at, true)
+    end
+  end
+  if added > 0 then bump('seen', added) end
+  return added
+end
+`
+
+export const ADD = script(
+  'add',
+  `${BASE}${PLACES}${ADMIT}
+local known = answered()
+if known then return known end
+local added = admit()
+flush()
+return answer({ added })`,
+)
+
+/** Bytes of SHA-256 a URL is remembered by. Among 10^9 URLs the chance that two share them is 10^-21. */
+const HASH_BYTES = 16
+
+export class Admission {
+  /** A hit is always true: what is seen stays seen, whichever process saw it. */
+  readonly #recent = new LruSet(RECENT_MAX)
+
+  /** The arguments of `admit`, without the tasks that are known to be seen. */
+  argsOf(tasks: readonly NewTask[]): Arg[] {
+    const queues = new Map<string, number>()
+    const rows: Arg[] = []
+    let count = 0
+    for (const task of tasks) {
+      if (this.#recent.has(identityOf(task))) continue
+      const filled = taskOf(task)
+      const name = queueName(filled, hostOf(filled.url))
+      const index = queues.get(name) ?? queues.size + 1
+      queues.set(name, index)
+      rows.push(hashBytes(filled.id), index, task.notBeforeMs ?? 0, bodyOf(filled))
+      count++
+    }
+    return [queues.size, ...queues.keys(), count, ...rows]
+  }
+
+  /** They are in the ledger now. */
+  remember(tasks: readonly NewTask[]): void {
+    for (const task of tasks) this.#recent.add(identityOf(task))
+  }
+}
+
+function hashBytes(id: string): Buffer {
+  return Buffer.from(id.slice(0, HASH_BYTES * 2), 'hex')
+}

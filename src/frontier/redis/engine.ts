@@ -1,0 +1,179 @@
+/**
+ * The ledger in Redis as a frontier: every change is one Lua script. With ready queues inside Redis it is an engine by itself;
+ * with another transport only the way of ready tasks to their workers differs.
+ */
+import type { NewTask } from '../../core/task.ts'
+import type {
+  Added,
+  ClaimRequest,
+  Committed,
+  DeadLetters,
+  Frontier,
+  FrontierOptions,
+  FrontierStats,
+  ItemLog,
+  Lease,
+  Outcome,
+  SweepOptions,
+} from '../contract.ts'
+import { chunksOf } from '../intake.ts'
+import { ADD, Admission } from './admit.ts'
+import { createCommit, createExtend } from './commit.ts'
+import { createDead } from './dead.ts'
+import { createItems } from './items.ts'
+import { Link, type LinkOptions } from './link.ts'
+import { dropRun, expireRun, KEEP_MS, refuseEviction, touchRun } from './runs.ts'
+import { readNextDueMs, readStats } from './stats.ts'
+import { createSweep } from './sweep.ts'
+import { type ReadyTransport, redisTransport } from './transport.ts'
+
+export interface RedisFrontierOptions extends FrontierOptions, LinkOptions {
+  /** Runs in one Redis know nothing of each other. Default `default`. */
+  runId?: string
+  /** How long the keys of a finished run are kept. Default 7 days. */
+  keepMs?: number
+}
+
+/** The run says every so often that it is alive. */
+const TOUCH_MS = 3_600_000
+
+export async function openRedisFrontier(url: string, options: RedisFrontierOptions = {}): Promise<Frontier> {
+  const link = await openLedger(url, options)
+  return new LedgerFrontier({ engine: 'redis:', link, transport: redisTransport(link), keepMs: options.keepMs })
+}
+
+/** A connection to the ledger of a run, which is emptied first when it is to be `fresh`. */
+export async function openLedger(url: string, options: RedisFrontierOptions): Promise<Link> {
+  const link = new Link(url, options.runId ?? 'default', options)
+  try {
+    await link.attempt(() => refuseEviction(link))
+    await link.attempt(async () => {
+      if (options.fresh === true) await dropRun(link.redis, link.prefix)
+      else if ((await link.redis.pttl(`${link.prefix}totals`)) >= 0) await expireRun(link, 0)
+      await touchRun(link.redis, link.prefix)
+    })
+    await link.open()
+    return link
+  } catch (error) {
+    link.close()
+    throw error
+  }
+}
+
+export class LedgerFrontier implements Frontier {
+  readonly engine: string
+  readonly can = { durable: true, shared: true }
+  readonly dead: DeadLetters
+  readonly items: ItemLog
+  readonly commit: (outcomes: readonly Outcome[]) => Promise<Committed>
+  readonly extend: (leases: readonly Lease[], leaseMs: number) => Promise<{ lost: Lease[] }>
+  readonly sweep: (options: SweepOptions) => Promise<{ returned: number; dead: number }>
+
+  readonly #link: Link
+  readonly #transport: ReadyTransport
+  readonly #keepMs: number
+  readonly #admission = new Admission()
+  readonly #touch: NodeJS.Timeout
+  #closed: Promise<void> | undefined
+
+  constructor(parts: { engine: string; link: Link; transport: ReadyTransport; keepMs?: number | undefined }) {
+    const { engine, link, transport, keepMs = KEEP_MS.finished } = parts
+    this.engine = engine
+    this.#link = link
+    this.#transport = transport
+    this.#keepMs = keepMs
+    this.dead = createDead(link, () => transport.fed())
+    this.items = createItems(link)
+    const extend = createExtend(link)
+    this.extend = async (leases, leaseMs) => {
+      const { lost } = await extend(leases, leaseMs)
+      transport.over(lost)
+      return { lost }
+    }
+    this.sweep = createSweep(link)
+    const commit = createCommit(link, this.#admission)
+    this.commit = async (outcomes) => {
+      const committed = await commit(outcomes)
+      const isStale = new Set(committed.stale)
+      transport.over(outcomes.map((outcome) => (isStale.has(outcome.lease) ? outcome.lease : outcome)))
+      return committed
+    }
+    this.#touch = setInterval(() => this.#stayAlive().catch(() => {}), TOUCH_MS)
+    this.#touch.unref()
+  }
+
+  async add(tasks: Iterable<NewTask> | AsyncIterable<NewTask>): Promise<Added> {
+    const total: Added = { added: 0, seen: 0 }
+    for await (const chunk of chunksOf(tasks)) {
+      const args = this.#admission.argsOf(chunk)
+      const [added] = await this.#link.run<[number]>(ADD, {
+        op: this.#link.nextOp(),
+        hasAnswer: true,
+        args: () => args,
+      })
+      this.#admission.remember(chunk)
+      total.added += added
+      total.seen += chunk.length - added
+      if (added > 0) this.#transport.fed()
+    }
+    return total
+  }
+
+  claim(request: ClaimRequest): Promise<Lease[]> {
+    return this.#transport.claim(request)
+  }
+
+  stats(): Promise<FrontierStats> {
+    return readStats(this.#link)
+  }
+
+  nextDueMs(): Promise<number | undefined> {
+    return readNextDueMs(this.#link)
+  }
+
+  async pause(reason: string): Promise<void> {
+    await this.#link.attempt(() => this.#link.redis.hset(`${this.#link.prefix}totals`, 'pause', reason))
+  }
+
+  async resume(): Promise<void> {
+    await this.#link.attempt(() => this.#link.redis.hdel(`${this.#link.prefix}totals`, 'pause'))
+  }
+
+  async getMeta(name: string): Promise<string | undefined> {
+    return (await this.#link.attempt(() => this.#link.redis.hget(`${this.#link.prefix}meta`, name))) ?? undefined
+  }
+
+  async setMeta(name: string, value: string): Promise<void> {
+    await this.#link.attempt(() => this.#link.redis.hset(`${this.#link.prefix}meta`, name, value))
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    this.#closed ??= this.#close()
+    return this.#closed
+  }
+
+  async #close(): Promise<void> {
+    clearInterval(this.#touch)
+    const isFinished = await this.#isFinished()
+    await this.#transport.close({ isFinished })
+    // A finished run goes away by itself. Opened again it stays; whoever opens the run next sees to what an outage prevented.
+    if (isFinished) await expireRun(this.#link, this.#keepMs).catch(() => {})
+    this.#link.close()
+  }
+
+  /** Somebody who closed the run when nothing was left may have set its end, and then we found more to do. */
+  async #stayAlive(): Promise<void> {
+    const { redis, prefix } = this.#link
+    await touchRun(redis, prefix)
+    const isEnding = (await redis.pttl(`${prefix}totals`)) >= 0
+    if (isEnding && !(await this.#isFinished())) await expireRun(this.#link, 0)
+  }
+
+  async #isFinished(): Promise<boolean> {
+    try {
+      return this.#link.redis.status === 'ready' && (await this.stats()).remaining === 0
+    } catch {
+      return false
+    }
+  }
+}

@@ -1,0 +1,99 @@
+/** Leases: from pending to claimed under the number of the call, suspects alone, and what an answer with leases looks like. */
+import type { Json, Task } from '../../core/task.ts'
+import type { Lease } from '../contract.ts'
+
+export const LEASE = `
+local function leased(task)
+  return { task.seq, task.attempts, task.losses, queueOf(task.queue).name, task.body }
+end
+-- Notes the lease of one task; its body is the answer. The caller has taken it from its place.
+local function lease(seq, worker, expires)
+  local task = taskOf(seq)
+  local isAlone = task.losses > 0
+  call('HSET', P .. 'lease', seq, op .. ' ' .. (isAlone and 1 or 0) .. ' ' .. task.queue .. ' ' .. worker)
+  call('ZADD', P .. 'expiry', expires, seq)
+  heldMoved[worker] = (heldMoved[worker] or 0) + 1
+  if isAlone then call('HSET', P .. 'alone', worker, seq) end
+  moved(task.queue, -1, 1)
+  return leased(task)
+end
+-- Ends a lease; nil when it is stale. Without leaseOp: whoever holds it. The task has no place now, and its caller may need
+-- no more of it than its queue.
+local function release(seq, leaseOp)
+  local text = call('HGET', P .. 'lease', seq)
+  if not text then return nil end
+  local holdingOp, isAlone, queue, worker = string.match(text, '^(%S+) (%d) (%d+) (.*)$')
+  if leaseOp and leaseOp ~= holdingOp then return nil end
+  call('HDEL', P .. 'lease', seq)
+  call('ZREM', P .. 'expiry', seq)
+  heldMoved[worker] = (heldMoved[worker] or 0) - 1
+  if isAlone == '1' then call('HDEL', P .. 'alone', worker) end
+  moved(queue, 0, -1)
+  return queue
+end
+local function isHeld(seq, leaseOp)
+  local text = call('HGET', P .. 'lease', seq)
+  return text and string.match(text, '^%S+') == leaseOp
+end
+-- The leases of a claim whose answer was lost.
+local function leasesOf(leaseOp)
+  local all, found = call('HGETALL', P .. 'lease'), {}
+  for i = 1, #all, 2 do
+    if string.match(all[i + 1], '^%S+') == leaseOp then found[#found + 1] = leased(taskOf(all[i])) end
+  end
+  table.sort(found, function(a, b) return tonumber(a[1]) < tonumber(b[1]) end)
+  return found
+end
+-- A suspect for a worker with empty hands; nothing for one that holds a suspect; nil: claim as usual.
+local function claimSuspect(worker, expires, lanes, avoid)
+  if call('HEXISTS', P .. 'alone', worker) == 1 then return {} end
+  if call('HEXISTS', P .. 'held', worker) == 1 then return nil end
+  local isWanted = {}
+  for _, lane in ipairs(lanes or {}) do isWanted[lane] = true end
+  for _, seq in ipairs(call('ZRANGE', P .. 'suspect', 0, -1)) do
+    local queue = queueOf(taskOf(seq).queue)
+    if (not lanes or isWanted[queue.lane]) and not avoid[queue.host] then
+      call('ZREM', P .. 'suspect', seq)
+      return { lease(seq, worker, expires) }
+    end
+  end
+  return nil
+end
+`
+
+/** As `leased` in Lua puts it. */
+export type LeaseRow = [seq: string, attempts: number, losses: number, queueName: string, body: string]
+
+/** A queue's name in Redis: it is also how Lua learns its parts. */
+export function queueName({ lane, priority }: Pick<Task, 'lane' | 'priority'>, host: string): string {
+  return JSON.stringify([lane, String(priority), host])
+}
+
+/** What of a task never changes and is in no queue's name. */
+export function bodyOf({ id, url, route, depth, data, session }: Task): string {
+  return JSON.stringify([id, url, route, depth, data, session ?? null])
+}
+
+export function taskFrom(queue: string, body: string): Task {
+  const [lane, priority] = JSON.parse(queue) as [string, string]
+  const [id, url, route, depth, data, session] = JSON.parse(body) as [
+    string,
+    string,
+    string,
+    number,
+    Json,
+    string | null,
+  ]
+  return { id, url, route, data, depth, priority: Number(priority), lane, session: session ?? undefined }
+}
+
+/** A token is the number of the claim and that of the task: `3-17.4711`. */
+export function leaseFrom(op: string, [seq, attempts, losses, queue, body]: LeaseRow): Lease {
+  return { task: taskFrom(queue, body), token: `${op}.${seq}`, attempt: attempts + 1, losses }
+}
+
+/** Anything else than a token of ours matches no lease. */
+export function numbersOf(lease: Lease): [op: string, seq: string] {
+  const dot = lease.token.lastIndexOf('.')
+  return [lease.token.slice(0, dot), lease.token.slice(dot + 1)]
+}

@@ -1,0 +1,170 @@
+/**
+ * What all our Lua scripts have in common. One call is one round trip and one transaction: Redis runs a script alone.
+ *
+ * Keys of a run, all with its hash tag, so that they are on one node of a cluster. Location is state: the number of a task is
+ * in exactly one of ready/back, delayed, suspect, belt, lease or dead, or it is finished and only its hash is left.
+ *
+ *   totals            counters of the run                     task              number → `queue attempts losses|body`
+ *   crawled_urls:N    what was seen: 16 bytes of SHA-256      item_keys:N       hash of an item's key → hash of its content
+ *   queue, queue:name name ⇄ number of lane+priority+host     lanes:*, hosts*   pending and claimed of each
+ *   ready:Q           numbers in order (a list: 5 bytes each)  back:Q           those that came back (a sorted set)
+ *   levels:L, turn:…  priorities of a lane, queues by turn    delayed, suspect  by time, by turn
+ *   lease, expiry     number → `op alone queue worker`, by time     held, alone       leases of a worker; who holds a suspect
+ *   dead, letter, dead:id   dead letters by turn              items, sinks      the item log (a list) and where the sinks stand
+ *   belt:L, sending   on the way through a broker             answers           of calls whose answer may have been lost
+ */
+
+/** 16,384 buckets: small hashes are packed, up to 512 entries each, so a URL takes 23 bytes where a set takes 72. */
+export const BUCKETS = 16_384
+
+/**
+ * ARGV of every script: 1 now in ms ('' = the server's clock) · 2 number of the call ('' = none) · 3 calls whose answers were heard,
+ * joined by commas · 4… its own.
+ */
+export const BASE = `
+local P, call, floor = KEYS[1], redis.call, math.floor
+local now = tonumber(ARGV[1])
+if not now then
+  local time = call('TIME')
+  now = time[1] * 1000 + floor(time[2] / 1000)
+end
+local op = ARGV[2]
+local argAt = 3
+local function arg()
+  argAt = argAt + 1
+  return ARGV[argAt]
+end
+local function argNumber() return tonumber(arg()) end
+
+-- A repeated call gets the answer of the first.
+local function answered()
+  if ARGV[3] ~= '' then
+    for heard in string.gmatch(ARGV[3], '[^,]+') do call('HDEL', P .. 'answers', heard) end
+  end
+  local packed = op ~= '' and call('HGET', P .. 'answers', op)
+  return packed and cmsgpack.unpack(packed)
+end
+local function answer(value)
+  if op ~= '' then call('HSET', P .. 'answers', op, cmsgpack.pack(value)) end
+  return value
+end
+
+local function total(name) return tonumber(call('HGET', P .. 'totals', name) or 0) end
+local function bump(name, by) return call('HINCRBY', P .. 'totals', name, by) end
+
+-- Remembers a hash; false when it was known.
+local function bucketOf(kind, hash)
+  local a, b = string.byte(hash, 1, 2)
+  return P .. kind .. ':' .. (a * 64 + floor(b / 4)), string.sub(hash, 2)
+end
+local function remember(kind, hash, value)
+  local bucket, field = bucketOf(kind, hash)
+  return call('HSETNX', bucket, field, value) == 1
+end
+
+local queueCache = {}
+local function queueOf(id)
+  local found = queueCache[id]
+  if not found then
+    local name = call('HGET', P .. 'queue:name', id)
+    local parts = cjson.decode(name)
+    found = { id = id, name = name, lane = parts[1], priority = parts[2], host = parts[3] }
+    found.level = P .. 'turn:' .. found.lane .. ':' .. found.priority
+    queueCache[id] = found
+  end
+  return found
+end
+local function queueNamed(name)
+  local id = call('HGET', P .. 'queue', name)
+  if not id then
+    id = tostring(bump('queues', 1))
+    call('HSET', P .. 'queue', name, id)
+    call('HSET', P .. 'queue:name', id, name)
+  end
+  return id
+end
+
+-- What moves between pending and claimed is summed up and written once, by flush().
+local lanesMoved, hostsMoved, heldMoved = {}, {}, {}
+local function note(sums, name, pending, claimed)
+  local sum = sums[name]
+  if not sum then
+    sum = { 0, 0 }
+    sums[name] = sum
+  end
+  sum[1] = sum[1] + pending
+  sum[2] = sum[2] + claimed
+end
+local function moved(queueId, pending, claimed)
+  local queue = queueOf(queueId)
+  note(lanesMoved, queue.lane, pending, claimed)
+  note(hostsMoved, queue.host, pending, claimed)
+end
+local function flush()
+  local pending, claimed = 0, 0
+  for lane, sum in pairs(lanesMoved) do
+    pending = pending + sum[1]
+    claimed = claimed + sum[2]
+    call('HINCRBY', P .. 'lanes:pending', lane, sum[1])
+    call('HINCRBY', P .. 'lanes:claimed', lane, sum[2])
+  end
+  for host, sum in pairs(hostsMoved) do
+    if sum[1] ~= 0 and tonumber(call('ZINCRBY', P .. 'hosts', sum[1], host)) == 0 then call('ZREM', P .. 'hosts', host) end
+    if sum[2] ~= 0 and call('HINCRBY', P .. 'hosts:claimed', host, sum[2]) == 0 then call('HDEL', P .. 'hosts:claimed', host) end
+  end
+  if pending ~= 0 then bump('pending', pending) end
+  if claimed ~= 0 then bump('claimed', claimed) end
+  for worker, by in pairs(heldMoved) do
+    if by ~= 0 and call('HINCRBY', P .. 'held', worker, by) == 0 then call('HDEL', P .. 'held', worker) end
+  end
+end
+
+local function taskOf(seq)
+  local text = call('HGET', P .. 'task', seq)
+  if not text then return nil end
+  local queue, attempts, losses, body = string.match(text, '^(%d+) (%d+) (%d+)|(.*)$')
+  return { seq = seq, queue = queue, attempts = tonumber(attempts), losses = tonumber(losses), body = body }
+end
+local function saveTask(task)
+  call('HSET', P .. 'task', task.seq, task.queue .. ' ' .. task.attempts .. ' ' .. task.losses .. '|' .. task.body)
+end
+`
+
+/** The places where a pending task waits, and the way from one to the next. */
+export const PLACES = `
+local opened = {}
+local function open(queueId)
+  if opened[queueId] then return end
+  opened[queueId] = true
+  local queue = queueOf(queueId)
+  if call('ZSCORE', queue.level, queueId) then return end
+  call('ZADD', queue.level, bump('turn', 1), queueId)
+  call('ZADD', P .. 'levels:' .. queue.lane, -tonumber(queue.priority), queue.priority)
+end
+-- A new task is younger than all others, so it goes to the end of a list; one that comes back has its old place.
+local function makeReady(seq, queueId, losses, isNew)
+  if losses > 0 then
+    call('ZADD', P .. 'suspect', bump('turn', 1), seq)
+    return
+  end
+  if isNew then call('RPUSH', P .. 'ready:' .. queueId, seq) else call('ZADD', P .. 'back:' .. queueId, seq, seq) end
+  open(queueId)
+end
+local function place(task, at, isNew)
+  moved(task.queue, 1, 0)
+  if at > now then
+    call('ZADD', P .. 'delayed', math.ceil(at), task.seq)
+  else
+    makeReady(task.seq, task.queue, task.losses, isNew)
+  end
+end
+-- Bounded; what is left over follows with the next call.
+local function promote()
+  local due = call('ZRANGEBYSCORE', P .. 'delayed', '-inf', now, 'LIMIT', 0, 5000)
+  for _, seq in ipairs(due) do
+    call('ZREM', P .. 'delayed', seq)
+    local task = taskOf(seq)
+    makeReady(seq, task.queue, task.losses, false)
+  end
+end
+`

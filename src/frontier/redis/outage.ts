@@ -1,0 +1,35 @@
+/** Tells trouble with Redis that passes (it went away, it is starting) from trouble that stays. */
+
+const OUTAGE_SYSTEM_CODES = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'EAI_AGAIN',
+  'ENOTFOUND',
+])
+/** What ioredis says in errors without a code, and what a server says that is loading its file, failing over, or busy. */
+const OUTAGE_MESSAGES =
+  /Connection is closed|Stream isn't writeable|Command timed out|Socket timeout|max retries per request|Socket closed|^(?:LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY) /
+/** Wrong password, no right to it, full memory: a person has to mend it. */
+const REFUSALS = /^(?:NOAUTH|WRONGPASS|NOPERM|OOM|MISCONF) |invalid password|DB index is out of range/
+
+const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error))
+
+/** The server is not there, or not yet. Waiting helps. */
+export function isOutage(error: unknown): boolean {
+  const { code } = error as { code?: unknown }
+  if (typeof code === 'string' && OUTAGE_SYSTEM_CODES.has(code)) return true
+  return error instanceof Error && OUTAGE_MESSAGES.test(error.message)
+}
+
+export function isRefusal(error: unknown): boolean {
+  return REFUSALS.test(messageOf(error))
+}
+
+export function reasonOf(error: unknown): string {
+  const { previousErrors } = error as { previousErrors?: readonly unknown[] }
+  return messageOf(previousErrors?.at(-1) ?? error)
+}

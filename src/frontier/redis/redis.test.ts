@@ -1,0 +1,10 @@
+/** The ledger in Redis with ready queues of its own keeps the contract. */
+import { after } from 'node:test'
+import { redisForTests } from '../../../test/services/redis.ts'
+import { frontierConformance } from '../conformance.ts'
+import { openRedisFrontier } from './engine.ts'
+
+const redis = await redisForTests()
+after(() => redis[Symbol.asyncDispose]())
+
+frontierConformance('redis:', ({ place, ...options }) => openRedisFrontier(redis.url, { runId: place, ...options }))

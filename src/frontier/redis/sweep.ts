@@ -1,0 +1,68 @@
+/** Leases whose holders are gone: back to pending as suspects, or to the dead letters. */
+import type { SweepOptions } from '../contract.ts'
+import { leaseLost } from '../dead-letters.ts'
+import { BURY, deathOf } from './dead.ts'
+import { LEASE } from './lease.ts'
+import type { Link } from './link.ts'
+import { BASE, PLACES } from './lua.ts'
+import { script } from './script.ts'
+
+/** Stands in for the number of losses, which only the script knows. */
+const LOSSES = 987_654_321
+
+/** Losses allowed, record of a death, number of workers known to be dead (-1: all), their ids. */
+const SWEEP = script(
+  'sweep',
+  `${BASE}${PLACES}${LEASE}${BURY}
+local known = answered()
+if known then return known end
+local lossesMax, death, workers = argNumber(), arg(), argNumber()
+local expired = {}
+if workers == 0 then
+  expired = call('ZRANGEBYSCORE', P .. 'expiry', '-inf', now)
+else
+  local isDead = {}
+  for i = 1, workers do isDead[arg()] = true end
+  local all = call('HGETALL', P .. 'lease')
+  for i = 1, #all, 2 do
+    local worker = string.match(all[i + 1], '^%S+ %d %d+ (.*)$')
+    if workers < 0 or isDead[worker] or tonumber(call('ZSCORE', P .. 'expiry', all[i])) <= now then expired[#expired + 1] = all[i] end
+  end
+end
+table.sort(expired, function(a, b) return tonumber(a) < tonumber(b) end)
+local returned, dead = 0, 0
+for _, seq in ipairs(expired) do
+  release(seq)
+  local task = taskOf(seq)
+  task.losses = task.losses + 1
+  -- The first loss only makes it a suspect; from then on it is lost alone.
+  if task.losses > lossesMax then
+    local id = cjson.decode(task.body)[1]
+    bury(task, id .. string.gsub(death, '${LOSSES}', task.losses))
+    dead = dead + 1
+  else
+    saveTask(task)
+    place(task, 0, false)
+    returned = returned + 1
+  end
+end
+flush()
+return answer({ returned, dead })`,
+)
+
+export function createSweep(link: Link) {
+  return async function sweep({
+    lossesMax,
+    workerIds = [],
+  }: SweepOptions): Promise<{ returned: number; dead: number }> {
+    const death = deathOf('', leaseLost(LOSSES))
+    const workers = workerIds === 'all' ? [-1] : [workerIds.length, ...workerIds]
+    const args = [lossesMax, death, ...workers]
+    const [returned, dead] = await link.run<[number, number]>(SWEEP, {
+      op: link.nextOp(),
+      hasAnswer: true,
+      args: () => args,
+    })
+    return { returned, dead }
+  }
+}
