@@ -39,12 +39,21 @@ export const OPTIONS = {
   frontier: {
     schema: z.string().default('sqlite:'),
     value: 'URL',
-    describe: 'where the queue lives: sqlite: (in the run folder), sqlite:FILE, memory:, postgres://…',
+    describe: 'where the queue lives: sqlite: (in the run folder), sqlite:FILE, memory:, postgres://…, amqp://…',
   },
   store: {
     schema: z.string().optional(),
     value: 'URL',
-    describe: 'where runs, items and workers of a fleet are kept; default: the frontier, when it is postgres://',
+    describe:
+      'where runs, items and workers of a fleet are kept; default: the frontier when it is postgres://, else sqlite:.sluice/sluice.db',
+  },
+  redis: {
+    schema: z
+      .string()
+      .regex(/^rediss?:\/\/.+/, 'must be redis://HOST:PORT/NUMBER')
+      .optional(),
+    value: 'URL',
+    describe: 'the Redis beside an amqp:// queue: its ledger, shared rates, and the cache with --cache-store redis:',
   },
   processes: { schema: whole(1, 64).default(1), value: 'N', describe: 'worker processes on this machine' },
   concurrency: {
@@ -271,7 +280,7 @@ function readDotEnv(cwd: string): NodeJS.Dict<string> {
 }
 
 /** Variables that are ours but no option of a run. */
-const OTHER_VARIABLES = /^SLUICE_(?:REDIS|SELF|TEST_\w+)$/
+const OTHER_VARIABLES = /^SLUICE_(?:SELF|TEST_\w+)$/
 
 function fromEnv(env: NodeJS.Dict<string>): Record<string, unknown> {
   const byEnvName = new Map<string, string>(optionSpecs.map(([name]) => [envName(name), name]))

@@ -241,8 +241,8 @@ const PORTS: Record<string, number> = {
 function services(config: Config | Error): [name: string, url: URL][] {
   const named: [string, string | undefined][] = [
     ['frontier', config instanceof Error ? undefined : config.values.frontier],
-    ['store', process.env['SLUICE_STORE']],
-    ['redis', process.env['SLUICE_REDIS']],
+    ['store', config instanceof Error ? undefined : config.values.store],
+    ['redis', config instanceof Error ? undefined : config.values.redis],
   ]
   return named.flatMap(([name, text]): [string, URL][] => {
     const url = text === undefined ? null : URL.parse(text)

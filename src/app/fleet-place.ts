@@ -1,11 +1,13 @@
 /** Where a fleet's worker leaves what is no item: snapshots in the store, where every machine can look at them. */
-import { join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import type { EventBus } from '../core/events.ts'
 import type { Page } from '../core/page.ts'
 import type { Task } from '../core/task.ts'
+import { openSqliteSlots } from '../fetch/shared-slots.ts'
 import type { Store, StoredRun } from '../orchestrator/contract.ts'
 import type { Config } from './config.ts'
-import { storeUrlOf } from './fleet.ts'
+import type { RateSharing } from './fetching.ts'
+import { isPostgres, storeUrlOf } from './fleet.ts'
 import { RunFolder } from './run-folder.ts'
 import type { WorkerPlace } from './worker.ts'
 
@@ -43,15 +45,22 @@ export function fleetPlace({
     runId,
     keepSnapshot,
     save: folder.save,
-    async shareRates(parts) {
-      const { openPostgresSlots } = await import('../fetch/postgres-slots.ts')
-      const say = (level: 'info' | 'warn', message: string) => bus.emit({ type: 'log', level, message })
-      const fleet = await openPostgresSlots({
-        url: storeUrlOf(config.values)!,
-        onAway: (error) => say('warn', `${error.message}; keeping to our share of every host's rate`),
-        onBack: () => say('info', 'rates are shared with the fleet again'),
-      })
-      return { fleet: parts.use(fleet) }
-    },
+    shareRates: (parts) => shareRates(config, bus, parts),
   }
+}
+
+/** Per host over all workers: through the database when there is one, else through Redis, else through a file of this machine. */
+async function shareRates({ values }: Config, bus: EventBus, parts: AsyncDisposableStack): Promise<RateSharing> {
+  const say = (level: 'info' | 'warn', message: string) => bus.emit({ type: 'log', level, message })
+  const options = {
+    onAway: (error: Error) => say('warn', `${error.message}; keeping to our share of every host's rate`),
+    onBack: () => say('info', 'rates are shared with the fleet again'),
+  }
+  const url = storeUrlOf(values)!
+  if (isPostgres(url)) {
+    const { openPostgresSlots } = await import('../fetch/postgres-slots.ts')
+    return { fleet: parts.use(await openPostgresSlots({ url, ...options })) }
+  }
+  const folder = dirname(resolve(url.replace(/^sqlite:(?:\/\/)?/, '')))
+  return { slots: parts.use(openSqliteSlots(join(folder, 'rates.db'))) }
 }

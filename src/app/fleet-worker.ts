@@ -91,7 +91,7 @@ export async function joinRun(request: FleetWorkerRequest): Promise<FleetWorker>
     bus.on(tally.record)
     if (request.onEvent !== undefined) bus.on(request.onEvent)
     const warn = (message: string) => bus.emit({ type: 'log', level: 'warn', message })
-    const frontier = parts.use(await openFleetFrontier(config.values, run.record.id, warn))
+    const frontier = parts.use(await openFleetFrontier(config.values, run.record.id, { store, onOutage: warn }))
     const id = newWorkerId()
     const logLines: string[] = []
     bus.on(

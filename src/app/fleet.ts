@@ -4,22 +4,31 @@ import type { Frontier } from '../frontier/contract.ts'
 import { openFrontier } from '../frontier/open.ts'
 import type { Store } from '../orchestrator/contract.ts'
 import type { ConfigValues } from './config.ts'
+import { queueUrlOf } from './run-identity.ts'
+import { withStoredItems } from './stored-items.ts'
 
-type Places = Pick<ConfigValues, 'frontier' | 'store'>
+type Places = Pick<ConfigValues, 'frontier' | 'store' | 'redis'>
 
-const isPostgres = (url: string | undefined) => /^postgres(?:ql)?:\/\//i.test(url ?? '')
+/** On one machine a fleet needs nothing but its broker. */
+const STORE_HERE = 'sqlite:.sluice/sluice.db'
 
-/** Where the fleet's runs are kept; undefined when nobody named a place. */
-export function storeUrlOf({ frontier, store }: Places): string | undefined {
-  return store ?? (isPostgres(frontier) ? frontier : undefined)
+export const isPostgres = (url: string | undefined) => /^postgres(?:ql)?:\/\//i.test(url ?? '')
+/** Whether workers of several processes can share this queue without a run folder of their own. */
+export const isFleetQueue = (url: string) => isPostgres(url) || /^amqps?:/i.test(url)
+
+/** Where the fleet's runs are kept; undefined when nobody named a queue that a fleet can share. */
+export function storeUrlOf({ frontier, store }: Pick<Places, 'frontier' | 'store'>): string | undefined {
+  if (store !== undefined) return store
+  if (isPostgres(frontier)) return frontier
+  return isFleetQueue(frontier) ? STORE_HERE : undefined
 }
 
-export async function openStore(places: Places): Promise<Store> {
+export async function openStore(places: Pick<Places, 'frontier' | 'store'>): Promise<Store> {
   const url = storeUrlOf(places)
   if (url === undefined)
-    throw new ScrapeError('E_OPTION', 'a fleet needs a place that all its machines can reach', {
+    throw new ScrapeError('E_OPTION', 'a fleet needs a queue that all its workers can reach', {
       notes: [`the frontier is ${places.frontier}`],
-      fix: 'Name it with --frontier postgres://USER@HOST/DATABASE, or SLUICE_FRONTIER.',
+      fix: 'Name it with --frontier postgres://USER@HOST/DATABASE (or amqp://…), or SLUICE_FRONTIER.',
     })
   const path = /^sqlite:(?:\/\/)?(.+)$/.exec(url)?.[1]
   if (path !== undefined) return (await import('../orchestrator/store/sqlite.ts')).openSqliteStore(path)
@@ -34,16 +43,23 @@ export async function openStore(places: Places): Promise<Store> {
   return await openPostgresStore(url, async (db, runId) => void (await dropRun(db.pool, runId)))
 }
 
-/** The queue of one run of the fleet. Its items stay in it: nobody drains them into files. */
+export interface FleetFrontierOptions {
+  /** Keeps the items when the queue does not. */
+  store: Store
+  onOutage?: (message: string) => void
+}
+
+/** The queue of one run of the fleet. Its items stay: nobody drains them into files. */
 export async function openFleetFrontier(
-  { frontier }: Places,
+  places: Pick<Places, 'frontier' | 'redis'>,
   runId: string,
-  onOutage?: (message: string) => void,
+  { store, onOutage }: FleetFrontierOptions,
 ): Promise<Frontier> {
-  return await openFrontier(frontier, {
+  const frontier = await openFrontier(queueUrlOf(places), {
     runId,
     keepsItems: true,
     onOutage: ({ attempt, error, waitMs }) =>
       onOutage?.(`the queue is away (${error.message}): try ${attempt}, again in ${Math.round(waitMs)} ms`),
   })
+  return frontier.can.keepsItems === true ? frontier : withStoredItems(frontier, store, runId)
 }

@@ -71,7 +71,7 @@ export interface RunLogLines {
   isComplete(): boolean
 }
 
-export type RunPlaces = Pick<ConfigValues, 'out' | 'frontier'> & Partial<Pick<ConfigValues, 'store'>>
+export type RunPlaces = Pick<ConfigValues, 'out' | 'frontier'> & Partial<Pick<ConfigValues, 'store' | 'redis'>>
 
 /**
  * A word that names a run folder (id, scraper, path) is that one; otherwise the store, if there is one, is asked for a run of

@@ -60,12 +60,13 @@ export function createOrchestrator(places: OrchestratorOptions = {}): Orchestrat
     },
 
     async getStats(runId) {
-      const [{ resolveConfig }, { openFleetFrontier }] = await Promise.all([
+      const [{ resolveConfig }, { openFleetFrontier, openStore }] = await Promise.all([
         import('./config.ts'),
         import('./fleet.ts'),
       ])
       const { values } = await resolveConfig({ flags: places })
-      await using frontier = await openFleetFrontier(values, runId)
+      await using store = await openStore(values)
+      await using frontier = await openFleetFrontier(values, runId, { store })
       const { pending, claimed, completed, failed, remaining } = await frontier.stats()
       return { pending, claimed, completed, failed, remaining }
     },

@@ -22,9 +22,18 @@ export function urlOfPlace(place: string, given: string): string {
 /** A URL as it may be shown and written down. */
 export function withoutPassword(url: string): string {
   const parsed = URL.parse(url)
-  if (parsed === null || parsed.password === '') return url
+  if (parsed === null || (parsed.password === '' && !parsed.searchParams.has('redis'))) return url
   parsed.password = ''
+  parsed.searchParams.delete('redis') // may have a password of its own
   return parsed.href
+}
+
+/** The queue to open: an `amqp:` one needs to know its Redis. */
+export function queueUrlOf({ frontier, redis }: { frontier: string; redis?: string | undefined }): string {
+  if (redis === undefined || !/^amqps?:/i.test(frontier)) return frontier
+  const url = new URL(frontier)
+  if (!url.searchParams.has('redis')) url.searchParams.set('redis', redis)
+  return url.href
 }
 
 /** `sqlite:` alone is a file in the run folder. */
@@ -68,7 +77,7 @@ export function refuseOtherRun(
     }
   }
   if (origins.frontier !== 'default' && absolutePlace(values.frontier) !== previous.frontier) {
-    problems.push(`its queue is in ${previous.frontier}, not in ${values.frontier}`)
+    problems.push(`its queue is in ${previous.frontier}, not in ${absolutePlace(values.frontier)}`)
   }
   if (previous.frontier.startsWith('memory:')) problems.push('its queue was in memory, and is gone')
   if (problems.length === 0) return

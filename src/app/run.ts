@@ -19,7 +19,7 @@ import { checkArgs, compileScraper } from './compile-scraper.ts'
 import type { Config } from './config.ts'
 import { runProcesses, sweep } from './processes.ts'
 import { RunFolder } from './run-folder.ts'
-import { absolutePlace, claimFrontier, frontierUrlOf, refuseOtherRun, urlOfPlace } from './run-identity.ts'
+import { absolutePlace, claimFrontier, frontierUrlOf, queueUrlOf, refuseOtherRun, urlOfPlace } from './run-identity.ts'
 import { openMetricsServer } from './run-metrics.ts'
 import { judge, type RecordBase, startRecord, updateRecord } from './run-record.ts'
 import { openRunSinks, rememberSinks } from './run-sinks.ts'
@@ -77,7 +77,7 @@ export async function startRun(request: RunRequest): Promise<Run> {
   try {
     folder.lock()
     const place = previous?.frontier ?? absolutePlace(config.values.frontier)
-    const frontierUrl = frontierUrlOf(urlOfPlace(place, config.values.frontier), folder)
+    const frontierUrl = frontierUrlOf(urlOfPlace(place, queueUrlOf(config.values)), folder)
     const frontier = parts.use(await openFrontier(frontierUrl, { runId: folder.runId }))
     await claimFrontier(frontier, folder, place, request.resume !== undefined)
     if (request.resume !== undefined) await frontier.setMeta('stop', '') // what stopped it is over

@@ -51,7 +51,7 @@ export async function startDistributed(request: DistributedRequest): Promise<Dis
     limit: 1,
   })
   const run = request.resume === undefined ? newRun(request) : await runToResume(store, request, unfinished)
-  await using frontier = await openFleetFrontier(config.values, run.record.id)
+  await using frontier = await openFleetFrontier(config.values, run.record.id, { store })
   if (request.resume === undefined) await store.createRun(run)
   else await wake(store, frontier, run.record)
   const before = (await frontier.stats()).seen

@@ -73,7 +73,8 @@ const REPORT: WorkerReport = {
 
 /** Three pages done with an item each, the fourth is dead, the fifth waits. */
 async function worked(record: RunRecord): Promise<void> {
-  await using frontier = await openFleetFrontier(places(), record.id)
+  await using store = await openStore(places())
+  await using frontier = await openFleetFrontier({ ...places(), redis: undefined }, record.id, { store })
   await frontier.add([1, 2, 3, 4].map(task))
   const leases = await frontier.claim({ max: 4, workerId: 'w', leaseMs: 30_000 })
   await frontier.commit(

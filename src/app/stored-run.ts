@@ -3,7 +3,7 @@ import { ScrapeError } from '../core/errors.ts'
 import type { RunRecord } from '../core/run.ts'
 import type { Frontier } from '../frontier/contract.ts'
 import type { Store, StoredRun, StoredWorker } from '../orchestrator/contract.ts'
-import { openFleetFrontier, openStore } from './fleet.ts'
+import { isFleetQueue, openFleetFrontier, openStore } from './fleet.ts'
 import { updateFleetRecord } from './fleet-record.ts'
 import {
   type ItemLine,
@@ -47,10 +47,10 @@ export async function openStoredRun(
   { store, places, parts = new AsyncDisposableStack() }: StoredRunParts,
 ): Promise<OpenRun> {
   try {
-    const url = /^postgres(?:ql)?:/i.test(places.frontier)
+    const url = isFleetQueue(places.frontier)
       ? places.frontier // this machine may reach the place by another name
       : urlOfPlace(record.frontier, places.store ?? '')
-    const frontier = parts.use(await openFleetFrontier({ frontier: url, store: undefined }, record.id))
+    const frontier = parts.use(await openFleetFrontier({ frontier: url, redis: places.redis }, record.id, { store }))
     const run = new FleetRun({ store, frontier, record, parts: parts.move() })
     await run.refresh()
     return run

@@ -69,7 +69,7 @@ async function autoscaleCommand(workerFlags: string[], flags: AutoscaleFlags): P
     const end = await autoscale(
       {
         store,
-        openQueue: (runId) => openFleetFrontier(config.values, runId),
+        openQueue: (runId) => openFleetFrontier(config.values, runId, { store }),
         scraper: flags.scraper,
         ...(flags.runId === undefined ? {} : { runId: flags.runId }),
         policy,

@@ -70,6 +70,8 @@ export interface Capabilities {
   readonly durable: boolean
   /** Several processes may open it at once. */
   readonly shared: boolean
+  /** Items stay readable when they are confirmed: the engine can be the store of a fleet's items. */
+  readonly keepsItems?: boolean
 }
 
 export interface Added {

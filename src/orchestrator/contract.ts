@@ -1,4 +1,5 @@
 /** The store: what a fleet knows in common, its runs and its workers. The queue itself is the frontier's. */
+import type { ItemRow, LoggedItem } from '../core/item.ts'
 import type { RunRecord, RunState, WorkTally } from '../core/run.ts'
 
 export interface Store extends AsyncDisposable {
@@ -30,6 +31,12 @@ export interface Store extends AsyncDisposable {
   /** What came back for a dead letter. */
   putSnapshot(runId: string, name: string, bytes: Uint8Array): Promise<void>
   getSnapshot(runId: string, name: string): Promise<Uint8Array | undefined>
+
+  /** Adds those whose key the run does not have yet, and tells of each what it was. May be repeated. */
+  putItems(runId: string, items: readonly ItemRow[]): Promise<('new' | 'same' | 'changed')[]>
+  /** In the order they were added, from the one after `afterSeq`. */
+  readItems(runId: string, range: { afterSeq: number; max: number }): Promise<LoggedItem[]>
+  countItems(runId: string): Promise<number>
 
   /** Lines of the run's log as JSON, from all its workers. The newest `LOG_LINES_MAX` are kept. */
   addLogs(runId: string, lines: readonly string[]): Promise<void>

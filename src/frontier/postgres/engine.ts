@@ -54,7 +54,7 @@ export async function openPostgresFrontier(url: string, options: PostgresFrontie
 
 class PostgresFrontier implements Frontier {
   readonly engine = 'postgres:'
-  readonly can = { durable: true, shared: true }
+  readonly can = { durable: true, shared: true, keepsItems: true }
   readonly dead: DeadLetters
   readonly items: ItemLog
   readonly stats: () => Promise<FrontierStats>

@@ -32,6 +32,15 @@ export const STORE_STEPS = ({ prefix, now, bytes, identity }: Dialect): string[]
     bytes ${bytes} not null,
     primary key (run_id, name)
   );
+  create table ${prefix}run_item (
+    seq ${identity},
+    run_id text not null,
+    key text not null,
+    content text not null,
+    json text not null,
+    unique (run_id, key)
+  );
+  create index run_item_run on ${prefix}run_item (run_id, seq);
   create table ${prefix}run_log (
     id ${identity},
     run_id text not null,

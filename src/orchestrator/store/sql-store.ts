@@ -1,5 +1,6 @@
 /** The store in SQL. Where the databases differ is in their `Dialect`; what is asked of them is here, once. */
 import { ScrapeError } from '../../core/errors.ts'
+import { contentKey, type ItemRow } from '../../core/item.ts'
 import type { RunRecord, RunState } from '../../core/run.ts'
 import {
   LOG_LINES_MAX,
@@ -38,6 +39,7 @@ export interface SqlDatabase {
 export type Row = Record<string, unknown>
 
 const RUNS_LISTED_MAX = 100
+const ITEMS_AT_ONCE = 200
 /** Old log lines are looked for in one of so many writes: the bound may be passed by a little. */
 const TRIM_ONE_IN = 50
 
@@ -145,6 +147,26 @@ export function sqlStore(db: SqlDatabase): Store {
       return found?.['bytes'] as Uint8Array | undefined
     },
 
+    async putItems(runId: string, items: readonly ItemRow[]) {
+      const answers: ('new' | 'same' | 'changed')[] = []
+      for (let at = 0; at < items.length; at += ITEMS_AT_ONCE)
+        answers.push(...(await putSome(db, runId, items.slice(at, at + ITEMS_AT_ONCE))))
+      return answers
+    },
+
+    async readItems(runId: string, { afterSeq, max }: { afterSeq: number; max: number }) {
+      const found = await db.rows(
+        `select seq, key, json from ${prefix}run_item where run_id = $1 and seq > $2 order by seq limit $3`,
+        [runId, afterSeq, max],
+      )
+      return found.map(({ seq, key, json }) => ({ seq: Number(seq), key: String(key), json: String(json) }))
+    },
+
+    async countItems(runId: string) {
+      const [row] = await db.rows(`select count(*) as count from ${prefix}run_item where run_id = $1`, [runId])
+      return Number(row!['count'])
+    },
+
     async addLogs(runId: string, lines: readonly string[]) {
       if (lines.length === 0) return
       const places = lines.map((_, i) => `($1, $${i + 2})`).join(', ')
@@ -169,6 +191,7 @@ export function sqlStore(db: SqlDatabase): Store {
       await db.dropQueue(id)
       for (const [table, column] of [
         ['snapshot', 'run_id'],
+        ['run_item', 'run_id'],
         ['run_log', 'run_id'],
         ['worker', 'run_id'],
         ['run_record', 'id'],
@@ -178,6 +201,32 @@ export function sqlStore(db: SqlDatabase): Store {
 
     [Symbol.asyncDispose]: () => db.close(),
   }
+}
+
+/** The first of a key stays. Of two in one call the second is judged by the first. */
+async function putSome(db: SqlDatabase, runId: string, items: readonly ItemRow[]) {
+  const { prefix, oneOf } = db.dialect
+  const contents = items.map(({ json, content }) => content ?? contentKey(json))
+  const rows = items.map((_, i) => `($1, $${3 * i + 2}, $${3 * i + 3}, $${3 * i + 4})`).join(', ')
+  const values = items.flatMap(({ key, json }, i) => [key, contents[i]!, json])
+  const added = await db.rows(
+    `insert into ${prefix}run_item (run_id, key, content, json) values ${rows}
+     on conflict (run_id, key) do nothing returning key`,
+    [runId, ...values],
+  )
+  const fresh = new Set(added.map(({ key }) => String(key)))
+  const known =
+    fresh.size === items.length
+      ? []
+      : await db.rows(`select key, content from ${prefix}run_item where run_id = $1 and ${oneOf('key', '$2')}`, [
+          runId,
+          JSON.stringify(items.map(({ key }) => key)),
+        ])
+  const before = new Map(known.map(({ key, content }) => [String(key), String(content)]))
+  return items.map(({ key }, i) => {
+    if (fresh.delete(key)) return 'new' as const
+    return before.get(key) === contents[i] ? ('same' as const) : ('changed' as const)
+  })
 }
 
 function toRun(row: Row): StoredRun {

@@ -119,6 +119,35 @@ for (const [name, start] of Object.entries(ENGINES)) {
     assert.equal(await store.getSnapshot('r2', 'a.html'), undefined)
   })
 
+  check('keeps each item key once, the first one, and tells what each was', async (store) => {
+    const item = (key: string, n: number) => ({ key, json: JSON.stringify({ n }) })
+    assert.deepEqual(await store.putItems('r1', [item('a', 1), item('b', 1), item('a', 1), item('b', 2)]), [
+      'new',
+      'new',
+      'same',
+      'changed',
+    ])
+    assert.deepEqual(await store.putItems('r1', [item('b', 1), item('c', 1)]), ['same', 'new'])
+    assert.deepEqual(await store.putItems('r2', [item('a', 9)]), ['new'])
+    const first = await store.readItems('r1', { afterSeq: 0, max: 2 })
+    const rest = await store.readItems('r1', { afterSeq: first.at(-1)!.seq, max: 10 })
+    assert.deepEqual(
+      [...first, ...rest].map(({ key, json }) => [key, json]),
+      [
+        ['a', '{"n":1}'],
+        ['b', '{"n":1}'],
+        ['c', '{"n":1}'],
+      ],
+    )
+    assert.equal(await store.countItems('r1'), 3)
+  })
+
+  check('takes more items at once than fit into one statement', async (store) => {
+    const items = Array.from({ length: 1000 }, (_, i) => ({ key: `k${i}`, json: '{}' }))
+    assert.equal((await store.putItems('r1', items)).filter((one) => one === 'new').length, 1000)
+    assert.equal(await store.countItems('r1'), 1000)
+  })
+
   check('gives back log lines in order, page by page', async (store) => {
     await store.addLogs('r1', [])
     await store.addLogs('r1', ['one', 'two'])
