@@ -1,14 +1,14 @@
 /**
  * Who may import whom, read off the imports themselves:
  *
- *   core/       nothing of ours
- *   a stage     itself, core/, and any stage's contract.ts
- *   postgres/   the way to a server; only what is named after it goes it
- *   app/        everything but cli/; it is the composition root
- *   cli/        everything; it is what a person types
- *   index.ts    the public names: app/, core/ and contracts
- *   testing.ts  the same, and the conformance kits
- *   scrapers/   the public entry only
+ *   core/              nothing of ours
+ *   a stage            itself, core/, and any stage's contract.ts
+ *   postgres/, redis/  the way to a server; only what is named after it goes it
+ *   app/               everything but cli/; it is the composition root
+ *   cli/               everything; it is what a person types
+ *   index.ts           the public names: app/, core/ and contracts
+ *   testing.ts         the same, and the conformance kits
+ *   scrapers/          the public entry only
  *
  * Tests may reach for whatever they need to put a thing to the test, so *.test.ts files are left out.
  */
@@ -20,7 +20,7 @@ import { fileURLToPath } from 'node:url'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const STAGES = ['sources', 'frontier', 'fetch', 'extract', 'pipeline', 'sinks', 'crawl', 'orchestrator', 'observe']
-const DRIVERS = ['postgres']
+const DRIVERS = ['postgres', 'redis']
 const COMPOSERS = ['app', 'cli']
 const PUBLIC = ['sluice', 'sluice/testing']
 

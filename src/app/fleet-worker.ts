@@ -91,7 +91,13 @@ export async function joinRun(request: FleetWorkerRequest): Promise<FleetWorker>
     bus.on(tally.record)
     if (request.onEvent !== undefined) bus.on(request.onEvent)
     const warn = (message: string) => bus.emit({ type: 'log', level: 'warn', message })
-    const frontier = parts.use(await openFleetFrontier(config.values, run.record.id, { store, onOutage: warn }))
+    const frontier = parts.use(
+      await openFleetFrontier(config.values, run.record.id, {
+        store,
+        rules: run.options.rules,
+        onOutage: warn,
+      }),
+    )
     const id = newWorkerId()
     const logLines: string[] = []
     bus.on(

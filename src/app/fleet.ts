@@ -1,5 +1,6 @@
 /** What the machines of a fleet share: where it is, and how it is opened. */
 import { ScrapeError } from '../core/errors.ts'
+import type { Json } from '../core/task.ts'
 import type { Frontier } from '../frontier/contract.ts'
 import { openFrontier } from '../frontier/open.ts'
 import type { Store } from '../orchestrator/contract.ts'
@@ -46,6 +47,8 @@ export async function openStore(places: Pick<Places, 'frontier' | 'store'>): Pro
 export interface FleetFrontierOptions {
   /** Keeps the items when the queue does not. */
   store: Store
+  /** Routing rules: how long a message is worth delivering. */
+  rules?: Json | undefined
   onOutage?: (message: string) => void
 }
 
@@ -53,13 +56,20 @@ export interface FleetFrontierOptions {
 export async function openFleetFrontier(
   places: Pick<Places, 'frontier' | 'redis'>,
   runId: string,
-  { store, onOutage }: FleetFrontierOptions,
+  { store, rules, onOutage }: FleetFrontierOptions,
 ): Promise<Frontier> {
   const frontier = await openFrontier(queueUrlOf(places), {
     runId,
     keepsItems: true,
+    ...(rules === undefined ? {} : { messageTtlMs: await messageTtlOf(rules) }),
     onOutage: ({ attempt, error, waitMs }) =>
       onOutage?.(`the queue is away (${error.message}): try ${attempt}, again in ${Math.round(waitMs)} ms`),
   })
   return frontier.can.keepsItems === true ? frontier : withStoredItems(frontier, store, runId)
+}
+
+async function messageTtlOf(rules: Json): Promise<(message: { url: string }) => number | undefined> {
+  const { compileRules } = await import('../sources/routing.ts')
+  const route = compileRules(rules, 'the run')
+  return ({ url }) => route(url)?.ttlMs
 }

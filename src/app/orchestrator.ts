@@ -1,6 +1,6 @@
 /** The orchestrator as a library: starts runs for a fleet by the scraper's name, and looks at them. */
 import type { FrontierStats } from '../frontier/contract.ts'
-import type { UrlLine } from '../sources/file.ts'
+import type { FoundUrl } from '../sources/contract.ts'
 
 export interface OrchestratorOptions {
   /** `postgres://…`. Default: SLUICE_FRONTIER. */
@@ -73,7 +73,7 @@ export function createOrchestrator(places: OrchestratorOptions = {}): Orchestrat
   }
 }
 
-async function* numbered(urls: Iterable<string> | AsyncIterable<string>): AsyncGenerator<UrlLine> {
+async function* numbered(urls: Iterable<string> | AsyncIterable<string>): AsyncGenerator<FoundUrl> {
   let line = 0
-  for await (const text of urls) yield { text, line: ++line }
+  for await (const text of urls) yield { text, from: `URL ${++line}` }
 }

@@ -1,13 +1,13 @@
 /** The start of a run: the scraper's own start tasks, or a list of URLs, go into the frontier. Done again after a crash in the middle of it. */
 
-import { ScrapeError, toScrapeError } from '../core/errors.ts'
+import { type ErrorRecord, ScrapeError, toErrorRecord, toScrapeError } from '../core/errors.ts'
 import type { EventBus } from '../core/events.ts'
 import type { NewTask } from '../core/task.ts'
 import { hostOf } from '../core/url.ts'
 import type { CompiledScraper } from '../crawl/compiled.ts'
 import { enqueuePolicy, toTasks } from '../crawl/enqueue.ts'
 import type { Added, Frontier } from '../frontier/contract.ts'
-import type { UrlLine } from '../sources/file.ts'
+import type { FoundUrl } from '../sources/contract.ts'
 
 export interface SeedParts {
   compiled: CompiledScraper
@@ -58,39 +58,84 @@ export async function seed({ compiled, args, frontier, bus, stop }: SeedParts): 
 }
 
 export interface SeededUrls extends Added {
-  /** Lines that are no URL, or fit no route. */
+  /** No URL, or no route fits: they are dead letters. */
   refused: number
   /** The first few of them, with the reason. */
   problems: string[]
 }
 
 const PROBLEMS_SHOWN_MAX = 5
+/** Refused URLs waiting to become dead letters. */
+const REFUSED_AT_ONCE = 500
 
 /** In place of the scraper's own start: each URL goes to the first route that fits it. */
 export async function seedUrls(
-  lines: AsyncIterable<UrlLine>,
+  urls: AsyncIterable<FoundUrl>,
   { compiled, frontier, stop }: Pick<SeedParts, 'compiled' | 'frontier' | 'stop'>,
 ): Promise<SeededUrls> {
   const hosts = new Set(JSON.parse((await frontier.getMeta('startHosts')) ?? '[]') as string[])
   const problems: string[] = []
   let refused = 0
+  let waiting: Refused[] = []
   const policy = { ...enqueuePolicy(compiled.limits, []), hosts: 'any' as const }
   async function* tasks(): AsyncGenerator<NewTask> {
-    for await (const { text, line } of lines) {
-      const request = { route: undefined, targets: text, base: undefined, depth: 0, room: 1 }
+    for await (const found of urls) {
+      const { text, from, priority, lane } = found
+      const target = {
+        url: text,
+        ...(priority === undefined ? {} : { priority }),
+        ...(lane === undefined ? {} : { lane }),
+      }
+      const request = { route: undefined, targets: target, base: undefined, depth: 0, room: 1 }
       try {
+        if (found.error !== undefined) throw new ScrapeError(found.error.code, found.error.message)
         yield* watch(toTasks(compiled, policy, request, { refused: 0, overLimit: 0 }), hosts, stop)
       } catch (error) {
         stop.throwIfAborted()
         refused++
-        if (problems.length < PROBLEMS_SHOWN_MAX) problems.push(`line ${line}: ${(error as Error).message}`)
+        waiting.push({ text, error: toErrorRecord(toScrapeError(error, 'E_URL_INVALID')) })
+        if (problems.length < PROBLEMS_SHOWN_MAX) problems.push(`${from}: ${(error as Error).message}`)
+        if (waiting.length < REFUSED_AT_ONCE) continue
+        await bury(frontier, waiting)
+        waiting = []
       }
     }
   }
   const { added, seen } = await frontier.add(tasks())
+  await bury(frontier, waiting)
   await frontier.setMeta('startHosts', JSON.stringify([...hosts]))
   await frontier.setMeta('started', 'yes')
   return { added, seen, refused, problems }
+}
+
+interface Refused {
+  text: string
+  error: ErrorRecord
+}
+
+const REFUSED_LANE = 'refused'
+const BURY_LEASE_MS = 60_000
+
+/** What cannot be queued is not forgotten: through a lane of its own it goes straight to the dead letters. */
+async function bury(frontier: Frontier, refused: readonly Refused[]): Promise<void> {
+  if (refused.length === 0) return
+  const causes = new Map(
+    refused.map((one) => [`invalid://refused/${encodeURIComponent(one.text.slice(0, 1000))}`, one.error]),
+  )
+  await frontier.add([...causes.keys()].map((url) => ({ url, route: '(none)', depth: 0, lane: REFUSED_LANE })))
+  for (;;) {
+    const leases = await frontier.claim({
+      max: REFUSED_AT_ONCE,
+      workerId: `producer-${process.pid}`,
+      leaseMs: BURY_LEASE_MS,
+      lanes: [REFUSED_LANE],
+    })
+    if (leases.length === 0) return
+    const unknown = { code: 'E_URL_INVALID', class: 'url', message: 'it cannot be queued' } as const
+    await frontier.commit(
+      leases.map((lease) => ({ kind: 'dead', lease, error: causes.get(lease.task.url) ?? unknown })),
+    )
+  }
 }
 
 /** Hosts of start tasks may be followed, and fetched although private. More than this is a list, not a site. */

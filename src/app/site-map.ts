@@ -52,7 +52,11 @@ export async function mapSite(request: SiteMapRequest): Promise<SiteMap> {
 }
 
 /** A site whose robots.txt cannot be read names none; whether its pages may be read is decided page by page. */
-async function sitemapsNamed({ fetcher }: OnePage, url: string, signal: AbortSignal): Promise<string[]> {
+export async function sitemapsNamed(
+  { fetcher }: Pick<OnePage, 'fetcher'>,
+  url: string,
+  signal: AbortSignal,
+): Promise<string[]> {
   try {
     const rules = await fetcher.robots?.rules(url, signal)
     const urls = (rules?.sitemaps ?? []).map((text) => URL.parse(text, url)?.href)

@@ -1,11 +1,12 @@
 /** Starts a run for a fleet: creates it, fills its queue, and says how a worker joins. */
+import { readFileSync } from 'node:fs'
 import { ScrapeError } from '../core/errors.ts'
 import type { EventBus } from '../core/events.ts'
 import { newRunId, type RunRecord } from '../core/run.ts'
 import type { Json } from '../core/task.ts'
 import type { Frontier } from '../frontier/contract.ts'
 import type { Store, StoredRun } from '../orchestrator/contract.ts'
-import type { UrlLine } from '../sources/file.ts'
+import type { FoundUrl } from '../sources/contract.ts'
 import { checkArgs, compileScraper } from './compile-scraper.ts'
 import type { Config } from './config.ts'
 import { definitionHash } from './definition-hash.ts'
@@ -13,7 +14,7 @@ import { openFleetFrontier, openStore } from './fleet.ts'
 import type { LoadedScraper } from './load-scraper.ts'
 import { withoutPassword } from './run-identity.ts'
 import { startRecord } from './run-record.ts'
-import { seed, seedUrls } from './seed.ts'
+import { type SeededUrls, seed, seedUrls } from './seed.ts'
 import { userAgent } from './user-agent.ts'
 
 export interface DistributedRequest {
@@ -23,7 +24,9 @@ export interface DistributedRequest {
   args: Record<string, unknown>
   config: Config
   /** In place of the scraper's own start tasks. */
-  urls?: AsyncIterable<UrlLine>
+  urls?: AsyncIterable<FoundUrl>
+  /** Routing rules of a producer; kept with the run, because workers put messages on the belt too. */
+  rulesFile?: string
   /** Go on with this run; true: the newest unfinished one of the scraper. */
   resume?: string | true
   bus: EventBus
@@ -51,17 +54,15 @@ export async function startDistributed(request: DistributedRequest): Promise<Dis
     limit: 1,
   })
   const run = request.resume === undefined ? newRun(request) : await runToResume(store, request, unfinished)
-  await using frontier = await openFleetFrontier(config.values, run.record.id, { store })
+  await using frontier = await openFleetFrontier(config.values, run.record.id, { store, rules: run.options.rules })
   if (request.resume === undefined) await store.createRun(run)
   else await wake(store, frontier, run.record)
-  const before = (await frontier.stats()).seen
-  const { refused, problems } = await fill(request, run, frontier)
-  const { seen } = await frontier.stats()
+  const { added, seen, refused, problems } = await fill(request, run, frontier)
   return {
     status: request.resume === undefined ? 'queued' : 'resumed',
     runId: run.record.id,
-    enqueued: seen - before,
-    seen: before,
+    enqueued: added,
+    seen,
     refused,
     problems,
     unfinished: request.resume === undefined ? unfinished?.record.id : undefined,
@@ -73,7 +74,7 @@ export function workerCommand(source: string, runId: string): string[] {
   return ['worker', '--scraper', source, '--run-id', runId, '--batch-size', '50']
 }
 
-function newRun({ loaded, args, source, config }: DistributedRequest): Omit<StoredRun, 'createdAtMs'> {
+function newRun({ loaded, args, source, config, rulesFile }: DistributedRequest): Omit<StoredRun, 'createdAtMs'> {
   const { values, limits } = config
   const { scraper, file } = loaded
   compileScraper(scraper, limits, file) // what is wrong with it is said now, not by every worker
@@ -96,6 +97,7 @@ function newRun({ loaded, args, source, config }: DistributedRequest): Omit<Stor
       allowPrivate: values.allowPrivate,
       allowAddress: values.allowAddress,
       userAgent: userAgent(values),
+      ...(rulesFile === undefined ? {} : { rules: JSON.parse(readFileSync(rulesFile, 'utf8')) as Json }),
     },
   }
 }
@@ -146,7 +148,7 @@ async function fill(
   { loaded, urls, bus, stop }: DistributedRequest,
   run: Omit<StoredRun, 'createdAtMs'>,
   frontier: Frontier,
-): Promise<{ refused: number; problems: readonly string[] }> {
+): Promise<SeededUrls> {
   const { scraper, file } = loaded
   const compiled = compileScraper(scraper, run.options.limits, file)
   // For whoever looks into the database: the view url_work_queue shows them.
@@ -160,6 +162,7 @@ async function fill(
     throw new ScrapeError('E_USAGE', `the URL list of run ${run.record.id} was not read to its end`, {
       fix: 'Give it once more with --urls-file: what is in the queue already is passed over.',
     })
+  const before = (await frontier.stats()).seen
   await seed({ compiled, args: checkArgs(scraper, run.record.args as Record<string, unknown>), frontier, bus, stop })
-  return { refused: 0, problems: [] }
+  return { added: (await frontier.stats()).seen - before, seen: before, refused: 0, problems: [] }
 }

@@ -7,6 +7,7 @@ const COMMANDS: Record<string, () => Promise<Define>> = {
   run: async () => (await import('./run.ts')).defineRun,
   crawl: async () => (await import('./crawl.ts')).defineCrawl,
   start: async () => (await import('./start.ts')).defineStart,
+  produce: async () => (await import('./produce.ts')).defineProduce,
   worker: async () => (await import('./worker.ts')).defineWorker,
   autoscale: async () => (await import('./autoscale.ts')).defineAutoscale,
   ps: async () => (await import('./ps.ts')).definePs,

@@ -1,6 +1,7 @@
 /** The store: what a fleet knows in common, its runs and its workers. The queue itself is the frontier's. */
 import type { ItemRow, LoggedItem } from '../core/item.ts'
 import type { RunRecord, RunState, WorkTally } from '../core/run.ts'
+import type { Json } from '../core/task.ts'
 
 export interface Store extends AsyncDisposable {
   /** Where it is, for a person: without a password. */
@@ -61,6 +62,8 @@ export interface RunOptions {
   allowPrivate: boolean
   allowAddress: readonly string[]
   userAgent: string
+  /** Routing rules of a producer, as they were given. */
+  rules?: Json
 }
 
 export interface StoredRun extends NewStoredRun {

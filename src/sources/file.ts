@@ -1,16 +1,12 @@
 /** URLs from a file, one a line: any number of them, never held together. */
+
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { ScrapeError } from '../core/errors.ts'
-
-export interface UrlLine {
-  text: string
-  /** From 1. */
-  line: number
-}
+import type { FoundUrl } from './contract.ts'
 
 /** Empty lines and those that begin with `#` are passed over. `-` is standard input. */
-export async function* urlLines(path: string): AsyncGenerator<UrlLine> {
+export async function* urlLines(path: string): AsyncGenerator<FoundUrl> {
   const input = path === '-' ? process.stdin : createReadStream(path)
   const failed = Promise.withResolvers<never>()
   failed.promise.catch(() => {})
@@ -28,7 +24,7 @@ export async function* urlLines(path: string): AsyncGenerator<UrlLine> {
       const next = await Promise.race([lines.next(), failed.promise])
       if (next.done) return
       const text = next.value.trim().replace(/^\uFEFF/, '')
-      if (text !== '' && !text.startsWith('#')) yield { text, line }
+      if (text !== '' && !text.startsWith('#')) yield { text, from: `line ${line}` }
     }
   } finally {
     await lines.return?.()

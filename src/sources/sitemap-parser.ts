@@ -7,6 +7,8 @@ export interface SitemapEntry {
   loc: string
   lastmod?: string
   priority?: string
+  /** Of Google's image extension. */
+  images?: string[]
 }
 
 export interface SitemapParser {
@@ -21,6 +23,8 @@ export interface SitemapParser {
 /** Sitemaps are 3 deep, feeds 4 or 5; a million open tags are an attack on the memory. */
 const DEPTH_MAX = 64
 const TEXT_CHARS_MAX = 8192
+/** The protocol allows as many for one page. */
+const IMAGES_MAX = 1000
 
 export function createSitemapParser(onProblem: (message: string) => void): SitemapParser {
   let decoder: { decode(chunk?: Uint8Array, options?: { stream?: boolean }): string } | undefined
@@ -167,6 +171,10 @@ const isFeedEntry = (name: string | undefined) => name === 'item' || name === 'e
 function readText(name: string, parent: string | undefined, text: string, entry: Partial<SitemapEntry>): void {
   if (parent === 'url' || parent === 'sitemap') {
     if (name === 'loc' || name === 'lastmod' || name === 'priority') entry[name] ??= text
+  } else if (parent === 'news' && name === 'publication_date') {
+    entry.lastmod ??= text
+  } else if (parent === 'image' && name === 'loc' && (entry.images?.length ?? 0) < IMAGES_MAX) {
+    entry.images = [...(entry.images ?? []), text]
   } else if (isFeedEntry(parent)) {
     if (name === 'link' && text !== '') entry.loc ??= text
     else if (name === 'pubdate' || name === 'updated') entry.lastmod ??= text

@@ -20,6 +20,8 @@ export interface SitemapPage {
   lastmod?: string
   /** From 0 to 1. */
   priority?: number
+  /** As the file spells them. */
+  images?: readonly string[]
 }
 
 /** The bytes of a file, in as many pieces as they come. Throws `ScrapeError`. */
@@ -35,6 +37,8 @@ export interface SitemapLimits {
   /** Files read in all. Default 10,000. */
   filesMax?: number
   signal?: AbortSignal
+  /** An entry that is no URL; without it, it is a problem like any other. */
+  onInvalidUrl?: (text: string, error: ScrapeError, sitemap: string) => void
   /** What was left out and why. */
   onProblem?: (problem: { sitemap: string; message: string }) => void
 }
@@ -144,9 +148,11 @@ function toPage(entry: SitemapEntry, file: SitemapFile, limits: SitemapLimits): 
       url: normaliseUrl(entry.loc, file.url),
       ...(entry.lastmod === undefined ? {} : { lastmod: entry.lastmod }),
       ...(priority >= 0 && priority <= 1 ? { priority } : {}),
+      ...(entry.images === undefined ? {} : { images: entry.images }),
     }
   } catch (error) {
-    limits.onProblem?.({ sitemap: file.url, message: (error as ScrapeError).message })
+    if (limits.onInvalidUrl !== undefined) limits.onInvalidUrl(entry.loc, error as ScrapeError, file.url)
+    else limits.onProblem?.({ sitemap: file.url, message: (error as ScrapeError).message })
     return undefined
   }
 }

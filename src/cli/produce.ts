@@ -1,0 +1,128 @@
+/** `sluice produce`: feeds the queue of a fleet from sitemaps, files and lists. */
+import type { Command } from 'commander'
+import { addOptions, collect, configOf, RUN_OPTIONS } from './flags.ts'
+import { print, printJson, shellWord } from './output.ts'
+
+interface ProduceFlags {
+  scraper: string
+  sitemap?: string[]
+  site?: string[]
+  url?: string[]
+  urlsFile?: string
+  rules?: string
+  since?: string
+  runId?: string
+  json?: boolean
+  quiet?: boolean
+}
+
+const HELP = `
+Sitemaps may be indexes of sitemaps, gzip, RSS, Atom or plain lists. What is no URL, or fits no route of the scraper, becomes a
+dead letter with its reason (sluice dlq groups). The scraper "pages" takes any URL and keeps what every page has.
+
+Examples:
+  sluice produce --sitemap https://shop.example/sitemap.xml
+  sluice produce --scraper books --site https://shop.example/ --since 2026-11-01
+  sluice produce --urls-file urls.txt --rules rules.json --run-id 20261115_113501_x7k2`
+
+/** What a sitemap may weigh by its own protocol. */
+const SITEMAP_BYTES_MAX = 50 * 1024 ** 2
+const NOT_OURS = new Set(['format', 'sink', 'processes', 'formulaSafe', 'metrics', 'out'])
+
+export function defineProduce(program: Command): void {
+  const command = program
+    .command('produce')
+    .description('feed the queue of a fleet from sitemaps, files or lists of URLs')
+    .option('--scraper <name>', 'what reads the pages: its name, or a file that exports one', 'pages')
+    .option('--sitemap <URL>', 'the pages of this sitemap or feed (may be repeated)', collect)
+    .option('--site <URL>', 'the pages of the sitemaps this site names in robots.txt (may be repeated)', collect)
+    .option('--url <URL>', 'this page (may be repeated)', collect)
+    .option('--urls-file <FILE>', 'the pages of this list, one a line (- is standard input)')
+    .option('--rules <FILE>', 'lane, priority and time to live by URL: JSON, see docs/how-to/feed-a-queue.md')
+    .option('--since <DATE>', 'only pages that were changed since, or do not say')
+    .option('--run-id <run>', 'add to this run in place of a new one')
+    .option('--json', 'print the result as JSON')
+    .option('--quiet', 'print nothing but errors')
+    .option('-v, --verbose', 'show stacks of errors')
+    .addHelpText('after', HELP)
+    .action(async (flags: ProduceFlags) => {
+      process.exitCode = await produce(flags)
+    })
+  addOptions(
+    command,
+    RUN_OPTIONS.filter((name) => !NOT_OURS.has(name)),
+  )
+}
+
+async function produce(flags: ProduceFlags): Promise<number> {
+  const [
+    { loadScraper },
+    one,
+    { produced },
+    { readRules },
+    { startDistributed, workerCommand },
+    { hostOf, normaliseUrl },
+  ] = await Promise.all([
+    import('../app/load-scraper.ts'),
+    import('../app/one-page.ts'),
+    import('../app/produce.ts'),
+    import('../sources/routing.ts'),
+    import('../app/start-distributed.ts'),
+    import('../core/url.ts'),
+  ])
+  const sinceMs = await sinceOf(flags)
+  const { sitemap: sitemaps = [], site: sites = [], url: urls = [], urlsFile } = flags
+  if (sitemaps.length + sites.length + urls.length === 0 && urlsFile === undefined) {
+    const { ScrapeError } = await import('../core/errors.ts')
+    throw new ScrapeError('E_USAGE', 'there is nothing to queue', {
+      fix: 'Name a --sitemap, a --site, a --url or an --urls-file.',
+    })
+  }
+  const config = await configOf(flags as unknown as Record<string, unknown>)
+  const loaded = await loadScraper(flags.scraper)
+  const rules = flags.rules === undefined ? undefined : readRules(flags.rules)
+  const stop = new AbortController()
+  const onSignal = () => stop.abort(new Error('stopped while the queue was being filled'))
+  process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
+  const say = (line: string) => void (flags.quiet || process.stderr.write(`${line}\n`))
+  await using chain = await one.openOnePage({
+    config,
+    limits: { ...one.unhurriedLimits(one.limitsOf(config.limits), config.limits), bodyMax: SITEMAP_BYTES_MAX },
+    allowAddresses: [...sitemaps, ...sites].map((text) => hostOf(normaliseUrl(text))),
+  })
+  const { createEventBus } = await import('../core/events.ts')
+  const started = await startDistributed({
+    loaded,
+    source: flags.scraper,
+    args: {},
+    config,
+    bus: createEventBus(),
+    stop: stop.signal,
+    urls: produced({ chain, sitemaps, sites, urls, urlsFile, sinceMs, rules, signal: stop.signal, onProblem: say }),
+    ...(flags.rules === undefined ? {} : { rulesFile: flags.rules }),
+    ...(flags.runId === undefined ? {} : { resume: flags.runId }),
+  })
+  const { self } = await import('../observe/terminal.ts')
+  const { plural } = await import('./style.ts')
+  const command = [self(), ...workerCommand(flags.scraper, started.runId)].map(shellWord).join(' ')
+  if (flags.json) {
+    const { status, runId: run_id, enqueued, refused } = started
+    printJson({ status, run_id, enqueued, refused, worker_command: command })
+  } else if (!flags.quiet) {
+    print(`${loaded.scraper.name} ${started.runId}: ${plural(started.enqueued, 'URL')} added to the queue`)
+    print(`  workers, as many as you like:\n  ${command}`)
+  }
+  if (started.refused > 0) {
+    say(`${plural(started.refused, 'URL')} refused, now dead letters: ${self()} dlq groups ${started.runId}`)
+    for (const problem of started.problems) say(`  ${problem}`)
+  }
+  return 0
+}
+
+async function sinceOf({ since }: ProduceFlags): Promise<number | undefined> {
+  if (since === undefined) return undefined
+  const atMs = Date.parse(since)
+  if (!Number.isNaN(atMs)) return atMs
+  const { ScrapeError } = await import('../core/errors.ts')
+  throw new ScrapeError('E_USAGE', `--since takes a date such as 2026-11-01, got ${JSON.stringify(since)}`)
+}
