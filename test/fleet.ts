@@ -33,6 +33,12 @@ export class Fleet {
     return startSluice(args, { env: this.#env, cwd: this.#cwd })
   }
 
+  /** Reads URLs from its standard input, which the caller writes and ends. */
+  startFilling(...more: string[]): SluiceProcess {
+    const args = ['start', this.#scraper, '--mode', 'distributed', '--json', '--urls-file', '-', ...more]
+    return startSluice(args, { env: this.#env, cwd: this.#cwd, keepsInputOpen: true })
+  }
+
   run(...args: string[]): Promise<SluiceResult> {
     return sluice(args, { env: this.#env, cwd: this.#cwd })
   }

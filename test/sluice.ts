@@ -21,11 +21,11 @@ export interface SluiceProcess {
 
 export function startSluice(
   args: readonly string[],
-  options: { cwd?: string; env?: NodeJS.ProcessEnv; input?: string } = {},
+  options: { cwd?: string; env?: NodeJS.ProcessEnv; input?: string; keepsInputOpen?: boolean } = {},
 ): SluiceProcess {
   const env = { ...process.env, NO_COLOR: '1', NODE_TEST_CONTEXT: undefined, ...options.env }
   const child = spawn(BIN, args, { stdio: 'pipe', env, ...(options.cwd === undefined ? {} : { cwd: options.cwd }) })
-  child.stdin.end(options.input)
+  if (options.keepsInputOpen !== true) child.stdin.end(options.input)
   const result = new Promise<SluiceResult>((resolve, reject) => {
     let stdout = ''
     let stderr = ''

@@ -1,9 +1,9 @@
 /** A crew that is somebody else's: a command is run, or only printed, whenever another number of workers is wanted. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import type { RunShare } from '../orchestrator/autoscale.ts'
+import type { Staffing } from '../orchestrator/autoscale.ts'
+import type { Crew } from '../orchestrator/autoscale-loop.ts'
 import type { Store } from '../orchestrator/contract.ts'
-import type { Crew } from './autoscale.ts'
 
 export interface CommandCrewOptions {
   /** `{n}` stands for the number. */
@@ -37,7 +37,7 @@ export class CommandCrew implements Crew {
     return this.#living.filter((worker) => worker.runId === runId).length
   }
 
-  async scale(target: number, _runs: readonly RunShare[]): Promise<string[]> {
+  async scale({ target }: Pick<Staffing, 'target'>): Promise<string[]> {
     const { template, print, store, scraper, runId, onTrouble } = this.#options
     const living = await store.listWorkers({ isAlive: true, ...(runId === undefined ? {} : { runId }) })
     this.#living = living.filter((worker) => worker.scraper === scraper)

@@ -1,9 +1,18 @@
-/** A crew of `sluice worker` processes on this machine: started, drained the newest first, replaced when they die. */
+/**
+ * A crew of `sluice worker` processes on this machine: drained the newest first, started, and replaced when they end.
+ *
+ *   exit 0, 4            left: the run is over, or the worker was sent away. The next look tells; is the run still open, it is
+ *                        staffed again after a rest, for a full disk ends every worker like this
+ *   exit 2               hopeless: the next one would say the same. An error at once
+ *   another, a signal    died: replaced. Ten in a row with nothing done in between are an error
+ */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { systemClock } from '../core/clock.ts'
 import { ScrapeError } from '../core/errors.ts'
-import { type RunShare, runToStaff, workerToDrain } from '../orchestrator/autoscale.ts'
-import type { Crew } from './autoscale.ts'
+import { type Staffing, staffChanges } from '../orchestrator/autoscale.ts'
+import { type Crew, monotonicMs, type Seen } from '../orchestrator/autoscale-loop.ts'
+import type { RunPlaces } from './open-run.ts'
+import { DEATHS_IN_A_ROW_MAX } from './processes.ts'
 
 export interface ProcessCrewOptions {
   /** The program and its first arguments, up to `worker`. */
@@ -11,25 +20,37 @@ export interface ProcessCrewOptions {
   /** Of every worker, after `--run-id`. */
   workerArgs: readonly string[]
   env: NodeJS.ProcessEnv
+  /** Processes at any time, with those that are being drained. */
+  processesMax: number
+  /** How long a run that is still open is left alone after a worker left it by itself. */
+  restMs: number
   /** How long a drained worker may take before it is killed. */
   drainMs: number
   /** What it gets beyond its drain time to hand its tasks back. Default 5 s. */
   graceMs?: number
   /** What a worker says on its standard error. */
   onLine: (line: string) => void
+  /** The clock of the looks. */
+  now?: () => number
 }
 
-/** Workers that end this often without one page settled in between are not replaced any more. */
-const DEATHS_IN_A_ROW_MAX = 10
 const GRACE_MS = 5_000
 const LAST_WORDS_MAX = 5
-/** Usage, configuration, or a scraper that differs: the next worker would say the same. */
+/** Done, or stopped: by the run's end or limit, by a person, by a full disk. */
+const LEFT_EXIT_CODES: readonly unknown[] = [0, 4]
+/** Usage, configuration, or a scraper that differs. */
 const HOPELESS_EXIT_CODE = 2
+
+interface Death {
+  runId: string
+  how: string
+  isHopeless: boolean
+  atMs: number
+}
 
 interface Worker {
   name: string
   runId: string
-  startedAtMs: number
   child: ChildProcess
   isDrained: boolean
   ended: Promise<void>
@@ -37,16 +58,21 @@ interface Worker {
 
 export class ProcessCrew implements Crew {
   readonly #options: ProcessCrewOptions
+  readonly #now: () => number
+  /** Oldest first. */
   readonly #workers = new Set<Worker>()
   readonly #lastWords: string[] = []
   #started = 0
-  /** Ends nobody asked for since the last look. */
-  #endings: { runId: string; how: string; isHopeless: boolean }[] = []
-  #endsInARow = 0
+  /** Not judged yet. */
+  #deaths: Death[] = []
+  #deathsInARow = 0
   #settled = 0
+  /** Runs that a worker left by itself, and when. */
+  readonly #left = new Map<string, number>()
 
   constructor(options: ProcessCrewOptions) {
     this.#options = options
+    this.#now = options.now ?? monotonicMs
   }
 
   get size(): number {
@@ -54,43 +80,42 @@ export class ProcessCrew implements Crew {
   }
 
   countOf(runId: string): number {
-    return this.#staying().filter((worker) => worker.runId === runId).length
+    return this.#staying(runId).length
   }
 
-  async scale(target: number, runs: readonly RunShare[]): Promise<string[]> {
+  async scale({ shares }: Pick<Staffing, 'shares'>): Promise<string[]> {
+    const workers = new Map<string, number>()
+    for (const { runId } of this.#staying()) workers.set(runId, (workers.get(runId) ?? 0) + 1)
+    const now = new Map<string, number>()
+    for (const [runId, share] of shares)
+      now.set(runId, this.#isResting(runId) ? Math.min(share, workers.get(runId) ?? 0) : share)
+    const { drain, start } = staffChanges(workers, now, this.#options.processesMax - this.size)
     const done: string[] = []
-    const shares = runs.map((run) => ({ ...run, workers: this.countOf(run.runId) }))
-    for (let size = this.#staying().length; size < target; size++) {
-      const runId = runToStaff(shares)
-      if (runId === undefined) break
-      shares.find((share) => share.runId === runId)!.workers++
-      done.push(`started ${this.#start(runId)}`)
-    }
-    for (let spare = this.#staying().length - target; spare > 0; spare--) {
-      const worker = workerToDrain(this.#staying())!
-      this.#drain(worker)
-      done.push(`drained ${worker.name}`)
-    }
+    for (const [runId, count] of drain)
+      for (const worker of this.#staying(runId).slice(-count)) {
+        this.#drain(worker)
+        done.push(`drained ${worker.name} of ${runId}`)
+      }
+    for (const runId of start) done.push(`started ${this.#start(runId)}`)
     return done
   }
 
-  /** A worker that ends by itself while there is work is replaced; one after the other without a page done is an error. */
-  check(runs: readonly RunShare[], settled: number): void {
-    const early = this.#endings.filter(({ runId }) => runs.some((run) => run.runId === runId))
-    this.#endings = []
-    if (settled > this.#settled) this.#endsInARow = 0
+  /** Only those who died before the look are judged by it: a later end may be the run's, and that is no death. */
+  check({ runs, settled, atMs }: Seen): void {
+    const isOpen = (runId: string) => runs.some((run) => run.runId === runId)
+    const deaths = this.#deaths.filter((death) => death.atMs < atMs && isOpen(death.runId))
+    this.#deaths = this.#deaths.filter((death) => death.atMs >= atMs)
+    for (const runId of this.#left.keys()) if (!isOpen(runId)) this.#left.delete(runId)
+    if (settled > this.#settled) this.#deathsInARow = 0
     this.#settled = settled
-    this.#endsInARow += early.length
-    const hopeless = early.find(({ isHopeless }) => isHopeless)
-    if (hopeless === undefined && this.#endsInARow < DEATHS_IN_A_ROW_MAX) return
+    this.#deathsInARow += deaths.length
+    const hopeless = deaths.find(({ isHopeless }) => isHopeless)
+    if (hopeless === undefined && this.#deathsInARow < DEATHS_IN_A_ROW_MAX) return
     const what =
       hopeless === undefined
-        ? `workers ended ${this.#endsInARow} times in a row with nothing done (${early.at(-1)?.how})`
+        ? `workers died ${this.#deathsInARow} times in a row with nothing done (${deaths.at(-1)?.how})`
         : `a worker of run ${hopeless.runId} cannot begin (${hopeless.how})`
-    throw new ScrapeError('E_LEASE_LOST', what, {
-      notes: this.#lastWords,
-      fix: 'Start one worker by hand and see what it says.',
-    })
+    throw new ScrapeError('E_WORKERS_DIE', what, { notes: this.#lastWords })
   }
 
   async dismiss(): Promise<void> {
@@ -98,8 +123,13 @@ export class ProcessCrew implements Crew {
     await Promise.all([...this.#workers].map(({ ended }) => ended))
   }
 
-  #staying(): Worker[] {
-    return [...this.#workers].filter(({ isDrained }) => !isDrained)
+  #staying(runId?: string): Worker[] {
+    return [...this.#workers].filter((worker) => !worker.isDrained && (runId ?? worker.runId) === worker.runId)
+  }
+
+  #isResting(runId: string): boolean {
+    const leftAtMs = this.#left.get(runId)
+    return leftAtMs !== undefined && this.#now() - leftAtMs < this.#options.restMs
   }
 
   #start(runId: string): string {
@@ -111,7 +141,7 @@ export class ProcessCrew implements Crew {
     })
     const name = `worker ${++this.#started}`
     const { promise: ended, resolve } = Promise.withResolvers<void>()
-    const worker: Worker = { name, runId, startedAtMs: performance.now(), child, isDrained: false, ended }
+    const worker: Worker = { name, runId, child, isDrained: false, ended }
     this.#workers.add(worker)
     this.#listen(worker)
     let isOver = false
@@ -128,9 +158,10 @@ export class ProcessCrew implements Crew {
   }
 
   #noteEnd({ name, runId }: Worker, how: string, code: number | null): void {
-    if (code === 0) return
-    this.#endings.push({ runId, how, isHopeless: code === HOPELESS_EXIT_CODE })
-    this.#options.onLine(`${name} ended: ${how}`)
+    const atMs = this.#now()
+    if (LEFT_EXIT_CODES.includes(code)) this.#left.set(runId, atMs)
+    else this.#deaths.push({ runId, how, isHopeless: code === HOPELESS_EXIT_CODE, atMs })
+    if (code !== 0) this.#options.onLine(`${name} ended: ${how}`)
   }
 
   #listen({ name, child }: Worker): void {
@@ -157,5 +188,22 @@ export class ProcessCrew implements Crew {
       .then(() => worker.child.kill('SIGKILL'))
       .catch(() => {})
     void worker.ended.then(() => inTime.abort())
+  }
+}
+
+/** Where worker processes find what this one found. In the environment: a password is not for `ps` to show. */
+export function workerEnv({
+  out,
+  frontier,
+  store,
+  redis,
+  drainTimeout,
+}: RunPlaces & { drainTimeout: number }): NodeJS.ProcessEnv {
+  return {
+    SLUICE_OUT: out,
+    SLUICE_DRAIN_TIMEOUT: `${drainTimeout}ms`,
+    SLUICE_FRONTIER: frontier,
+    ...(store === undefined ? {} : { SLUICE_STORE: store }),
+    ...(redis === undefined ? {} : { SLUICE_REDIS: redis }),
   }
 }

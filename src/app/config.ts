@@ -131,10 +131,13 @@ export const OPTIONS = {
   proxy: {
     schema: z
       .string()
-      .regex(/^(?:socks5h?|http):\/\/.+/, 'must be socks5://[user:password@]host:port or http://…')
+      .regex(
+        /^(?:socks5h?|http):\/\/.+/,
+        'must be socks5://HOST:PORT or http://HOST:PORT, with user:password@ before HOST if needed',
+      )
       .optional(),
     value: 'URL',
-    describe: 'fetch pages through this proxy: socks5://[user:password@]host:port or http://…',
+    describe: 'fetch pages through this proxy: socks5://HOST:PORT or http://HOST:PORT, with user:password@ if needed',
   },
   allowPrivate: { schema: flag.default(false), describe: 'fetch addresses of the private network' },
   allowAddress: {

@@ -33,6 +33,8 @@ export interface RateSharing {
 export interface Fetching extends AsyncDisposable {
   fetcher: ChainFetcher
   rateLimit: RateLimit
+  /** From now on through this proxy, over new connections; see `HttpClient`. */
+  rotate(proxyUrl: string): void
 }
 
 export async function openFetching(options: FetchingOptions): Promise<Fetching> {
@@ -71,7 +73,7 @@ export async function openFetching(options: FetchingOptions): Promise<Fetching> 
       retryAfterMsMax: limits.retryAfterMax,
     }),
   )
-  return { fetcher, rateLimit, [Symbol.asyncDispose]: () => parts.disposeAsync() }
+  return { fetcher, rateLimit, rotate: http.rotate, [Symbol.asyncDispose]: () => parts.disposeAsync() }
 }
 
 async function openCache(store: string, freshMs: number): Promise<ResponseCache> {

@@ -9,9 +9,9 @@
  */
 import { hostname } from 'node:os'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { systemClock } from '../core/clock.ts'
 import { ScrapeError, toScrapeError } from '../core/errors.ts'
 import { createEventBus, type EventBus, type RunEvent } from '../core/events.ts'
-import type { Limits } from '../core/options.ts'
 import type { RunRecord } from '../core/run.ts'
 import type { CompiledScraper } from '../crawl/compiled.ts'
 import type { CrawlEnd } from '../crawl/contract.ts'
@@ -22,14 +22,14 @@ import type { Store, StoredRun, WorkerReport } from '../orchestrator/contract.ts
 import { checkArgs, compileScraper } from './compile-scraper.ts'
 import type { Config } from './config.ts'
 import { openFleetFrontier, openStore } from './fleet.ts'
+import { leaveRun } from './fleet-end.ts'
 import { fleetPlace } from './fleet-place.ts'
-import { updateFleetRecord } from './fleet-record.ts'
 import type { LoadedScraper } from './load-scraper.ts'
 import { openOwnTor } from './own-tor.ts'
-import { sweep } from './processes.ts'
+import { LOSSES_MAX, sweep } from './processes.ts'
 import { openMetricsServer } from './run-metrics.ts'
-import { judge } from './run-record.ts'
-import { refuseOtherScraper } from './start-distributed.ts'
+import { isFilled } from './seed.ts'
+import { refuseOtherScraper, withLimits } from './start-distributed.ts'
 import { type WorkerSpec, work } from './worker.ts'
 
 export interface FleetWorkerRequest {
@@ -67,7 +67,6 @@ export interface FleetWorkerEnd {
 }
 
 const BEAT_MS = 2_000
-const LOSSES_MAX = 3
 const FILL_POLL_MS = 500
 /** Log lines between two signs of life; more of them are repetition. */
 const LOG_LINES_MAX = 500
@@ -85,7 +84,7 @@ export async function joinRun(request: FleetWorkerRequest): Promise<FleetWorker>
     const store = parts.use(await openStore(config.values))
     const run = await runToJoin(store, request)
     refuseOtherScraper(run, loaded)
-    const compiled = compileScraper(loaded.scraper, withOwn(run.options.limits as Limits, config.limits), loaded.file)
+    const compiled = compileScraper(loaded.scraper, withLimits(run.options.limits, config.limits), loaded.file)
     const bus = createEventBus()
     const tally = createTally()
     bus.on(tally.record)
@@ -143,11 +142,6 @@ export async function joinRun(request: FleetWorkerRequest): Promise<FleetWorker>
   }
 }
 
-/** A worker's own flags before those the run was started with. */
-function withOwn(run: Limits, own: Limits): Limits {
-  return { ...run, ...own, perHost: { ...run.perHost, ...own.perHost } }
-}
-
 async function runToJoin(store: Store, { runId, loaded }: FleetWorkerRequest): Promise<StoredRun> {
   const { name } = loaded.scraper
   const [running] = runId === undefined ? await store.listRuns({ scraper: name, states: ['running'], limit: 1 }) : []
@@ -186,6 +180,8 @@ class WorkingLife {
   readonly #startedAtMs = Date.now()
   readonly #lag = monitorEventLoopDelay({ resolution: 20 })
   #inFlight = 0
+  /** The run's own limit that ended this worker. */
+  #limit: string | undefined
 
   constructor(parts: LifeParts) {
     this.#parts = parts
@@ -208,29 +204,29 @@ class WorkingLife {
   }
 
   async #live(): Promise<FleetWorkerEnd> {
-    const { frontier, bus, run, id, parts, request } = this.#parts
+    const { bus, run, id, parts } = this.#parts
     await using _ = parts
-    const leaseMs = request.config.values.lease
     bus.on((event) => {
       if (event.type === 'worker.in-flight') this.#inFlight = event.inFlight
     })
     this.#lag.enable()
-    const beating = setInterval(() => void this.#beat(), BEAT_MS)
-    const sweeping = setInterval(() => void sweep({ frontier, bus, lossesMax: LOSSES_MAX }), leaseMs / 2)
+    const ended = new AbortController()
+    const beating = this.#beatUntil(ended.signal)
+    const sweeping = this.#sweepUntil(ended.signal)
     let end: CrawlEnd
     try {
       await this.#untilFilled()
       end = this.#stop.signal.aborted ? { how: 'stopped' } : await this.#work(run)
     } catch (error) {
       end = this.#stop.signal.aborted ? { how: 'stopped' } : { how: 'halted', error: toScrapeError(error, 'E_HANDLER') }
-    } finally {
-      clearInterval(beating)
-      clearInterval(sweeping)
-      this.#lag.disable()
     }
-    const { reason } = this.#stop.signal
+    if (end.how === 'limit') this.#limit ??= pagesReached(this.#parts.compiled)
+    ended.abort()
+    await Promise.all([beating, sweeping])
+    this.#lag.disable()
     bus.emit({ type: 'log', level: 'info', message: `worker ${id} ${end.how}` })
     const record = await this.#leave(end)
+    const { reason } = this.#stop.signal
     return { end, reason: reason instanceof Error ? reason.message : undefined, record }
   }
 
@@ -241,8 +237,9 @@ class WorkingLife {
     await using tor = request.useTor ? await openOwnTor(spec.workerId, bus, this.#stop.signal) : undefined
     if (tor !== undefined) spec.proxy = tor.proxy
     const place = fleetPlace({ store, run, config: request.config, bus })
-    const parts = { compiled, frontier, bus, place, isOpenEnded: () => request.isForever }
-    return await work(spec, parts, this.#stop.signal)
+    const isOpenEnded = async () => request.isForever || !(await isFilled(frontier))
+    const rotation = tor === undefined ? {} : { rotation: tor }
+    return await work(spec, { compiled, frontier, bus, place, isOpenEnded, ...rotation }, this.#stop.signal)
   }
 
   async #spec(run: StoredRun): Promise<WorkerSpec> {
@@ -269,37 +266,53 @@ class WorkingLife {
     }
   }
 
-  /** A run whose start tasks are still being added may look empty without being done. */
+  /** Until then the hosts of its start tasks are not known, and an empty queue does not mean that it is done. */
   async #untilFilled(): Promise<void> {
     const { frontier, bus, run } = this.#parts
-    let isSaid = false
-    while (!this.#stop.signal.aborted && (await frontier.getMeta('started')) !== 'yes') {
-      if ((await frontier.stats()).pending > 0) return // there is work; the end is judged when it is filled
-      if (!isSaid)
-        bus.emit({
-          type: 'log',
-          level: 'info',
-          message: `run ${run.record.id} is still being filled: waiting (was that broken off? sluice start ${run.record.scraper} --resume ${run.record.id})`,
-        })
-      isSaid = true
-      await new Promise((resolve) => setTimeout(resolve, FILL_POLL_MS))
+    const { id, scraper } = run.record
+    for (let polls = 0; !this.#stop.signal.aborted && !(await isFilled(frontier)); polls++) {
+      const message = `run ${id} is being filled: waiting (was that broken off? sluice start ${scraper} --resume ${id})`
+      if (polls === 0) bus.emit({ type: 'log', level: 'info', message })
+      await systemClock.sleep(FILL_POLL_MS, this.#stop.signal).catch(() => {})
+    }
+  }
+
+  async #beatUntil(ended: AbortSignal): Promise<void> {
+    while (!ended.aborted) {
+      await systemClock.sleep(BEAT_MS, ended).catch(() => {})
+      // The store may be away: the frontier tells of it, and the work goes on when it is back.
+      if (!ended.aborted) await this.#beat().catch(() => {})
     }
   }
 
   async #beat(): Promise<void> {
-    const { store, id, run, frontier, compiled, logLines } = this.#parts
-    try {
-      const { isDrainAsked } = await store.beat(id, this.#report())
-      await store.addLogs(run.record.id, logLines.splice(0))
-      if (isDrainAsked) this.#halt('drain was asked for')
-      const asked = await frontier.getMeta('stop')
-      if (asked !== undefined && asked !== '') this.#halt(asked)
-      const { pages } = compiled.limits
-      if (pages === undefined) return
-      const { completed, failed } = await frontier.stats()
-      if (completed + failed >= pages) this.#halt(`the limit of ${pages} pages is reached`)
-    } catch {
-      // The store is away: the frontier tells of it, and the work goes on when it is back.
+    const { store, id, run, frontier, compiled } = this.#parts
+    const { isDrainAsked, nowMs } = await store.beat(id, this.#report())
+    await this.#saveLogs()
+    if (isDrainAsked) this.#halt('drain was asked for')
+    const asked = await frontier.getMeta('stop')
+    if (asked !== undefined && asked !== '') this.#halt(asked)
+    const { pages, time } = compiled.limits
+    if (time !== undefined && nowMs - run.wokenAtMs >= time) this.#reach('the time limit is reached')
+    if (pages === undefined) return
+    const { completed, failed } = await frontier.stats()
+    if (completed + failed >= pages) this.#reach(pagesReached(compiled))
+  }
+
+  /** Kept until they are safe. */
+  async #saveLogs(): Promise<void> {
+    const { store, run, logLines } = this.#parts
+    const lines = logLines.slice()
+    await store.addLogs(run.record.id, lines)
+    logLines.splice(0, lines.length)
+  }
+
+  async #sweepUntil(ended: AbortSignal): Promise<void> {
+    const { frontier, bus, request } = this.#parts
+    const everyMs = request.config.values.lease / 2
+    while (!ended.aborted) {
+      await systemClock.sleep(everyMs, ended).catch(() => {})
+      if (!ended.aborted) await sweep({ frontier, bus, lossesMax: LOSSES_MAX })
     }
   }
 
@@ -330,26 +343,24 @@ class WorkingLife {
     this.#stop.abort(new ScrapeError('E_STOPPED', reason))
   }
 
-  /** Says goodbye, and ends the run when nothing remains: the last worker to leave writes the last figures. */
+  #reach(limit: string): void {
+    this.#limit = limit
+    this.#halt(limit)
+  }
+
   async #leave(end: CrawlEnd): Promise<RunRecord> {
-    const { store, id, run, frontier, compiled } = this.#parts
-    const runId = run.record.id
+    const { store, id, run, bus } = this.#parts
     try {
       await store.endWorker(id, this.#report())
-      await store.addLogs(runId, this.#parts.logLines.splice(0))
-      const current = (await store.findRun(runId))?.record ?? run.record
-      const record = { ...current }
-      const stats = await frontier.stats()
-      updateFleetRecord(record, stats, await store.listWorkers({ runId }), Date.now())
-      if (end.how === 'finished' && stats.remaining === 0 && current.state !== 'stopped') {
-        judge(record, end, compiled, undefined)
-        record.finishedAt = current.finishedAt ?? new Date().toISOString()
-      }
-      await store.saveRun(record, [current.state])
-      return record
+      await this.#saveLogs()
+      return await leaveRun(this.#parts, { end, limit: this.#limit })
     } catch (error) {
-      if (end.how !== 'halted') this.#parts.bus.emit({ type: 'log', level: 'error', message: (error as Error).message })
+      if (end.how !== 'halted') bus.emit({ type: 'log', level: 'error', message: (error as Error).message })
       return run.record
     }
   }
+}
+
+function pagesReached({ limits }: CompiledScraper): string {
+  return `the limit of ${limits.pages} pages is reached`
 }

@@ -29,13 +29,13 @@ export async function openStore(places: Pick<Places, 'frontier' | 'store'>): Pro
   if (url === undefined)
     throw new ScrapeError('E_OPTION', 'a fleet needs a queue that all its workers can reach', {
       notes: [`the frontier is ${places.frontier}`],
-      fix: 'Name it with --frontier postgres://USER@HOST/DATABASE (or amqp://…), or SLUICE_FRONTIER.',
+      fix: 'Name it with --frontier postgres://HOST/DATABASE (or amqp://…), or SLUICE_FRONTIER.',
     })
   const path = /^sqlite:(?:\/\/)?(.+)$/.exec(url)?.[1]
   if (path !== undefined) return (await import('../orchestrator/store/sqlite.ts')).openSqliteStore(path)
   if (!isPostgres(url))
     throw new ScrapeError('E_OPTION', `there is no store of the kind ${url.split(':')[0]}:`, {
-      fix: 'Use postgres://USER@HOST/DATABASE, or sqlite:FILE for one machine.',
+      fix: 'Use postgres://HOST/DATABASE, or sqlite:FILE for one machine.',
     })
   const [{ openPostgresStore }, { dropRun }] = await Promise.all([
     import('../orchestrator/store/postgres.ts'),

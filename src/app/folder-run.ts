@@ -144,7 +144,7 @@ async function openExisting(folder: RunFolder, url: string): Promise<Frontier | 
   if (url.startsWith('memory:')) return undefined
   const file = /^sqlite:(?:\/\/)?(.+)$/.exec(url)?.[1]
   if (file !== undefined && !existsSync(file)) return undefined // opening would make an empty one
-  const frontier = await openFrontier(url, { runId: folder.runId })
+  const frontier = await openFrontier(url, { runId: folder.runId, mustExist: true })
   const owner = await frontier.getMeta('run')
   if (owner === folder.runId) return frontier
   await frontier[Symbol.asyncDispose]()

@@ -1,4 +1,5 @@
 /** The orchestrator as a library: starts runs for a fleet by the scraper's name, and looks at them. */
+import { ScrapeError } from '../core/errors.ts'
 import type { FrontierStats } from '../frontier/contract.ts'
 import type { FoundUrl } from '../sources/contract.ts'
 
@@ -66,6 +67,8 @@ export function createOrchestrator(places: OrchestratorOptions = {}): Orchestrat
       ])
       const { values } = await resolveConfig({ flags: places })
       await using store = await openStore(values)
+      if ((await store.findRun(runId)) === undefined)
+        throw new ScrapeError('E_RUN_NOT_FOUND', `no run ${runId} in ${store.place}`)
       await using frontier = await openFleetFrontier(values, runId, { store })
       const { pending, claimed, completed, failed, remaining } = await frontier.stats()
       return { pending, claimed, completed, failed, remaining }

@@ -1,13 +1,12 @@
-/** `--tor`: a Tor daemon of the worker's own, and another way out whenever a site turns us away. */
-import { ERRORS } from '../core/error-table.ts'
+/** `--tor`: a Tor daemon of the worker's own, and as many ways out of it as are asked for. */
 import type { EventBus } from '../core/events.ts'
+import type { Rotation } from './worker.ts'
 
 /** Tor needs a moment to find its way in; where it finds none in this time, there is none. */
 const BOOTSTRAP_MS_MAX = 120_000
-/** Tor itself makes no more than one new circuit in 10 s. */
-const ROTATE_EVERY_MS = 10_000
 
-export interface OwnTor extends AsyncDisposable {
+export interface OwnTor extends Rotation, AsyncDisposable {
+  /** The first way out. `next()` gives others: a new user name for Tor, and with it circuits nobody used before. */
   readonly proxy: string
 }
 
@@ -22,20 +21,14 @@ export async function openOwnTor(workerId: string, bus: EventBus, stop: AbortSig
     await tor[Symbol.asyncDispose]()
     throw error
   }
-  let rotatedAtMs = 0
-  const unlisten = bus.on((event) => {
-    if (event.type !== 'page' || event.error === undefined || ERRORS[event.error.code].verdict !== 'rotate') return
-    const nowMs = performance.now()
-    if (rotatedAtMs > 0 && nowMs - rotatedAtMs < ROTATE_EVERY_MS) return
-    rotatedAtMs = nowMs
-    say('info', `${event.host} turned us away (${event.error.code}): new circuit`)
-    tor.newCircuit().catch((error: Error) => say('warn', `no new circuit: ${error.message}`))
-  })
+  let rotations = 0
   return {
-    proxy: tor.socksUrlFor(workerId),
-    async [Symbol.asyncDispose]() {
-      unlisten()
-      await tor[Symbol.asyncDispose]()
+    proxy: tor.socksUrlFor(`${workerId}-${rotations}`),
+    next() {
+      // The name alone keeps circuits apart (IsolateSOCKSAuth); the signal makes Tor forget the addresses it looked up, too.
+      tor.newCircuit().catch((error: Error) => say('warn', `Tor keeps its circuits: ${error.message}`))
+      return tor.socksUrlFor(`${workerId}-${++rotations}`)
     },
+    [Symbol.asyncDispose]: () => tor[Symbol.asyncDispose](),
   }
 }

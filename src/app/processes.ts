@@ -38,7 +38,9 @@ export interface ProcessesParts {
 }
 
 /** Workers that die this often without one page settled in between are not replaced any more. */
-const DEATHS_IN_A_ROW_MAX = 10
+export const DEATHS_IN_A_ROW_MAX = 10
+/** A suspect lost this often while it ran alone is what kills the workers. */
+export const LOSSES_MAX = 3
 /** What a worker gets beyond its drain time to hand its tasks back. */
 const KILL_GRACE_MS = 5_000
 const ENTRY = fileURLToPath(new URL('./worker-process.ts', import.meta.url))
@@ -112,7 +114,7 @@ async function keepRunning(
     if (deaths >= DEATHS_IN_A_ROW_MAX) {
       return {
         how: 'halted',
-        error: new ScrapeError('E_LEASE_LOST', `worker processes died ${deaths} times in a row (${end})`),
+        error: new ScrapeError('E_WORKERS_DIE', `worker processes died ${deaths} times in a row (${end})`),
       }
     }
   }
@@ -175,6 +177,6 @@ export async function sweep(
     const swept = await frontier.sweep({ lossesMax, workerIds })
     if (swept.returned + swept.dead > 0) bus.emit({ type: 'leases.expired', ...swept })
   } catch (error) {
-    bus.emit({ type: 'log', level: 'error', message: toScrapeError(error, 'E_SERVICE').message })
+    bus.emit({ type: 'log', level: 'warn', message: toScrapeError(error, 'E_SERVICE').message })
   }
 }

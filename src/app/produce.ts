@@ -33,7 +33,7 @@ export async function* produced(request: ProduceRequest): AsyncGenerator<FoundUr
 
 async function* sources(request: ProduceRequest): AsyncGenerator<FoundUrl> {
   for (const text of request.urls) yield { text, from: '--url' }
-  if (request.urlsFile !== undefined) yield* urlLines(request.urlsFile)
+  if (request.urlsFile !== undefined) yield* urlLines(request.urlsFile, request.signal)
   for (const sitemap of request.sitemaps) yield* ofSitemap(sitemap, request)
   for (const site of request.sites) {
     const named = await sitemapsNamed(request.chain, normaliseUrl(site), request.signal)

@@ -22,9 +22,11 @@ export function urlOfPlace(place: string, given: string): string {
 /** A URL as it may be shown and written down. */
 export function withoutPassword(url: string): string {
   const parsed = URL.parse(url)
-  if (parsed === null || (parsed.password === '' && !parsed.searchParams.has('redis'))) return url
+  if (parsed === null) return url.replace(/:\/\/[^@/]*@/, '://')
+  const secrets = ['password', 'redis'].filter((name) => parsed.searchParams.has(name)) // a Redis may have one of its own
+  if (parsed.password === '' && secrets.length === 0) return url
   parsed.password = ''
-  parsed.searchParams.delete('redis') // may have a password of its own
+  for (const name of secrets) parsed.searchParams.delete(name)
   return parsed.href
 }
 
@@ -63,19 +65,21 @@ export async function claimFrontier(
   )
 }
 
+/** Arguments that are not those the run was started with. */
+export function argumentProblems(kept: Json, given: Record<string, unknown>): string[] {
+  const before = kept as Record<string, Json>
+  return Object.entries(given)
+    .filter(([name, value]) => !isDeepStrictEqual(JSON.parse(JSON.stringify(value)), before[name]))
+    .map(([name, value]) => `its argument ${name} is ${JSON.stringify(before[name])}, not ${JSON.stringify(value)}`)
+}
+
 /** What makes a run what it is cannot change in its middle: its arguments and its queue. */
 export function refuseOtherRun(
   previous: RunRecord,
   { args = {} }: { args?: Record<string, unknown> },
   { values, origins }: Config,
 ): void {
-  const problems: string[] = []
-  const before = previous.args as Record<string, Json>
-  for (const [name, value] of Object.entries(args)) {
-    if (!isDeepStrictEqual(JSON.parse(JSON.stringify(value)), before[name])) {
-      problems.push(`its argument ${name} is ${JSON.stringify(before[name])}, not ${JSON.stringify(value)}`)
-    }
-  }
+  const problems = argumentProblems(previous.args, args)
   if (origins.frontier !== 'default' && absolutePlace(values.frontier) !== previous.frontier) {
     problems.push(`its queue is in ${previous.frontier}, not in ${absolutePlace(values.frontier)}`)
   }

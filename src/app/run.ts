@@ -17,7 +17,7 @@ import type { Sink } from '../sinks/contract.ts'
 import { createDrain, type Drain } from '../sinks/drain.ts'
 import { checkArgs, compileScraper } from './compile-scraper.ts'
 import type { Config } from './config.ts'
-import { runProcesses, sweep } from './processes.ts'
+import { LOSSES_MAX, runProcesses, sweep } from './processes.ts'
 import { RunFolder } from './run-folder.ts'
 import { absolutePlace, claimFrontier, frontierUrlOf, queueUrlOf, refuseOtherRun, urlOfPlace } from './run-identity.ts'
 import { openMetricsServer } from './run-metrics.ts'
@@ -60,8 +60,6 @@ export interface Run {
   readonly result: Promise<RunRecord>
 }
 
-/** A suspect lost this often while it ran alone is what kills the workers. */
-const LOSSES_MAX = 3
 const RECORD_EVERY_MS = 500
 
 /** Opens everything, then returns while the run goes on. Throws when it cannot begin. */

@@ -2,6 +2,7 @@
 
 import { type ErrorRecord, ScrapeError, toErrorRecord, toScrapeError } from '../core/errors.ts'
 import type { EventBus } from '../core/events.ts'
+import { REFUSED_LANE, refusalOf, refusedTask } from '../core/refused.ts'
 import type { NewTask } from '../core/task.ts'
 import { hostOf } from '../core/url.ts'
 import type { CompiledScraper } from '../crawl/compiled.ts'
@@ -17,8 +18,17 @@ export interface SeedParts {
   stop: AbortSignal
 }
 
+/** Whether all start tasks are in the queue: only then does an empty one mean that nothing is left. */
+export async function isFilled(frontier: Frontier): Promise<boolean> {
+  return (await frontier.getMeta('started')) === 'yes'
+}
+
+export async function setFilled(frontier: Frontier, isFull: boolean): Promise<void> {
+  await frontier.setMeta('started', isFull ? 'yes' : 'no')
+}
+
 export async function seed({ compiled, args, frontier, bus, stop }: SeedParts): Promise<void> {
-  if ((await frontier.getMeta('started')) === 'yes') return
+  if (await isFilled(frontier)) return
   const hosts = new Set<string>()
   const policy = { ...enqueuePolicy(compiled.limits, []), hosts: 'any' as const }
   const enqueue = async (routeOrUrl: string | URL, targets?: unknown) => {
@@ -54,7 +64,7 @@ export async function seed({ compiled, args, frontier, bus, stop }: SeedParts): 
     })
   }
   await frontier.setMeta('startHosts', JSON.stringify([...hosts]))
-  await frontier.setMeta('started', 'yes')
+  await setFilled(frontier, true)
 }
 
 export interface SeededUrls extends Added {
@@ -104,7 +114,7 @@ export async function seedUrls(
   const { added, seen } = await frontier.add(tasks())
   await bury(frontier, waiting)
   await frontier.setMeta('startHosts', JSON.stringify([...hosts]))
-  await frontier.setMeta('started', 'yes')
+  await setFilled(frontier, true)
   return { added, seen, refused, problems }
 }
 
@@ -113,16 +123,15 @@ interface Refused {
   error: ErrorRecord
 }
 
-const REFUSED_LANE = 'refused'
 const BURY_LEASE_MS = 60_000
 
-/** What cannot be queued is not forgotten: through a lane of its own it goes straight to the dead letters. */
+/**
+ * What cannot be queued is not forgotten: it goes to the dead letters, through a lane of its own. The cause travels with the
+ * task, so that it is the same whether we or a worker that came first buries it.
+ */
 async function bury(frontier: Frontier, refused: readonly Refused[]): Promise<void> {
   if (refused.length === 0) return
-  const causes = new Map(
-    refused.map((one) => [`invalid://refused/${encodeURIComponent(one.text.slice(0, 1000))}`, one.error]),
-  )
-  await frontier.add([...causes.keys()].map((url) => ({ url, route: '(none)', depth: 0, lane: REFUSED_LANE })))
+  await frontier.add(refused.map(({ text, error }) => refusedTask(text, error)))
   for (;;) {
     const leases = await frontier.claim({
       max: REFUSED_AT_ONCE,
@@ -131,10 +140,8 @@ async function bury(frontier: Frontier, refused: readonly Refused[]): Promise<vo
       lanes: [REFUSED_LANE],
     })
     if (leases.length === 0) return
-    const unknown = { code: 'E_URL_INVALID', class: 'url', message: 'it cannot be queued' } as const
-    await frontier.commit(
-      leases.map((lease) => ({ kind: 'dead', lease, error: causes.get(lease.task.url) ?? unknown })),
-    )
+    const outcomes = leases.map((lease) => ({ kind: 'dead' as const, lease, error: refusalOf(lease.task)! }))
+    await frontier.commit(outcomes)
   }
 }
 

@@ -1,20 +1,21 @@
 /** Starts a run for a fleet: creates it, fills its queue, and says how a worker joins. */
 import { readFileSync } from 'node:fs'
-import { ScrapeError } from '../core/errors.ts'
+import { exitCodeOfClass, ScrapeError, toScrapeError } from '../core/errors.ts'
 import type { EventBus } from '../core/events.ts'
+import type { Limits } from '../core/options.ts'
 import { newRunId, type RunRecord } from '../core/run.ts'
 import type { Json } from '../core/task.ts'
 import type { Frontier } from '../frontier/contract.ts'
-import type { Store, StoredRun } from '../orchestrator/contract.ts'
+import type { NewStoredRun, Store, StoredRun } from '../orchestrator/contract.ts'
 import type { FoundUrl } from '../sources/contract.ts'
 import { checkArgs, compileScraper } from './compile-scraper.ts'
 import type { Config } from './config.ts'
 import { definitionHash } from './definition-hash.ts'
 import { openFleetFrontier, openStore } from './fleet.ts'
 import type { LoadedScraper } from './load-scraper.ts'
-import { withoutPassword } from './run-identity.ts'
+import { argumentProblems, withoutPassword } from './run-identity.ts'
 import { startRecord } from './run-record.ts'
-import { type SeededUrls, seed, seedUrls } from './seed.ts'
+import { isFilled, type SeededUrls, seed, seedUrls, setFilled } from './seed.ts'
 import { userAgent } from './user-agent.ts'
 
 export interface DistributedRequest {
@@ -53,19 +54,40 @@ export async function startDistributed(request: DistributedRequest): Promise<Dis
     states: ['running', 'stopped', 'failed'],
     limit: 1,
   })
-  const run = request.resume === undefined ? newRun(request) : await runToResume(store, request, unfinished)
+  const isNew = request.resume === undefined
+  const run = isNew ? newRun(request) : await runToResume(store, request, unfinished)
   await using frontier = await openFleetFrontier(config.values, run.record.id, { store, rules: run.options.rules })
-  if (request.resume === undefined) await store.createRun(run)
-  else await wake(store, frontier, run.record)
-  const { added, seen, refused, problems } = await fill(request, run, frontier)
-  return {
-    status: request.resume === undefined ? 'queued' : 'resumed',
-    runId: run.record.id,
-    enqueued: added,
-    seen,
-    refused,
-    problems,
-    unfinished: request.resume === undefined ? unfinished?.record.id : undefined,
+  // While it is not filled, no worker takes an empty queue for a finished run.
+  if (isNew || request.urls !== undefined) await setFilled(frontier, false)
+  if (isNew) await store.createRun(run)
+  else await wake(store, frontier, run)
+  try {
+    const { added, seen, refused, problems } = await fill(request, run, frontier)
+    await wakeAgain(store, frontier, run)
+    return {
+      status: isNew ? 'queued' : 'resumed',
+      runId: run.record.id,
+      enqueued: added,
+      seen,
+      refused,
+      problems,
+      unfinished: isNew ? unfinished?.record.id : undefined,
+    }
+  } catch (error) {
+    await giveUp(store, frontier, run.record, toScrapeError(error, 'E_DEFINITION'))
+    throw error
+  }
+}
+
+/** A run nobody can fill must not keep workers waiting: without a task it is forgotten, otherwise it is there to be resumed. */
+async function giveUp(store: Store, frontier: Frontier, record: RunRecord, error: ScrapeError): Promise<void> {
+  try {
+    if ((await frontier.stats()).seen === 0) return await store.dropRun(record.id)
+    const state = error.code === 'E_STOPPED' ? 'stopped' : 'failed'
+    const reason = `its queue was not filled to the end: ${error.message}`
+    await store.saveRun({ ...record, state, reason, exitCode: exitCodeOfClass(error.class) }, ['running', 'finished'])
+  } catch {
+    // The database that failed us in the first place is still away.
   }
 }
 
@@ -74,7 +96,7 @@ export function workerCommand(source: string, runId: string): string[] {
   return ['worker', '--scraper', source, '--run-id', runId, '--batch-size', '50']
 }
 
-function newRun({ loaded, args, source, config, rulesFile }: DistributedRequest): Omit<StoredRun, 'createdAtMs'> {
+function newRun({ loaded, args, source, config, rulesFile }: DistributedRequest): NewStoredRun {
   const { values, limits } = config
   const { scraper, file } = loaded
   compileScraper(scraper, limits, file) // what is wrong with it is said now, not by every worker
@@ -93,7 +115,7 @@ function newRun({ loaded, args, source, config, rulesFile }: DistributedRequest)
     record,
     definitionHash: definitionHash(file),
     options: {
-      limits: limits as Record<string, unknown>,
+      limits,
       allowPrivate: values.allowPrivate,
       allowAddress: values.allowAddress,
       userAgent: userAgent(values),
@@ -104,9 +126,9 @@ function newRun({ loaded, args, source, config, rulesFile }: DistributedRequest)
 
 async function runToResume(
   store: Store,
-  { resume, loaded }: DistributedRequest,
+  { resume, loaded, args, config }: DistributedRequest,
   unfinished: StoredRun | undefined,
-): Promise<StoredRun> {
+): Promise<NewStoredRun> {
   const { name } = loaded.scraper
   const found = resume === true ? unfinished : await store.findRun(resume)
   if (found === undefined)
@@ -116,7 +138,19 @@ async function runToResume(
       { fix: 'Start a new one without --resume.' },
     )
   refuseOtherScraper(found, loaded)
-  return found
+  const { record, options } = found
+  const problems = argumentProblems(record.args, args)
+  if (problems.length > 0)
+    throw new ScrapeError('E_OPTION', `run ${record.id} cannot go on like this`, {
+      notes: problems,
+      fix: 'Resume it without these arguments, or start a new run with --fresh.',
+    })
+  return { ...found, options: { ...options, limits: withLimits(options.limits, config.limits) } }
+}
+
+/** Later ones win, field by field. */
+export function withLimits(before: Limits, own: Limits): Limits {
+  return { ...before, ...own, perHost: { ...before.perHost, ...own.perHost } }
 }
 
 /** A run goes on only with the definition it was started with. */
@@ -137,16 +171,21 @@ export function refuseOtherScraper(run: StoredRun, { scraper, file }: LoadedScra
 }
 
 /** A run that ended, or was stopped by hand, is open again. */
-async function wake(store: Store, frontier: Frontier, record: RunRecord): Promise<void> {
+async function wake(store: Store, frontier: Frontier, { record, options }: NewStoredRun): Promise<void> {
   await frontier.setMeta('stop', '')
   await frontier.resume()
-  const woken: RunRecord = { ...record, state: 'running', reason: null, exitCode: null, finishedAt: null }
-  await store.saveRun(woken, ['running', 'stopped', 'failed', 'finished'])
+  await store.wakeRun({ ...record, state: 'running', reason: null, exitCode: null, finishedAt: null }, options)
+}
+
+/** A worker that had looked just before we began to fill may have ended the run over our head. */
+async function wakeAgain(store: Store, frontier: Frontier, run: NewStoredRun): Promise<void> {
+  const isEnded = (await store.findRun(run.record.id))?.record.state === 'finished'
+  if (isEnded && (await frontier.stats()).remaining > 0) await wake(store, frontier, run)
 }
 
 async function fill(
   { loaded, urls, bus, stop }: DistributedRequest,
-  run: Omit<StoredRun, 'createdAtMs'>,
+  run: NewStoredRun,
   frontier: Frontier,
 ): Promise<SeededUrls> {
   const { scraper, file } = loaded
@@ -158,7 +197,7 @@ async function fill(
     await frontier.setMeta('source', 'urls')
     return await seedUrls(urls, { compiled, frontier, stop })
   }
-  if ((await frontier.getMeta('source')) === 'urls' && (await frontier.getMeta('started')) !== 'yes')
+  if ((await frontier.getMeta('source')) === 'urls' && !(await isFilled(frontier)))
     throw new ScrapeError('E_USAGE', `the URL list of run ${run.record.id} was not read to its end`, {
       fix: 'Give it once more with --urls-file: what is in the queue already is passed over.',
     })

@@ -1,4 +1,5 @@
 /** One worker: opens what a crawl needs and runs it, in this process or in one of its own (`worker-process.ts`). */
+import { ERRORS } from '../core/error-table.ts'
 import type { EventBus } from '../core/events.ts'
 import { contentKey, type ItemRow } from '../core/item.ts'
 import { LruSet } from '../core/lru-set.ts'
@@ -13,7 +14,7 @@ import { pageOf } from '../fetch/status.ts'
 import type { Frontier } from '../frontier/contract.ts'
 import { writeBatches } from '../pipeline/batch.ts'
 import { Channel } from '../pipeline/channel.ts'
-import { openFetching, type RateSharing } from './fetching.ts'
+import { type Fetching, openFetching, type RateSharing } from './fetching.ts'
 import { createRecorder } from './record.ts'
 import type { RunFolder } from './run-folder.ts'
 
@@ -46,6 +47,8 @@ const CHANNEL_CAPACITY = 512
 const BACKLOG_MAX = 5_000
 /** Item keys a worker remembers, to tell a handler at once that it emitted one before. */
 const RECALL_MAX = 4096
+/** Answers to what was sent the old way come for a while yet and are no news; nor does Tor make new circuits more often. */
+const ROTATE_MS_MIN = 10_000
 
 export interface WorkerParts {
   compiled: CompiledScraper
@@ -53,7 +56,14 @@ export interface WorkerParts {
   bus: EventBus
   place: WorkerPlace
   /** True while more may come although nothing remains: the worker waits in place of ending. */
-  isOpenEnded?: () => boolean
+  isOpenEnded?: () => Promise<boolean>
+  /** Other ways out, for when a site turns us away. Without it there is only `spec.proxy`, or the direct way. */
+  rotation?: Rotation
+}
+
+export interface Rotation {
+  /** The proxy URL to go on with: another proxy, or another user of the same one. Must not block. */
+  next(): string
 }
 
 /** Where a worker leaves what is no item, and with whom it shares the hosts. */
@@ -74,7 +84,7 @@ export function placeIn(folder: RunFolder, isOneOfMany: boolean): WorkerPlace {
 
 export async function work(
   spec: WorkerSpec,
-  { compiled, frontier, bus, place, isOpenEnded }: WorkerParts,
+  { compiled, frontier, bus, place, isOpenEnded, rotation }: WorkerParts,
   stop: AbortSignal,
 ): Promise<CrawlEnd> {
   const startHosts = JSON.parse((await frontier.getMeta('startHosts')) ?? '[]') as string[]
@@ -91,6 +101,7 @@ export async function work(
     proxy: spec.proxy,
     bus,
   })
+  using _ = rotation === undefined ? undefined : rotateWhenRefused({ bus, fetching, rotation })
   const recorder = spec.recordTo === undefined ? undefined : createRecorder(spec.recordTo)
   return await crawl(
     {
@@ -122,6 +133,36 @@ export async function work(
     },
     stop,
   )
+}
+
+const monotonicMs = () => performance.now()
+
+export interface RefusalParts {
+  bus: EventBus
+  fetching: Pick<Fetching, 'rotate'>
+  rotation: Rotation
+  /** Milliseconds of a clock that only goes forward. */
+  now?: () => number
+}
+
+/** Listens until disposed of: an error whose verdict is 'rotate' makes the pages that follow take the next way out. */
+export function rotateWhenRefused({ bus, fetching, rotation, now = monotonicMs }: RefusalParts): Disposable {
+  let rotatedAtMs = Number.NEGATIVE_INFINITY
+  const unlisten = bus.on((event) => {
+    if (event.type !== 'page' || event.error === undefined || ERRORS[event.error.code].verdict !== 'rotate') return
+    const nowMs = now()
+    if (nowMs - rotatedAtMs < ROTATE_MS_MIN) return
+    rotatedAtMs = nowMs
+    try {
+      fetching.rotate(rotation.next())
+      const message = `${event.host}: ${event.error.code}; the next pages take another way out`
+      bus.emit({ type: 'log', level: 'info', message })
+    } catch (error) {
+      // A listener must not throw, and the old way is still there.
+      bus.emit({ type: 'log', level: 'warn', message: `no other way out: ${(error as Error).message}` })
+    }
+  })
+  return { [Symbol.dispose]: unlisten }
 }
 
 function createRecall(): (row: ItemRow) => Emitted {

@@ -30,9 +30,8 @@ async function json(...args: string[]) {
   return JSON.parse(stdout)
 }
 
-const start = async () =>
-  (await json('start', 'books', '--mode', 'distributed', '--site', site.url, '--arg', 'details=true', '--rps', '0'))
-    .run_id
+const NEW_RUN = ['start', 'books', '--mode', 'distributed', '--arg', 'details=true', '--rps', '0']
+const start = async (...args: string[]) => (await json(...NEW_RUN, '--site', site.url, ...args)).run_id
 
 const FAST = ['--interval', '200ms', '--cooldown', '500ms']
 
@@ -41,6 +40,7 @@ interface Line {
   workers: number
   pending: number
   done: string[]
+  runs: { run: string; target: number; workers: number }[]
 }
 
 /** Its decisions as they come, each once. */
@@ -99,10 +99,41 @@ test('a killed worker is replaced; SIGTERM drains all and leaves the run to go o
   await json('cancel', id)
 })
 
+test('a second run gets its share from the first, and all of it while that one is paused', async () => {
+  const first = await start()
+  const scaling = autoscale('--max', '2', '--min', '2', '--', '--concurrency', '1')
+  const staffed = (...expected: [run: string, workers: number][]) =>
+    scaling.until(({ runs }) =>
+      expected.every(([id, workers]) => runs.some((one) => one.run === id && one.workers === workers)),
+    )
+  try {
+    await staffed([first, 2])
+    const second = await start()
+    await staffed([first, 1], [second, 1])
+    await json('pause', first)
+    await staffed([first, 0], [second, 2])
+    await json('cancel', first)
+    await json('cancel', second)
+    const { code, stderr } = await scaling.result
+    assert.equal(code, 0, stderr)
+    assert.ok(scaling.lines.every(({ workers }) => workers <= 2))
+  } finally {
+    scaling.child.kill('SIGTERM')
+  }
+})
+
+test('workers that stop at the limit of their run have not died', async () => {
+  const id = await start('--pages', '10')
+  const { code, stderr } = await autoscale('--run-id', id, '--min', '8', '--cooldown', '0s').result
+  assert.equal(code, 0, stderr)
+  assert.equal((await json('stats', id)).state, 'stopped')
+})
+
 test('gives up on workers that cannot begin, with their own words', async () => {
   const id = await start()
   const { code, stderr } = await autoscale('--run-id', id, '--', '--nonsense').result
   assert.equal(code, 1)
+  assert.match(stderr, /E_WORKERS_DIE/)
   assert.match(stderr, /cannot begin \(exit code 2\)/)
   assert.match(stderr, /unknown option '--nonsense'/)
   await json('cancel', id)

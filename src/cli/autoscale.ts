@@ -1,8 +1,8 @@
 /** `sluice autoscale`: as many workers as the queue deserves, on this machine or through a command. */
 import type { Command } from 'commander'
-import type { AutoscaleLine, Crew } from '../app/autoscale.ts'
 import type { Config } from '../app/config.ts'
 import type { ScalePolicy } from '../orchestrator/autoscale.ts'
+import type { AutoscaleLine, Crew } from '../orchestrator/autoscale-loop.ts'
 import type { Store } from '../orchestrator/contract.ts'
 import { addOptions, configOf } from './flags.ts'
 import { print, shellWord } from './output.ts'
@@ -23,7 +23,8 @@ interface AutoscaleFlags {
 }
 
 const HELP = `
-It counts the workers it started itself, so that one may run on every machine. What comes after -- goes to every worker.
+It counts the workers it started itself, so that one may run on every machine. Where --max is not enough for all runs, they
+share it fairly; a paused run gets none. What comes after -- goes to every worker.
 
 Examples:
   sluice autoscale --scraper books --max 4
@@ -39,7 +40,7 @@ export function defineAutoscale(program: Command): void {
     .option('--min <N>', 'workers at least', '0')
     .option('--max <N>', 'workers at most', '8')
     .option('--per-worker <N>', 'pending pages that keep one worker busy', '1000')
-    .option('--cooldown <TIME>', 'time between two changes in one direction', '30s')
+    .option('--cooldown <TIME>', 'time between two changes of a run in one direction', '30s')
     .option('--interval <TIME>', 'time between two looks', '5s')
     .option('--exec <COMMAND>', 'run this when the number changes, {n} being the number, in place of own processes')
     .option('--print', 'print what would be started or run, and do nothing')
@@ -51,19 +52,19 @@ export function defineAutoscale(program: Command): void {
     .action(async (workerFlags: string[], flags: AutoscaleFlags) => {
       process.exitCode = await autoscaleCommand(workerFlags, flags)
     })
-  addOptions(command, ['out', 'frontier', 'store', 'drainTimeout'])
+  addOptions(command, ['out', 'frontier', 'store', 'redis', 'drainTimeout'])
 }
 
 async function autoscaleCommand(workerFlags: string[], flags: AutoscaleFlags): Promise<number> {
   const [{ autoscale }, { openFleetFrontier, openStore }] = await Promise.all([
-    import('../app/autoscale.ts'),
+    import('../orchestrator/autoscale-loop.ts'),
     import('../app/fleet.ts'),
   ])
   const { policy, intervalMs } = await policyOf(flags)
   const config = await configOf(flags as unknown as Record<string, unknown>)
   await using store = await openStore(config.values)
   const say = (line: string) => void (flags.quiet || process.stderr.write(`${line}\n`))
-  const crew = await crewOf(flags, workerFlags, config, store, say)
+  const crew = await crewOf({ flags, workerFlags, policy, config, store, say })
   const stop = stopOnSignals(say)
   try {
     const end = await autoscale(
@@ -120,13 +121,16 @@ async function policyOf(flags: AutoscaleFlags): Promise<{ policy: ScalePolicy; i
   })
 }
 
-async function crewOf(
-  flags: AutoscaleFlags,
-  workerFlags: string[],
-  { values }: Config,
-  store: Store,
-  say: (line: string) => void,
-): Promise<Crew> {
+interface CrewParts {
+  flags: AutoscaleFlags
+  workerFlags: string[]
+  policy: ScalePolicy
+  config: Config
+  store: Store
+  say: (line: string) => void
+}
+
+async function crewOf({ flags, workerFlags, policy, config, store, say }: CrewParts): Promise<Crew> {
   const words = ['worker', '--scraper', flags.scraper]
   if (flags.exec !== undefined || flags.print) {
     const [{ CommandCrew }, { self }] = await Promise.all([
@@ -144,16 +148,17 @@ async function crewOf(
       onTrouble: say,
     })
   }
-  const [{ ProcessCrew }, { workerEnv }, { printable }] = await Promise.all([
+  const [{ ProcessCrew, workerEnv }, { printable }] = await Promise.all([
     import('../app/autoscale-processes.ts'),
-    import('../app/autoscale.ts'),
     import('../observe/terminal.ts'),
   ])
   return new ProcessCrew({
     command: [process.execPath, ...process.execArgv, process.argv[1]!, ...words],
     workerArgs: ['--quiet', ...workerFlags],
-    env: workerEnv(values),
-    drainMs: values.drainTimeout,
+    env: workerEnv(config.values),
+    processesMax: policy.max,
+    restMs: policy.cooldownMs,
+    drainMs: config.values.drainTimeout,
     onLine: (line) => say(printable(line)),
   })
 }

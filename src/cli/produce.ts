@@ -1,5 +1,6 @@
 /** `sluice produce`: feeds the queue of a fleet from sitemaps, files and lists. */
 import type { Command } from 'commander'
+import { ScrapeError } from '../core/errors.ts'
 import { addOptions, collect, configOf, RUN_OPTIONS } from './flags.ts'
 import { print, printJson, shellWord } from './output.ts'
 
@@ -70,10 +71,9 @@ async function produce(flags: ProduceFlags): Promise<number> {
     import('../app/start-distributed.ts'),
     import('../core/url.ts'),
   ])
-  const sinceMs = await sinceOf(flags)
+  const sinceMs = sinceOf(flags)
   const { sitemap: sitemaps = [], site: sites = [], url: urls = [], urlsFile } = flags
   if (sitemaps.length + sites.length + urls.length === 0 && urlsFile === undefined) {
-    const { ScrapeError } = await import('../core/errors.ts')
     throw new ScrapeError('E_USAGE', 'there is nothing to queue', {
       fix: 'Name a --sitemap, a --site, a --url or an --urls-file.',
     })
@@ -82,7 +82,7 @@ async function produce(flags: ProduceFlags): Promise<number> {
   const loaded = await loadScraper(flags.scraper)
   const rules = flags.rules === undefined ? undefined : readRules(flags.rules)
   const stop = new AbortController()
-  const onSignal = () => stop.abort(new Error('stopped while the queue was being filled'))
+  const onSignal = () => stop.abort(new ScrapeError('E_STOPPED', 'stopped while the queue was being filled'))
   process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
   const say = (line: string) => void (flags.quiet || process.stderr.write(`${line}\n`))
   await using chain = await one.openOnePage({
@@ -119,10 +119,9 @@ async function produce(flags: ProduceFlags): Promise<number> {
   return 0
 }
 
-async function sinceOf({ since }: ProduceFlags): Promise<number | undefined> {
+function sinceOf({ since }: ProduceFlags): number | undefined {
   if (since === undefined) return undefined
   const atMs = Date.parse(since)
   if (!Number.isNaN(atMs)) return atMs
-  const { ScrapeError } = await import('../core/errors.ts')
   throw new ScrapeError('E_USAGE', `--since takes a date such as 2026-11-01, got ${JSON.stringify(since)}`)
 }

@@ -6,7 +6,7 @@ import { addOptions, configOf } from './flags.ts'
 import { shellWord } from './output.ts'
 
 /** Flags that say where runs are. */
-const PLACES: readonly OptionName[] = ['out', 'frontier', 'store']
+const PLACES: readonly OptionName[] = ['out', 'frontier', 'store', 'redis']
 
 export const RUN_HELP = `
 A run is named by its id, its scraper (the latest run of it), a path, or not at all (the latest run of all). Runs of a fleet

@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import type { Config } from '../app/config.ts'
 import type { LoadedScraper } from '../app/load-scraper.ts'
+import { ScrapeError } from '../core/errors.ts'
 import { addArgs, addOptions, argsOf, configOf, RUN_OPTIONS } from './flags.ts'
 import { print, printJson, shellWord } from './output.ts'
 
@@ -46,10 +47,9 @@ export function defineStart(program: Command): void {
 }
 
 async function start(name: string, flags: StartFlags): Promise<number> {
-  const [{ loadScraper }, { argumentNames }, { ScrapeError }] = await Promise.all([
+  const [{ loadScraper }, { argumentNames }] = await Promise.all([
     import('../app/load-scraper.ts'),
     import('../app/compile-scraper.ts'),
-    import('../core/errors.ts'),
   ])
   const config = await configOf(flags as Record<string, unknown>)
   const loaded = await loadScraper(name)
@@ -92,7 +92,7 @@ async function startForFleet(
       import('../observe/terminal.ts'),
     ])
   const stop = new AbortController()
-  const onSignal = () => stop.abort(new Error('stopped while the queue was being filled'))
+  const onSignal = () => stop.abort(new ScrapeError('E_STOPPED', 'stopped while the queue was being filled'))
   process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
   const bus = createEventBus()
   const say = (line: string) => process.stderr.write(`${line}\n`)
@@ -107,7 +107,7 @@ async function startForFleet(
     config,
     bus,
     stop: stop.signal,
-    ...(flags.urlsFile === undefined ? {} : { urls: urlLines(flags.urlsFile) }),
+    ...(flags.urlsFile === undefined ? {} : { urls: urlLines(flags.urlsFile, stop.signal) }),
     ...(flags.resume === undefined ? {} : { resume: flags.resume }),
   })
   const command = [self(), ...workerCommand(name, started.runId)].map(shellWord).join(' ')

@@ -64,8 +64,10 @@ async function worker(flags: WorkerFlags): Promise<number> {
   try {
     for (;;) {
       const end = await oneRun(flags, loaded, config, batchSize, signals)
-      if (end === undefined) await signals.sleep(NEXT_RUN_MS)
-      else if (signals.isStopped() || !flags.forever || flags.runId !== undefined) return exitCodeOf(end)
+      const mayGoOn = flags.forever && flags.runId === undefined && !signals.isStopped()
+      if (end !== undefined && !mayGoOn) return exitCodeOf(end)
+      // Whatever ended it may still be so: only a finished run is left at once for the next.
+      if (end?.end.how !== 'finished') await signals.sleep(NEXT_RUN_MS)
       if (signals.isStopped()) return 4
     }
   } finally {

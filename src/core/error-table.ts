@@ -280,6 +280,13 @@ export const ERRORS = {
     'The page crashes the process: memory, an endless loop, or a bug.',
     'Run `sluice try NAME URL` on it and watch the memory.',
   ),
+  E_WORKERS_DIE: kind(
+    'crash',
+    'halt',
+    'workers die one after the other and nothing gets done',
+    'What one fails on, the next fails on too: a flag, another version of the scraper, memory, or a bug.',
+    'Start one worker by hand and see what it says: `sluice worker --scraper NAME`.',
+  ),
   E_RETRY_ASKED: kind(
     'asked',
     'retry',

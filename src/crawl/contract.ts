@@ -30,7 +30,7 @@ export interface CrawlParts {
   /** Tasks asked for at once. */
   claimMax: number
   /** True while more may come although nothing remains. */
-  isOpenEnded?: () => boolean
+  isOpenEnded?: () => Promise<boolean>
   /** Pages this process may finish, in all. */
   pagesMax: number
   leaseMs: number

@@ -7,8 +7,9 @@
  * for a slow sink the channel fills, visits wait to hand over, and no new request goes out.
  */
 
-import { type ScrapeError, toScrapeError } from '../core/errors.ts'
+import { ScrapeError, toScrapeError } from '../core/errors.ts'
 import type { Page } from '../core/page.ts'
+import { refusalOf } from '../core/refused.ts'
 import type { Log } from '../core/scraper.ts'
 import type { Task } from '../core/task.ts'
 import type { Lease } from '../frontier/contract.ts'
@@ -96,8 +97,10 @@ class CrawlLoop implements AsyncDisposable {
     let page: Page | undefined
     let settled: Settled & { halt?: ScrapeError }
     this.#visits.add(lease)
-    this.#inFlight++
     try {
+      const refusal = refusalOf(task)
+      if (refusal !== undefined) throw new ScrapeError(refusal.code, refusal.message)
+      this.#inFlight++
       const { headers, accept } = compiled.routes.get(task.route)?.definition ?? {}
       const request = { url: task.url, headers, accept, session: task.session }
       page = await fetcher.fetch(request, this.#hardStop.signal).finally(() => {
@@ -212,15 +215,22 @@ class CrawlLoop implements AsyncDisposable {
 
   /** Nothing to claim: over, or wait for what is due later, for our own commits, or for other workers. */
   async #whenDry(): Promise<void> {
-    const { frontier, now, isOpenEnded } = this.#parts
+    const { frontier, now } = this.#parts
     this.#committer.hurry()
     if (this.#held.size > 0) return // a commit or a free host pumps again
     const stats = await frontier.stats()
-    if (stats.remaining === 0 && !isOpenEnded?.()) return this.#end.resolve({ how: 'finished' })
+    if (stats.remaining === 0 && (await this.#isOver())) return this.#end.resolve({ how: 'finished' })
     const dueInMs = ((await frontier.nextDueMs()) ?? Number.POSITIVE_INFINITY) - now()
     const isAlone = !frontier.can.shared && !stats.isPaused
     this.#wakeIn(Math.max(POLL_MS.min, Math.min(dueInMs, isAlone ? POLL_MS.max : this.#pollMs)))
     this.#pollMs = Math.min(POLL_MS.max, this.#pollMs * 2)
+  }
+
+  /** Nothing remains, and nothing was added while we asked whether more may come. */
+  async #isOver(): Promise<boolean> {
+    const { frontier, isOpenEnded } = this.#parts
+    if (isOpenEnded === undefined) return true
+    return !(await isOpenEnded()) && (await frontier.stats()).remaining === 0
   }
 
   #hostsToAvoid(isBlocked: boolean): string[] {

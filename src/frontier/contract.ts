@@ -212,6 +212,8 @@ export interface FrontierOptions {
   fresh?: boolean
   /** Which run of a database that holds many. Engines with one run per place ignore it. Default `default`. */
   runId?: string
+  /** Throws `E_RUN_NOT_FOUND` in place of making a run nobody has begun. For engines that hold many. Default false. */
+  mustExist?: boolean
   /**
    * The engine is the store of the run's items: they stay there, nobody drains them, and `items.backlog` is always 0. For engines
    * that keep what is confirmed (`postgres:`); the others ignore it. Default false.

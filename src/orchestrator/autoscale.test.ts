@@ -6,14 +6,24 @@ import {
   NO_MEMORY,
   neededWorkers,
   type RunDepth,
-  runToStaff,
   type ScaleMemory,
   type ScalePolicy,
-  workerToDrain,
+  staffChanges,
 } from './autoscale.ts'
 
 const POLICY: ScalePolicy = { min: 0, max: 8, perWorker: 1000, cooldownMs: 30_000 }
-const depth = (pending: number, isPaused = false): RunDepth => ({ pending, isPaused })
+const depth = (pending: number, isPaused = false, runId = 'a'): RunDepth => ({
+  runId,
+  pending,
+  remaining: pending,
+  isPaused,
+})
+const run = (runId: string, pending: number, isPaused = false) => depth(pending, isPaused, runId)
+const first = (runs: readonly RunDepth[], policy: Partial<ScalePolicy> = {}) =>
+  decideScale(runs, { ...POLICY, ...policy }, NO_MEMORY, 0)
+const sharesOf = (runs: readonly RunDepth[], policy: Partial<ScalePolicy> = {}) =>
+  Object.fromEntries(first(runs, policy).shares)
+const sum = (numbers: Iterable<number>) => [...numbers].reduce((total, one) => total + one, 0)
 
 /** Decisions over time: `[at, pending]` → targets. */
 function targets(looks: readonly (readonly [atMs: number, pending: number])[], policy = POLICY): number[] {
@@ -26,22 +36,21 @@ function targets(looks: readonly (readonly [atMs: number, pending: number])[], p
 }
 
 test('one worker for every thousand pending pages, within the bounds', () => {
-  const needed = (pending: number, policy: Partial<ScalePolicy> = {}) =>
-    neededWorkers([depth(pending)], { ...POLICY, ...policy })
+  const target = (pending: number, policy: Partial<ScalePolicy> = {}) => first([depth(pending)], policy).target
   assert.deepEqual(
-    [1, 1000, 1001, 7999, 1_000_000].map((pending) => needed(pending)),
+    [1, 1000, 1001, 7999, 1_000_000].map((pending) => target(pending)),
     [1, 1, 2, 8, 8],
   )
-  assert.equal(needed(1, { min: 3 }), 3)
-  assert.equal(needed(2500, { perWorker: 500 }), 5)
+  assert.equal(target(1, { min: 3 }), 3)
+  assert.equal(target(2500, { perWorker: 500 }), 5)
 })
 
 test('an open run needs somebody to close it, a paused one needs nobody, and none at all needs none', () => {
-  assert.equal(neededWorkers([depth(0)], POLICY), 1)
-  assert.equal(neededWorkers([depth(50_000, true)], POLICY), 0)
-  assert.equal(neededWorkers([depth(50_000, true), depth(1500)], POLICY), 2)
-  assert.equal(neededWorkers([], POLICY), 0)
-  assert.equal(neededWorkers([], { ...POLICY, min: 2 }), 2)
+  assert.equal(neededWorkers(depth(0), POLICY), 1)
+  assert.equal(neededWorkers(depth(50_000, true), POLICY), 0)
+  assert.equal(first([run('a', 50_000, true), run('b', 1500)]).target, 2)
+  assert.equal(first([]).target, 0)
+  assert.deepEqual([first([], { min: 2 }).target, first([], { min: 2 }).shares.size], [2, 0])
 })
 
 test('the first look decides at once, the next rise waits for the cooldown', () => {
@@ -90,7 +99,7 @@ test('whatever comes: within the bounds, never lowered below what is needed now,
       let raisedAtMs = Number.NEGATIVE_INFINITY
       for (const { afterMs, pending } of looks) {
         atMs += afterMs
-        const before = memory.target
+        const before = memory.last?.target
         const decision = decideScale([depth(pending)], policy, memory, atMs)
         memory = decision.memory
         assert.ok(decision.target >= min && decision.target <= policy.max)
@@ -107,23 +116,124 @@ test('whatever comes: within the bounds, never lowered below what is needed now,
   )
 })
 
-test('the next worker joins the run with most to do for each of its own, one without any first', () => {
-  const share = (runId: string, pending: number, workers: number, isPaused = false) => ({
-    runId,
-    pending,
-    workers,
-    isPaused,
-  })
-  assert.equal(runToStaff([share('a', 9000, 2), share('b', 5000, 1)]), 'a')
-  assert.equal(runToStaff([share('a', 9000, 4), share('b', 5000, 1)]), 'b')
-  assert.equal(runToStaff([share('a', 900_000, 1), share('b', 1, 0)]), 'b')
-  assert.equal(runToStaff([share('a', 10, 0, true)]), undefined)
+test('where there are too few for all, each run gets one, then each a second; who wants less leaves the rest to others', () => {
+  assert.deepEqual(sharesOf([run('a', 1_000_000), run('b', 1_000_000)]), { a: 4, b: 4 })
+  assert.deepEqual(sharesOf([run('b', 1_000_000), run('a', 1_000_000)], { max: 5 }), { a: 3, b: 2 })
+  assert.deepEqual(sharesOf([run('a', 1_000_000), run('b', 1500)]), { a: 6, b: 2 })
+  assert.deepEqual(sharesOf([run('a', 9000), run('b', 9000), run('c', 1)], { max: 2 }), { a: 1, b: 1, c: 0 })
+  assert.deepEqual(sharesOf([run('a', 0), run('b', 9000)], { max: 1 }), { a: 0, b: 1 })
+  assert.deepEqual(sharesOf([run('a', 1), run('b', 1)], { min: 5 }), { a: 3, b: 2 })
 })
 
-test('the newest worker is drained, but the last one of a run last', () => {
-  const worker = (name: string, runId: string, startedAtMs: number) => ({ name, runId, startedAtMs })
-  const crew = [worker('1', 'a', 1), worker('2', 'a', 2), worker('3', 'b', 3)]
-  assert.equal(workerToDrain(crew)?.name, '2')
-  assert.equal(workerToDrain([crew[0]!, crew[2]!])?.name, '3')
-  assert.equal(workerToDrain([]), undefined)
+test('a run that starts gets its share at once from one that holds all; when one is paused the other has everything', () => {
+  const looks = [
+    [run('a', 1_000_000)],
+    [run('a', 1_000_000), run('b', 1_000_000)],
+    [run('a', 1_000_000, true), run('b', 1_000_000)],
+    [run('a', 1_000_000), run('b', 1_000_000)],
+    [run('a', 1_000_000)],
+  ]
+  let memory: ScaleMemory = NO_MEMORY
+  const shares = looks.map((runs, second) => {
+    const decision = decideScale(runs, POLICY, memory, second * 1000)
+    memory = decision.memory
+    assert.equal(decision.isChanged, true)
+    return Object.fromEntries(decision.shares)
+  })
+  assert.deepEqual(shares, [{ a: 8 }, { a: 4, b: 4 }, { a: 0, b: 8 }, { a: 4, b: 4 }, { a: 8 }])
+})
+
+test('says why for each run when there are several', () => {
+  const before = first([run('a', 500), run('b', 500)])
+  const { why } = decideScale([run('a', 500), run('b', 9_000)], POLICY, before.memory, 30_000)
+  assert.equal(why, 'b: 8 needed for 9000 pending; fair shares of 8')
+  assert.equal(decideScale([run('a', 1, true)], POLICY, before.memory, 1).why, 'no run has anything to do')
+})
+
+const someRuns = fc.uniqueArray(
+  fc.record({
+    runId: fc.constantFrom('a', 'b', 'c', 'd', 'e'),
+    pending: fc.oneof(fc.integer({ min: 0, max: 20_000 }), fc.constant(0)),
+    remaining: fc.constant(0),
+    isPaused: fc.boolean(),
+  }),
+  { selector: ({ runId }) => runId },
+)
+const someLooks = fc.array(
+  fc.record({ afterMs: fc.integer({ min: 1, max: 40_000 }), runs: someRuns, claimed: fc.integer({ min: 0, max: 3 }) }),
+  { maxLength: 40 },
+)
+
+test('whatever runs come and go: never more than max, nobody with work has none beside one with two, the paused have none', () => {
+  fc.assert(
+    fc.property(someLooks, fc.integer({ min: 1, max: 8 }), fc.nat(3), (looks, max, low) => {
+      const policy = { ...POLICY, max, min: Math.min(low, max) }
+      let memory: ScaleMemory = NO_MEMORY
+      let atMs = 0
+      for (const { afterMs, runs, claimed } of looks) {
+        atMs += afterMs
+        const depths = runs.map((one) => ({ ...one, remaining: one.pending + claimed }))
+        const decision = decideScale(depths, policy, memory, atMs)
+        memory = decision.memory
+        const { shares, target } = decision
+        const isMoving = depths.some(({ isPaused }) => !isPaused)
+        assert.ok(target >= policy.min && target <= max)
+        assert.equal(sum(shares.values()), isMoving ? target : 0)
+        assert.deepEqual([...shares.keys()].sort(), depths.map(({ runId }) => runId).sort())
+        const most = Math.max(0, ...shares.values())
+        for (const { runId, isPaused } of depths)
+          if (isPaused) assert.equal(shares.get(runId), 0)
+          else assert.ok(shares.get(runId)! > 0 || most < 2)
+        // Every open run wants somebody: one that has nobody waits because max is used up, and those with work come first.
+        const waiting = depths.filter(({ runId, isPaused }) => !isPaused && shares.get(runId) === 0)
+        if (waiting.length > 0) assert.equal(target, max)
+        if (waiting.some(({ remaining }) => remaining > 0))
+          assert.ok(depths.every(({ runId, remaining }) => shares.get(runId) === 0 || remaining > 0))
+      }
+    }),
+  )
+})
+
+test('nothing changes while nothing changes, in whatever order the runs are listed', () => {
+  fc.assert(
+    fc.property(someRuns, fc.integer({ min: 0, max: 3 }), fc.integer({ min: 0, max: 90_000 }), (runs, min, afterMs) => {
+      const before = first(runs, { min })
+      const again = decideScale(runs.toReversed(), { ...POLICY, min }, before.memory, afterMs)
+      assert.equal(again.isChanged, false)
+      assert.deepEqual(new Map([...again.shares].sort()), new Map([...before.shares].sort()))
+    }),
+  )
+})
+
+const counts = fc
+  .dictionary(fc.constantFrom('a', 'b', 'c', 'd'), fc.integer({ min: 0, max: 6 }))
+  .map((of) => new Map(Object.entries(of)))
+
+test('drains what is over the shares, starts what is missing, and those with fewest first when there is little room', () => {
+  const shares = new Map([
+    ['a', 4],
+    ['b', 4],
+    ['c', 0],
+  ])
+  const workers = new Map([
+    ['a', 1],
+    ['c', 2],
+    ['over', 1],
+  ])
+  const { drain, start } = staffChanges(workers, shares, 3)
+  assert.deepEqual(Object.fromEntries(drain), { c: 2, over: 1 })
+  assert.deepEqual(start, ['b', 'a', 'b'])
+  fc.assert(
+    fc.property(counts, counts, fc.integer({ min: -2, max: 40 }), (have, want, roomMax) => {
+      const { drain, start } = staffChanges(have, want, roomMax)
+      const lack = sum([...want].map(([runId, share]) => Math.max(0, share - (have.get(runId) ?? 0))))
+      assert.equal(start.length, Math.max(0, Math.min(lack, roomMax)))
+      if (roomMax < lack) return
+      const after = new Map(have)
+      for (const [runId, count] of drain) after.set(runId, after.get(runId)! - count)
+      for (const runId of start) after.set(runId, (after.get(runId) ?? 0) + 1)
+      for (const runId of new Set([...have.keys(), ...want.keys()]))
+        assert.equal(after.get(runId) ?? 0, want.get(runId) ?? 0)
+    }),
+  )
 })

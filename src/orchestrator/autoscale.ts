@@ -1,10 +1,14 @@
 /**
- * How many workers a queue deserves. Only the decision: `app/autoscale.ts` carries it out.
+ * How many workers each run deserves. Only the decision: `autoscale-loop.ts` has it carried out.
  *
- *   needed = ceil(pending / perWorker), at least 1 while a run is open, within min and max
+ *   each run   needed = ceil(pending / perWorker), at least 1, at most max; a paused run needs nobody
+ *              needed > wanted   up to needed, at most once per cooldown: new workers must show what they do first
+ *              needed < wanted   down only when it stayed below for a whole cooldown, to the most that was needed in it
+ *   together   wanted > max      one for each run, then a second for each, and so on until max is dealt out
+ *              wanted < min      one more for the run with the fewest, until min is reached
  *
- *   needed > target   up to needed, at most once per cooldown: new workers must show what they do first
- *   needed < target   down only when it stayed below for a whole cooldown, and then to the most that was needed in that time
+ * Shares follow from what is wanted and from the runs' age, never from small differences in depth: two runs of one size would
+ * take the odd worker from each other at every look.
  */
 
 export interface ScalePolicy {
@@ -15,24 +19,40 @@ export interface ScalePolicy {
   cooldownMs: number
 }
 
-/** What one run has to do. */
+/** What one open run has to do. */
 export interface RunDepth {
+  /** Ids sort by time. */
+  runId: string
   pending: number
+  /** With what is being worked on. */
+  remaining: number
   /** Waits by order: it needs nobody. */
   isPaused: boolean
 }
 
 /** What is remembered from decision to decision. */
 export interface ScaleMemory {
-  /** Undefined before the first decision. */
-  target: number | undefined
+  /** What was decided last; undefined before the first decision. */
+  last: Staffing | undefined
+  /** Of the runs that were open and not paused. */
+  runs: ReadonlyMap<string, RunMemory>
+}
+
+export interface RunMemory {
+  wanted: number
   raisedAtMs: number
-  /** Since when less is needed than there is, and the most that was needed since. */
+  /** Since when less is needed than wanted, and the most that was needed since. */
   low: { sinceMs: number; peak: number } | undefined
 }
 
-export interface ScaleDecision {
+export interface Staffing {
+  /** Workers in all: the shares, but never less than `min`, even when no run can take them. */
   target: number
+  /** Workers for each open run. One that is not named is over. */
+  shares: ReadonlyMap<string, number>
+}
+
+export interface ScaleDecision extends Staffing {
   needed: number
   pending: number
   isChanged: boolean
@@ -41,16 +61,11 @@ export interface ScaleDecision {
   memory: ScaleMemory
 }
 
-export const NO_MEMORY: ScaleMemory = { target: undefined, raisedAtMs: Number.NEGATIVE_INFINITY, low: undefined }
+export const NO_MEMORY: ScaleMemory = { last: undefined, runs: new Map() }
 
-/**
- * Workers for these runs, all of which are open. A run is closed by a worker that sees its queue empty, so even an empty one
- * needs one.
- */
-export function neededWorkers(runs: readonly RunDepth[], { min, max, perWorker }: ScalePolicy): number {
-  const moving = runs.filter((run) => !run.isPaused)
-  const wanted = moving.reduce((sum, { pending }) => sum + Math.max(1, Math.ceil(pending / perWorker)), 0)
-  return Math.min(max, Math.max(min, wanted))
+/** A run is closed by a worker that sees its queue empty, so even an empty one needs one. */
+export function neededWorkers({ pending, isPaused }: RunDepth, { max, perWorker }: ScalePolicy): number {
+  return isPaused ? 0 : Math.min(max, Math.max(1, Math.ceil(pending / perWorker)))
 }
 
 export function decideScale(
@@ -59,63 +74,118 @@ export function decideScale(
   memory: ScaleMemory,
   nowMs: number,
 ): ScaleDecision {
-  const needed = neededWorkers(runs, policy)
-  const pending = runs.reduce((sum, run) => sum + run.pending, 0)
-  const { target } = memory
-  const decide = (next: number, why: string, remembered: Partial<ScaleMemory>): ScaleDecision => ({
-    target: next,
-    needed,
-    pending,
-    isChanged: next !== target,
-    why,
-    memory: { ...memory, low: undefined, target: next, ...remembered },
-  })
-  if (target === undefined) return decide(needed, 'the first look', needed > 0 ? { raisedAtMs: nowMs } : {})
-  if (needed === target) return decide(target, 'as many as needed', {})
-  if (needed > target) {
-    if (nowMs - memory.raisedAtMs >= policy.cooldownMs)
-      return decide(needed, `${needed} needed for ${pending} pending`, { raisedAtMs: nowMs })
-    return decide(target, `${needed} needed, but the last ones were started just now`, {})
+  const moving = runs.filter((run) => !run.isPaused).sort(workFirst)
+  const reasons: string[] = []
+  const known = new Map<string, RunMemory>()
+  for (const run of moving) {
+    const { why, ...remembered } = want(run, policy, memory.runs.get(run.runId), nowMs)
+    known.set(run.runId, remembered)
+    if (why !== undefined) reasons.push(runs.length > 1 ? `${run.runId}: ${why}` : why)
   }
-  const low = { sinceMs: memory.low?.sinceMs ?? nowMs, peak: Math.max(memory.low?.peak ?? 0, needed) }
+  const wanted = new Map([...known].map(([runId, { wanted }]) => [runId, wanted]))
+  if (sum(wanted.values()) > policy.max) reasons.push(`fair shares of ${policy.max}`)
+  const idle = runs.filter((run) => run.isPaused).map(({ runId }) => [runId, 0] as const)
+  const shares = new Map([...dealOut(policy.max, raise(wanted, policy.min)), ...idle])
+  const staffing = { target: Math.max(policy.min, sum(shares.values())), shares }
+  return {
+    ...staffing,
+    needed: bounded(sum(runs.map((run) => neededWorkers(run, policy))), policy),
+    pending: sum(runs.map(({ pending }) => pending)),
+    isChanged: memory.last === undefined || !isSame(staffing, memory.last),
+    why: reasons.join('; ') || (moving.length > 0 ? 'as many as needed' : 'no run has anything to do'),
+    memory: { last: staffing, runs: known },
+  }
+}
+
+/** What a run wants for itself: what it needs, but not at every whim of its queue. */
+function want(
+  run: RunDepth,
+  policy: ScalePolicy,
+  before: RunMemory | undefined,
+  nowMs: number,
+): RunMemory & { why?: string } {
+  const needed = neededWorkers(run, policy)
+  if (before === undefined) return { wanted: needed, raisedAtMs: nowMs, low: undefined, why: 'the first look' }
+  const { wanted, raisedAtMs } = before
+  if (needed === wanted) return { ...before, low: undefined }
+  if (needed > wanted) {
+    if (nowMs - raisedAtMs >= policy.cooldownMs)
+      return { wanted: needed, raisedAtMs: nowMs, low: undefined, why: `${needed} needed for ${run.pending} pending` }
+    return { ...before, low: undefined, why: `${needed} needed, but the last ones were started just now` }
+  }
+  const low = { sinceMs: before.low?.sinceMs ?? nowMs, peak: Math.max(before.low?.peak ?? 0, needed) }
   if (nowMs - low.sinceMs < policy.cooldownMs)
-    return decide(target, `${needed} needed, but perhaps not for long`, { low })
-  return decide(low.peak, `no more than ${low.peak} needed for ${policy.cooldownMs} ms`, {})
+    return { ...before, low, why: `${needed} needed, but perhaps not for long` }
+  return { wanted: low.peak, raisedAtMs, low: undefined, why: `no more than ${low.peak} needed for some time` }
 }
 
-/** A run's share in the workers there are. */
-export interface RunShare {
-  runId: string
-  pending: number
-  isPaused: boolean
-  /** At work for it now. */
-  workers: number
+/**
+ * Where there are more runs than workers, those with work before those that only wait to be closed or filled, then the oldest.
+ * What is being worked on counts: a run whose last page is in flight must not lose its worker and get it back with the page.
+ */
+function workFirst(a: RunDepth, b: RunDepth): number {
+  return Number(b.remaining > 0) - Number(a.remaining > 0) || (a.runId < b.runId ? -1 : 1)
 }
 
-/** Which run the next worker should join: the one with most to do for each worker it would then have. */
-export function runToStaff(runs: readonly RunShare[]): string | undefined {
-  let best: { runId: string; load: number } | undefined
-  for (const { runId, pending, isPaused, workers } of runs) {
-    if (isPaused) continue
-    const load = workers === 0 ? Number.POSITIVE_INFINITY : pending / (workers + 1) // nobody waits while others have two
-    if (best === undefined || load > best.load) best = { runId, load }
+/** One for each in turn, none beyond what it wants, until `total` is dealt out. */
+function dealOut(total: number, wanted: ReadonlyMap<string, number>): Map<string, number> {
+  const shares = new Map([...wanted.keys()].map((runId) => [runId, 0]))
+  let left = Math.min(total, sum(wanted.values()))
+  for (let round = 1; left > 0; round++)
+    for (const [runId, most] of wanted) {
+      if (most < round || left === 0) continue
+      shares.set(runId, round)
+      left--
+    }
+  return shares
+}
+
+function raise(wanted: ReadonlyMap<string, number>, min: number): Map<string, number> {
+  const raised = new Map(wanted)
+  for (let lack = min - sum(wanted.values()); lack > 0 && raised.size > 0; lack--) {
+    const [runId, fewest] = [...raised].reduce((least, one) => (one[1] < least[1] ? one : least))
+    raised.set(runId, fewest + 1)
   }
-  return best?.runId
+  return raised
 }
 
-export interface StaffedWorker {
-  runId: string
-  startedAtMs: number
+function isSame(a: Staffing, b: Staffing): boolean {
+  const runIds = [...a.shares.keys(), ...b.shares.keys()]
+  return a.target === b.target && runIds.every((runId) => (a.shares.get(runId) ?? 0) === (b.shares.get(runId) ?? 0))
 }
 
-/** Which worker to drain: the newest, but the last one of a run only when every run is down to its last. */
-export function workerToDrain<W extends StaffedWorker>(workers: readonly W[]): W | undefined {
-  const perRun = new Map<string, number>()
-  for (const { runId } of workers) perRun.set(runId, (perRun.get(runId) ?? 0) + 1)
-  const spare = workers.filter(({ runId }) => perRun.get(runId)! > 1)
-  const from = spare.length > 0 ? spare : workers
-  return from.reduce<W | undefined>(
-    (newest, one) => (newest && newest.startedAtMs > one.startedAtMs ? newest : one),
-    undefined,
-  )
+const sum = (numbers: Iterable<number>) => [...numbers].reduce((total, one) => total + one, 0)
+const bounded = (wanted: number, { min, max }: ScalePolicy) => Math.min(max, Math.max(min, wanted))
+
+export interface StaffChanges {
+  /** How many of each run, the newest first. */
+  drain: Map<string, number>
+  /** The run of each new worker, in this order. */
+  start: string[]
+}
+
+/**
+ * From the workers there are to the shares. `roomMax` may be started now; with too little of it, whoever has fewest is first,
+ * and the rest follows when those who were drained have ended.
+ */
+export function staffChanges(
+  workers: ReadonlyMap<string, number>,
+  shares: ReadonlyMap<string, number>,
+  roomMax: number,
+): StaffChanges {
+  const drain = new Map<string, number>()
+  for (const [runId, count] of workers) {
+    const spare = count - (shares.get(runId) ?? 0)
+    if (spare > 0) drain.set(runId, spare)
+  }
+  const short = new Map([...shares].map(([runId]) => [runId, workers.get(runId) ?? 0]))
+  const start: string[] = []
+  while (start.length < roomMax) {
+    const lacking = [...short].filter(([runId, count]) => count < shares.get(runId)!)
+    if (lacking.length === 0) break
+    const [runId, count] = lacking.reduce((least, one) => (one[1] < least[1] ? one : least))
+    short.set(runId, count + 1)
+    start.push(runId)
+  }
+  return { drain, start }
 }

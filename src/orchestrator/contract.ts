@@ -1,5 +1,7 @@
 /** The store: what a fleet knows in common, its runs and its workers. The queue itself is the frontier's. */
+
 import type { ItemRow, LoggedItem } from '../core/item.ts'
+import type { Limits } from '../core/options.ts'
 import type { RunRecord, RunState, WorkTally } from '../core/run.ts'
 import type { Json } from '../core/task.ts'
 
@@ -19,9 +21,12 @@ export interface Store extends AsyncDisposable {
    */
   saveRun(record: RunRecord, from: readonly RunState[]): Promise<boolean>
 
+  /** Opens a run again, in whatever state it is, with these options; its time counts anew from now. */
+  wakeRun(record: RunRecord, options: RunOptions): Promise<void>
+
   registerWorker(worker: NewWorker): Promise<void>
   /** The sign of life, and what the worker is told in return. A worker that was declared lost is known again. */
-  beat(workerId: string, report: WorkerReport): Promise<{ isDrainAsked: boolean }>
+  beat(workerId: string, report: WorkerReport): Promise<Told>
   /** It ended by itself. Its last report stays: it is part of the run's figures. */
   endWorker(workerId: string, report: WorkerReport): Promise<void>
   /** Newest first. */
@@ -58,7 +63,7 @@ export interface NewStoredRun {
 /** What was said when the run was started, and holds for every worker unless its own flags say otherwise. */
 export interface RunOptions {
   /** Limits set outside the scraper. */
-  limits: Record<string, unknown>
+  limits: Limits
   allowPrivate: boolean
   allowAddress: readonly string[]
   userAgent: string
@@ -68,6 +73,15 @@ export interface RunOptions {
 
 export interface StoredRun extends NewStoredRun {
   createdAtMs: number
+  /** When it was created or last woken, by the store's clock. */
+  wokenAtMs: number
+}
+
+/** What a worker hears in return for its sign of life. */
+export interface Told {
+  isDrainAsked: boolean
+  /** The store's clock. */
+  nowMs: number
 }
 
 export interface NewWorker {
@@ -89,8 +103,8 @@ export interface WorkerReport {
 }
 
 export interface StoredWorker extends NewWorker {
-  /** stuck: no sign of life for `STUCK_MS` · ended: by itself. */
-  state: 'working' | 'draining' | 'stuck' | 'ended'
+  /** stuck: no sign of life for `STUCK_MS` · gone: for `GONE_MS` · ended: by itself. */
+  state: 'working' | 'draining' | 'stuck' | 'gone' | 'ended'
   startedAtMs: number
   /** Since its last sign of life, by the store's clock. */
   silentMs: number
@@ -99,5 +113,7 @@ export interface StoredWorker extends NewWorker {
 
 /** A worker beats every 2 s; one that is silent this long hangs or is gone. */
 export const STUCK_MS = 30_000
+/** Nobody waits for a worker that has been silent this long. */
+export const GONE_MS = 600_000
 
 export const LOG_LINES_MAX = 20_000

@@ -39,6 +39,7 @@ export class Database {
   readonly #onOutage: (info: Outage) => void
   readonly #closing = new AbortController()
   #isOpen = false
+  #outageAtMs = Number.NEGATIVE_INFINITY
 
   constructor(url: string, options: DatabaseOptions = {}) {
     const { connectionsMax = 4, outageMs = 60_000, queryMsMax = 60_000, onOutage = () => {} } = options
@@ -75,6 +76,7 @@ export class Database {
         return result
       } catch (error) {
         if (isConflict(error) && conflicts++ < CONFLICTS_MAX) continue
+        if (isOutage(error)) this.#outageAtMs = performance.now()
         if (!isOutage(error) || this.#closing.signal.aborted) throw this.#named(error)
         const waitMs = Math.random() * Math.min(WAIT_MS.max, WAIT_MS.min * 2 ** outages++)
         const outageMs = this.#isOpen ? this.#outageMs : Math.min(OPEN_OUTAGE_MS_MAX, this.#outageMs)
@@ -84,6 +86,11 @@ export class Database {
         if (this.#closing.signal.aborted) throw this.#named(error)
       }
     }
+  }
+
+  /** Since the server was last found away; infinite when it never was. */
+  get msSinceOutage(): number {
+    return performance.now() - this.#outageAtMs
   }
 
   async close(): Promise<void> {

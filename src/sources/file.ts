@@ -6,7 +6,7 @@ import { ScrapeError } from '../core/errors.ts'
 import type { FoundUrl } from './contract.ts'
 
 /** Empty lines and those that begin with `#` are passed over. `-` is standard input. */
-export async function* urlLines(path: string): AsyncGenerator<FoundUrl> {
+export async function* urlLines(path: string, signal?: AbortSignal): AsyncGenerator<FoundUrl> {
   const input = path === '-' ? process.stdin : createReadStream(path)
   const failed = Promise.withResolvers<never>()
   failed.promise.catch(() => {})
@@ -18,6 +18,8 @@ export async function* urlLines(path: string): AsyncGenerator<FoundUrl> {
       }),
     ),
   )
+  const onAbort = () => failed.reject(signal!.reason) // somebody may be waiting for a line that never comes
+  signal?.addEventListener('abort', onAbort, { once: true })
   const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })[Symbol.asyncIterator]()
   try {
     for (let line = 1; ; line++) {
@@ -27,7 +29,7 @@ export async function* urlLines(path: string): AsyncGenerator<FoundUrl> {
       if (text !== '' && !text.startsWith('#')) yield { text, from: `line ${line}` }
     }
   } finally {
-    await lines.return?.()
+    signal?.removeEventListener('abort', onAbort)
     input.destroy()
   }
 }

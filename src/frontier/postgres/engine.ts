@@ -1,4 +1,5 @@
 /** The `postgres:` engine: one database, many runs, any number of machines. Its clock is the one that counts. */
+import { ScrapeError } from '../../core/errors.ts'
 import type { NewTask } from '../../core/task.ts'
 import { Database, type DatabaseOptions } from '../../postgres/database.ts'
 import { migrate } from '../../postgres/migrate.ts'
@@ -41,6 +42,7 @@ export async function openPostgresFrontier(url: string, options: PostgresFrontie
     const [runId, clientNo] = await db.attempt(async () => {
       await migrate(db.pool, FRONTIER_MIGRATIONS)
       if (fresh) await dropRun(db.pool, name)
+      if (options.mustExist) await findRun(db, name)
       const text = `select sluice.open_run($1), nextval('sluice.client_no')`
       const { rows } = await db.pool.query({ text, values: [name], rowMode: 'array' })
       return (rows[0] as [number, string]).map(Number) as [number, number]
@@ -52,6 +54,11 @@ export async function openPostgresFrontier(url: string, options: PostgresFrontie
   }
 }
 
+async function findRun({ pool, place }: Database, name: string): Promise<void> {
+  const { rowCount } = await pool.query('select 1 from sluice.run where name = $1', [name])
+  if (rowCount === 0) throw new ScrapeError('E_RUN_NOT_FOUND', `no run ${name} in ${place}`)
+}
+
 class PostgresFrontier implements Frontier {
   readonly engine = 'postgres:'
   readonly can = { durable: true, shared: true, keepsItems: true }
@@ -61,6 +68,8 @@ class PostgresFrontier implements Frontier {
 
   readonly #parts
   readonly #claim: Claim
+  /** Of the latest claim. */
+  #leaseMs = 0
 
   constructor(base: { db: Database; runId: number; clientNo: number }, options: PostgresFrontierOptions) {
     const { db, runId, clientNo } = base
@@ -104,6 +113,7 @@ class PostgresFrontier implements Frontier {
   }
 
   claim(request: ClaimRequest): Promise<Lease[]> {
+    this.#leaseMs = request.leaseMs
     return this.#claim.claim(request)
   }
 
@@ -115,8 +125,14 @@ class PostgresFrontier implements Frontier {
     return commit(this.#parts, outcomes)
   }
 
-  sweep(options: SweepOptions): Promise<{ returned: number; dead: number }> {
-    return sweep(this.#parts, options)
+  /**
+   * Not within a lease's time of an outage: the leases that ran out in it belong to workers that were cut off as we were, and
+   * are about to extend them.
+   */
+  async sweep(options: SweepOptions): Promise<{ returned: number; dead: number }> {
+    const isNamed = (options.workerIds?.length ?? 0) > 0
+    if (!isNamed && this.#parts.db.msSinceOutage < this.#leaseMs) return { returned: 0, dead: 0 }
+    return await sweep(this.#parts, options)
   }
 
   async nextDueMs(): Promise<number | undefined> {

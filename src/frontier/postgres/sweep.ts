@@ -1,5 +1,6 @@
 /** Heartbeats and sweeps, on our side. */
 
+import { ScrapeError } from '../../core/errors.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { Lease, SweepOptions } from '../contract.ts'
 import { causeOf, leaseLost } from '../dead-letters.ts'
@@ -49,7 +50,11 @@ export async function sweep({ db, runId, serverNow }: SweepParts, options: Sweep
   const total = { returned: 0, dead: 0 }
   for (;;) {
     const values = [runId, serverNow(), isAll, workers, lossesMax, code, cls, causeOf(message), error]
-    const [row] = await db.rows<[string, string]>(SWEEP, values)
+    // Begun before an outage it must not be carried out right after it: see the engine.
+    const [row] = await db.rows<[string, string]>(SWEEP, (isRepeat) => {
+      if (isRepeat && workerIds.length === 0) throw new ScrapeError('E_SERVICE', 'swept during an outage: next time')
+      return values
+    })
     total.returned += Number(row![0])
     total.dead += Number(row![1])
     if (Number(row![0]) + Number(row![1]) < SWEEP_MAX) return total

@@ -10,7 +10,8 @@ export const STORE_STEPS = ({ prefix, now, bytes, identity }: Dialect): string[]
     record text not null,
     definition_hash text not null,
     options text not null,
-    created_ms bigint not null default (${now})
+    created_ms bigint not null default (${now}),
+    woken_ms bigint not null default (${now})
   );
   create index run_record_scraper on ${prefix}run_record (scraper, created_ms desc);
   create table ${prefix}worker (

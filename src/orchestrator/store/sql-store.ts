@@ -3,9 +3,11 @@ import { ScrapeError } from '../../core/errors.ts'
 import { contentKey, type ItemRow } from '../../core/item.ts'
 import type { RunRecord, RunState } from '../../core/run.ts'
 import {
+  GONE_MS,
   LOG_LINES_MAX,
   type NewStoredRun,
   type NewWorker,
+  type RunOptions,
   STUCK_MS,
   type Store,
   type StoredRun,
@@ -46,9 +48,10 @@ const TRIM_ONE_IN = 50
 export function sqlStore(db: SqlDatabase): Store {
   const { prefix, now, oneOf } = db.dialect
   const alive = `ended_ms is null and beat_ms > ${now} - ${STUCK_MS}`
-  const runColumns = 'record, definition_hash, options, created_ms'
+  const runColumns = 'record, definition_hash, options, created_ms, woken_ms'
   const workerColumns = `id, run_id, scraper, host, pid, report, started_ms, ${now} - beat_ms as silent_ms,
-    case when ended_ms is not null then 'ended' when not (${alive}) then 'stuck'
+    case when ended_ms is not null then 'ended' when beat_ms < ${now} - ${GONE_MS} then 'gone'
+      when not (${alive}) then 'stuck'
       when is_drain_asked = 1 then 'draining' else 'working' end as state`
 
   return {
@@ -60,7 +63,11 @@ export function sqlStore(db: SqlDatabase): Store {
          values ($1, $2, $3, $4, $5, $6) on conflict do nothing returning id`,
         [record.id, record.scraper, record.state, JSON.stringify(record), definitionHash, JSON.stringify(options)],
       )
-      if (created.length === 0) throw new ScrapeError('E_OPTION', `there is a run ${record.id} already`)
+      if (created.length > 0) return
+      // Unless it is our own: the answer to the first try was lost.
+      const [there] = await db.rows(`select record from ${prefix}run_record where id = $1`, [record.id])
+      if (there?.['record'] !== JSON.stringify(record))
+        throw new ScrapeError('E_OPTION', `there is a run ${record.id} already`)
     },
 
     async findRun(word) {
@@ -89,22 +96,28 @@ export function sqlStore(db: SqlDatabase): Store {
       return changed.length > 0
     },
 
+    async wakeRun(record: RunRecord, options: RunOptions) {
+      await db.rows(
+        `update ${prefix}run_record set record = $2, state = $3, options = $4, woken_ms = ${now} where id = $1`,
+        [record.id, JSON.stringify(record), record.state, JSON.stringify(options)],
+      )
+    },
+
     async registerWorker({ id, runId, scraper, host, pid }: NewWorker) {
-      await db.rows(`insert into ${prefix}worker (id, run_id, scraper, host, pid) values ($1, $2, $3, $4, $5)`, [
-        id,
-        runId,
-        scraper,
-        host,
-        pid,
-      ])
+      await db.rows(
+        `insert into ${prefix}worker (id, run_id, scraper, host, pid) values ($1, $2, $3, $4, $5)
+         on conflict do nothing`,
+        [id, runId, scraper, host, pid],
+      )
     },
 
     async beat(workerId: string, report: WorkerReport) {
       const [told] = await db.rows(
-        `update ${prefix}worker set beat_ms = ${now}, report = $2 where id = $1 returning is_drain_asked`,
+        `update ${prefix}worker set beat_ms = ${now}, report = $2 where id = $1 and ended_ms is null
+         returning is_drain_asked, beat_ms`,
         [workerId, JSON.stringify(report)],
       )
-      return { isDrainAsked: Number(told?.['is_drain_asked'] ?? 0) === 1 }
+      return { isDrainAsked: Number(told?.['is_drain_asked'] ?? 0) === 1, nowMs: Number(told?.['beat_ms'] ?? 0) }
     },
 
     async endWorker(workerId: string, report: WorkerReport) {
@@ -235,6 +248,7 @@ function toRun(row: Row): StoredRun {
     definitionHash: String(row['definition_hash']),
     options: JSON.parse(String(row['options'])),
     createdAtMs: Number(row['created_ms']),
+    wokenAtMs: Number(row['woken_ms']),
   }
 }
 

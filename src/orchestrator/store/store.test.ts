@@ -48,7 +48,8 @@ for (const [name, start] of Object.entries(ENGINES)) {
     const created = run('r1', { args: { pages: 3 } })
     await store.createRun(created)
     await using other = await again()
-    const { createdAtMs, ...found } = (await other.findRun('r1'))!
+    const { createdAtMs, wokenAtMs, ...found } = (await other.findRun('r1'))!
+    assert.equal(wokenAtMs, createdAtMs)
     assert.deepEqual(found, created)
     assert.ok(Math.abs(createdAtMs - Date.now()) < 60_000)
     assert.equal(await other.findRun('r2'), undefined)
@@ -56,7 +57,8 @@ for (const [name, start] of Object.entries(ENGINES)) {
 
   check('refuses a second run of the same id', async (store) => {
     await store.createRun(run('r1'))
-    await assert.rejects(store.createRun(run('r1')), /there is a run r1 already/)
+    await store.createRun(run('r1')) // the same one again: its answer may have been lost
+    await assert.rejects(store.createRun(run('r1', { reason: 'other' })), /there is a run r1 already/)
   })
 
   check('finds the newest run by scraper, and of all', async (store) => {
@@ -86,10 +88,32 @@ for (const [name, start] of Object.entries(ENGINES)) {
     assert.equal((await store.findRun('r1'))?.record.state, 'finished')
   })
 
+  check('wakes a run with other options, and its time counts anew', async (store) => {
+    await store.createRun(run('r1', { state: 'finished' }))
+    const before = (await store.findRun('r1'))!
+    const woken = { ...before.record, state: 'running' as const }
+    await store.wakeRun(woken, { ...before.options, limits: { pages: 9 } })
+    const after = (await store.findRun('r1'))!
+    assert.deepEqual([after.record.state, after.options.limits], ['running', { pages: 9 }])
+    assert.ok(after.wokenAtMs >= before.wokenAtMs && after.createdAtMs === before.createdAtMs)
+  })
+
+  check('hears no more of a worker that has ended', async (store) => {
+    await store.registerWorker(worker('w1'))
+    await store.endWorker('w1', report(9))
+    await store.beat('w1', report(5))
+    assert.deepEqual(
+      (await store.listWorkers()).map(({ state, report: said }) => [state, said?.tally.pages.ok]),
+      [['ended', 9]],
+    )
+  })
+
   check('knows its workers, what they report, and which of them ended', async (store) => {
     for (const id of ['w1', 'w2']) await store.registerWorker(worker(id))
     await store.registerWorker(worker('w3', 'r2'))
-    assert.deepEqual(await store.beat('w1', report(5)), { isDrainAsked: false })
+    const { isDrainAsked, nowMs } = await store.beat('w1', report(5))
+    assert.equal(isDrainAsked, false)
+    assert.ok(Math.abs(nowMs - Date.now()) < 60_000)
     await store.endWorker('w2', report(9))
     const found = await store.listWorkers({ runId: 'r1' })
     assert.deepEqual(found.map(({ id, state, report: said }) => [id, state, said?.tally.pages.ok]).sort(), [
@@ -109,7 +133,7 @@ for (const [name, start] of Object.entries(ENGINES)) {
     assert.equal(await store.askDrain('w1'), true)
     assert.equal(await store.askDrain('nobody'), false)
     assert.equal((await store.listWorkers())[0]?.state, 'draining')
-    assert.deepEqual(await store.beat('w1', report(1)), { isDrainAsked: true })
+    assert.equal((await store.beat('w1', report(1))).isDrainAsked, true)
   })
 
   check('keeps snapshots byte by byte, the last one of a name', async (store) => {

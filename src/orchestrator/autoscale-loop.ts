@@ -1,6 +1,6 @@
 /**
- * Keeps as many workers at a scraper's runs as their queues deserve: looks every few seconds, decides
- * (`orchestrator/autoscale.ts`), and has it carried out by a crew: worker processes on this machine, or a command.
+ * Keeps as many workers at a scraper's runs as their queues deserve: looks every few seconds, decides (`autoscale.ts`), and
+ * has it carried out by a crew: worker processes on this machine, or a command.
  */
 import { systemClock } from '../core/clock.ts'
 import { ScrapeError } from '../core/errors.ts'
@@ -8,29 +8,39 @@ import type { Frontier } from '../frontier/contract.ts'
 import {
   decideScale,
   NO_MEMORY,
-  type RunShare,
+  type RunDepth,
   type ScaleDecision,
   type ScaleMemory,
   type ScalePolicy,
-} from '../orchestrator/autoscale.ts'
-import type { Store } from '../orchestrator/contract.ts'
-import type { RunPlaces } from './open-run.ts'
+  type Staffing,
+} from './autoscale.ts'
+import type { Store } from './contract.ts'
 
 /** Those who carry a decision out. */
 export interface Crew {
-  /** Of this run, here and now. */
+  /** Of this run, here and now, without those who are being drained. */
   countOf(runId: string): number
   readonly size: number
-  /** Brings the crew to `target`, spread over the runs. Says what it did, for a person. */
-  scale(target: number, runs: readonly RunShare[]): Promise<string[]>
+  /** Brings the crew nearer to it; what is left to do is done at the next look. Says what it did, for a person. */
+  scale(staffing: Staffing): Promise<string[]>
   /** Throws when the crew cannot work at all, e.g. because its workers die one after the other. */
-  check(runs: readonly RunShare[], settled: number): void
+  check(seen: Seen): void
   /** Ends all of it, gently. */
   dismiss(): Promise<void>
 }
 
+/** What a look at the runs saw. */
+export interface Seen {
+  /** The open ones. */
+  runs: readonly RunDepth[]
+  /** Pages settled in these runs: grows while somebody gets something done. */
+  settled: number
+  /** When the look began, by the clock of the request: who ended later may have ended with the run. */
+  atMs: number
+}
+
 export interface AutoscaleRequest {
-  store: Store
+  store: Pick<Store, 'listRuns' | 'findRun' | 'place'>
   openQueue: (runId: string) => Promise<Frontier>
   scraper: string
   /** Default: every run of the scraper that is going on. */
@@ -43,12 +53,14 @@ export interface AutoscaleRequest {
   /** Once for each decision. */
   onDecision: (decision: AutoscaleLine) => void
   onTrouble: (message: string) => void
+  /** Milliseconds that only grow, whatever happens to the time of day. Default: since this process was started. */
+  now?: () => number
 }
 
-export interface AutoscaleLine extends Omit<ScaleDecision, 'memory'> {
+export interface AutoscaleLine extends Omit<ScaleDecision, 'memory' | 'shares'> {
   /** Workers there are after it, as far as known. */
   workers: number
-  runs: readonly RunShare[]
+  runs: readonly (RunDepth & { target: number; workers: number })[]
   /** What was done. */
   done: readonly string[]
 }
@@ -62,12 +74,12 @@ export async function autoscale(request: AutoscaleRequest, stop: AbortSignal): P
   try {
     while (!stop.aborted) {
       try {
-        const { runs, settled } = await look(request, queues)
-        if (isFirst && runs.length === 0 && !request.isForever) throw nothingToDo(request)
+        const seen = await look(request, queues)
+        if (isFirst && seen.runs.length === 0 && !request.isForever) throw nothingToDo(request)
         isFirst = false
-        crew.check(runs, settled)
-        memory = await step(request, runs, memory)
-        if (runs.length === 0 && crew.size === 0 && !request.isForever) return 'finished'
+        crew.check(seen)
+        memory = await step(request, seen, memory)
+        if (seen.runs.length === 0 && crew.size === 0 && !request.isForever) return 'finished'
       } catch (error) {
         // A database that is away for a while is no reason to send workers home: they wait for it too.
         if (isFirst || !(error instanceof ScrapeError) || error.class !== 'service') throw error
@@ -81,46 +93,39 @@ export async function autoscale(request: AutoscaleRequest, stop: AbortSignal): P
   }
 }
 
-interface Seen {
-  runs: RunShare[]
-  /** Pages settled in these runs: grows while somebody gets something done. */
-  settled: number
-}
-
-async function look({ store, scraper, runId, crew }: AutoscaleRequest, queues: Queues): Promise<Seen> {
+async function look({ store, scraper, runId, now = monotonicMs }: AutoscaleRequest, queues: Queues): Promise<Seen> {
+  const atMs = now()
   const found =
     runId === undefined
       ? await store.listRuns({ scraper, states: ['running'] })
       : [await store.findRun(runId)].filter((run) => run !== undefined && run.record.state === 'running')
-  const runs: RunShare[] = []
+  const runs: RunDepth[] = []
   let settled = 0
   for (const run of found) {
     const { id } = run!.record
-    const { pending, isPaused, completed, failed } = await (await queues.of(id)).stats()
-    runs.push({ runId: id, pending, isPaused, workers: crew.countOf(id) })
+    const { pending, remaining, isPaused, completed, failed } = await (await queues.of(id)).stats()
+    runs.push({ runId: id, pending, remaining, isPaused })
     settled += completed + failed
   }
   await queues.keep(runs.map((run) => run.runId))
-  return { runs, settled }
+  return { runs, settled, atMs }
 }
 
 async function step(
   { policy, crew, onDecision, isForever }: AutoscaleRequest,
-  runs: RunShare[],
+  { runs, atMs }: Seen,
   before: ScaleMemory,
 ): Promise<ScaleMemory> {
-  const isOver = runs.length === 0 && !isForever // then nobody is needed, at once
-  const [by, from] = isOver
-    ? [
-        { ...policy, min: 0, cooldownMs: 0 },
-        { ...before, low: undefined },
-      ]
-    : [policy, before]
-  const { memory, ...decision } = decideScale(runs, by, from, Date.now())
-  const done = await crew.scale(decision.target, runs)
-  onDecision({ ...decision, workers: crew.size, runs, done })
+  const isOver = runs.length === 0 && !isForever
+  const { memory, shares, ...decision } = decideScale(runs, isOver ? { ...policy, min: 0 } : policy, before, atMs)
+  const done = await crew.scale({ target: decision.target, shares })
+  const staffed = runs.map((run) => ({ ...run, target: shares.get(run.runId) ?? 0, workers: crew.countOf(run.runId) }))
+  onDecision({ ...decision, workers: crew.size, runs: staffed, done })
   return memory
 }
+
+/** Cooldowns are spans of time: a clock that is set back by an hour must not stretch one by an hour. */
+export const monotonicMs = () => performance.now()
 
 function nothingToDo({ scraper, runId, store }: AutoscaleRequest): ScrapeError {
   const what = runId === undefined ? `no run of "${scraper}" is going on` : `run ${runId} is not going on`
@@ -157,20 +162,5 @@ class Queues implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.keep([])
-  }
-}
-
-/** Where worker processes find what this one found. In the environment: a password is not for `ps` to show. */
-export function workerEnv({
-  out,
-  frontier,
-  store,
-  drainTimeout,
-}: RunPlaces & { drainTimeout: number }): NodeJS.ProcessEnv {
-  return {
-    SLUICE_OUT: out,
-    SLUICE_DRAIN_TIMEOUT: `${drainTimeout}ms`,
-    SLUICE_FRONTIER: frontier,
-    ...(store === undefined ? {} : { SLUICE_STORE: store }),
   }
 }

@@ -5,10 +5,9 @@ import type { RunState } from '../core/run.ts'
 import type { NewTask } from '../core/task.ts'
 import type { Frontier } from '../frontier/contract.ts'
 import { openFrontier } from '../frontier/open.ts'
-import type { RunShare } from '../orchestrator/autoscale.ts'
-import type { Store, StoredRun } from '../orchestrator/contract.ts'
-import { type AutoscaleLine, type AutoscaleRequest, autoscale, type Crew } from './autoscale.ts'
-import { ProcessCrew } from './autoscale-processes.ts'
+import type { Staffing } from './autoscale.ts'
+import { type AutoscaleLine, type AutoscaleRequest, autoscale, type Crew } from './autoscale-loop.ts'
+import type { Store, StoredRun } from './contract.ts'
 
 const task = (n: number): NewTask => ({ url: `https://shop.example/${n}`, route: 'page', data: null, depth: 0 })
 
@@ -52,7 +51,7 @@ class ObedientCrew implements Crew {
   isDismissed = false
   countOf = () => this.size
   check = () => {}
-  async scale(target: number): Promise<string[]> {
+  async scale({ target }: Staffing): Promise<string[]> {
     this.size = target
     return []
   }
@@ -129,63 +128,30 @@ test('a stop dismisses the crew', async () => {
   assert.deepEqual([end, crew.isDismissed], ['stopped', true])
 })
 
-const RUN: RunShare = { runId: 'r1', pending: 100, isPaused: false, workers: 0 }
-
-function shellCrew(script: string, drainMs = 60_000): ProcessCrew {
-  return new ProcessCrew({
-    command: ['/bin/sh', '-c', script],
-    workerArgs: [],
-    env: {},
-    drainMs,
-    graceMs: 0,
-    onLine: () => {},
-  })
-}
-
-/** Until every worker has ended by itself. */
-async function empty(crew: ProcessCrew): Promise<void> {
-  while (crew.size > 0) await new Promise((resolve) => setTimeout(resolve, 5))
-}
-
-test('replaces workers that die as long as pages get done, and gives up after ten deaths with nothing done', async () => {
-  const crew = shellCrew('echo "out of luck" >&2; exit 7')
-  for (let settled = 1; settled <= 6; settled++) {
-    await crew.scale(3, [RUN])
-    await empty(crew)
-    crew.check([RUN], settled)
+test('cooldowns go by the clock they are given, not by the time of day', async () => {
+  const fleet = await fleetOfOne(5)
+  let nowMs = 0
+  const targets: number[] = []
+  const onDecision = ({ target }: AutoscaleLine) => {
+    targets.push(target)
+    if (targets.length === 1) nowMs = 999
+    if (targets.length === 2) nowMs = 1000
+    if (targets.length === 3) fleet.end()
   }
-  const dieThreeTimes = async () => {
-    await crew.scale(3, [RUN])
-    await empty(crew)
-    crew.check([RUN], 6)
+  const policy = { min: 0, max: 4, perWorker: 10, cooldownMs: 1000 }
+  const openQueue = async () => {
+    const queue = await fleet.openQueue()
+    return new Proxy(queue, {
+      get: (target, name) =>
+        name === 'stats'
+          ? async () => ({ ...(await queue.stats()), pending: targets.length === 0 ? 5 : 40 })
+          : Reflect.get(target, name),
+    })
   }
-  await dieThreeTimes()
-  await dieThreeTimes()
-  await assert.rejects(dieThreeTimes, (error: ScrapeError) => {
-    assert.match(error.message, /12 times in a row with nothing done \(exit code 7\)/)
-    assert.match(error.details.notes?.join() ?? '', /out of luck/)
-    return true
-  })
-})
-
-test('the end of a run that is over is nobody’s death', async () => {
-  const crew = shellCrew('exit 1')
-  await crew.scale(12, [RUN])
-  await empty(crew)
-  crew.check([], 0)
-})
-
-test('drains with SIGTERM, and kills who does not end in time', async () => {
-  const gentle = shellCrew('trap "exit 4" TERM; while :; do sleep 0.01; done')
-  assert.equal((await gentle.scale(2, [RUN])).length, 2)
-  assert.equal(gentle.countOf('r1'), 2)
-  assert.match((await gentle.scale(1, [RUN]))[0]!, /^drained worker 2$/)
-  assert.equal(gentle.countOf('r1'), 1)
-  await gentle.dismiss()
-  assert.equal(gentle.size, 0)
-
-  const deaf = shellCrew('trap "" TERM; exec sleep 60', 100)
-  await deaf.scale(1, [RUN])
-  await deaf.dismiss()
-  assert.equal(deaf.size, 0)
+  const crew = new ObedientCrew()
+  await autoscale(
+    request({ ...fleet, openQueue, crew, policy, onDecision, now: () => nowMs }),
+    new AbortController().signal,
+  )
+  assert.deepEqual(targets, [1, 1, 4, 0])
 })
