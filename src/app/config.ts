@@ -37,7 +37,12 @@ export const OPTIONS = {
   },
   sink: { schema: list.default([]), value: 'URL', isList: true, describe: 'one more sink: sqlite:FILE, file:FILE.csv' },
   frontier: {
-    schema: z.string().default('sqlite:'),
+    schema: z
+      .string()
+      .regex(/^(?:memory:|sqlite(?::|$)|(?:postgres(?:ql)?|amqps?|rediss?):\/\/.)/i, {
+        error: 'must be sqlite:, sqlite:FILE, memory:, postgres://… or amqp://…',
+      })
+      .default('sqlite:'),
     value: 'URL',
     describe: 'where the queue lives: sqlite: (in the run folder), sqlite:FILE, memory:, postgres://…, amqp://…',
   },
@@ -74,6 +79,12 @@ export const OPTIONS = {
     limit: 'perHost.rps',
     describe: 'requests a second to one host; 0 = no rate limit',
   },
+  perMinute: {
+    schema: z.unknown().optional(),
+    value: 'N',
+    limit: 'perHost.perMinute',
+    describe: 'requests a minute to one host; 0 = no such limit',
+  },
   delay: {
     schema: z.unknown().optional(),
     value: 'TIME',
@@ -105,10 +116,14 @@ export const OPTIONS = {
   cacheStore: {
     schema: z
       .string()
-      .regex(/^(?:memory:|sqlite:.+)$/, 'must be memory: or sqlite:FILE')
+      .regex(
+        /^(?:memory:|sqlite:.+|redis:|rediss?:\/\/.+)$/,
+        'must be memory:, sqlite:FILE, redis: or redis://HOST:PORT/NUMBER',
+      )
       .default('memory:'),
     value: 'URL',
-    describe: 'where the cache lives: memory:, or sqlite:FILE to keep it between runs and share it between processes',
+    describe:
+      'where the cache lives: memory:; sqlite:FILE, shared by processes and kept between runs; redis:, shared by a fleet (see redis)',
   },
   robots: { schema: z.unknown().optional(), value: 'respect|ignore', limit: 'robots', describe: 'obey robots.txt' },
   failAt: {

@@ -1,7 +1,7 @@
 /** Puts the fetch chain of one worker together. */
 import type { EventBus } from '../core/events.ts'
 import type { ResolvedLimits } from '../core/options.ts'
-import { createMemoryCache, type ResponseCache } from '../fetch/cache.ts'
+import { createMemoryCache, type RemoteCache, type ResponseCache } from '../fetch/cache.ts'
 import type { RateLimit } from '../fetch/contract.ts'
 import { type ChainFetcher, createFetcher } from '../fetch/fetcher.ts'
 import { openHttp } from '../fetch/http.ts'
@@ -20,7 +20,7 @@ export interface FetchingOptions {
   sharing: RateSharing
   /** `socks5://` or `http://`: all pages are fetched through it. */
   proxy: string | undefined
-  /** `memory:` or `sqlite:FILE`; used when `limits.cache` is above 0. */
+  /** `memory:`, `sqlite:FILE` or `redis://…`; used when `limits.cache` is above 0. */
   cacheStore: string
   bus: EventBus
 }
@@ -42,7 +42,12 @@ export async function openFetching(options: FetchingOptions): Promise<Fetching> 
   const parts = new AsyncDisposableStack()
   const rateLimit = parts.use(
     createRateLimit({
-      perHost: { concurrency: options.perHostConcurrency, rps: limits.perHost.rps, delayMs: limits.perHost.delay },
+      perHost: {
+        concurrency: options.perHostConcurrency,
+        rps: limits.perHost.rps,
+        delayMs: limits.perHost.delay,
+        perMinute: limits.perHost.perMinute,
+      },
       concurrency: options.concurrency,
       crawlDelayMsMax: limits.crawlDelayMax,
       ...options.sharing,
@@ -62,7 +67,7 @@ export async function openFetching(options: FetchingOptions): Promise<Fetching> 
       ...(options.proxy === undefined ? {} : { proxy: options.proxy }),
     }),
   )
-  const cache = limits.cache === 0 ? undefined : parts.use(await openCache(options.cacheStore, limits.cache))
+  const cache = limits.cache === 0 ? undefined : parts.use(await openCache(options.cacheStore, limits))
   const fetcher = parts.use(
     createFetcher({
       http,
@@ -76,7 +81,14 @@ export async function openFetching(options: FetchingOptions): Promise<Fetching> 
   return { fetcher, rateLimit, rotate: http.rotate, [Symbol.asyncDispose]: () => parts.disposeAsync() }
 }
 
-async function openCache(store: string, freshMs: number): Promise<ResponseCache> {
+async function openCache(
+  store: string,
+  { cache: freshMs, bodyMax }: ResolvedLimits,
+): Promise<(ResponseCache & Disposable) | RemoteCache> {
+  if (/^rediss?:/.test(store)) {
+    const { openRedisCache } = await import('../fetch/redis-cache.ts')
+    return await openRedisCache({ url: store, freshMs, bodyBytesMax: bodyMax })
+  }
   if (!store.startsWith('sqlite:')) return createMemoryCache({ freshMs })
   const { openSqliteCache } = await import('../fetch/sqlite-cache.ts')
   return openSqliteCache(store.slice('sqlite:'.length), { freshMs })

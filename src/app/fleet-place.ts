@@ -1,6 +1,7 @@
 /** Where a fleet's worker leaves what is no item: snapshots in the store, where every machine can look at them. */
 import { dirname, join, resolve } from 'node:path'
 import type { EventBus } from '../core/events.ts'
+import type { ResolvedLimits } from '../core/options.ts'
 import type { Page } from '../core/page.ts'
 import type { Task } from '../core/task.ts'
 import { openSqliteSlots } from '../fetch/shared-slots.ts'
@@ -9,6 +10,7 @@ import type { Config } from './config.ts'
 import type { RateSharing } from './fetching.ts'
 import { isPostgres, storeUrlOf } from './fleet.ts'
 import { RunFolder } from './run-folder.ts'
+import { redisUrlOf } from './run-identity.ts'
 import type { WorkerPlace } from './worker.ts'
 
 const SNAPSHOT_BYTES_MAX = 256 * 1024
@@ -20,11 +22,13 @@ export function fleetPlace({
   run,
   config,
   bus,
+  limits,
 }: {
   store: Store
   run: StoredRun
   config: Config
   bus: EventBus
+  limits: ResolvedLimits
 }): WorkerPlace {
   const { id: runId, scraper } = run.record
   const folder = new RunFolder(join(config.values.out, scraper, runId)) // on this machine; made when something is saved
@@ -45,12 +49,15 @@ export function fleetPlace({
     runId,
     keepSnapshot,
     save: folder.save,
-    shareRates: (parts) => shareRates(config, bus, parts),
+    shareRates: (parts) => shareRates({ config, bus, limits }, parts),
   }
 }
 
 /** Per host over all workers: through the database when there is one, else through Redis, else through a file of this machine. */
-async function shareRates({ values }: Config, bus: EventBus, parts: AsyncDisposableStack): Promise<RateSharing> {
+async function shareRates(
+  { config: { values }, bus, limits }: { config: Config; bus: EventBus; limits: ResolvedLimits },
+  parts: AsyncDisposableStack,
+): Promise<RateSharing> {
   const say = (level: 'info' | 'warn', message: string) => bus.emit({ type: 'log', level, message })
   const options = {
     onAway: (error: Error) => say('warn', `${error.message}; keeping to our share of every host's rate`),
@@ -60,6 +67,11 @@ async function shareRates({ values }: Config, bus: EventBus, parts: AsyncDisposa
   if (isPostgres(url)) {
     const { openPostgresSlots } = await import('../fetch/postgres-slots.ts')
     return { fleet: parts.use(await openPostgresSlots({ url, ...options })) }
+  }
+  const redis = redisUrlOf(values)
+  if (redis !== undefined) {
+    const { openRedisSlots } = await import('../fetch/redis-slots.ts')
+    return { fleet: parts.use(await openRedisSlots({ url: redis, perMinute: limits.perHost.perMinute, ...options })) }
   }
   const folder = dirname(resolve(url.replace(/^sqlite:(?:\/\/)?/, '')))
   return { slots: parts.use(openSqliteSlots(join(folder, 'rates.db'))) }

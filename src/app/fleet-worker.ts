@@ -27,9 +27,11 @@ import { fleetPlace } from './fleet-place.ts'
 import type { LoadedScraper } from './load-scraper.ts'
 import { openOwnTor } from './own-tor.ts'
 import { LOSSES_MAX, sweep } from './processes.ts'
+import { cacheStoreOf, redisUrlOf } from './run-identity.ts'
 import { openMetricsServer } from './run-metrics.ts'
 import { isFilled } from './seed.ts'
 import { refuseOtherScraper, withLimits } from './start-distributed.ts'
+import { userAgent } from './user-agent.ts'
 import { type WorkerSpec, work } from './worker.ts'
 
 export interface FleetWorkerRequest {
@@ -236,7 +238,8 @@ class WorkingLife {
     if (spec.pagesMax <= 0) return { how: 'limit' }
     await using tor = request.useTor ? await openOwnTor(spec.workerId, bus, this.#stop.signal) : undefined
     if (tor !== undefined) spec.proxy = tor.proxy
-    const place = fleetPlace({ store, run, config: request.config, bus })
+    const place = fleetPlace({ store, run, config: request.config, bus, limits: compiled.limits })
+    await using _ = await countFailures(redisUrlOf(request.config.values), bus)
     const isOpenEnded = async () => request.isForever || !(await isFilled(frontier))
     const rotation = tor === undefined ? {} : { rotation: tor }
     return await work(spec, { compiled, frontier, bus, place, isOpenEnded, ...rotation }, this.#stop.signal)
@@ -255,10 +258,11 @@ class WorkingLife {
       pagesMax: (limits.pages ?? Number.MAX_SAFE_INTEGER) - completed - failed,
       leaseMs: values.lease,
       drainMs: values.drainTimeout,
-      userAgent: run.options.userAgent,
+      userAgent:
+        values.userAgent === undefined && values.contact === undefined ? run.options.userAgent : userAgent(values),
       allowPrivate: run.options.allowPrivate || values.allowPrivate,
       allowAddresses: [...run.options.allowAddress, ...values.allowAddress],
-      cacheStore: values.cacheStore,
+      cacheStore: cacheStoreOf(values),
       proxy: values.proxy,
       claimMax: request.batchSize,
       isOneOfMany: true,
@@ -358,6 +362,22 @@ class WorkingLife {
       if (end.how !== 'halted') bus.emit({ type: 'log', level: 'error', message: (error as Error).message })
       return run.record
     }
+  }
+}
+
+/** `failures:{url}` in Redis, where there is one: for whoever looks with redis-cli. */
+async function countFailures(redisUrl: string | undefined, bus: EventBus): Promise<AsyncDisposable | undefined> {
+  if (redisUrl === undefined) return undefined
+  const { openRedisFailures } = await import('../fetch/redis-failures.ts')
+  const failures = await openRedisFailures({ url: redisUrl })
+  const unlisten = bus.on((event) => {
+    if (event.type === 'page' && event.error !== undefined) failures.count(event.url)
+  })
+  return {
+    async [Symbol.asyncDispose]() {
+      unlisten()
+      await failures[Symbol.asyncDispose]()
+    },
   }
 }
 

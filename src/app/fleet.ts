@@ -1,7 +1,7 @@
 /** What the machines of a fleet share: where it is, and how it is opened. */
 import { ScrapeError } from '../core/errors.ts'
 import type { Json } from '../core/task.ts'
-import type { Frontier } from '../frontier/contract.ts'
+import type { Frontier, Outage } from '../frontier/contract.ts'
 import { openFrontier } from '../frontier/open.ts'
 import type { Store } from '../orchestrator/contract.ts'
 import type { ConfigValues } from './config.ts'
@@ -62,10 +62,23 @@ export async function openFleetFrontier(
     runId,
     keepsItems: true,
     ...(rules === undefined ? {} : { messageTtlMs: await messageTtlOf(rules) }),
-    onOutage: ({ attempt, error, waitMs }) =>
-      onOutage?.(`the queue is away (${error.message}): try ${attempt}, again in ${Math.round(waitMs)} ms`),
+    onOutage: sparingly(({ attempt, error }) =>
+      onOutage?.(`the queue is away (${error.message}): waiting for it, try ${attempt}`),
+    ),
   })
   return frontier.can.keepsItems === true ? frontier : withStoredItems(frontier, store, runId)
+}
+
+const SAY_EVERY_MS = 5_000
+
+/** Every operation that waits for the server tells of it; a person needs one line now and then. */
+function sparingly(say: (outage: Outage) => void): (outage: Outage) => void {
+  let saidAtMs = Number.NEGATIVE_INFINITY
+  return (outage) => {
+    if (performance.now() - saidAtMs < SAY_EVERY_MS) return
+    saidAtMs = performance.now()
+    say(outage)
+  }
 }
 
 async function messageTtlOf(rules: Json): Promise<(message: { url: string }) => number | undefined> {

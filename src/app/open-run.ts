@@ -71,17 +71,29 @@ export interface RunLogLines {
   isComplete(): boolean
 }
 
+/** What the broker says of a queue; see its management API. */
+export interface BrokerQueue {
+  name: string
+  ready: number
+  unacked: number
+  consumers: number
+  publishRate: number
+  deliverRate: number
+  ackRate: number
+}
+
 export type RunPlaces = Pick<ConfigValues, 'out' | 'frontier'> & Partial<Pick<ConfigValues, 'store' | 'redis'>>
 
 /**
- * A word that names a run folder (id, scraper, path) is that one; otherwise the store, if there is one, is asked for a run of
- * this id or scraper. Without a word the newest of both.
+ * A word that names a run folder (its id, its path) is that one, one that names a scraper the newest of its runs, in folders or
+ * in the store; without a word it is the newest of all.
  */
 export async function openRun(word: string | undefined, places: RunPlaces): Promise<OpenRun> {
   const isNewest = word === undefined || word === 'latest'
   const folder = findFolder(places.out, word)
   const storeUrl = storeUrlOf(withStore(places))
-  const isStoreMeant = storeUrl !== undefined && (isNewest || folder === undefined)
+  const isMany = isNewest || folder === undefined || folder.scraper === word // a scraper has runs in both places
+  const isStoreMeant = storeUrl !== undefined && isMany
   const stored = isStoreMeant ? await openStored(isNewest ? undefined : word, places) : undefined
   if (folder === undefined) {
     if (stored === undefined) throw notFound(word, places, storeUrl)
@@ -164,14 +176,11 @@ export async function runStats({ frontier, record }: OpenRun): Promise<FrontierS
 
 /** Those that are there now: at work, or ending it. */
 export const livingWorkers = (run: OpenRun): StoredWorker[] | undefined =>
-  run.workers?.filter(({ state }) => state === 'working' || state === 'draining')
-
-/** Silent for longer than this, a worker is no trouble of now any more: its tasks went to others long ago. */
-const GONE_MS = 600_000
+  run.workers?.filter(({ state }) => run.record.state !== 'finished' && (state === 'working' || state === 'draining'))
 
 /** Where somebody should be and is not: no sign of life, and no goodbye either. */
 export const stuckWorkers = (run: OpenRun): StoredWorker[] =>
-  run.workers?.filter(({ state, silentMs }) => state === 'stuck' && silentMs < GONE_MS) ?? []
+  run.workers?.filter(({ state }) => run.record.state === 'running' && state === 'stuck') ?? []
 
 /** Pages settled a second since the run began. */
 export function averageRate({ record }: OpenRun, { completed, failed }: FrontierStats): number {

@@ -30,6 +30,21 @@ export function withoutPassword(url: string): string {
   return parsed.href
 }
 
+/** The Redis somebody named: by itself, or with an `amqp:` queue. */
+export function redisUrlOf({ frontier, redis }: { frontier: string; redis?: string | undefined }): string | undefined {
+  return redis ?? URL.parse(frontier)?.searchParams.get('redis') ?? undefined
+}
+
+/** The cache to open: `redis:` alone is the Redis somebody named. */
+export function cacheStoreOf(values: { cacheStore: string; frontier: string; redis?: string | undefined }): string {
+  if (values.cacheStore !== 'redis:') return values.cacheStore
+  const url = redisUrlOf(values)
+  if (url !== undefined) return url
+  throw new ScrapeError('E_OPTION', 'the cache is to live in Redis, and nobody said where that is', {
+    fix: 'Name it with --redis redis://HOST:PORT/NUMBER or SLUICE_REDIS, or write the URL after --cache-store.',
+  })
+}
+
 /** The queue to open: an `amqp:` one needs to know its Redis. */
 export function queueUrlOf({ frontier, redis }: { frontier: string; redis?: string | undefined }): string {
   if (redis === undefined || !/^amqps?:/i.test(frontier)) return frontier

@@ -19,7 +19,15 @@ import { checkArgs, compileScraper } from './compile-scraper.ts'
 import type { Config } from './config.ts'
 import { LOSSES_MAX, runProcesses, sweep } from './processes.ts'
 import { RunFolder } from './run-folder.ts'
-import { absolutePlace, claimFrontier, frontierUrlOf, queueUrlOf, refuseOtherRun, urlOfPlace } from './run-identity.ts'
+import {
+  absolutePlace,
+  cacheStoreOf,
+  claimFrontier,
+  frontierUrlOf,
+  queueUrlOf,
+  refuseOtherRun,
+  urlOfPlace,
+} from './run-identity.ts'
 import { openMetricsServer } from './run-metrics.ts'
 import { judge, type RecordBase, startRecord, updateRecord } from './run-record.ts'
 import { openRunSinks, rememberSinks } from './run-sinks.ts'
@@ -285,7 +293,7 @@ class RunExecution {
       userAgent: userAgent(values),
       allowPrivate: values.allowPrivate,
       allowAddresses: values.allowAddress,
-      cacheStore: values.cacheStore,
+      cacheStore: cacheStoreOf(values),
       proxy: values.proxy,
       isOneOfMany: values.processes > 1,
       recordTo: request.recordTo,

@@ -63,6 +63,11 @@ export async function startDistributed(request: DistributedRequest): Promise<Dis
   else await wake(store, frontier, run)
   try {
     const { added, seen, refused, problems } = await fill(request, run, frontier)
+    if (isNew && added === 0)
+      throw new ScrapeError('E_USAGE', 'not one URL could be queued', {
+        notes: problems,
+        fix: 'Mend the list, or the routes of the scraper; --arg and --site may decide what it starts with.',
+      })
     await wakeAgain(store, frontier, run)
     return {
       status: isNew ? 'queued' : 'resumed',

@@ -114,7 +114,7 @@ test('finds a stored run by id, by scraper and as the newest, with its numbers a
   assert.deepEqual([run.isAlive, run.isOver], [false, false])
 })
 
-test('a folder on this machine goes before the store, and the newest of both is the newest', async () => {
+test('a path is its folder; a scraper, or nothing, is the newest run in folders and store', async () => {
   using folders = temporaryFolder()
   const here = { ...places(), out: folders.path }
   const old = newRecord('both')
@@ -122,8 +122,10 @@ test('a folder on this machine goes before the store, and the newest of both is 
   folder.writeRecord({ ...old, id: folder.runId, state: 'stopped', frontier: 'memory:' })
   const stored = await storedRun('both')
   {
-    await using named = await openRun('both', here)
+    await using named = await openRun(folder.runId, here)
     assert.equal(named.folder, folder.path)
+    await using ofScraper = await openRun('both', here)
+    assert.equal(ofScraper.record.id, stored.id)
     await using newest = await openRun(undefined, here)
     assert.equal(newest.record.id, stored.id)
   }

@@ -1,5 +1,6 @@
 /** One worker: opens what a crawl needs and runs it, in this process or in one of its own (`worker-process.ts`). */
 import { ERRORS } from '../core/error-table.ts'
+import { ScrapeError } from '../core/errors.ts'
 import type { EventBus } from '../core/events.ts'
 import { contentKey, type ItemRow } from '../core/item.ts'
 import { LruSet } from '../core/lru-set.ts'
@@ -87,6 +88,7 @@ export async function work(
   { compiled, frontier, bus, place, isOpenEnded, rotation }: WorkerParts,
   stop: AbortSignal,
 ): Promise<CrawlEnd> {
+  if (spec.proxy !== undefined) await reachProxy(spec.proxy)
   const startHosts = JSON.parse((await frontier.getMeta('startHosts')) ?? '[]') as string[]
   await using parts = new AsyncDisposableStack()
   await using fetching = await openFetching({
@@ -172,5 +174,27 @@ function createRecall(): (row: ItemRow) => Emitted {
     const isNewContent = contents.add(content)
     if (keys.add(key)) return 'new'
     return isNewContent ? 'changed' : 'same'
+  }
+}
+
+const PROXY_MS_MAX = 5_000
+
+/** A proxy that is not there would cost every page its tries: better to say so before the first one is claimed. */
+async function reachProxy(proxy: string): Promise<void> {
+  const { hostname, port, protocol } = new URL(proxy)
+  const { connect } = process.getBuiltinModule('node:net')
+  const socket = connect({
+    host: hostname.replace(/^\[|\]$/g, ''),
+    port: Number(port) || (protocol === 'http:' ? 80 : 1080),
+  })
+  socket.setTimeout(PROXY_MS_MAX, () => socket.destroy(new Error(`no answer in ${PROXY_MS_MAX} ms`)))
+  try {
+    await process.getBuiltinModule('node:events').once(socket, 'connect')
+  } catch (cause) {
+    throw new ScrapeError('E_PROXY', `the proxy ${hostname}:${port} cannot be reached: ${(cause as Error).message}`, {
+      cause,
+    })
+  } finally {
+    socket.destroy()
   }
 }

@@ -19,6 +19,9 @@ const program = new Command('sluice')
 await defineCommands(program, process.argv[2])
 for (const command of program.commands) command.exitOverride()
 
+/** What is left to be printed gets this long. */
+const LEAVE_MS = 500
+
 /** Exit codes: 0 fine · 1 over a threshold · 2 usage · 3 service unreachable · 4 stopped, resumable · 130 second Ctrl-C. */
 async function main(argv: string[]): Promise<number> {
   try {
@@ -53,3 +56,6 @@ program.on('command:*', ([word]: [string]) => {
 })
 
 process.exitCode = await main(process.argv)
+// A handler that never ends must not keep a process that has drained: what it still does is nobody's any more.
+if (['run', 'crawl', 'start', 'worker'].includes(process.argv[2] ?? ''))
+  setTimeout(() => process.exit(), LEAVE_MS).unref()

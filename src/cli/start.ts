@@ -1,7 +1,8 @@
 /** `sluice start`: the orchestrator's door. Runs a scraper here, or makes a run for a fleet and says how workers join it. */
 import type { Command } from 'commander'
-import type { Config } from '../app/config.ts'
+import { type Config, flagName, type OptionName } from '../app/config.ts'
 import type { LoadedScraper } from '../app/load-scraper.ts'
+import { withoutPassword } from '../app/run-identity.ts'
 import { ScrapeError } from '../core/errors.ts'
 import { addArgs, addOptions, argsOf, configOf, RUN_OPTIONS } from './flags.ts'
 import { print, printJson, shellWord } from './output.ts'
@@ -54,7 +55,7 @@ async function start(name: string, flags: StartFlags): Promise<number> {
   const config = await configOf(flags as Record<string, unknown>)
   const loaded = await loadScraper(name)
   const args = argsOf(flags, argumentNames(loaded.scraper))
-  const mode = flags.mode ?? loaded.scraper.mode ?? 'single'
+  const mode = flags.mode ?? (await modeOfRun(flags, config)) ?? loaded.scraper.mode ?? 'single'
   if (flags.resume !== undefined && flags.fresh)
     throw new ScrapeError('E_USAGE', '--resume goes on with a run, --fresh begins a new one: choose one of them')
   if (mode === 'distributed') return await startForFleet(name, loaded, args, config, flags)
@@ -76,6 +77,33 @@ async function start(name: string, flags: StartFlags): Promise<number> {
   })
 }
 
+/** A run that is known to the store is a fleet's, whatever the scraper says. */
+async function modeOfRun({ resume }: StartFlags, { values }: Config): Promise<'distributed' | undefined> {
+  const { openStore, storeUrlOf } = await import('../app/fleet.ts')
+  if (typeof resume !== 'string' || storeUrlOf(values) === undefined) return undefined
+  await using store = await openStore(values)
+  return (await store.findRun(resume))?.record.id === resume ? 'distributed' : undefined
+}
+
+/** Options of a run that a fleet's run cannot take along: each worker has its own, or there are no files to write. */
+const NOT_CARRIED: readonly OptionName[] = [
+  'proxy',
+  'format',
+  'sink',
+  'formulaSafe',
+  'metrics',
+  'processes',
+  'cacheStore',
+]
+
+function refuseNotCarried({ origins }: Config): void {
+  const given = NOT_CARRIED.filter((name) => origins[name].startsWith('flag '))
+  if (given.length === 0) return
+  throw new ScrapeError('E_USAGE', `a run for a fleet does not take ${given.map(flagName).join(', ')}`, {
+    fix: 'Give it to each worker, or to `sluice export` for files; or run here with --mode single.',
+  })
+}
+
 async function startForFleet(
   name: string,
   loaded: LoadedScraper,
@@ -91,6 +119,7 @@ async function startForFleet(
       import('./style.ts'),
       import('../observe/terminal.ts'),
     ])
+  refuseNotCarried(config)
   const stop = new AbortController()
   const onSignal = () => stop.abort(new ScrapeError('E_STOPPED', 'stopped while the queue was being filled'))
   process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
@@ -110,7 +139,7 @@ async function startForFleet(
     ...(flags.urlsFile === undefined ? {} : { urls: urlLines(flags.urlsFile, stop.signal) }),
     ...(flags.resume === undefined ? {} : { resume: flags.resume }),
   })
-  const command = [self(), ...workerCommand(name, started.runId)].map(shellWord).join(' ')
+  const command = [self(), ...workerCommand(name, started.runId), ...placeFlags(config)].map(shellWord).join(' ')
   if (flags.json)
     printJson({ status: started.status, run_id: started.runId, enqueued: started.enqueued, worker_command: command })
   else if (!flags.quiet) {
@@ -128,4 +157,13 @@ async function startForFleet(
       say(`note: run ${started.unfinished} of ${name} is unfinished; --resume would have gone on with it`)
   }
   return 0
+}
+
+/** Places that were named by flags, which a worker's shell does not know. Passwords are not for command lines. */
+function placeFlags({ values, origins }: Config): string[] {
+  const places = ['frontier', 'store'] as const
+  return places.flatMap((name) => {
+    const value = values[name]
+    return value !== undefined && origins[name].startsWith('flag ') ? [flagName(name), withoutPassword(value)] : []
+  })
 }

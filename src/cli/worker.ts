@@ -59,6 +59,8 @@ async function worker(flags: WorkerFlags): Promise<number> {
   const batchSize = Number(flags.batchSize)
   if (!Number.isSafeInteger(batchSize) || batchSize < 1 || batchSize > 10_000)
     throw new ScrapeError('E_USAGE', `--batch-size takes a whole number from 1 to 10000, got ${flags.batchSize}`)
+  if (flags.tor && config.values.proxy !== undefined)
+    throw new ScrapeError('E_USAGE', '--tor and --proxy are two ways out: choose one of them')
   const loaded = await loadScraper(flags.scraper)
   const signals = listenForSignals()
   try {

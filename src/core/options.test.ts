@@ -48,7 +48,7 @@ describe('limitsSchema', () => {
     const limits = limitsSchema.parse({})
     assert.equal(limits.robots, 'respect')
     assert.equal(limits.hosts, 'same')
-    assert.deepEqual(limits.perHost, { concurrency: 8, rps: 10, delay: 0 })
+    assert.deepEqual(limits.perHost, { concurrency: 8, rps: 10, perMinute: 0, delay: 0 })
     assert.equal(limits.cache, 0)
     assert.equal(limits.failAt, 0.05)
     const bounds = [
@@ -70,7 +70,12 @@ describe('limitsSchema', () => {
   })
 
   it('keeps the politeness that is not named when one part of it is set', () => {
-    assert.deepEqual(limitsSchema.parse({ perHost: { rps: 2 } }).perHost, { concurrency: 8, rps: 2, delay: 0 })
+    assert.deepEqual(limitsSchema.parse({ perHost: { rps: 2 } }).perHost, {
+      concurrency: 8,
+      rps: 2,
+      perMinute: 0,
+      delay: 0,
+    })
   })
 
   it('reads durations and sizes as text or number', () => {

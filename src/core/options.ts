@@ -69,6 +69,11 @@ export const limitsSchema = z.strictObject({
     .strictObject({
       concurrency: whole(1, 4096).default(8).describe('requests in flight to one host'),
       rps: rate.default(10).describe('requests a second to one host; 0 = no limit'),
+      perMinute: whole(0, 1e6)
+        .default(0)
+        .describe(
+          'requests a minute to one host, over all workers; what is more waits for the next minute where workers share rates through Redis, and is spread evenly elsewhere; 0 = no limit',
+        ),
       delay: duration({ minMs: 0, maxMs: 3_600_000 })
         .default(0)
         .describe('pause between two requests to one host, with jitter from 0.5 to 1.5 of it'),

@@ -20,6 +20,8 @@ export interface CommitterParts {
   isHungry: () => boolean
   /** A worker that stops does not wait for the sinks: its items are in the log. */
   isStopping: () => boolean
+  /** It is on its way: whether its leases still hold is for the commit to say. */
+  onCommitting: (batch: readonly Settled[]) => void
   onCommitted: (batch: readonly Settled[], isStale: (lease: Lease) => boolean) => void
 }
 
@@ -71,8 +73,9 @@ export class Committer {
   }
 
   async #commit(batch: readonly Settled[]): Promise<void> {
-    const { frontier, bus, backlogMax, onCommitted } = this.#parts
+    const { frontier, bus, backlogMax, onCommitting, onCommitted } = this.#parts
     const startedMs = performance.now()
+    onCommitting(batch)
     const { stale, added, items } = await frontier.commit(batch.map((settled) => settled.outcome))
     const staleKeys = new Set(stale.map(leaseKey))
     const isStale = (lease: Lease) => staleKeys.size > 0 && staleKeys.has(leaseKey(lease))

@@ -44,6 +44,8 @@ class CrawlLoop implements AsyncDisposable {
   readonly #claimedAtMs = new WeakMap<Lease, number>()
   /** Leases this worker must keep alive: in the inbox, being visited, or waiting for their commit. */
   readonly #held = new Set<Lease>()
+  /** Those of them whose commit is on its way: gone from the frontier does not mean lost. */
+  readonly #committing = new Set<Lease>()
   /** Requests out. */
   #inFlight = 0
   /** Visits begun whose result is not in the channel yet. */
@@ -64,6 +66,9 @@ class CrawlLoop implements AsyncDisposable {
       ...parts,
       isHungry: () => this.#inbox.size === 0 || this.#isStopping,
       isStopping: () => this.#isStopping,
+      onCommitting: (batch) => {
+        for (const { outcome } of batch) this.#committing.add(outcome.lease)
+      },
       onCommitted: (batch, stale) => this.#onCommitted(batch, stale),
     })
     // Every exchange listens to this one signal; Node would take 11 listeners for a leak.
@@ -260,6 +265,7 @@ class CrawlLoop implements AsyncDisposable {
   #onCommitted(batch: readonly Settled[], isStale: (lease: Lease) => boolean): void {
     for (const { outcome } of batch) {
       this.#held.delete(outcome.lease)
+      this.#committing.delete(outcome.lease)
       const isEnd = outcome.kind === 'done' || outcome.kind === 'dead'
       if (isEnd && !isStale(outcome.lease)) this.#finishedPages++
     }
@@ -272,12 +278,15 @@ class CrawlLoop implements AsyncDisposable {
     if (this.#held.size === 0) return
     try {
       const { lost } = await frontier.extend([...this.#held], leaseMs)
-      if (lost.length === 0) return
       // By lease, not by task: this worker may have claimed the same task anew.
-      const gone = new Set(lost.map(leaseKey))
+      const settling = new Set([...this.#committing].map(leaseKey))
+      const held = new Set([...this.#held].map(leaseKey))
+      const gone = new Set(lost.map(leaseKey).filter((key) => held.has(key) && !settling.has(key)))
+      if (gone.size === 0) return
       this.#inbox.remove((held) => gone.has(leaseKey(held)))
       for (const held of this.#held) if (gone.has(leaseKey(held))) this.#held.delete(held)
-      bus.emit({ type: 'lease.lost', url: lost[0]!.task.url, count: lost.length })
+      const first = lost.find((lease) => gone.has(leaseKey(lease)))!
+      bus.emit({ type: 'lease.lost', url: first.task.url, count: gone.size })
     } catch (error) {
       this.#halt(toScrapeError(error, 'E_SERVICE'))
     }

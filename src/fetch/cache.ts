@@ -18,6 +18,14 @@ export interface ResponseCache extends Disposable {
   set(request: FetchRequest, page: Page): void
 }
 
+/** A cache that has to be asked over a network, for the pages of a fleet. */
+export interface RemoteCache extends AsyncDisposable {
+  /** As `ResponseCache.get`. Never rejects: without an answer there is no page. */
+  get(request: FetchRequest): Promise<Page | undefined>
+  /** Returns at once. */
+  set(request: FetchRequest, page: Page): void
+}
+
 export interface CacheOptions {
   /** Default 60 s. */
   freshMs?: number
@@ -62,33 +70,29 @@ export function createCache(store: CacheStore, options: CacheOptions): ResponseC
   const freshMs = options.freshMs ?? CACHE_FRESH_MS
   return {
     get(request) {
-      const page = store.get(keyOf(request))
+      const page = store.get(cacheKeyOf(request))
       if (page === undefined) return undefined
       const ageMs = now() - page.fetchedAtMs
-      return ageMs >= 0 && ageMs < freshMs ? new CachedPage(request.url, page) : undefined
+      return ageMs >= 0 && ageMs < freshMs ? toCachedPage(request, page) : undefined
     },
     set(request, page) {
-      if (!isKeepable(request, page)) return
-      const { url, redirects, status, contentType, charset, fetchedAtMs, headers, body, timings } = page
-      const wireBytes = page.bytes.wire
-      store.set(keyOf(request), {
-        url,
-        redirects,
-        status,
-        contentType,
-        charset,
-        fetchedAtMs,
-        headers,
-        body,
-        timings,
-        wireBytes,
-      })
+      if (isKeepable(request, page)) store.set(cacheKeyOf(request), toStoredPage(page))
     },
     [Symbol.dispose]: () => store[Symbol.dispose](),
   }
 }
 
-function isKeepable(request: FetchRequest, page: Page): boolean {
+export function toStoredPage(page: Page): StoredPage {
+  const { url, redirects, status, contentType, charset, fetchedAtMs, headers, body, timings } = page
+  const wireBytes = page.bytes.wire
+  return { url, redirects, status, contentType, charset, fetchedAtMs, headers, body, timings, wireBytes }
+}
+
+export function toCachedPage(request: FetchRequest, stored: StoredPage): Page {
+  return new CachedPage(request.url, stored)
+}
+
+export function isKeepable(request: FetchRequest, page: Page): boolean {
   if (page.status !== 200 || page.fromCache) return false
   if (request.session !== undefined) return true
   const isPersonal = request.headers?.['authorization'] !== undefined || request.headers?.['cookie'] !== undefined
@@ -96,7 +100,7 @@ function isKeepable(request: FetchRequest, page: Page): boolean {
 }
 
 /** Same URL, same session, same extra headers (language, credentials): nothing else changes the request. */
-function keyOf({ url, session, headers }: FetchRequest): string {
+export function cacheKeyOf({ url, session, headers }: FetchRequest): string {
   if (session === undefined && headers === undefined) return url
   const sorted = Object.entries(headers ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))
   return `${url} ${hash('sha256', JSON.stringify([session ?? null, sorted]), 'base64url')}`

@@ -3,7 +3,7 @@ import { ScrapeError } from '../core/errors.ts'
 import type { EventBus } from '../core/events.ts'
 import type { Page } from '../core/page.ts'
 import { hostOf } from '../core/url.ts'
-import type { ResponseCache } from './cache.ts'
+import type { RemoteCache, ResponseCache } from './cache.ts'
 import type { Fetcher, FetchRequest, RateLimit, Slot } from './contract.ts'
 import type { HttpClient } from './http.ts'
 import { createRobots, type Robots } from './robots.ts'
@@ -15,7 +15,7 @@ export interface FetcherParts {
   /** Left out: robots.txt is ignored. */
   robots?: { userAgent: string }
   /** Left out: every page is asked for. */
-  cache?: ResponseCache
+  cache?: ResponseCache | RemoteCache
   events?: Pick<EventBus, 'emit'>
   /** Longest Retry-After that is obeyed. */
   retryAfterMsMax: number
@@ -41,7 +41,7 @@ export function createFetcher(parts: FetcherParts): ChainFetcher {
       const check = robots?.check(request.url, signal)
       if (check !== undefined) await check
       using turn = await takeTurn(request.url, signal)
-      const fresh = cache?.get(request)
+      const fresh = cache === undefined ? undefined : await cache.get(request)
       if (fresh !== undefined) return fresh
       const page = await exchange(request, signal, turn, (url) => robots?.check(url, signal))
       cache?.set(request, page)

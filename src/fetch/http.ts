@@ -37,6 +37,11 @@ export type OnRedirect = (url: string, signal: AbortSignal) => Promise<void>
 
 export interface HttpClient extends AsyncDisposable {
   exchange(request: FetchRequest, signal: AbortSignal, onRedirect?: OnRedirect): Promise<Page>
+  /**
+   * What is asked for from now on goes through this proxy and over new connections; what is under way ends where it is, but the
+   * next hop of a redirect takes the new way. Throws `E_OPTION` for what is no proxy's URL, and then nothing has changed.
+   */
+  rotate(proxyUrl: string): void
 }
 
 /** What the redirects have come to. */
@@ -75,12 +80,13 @@ export function openHttp(options: HttpOptions): HttpClient {
   async function send(chain: Chain, deadline: Deadline): Promise<Exchange> {
     const { url } = chain
     const pathStart = url.indexOf('/', url.indexOf('//') + 2)
-    const pool = pools.get(pathStart === -1 ? url : url.slice(0, pathStart))
+    const origin = pathStart === -1 ? url : url.slice(0, pathStart)
     const path = pathStart === -1 ? '/' : url.slice(pathStart)
     const headers = headersFor(chain)
     for (let isSecondTry = false; ; isSecondTry = true) {
       const hop = new Exchange(chain.request, options.bodyBytesMax)
-      pool.dispatch({ path, method: 'GET', headers }, hop)
+      // Asked for anew at the second try: the first one's pool may have been put away meanwhile, and takes nothing more.
+      pools.get(origin).dispatch({ path, method: 'GET', headers }, hop)
       deadline.watch(hop)
       try {
         await hop.done
@@ -148,6 +154,7 @@ export function openHttp(options: HttpOptions): HttpClient {
         deadline.end()
       }
     },
+    rotate: (proxyUrl) => pools.rotate(proxyUrl),
     [Symbol.asyncDispose]: () => pools[Symbol.asyncDispose](),
   }
 }

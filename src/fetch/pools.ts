@@ -26,6 +26,12 @@ export interface Pools extends AsyncDisposable {
   /** `origin` as in a normalised URL: `https://example.com`. Throws `E_URL_INVALID`. */
   get(origin: string): UndiciPool
   readonly size: number
+  /**
+   * From now on through this proxy, over new connections only: a kept-alive one still has the old exit and the old user name.
+   * Old pools close when their requests are done, which is soon: every request has a deadline, and a pool without one closes at
+   * once, so there are never more of them than requests under way. Throws `E_OPTION`, and then nothing has changed.
+   */
+  rotate(proxyUrl: string): void
 }
 
 /** A handler that wants to know which connection it runs on. */
@@ -43,7 +49,7 @@ export interface Connection {
 }
 
 export function openPools(options: PoolsOptions): Pools {
-  const guard = options.proxy === undefined ? openAddressGuard(options) : openProxyGuard(options, options.proxy)
+  let guard = options.proxy === undefined ? openAddressGuard(options) : openProxyGuard(options, options.proxy)
   const closing = new Set<UndiciPool>()
   const pools = new LRUCache<string, UndiciPool>({
     max: POOLS_MAX,
@@ -92,6 +98,10 @@ export function openPools(options: PoolsOptions): Pools {
     },
     get size() {
       return pools.size
+    },
+    rotate(proxyUrl) {
+      guard = openProxyGuard(options, proxyUrl)
+      pools.clear()
     },
     async [Symbol.asyncDispose]() {
       isClosed = true

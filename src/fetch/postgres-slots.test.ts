@@ -1,23 +1,14 @@
-/** Rates and pauses of a fleet on a real PostgreSQL, through a real pooler, with workers in processes of their own. */
+/** Rates and pauses of a fleet on a real PostgreSQL, through a real pooler. */
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { after, before, describe, it, type TestContext } from 'node:test'
+import { after, before, describe, it } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { type Pgbouncer, pgbouncerForTests } from '../../test/services/pgbouncer.ts'
 import { postgresForTests, startPostgres, type TestDatabase } from '../../test/services/postgres.ts'
-import type { ScrapeError } from '../core/errors.ts'
+import { every, testFleetSlots } from './fleet-slots.test-suite.ts'
 import { createLocalSlots } from './local-slots.ts'
-import { openPostgresSlots, type PostgresSlotsOptions } from './postgres-slots.ts'
-import { createRateLimit } from './rate-limit.ts'
-import { SLOT_HORIZON_MS } from './spacing.ts'
+import { openPostgresSlots } from './postgres-slots.ts'
 
-const never = new AbortController().signal
-const MINUTE = { timeout: 60_000 }
 let database: TestDatabase
 let pooler: Pgbouncer
 
@@ -30,131 +21,16 @@ after(async () => {
   await database[Symbol.asyncDispose]()
 })
 
-const open = (options: Partial<PostgresSlotsOptions> = {}) => openPostgresSlots({ url: pooler.url, ...options })
-const every = (intervalMs: number, host: string, count = 1) => ({ host, intervalMs, earlyMs: 0, count })
+testFleetSlots({
+  url: () => pooler.url,
+  open: openPostgresSlots,
+  async startServer() {
+    const server = await startPostgres()
+    return Object.assign(server, { kill: () => server.stop('immediate') })
+  },
+})
 
-interface Fleet {
-  /** When the requests of all workers came in. */
-  arrivedMs: number[]
-  /** The next one is told to pause for 2 s. Resolves with when that was. */
-  pauseOne(): Promise<number>
-}
-
-/** Three workers in processes of their own, started together. */
-async function startFleet(t: TestContext, options: { rps: number; url: string }): Promise<Fleet> {
-  const arrivedMs: number[] = []
-  const ready = Promise.withResolvers<void>()
-  let readyCount = 0
-  let pausing: PromiseWithResolvers<number> | undefined
-  const server = createServer((request, response) => {
-    if (request.url === '/ready') {
-      if (++readyCount === 3) ready.resolve()
-    } else arrivedMs.push(performance.now())
-    if (pausing !== undefined) response.statusCode = 429
-    pausing?.resolve(performance.now())
-    pausing = undefined
-    response.end('ok')
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const page = `http://127.0.0.1:${(server.address() as AddressInfo).port}/page`
-  const file = fileURLToPath(new URL('postgres-slots.test-child.ts', import.meta.url))
-  const args = ['--disable-warning=ExperimentalWarning', file, options.url, page, String(options.rps)]
-  const start = () => spawn(process.execPath, args, { stdio: ['pipe', 'inherit', 'inherit'] })
-  const workers = [start(), start(), start()]
-  t.after(async () => {
-    const exits = workers.map((worker) => once(worker, 'exit'))
-    for (const worker of workers) worker.kill('SIGKILL')
-    await Promise.all(exits) // before their server: they would complain
-    server.closeAllConnections()
-    server.close()
-  })
-  await ready.promise
-  for (const worker of workers) worker.stdin.write('go')
-  const pauseOne = () => {
-    pausing = Promise.withResolvers<number>()
-    return pausing.promise
-  }
-  return { arrivedMs, pauseOne }
-}
-
-async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await delay(10)
-}
-
-function busiest(timesMs: readonly number[], windowMs: number): number {
-  return Math.max(...timesMs.map((ms) => timesMs.filter((other) => other >= ms && other < ms + windowMs).length))
-}
-
-/** A busy machine delivers late what was started in time, so a window may see some of the one before. */
-function assertRate(timesMs: readonly number[], rps: number): void {
-  const most = busiest(timesMs, 1000)
-  assert.ok(most <= rps * 1.25 + 3, `${most} requests within a second, where ${rps} are allowed`)
-}
-
-describe('slots of a fleet', () => {
-  for (const rps of [20, 200]) {
-    it(`let three workers together start ${rps} requests a second, not more and not much less`, MINUTE, async (t) => {
-      const { arrivedMs } = await startFleet(t, { rps, url: pooler.url })
-      const wanted = rps * 3
-      await until(() => arrivedMs.length >= wanted)
-      const seen = arrivedMs.slice(0, wanted)
-      const spanMs = seen.at(-1)! - seen[0]!
-      assert.ok(spanMs >= ((wanted - 1) * 1000 * 0.95) / rps, `${wanted} requests within ${spanMs} ms`)
-      assert.ok(spanMs <= (wanted * 1000 * 3) / rps, `${wanted} requests took ${spanMs} ms`)
-      assertRate(seen, rps)
-    })
-  }
-
-  it('let a pause one worker was told of hold all of them', MINUTE, async (t) => {
-    const { arrivedMs, pauseOne } = await startFleet(t, { rps: 30, url: pooler.url })
-    await until(() => arrivedMs.length > 10)
-    const pausedAtMs = await pauseOne()
-    await until(() => arrivedMs.at(-1)! > pausedAtMs + 2000)
-    const inPause = arrivedMs.map((ms) => ms - pausedAtMs).filter((ms) => ms > 1000 && ms < 1950)
-    assert.deepEqual(inPause, [])
-  })
-
-  it(
-    'go on with the workers’ own shares while the database is away, and together again afterwards',
-    MINUTE,
-    async (t) => {
-      await using server = await startPostgres()
-      const { arrivedMs } = await startFleet(t, { rps: 30, url: server.url })
-      await until(() => arrivedMs.length > 10)
-      await server.stop('immediate')
-      const before = arrivedMs.length
-      await until(() => arrivedMs.length > before + 45)
-      await server.start()
-      const away = arrivedMs.length
-      await until(() => arrivedMs.length > away + 60)
-      assertRate(arrivedMs, 30)
-    },
-  )
-
-  it('of a slow host are given one at a time, and only shortly before', async () => {
-    await using one = await open()
-    await using two = await open()
-    assert.deepEqual((await one.take(every(1000, 'slow.test', 5))).startsInMs, [0])
-    const { startsInMs, againInMs } = await two.take(every(1000, 'slow.test', 5))
-    assert.deepEqual(startsInMs, []) // 1 s away: nobody holds it yet
-    assert.ok(againInMs > 500 && againInMs <= 1000, `again in ${againInMs} ms`)
-    await delay(againInMs)
-    const next = await two.take(every(1000, 'slow.test', 5))
-    assert.equal(next.startsInMs.length, 1)
-    assert.ok(next.startsInMs[0]! <= SLOT_HORIZON_MS)
-  })
-
-  it('of a fast host are given several at a time, as many as will be needed soon', async () => {
-    await using one = await open()
-    await using two = await open()
-    const mine = (await one.take(every(50, 'fast.test', 3))).startsInMs
-    assert.deepEqual(mine, [0, 50, 100])
-    const theirs = (await two.take(every(50, 'fast.test', 100))).startsInMs
-    assert.ok(theirs.length >= 1 && theirs.length <= 3, `${theirs.length} within ${SLOT_HORIZON_MS} ms`)
-    assert.ok(theirs[0]! > 50 && theirs[0]! <= 150, `the first of theirs in ${theirs[0]} ms`)
-  })
-
+describe('slots in PostgreSQL', () => {
   it('are shared by the runs of one database and made by whoever comes first', async () => {
     await using empty = await postgresForTests()
     const all = await Promise.all(Array.from({ length: 5 }, () => openPostgresSlots({ url: empty.url })))
@@ -163,15 +39,8 @@ describe('slots of a fleet', () => {
     for (const slots of all) await slots[Symbol.asyncDispose]()
   })
 
-  it('come for many hosts in one go, and twice for one host in two', async () => {
-    await using slots = await open()
-    const hosts = Array.from({ length: 450 }, (_, i) => `host-${i % 400}.test`)
-    const grants = await Promise.all(hosts.map((host) => slots.take(every(1000, host))))
-    assert.equal(grants.filter(({ startsInMs }) => startsInMs.length === 1).length, 400)
-  })
-
   it('are not held up by a database clock that was turned back', async () => {
-    await using slots = await open()
+    await using slots = await openPostgresSlots({ url: pooler.url })
     await slots.take(every(1000, 'jump.test'))
     slots.pause('jump.test', 300)
     await slots.take(every(1000, 'jump.test')) // after the pause was written
@@ -184,85 +53,6 @@ describe('slots of a fleet', () => {
     assert.ok(pausedMs <= 300, `paused for ${pausedMs} ms`)
     await delay(pausedMs + 5)
     assert.ok((await slots.take(every(1000, 'jump.test'))).againInMs <= 1100)
-  })
-})
-
-describe('a rate limit with fleet slots', () => {
-  const perHost = { concurrency: 4, rps: 20, delayMs: 0 }
-  const settings = { perHost, concurrency: 8, crawlDelayMsMax: 60_000 }
-
-  it('learns of a pause also where there is no rate', MINUTE, async () => {
-    await using one = await open()
-    await using two = await open()
-    const free = { ...settings, perHost: { ...perHost, rps: 0 } }
-    using told = createRateLimit({ ...free, fleet: one })
-    using other = createRateLimit({ ...free, fleet: two })
-    for (const limit of [told, other]) (await limit.acquire('free.test', never))[Symbol.dispose]()
-    const pausedAtMs = performance.now()
-    told.pause('free.test', Date.now() + 2000, 'a test')
-    const startsMs: number[] = []
-    while ((startsMs.at(-1) ?? 0) < 2000) {
-      using _slot = await other.acquire('free.test', never)
-      startsMs.push(performance.now() - pausedAtMs)
-      await delay(10)
-    }
-    assert.deepEqual(
-      startsMs.filter((ms) => ms > 1200 && ms < 1900),
-      [],
-    )
-  })
-
-  it('refuses who would wait too long for a host that is paused elsewhere', async () => {
-    await using one = await open()
-    await using two = await open()
-    one.pause('long.test', 60_000)
-    await one.take(every(50, 'long.test')) // the pause is written
-    using limit = createRateLimit({ ...settings, fleet: two })
-    await assert.rejects(limit.acquire('long.test', never), { code: 'E_RATE_LIMITED' })
-    assert.ok(limit.waitMs('long.test') > 50_000)
-    assert.deepEqual(limit.busyHosts(), ['long.test'])
-  })
-
-  it('stops waiting when told, and holds nothing back', async () => {
-    await using fleet = await open()
-    using limit = createRateLimit({ ...settings, fleet })
-    limit.setDelay('slow.example', 60_000)
-    ;(await limit.acquire('slow.example', never))[Symbol.dispose]()
-    const stop = new AbortController()
-    const waiting = limit.acquire('slow.example', stop.signal)
-    stop.abort(new Error('enough'))
-    await assert.rejects(waiting, /enough/)
-  })
-
-  it('goes on with its own share while the database is away, says so once, and comes back', {
-    timeout: 60_000,
-  }, async () => {
-    await using server = await startPostgres()
-    const away: ScrapeError[] = []
-    let backs = 0
-    await using other = await openPostgresSlots({ url: server.url })
-    await using fleet = await openPostgresSlots({ url: server.url, onAway: (error) => away.push(error), onBack: () => backs++ }) // biome-ignore format: one line reads better
-    await other.take(every(50, 'a.test'))
-    using limit = createRateLimit({ ...settings, fleet })
-    const start = async () => {
-      ;(await limit.acquire('away.test', never))[Symbol.dispose]()
-    }
-    for (let i = 0; i < 10; i++) await start()
-    assert.deepEqual([away.length, backs], [0, 0])
-
-    await server.stop('immediate')
-    const startedAtMs = performance.now()
-    for (let i = 0; i < 10; i++) await start()
-    const spanMs = performance.now() - startedAtMs
-    assert.ok(spanMs >= 9 * 100 * 0.8, `10 starts in ${spanMs} ms, where one of two workers may have 10 a second`)
-    assert.equal(away.length, 1)
-    assert.equal(away[0]!.code, 'E_SERVICE')
-    assert.match(away[0]!.message, /1\/2 of each host’s rate/)
-
-    await server.start()
-    while (backs === 0) await start()
-    for (let i = 0; i < 5; i++) await start()
-    assert.deepEqual([away.length, backs], [1, 1])
   })
 
   it('cannot be opened on a database that is not there', async () => {

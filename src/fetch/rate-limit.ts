@@ -29,7 +29,13 @@ import { type FleetSlots, type SharedSlots, type SlotGrant, spacing } from './sp
 
 export interface RateLimitOptions {
   /** `rps` 0 = no limit. `delayMs` is the mean gap between two requests, drawn from 0.5 to 1.5 of it. */
-  perHost: { concurrency: number; rps: number; delayMs: number }
+  perHost: {
+    concurrency: number
+    rps: number
+    delayMs: number
+    /** Spread evenly over the minute where it is stricter than `rps`, unless the fleet counts by itself. Default 0 = no limit. */
+    perMinute?: number
+  }
   /** Requests in flight over all hosts. */
   concurrency: number
   /** Longest crawl-delay that is obeyed. */
@@ -97,7 +103,7 @@ class HostRateLimit implements RateLimit, Disposable {
         const timer = setTimeout(callback, ms)
         return () => clearTimeout(timer)
       })
-    this.#intervalMs = options.perHost.rps > 0 ? 1000 / options.perHost.rps : 0
+    this.#intervalMs = intervalMsOf(options)
   }
 
   waitMs(host: string): number {
@@ -366,6 +372,12 @@ class HostRateLimit implements RateLimit, Disposable {
   #notify(): void {
     for (const listener of this.#listeners) listener()
   }
+}
+
+function intervalMsOf({ perHost: { rps, perMinute = 0 }, fleet }: RateLimitOptions): number {
+  const intervalMs = rps > 0 ? 1000 / rps : 0
+  const isCounted = (fleet?.perMinute ?? 0) > 0 && rps > 0 // of hosts without a rate the fleet is asked for no starts
+  return perMinute === 0 || isCounted ? intervalMs : Math.max(intervalMs, 60_000 / perMinute)
 }
 
 function stopped(host: string): ScrapeError {

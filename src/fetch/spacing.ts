@@ -36,6 +36,8 @@ export interface SlotGrant {
  * but only those within `SLOT_HORIZON_MS`: nobody can hoard the slots of a slow host, and a pause is known that long before.
  */
 export interface FleetSlots extends AsyncDisposable {
+  /** Starts a minute and host it counts and keeps to by itself; 0 or missing: it counts none. */
+  readonly perMinute?: number
   /** Never rejects: while the others cannot be asked, a worker gets its own share of the rate. */
   take(ask: SlotAsk): Promise<SlotGrant>
   /** No worker starts a request to `host` for so long. A shorter pause than the present one changes nothing. */

@@ -133,6 +133,11 @@ function placeOf(url: string): string {
       fix: 'For example postgres://user:password@localhost:5432/sluice',
     })
   }
+  if (url.split('@').length > 2)
+    // what stands before the first @ would be taken for the whole of it, and the rest be shown
+    throw new ScrapeError('E_OPTION', 'the user or password in the URL of the database has an @ in it', {
+      fix: 'Write such characters as percent codes: %40 for @, %2F for /, %3A for a colon.',
+    })
   const { hostname, port, pathname } = parsed
   return `${hostname || 'localhost'}:${port || 5432}${pathname}`
 }

@@ -1,13 +1,16 @@
 /**
  * A worker of a fleet: asks a page again and again, as fast as it may, until it is killed. A 429 is a pause of 2 s.
- * `node postgres-slots.test-child.ts DATABASE PAGE RPS`
+ * `node fleet-slots.test-child.ts SERVER PAGE RPS [PER_MINUTE]`
  */
 import { openPostgresSlots } from './postgres-slots.ts'
 import { createRateLimit } from './rate-limit.ts'
+import { openRedisSlots } from './redis-slots.ts'
 
-const [database, page, rps] = process.argv.slice(2)
-const fleet = await openPostgresSlots({ url: database! })
-const perHost = { concurrency: 4, rps: Number(rps), delayMs: 0 }
+const [server, page, rps, perMinuteText = '0'] = process.argv.slice(2)
+const perMinute = Number(perMinuteText)
+const isRedis = server!.startsWith('redis:')
+const fleet = isRedis ? await openRedisSlots({ url: server!, perMinute }) : await openPostgresSlots({ url: server! })
+const perHost = { concurrency: 4, rps: Number(rps), delayMs: 0, perMinute }
 const limit = createRateLimit({ perHost, concurrency: 8, crawlDelayMsMax: 60_000, fleet })
 const never = new AbortController().signal
 

@@ -29,6 +29,11 @@ export function isRefusal(error: unknown): boolean {
   return REFUSALS.test(messageOf(error))
 }
 
+/** Somebody else keeps something else under this name. The server itself is well. */
+export function isForeign(error: unknown): boolean {
+  return /^WRONGTYPE |is not an integer/.test(messageOf(error))
+}
+
 export function reasonOf(error: unknown): string {
   const { previousErrors } = error as { previousErrors?: readonly unknown[] }
   return messageOf(previousErrors?.at(-1) ?? error)

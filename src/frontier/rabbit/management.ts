@@ -1,0 +1,173 @@
+/** What RabbitMQ's management API says about our queues: depths and rates, for `stats` and `watch`. Nothing here is needed to work. */
+import { ScrapeError } from '../../core/errors.ts'
+
+export interface BrokerQuestion {
+  /** Default `/`. */
+  vhost?: string
+  /** Their names, as RabbitMQ knows them (`names.ts` makes them). */
+  queues: readonly string[]
+  /** For all of them together. Default 5,000. */
+  timeoutMs?: number
+  signal?: AbortSignal
+}
+
+/** As of the broker's latest statistics, which it makes every 5 s: a queue younger than that has only zeros. */
+export interface QueueReading {
+  readonly name: string
+  /** False: the broker has no such queue (of a run that is over, or has not begun). Its numbers are then 0. */
+  readonly isThere: boolean
+  /** Waiting in the broker. */
+  readonly ready: number
+  /** Delivered and not acknowledged yet. */
+  readonly unacked: number
+  readonly consumers: number
+  /** A second, over the broker's last few. */
+  readonly publishRate: number
+  readonly deliverRate: number
+  readonly ackRate: number
+}
+
+const TIMEOUT_MS = 5000
+/** Of one queue; with the columns we ask for it is below one KiB. */
+const ANSWER_BYTES_MAX = 256 * 1024
+const COLUMNS = 'messages_ready,messages_unacknowledged,consumers,message_stats'
+/** RabbitMQ's own ports are 5672 and 15672, 5671 and 15671 with TLS. */
+const PORT_OFFSET = 10_000
+
+/** In the order of the question. Throws `E_SERVICE` when the API cannot be asked, `E_OPTION` when the URL is none. */
+export async function readBroker(managementUrl: string, question: BrokerQuestion): Promise<QueueReading[]> {
+  const api = new Api(managementUrl)
+  const { vhost = '/', queues, timeoutMs = TIMEOUT_MS, signal } = question
+  const deadline = AbortSignal.timeout(timeoutMs)
+  const until = signal === undefined ? deadline : AbortSignal.any([signal, deadline])
+  const readings: QueueReading[] = []
+  for (const name of queues) {
+    const path = `/api/queues/${encodeURIComponent(vhost)}/${encodeURIComponent(name)}?columns=${COLUMNS}`
+    readings.push(toReading(name, await api.get(path, until)))
+  }
+  return readings
+}
+
+/** Where the API of a broker is unless somebody has moved it: `amqp://user:password@host:5672/vhost` → `http://…:15672`. */
+export function managementOf(amqpUrl: string): { url: string; vhost: string } {
+  const parsed = URL.parse(amqpUrl)
+  if (parsed === null || !/^amqps?:$/.test(parsed.protocol)) {
+    throw new ScrapeError('E_OPTION', 'the URL of RabbitMQ is not one', {
+      fix: 'For example amqp://user:password@localhost:5672/vhost',
+    })
+  }
+  const isTls = parsed.protocol === 'amqps:'
+  const { username, password, hostname, port, pathname } = parsed
+  const user = username === '' ? 'guest:guest' : `${username}:${password}`
+  const apiPort = Number(port || (isTls ? 5671 : 5672)) + PORT_OFFSET
+  const url = `${isTls ? 'https' : 'http'}://${user}@${hostname || 'localhost'}:${apiPort}`
+  return { url, vhost: decodeURIComponent(pathname.slice(1)) || '/' }
+}
+
+class Api {
+  /** `host:port`, never with user or password. */
+  readonly #place: string
+  readonly #base: string
+  readonly #headers: Record<string, string>
+
+  constructor(url: string) {
+    const parsed = URL.parse(url)
+    if (parsed === null || !/^https?:$/.test(parsed.protocol)) {
+      throw new ScrapeError('E_OPTION', 'the URL of RabbitMQ’s management API is not one', {
+        fix: 'For example http://user:password@localhost:15672',
+      })
+    }
+    const { protocol, host, pathname, username, password } = parsed
+    this.#place = host
+    this.#base = `${protocol}//${host}${pathname.replace(/\/+$/, '')}`
+    const user = username === '' ? 'guest:guest' : `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
+    this.#headers = { authorization: `Basic ${Buffer.from(user).toString('base64')}` }
+  }
+
+  /** Undefined: there is no such thing. */
+  async get(path: string, signal: AbortSignal): Promise<Record<string, unknown> | undefined> {
+    try {
+      const response = await fetch(`${this.#base}${path}`, { headers: this.#headers, signal, redirect: 'error' })
+      const text = await readText(response)
+      if (response.status === 404) return undefined
+      if (response.status === 401 || response.status === 403) throw this.#refused(response.status)
+      if (!response.ok) throw this.#strange(`it answers with status ${response.status}`)
+      return this.#parse(text)
+    } catch (error) {
+      throw error instanceof ScrapeError ? error : this.#unreachable(error)
+    }
+  }
+
+  #parse(text: string | undefined): Record<string, unknown> {
+    if (text === undefined) throw this.#strange(`its answer is larger than ${ANSWER_BYTES_MAX} bytes`)
+    try {
+      const answer: unknown = JSON.parse(text)
+      if (isRecord(answer)) return answer
+      if (Array.isArray(answer) && answer.length === 0) return {} // an object without fields, as Erlang writes it
+    } catch {
+      // said below
+    }
+    throw this.#strange('its answer is not the JSON of a queue')
+  }
+
+  #refused(status: number): ScrapeError {
+    return new ScrapeError('E_SERVICE', `RabbitMQ’s management API at ${this.#place} refuses (${status})`, {
+      fix: 'Check user and password of its URL; the user needs the tag "monitoring" and rights on the virtual host.',
+    })
+  }
+
+  #strange(why: string): ScrapeError {
+    return new ScrapeError('E_SERVICE', `${this.#place} is not RabbitMQ’s management API, or it is ill: ${why}`, {
+      fix: 'Check the URL; the API listens on 15672 unless somebody has moved it, not on 5672.',
+    })
+  }
+
+  #unreachable(error: unknown): unknown {
+    const { name, message, cause } = error as Error
+    if (name === 'AbortError') return error // the caller's own wish
+    const reason = name === 'TimeoutError' ? 'no answer in time' : cause instanceof Error ? cause.message : message
+    return new ScrapeError('E_SERVICE', `RabbitMQ’s management API at ${this.#place} cannot be asked: ${reason}`, {
+      cause: error,
+      fix: 'Switch it on with: rabbitmq-plugins enable rabbitmq_management',
+    })
+  }
+}
+
+/** Undefined when it is too long. */
+async function readText(response: Response): Promise<string | undefined> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length
+    if (bytes > ANSWER_BYTES_MAX) return undefined // leaving the loop cancels the rest
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString()
+}
+
+/** Fields are missing until something has happened in the queue, and until its first statistics. */
+function toReading(name: string, queue: Record<string, unknown> | undefined): QueueReading {
+  const stats = isRecord(queue?.['message_stats']) ? queue['message_stats'] : {}
+  const rate = (kind: string) => {
+    const details = stats[`${kind}_details`]
+    return isRecord(details) ? toNumber(details['rate']) : 0
+  }
+  return {
+    name,
+    isThere: queue !== undefined,
+    ready: toNumber(queue?.['messages_ready']),
+    unacked: toNumber(queue?.['messages_unacknowledged']),
+    consumers: toNumber(queue?.['consumers']),
+    publishRate: rate('publish'),
+    deliverRate: rate('deliver_get'),
+    ackRate: rate('ack'),
+  }
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function toNumber(value: unknown): number {
+  return typeof value === 'number' && Number.isFinite(value) ? value : 0
+}

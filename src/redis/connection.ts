@@ -1,0 +1,115 @@
+/** The way to a Redis server: one connection, calls that wait out an outage, and errors in our own words. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+import { ScrapeError } from '../core/errors.ts'
+import type { Outage } from '../frontier/contract.ts'
+import { isOutage, isRefusal, reasonOf } from './outage.ts'
+import type { Arg, Script } from './script.ts'
+
+export interface ConnectionOptions {
+  /** How long an operation waits for a server that went away before it fails. Default 60,000; 0: not at all. */
+  outageMs?: number
+  /** An answer that takes longer counts as an outage: the call is repeated. Default 60,000. */
+  answerMsMax?: number
+  /** A connection that is silent for so long after a call is given up, and another one made. Default: never. */
+  silenceMsMax?: number
+  /** Told before each wait, so that somebody can log it. */
+  onOutage?: (outage: Outage) => void
+}
+
+const CONNECT_MS_MAX = 5000
+/** A wrong address should be said at once; a server that is just starting may take this long. */
+const OPEN_OUTAGE_MS_MAX = 5000
+const WAIT_MS = { min: 50, max: 2000 }
+
+export class Connection {
+  readonly redis: Redis
+  /** `host:port/database`, never with user or password. */
+  readonly place: string
+  readonly #outageMs: number
+  readonly #onOutage: (outage: Outage) => void
+  readonly #closing = new AbortController()
+  #isOpen = false
+  #lastError: Error | undefined
+
+  constructor(url: string, options: ConnectionOptions = {}) {
+    const { outageMs = 60_000, answerMsMax = 60_000, silenceMsMax, onOutage = () => {} } = options
+    this.place = placeOf(url)
+    this.#outageMs = outageMs
+    this.#onOutage = onOutage
+    this.redis = new Redis(url, {
+      lazyConnect: true,
+      connectTimeout: CONNECT_MS_MAX,
+      commandTimeout: answerMsMax,
+      ...(silenceMsMax === undefined ? {} : { socketTimeout: silenceMsMax }),
+      // We repeat calls ourselves, since only we know which may be repeated and how.
+      autoResendUnfulfilledCommands: false,
+      maxRetriesPerRequest: 0,
+      enableOfflineQueue: false,
+      retryStrategy: (times) => Math.min(WAIT_MS.max, WAIT_MS.min * 2 ** Math.min(times - 1, 10)),
+      connectionName: 'sluice',
+    })
+    this.redis.on('error', (error) => {
+      this.#lastError = error
+    })
+  }
+
+  /** Runs `body` until it is through: again after a wait while the server is away. */
+  async attempt<T>(body: (isRepeat: boolean) => Promise<T>): Promise<T> {
+    const startMs = performance.now()
+    for (let outages = 0; ; ) {
+      try {
+        if (this.redis.status === 'wait') await this.redis.connect()
+        const result = await body(outages > 0)
+        this.#isOpen = true
+        return result
+      } catch (error) {
+        if (!isOutage(error) || this.#closing.signal.aborted) throw this.#named(error)
+        const waitMs = Math.round((0.5 + Math.random() / 2) * Math.min(WAIT_MS.max, WAIT_MS.min * 2 ** outages++))
+        const outageMs = this.#isOpen ? this.#outageMs : Math.min(OPEN_OUTAGE_MS_MAX, this.#outageMs)
+        const cause = this.#lastError ?? (error as Error)
+        if (performance.now() - startMs + waitMs > outageMs) throw this.#named(cause)
+        this.#onOutage({ attempt: outages, error: cause, waitMs })
+        await sleep(waitMs, undefined, { signal: this.#closing.signal }).catch(() => {})
+      }
+    }
+  }
+
+  /** Once, with no second try after an outage. */
+  async evaluate(script: Script, all: readonly Arg[], keys: 0 | 1 = 0): Promise<unknown> {
+    try {
+      return await this.redis.evalsha(script.sha, keys, ...all)
+    } catch (error) {
+      if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error
+      return await this.redis.eval(script.lua, keys, ...all)
+    }
+  }
+
+  close(): void {
+    this.#closing.abort()
+    this.redis.disconnect()
+  }
+
+  #named(error: unknown): unknown {
+    if (error instanceof ScrapeError) return error
+    const reason = reasonOf(error)
+    if (isOutage(error))
+      return new ScrapeError('E_SERVICE', `${this.place} is unreachable: ${reason}`, { cause: error })
+    if (!isRefusal(error)) return error
+    return new ScrapeError('E_SERVICE', `${this.place} refuses: ${reason}`, {
+      cause: error,
+      fix: 'Check the URL of Redis, the rights of its user, and its memory limit.',
+    })
+  }
+}
+
+function placeOf(url: string): string {
+  const parsed = URL.parse(url)
+  if (parsed === null || !/^rediss?:$/.test(parsed.protocol)) {
+    throw new ScrapeError('E_OPTION', 'the URL of Redis is not one', {
+      fix: 'For example redis://user:password@localhost:6379/0',
+    })
+  }
+  const { hostname, port, pathname } = parsed
+  return `${hostname || 'localhost'}:${port || 6379}${pathname}`
+}
