@@ -31,6 +31,11 @@ test('workers share a run over a broker: every book once, and the run is finishe
   )
   const { completed, remaining, state } = await fleet.stats(runId)
   assert.deepEqual({ completed, remaining, state }, { completed: 315, remaining: 0, state: 'finished' })
+  const { broker } = JSON.parse((await fleet.run('stats', runId, '--json')).stdout)
+  assert.ok(
+    broker.some(({ name, ready }: { name: string; ready: number }) => name === `url_queue_ttl.${runId}` && ready === 0),
+    JSON.stringify(broker),
+  )
 })
 
 test('a worker killed between fetch and acknowledgement repeats pages, and no item', { timeout: 120_000 }, async () => {

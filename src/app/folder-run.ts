@@ -24,6 +24,7 @@ class FolderRun implements OpenRun {
   readonly #folder: RunFolder
   readonly #out: string
   readonly frontier: Frontier | undefined
+  readonly broker = undefined
   readonly log: RunLogLines
   readonly workers = undefined
   record: RunRecord

@@ -20,6 +20,8 @@ export interface OpenRun extends AsyncDisposable {
   readonly isOver: boolean
   /** Undefined for a run of one machine, which does not tell. The ended ones are among them: their work counts. */
   readonly workers: readonly StoredWorker[] | undefined
+  /** What the broker says of its queues, where the run has one whose management API answers. */
+  readonly broker: readonly BrokerQueue[] | undefined
   /** Undefined when the queue is gone with its process (`memory:`) or lives elsewhere and nobody said where. */
   readonly frontier: Frontier | undefined
   /** Where it is kept, for a person: a folder, or a database. */
@@ -46,6 +48,17 @@ export interface OpenRun extends AsyncDisposable {
   resumeCommand(): string[]
 }
 
+/** Depths and messages a second, as RabbitMQ's management API tells them. */
+export interface BrokerQueue {
+  name: string
+  ready: number
+  unacked: number
+  consumers: number
+  publishRate: number
+  deliverRate: number
+  ackRate: number
+}
+
 /** An item as a line of JSON; its key where the run kept it. */
 export interface ItemLine {
   key?: string
@@ -69,17 +82,6 @@ export interface RunLogLines {
   read(): AsyncIterable<readonly string[]>
   /** No line will be added any more. */
   isComplete(): boolean
-}
-
-/** What the broker says of a queue; see its management API. */
-export interface BrokerQueue {
-  name: string
-  ready: number
-  unacked: number
-  consumers: number
-  publishRate: number
-  deliverRate: number
-  ackRate: number
 }
 
 export type RunPlaces = Pick<ConfigValues, 'out' | 'frontier'> & Partial<Pick<ConfigValues, 'store' | 'redis'>>

@@ -1,11 +1,13 @@
 /** A run of a fleet, seen from outside: its record and workers are in the store, its queue and items in the frontier. */
 import { ScrapeError } from '../core/errors.ts'
 import type { RunRecord } from '../core/run.ts'
+import { DEFAULT_LANE } from '../core/task.ts'
 import type { Frontier } from '../frontier/contract.ts'
 import type { Store, StoredRun, StoredWorker } from '../orchestrator/contract.ts'
 import { isFleetQueue, openFleetFrontier, openStore } from './fleet.ts'
 import { updateFleetRecord } from './fleet-record.ts'
 import {
+  type BrokerQueue,
   type ItemLine,
   livingWorkers,
   type OpenRun,
@@ -51,7 +53,8 @@ export async function openStoredRun(
       ? places.frontier // this machine may reach the place by another name
       : urlOfPlace(record.frontier, places.store ?? '')
     const frontier = parts.use(await openFleetFrontier({ frontier: url, redis: places.redis }, record.id, { store }))
-    const run = new FleetRun({ store, frontier, record, parts: parts.move() })
+    const readQueues = /^amqps?:/i.test(url) ? () => brokerQueues(url, record.id, frontier) : undefined
+    const run = new FleetRun({ store, frontier, record, readQueues, parts: parts.move() })
     await run.refresh()
     return run
   } catch (error) {
@@ -64,6 +67,7 @@ interface FleetRunParts {
   store: Store
   frontier: Frontier
   record: RunRecord
+  readQueues: (() => Promise<BrokerQueue[] | undefined>) | undefined
   parts: AsyncDisposableStack
 }
 
@@ -73,10 +77,13 @@ class FleetRun implements OpenRun {
   readonly frontier: Frontier
   readonly log: RunLogLines
   readonly folder = undefined
+  readonly #readQueues: FleetRunParts['readQueues']
   record: RunRecord
   workers: StoredWorker[] = []
+  broker: BrokerQueue[] | undefined
 
-  constructor({ store, frontier, record, parts }: FleetRunParts) {
+  constructor({ store, frontier, record, readQueues, parts }: FleetRunParts) {
+    this.#readQueues = readQueues
     this.#store = store
     this.#parts = parts
     this.frontier = frontier
@@ -109,6 +116,7 @@ class FleetRun implements OpenRun {
     const { record } = found
     updateFleetRecord(record, await this.frontier.stats(), this.workers, Date.now())
     this.record = record
+    this.broker = await this.#readQueues?.()
   }
 
   async snapshot(name: string): Promise<{ place: string; head: string | undefined }> {
@@ -158,6 +166,26 @@ class FleetRun implements OpenRun {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#parts.disposeAsync()
+  }
+}
+
+const BROKER_MS_MAX = 1_000
+
+/** Undefined where nobody answers: many brokers have no management API, and none is needed. */
+async function brokerQueues(url: string, runId: string, frontier: Frontier): Promise<BrokerQueue[] | undefined> {
+  const [{ managementOf, readBroker }, { namesOf }] = await Promise.all([
+    import('../frontier/rabbit/management.ts'),
+    import('../frontier/rabbit/names.ts'),
+  ])
+  const names = namesOf(runId)
+  const lanes = [...new Set([DEFAULT_LANE, 'priority', ...Object.keys((await frontier.stats()).lanes)])]
+  const queues = [...lanes.map((lane) => names.work(lane).queue), names.expired.queue, names.failed.queue]
+  const { url: management, vhost } = managementOf(url)
+  try {
+    const read = await readBroker(management, { vhost, queues, timeoutMs: BROKER_MS_MAX })
+    return read.filter(({ isThere }) => isThere).map(({ isThere: _, ...queue }) => queue)
+  } catch {
+    return undefined
   }
 }
 

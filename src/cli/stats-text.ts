@@ -37,6 +37,8 @@ export function statsJson(run: OpenRun, numbers: FrontierStats, rate: number) {
     place: run.place,
     /** The workers there are or should be; null for a run of one machine. */
     fleet: run.workers === undefined ? null : present(run).map(workerJson),
+    /** The broker's own view of the queues; null where it is not asked or does not answer. */
+    broker: run.broker ?? null,
   }
 }
 
@@ -93,6 +95,11 @@ export function statsText({ place, numbers, rate, isRateNow }: StatsSheet): stri
   if (busiest.length > 0)
     rows.push(['hosts', busiest.map((host) => `${printable(host.host)} (${count(host.pending)} pending)`).join(', ')])
   if (run.workers !== undefined) rows.push(['workers', workersLine(run)])
+  for (const { name, ready, unacked, consumers, publishRate, deliverRate, ackRate } of run.broker ?? [])
+    rows.push([
+      printable(name),
+      `${count(ready)} ready, ${count(unacked)} unacked, ${plural(consumers, 'consumer')}; in ${formatRate(publishRate)}/s, out ${formatRate(deliverRate)}/s, acked ${formatRate(ackRate)}/s`,
+    ])
   return [
     `${paint('bold', `${record.scraper} ${record.id}`)}  ${paint(COLOURS[state], state)}${why ? `: ${printable(why)}` : ''}`,
     table(

@@ -343,6 +343,20 @@ export const ERRORS = {
     'Two commands on one run folder would fight over its files.',
     'Wait for the other one, or stop it.',
   ),
+  E_MESSAGE_EXPIRED: kind(
+    'expired',
+    'drop',
+    'a message waited longer than its time to live',
+    'There were too few workers, or a routing rule gave it very little time.',
+    'Start more workers, or raise `ttl` in the rules; then `sluice dlq retry`.',
+  ),
+  E_MESSAGE_FOREIGN: kind(
+    'message',
+    'drop',
+    'a message in the queue is not one of ours',
+    'Another program publishes to the same queue, or it was made by another version.',
+    'Look at it in failed_urls, and give that program a queue of its own.',
+  ),
   E_DEFINITION_DIFFERS: kind(
     'definition',
     'halt',

@@ -240,7 +240,7 @@ test('a message that is not ours goes to the dead letters and to failed_urls, an
   assert.deepEqual(given.map(({ task }) => task.url).sort(), ['https://a.example/ours', 'https://b.example/x'])
   await finish(frontier, given)
   const groups = await frontier.dead.groups()
-  assert.ok(groups.every(({ code }) => code === 'E_URL_INVALID'))
+  assert.ok(groups.every(({ code }) => code === 'E_MESSAGE_FOREIGN'))
   assert.ok(groups.some(({ cause }) => cause.includes('is not JSON')))
   await until(async () => (await depth(`failed_urls.${runId}`)) === 7)
   const { pending, claimed, completed, failed, seen } = await frontier.stats()

@@ -16,7 +16,7 @@ export function createExpired(belt: Belt, policy: ExpiredPolicy) {
       await belt.unstage(seqs)
       return
     }
-    const error = new ScrapeError('E_TIMEOUT_TOTAL', 'the task waited in the queue for longer than its message lives')
+    const error = new ScrapeError('E_MESSAGE_EXPIRED', 'the task waited in the queue for longer than its message lives')
     await belt.bury(seqs, toErrorRecord(error))
   }
 }
@@ -30,7 +30,7 @@ export function createStray(belt: Belt, feeder: Feeder, add: (task: NewTask) => 
     }
     const { why, text } = received
     const id = hash('sha256', `${queue} ${text}`)
-    const error = toErrorRecord(new ScrapeError('E_URL_INVALID', `a message in ${queue} ${why}`))
+    const error = toErrorRecord(new ScrapeError('E_MESSAGE_FOREIGN', `a message in ${queue} ${why}`))
     const task: Task = {
       id,
       url: `amqp:${queue}/${id.slice(0, 12)}`,
