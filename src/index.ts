@@ -6,7 +6,7 @@ export {
   type QueueCounts,
   type QueuedRun,
   type StartScraperOptions,
-} from './app/orchestrator.ts'
+} from './app/fleet/orchestrator.ts'
 export { type StartedRun, type StartOptions, start } from './app/start.ts'
 export { openUrlQueue, type UrlQueue, type UrlQueueOptions } from './app/url-queue.ts'
 export type { ErrorCode, Verdict } from './core/error-table.ts'

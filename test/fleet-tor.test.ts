@@ -10,7 +10,7 @@ import { mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } fro
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { delimiter, dirname, join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { openOwnTor } from '../src/app/own-tor.ts'
+import { openOwnTor } from '../src/app/fleet/own-tor.ts'
 import { createEventBus } from '../src/core/events.ts'
 import { openHttp } from '../src/fetch/http.ts'
 import { Fleet, until } from './fleet.ts'

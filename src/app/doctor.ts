@@ -9,8 +9,8 @@ import { dirname, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { formatBytes } from '../observe/format.ts'
 import { redactText } from '../observe/redact.ts'
+import { listScrapers, loadScraper } from './author/load-scraper.ts'
 import { type Config, resolveConfig } from './config.ts'
-import { listScrapers, loadScraper } from './load-scraper.ts'
 
 export interface Finding {
   check: string

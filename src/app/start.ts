@@ -4,7 +4,7 @@ import type { RunRecord } from '../core/run.ts'
 import type { Scraper } from '../core/scraper.ts'
 import type { Sink } from '../sinks/contract.ts'
 import type { OptionName } from './config.ts'
-import type { Run } from './run.ts'
+import type { Run } from './run/run.ts'
 
 export interface StartOptions extends Partial<Record<OptionName, unknown>> {
   args?: Record<string, unknown>
@@ -30,8 +30,8 @@ export async function start(scraper: Scraper, options: StartOptions = {}): Promi
   // Loaded now and not with the module: a scraper's file imports the public names, and needs none of this to be read.
   const [{ resolveConfig }, { startRun }, { findRun }] = await Promise.all([
     import('./config.ts'),
-    import('./run.ts'),
-    import('./run-folder.ts'),
+    import('./run/run.ts'),
+    import('./run/run-folder.ts'),
   ])
   const config = await resolveConfig({ flags })
   const feed = new EventFeed()

@@ -58,7 +58,7 @@ export function defineAutoscale(program: Command): void {
 async function autoscaleCommand(workerFlags: string[], flags: AutoscaleFlags): Promise<number> {
   const [{ autoscale }, { openFleetFrontier, openStore }] = await Promise.all([
     import('../orchestrator/autoscale-loop.ts'),
-    import('../app/fleet.ts'),
+    import('../app/fleet/fleet.ts'),
   ])
   const { policy, intervalMs } = await policyOf(flags)
   const config = await configOf(flags as unknown as Record<string, unknown>)
@@ -134,7 +134,7 @@ async function crewOf({ flags, workerFlags, policy, config, store, say }: CrewPa
   const words = ['worker', '--scraper', flags.scraper]
   if (flags.exec !== undefined || flags.print) {
     const [{ CommandCrew }, { self }] = await Promise.all([
-      import('../app/autoscale-command.ts'),
+      import('../app/fleet/autoscale-command.ts'),
       import('../observe/terminal.ts'),
     ])
     const run = flags.runId === undefined ? [] : ['--run-id', flags.runId]
@@ -149,7 +149,7 @@ async function crewOf({ flags, workerFlags, policy, config, store, say }: CrewPa
     })
   }
   const [{ ProcessCrew, workerEnv }, { printable }] = await Promise.all([
-    import('../app/autoscale-processes.ts'),
+    import('../app/fleet/autoscale-processes.ts'),
     import('../observe/terminal.ts'),
   ])
   return new ProcessCrew({

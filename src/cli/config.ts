@@ -38,14 +38,14 @@ export function defineConfig(program: Command): void {
 async function config(words: string[], flags: ConfigFlags): Promise<number> {
   const [{ optionValues, otherVariables }, { limitsOf }] = await Promise.all([
     import('../app/option-values.ts'),
-    import('../app/one-page.ts'),
+    import('../app/author/one-page.ts'),
   ])
   const resolved = await configOf(flags as Record<string, unknown>)
   limitsOf(resolved.limits) // throws for what a run would refuse
   const scraper =
     flags.scraper === undefined
       ? undefined
-      : (await (await import('../app/load-scraper.ts')).loadScraper(flags.scraper)).scraper
+      : (await (await import('../app/author/load-scraper.ts')).loadScraper(flags.scraper)).scraper
   const all = optionValues(resolved, scraper)
   const shown = words.length === 0 ? all : await chosen(words, all)
   if (flags.json) printJson({ options: shown, environment: otherVariables() })

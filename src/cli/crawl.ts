@@ -40,8 +40,8 @@ export function defineCrawl(program: Command): void {
 
 async function crawl(given: string | undefined, flags: CrawlFlags): Promise<number> {
   const [{ siteCrawl }, { planCrawl }, { runHere }] = await Promise.all([
-    import('../app/site-crawl.ts'),
-    import('../app/plan-crawl.ts'),
+    import('../app/site/site-crawl.ts'),
+    import('../app/site/plan-crawl.ts'),
     import('./run-here.ts'),
   ])
   const config = await configOf(flags as Record<string, unknown>)

@@ -1,6 +1,6 @@
 /** `sluice diff`: what was added, removed and changed between two runs. */
 import type { Command } from 'commander'
-import type { Difference, DiffTotals } from '../app/diff-runs.ts'
+import type { Difference, DiffTotals } from '../app/look/diff-runs.ts'
 import { collect } from './flags.ts'
 import { addReadFlags, type ReadFlags } from './output.ts'
 import { addPlaces, type PlaceFlags, withRun } from './run-place.ts'
@@ -38,7 +38,7 @@ export function defineDiff(program: Command): void {
 
 async function diff(before: string, after: string, flags: DiffFlags): Promise<number> {
   const [{ diffItems, identityOf, itemsToDiff }, { toStdout }] = await Promise.all([
-    import('../app/diff-runs.ts'),
+    import('../app/look/diff-runs.ts'),
     import('./export.ts'),
   ])
   return await withRun(before, flags, (one) =>

@@ -1,5 +1,5 @@
 /** Dead letters as a person reads them in a terminal, and as a script reads them in JSON. */
-import type { OpenRun } from '../app/open-run.ts'
+import type { OpenRun } from '../app/look/open-run.ts'
 import { ERRORS } from '../core/error-table.ts'
 import type { DeadGroup, DeadLetter } from '../frontier/contract.ts'
 import type { CommandOf } from './run-place.ts'

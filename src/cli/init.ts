@@ -27,7 +27,7 @@ export function defineInit(program: Command): void {
 async function init(folder: string, flags: InitFlags): Promise<void> {
   const [{ INSTALLATION, templateFiles, writeNewFiles }, { paintFor }, { self }, { print, shellWord }] =
     await Promise.all([
-      import('../app/templates.ts'),
+      import('../app/author/templates.ts'),
       import('./style.ts'),
       import('../observe/terminal.ts'),
       import('./output.ts'),

@@ -37,7 +37,7 @@ interface ListedScraper {
 }
 
 async function list(flags: ListFlags): Promise<number> {
-  const { listScrapers } = await import('../app/load-scraper.ts')
+  const { listScrapers } = await import('../app/author/load-scraper.ts')
   const found = listScrapers()
   if (flags.names) {
     print(found.map((scraper) => scraper.name).join('\n'))
@@ -60,8 +60,8 @@ async function describe({
   isBundled: boolean
 }): Promise<ListedScraper> {
   const [{ loadScraper }, { argumentsOf }] = await Promise.all([
-    import('../app/load-scraper.ts'),
-    import('../app/scraper-arguments.ts'),
+    import('../app/author/load-scraper.ts'),
+    import('../app/author/scraper-arguments.ts'),
   ])
   const known = { name, file, isBundled, description: null, routes: {}, args: [], error: null }
   try {

@@ -1,7 +1,7 @@
 /** `sluice map`: the URLs a site lists itself, one per line. */
 import type { Command } from 'commander'
 import type { OptionName } from '../app/config.ts'
-import type { SiteMap } from '../app/site-map.ts'
+import type { SiteMap } from '../app/site/site-map.ts'
 import { ScrapeError } from '../core/errors.ts'
 import { addOptions, configOf } from './flags.ts'
 import { print, printJson } from './output.ts'
@@ -54,7 +54,7 @@ const SITEMAP_BYTES_MAX = 50 * 1024 ** 2
 const URLS_MAX = 10_000_000
 
 async function map(given: string, flags: MapFlags): Promise<number> {
-  const [one, { mapSite }] = await Promise.all([import('../app/one-page.ts'), import('../app/site-map.ts')])
+  const [one, { mapSite }] = await Promise.all([import('../app/author/one-page.ts'), import('../app/site/site-map.ts')])
   const url = one.urlArgument(given)
   const max = Number(flags.max)
   if (!Number.isSafeInteger(max) || max < 1 || max > URLS_MAX)

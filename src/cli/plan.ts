@@ -1,7 +1,7 @@
 /** `--dry-run`: what a run would do, from the definition alone. Nothing is fetched and nothing written. */
-import { checkArgs, compileScraper } from '../app/compile-scraper.ts'
+import { checkArgs, compileScraper } from '../app/author/compile-scraper.ts'
 import type { Config } from '../app/config.ts'
-import { seed } from '../app/seed.ts'
+import { seed } from '../app/run/seed.ts'
 import { userAgent } from '../app/user-agent.ts'
 import { createEventBus } from '../core/events.ts'
 import type { Scraper } from '../core/scraper.ts'

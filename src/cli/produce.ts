@@ -64,11 +64,11 @@ async function produce(flags: ProduceFlags): Promise<number> {
     { startDistributed, workerCommand },
     { hostOf, normaliseUrl },
   ] = await Promise.all([
-    import('../app/load-scraper.ts'),
-    import('../app/one-page.ts'),
-    import('../app/produce.ts'),
+    import('../app/author/load-scraper.ts'),
+    import('../app/author/one-page.ts'),
+    import('../app/fleet/produce.ts'),
     import('../sources/routing.ts'),
-    import('../app/start-distributed.ts'),
+    import('../app/fleet/start-distributed.ts'),
     import('../core/url.ts'),
   ])
   const sinceMs = sinceOf(flags)

@@ -1,6 +1,6 @@
 /** `sluice ps`: the runs that are going on or unfinished, here and in the fleet, and why one does not move. */
 import type { Command } from 'commander'
-import type { ListedRun } from '../app/run-list.ts'
+import type { ListedRun } from '../app/look/run-list.ts'
 import { addReadFlags, print, printJson, type ReadFlags } from './output.ts'
 import { addPlaces, type PlaceFlags, placesOf } from './run-place.ts'
 
@@ -35,7 +35,7 @@ export function definePs(program: Command): void {
 
 async function ps(flags: PsFlags): Promise<number> {
   const [{ listAllRuns }, { ScrapeError }] = await Promise.all([
-    import('../app/run-list.ts'),
+    import('../app/look/run-list.ts'),
     import('../core/errors.ts'),
   ])
   const max = Number(flags.limit)

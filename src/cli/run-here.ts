@@ -1,7 +1,7 @@
 /** Runs a scraper in the foreground: progress, signals, summary, exit code. `run` and `crawl` end here. */
 import type { Config } from '../app/config.ts'
-import { type Run, startRun } from '../app/run.ts'
-import { findRun, listRuns, type RunFolder } from '../app/run-folder.ts'
+import { type Run, startRun } from '../app/run/run.ts'
+import { findRun, listRuns, type RunFolder } from '../app/run/run-folder.ts'
 import { ScrapeError } from '../core/errors.ts'
 import type { RunRecord } from '../core/run.ts'
 import type { Scraper } from '../core/scraper.ts'

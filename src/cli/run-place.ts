@@ -1,7 +1,7 @@
 /** The run a command is about, found by its word and flags, and the commands about it that a person can type next. */
 import type { Command } from 'commander'
 import type { ConfigValues, OptionName } from '../app/config.ts'
-import type { OpenRun } from '../app/open-run.ts'
+import type { OpenRun } from '../app/look/open-run.ts'
 import { addOptions, configOf } from './flags.ts'
 import { shellWord } from './output.ts'
 
@@ -38,7 +38,7 @@ export async function withRun<T>(
   flags: PlaceFlags,
   use: (place: RunPlace) => Promise<T>,
 ): Promise<T> {
-  const { openRun, outFlag } = await import('../app/open-run.ts')
+  const { openRun, outFlag } = await import('../app/look/open-run.ts')
   const { places, placeFlags, lineOf } = await placesOf(flags)
   await using run = await openRun(word, places)
   return await use({
@@ -52,7 +52,7 @@ export async function withRun<T>(
 /** A frontier named by a flag is named in what is typed next too, but never with its password. */
 export async function placesOf(flags: PlaceFlags) {
   const [{ withoutPassword }, { self }] = await Promise.all([
-    import('../app/run-identity.ts'),
+    import('../app/run/run-identity.ts'),
     import('../observe/terminal.ts'),
   ])
   const { values, origins } = await configOf(flags as Record<string, unknown>)

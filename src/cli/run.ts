@@ -31,8 +31,8 @@ export function defineRun(program: Command): void {
 
 async function run(name: string, flags: RunFlags): Promise<number> {
   const [{ loadScraper, pagesFolder }, { argumentNames }, { runHere }] = await Promise.all([
-    import('../app/load-scraper.ts'),
-    import('../app/compile-scraper.ts'),
+    import('../app/author/load-scraper.ts'),
+    import('../app/author/compile-scraper.ts'),
     import('./run-here.ts'),
   ])
   const config = await configOf(flags as Record<string, unknown>)

@@ -1,8 +1,8 @@
 /** `sluice start`: the orchestrator's door. Runs a scraper here, or makes a run for a fleet and says how workers join it. */
 import type { Command } from 'commander'
+import type { LoadedScraper } from '../app/author/load-scraper.ts'
 import { type Config, flagName, type OptionName } from '../app/config.ts'
-import type { LoadedScraper } from '../app/load-scraper.ts'
-import { withoutPassword } from '../app/run-identity.ts'
+import { withoutPassword } from '../app/run/run-identity.ts'
 import { ScrapeError } from '../core/errors.ts'
 import { addArgs, addOptions, argsOf, configOf, RUN_OPTIONS } from './flags.ts'
 import { print, printJson, shellWord } from './output.ts'
@@ -49,8 +49,8 @@ export function defineStart(program: Command): void {
 
 async function start(name: string, flags: StartFlags): Promise<number> {
   const [{ loadScraper }, { argumentNames }] = await Promise.all([
-    import('../app/load-scraper.ts'),
-    import('../app/compile-scraper.ts'),
+    import('../app/author/load-scraper.ts'),
+    import('../app/author/compile-scraper.ts'),
   ])
   const config = await configOf(flags as Record<string, unknown>)
   const loaded = await loadScraper(name)
@@ -79,7 +79,7 @@ async function start(name: string, flags: StartFlags): Promise<number> {
 
 /** A run that is known to the store is a fleet's, whatever the scraper says. */
 async function modeOfRun({ resume }: StartFlags, { values }: Config): Promise<'distributed' | undefined> {
-  const { openStore, storeUrlOf } = await import('../app/fleet.ts')
+  const { openStore, storeUrlOf } = await import('../app/fleet/fleet.ts')
   if (typeof resume !== 'string' || storeUrlOf(values) === undefined) return undefined
   await using store = await openStore(values)
   return (await store.findRun(resume))?.record.id === resume ? 'distributed' : undefined
@@ -113,7 +113,7 @@ async function startForFleet(
 ): Promise<number> {
   const [{ startDistributed, workerCommand }, { createEventBus }, { urlLines }, { plural }, { self }] =
     await Promise.all([
-      import('../app/start-distributed.ts'),
+      import('../app/fleet/start-distributed.ts'),
       import('../core/events.ts'),
       import('../sources/file.ts'),
       import('./style.ts'),

@@ -1,5 +1,5 @@
 /** The numbers of a run as a person reads them in a terminal, and as a script reads them in JSON. */
-import { livingWorkers, type OpenRun, stuckWorkers } from '../app/open-run.ts'
+import { livingWorkers, type OpenRun, stuckWorkers } from '../app/look/open-run.ts'
 import type { FrontierStats } from '../frontier/contract.ts'
 import type { StoredWorker } from '../orchestrator/contract.ts'
 import type { RunPlace } from './run-place.ts'

@@ -1,6 +1,6 @@
 /** `sluice test`: reads saved pages again, offline, and compares with what was made of them before. */
 import type { Command } from 'commander'
-import type { Replayed } from '../app/record.ts'
+import type { Replayed } from '../app/author/record.ts'
 import { addReadFlags, print, printJson, type ReadFlags } from './output.ts'
 
 interface TestFlags extends ReadFlags {
@@ -29,8 +29,8 @@ export function defineTest(program: Command): void {
 
 async function test(name: string, flags: TestFlags): Promise<number> {
   const [{ loadScraper, pagesFolder }, { replay }] = await Promise.all([
-    import('../app/load-scraper.ts'),
-    import('../app/record.ts'),
+    import('../app/author/load-scraper.ts'),
+    import('../app/author/record.ts'),
   ])
   const { scraper, file } = await loadScraper(name)
   const folder = pagesFolder(file)

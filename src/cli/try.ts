@@ -1,8 +1,8 @@
 /** `sluice try`: one page through a scraper, now. */
 import { inspect } from 'node:util'
 import type { Command } from 'commander'
+import type { TriedPage } from '../app/author/try-page.ts'
 import type { OptionName } from '../app/config.ts'
-import type { TriedPage } from '../app/try-page.ts'
 import { ScrapeError } from '../core/errors.ts'
 import { verdictText, visitText } from './fetch.ts'
 import { addArgs, addOptions, argsOf, configOf } from './flags.ts'
@@ -67,10 +67,10 @@ export function defineTry(program: Command): void {
 
 async function tryOne(name: string, given: string, flags: TryFlags): Promise<number> {
   const [one, { tryPage }, { loadScraper }, compile, { hostOf }] = await Promise.all([
-    import('../app/one-page.ts'),
-    import('../app/try-page.ts'),
-    import('../app/load-scraper.ts'),
-    import('../app/compile-scraper.ts'),
+    import('../app/author/one-page.ts'),
+    import('../app/author/try-page.ts'),
+    import('../app/author/load-scraper.ts'),
+    import('../app/author/compile-scraper.ts'),
     import('../core/url.ts'),
   ])
   const url = one.urlArgument(given)
@@ -99,7 +99,7 @@ function parseData(text: string): unknown {
   }
 }
 
-function toJson(tried: TriedPage, scraper: string, isGood: boolean, one: typeof import('../app/one-page.ts')) {
+function toJson(tried: TriedPage, scraper: string, isGood: boolean, one: typeof import('../app/author/one-page.ts')) {
   const { visit, error, readMs, items, ...rest } = tried
   const { headers: _, ...fetched } = one.visitJson(visit)
   return {

@@ -1,5 +1,5 @@
 /** What `sluice watch` shows: frames redrawn in place on a terminal, a plain line now and then elsewhere, or JSON. */
-import type { OpenRun } from '../app/open-run.ts'
+import type { OpenRun } from '../app/look/open-run.ts'
 import type { FrontierStats } from '../frontier/contract.ts'
 import type { ProgressView } from '../observe/progress-lines.ts'
 import type { TallySnapshot } from '../observe/tally.ts'
@@ -121,7 +121,7 @@ function errorLines({ record }: OpenRun, paint: Paint): string[] {
 async function viewMaker(): Promise<(look: Look) => ProgressView> {
   const [{ createTally }, { livingWorkers }, { createRateMeter }] = await Promise.all([
     import('../observe/tally.ts'),
-    import('../app/open-run.ts'),
+    import('../app/look/open-run.ts'),
     import('./rate-meter.ts'),
   ])
   const empty = createTally().snapshot()

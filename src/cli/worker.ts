@@ -1,8 +1,8 @@
 /** `sluice worker`: one of many that work on a run of a fleet, on any machine that reaches its database. */
 import type { Command } from 'commander'
+import type { LoadedScraper } from '../app/author/load-scraper.ts'
 import type { Config } from '../app/config.ts'
-import type { FleetWorker, FleetWorkerEnd } from '../app/fleet-worker.ts'
-import type { LoadedScraper } from '../app/load-scraper.ts'
+import type { FleetWorker, FleetWorkerEnd } from '../app/fleet/fleet-worker.ts'
 import { exitCodeOfClass } from '../core/errors.ts'
 import { addOptions, configOf, RUN_OPTIONS } from './flags.ts'
 import { printJson } from './output.ts'
@@ -52,7 +52,7 @@ export function defineWorker(program: Command): void {
 
 async function worker(flags: WorkerFlags): Promise<number> {
   const [{ loadScraper }, { ScrapeError }] = await Promise.all([
-    import('../app/load-scraper.ts'),
+    import('../app/author/load-scraper.ts'),
     import('../core/errors.ts'),
   ])
   const config = await configOf(flags as unknown as Record<string, unknown>)
@@ -86,7 +86,7 @@ async function oneRun(
   signals: ReturnType<typeof listenForSignals>,
 ): Promise<FleetWorkerEnd | undefined> {
   const [{ joinRun }, { ScrapeError }, { startProgress }, { redactText }, { printable }] = await Promise.all([
-    import('../app/fleet-worker.ts'),
+    import('../app/fleet/fleet-worker.ts'),
     import('../core/errors.ts'),
     import('../observe/progress.ts'),
     import('../observe/redact.ts'),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import * as z from 'zod'
-import { compileScraper } from '../app/compile-scraper.ts'
+import { compileScraper } from '../app/author/compile-scraper.ts'
 import type { ErrorCode } from '../core/error-table.ts'
 import { ScrapeError } from '../core/errors.ts'
 import { limitsSchema } from '../core/options.ts'

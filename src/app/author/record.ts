@@ -1,0 +1,228 @@
+/** Record and replay: pages kept beside a scraper, with what its handlers made of them, to be read again offline. */
+import { hash } from 'node:crypto'
+import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { ScrapeError, toScrapeError } from '../../core/errors.ts'
+import type { Page } from '../../core/page.ts'
+import type { Scraper } from '../../core/scraper.ts'
+import type { Json, Task } from '../../core/task.ts'
+import { taskId } from '../../core/url.ts'
+import { enqueuePolicy } from '../../crawl/enqueue.ts'
+import { type PageReading, readPage } from '../../crawl/read-page.ts'
+import { checkArgs, compileScraper } from './compile-scraper.ts'
+
+/** Fixtures are for tests, not archives. */
+const PAGES_PER_ROUTE_MAX = 10
+const INDEX = 'pages.jsonl'
+
+interface RecordedPage {
+  url: string
+  finalUrl: string
+  route: string
+  data: Json
+  depth: number
+  status: number
+  contentType: string
+  charset: string
+  fetchedAt: string
+  args: Json
+  file: string
+  items: Json[]
+  links: { route: string; url: string }[]
+}
+
+export type OnRead = (task: Task, page: Page, reading: PageReading, args: unknown) => void
+
+/** Keeps the first pages of each route. */
+export function createRecorder(folder: string): OnRead {
+  const counts = new Map<string, number>()
+  return (task, page, reading, args) => {
+    const count = counts.get(task.route) ?? 0
+    if (count >= PAGES_PER_ROUTE_MAX) return
+    counts.set(task.route, count + 1)
+    mkdirSync(folder, { recursive: true })
+    // The same page read with other arguments is another test.
+    const name = `${task.route}-${task.id.slice(0, 12)}-${hash('sha256', JSON.stringify(args ?? {})).slice(0, 4)}`
+    const file = `${name}.${page.contentType.includes('json') ? 'json' : 'html'}`
+    const recorded: RecordedPage = {
+      url: task.url,
+      finalUrl: page.url,
+      route: task.route,
+      data: task.data,
+      depth: task.depth,
+      status: page.status,
+      contentType: page.contentType,
+      charset: page.charset,
+      fetchedAt: new Date(page.fetchedAtMs).toISOString(),
+      args: args as Json,
+      file,
+      ...resultOf(reading),
+    }
+    writeFileSync(join(folder, file), page.body)
+    appendFileSync(join(folder, INDEX), `${JSON.stringify(recorded)}\n`)
+  }
+}
+
+function resultOf(reading: PageReading): Pick<RecordedPage, 'items' | 'links'> {
+  return {
+    items: reading.items.map((item) => JSON.parse(item.json) as Json),
+    links: reading.tasks.map(({ route, url }) => ({ route, url })),
+  }
+}
+
+export interface Replayed {
+  url: string
+  route: string
+  /** The saved page, in the folder of the pages. */
+  file: string
+  items: number
+  links: number
+  /** Empty when the handlers still make of the page what they made when it was recorded. */
+  problems: string[]
+}
+
+export interface ReplayOptions {
+  /** The scraper's own file, for errors that say where. */
+  file?: string
+  /** What the handlers make of the pages now becomes what is expected. Pages they fail on keep what they had. */
+  update?: boolean
+}
+
+/** Reads every recorded page again. Throws when there is none: a test that tests nothing has failed. */
+export async function replay(scraper: Scraper, folder: string, options: ReplayOptions = {}): Promise<Replayed[]> {
+  const pages = readIndex(scraper, folder)
+  const results: Replayed[] = []
+  const kept: RecordedPage[] = []
+  for (const recorded of pages) {
+    const { replayed, now } = await replayPage(scraper, folder, recorded, options.file)
+    results.push(replayed)
+    kept.push({ ...recorded, ...now })
+  }
+  if (options.update) {
+    const index = join(folder, INDEX)
+    writeFileSync(`${index}.tmp`, kept.map((recorded) => `${JSON.stringify(recorded)}\n`).join(''))
+    renameSync(`${index}.tmp`, index)
+  }
+  return results
+}
+
+function readIndex(scraper: Scraper, folder: string): RecordedPage[] {
+  const index = join(folder, INDEX)
+  // The last recording of a page is the one that counts.
+  const pages = new Map<string, RecordedPage>()
+  for (const [i, line] of (existsSync(index) ? readFileSync(index, 'utf8') : '').split('\n').entries()) {
+    if (line === '') continue
+    try {
+      const recorded = JSON.parse(line) as RecordedPage
+      pages.set(recorded.file, recorded)
+    } catch (cause) {
+      throw new ScrapeError('E_DEFINITION', `${index} is damaged: ${(cause as Error).message}`, {
+        at: `${index}:${i + 1}`,
+        fix: 'Take the line out, or record the pages again.',
+        cause,
+      })
+    }
+  }
+  if (pages.size > 0) return [...pages.values()]
+  throw new ScrapeError('E_DEFINITION', `no recorded pages of "${scraper.name}" in ${folder}`, {
+    fix: `Record some: sluice run ${scraper.name} --record --pages 20`,
+  })
+}
+
+interface PageReplay {
+  replayed: Replayed
+  /** What the handlers made of the page; undefined when they failed or made something invalid. */
+  now: Pick<RecordedPage, 'items' | 'links'> | undefined
+}
+
+async function replayPage(
+  scraper: Scraper,
+  folder: string,
+  recorded: RecordedPage,
+  file?: string,
+): Promise<PageReplay> {
+  const compiled = compileScraper(scraper, {}, file)
+  const { url, route } = recorded
+  const known = { url, route, file: recorded.file }
+  try {
+    const reading = await readPage({
+      compiled,
+      task: {
+        id: taskId({ url }),
+        url,
+        route,
+        data: recorded.data,
+        depth: recorded.depth,
+        priority: 0,
+        lane: 'bulk',
+        session: undefined,
+      },
+      page: toPage(recorded, readFileSync(join(folder, recorded.file))),
+      attempt: 1,
+      runId: 'replay',
+      args: checkArgs(scraper, recorded.args as Record<string, unknown>),
+      policy: enqueuePolicy(compiled.limits, [new URL(url).host]),
+      log: () => ({ debug() {}, info() {}, warn() {} }),
+      save: async (_task, name) => name,
+      recall: () => 'new',
+    })
+    const result = resultOf(reading)
+    const problems = [
+      ...compareItems(recorded.items, result.items),
+      ...compareLinks(recorded.links, result.links),
+      ...reading.invalid.map((invalid) => `invalid item: ${invalid.problems.join(', ')}`),
+    ]
+    const replayed = { ...known, items: result.items.length, links: result.links.length, problems }
+    return { replayed, now: reading.invalid.length === 0 ? result : undefined }
+  } catch (error) {
+    const { code, message } = toScrapeError(error, 'E_HANDLER')
+    return { replayed: { ...known, items: 0, links: 0, problems: [`${code}: ${message}`] }, now: undefined }
+  }
+}
+
+function toPage(recorded: RecordedPage, body: Buffer): Page {
+  const text = new TextDecoder(recorded.charset).decode(body)
+  return {
+    requestedUrl: recorded.url,
+    url: recorded.finalUrl,
+    redirects: [],
+    status: recorded.status,
+    headers: { 'content-type': recorded.contentType },
+    body,
+    contentType: recorded.contentType,
+    charset: recorded.charset,
+    text,
+    bytes: { wire: body.length, decoded: body.length },
+    timings: { firstByteMs: 0, totalMs: 0 },
+    fromCache: true,
+    fetchedAtMs: Date.parse(recorded.fetchedAt),
+    release() {},
+  }
+}
+
+function compareItems(expected: Json[], actual: Json[]): string[] {
+  if (expected.length !== actual.length) return [`${actual.length} items, recorded were ${expected.length}`]
+  return expected.flatMap((item, i) =>
+    compareFields(item as Record<string, Json>, actual[i] as Record<string, Json>, i),
+  )
+}
+
+function compareFields(expected: Record<string, Json>, actual: Record<string, Json>, i: number): string[] {
+  const fields = new Set([...Object.keys(expected), ...Object.keys(actual)])
+  return [...fields]
+    .filter((field) => !isDeepStrictEqual(expected[field], actual[field]))
+    .map(
+      (field) =>
+        `item ${i + 1}, ${field}: ${JSON.stringify(actual[field])}, recorded was ${JSON.stringify(expected[field])}`,
+    )
+}
+
+function compareLinks(expected: { route: string; url: string }[], actual: { route: string; url: string }[]): string[] {
+  const spell = (links: typeof expected) => new Set(links.map(({ route, url }) => `${route} ${url}`))
+  const before = spell(expected)
+  const now = spell(actual)
+  const gone = [...before.difference(now)].map((link) => `link no longer found: ${link}`)
+  const added = [...now.difference(before)].map((link) => `link not recorded: ${link}`)
+  return [...gone, ...added].slice(0, 20)
+}

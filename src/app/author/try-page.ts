@@ -1,0 +1,288 @@
+/** One page through a scraper's own route and handler, and everything that came of it. Nothing is queued and nothing written. */
+import { ScrapeError, toScrapeError } from '../../core/errors.ts'
+import type { ItemRow } from '../../core/item.ts'
+import type { Page } from '../../core/page.ts'
+import type { Emitted } from '../../core/scraper.ts'
+import type { Json, NewTask, Task } from '../../core/task.ts'
+import { DEFAULT_LANE } from '../../core/task.ts'
+import { hostOf, taskId } from '../../core/url.ts'
+import type { CompiledScraper } from '../../crawl/compiled.ts'
+import { type EnqueuePolicy, enqueuePolicy, toTasks } from '../../crawl/enqueue.ts'
+import { readPage } from '../../crawl/read-page.ts'
+import type { ChainFetcher } from '../../fetch/fetcher.ts'
+import type { OnePage, Visit } from './one-page.ts'
+
+export interface TryRequest {
+  compiled: CompiledScraper
+  args: Json
+  /** Normalised. */
+  url: string
+  /** undefined: the first route that matches. */
+  route: string | undefined
+  data: unknown
+  chain: OnePage
+  signal: AbortSignal
+}
+
+export interface TriedItem {
+  key: string
+  item: Record<string, unknown>
+  /** Its key was emitted before on this page: the first one stays. */
+  isRepeated: boolean
+}
+
+export interface RefusedLink {
+  url: string
+  route: string | undefined
+  /** In a few words; equal for all links refused for the same reason. */
+  why: string
+}
+
+export interface TriedPage {
+  route: string
+  params: Record<string, string>
+  data: Json
+  visit: Visit
+  items: TriedItem[]
+  invalid: { problems: string[]; item: unknown }[]
+  links: NewTask[]
+  refused: RefusedLink[]
+  /** What the handler would have kept as files. */
+  files: { name: string; bytes: number }[]
+  log: { level: string; message: string; extra?: object }[]
+  skipped: string | undefined
+  readMs: number
+  /** Of the fetch or of the handler. */
+  error: ScrapeError | undefined
+}
+
+/** Throws what is wrong with the question (no such route, data that breaks its schema); what the page did is in the answer. */
+export async function tryPage(request: TryRequest): Promise<TriedPage> {
+  const { compiled, chain, signal } = request
+  const task = taskFor(request)
+  const route = compiled.routes.get(task.route)!
+  const { headers, accept } = route.definition
+  const visit = await chain.visit(
+    { url: task.url, ...(headers === undefined ? {} : { headers }), ...(accept === undefined ? {} : { accept }) },
+    signal,
+  )
+  const tried: TriedPage = {
+    route: task.route,
+    params: route.match(new URL(task.url).pathname) ?? {},
+    data: task.data,
+    visit,
+    items: [],
+    invalid: [],
+    links: [],
+    refused: [],
+    files: [],
+    log: [],
+    skipped: undefined,
+    readMs: 0,
+    error: visit.error,
+  }
+  if (visit.error === undefined) await read(request, task, visit.page!, tried)
+  return tried
+}
+
+function taskFor({ compiled, url, route, data }: TryRequest): Task {
+  const { routes } = compiled
+  if (route !== undefined && !routes.has(route))
+    throw new ScrapeError('E_USAGE', `"${compiled.scraper.name}" has no route "${route}"`, {
+      fix: `Choose one of: ${[...routes.keys()].join(', ')}`,
+    })
+  const policy: EnqueuePolicy = { hosts: 'any', depthMax: 0, linksMax: 1 }
+  const target = { url, data }
+  try {
+    const open = { base: undefined, depth: 0, room: 1 }
+    const [task] = toTasks(
+      compiled,
+      policy,
+      { ...open, route: route ?? onlyRoute(compiled), targets: target },
+      { refused: 0, overLimit: 0 },
+    )
+    return {
+      id: taskId(task!),
+      url: task!.url,
+      route: task!.route,
+      data: task!.data ?? null,
+      depth: 0,
+      priority: 0,
+      lane: DEFAULT_LANE,
+      session: undefined,
+    }
+  } catch (error) {
+    const { code, message, details } = toScrapeError(error, 'E_USAGE')
+    const fix =
+      code === 'E_ROUTE_UNMATCHED' && route !== undefined
+        ? 'A route reads only what its pattern matches: correct the URL, or the pattern.'
+        : code === 'E_ROUTE_UNMATCHED'
+          ? `Name the route that should read it: --route ${[...routes.keys()].join('|')}`
+          : code === 'E_ROUTE_DATA'
+            ? 'Give what the page before would have handed over: --data \'{"name": "value"}\''
+            : undefined
+    throw new ScrapeError('E_USAGE', message, { ...details, ...(fix === undefined ? {} : { fix }), cause: error })
+  }
+}
+
+/** A scraper with one route leaves no choice, pattern or not. */
+function onlyRoute({ routes }: CompiledScraper): string | undefined {
+  const [only, ...others] = routes.values()
+  return others.length === 0 && only?.definition.match === undefined ? only?.name : undefined
+}
+
+async function read(request: TryRequest, task: Task, page: Page, tried: TriedPage): Promise<void> {
+  const { compiled, args, chain, signal } = request
+  const startedMs = performance.now()
+  const policy = enqueuePolicy(compiled.limits, [hostOf(task.url)])
+  const watched = watch(compiled, policy, { task, page, tried, fetcher: chain.fetcher, signal })
+  const log = (level: string) => (message: string, extra?: object) =>
+    void tried.log.push({ level, message, ...(extra === undefined ? {} : { extra }) })
+  try {
+    const reading = await readPage({
+      compiled: watched,
+      task,
+      page,
+      attempt: 1,
+      runId: 'try',
+      args,
+      policy,
+      log: () => ({ debug: log('debug'), info: log('info'), warn: log('warn') }),
+      save: async (_task, name, bytes) => {
+        tried.files.push({ name, bytes: Buffer.byteLength(bytes) })
+        return `files/${name}`
+      },
+      recall: (row) => recall(tried, row),
+    })
+    tried.skipped = reading.skipped
+  } catch (error) {
+    tried.error = toScrapeError(error, 'E_HANDLER', { url: task.url })
+  } finally {
+    tried.readMs = performance.now() - startedMs
+  }
+}
+
+function recall(tried: TriedPage, { key, json }: ItemRow): Emitted {
+  const isRepeated = tried.items.some((one) => one.key === key)
+  tried.items.push({ key, item: JSON.parse(json), isRepeated })
+  return isRepeated ? 'same' : 'new'
+}
+
+interface Watching {
+  task: Task
+  page: Page
+  tried: TriedPage
+  fetcher: ChainFetcher
+  signal: AbortSignal
+}
+
+/** The scraper with ears: what its handler emits and enqueues is noted one by one, before an error could lose it. */
+function watch(compiled: CompiledScraper, policy: EnqueuePolicy, watching: Watching): CompiledScraper {
+  const { tried, task } = watching
+  const handler = compiled.scraper.handlers[task.route]!
+  const listening = (context: object) => {
+    const { enqueue } = context as { enqueue: object }
+    const own = createEnqueue(compiled, policy, context, watching)
+    return handler(
+      new Proxy(context, {
+        get: (target, name) =>
+          name === 'enqueue' ? Object.assign(own, { ...enqueue, links: own.links }) : Reflect.get(target, name),
+      }) as never,
+    )
+  }
+  return {
+    ...compiled,
+    scraper: { ...compiled.scraper, handlers: { ...compiled.scraper.handlers, [task.route]: listening } },
+    checkItem(item) {
+      const checked = compiled.checkItem(item)
+      if (!checked.ok) tried.invalid.push({ problems: checked.problems, item })
+      return checked
+    },
+  }
+}
+
+interface LinkTarget {
+  url: string
+  data?: unknown
+  isLink: true
+}
+
+/** `enqueue` as a handler knows it; every refusal with its reason. */
+function createEnqueue(compiled: CompiledScraper, policy: EnqueuePolicy, context: object, watching: Watching) {
+  const { task, page, tried, fetcher, signal } = watching
+  const open: EnqueuePolicy = { hosts: 'any', depthMax: Number.POSITIVE_INFINITY, linksMax: Number.POSITIVE_INFINITY }
+  const ask = (route: string | undefined, targets: unknown) =>
+    toTasks(
+      compiled,
+      open,
+      { route, targets, base: page.url, depth: task.depth + 1, room: Number.POSITIVE_INFINITY },
+      { refused: 0, overLimit: 0 },
+    )
+  const refuse = (url: string, route: string | undefined, why: string) => void tried.refused.push({ url, route, why })
+  const add = async (found: NewTask, isLink: boolean): Promise<boolean> => {
+    const why =
+      outside(found, isLink, policy) ??
+      (tried.links.length >= policy.linksMax ? `more than ${policy.linksMax} on one page (linksMax)` : undefined) ??
+      (await forbidden(found.url, page, fetcher, signal))
+    if (why === undefined) tried.links.push(found)
+    else refuse(found.url, found.route, why)
+    return why === undefined
+  }
+  const addAll = async (route: string | undefined, targets: unknown) => {
+    let added = 0
+    let refused = 0
+    for (const found of ask(route, targets)) (await add(found, false)) ? added++ : refused++
+    return { added, seen: 0, refused }
+  }
+  const links = async (route: string, css: string, map?: (anchor: never) => unknown) => {
+    const found = compiled.extract.anchors((context as { $: never }).$, css)
+    for (let i = 0; i < found.bad; i++) refuse(`(found by ${css})`, route, 'no usable URL')
+    let added = 0
+    let refused = found.bad
+    for (const anchor of found.anchors) {
+      const target: LinkTarget = { url: anchor.href, data: map?.(anchor as never), isLink: true }
+      try {
+        // Without `isLink` a bad one throws, and says why.
+        const [next] = ask(route, { url: target.url, data: target.data })
+        ;(await add(next!, true)) ? added++ : refused++
+      } catch (error) {
+        refused++
+        refuse(anchor.href, route, reasonOf(toScrapeError(error, 'E_URL_INVALID')))
+      }
+    }
+    return { added, seen: 0, refused }
+  }
+  const enqueue = (routeOrUrl: string | URL, targets?: unknown) =>
+    routeOrUrl instanceof URL ? addAll(undefined, routeOrUrl) : addAll(routeOrUrl, targets)
+  return Object.assign(enqueue, { links })
+}
+
+function outside(task: NewTask, isLink: boolean, policy: EnqueuePolicy): string | undefined {
+  if (task.depth > policy.depthMax) return `deeper than ${policy.depthMax} (limits.depth)`
+  if (isLink && policy.hosts !== 'any' && !policy.hosts.has(hostOf(task.url)))
+    return `another host: ${hostOf(task.url)} (limits.hosts)`
+  return undefined
+}
+
+/** The rules of the page's own origin are known by now; other hosts are not asked for a question nobody put. */
+async function forbidden(
+  url: string,
+  page: Page,
+  { robots }: ChainFetcher,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  if (robots === undefined || hostOf(url) !== hostOf(page.url)) return undefined
+  try {
+    await robots.check(url, signal)
+    return undefined
+  } catch (error) {
+    return `robots.txt forbids it (${toScrapeError(error, 'E_ROBOTS').details.notes?.[0]?.split(' of ')[0] ?? 'E_ROBOTS'})`
+  }
+}
+
+function reasonOf(error: ScrapeError): string {
+  if (error.code === 'E_ROUTE_UNMATCHED') return 'does not match the route’s pattern'
+  if (error.code === 'E_ROUTE_DATA')
+    return `its data breaks the route’s schema: ${error.details.notes?.join('; ') ?? ''}`
+  return error.kind.what
+}

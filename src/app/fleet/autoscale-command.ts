@@ -1,0 +1,63 @@
+/** A crew that is somebody else's: a command is run, or only printed, whenever another number of workers is wanted. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import type { Staffing } from '../../orchestrator/autoscale.ts'
+import type { Crew } from '../../orchestrator/autoscale-loop.ts'
+import type { Store } from '../../orchestrator/contract.ts'
+
+export interface CommandCrewOptions {
+  /** `{n}` stands for the number. */
+  template: string
+  /** In place of running it. */
+  print?: (command: string) => void
+  store: Pick<Store, 'listWorkers'>
+  scraper: string
+  /** Workers of this run only. */
+  runId: string | undefined
+  onTrouble: (message: string) => void
+}
+
+const COMMAND_MS_MAX = 300_000
+
+export class CommandCrew implements Crew {
+  readonly #options: CommandCrewOptions
+  /** What was last asked for, and worked. */
+  #asked: number | undefined
+  #living: { runId: string }[] = []
+
+  constructor(options: CommandCrewOptions) {
+    this.#options = options
+  }
+
+  get size(): number {
+    return this.#living.length
+  }
+
+  countOf(runId: string): number {
+    return this.#living.filter((worker) => worker.runId === runId).length
+  }
+
+  async scale({ target }: Pick<Staffing, 'target'>): Promise<string[]> {
+    const { template, print, store, scraper, runId, onTrouble } = this.#options
+    const living = await store.listWorkers({ isAlive: true, ...(runId === undefined ? {} : { runId }) })
+    this.#living = living.filter((worker) => worker.scraper === scraper)
+    if (target === this.#asked) return []
+    const command = template.replaceAll('{n}', String(target))
+    if (print !== undefined) print(command)
+    else {
+      const child = spawn('sh', ['-c', command], { stdio: ['ignore', 'inherit', 'inherit'], timeout: COMMAND_MS_MAX })
+      const [code, signal] = await once(child, 'close')
+      if (code !== 0) {
+        onTrouble(`the command ended with ${signal ?? `exit code ${code}`} and is tried again: ${command}`)
+        return []
+      }
+    }
+    this.#asked = target
+    return [command]
+  }
+
+  check(): void {}
+
+  /** Its workers were here before us and may stay after us. */
+  async dismiss(): Promise<void> {}
+}

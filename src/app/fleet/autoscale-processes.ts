@@ -1,0 +1,209 @@
+/**
+ * A crew of `sluice worker` processes on this machine: drained the newest first, started, and replaced when they end.
+ *
+ *   exit 0, 4            left: the run is over, or the worker was sent away. The next look tells; is the run still open, it is
+ *                        staffed again after a rest, for a full disk ends every worker like this
+ *   exit 2               hopeless: the next one would say the same. An error at once
+ *   another, a signal    died: replaced. Ten in a row with nothing done in between are an error
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { systemClock } from '../../core/clock.ts'
+import { ScrapeError } from '../../core/errors.ts'
+import { type Staffing, staffChanges } from '../../orchestrator/autoscale.ts'
+import { type Crew, monotonicMs, type Seen } from '../../orchestrator/autoscale-loop.ts'
+import type { RunPlaces } from '../look/open-run.ts'
+import { DEATHS_IN_A_ROW_MAX } from '../run/processes.ts'
+
+export interface ProcessCrewOptions {
+  /** The program and its first arguments, up to `worker`. */
+  command: readonly [string, ...string[]]
+  /** Of every worker, after `--run-id`. */
+  workerArgs: readonly string[]
+  env: NodeJS.ProcessEnv
+  /** Processes at any time, with those that are being drained. */
+  processesMax: number
+  /** How long a run that is still open is left alone after a worker left it by itself. */
+  restMs: number
+  /** How long a drained worker may take before it is killed. */
+  drainMs: number
+  /** What it gets beyond its drain time to hand its tasks back. Default 5 s. */
+  graceMs?: number
+  /** What a worker says on its standard error. */
+  onLine: (line: string) => void
+  /** The clock of the looks. */
+  now?: () => number
+}
+
+const GRACE_MS = 5_000
+const LAST_WORDS_MAX = 5
+/** Done, or stopped: by the run's end or limit, by a person, by a full disk. */
+const LEFT_EXIT_CODES: readonly unknown[] = [0, 4]
+/** Usage, configuration, or a scraper that differs. */
+const HOPELESS_EXIT_CODE = 2
+
+interface Death {
+  runId: string
+  how: string
+  isHopeless: boolean
+  atMs: number
+}
+
+interface Worker {
+  name: string
+  runId: string
+  child: ChildProcess
+  isDrained: boolean
+  ended: Promise<void>
+}
+
+export class ProcessCrew implements Crew {
+  readonly #options: ProcessCrewOptions
+  readonly #now: () => number
+  /** Oldest first. */
+  readonly #workers = new Set<Worker>()
+  readonly #lastWords: string[] = []
+  #started = 0
+  /** Not judged yet. */
+  #deaths: Death[] = []
+  #deathsInARow = 0
+  #settled = 0
+  /** Runs that a worker left by itself, and when. */
+  readonly #left = new Map<string, number>()
+
+  constructor(options: ProcessCrewOptions) {
+    this.#options = options
+    this.#now = options.now ?? monotonicMs
+  }
+
+  get size(): number {
+    return this.#workers.size
+  }
+
+  countOf(runId: string): number {
+    return this.#staying(runId).length
+  }
+
+  async scale({ shares }: Pick<Staffing, 'shares'>): Promise<string[]> {
+    const workers = new Map<string, number>()
+    for (const { runId } of this.#staying()) workers.set(runId, (workers.get(runId) ?? 0) + 1)
+    const now = new Map<string, number>()
+    for (const [runId, share] of shares)
+      now.set(runId, this.#isResting(runId) ? Math.min(share, workers.get(runId) ?? 0) : share)
+    const { drain, start } = staffChanges(workers, now, this.#options.processesMax - this.size)
+    const done: string[] = []
+    for (const [runId, count] of drain)
+      for (const worker of this.#staying(runId).slice(-count)) {
+        this.#drain(worker)
+        done.push(`drained ${worker.name} of ${runId}`)
+      }
+    for (const runId of start) done.push(`started ${this.#start(runId)}`)
+    return done
+  }
+
+  /** Only those who died before the look are judged by it: a later end may be the run's, and that is no death. */
+  check({ runs, settled, atMs }: Seen): void {
+    const isOpen = (runId: string) => runs.some((run) => run.runId === runId)
+    const deaths = this.#deaths.filter((death) => death.atMs < atMs && isOpen(death.runId))
+    this.#deaths = this.#deaths.filter((death) => death.atMs >= atMs)
+    for (const runId of this.#left.keys()) if (!isOpen(runId)) this.#left.delete(runId)
+    if (settled > this.#settled) this.#deathsInARow = 0
+    this.#settled = settled
+    this.#deathsInARow += deaths.length
+    const hopeless = deaths.find(({ isHopeless }) => isHopeless)
+    if (hopeless === undefined && this.#deathsInARow < DEATHS_IN_A_ROW_MAX) return
+    const what =
+      hopeless === undefined
+        ? `workers died ${this.#deathsInARow} times in a row with nothing done (${deaths.at(-1)?.how})`
+        : `a worker of run ${hopeless.runId} cannot begin (${hopeless.how})`
+    throw new ScrapeError('E_WORKERS_DIE', what, { notes: this.#lastWords })
+  }
+
+  async dismiss(): Promise<void> {
+    for (const worker of this.#staying()) this.#drain(worker)
+    await Promise.all([...this.#workers].map(({ ended }) => ended))
+  }
+
+  #staying(runId?: string): Worker[] {
+    return [...this.#workers].filter((worker) => !worker.isDrained && (runId ?? worker.runId) === worker.runId)
+  }
+
+  #isResting(runId: string): boolean {
+    const leftAtMs = this.#left.get(runId)
+    return leftAtMs !== undefined && this.#now() - leftAtMs < this.#options.restMs
+  }
+
+  #start(runId: string): string {
+    const { command, workerArgs, env } = this.#options
+    const [program, ...first] = command
+    const child = spawn(program, [...first, '--run-id', runId, ...workerArgs], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+      env: { ...process.env, ...env },
+    })
+    const name = `worker ${++this.#started}`
+    const { promise: ended, resolve } = Promise.withResolvers<void>()
+    const worker: Worker = { name, runId, child, isDrained: false, ended }
+    this.#workers.add(worker)
+    this.#listen(worker)
+    let isOver = false
+    const end = (how: string, code: number | null) => {
+      if (isOver) return
+      isOver = true
+      this.#workers.delete(worker)
+      if (!worker.isDrained) this.#noteEnd(worker, how, code)
+      resolve()
+    }
+    child.once('error', (error) => end(error.message, null))
+    child.once('close', (code, signal) => end(signal ?? `exit code ${code}`, code))
+    return `${name} for ${runId} (process ${child.pid})`
+  }
+
+  #noteEnd({ name, runId }: Worker, how: string, code: number | null): void {
+    const atMs = this.#now()
+    if (LEFT_EXIT_CODES.includes(code)) this.#left.set(runId, atMs)
+    else this.#deaths.push({ runId, how, isHopeless: code === HOPELESS_EXIT_CODE, atMs })
+    if (code !== 0) this.#options.onLine(`${name} ended: ${how}`)
+  }
+
+  #listen({ name, child }: Worker): void {
+    let rest = ''
+    child.stderr!.setEncoding('utf8').on('data', (text: string) => {
+      const lines = (rest + text).split('\n')
+      rest = lines.pop()!.slice(-10_000)
+      for (const line of lines) {
+        this.#lastWords.push(line)
+        if (this.#lastWords.length > LAST_WORDS_MAX) this.#lastWords.shift()
+        this.#options.onLine(`${name}: ${line}`)
+      }
+    })
+  }
+
+  /** SIGTERM lets it hand back what it holds; who takes too long is killed, and its leases run out. */
+  #drain(worker: Worker): void {
+    worker.isDrained = true
+    worker.child.kill('SIGTERM')
+    const { drainMs, graceMs = GRACE_MS } = this.#options
+    const inTime = new AbortController()
+    systemClock
+      .sleep(drainMs + graceMs, inTime.signal)
+      .then(() => worker.child.kill('SIGKILL'))
+      .catch(() => {})
+    void worker.ended.then(() => inTime.abort())
+  }
+}
+
+/** Where worker processes find what this one found. In the environment: a password is not for `ps` to show. */
+export function workerEnv({
+  out,
+  frontier,
+  store,
+  redis,
+  drainTimeout,
+}: RunPlaces & { drainTimeout: number }): NodeJS.ProcessEnv {
+  return {
+    SLUICE_OUT: out,
+    SLUICE_DRAIN_TIMEOUT: `${drainTimeout}ms`,
+    SLUICE_FRONTIER: frontier,
+    ...(store === undefined ? {} : { SLUICE_STORE: store }),
+    ...(redis === undefined ? {} : { SLUICE_REDIS: redis }),
+  }
+}

@@ -1,0 +1,78 @@
+/** Where a fleet's worker leaves what is no item: snapshots in the store, where every machine can look at them. */
+import { dirname, join, resolve } from 'node:path'
+import type { EventBus } from '../../core/events.ts'
+import type { ResolvedLimits } from '../../core/options.ts'
+import type { Page } from '../../core/page.ts'
+import type { Task } from '../../core/task.ts'
+import { openSqliteSlots } from '../../fetch/shared-slots.ts'
+import type { Store, StoredRun } from '../../orchestrator/contract.ts'
+import type { Config } from '../config.ts'
+import type { RateSharing } from '../run/fetching.ts'
+import { RunFolder } from '../run/run-folder.ts'
+import { redisUrlOf } from '../run/run-identity.ts'
+import type { WorkerPlace } from '../run/worker.ts'
+import { isPostgres, storeUrlOf } from './fleet.ts'
+
+const SNAPSHOT_BYTES_MAX = 256 * 1024
+/** Snapshots on their way; a store that is slow or away costs snapshots, not memory. */
+const WRITES_MAX = 32
+
+export function fleetPlace({
+  store,
+  run,
+  config,
+  bus,
+  limits,
+}: {
+  store: Store
+  run: StoredRun
+  config: Config
+  bus: EventBus
+  limits: ResolvedLimits
+}): WorkerPlace {
+  const { id: runId, scraper } = run.record
+  const folder = new RunFolder(join(config.values.out, scraper, runId)) // on this machine; made when something is saved
+  let writes = 0
+  const keepSnapshot = (task: Task, page: Page | undefined): string | undefined => {
+    if (page === undefined || writes >= WRITES_MAX) return undefined
+    const name = `snapshots/${task.id.slice(0, 16)}${page.contentType.includes('json') ? '.json' : '.html'}`
+    writes++
+    store
+      .putSnapshot(runId, name, Uint8Array.from(page.body.subarray(0, SNAPSHOT_BYTES_MAX)))
+      .catch((error: Error) =>
+        bus.emit({ type: 'log', level: 'warn', message: `a snapshot is lost: ${error.message}` }),
+      )
+      .finally(() => writes--)
+    return name
+  }
+  return {
+    runId,
+    keepSnapshot,
+    save: folder.save,
+    shareRates: (parts) => shareRates({ config, bus, limits }, parts),
+  }
+}
+
+/** Per host over all workers: through the database when there is one, else through Redis, else through a file of this machine. */
+async function shareRates(
+  { config: { values }, bus, limits }: { config: Config; bus: EventBus; limits: ResolvedLimits },
+  parts: AsyncDisposableStack,
+): Promise<RateSharing> {
+  const say = (level: 'info' | 'warn', message: string) => bus.emit({ type: 'log', level, message })
+  const options = {
+    onAway: (error: Error) => say('warn', `${error.message}; keeping to our share of every host's rate`),
+    onBack: () => say('info', 'rates are shared with the fleet again'),
+  }
+  const url = storeUrlOf(values)!
+  if (isPostgres(url)) {
+    const { openPostgresSlots } = await import('../../fetch/postgres-slots.ts')
+    return { fleet: parts.use(await openPostgresSlots({ url, ...options })) }
+  }
+  const redis = redisUrlOf(values)
+  if (redis !== undefined) {
+    const { openRedisSlots } = await import('../../fetch/redis-slots.ts')
+    return { fleet: parts.use(await openRedisSlots({ url: redis, perMinute: limits.perHost.perMinute, ...options })) }
+  }
+  const folder = dirname(resolve(url.replace(/^sqlite:(?:\/\/)?/, '')))
+  return { slots: parts.use(openSqliteSlots(join(folder, 'rates.db'))) }
+}

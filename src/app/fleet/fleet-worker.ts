@@ -1,0 +1,386 @@
+/**
+ * A worker of a fleet: joins a run that others work on too, does its share, and ends when nothing is left.
+ *
+ *   join ──▶ wait until the queue is filled ──▶ work ──▶ nothing remains ──▶ the run is finished, by whoever sees it first
+ *                                                │
+ *                                                └─ SIGTERM · drain asked · run cancelled ──▶ hand back, end
+ *
+ * Every 2 s it gives a sign of life to the store and hears in return what it should do.
+ */
+import { hostname } from 'node:os'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { systemClock } from '../../core/clock.ts'
+import { ScrapeError, toScrapeError } from '../../core/errors.ts'
+import { createEventBus, type EventBus, type RunEvent } from '../../core/events.ts'
+import type { RunRecord } from '../../core/run.ts'
+import type { CompiledScraper } from '../../crawl/compiled.ts'
+import type { CrawlEnd } from '../../crawl/contract.ts'
+import type { Frontier, FrontierStats } from '../../frontier/contract.ts'
+import { openLineLog } from '../../observe/logs.ts'
+import { createTally, type Tally } from '../../observe/tally.ts'
+import type { Store, StoredRun, WorkerReport } from '../../orchestrator/contract.ts'
+import { checkArgs, compileScraper } from '../author/compile-scraper.ts'
+import type { LoadedScraper } from '../author/load-scraper.ts'
+import type { Config } from '../config.ts'
+import { LOSSES_MAX, sweep } from '../run/processes.ts'
+import { cacheStoreOf, redisUrlOf } from '../run/run-identity.ts'
+import { openMetricsServer } from '../run/run-metrics.ts'
+import { isFilled } from '../run/seed.ts'
+import { type WorkerSpec, work } from '../run/worker.ts'
+import { userAgent } from '../user-agent.ts'
+import { openFleetFrontier, openStore } from './fleet.ts'
+import { leaveRun } from './fleet-end.ts'
+import { fleetPlace } from './fleet-place.ts'
+import { openOwnTor } from './own-tor.ts'
+import { refuseOtherScraper, withLimits } from './start-distributed.ts'
+
+export interface FleetWorkerRequest {
+  loaded: LoadedScraper
+  config: Config
+  /** Default: the newest run of this scraper that is going on. */
+  runId?: string
+  /** Tasks claimed at once. */
+  batchSize: number
+  /** Stay when the queue is empty. */
+  isForever: boolean
+  /** Fetch through a Tor daemon of its own. */
+  useTor: boolean
+  onEvent?: (event: RunEvent) => void
+}
+
+export interface FleetWorker {
+  readonly id: string
+  readonly runId: string
+  readonly limits: CompiledScraper['limits']
+  readonly tally: Tally
+  readonly startedAtMs: number
+  stats(): Promise<FrontierStats>
+  /** Hand back what is not begun, finish what is. May be called twice. */
+  stop(reason: string): void
+  /** Rejects only when it could not work at all. */
+  readonly result: Promise<FleetWorkerEnd>
+}
+
+export interface FleetWorkerEnd {
+  end: CrawlEnd
+  reason: string | undefined
+  /** The run's record as this worker left it. */
+  record: RunRecord
+}
+
+const BEAT_MS = 2_000
+const FILL_POLL_MS = 500
+/** Log lines between two signs of life; more of them are repetition. */
+const LOG_LINES_MAX = 500
+
+export function newWorkerId(): string {
+  const chance = Math.random().toString(36).slice(2, 8).padEnd(6, '0')
+  return `${hostname()}_${process.pid}_${chance}`
+}
+
+/** Opens everything, then returns while the worker works. Throws when it cannot join. */
+export async function joinRun(request: FleetWorkerRequest): Promise<FleetWorker> {
+  const { config, loaded } = request
+  const parts = new AsyncDisposableStack()
+  try {
+    const store = parts.use(await openStore(config.values))
+    const run = await runToJoin(store, request)
+    refuseOtherScraper(run, loaded)
+    const compiled = compileScraper(loaded.scraper, withLimits(run.options.limits, config.limits), loaded.file)
+    const bus = createEventBus()
+    const tally = createTally()
+    bus.on(tally.record)
+    if (request.onEvent !== undefined) bus.on(request.onEvent)
+    const warn = (message: string) => bus.emit({ type: 'log', level: 'warn', message })
+    const frontier = parts.use(
+      await openFleetFrontier(config.values, run.record.id, {
+        store,
+        rules: run.options.rules,
+        onOutage: warn,
+      }),
+    )
+    const id = newWorkerId()
+    const logLines: string[] = []
+    bus.on(
+      await openLineLog({
+        level: config.values.logLevel,
+        base: { run: run.record.id, worker: id },
+        write: (line) => void (logLines.length < LOG_LINES_MAX && logLines.push(line)),
+      }),
+    )
+    if (config.values.metrics !== undefined)
+      parts.use(
+        await openMetricsServer({
+          address: config.values.metrics,
+          scraper: loaded.scraper.name,
+          runId: run.record.id,
+          frontier,
+          bus,
+          workerStates: async () => (await store.listWorkers({ runId: run.record.id })).map(({ state }) => state),
+        }),
+      )
+    await store.registerWorker({
+      id,
+      runId: run.record.id,
+      scraper: loaded.scraper.name,
+      host: hostname(),
+      pid: process.pid,
+    })
+    return new WorkingLife({
+      request,
+      store,
+      run,
+      compiled,
+      frontier,
+      bus,
+      tally,
+      id,
+      logLines,
+      parts: parts.move(),
+    }).begin()
+  } catch (error) {
+    await parts.disposeAsync()
+    throw error
+  }
+}
+
+async function runToJoin(store: Store, { runId, loaded }: FleetWorkerRequest): Promise<StoredRun> {
+  const { name } = loaded.scraper
+  const [running] = runId === undefined ? await store.listRuns({ scraper: name, states: ['running'], limit: 1 }) : []
+  const found = runId === undefined ? running : await store.findRun(runId)
+  if (found === undefined)
+    throw new ScrapeError(
+      'E_RUN_NOT_FOUND',
+      runId === undefined ? `no run of "${name}" is going on in ${store.place}` : `no run ${runId} in ${store.place}`,
+      { fix: `Start one: sluice start ${name} --mode distributed` },
+    )
+  const { id, state, reason } = found.record
+  if (state === 'stopped' || state === 'failed')
+    throw new ScrapeError('E_OPTION', `run ${id} is ${state}: ${reason ?? 'no reason was given'}`, {
+      fix: `Open it again: sluice start ${name} --resume ${id}`,
+    })
+  return found
+}
+
+interface LifeParts {
+  request: FleetWorkerRequest
+  store: Store
+  run: StoredRun
+  compiled: CompiledScraper
+  frontier: Frontier
+  bus: EventBus
+  tally: Tally
+  id: string
+  /** Waiting for the next sign of life, which takes them along. */
+  logLines: string[]
+  parts: AsyncDisposableStack
+}
+
+class WorkingLife {
+  readonly #parts: LifeParts
+  readonly #stop = new AbortController()
+  readonly #startedAtMs = Date.now()
+  readonly #lag = monitorEventLoopDelay({ resolution: 20 })
+  #inFlight = 0
+  /** The run's own limit that ended this worker. */
+  #limit: string | undefined
+
+  constructor(parts: LifeParts) {
+    this.#parts = parts
+  }
+
+  begin(): FleetWorker {
+    const { id, run, compiled, tally, frontier } = this.#parts
+    const result = this.#live()
+    result.catch(() => {}) // whoever wants to know awaits it
+    return {
+      id,
+      runId: run.record.id,
+      limits: compiled.limits,
+      tally,
+      startedAtMs: this.#startedAtMs,
+      stats: () => frontier.stats(),
+      stop: (reason) => this.#halt(reason),
+      result,
+    }
+  }
+
+  async #live(): Promise<FleetWorkerEnd> {
+    const { bus, run, id, parts } = this.#parts
+    await using _ = parts
+    bus.on((event) => {
+      if (event.type === 'worker.in-flight') this.#inFlight = event.inFlight
+    })
+    this.#lag.enable()
+    const ended = new AbortController()
+    const beating = this.#beatUntil(ended.signal)
+    const sweeping = this.#sweepUntil(ended.signal)
+    let end: CrawlEnd
+    try {
+      await this.#untilFilled()
+      end = this.#stop.signal.aborted ? { how: 'stopped' } : await this.#work(run)
+    } catch (error) {
+      end = this.#stop.signal.aborted ? { how: 'stopped' } : { how: 'halted', error: toScrapeError(error, 'E_HANDLER') }
+    }
+    if (end.how === 'limit') this.#limit ??= pagesReached(this.#parts.compiled)
+    ended.abort()
+    await Promise.all([beating, sweeping])
+    this.#lag.disable()
+    bus.emit({ type: 'log', level: 'info', message: `worker ${id} ${end.how}` })
+    const record = await this.#leave(end)
+    const { reason } = this.#stop.signal
+    return { end, reason: reason instanceof Error ? reason.message : undefined, record }
+  }
+
+  async #work(run: StoredRun): Promise<CrawlEnd> {
+    const { request, compiled, frontier, bus, store } = this.#parts
+    const spec = await this.#spec(run)
+    if (spec.pagesMax <= 0) return { how: 'limit' }
+    await using tor = request.useTor ? await openOwnTor(spec.workerId, bus, this.#stop.signal) : undefined
+    if (tor !== undefined) spec.proxy = tor.proxy
+    const place = fleetPlace({ store, run, config: request.config, bus, limits: compiled.limits })
+    await using _ = await countFailures(redisUrlOf(request.config.values), bus)
+    const isOpenEnded = async () => request.isForever || !(await isFilled(frontier))
+    const rotation = tor === undefined ? {} : { rotation: tor }
+    return await work(spec, { compiled, frontier, bus, place, isOpenEnded, ...rotation }, this.#stop.signal)
+  }
+
+  async #spec(run: StoredRun): Promise<WorkerSpec> {
+    const { request, compiled, frontier, id } = this.#parts
+    const { values } = request.config
+    const { completed, failed } = await frontier.stats()
+    const { limits, scraper } = compiled
+    return {
+      workerId: id,
+      args: checkArgs(scraper, run.record.args as Record<string, unknown>),
+      concurrency: limits.concurrency,
+      perHostConcurrency: limits.perHost.concurrency,
+      pagesMax: (limits.pages ?? Number.MAX_SAFE_INTEGER) - completed - failed,
+      leaseMs: values.lease,
+      drainMs: values.drainTimeout,
+      userAgent:
+        values.userAgent === undefined && values.contact === undefined ? run.options.userAgent : userAgent(values),
+      allowPrivate: run.options.allowPrivate || values.allowPrivate,
+      allowAddresses: [...run.options.allowAddress, ...values.allowAddress],
+      cacheStore: cacheStoreOf(values),
+      proxy: values.proxy,
+      claimMax: request.batchSize,
+      isOneOfMany: true,
+      recordTo: undefined,
+    }
+  }
+
+  /** Until then the hosts of its start tasks are not known, and an empty queue does not mean that it is done. */
+  async #untilFilled(): Promise<void> {
+    const { frontier, bus, run } = this.#parts
+    const { id, scraper } = run.record
+    for (let polls = 0; !this.#stop.signal.aborted && !(await isFilled(frontier)); polls++) {
+      const message = `run ${id} is being filled: waiting (was that broken off? sluice start ${scraper} --resume ${id})`
+      if (polls === 0) bus.emit({ type: 'log', level: 'info', message })
+      await systemClock.sleep(FILL_POLL_MS, this.#stop.signal).catch(() => {})
+    }
+  }
+
+  async #beatUntil(ended: AbortSignal): Promise<void> {
+    while (!ended.aborted) {
+      await systemClock.sleep(BEAT_MS, ended).catch(() => {})
+      // The store may be away: the frontier tells of it, and the work goes on when it is back.
+      if (!ended.aborted) await this.#beat().catch(() => {})
+    }
+  }
+
+  async #beat(): Promise<void> {
+    const { store, id, run, frontier, compiled } = this.#parts
+    const { isDrainAsked, nowMs } = await store.beat(id, this.#report())
+    await this.#saveLogs()
+    if (isDrainAsked) this.#halt('drain was asked for')
+    const asked = await frontier.getMeta('stop')
+    if (asked !== undefined && asked !== '') this.#halt(asked)
+    const { pages, time } = compiled.limits
+    if (time !== undefined && nowMs - run.wokenAtMs >= time) this.#reach('the time limit is reached')
+    if (pages === undefined) return
+    const { completed, failed } = await frontier.stats()
+    if (completed + failed >= pages) this.#reach(pagesReached(compiled))
+  }
+
+  /** Kept until they are safe. */
+  async #saveLogs(): Promise<void> {
+    const { store, run, logLines } = this.#parts
+    const lines = logLines.slice()
+    await store.addLogs(run.record.id, lines)
+    logLines.splice(0, lines.length)
+  }
+
+  async #sweepUntil(ended: AbortSignal): Promise<void> {
+    const { frontier, bus, request } = this.#parts
+    const everyMs = request.config.values.lease / 2
+    while (!ended.aborted) {
+      await systemClock.sleep(everyMs, ended).catch(() => {})
+      if (!ended.aborted) await sweep({ frontier, bus, lossesMax: LOSSES_MAX })
+    }
+  }
+
+  #report(): WorkerReport {
+    const { pages, items, fieldFill, bytes, latencyMs, rssBytesMax, cpuMs, errors } = this.#parts.tally.snapshot()
+    const loopLagMs = Math.round(this.#lag.max / 1e6) || 0
+    this.#lag.reset()
+    return {
+      tally: {
+        pages: { ok: pages.ok, failed: pages.failed, retried: pages.retried, postponed: pages.postponed },
+        items,
+        fieldFill,
+        bytes,
+        latencyMs,
+        rssBytesMax,
+        cpuMs,
+        errors: errors
+          .filter(({ count }) => count > 0)
+          .map(({ code, class: cls, count, example }) => ({ code, class: cls, count, example })),
+      },
+      inFlight: this.#inFlight,
+      rssBytes: process.memoryUsage.rss(),
+      loopLagMs,
+    }
+  }
+
+  #halt(reason: string): void {
+    this.#stop.abort(new ScrapeError('E_STOPPED', reason))
+  }
+
+  #reach(limit: string): void {
+    this.#limit = limit
+    this.#halt(limit)
+  }
+
+  async #leave(end: CrawlEnd): Promise<RunRecord> {
+    const { store, id, run, bus } = this.#parts
+    try {
+      await store.endWorker(id, this.#report())
+      await this.#saveLogs()
+      return await leaveRun(this.#parts, { end, limit: this.#limit })
+    } catch (error) {
+      if (end.how !== 'halted') bus.emit({ type: 'log', level: 'error', message: (error as Error).message })
+      return run.record
+    }
+  }
+}
+
+/** `failures:{url}` in Redis, where there is one: for whoever looks with redis-cli. */
+async function countFailures(redisUrl: string | undefined, bus: EventBus): Promise<AsyncDisposable | undefined> {
+  if (redisUrl === undefined) return undefined
+  const { openRedisFailures } = await import('../../fetch/redis-failures.ts')
+  const failures = await openRedisFailures({ url: redisUrl })
+  const unlisten = bus.on((event) => {
+    if (event.type === 'page' && event.error !== undefined) failures.count(event.url)
+  })
+  return {
+    async [Symbol.asyncDispose]() {
+      unlisten()
+      await failures[Symbol.asyncDispose]()
+    },
+  }
+}
+
+function pagesReached({ limits }: CompiledScraper): string {
+  return `the limit of ${limits.pages} pages is reached`
+}

@@ -1,0 +1,88 @@
+/** What the machines of a fleet share: where it is, and how it is opened. */
+import { ScrapeError } from '../../core/errors.ts'
+import type { Json } from '../../core/task.ts'
+import type { Frontier, Outage } from '../../frontier/contract.ts'
+import { openFrontier } from '../../frontier/open.ts'
+import type { Store } from '../../orchestrator/contract.ts'
+import type { ConfigValues } from '../config.ts'
+import { queueUrlOf } from '../run/run-identity.ts'
+import { withStoredItems } from './stored-items.ts'
+
+type Places = Pick<ConfigValues, 'frontier' | 'store' | 'redis'>
+
+/** On one machine a fleet needs nothing but its broker. */
+const STORE_HERE = 'sqlite:.sluice/sluice.db'
+
+export const isPostgres = (url: string | undefined) => /^postgres(?:ql)?:\/\//i.test(url ?? '')
+/** Whether workers of several processes can share this queue without a run folder of their own. */
+export const isFleetQueue = (url: string) => isPostgres(url) || /^amqps?:/i.test(url)
+
+/** Where the fleet's runs are kept; undefined when nobody named a queue that a fleet can share. */
+export function storeUrlOf({ frontier, store }: Pick<Places, 'frontier' | 'store'>): string | undefined {
+  if (store !== undefined) return store
+  if (isPostgres(frontier)) return frontier
+  return isFleetQueue(frontier) ? STORE_HERE : undefined
+}
+
+export async function openStore(places: Pick<Places, 'frontier' | 'store'>): Promise<Store> {
+  const url = storeUrlOf(places)
+  if (url === undefined)
+    throw new ScrapeError('E_OPTION', 'a fleet needs a queue that all its workers can reach', {
+      notes: [`the frontier is ${places.frontier}`],
+      fix: 'Name it with --frontier postgres://HOST/DATABASE (or amqp://…), or SLUICE_FRONTIER.',
+    })
+  const path = /^sqlite:(?:\/\/)?(.+)$/.exec(url)?.[1]
+  if (path !== undefined) return (await import('../../orchestrator/store/sqlite.ts')).openSqliteStore(path)
+  if (!isPostgres(url))
+    throw new ScrapeError('E_OPTION', `there is no store of the kind ${url.split(':')[0]}:`, {
+      fix: 'Use postgres://HOST/DATABASE, or sqlite:FILE for one machine.',
+    })
+  const [{ openPostgresStore }, { dropRun }] = await Promise.all([
+    import('../../orchestrator/store/postgres.ts'),
+    import('../../frontier/postgres/runs.ts'),
+  ])
+  return await openPostgresStore(url, async (db, runId) => void (await dropRun(db.pool, runId)))
+}
+
+export interface FleetFrontierOptions {
+  /** Keeps the items when the queue does not. */
+  store: Store
+  /** Routing rules: how long a message is worth delivering. */
+  rules?: Json | undefined
+  onOutage?: (message: string) => void
+}
+
+/** The queue of one run of the fleet. Its items stay: nobody drains them into files. */
+export async function openFleetFrontier(
+  places: Pick<Places, 'frontier' | 'redis'>,
+  runId: string,
+  { store, rules, onOutage }: FleetFrontierOptions,
+): Promise<Frontier> {
+  const frontier = await openFrontier(queueUrlOf(places), {
+    runId,
+    keepsItems: true,
+    ...(rules === undefined ? {} : { messageTtlMs: await messageTtlOf(rules) }),
+    onOutage: sparingly(({ attempt, error }) =>
+      onOutage?.(`the queue is away (${error.message}): waiting for it, try ${attempt}`),
+    ),
+  })
+  return frontier.can.keepsItems === true ? frontier : withStoredItems(frontier, store, runId)
+}
+
+const SAY_EVERY_MS = 5_000
+
+/** Every operation that waits for the server tells of it; a person needs one line now and then. */
+function sparingly(say: (outage: Outage) => void): (outage: Outage) => void {
+  let saidAtMs = Number.NEGATIVE_INFINITY
+  return (outage) => {
+    if (performance.now() - saidAtMs < SAY_EVERY_MS) return
+    saidAtMs = performance.now()
+    say(outage)
+  }
+}
+
+async function messageTtlOf(rules: Json): Promise<(message: { url: string }) => number | undefined> {
+  const { compileRules } = await import('../../sources/routing.ts')
+  const route = compileRules(rules, 'the run')
+  return ({ url }) => route(url)?.ttlMs
+}

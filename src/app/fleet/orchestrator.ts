@@ -1,0 +1,82 @@
+/** The orchestrator as a library: starts runs for a fleet by the scraper's name, and looks at them. */
+import { ScrapeError } from '../../core/errors.ts'
+import type { FrontierStats } from '../../frontier/contract.ts'
+import type { FoundUrl } from '../../sources/contract.ts'
+
+export interface OrchestratorOptions {
+  /** `postgres://…`. Default: SLUICE_FRONTIER. */
+  frontier?: string
+  store?: string
+}
+
+export interface StartScraperOptions {
+  args?: Record<string, unknown>
+  /** In place of the scraper's own start tasks: any number of them. */
+  urls?: Iterable<string> | AsyncIterable<string>
+  /** Go on with this run; true: the newest unfinished one. */
+  resume?: string | true
+}
+
+export interface QueuedRun {
+  status: 'queued' | 'resumed'
+  run_id: string
+  enqueued: number
+  worker_command: string
+}
+
+export type QueueCounts = Pick<FrontierStats, 'pending' | 'claimed' | 'completed' | 'failed' | 'remaining'>
+
+export interface Orchestrator {
+  /** Creates a run, or wakes one, and fills its queue. The scraper is named as on the command line. */
+  startScraper(scraper: string, options?: StartScraperOptions): Promise<QueuedRun>
+  getStats(runId: string): Promise<QueueCounts>
+}
+
+export function createOrchestrator(places: OrchestratorOptions = {}): Orchestrator {
+  return {
+    async startScraper(name, { args = {}, urls, resume } = {}) {
+      const [{ resolveConfig }, { loadScraper }, { startDistributed, workerCommand }, { createEventBus }] =
+        await Promise.all([
+          import('../config.ts'),
+          import('../author/load-scraper.ts'),
+          import('./start-distributed.ts'),
+          import('../../core/events.ts'),
+        ])
+      const started = await startDistributed({
+        loaded: await loadScraper(name),
+        source: name,
+        args,
+        config: await resolveConfig({ flags: places }),
+        bus: createEventBus(),
+        stop: new AbortController().signal,
+        ...(urls === undefined ? {} : { urls: numbered(urls) }),
+        ...(resume === undefined ? {} : { resume }),
+      })
+      return {
+        status: started.status,
+        run_id: started.runId,
+        enqueued: started.enqueued,
+        worker_command: ['sluice', ...workerCommand(name, started.runId)].join(' '),
+      }
+    },
+
+    async getStats(runId) {
+      const [{ resolveConfig }, { openFleetFrontier, openStore }] = await Promise.all([
+        import('../config.ts'),
+        import('./fleet.ts'),
+      ])
+      const { values } = await resolveConfig({ flags: places })
+      await using store = await openStore(values)
+      if ((await store.findRun(runId)) === undefined)
+        throw new ScrapeError('E_RUN_NOT_FOUND', `no run ${runId} in ${store.place}`)
+      await using frontier = await openFleetFrontier(values, runId, { store })
+      const { pending, claimed, completed, failed, remaining } = await frontier.stats()
+      return { pending, claimed, completed, failed, remaining }
+    },
+  }
+}
+
+async function* numbered(urls: Iterable<string> | AsyncIterable<string>): AsyncGenerator<FoundUrl> {
+  let line = 0
+  for await (const text of urls) yield { text, from: `URL ${++line}` }
+}

@@ -1,0 +1,212 @@
+/** Starts a run for a fleet: creates it, fills its queue, and says how a worker joins. */
+import { readFileSync } from 'node:fs'
+import { exitCodeOfClass, ScrapeError, toScrapeError } from '../../core/errors.ts'
+import type { EventBus } from '../../core/events.ts'
+import type { Limits } from '../../core/options.ts'
+import { newRunId, type RunRecord } from '../../core/run.ts'
+import type { Json } from '../../core/task.ts'
+import type { Frontier } from '../../frontier/contract.ts'
+import type { NewStoredRun, Store, StoredRun } from '../../orchestrator/contract.ts'
+import type { FoundUrl } from '../../sources/contract.ts'
+import { checkArgs, compileScraper } from '../author/compile-scraper.ts'
+import type { LoadedScraper } from '../author/load-scraper.ts'
+import type { Config } from '../config.ts'
+import { argumentProblems, withoutPassword } from '../run/run-identity.ts'
+import { startRecord } from '../run/run-record.ts'
+import { isFilled, type SeededUrls, seed, seedUrls, setFilled } from '../run/seed.ts'
+import { userAgent } from '../user-agent.ts'
+import { definitionHash } from './definition-hash.ts'
+import { openFleetFrontier, openStore } from './fleet.ts'
+
+export interface DistributedRequest {
+  loaded: LoadedScraper
+  /** How the user names the scraper. */
+  source: string
+  args: Record<string, unknown>
+  config: Config
+  /** In place of the scraper's own start tasks. */
+  urls?: AsyncIterable<FoundUrl>
+  /** Routing rules of a producer; kept with the run, because workers put messages on the belt too. */
+  rulesFile?: string
+  /** Go on with this run; true: the newest unfinished one of the scraper. */
+  resume?: string | true
+  bus: EventBus
+  stop: AbortSignal
+}
+
+export interface DistributedStart {
+  status: 'queued' | 'resumed'
+  runId: string
+  enqueued: number
+  /** URLs that were in the queue already. */
+  seen: number
+  refused: number
+  problems: readonly string[]
+  /** An unfinished run of the same scraper there is besides. */
+  unfinished: string | undefined
+}
+
+export async function startDistributed(request: DistributedRequest): Promise<DistributedStart> {
+  const { config, loaded } = request
+  await using store = await openStore(config.values)
+  const [unfinished] = await store.listRuns({
+    scraper: loaded.scraper.name,
+    states: ['running', 'stopped', 'failed'],
+    limit: 1,
+  })
+  const isNew = request.resume === undefined
+  const run = isNew ? newRun(request) : await runToResume(store, request, unfinished)
+  await using frontier = await openFleetFrontier(config.values, run.record.id, { store, rules: run.options.rules })
+  // While it is not filled, no worker takes an empty queue for a finished run.
+  if (isNew || request.urls !== undefined) await setFilled(frontier, false)
+  if (isNew) await store.createRun(run)
+  else await wake(store, frontier, run)
+  try {
+    const { added, seen, refused, problems } = await fill(request, run, frontier)
+    if (isNew && added === 0)
+      throw new ScrapeError('E_USAGE', 'not one URL could be queued', {
+        notes: problems,
+        fix: 'Mend the list, or the routes of the scraper; --arg and --site may decide what it starts with.',
+      })
+    await wakeAgain(store, frontier, run)
+    return {
+      status: isNew ? 'queued' : 'resumed',
+      runId: run.record.id,
+      enqueued: added,
+      seen,
+      refused,
+      problems,
+      unfinished: isNew ? unfinished?.record.id : undefined,
+    }
+  } catch (error) {
+    await giveUp(store, frontier, run.record, toScrapeError(error, 'E_DEFINITION'))
+    throw error
+  }
+}
+
+/** A run nobody can fill must not keep workers waiting: without a task it is forgotten, otherwise it is there to be resumed. */
+async function giveUp(store: Store, frontier: Frontier, record: RunRecord, error: ScrapeError): Promise<void> {
+  try {
+    if ((await frontier.stats()).seen === 0) return await store.dropRun(record.id)
+    const state = error.code === 'E_STOPPED' ? 'stopped' : 'failed'
+    const reason = `its queue was not filled to the end: ${error.message}`
+    await store.saveRun({ ...record, state, reason, exitCode: exitCodeOfClass(error.class) }, ['running', 'finished'])
+  } catch {
+    // The database that failed us in the first place is still away.
+  }
+}
+
+/** What to type on any machine to work on the run, without the program's name. */
+export function workerCommand(source: string, runId: string): string[] {
+  return ['worker', '--scraper', source, '--run-id', runId, '--batch-size', '50']
+}
+
+function newRun({ loaded, args, source, config, rulesFile }: DistributedRequest): NewStoredRun {
+  const { values, limits } = config
+  const { scraper, file } = loaded
+  compileScraper(scraper, limits, file) // what is wrong with it is said now, not by every worker
+  checkArgs(scraper, args)
+  const nowMs = Date.now()
+  const record = startRecord({
+    previous: undefined,
+    runId: newRunId(nowMs),
+    scraper: scraper.name,
+    args: args as Json,
+    source,
+    frontier: withoutPassword(values.frontier),
+    nowMs,
+  })
+  return {
+    record,
+    definitionHash: definitionHash(file),
+    options: {
+      limits,
+      allowPrivate: values.allowPrivate,
+      allowAddress: values.allowAddress,
+      userAgent: userAgent(values),
+      ...(rulesFile === undefined ? {} : { rules: JSON.parse(readFileSync(rulesFile, 'utf8')) as Json }),
+    },
+  }
+}
+
+async function runToResume(
+  store: Store,
+  { resume, loaded, args, config }: DistributedRequest,
+  unfinished: StoredRun | undefined,
+): Promise<NewStoredRun> {
+  const { name } = loaded.scraper
+  const found = resume === true ? unfinished : await store.findRun(resume)
+  if (found === undefined)
+    throw new ScrapeError(
+      'E_RUN_NOT_FOUND',
+      `no ${resume === true ? 'unfinished run' : `run ${resume}`} of "${name}" in ${store.place}`,
+      { fix: 'Start a new one without --resume.' },
+    )
+  refuseOtherScraper(found, loaded)
+  const { record, options } = found
+  const problems = argumentProblems(record.args, args)
+  if (problems.length > 0)
+    throw new ScrapeError('E_OPTION', `run ${record.id} cannot go on like this`, {
+      notes: problems,
+      fix: 'Resume it without these arguments, or start a new run with --fresh.',
+    })
+  return { ...found, options: { ...options, limits: withLimits(options.limits, config.limits) } }
+}
+
+/** Later ones win, field by field. */
+export function withLimits(before: Limits, own: Limits): Limits {
+  return { ...before, ...own, perHost: { ...before.perHost, ...own.perHost } }
+}
+
+/** A run goes on only with the definition it was started with. */
+export function refuseOtherScraper(run: StoredRun, { scraper, file }: LoadedScraper): void {
+  const { id, scraper: name } = run.record
+  if (name !== scraper.name)
+    throw new ScrapeError('E_OPTION', `run ${id} is one of "${name}", not of "${scraper.name}"`)
+  const own = definitionHash(file)
+  if (own === run.definitionHash) return
+  throw new ScrapeError(
+    'E_DEFINITION_DIFFERS',
+    `the definition of "${name}" here is not the one run ${id} was started with`,
+    {
+      at: file,
+      notes: [`here ${own.slice(0, 12)}, the run's ${run.definitionHash.slice(0, 12)}`],
+    },
+  )
+}
+
+/** A run that ended, or was stopped by hand, is open again. */
+async function wake(store: Store, frontier: Frontier, { record, options }: NewStoredRun): Promise<void> {
+  await frontier.setMeta('stop', '')
+  await frontier.resume()
+  await store.wakeRun({ ...record, state: 'running', reason: null, exitCode: null, finishedAt: null }, options)
+}
+
+/** A worker that had looked just before we began to fill may have ended the run over our head. */
+async function wakeAgain(store: Store, frontier: Frontier, run: NewStoredRun): Promise<void> {
+  const isEnded = (await store.findRun(run.record.id))?.record.state === 'finished'
+  if (isEnded && (await frontier.stats()).remaining > 0) await wake(store, frontier, run)
+}
+
+async function fill(
+  { loaded, urls, bus, stop }: DistributedRequest,
+  run: NewStoredRun,
+  frontier: Frontier,
+): Promise<SeededUrls> {
+  const { scraper, file } = loaded
+  const compiled = compileScraper(scraper, run.options.limits, file)
+  // For whoever looks into the database: the view url_work_queue shows them.
+  await frontier.setMeta('scraper', scraper.name)
+  await frontier.setMeta('retries', String(compiled.limits.retries))
+  if (urls !== undefined) {
+    await frontier.setMeta('source', 'urls')
+    return await seedUrls(urls, { compiled, frontier, stop })
+  }
+  if ((await frontier.getMeta('source')) === 'urls' && !(await isFilled(frontier)))
+    throw new ScrapeError('E_USAGE', `the URL list of run ${run.record.id} was not read to its end`, {
+      fix: 'Give it once more with --urls-file: what is in the queue already is passed over.',
+    })
+  const before = (await frontier.stats()).seen
+  await seed({ compiled, args: checkArgs(scraper, run.record.args as Record<string, unknown>), frontier, bus, stop })
+  return { added: (await frontier.stats()).seen - before, seen: before, refused: 0, problems: [] }
+}

@@ -1,0 +1,182 @@
+/** Several worker processes on one machine: starts them, hears their events, replaces the dead, ends when they end. */
+import { type ChildProcess, fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { ScrapeError, toScrapeError } from '../../core/errors.ts'
+import type { EventBus, RunEvent } from '../../core/events.ts'
+import type { Limits } from '../../core/options.ts'
+import type { CompiledScraper } from '../../crawl/compiled.ts'
+import type { CrawlEnd } from '../../crawl/contract.ts'
+import type { Frontier } from '../../frontier/contract.ts'
+import type { RunFolder } from './run-folder.ts'
+import type { WorkerSpec } from './worker.ts'
+
+/** Parent → child, once. */
+export interface WorkerOrders {
+  spec: WorkerSpec
+  scraperFile: string
+  limits: Limits
+  folder: string
+  frontierUrl: string
+}
+
+/** Child → parent. Errors travel as code and message. */
+export type WorkerMessage =
+  | { kind: 'ready' }
+  | { kind: 'events'; events: RunEvent[] }
+  | { kind: 'end'; end: { how: string; code?: string; message?: string } }
+
+export interface ProcessesParts {
+  spec: WorkerSpec
+  processes: number
+  compiled: CompiledScraper
+  limits: Limits
+  frontier: Frontier
+  frontierUrl: string
+  bus: EventBus
+  folder: RunFolder
+  lossesMax: number
+}
+
+/** Workers that die this often without one page settled in between are not replaced any more. */
+export const DEATHS_IN_A_ROW_MAX = 10
+/** A suspect lost this often while it ran alone is what kills the workers. */
+export const LOSSES_MAX = 3
+/** What a worker gets beyond its drain time to hand its tasks back. */
+const KILL_GRACE_MS = 5_000
+const ENTRY = fileURLToPath(new URL('./worker-process.ts', import.meta.url))
+
+export async function runProcesses(parts: ProcessesParts, stop: AbortSignal): Promise<CrawlEnd> {
+  const { compiled, frontier, bus } = parts
+  if (compiled.file === undefined) throw new ScrapeError('E_OPTION', 'several processes need a scraper that is a file')
+  if (!frontier.can.shared)
+    throw new ScrapeError('E_OPTION', `several processes cannot share a ${frontier.engine} frontier`)
+  const ending = new AbortController()
+  const ended = AbortSignal.any([stop, ending.signal])
+  let settled = 0
+  const unlisten = bus.on((event) => {
+    if (event.type === 'committed') settled += event.outcomes
+  })
+  try {
+    const specs = share(parts)
+    if (specs.length < parts.processes) {
+      const message = `${specs.length} processes in place of ${parts.processes}: no more may be in flight at once`
+      bus.emit({ type: 'log', level: 'warn', message })
+    }
+    const ends = await Promise.all(
+      specs.map(async (spec) => {
+        const end = await keepRunning(spec, parts, ended, () => settled)
+        if (end.how === 'halted') ending.abort() // what ends one worker ends the run
+        return end
+      }),
+    )
+    return ends.find((end) => end.how === 'halted') ?? ends.find((end) => end.how !== 'finished') ?? { how: 'finished' }
+  } finally {
+    unlisten()
+  }
+}
+
+/** Concurrency is of the whole run and of each host over all processes, so there are never more processes than either. */
+function share({ spec, processes }: ProcessesParts): WorkerSpec[] {
+  const count = Math.min(processes, spec.concurrency, spec.perHostConcurrency)
+  const part = (whole: number, i: number) => Math.floor(whole / count) + (i < whole % count ? 1 : 0)
+  return Array.from({ length: count }, (_, i) => ({
+    ...spec,
+    workerId: `${spec.workerId}-${i + 1}`,
+    concurrency: part(spec.concurrency, i),
+    perHostConcurrency: part(spec.perHostConcurrency, i),
+    pagesMax: part(spec.pagesMax, i),
+  })).filter((one) => one.pagesMax > 0)
+}
+
+/** One worker's place: when its process dies, its tasks go back and another takes over. */
+async function keepRunning(
+  spec: WorkerSpec,
+  parts: ProcessesParts,
+  stop: AbortSignal,
+  settled: () => number,
+): Promise<CrawlEnd> {
+  let deaths = 0
+  let settledAtDeath = 0
+  for (let life = 1; ; life++) {
+    const workerId = `${spec.workerId}.${life}`
+    const pagesMax = life === 1 ? spec.pagesMax : Math.min(spec.pagesMax, await pagesLeft(parts))
+    const end = pagesMax > 0 ? await runOne({ ...spec, workerId, pagesMax }, parts, stop) : { how: 'limit' as const }
+    if (typeof end === 'object') return end
+    await sweep(parts, [workerId])
+    if (stop.aborted) return { how: 'stopped' }
+    deaths = settled() > settledAtDeath ? 1 : deaths + 1
+    settledAtDeath = settled()
+    parts.bus.emit({
+      type: 'log',
+      level: 'error',
+      message: `worker process ${workerId} died (${end}); starting another`,
+    })
+    if (deaths >= DEATHS_IN_A_ROW_MAX) {
+      return {
+        how: 'halted',
+        error: new ScrapeError('E_WORKERS_DIE', `worker processes died ${deaths} times in a row (${end})`),
+      }
+    }
+  }
+}
+
+/** Of the limit of the run: a replaced worker must not begin its share anew. */
+async function pagesLeft({ frontier, compiled }: ProcessesParts): Promise<number> {
+  const { completed, failed } = await frontier.stats()
+  return (compiled.limits.pages ?? Number.MAX_SAFE_INTEGER) - completed - failed
+}
+
+/** How it ended, or what killed it. */
+async function runOne(spec: WorkerSpec, parts: ProcessesParts, stop: AbortSignal): Promise<CrawlEnd | string> {
+  const { compiled, limits, folder, frontierUrl, bus } = parts
+  const child = fork(ENTRY, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  let killing: NodeJS.Timeout | undefined
+  const onStop = () => {
+    child.kill('SIGTERM')
+    killing = setTimeout(() => child.kill('SIGKILL'), spec.drainMs + KILL_GRACE_MS)
+  }
+  let end: CrawlEnd | undefined
+  // The last messages may come after the exit: the end of the channel is awaited too.
+  const disconnected = new Promise<void>((resolve) => child.once('disconnect', resolve))
+  const exited = new Promise<string>((resolve) => {
+    child.once('exit', (code, signal) => void disconnected.then(() => resolve(signal ?? `exit code ${code}`)))
+    child.once('error', (error) => resolve(error.message))
+  })
+  child.on('message', (message: WorkerMessage) => {
+    if (message.kind === 'events') for (const event of message.events) bus.emit(event)
+    if (message.kind === 'end') end = toCrawlEnd(message.end)
+  })
+  stop.addEventListener('abort', onStop, { once: true })
+  give(child, { spec, scraperFile: compiled.file!, limits, folder: folder.path, frontierUrl })
+  if (stop.aborted) onStop()
+  try {
+    const how = await exited
+    return end ?? how
+  } finally {
+    stop.removeEventListener('abort', onStop)
+    clearTimeout(killing)
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+  }
+}
+
+function give(child: ChildProcess, orders: WorkerOrders): void {
+  child.send(orders, () => {}) // a child that died at once is noticed by its exit
+}
+
+function toCrawlEnd({ how, code, message }: Extract<WorkerMessage, { kind: 'end' }>['end']): CrawlEnd {
+  if (how !== 'halted') return { how } as CrawlEnd
+  return { how, error: new ScrapeError(code as ScrapeError['code'], message ?? 'unknown') }
+}
+
+/** Tasks of workers that are gone go back to the queue. */
+export async function sweep(
+  { frontier, bus, lossesMax }: Pick<ProcessesParts, 'frontier' | 'bus' | 'lossesMax'>,
+  workerIds: string[] = [],
+): Promise<void> {
+  try {
+    const swept = await frontier.sweep({ lossesMax, workerIds })
+    if (swept.returned + swept.dead > 0) bus.emit({ type: 'leases.expired', ...swept })
+  } catch (error) {
+    bus.emit({ type: 'log', level: 'warn', message: toScrapeError(error, 'E_SERVICE').message })
+  }
+}

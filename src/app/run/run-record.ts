@@ -1,0 +1,185 @@
+/** The record of a run: begun, kept up to date, and judged at the end. */
+import { exitCodeOfClass } from '../../core/errors.ts'
+import type { RunRecord, WorkTally } from '../../core/run.ts'
+import type { Json } from '../../core/task.ts'
+import type { CompiledScraper } from '../../crawl/compiled.ts'
+import type { CrawlEnd } from '../../crawl/contract.ts'
+import type { FrontierStats } from '../../frontier/contract.ts'
+
+export interface RecordStart {
+  /** The record of the run that is resumed. */
+  previous: RunRecord | undefined
+  runId: string
+  scraper: string
+  args: Json
+  source: string
+  frontier: string
+  nowMs: number
+}
+
+export function startRecord({ previous, runId, scraper, args, source, frontier, nowMs }: RecordStart): RunRecord {
+  const zero = {
+    pages: { ok: 0, failed: 0, retried: 0, postponed: 0, remaining: 0, dead: 0 },
+    items: { new: 0, same: 0, changed: 0, invalid: 0 },
+  }
+  return {
+    id: runId,
+    scraper,
+    startedAt: new Date(nowMs).toISOString(),
+    durationMs: 0,
+    ...zero,
+    fieldFill: {},
+    bytes: 0,
+    latencyMs: { p50: 0, p95: 0 },
+    rssBytesMax: 0,
+    cpuMs: 0,
+    errors: [],
+    outputs: [],
+    warnings: [],
+    ...previous,
+    state: 'running',
+    reason: null,
+    exitCode: null,
+    finishedAt: null,
+    args,
+    source,
+    frontier,
+  }
+}
+
+/** What earlier sessions of a resumed run had counted, to add this one's to. */
+export type RecordBase = Pick<
+  RunRecord,
+  'pages' | 'items' | 'fieldFill' | 'bytes' | 'cpuMs' | 'durationMs' | 'rssBytesMax' | 'errors'
+>
+
+export function updateRecord(
+  record: RunRecord,
+  base: RecordBase,
+  stats: FrontierStats,
+  tally: WorkTally,
+  sessionMs: number,
+): void {
+  // The frontier's own counters survive crashes; the rest is what this process and its forerunners saw.
+  record.pages = {
+    ok: stats.completed,
+    failed: stats.failed,
+    retried: base.pages.retried + tally.pages.retried,
+    postponed: base.pages.postponed + tally.pages.postponed,
+    remaining: stats.remaining,
+    dead: stats.dead,
+  }
+  record.items = {
+    new: stats.items,
+    same: base.items.same + tally.items.same,
+    changed: base.items.changed + tally.items.changed,
+    invalid: base.items.invalid + tally.items.invalid,
+  }
+  record.bytes = base.bytes + tally.bytes
+  record.cpuMs = base.cpuMs + tally.cpuMs
+  record.durationMs = base.durationMs + sessionMs
+  record.rssBytesMax = Math.max(base.rssBytesMax, tally.rssBytesMax)
+  record.latencyMs = tally.latencyMs
+  record.fieldFill = mergeFill(base, tally)
+  record.errors = mergeErrors(base.errors, tally.errors)
+}
+
+/** The mean of the sessions, each weighted by its items. */
+function mergeFill(base: RecordBase, { fieldFill, items }: WorkTally): Record<string, number> {
+  const before = base.items.new
+  if (before === 0) return fieldFill
+  if (items.new === 0) return base.fieldFill
+  const fields = new Set([...Object.keys(base.fieldFill), ...Object.keys(fieldFill)])
+  const mean = (field: string) =>
+    ((base.fieldFill[field] ?? 0) * before + (fieldFill[field] ?? 0) * items.new) / (before + items.new)
+  return Object.fromEntries([...fields].map((field) => [field, mean(field)]))
+}
+
+function mergeErrors(before: RunRecord['errors'], groups: WorkTally['errors']): RunRecord['errors'] {
+  const merged = new Map(before.map((error) => [error.code, { ...error }]))
+  for (const { code, class: cls, count, example } of groups) {
+    if (count === 0) continue
+    const known = merged.get(code)
+    if (known === undefined) merged.set(code, { code, class: cls, count, example })
+    else known.count += count
+  }
+  return [...merged.values()].sort((a, b) => b.count - a.count)
+}
+
+/** State, reason and exit code from how the crawl ended and what the scraper expects. */
+export function judge(
+  record: RunRecord,
+  end: CrawlEnd,
+  compiled: CompiledScraper,
+  stopReason: string | undefined,
+): void {
+  Object.assign(record, verdictOf(record, end, compiled, stopReason))
+  if (end.how === 'finished') record.warnings = emptyWarnings(record)
+}
+
+type RunVerdict = Pick<RunRecord, 'state' | 'reason' | 'exitCode'>
+
+function verdictOf(
+  record: RunRecord,
+  end: CrawlEnd,
+  compiled: CompiledScraper,
+  stopReason: string | undefined,
+): RunVerdict {
+  switch (end.how) {
+    case 'finished': {
+      const problems = [...overThreshold(record, compiled), ...belowExpectation(record, compiled)]
+      return { state: 'finished', reason: problems.join('; ') || null, exitCode: problems.length > 0 ? 1 : 0 }
+    }
+    case 'stopped':
+      return stopped(stopReason ?? 'stopped')
+    case 'limit':
+      return stopped(`the limit of ${compiled.limits.pages} pages is reached`)
+    case 'halted': {
+      const { error } = end
+      if (error.code === 'E_STOPPED') return stopped(error.message)
+      return { state: 'failed', reason: `${error.code}: ${error.message}`, exitCode: exitCodeOfClass(error.class) }
+    }
+    default:
+      return end satisfies never
+  }
+}
+
+function stopped(reason: string): RunVerdict {
+  return { state: 'stopped', reason, exitCode: 4 }
+}
+
+/** A run may be meant to find nothing, but nobody should have to guess. */
+function emptyWarnings({ pages, items }: RunRecord): string[] {
+  if (pages.ok + pages.failed === 0) return ['no page was visited: start() enqueued nothing']
+  if (items.new + items.invalid === 0) return ['no item was emitted']
+  return []
+}
+
+function overThreshold(record: RunRecord, { limits }: CompiledScraper): string[] {
+  const problems: string[] = []
+  const percent = (share: number) => `${(share * 100).toFixed(1)} %`
+  const check = (what: string, bad: number, all: number) => {
+    if (all > 0 && bad / all > limits.failAt)
+      problems.push(`${percent(bad / all)} of ${what}, over failAt ${percent(limits.failAt)}`)
+  }
+  check('pages failed', record.pages.failed, record.pages.ok + record.pages.failed)
+  check('items are invalid', record.items.invalid, record.items.new + record.items.invalid)
+  return problems
+}
+
+function belowExpectation(record: RunRecord, { scraper }: CompiledScraper): string[] {
+  const { items, filled = {} } = scraper.expect ?? {}
+  const problems: string[] = []
+  if (items?.min !== undefined && record.items.new < items.min)
+    problems.push(`${record.items.new} items, expected at least ${items.min}`)
+  if (items?.max !== undefined && record.items.new > items.max)
+    problems.push(`${record.items.new} items, expected at most ${items.max}`)
+  for (const [field, share] of Object.entries(filled) as [string, number][]) {
+    const actual = record.fieldFill[field] ?? 0
+    if (record.items.new > 0 && actual < share)
+      problems.push(
+        `field "${field}" is filled in ${(actual * 100).toFixed(1)} %, expected ${(share * 100).toFixed(1)} %`,
+      )
+  }
+  return problems
+}

@@ -1,0 +1,346 @@
+/** A run from start to end: its folder, frontier, sinks and workers, and the record of how it went. */
+
+import { systemClock } from '../../core/clock.ts'
+import { ScrapeError, toScrapeError } from '../../core/errors.ts'
+import type { EventBus } from '../../core/events.ts'
+import { createEventBus } from '../../core/events.ts'
+import type { RunRecord } from '../../core/run.ts'
+import type { Scraper } from '../../core/scraper.ts'
+import type { Json } from '../../core/task.ts'
+import type { CompiledScraper } from '../../crawl/compiled.ts'
+import type { CrawlEnd } from '../../crawl/contract.ts'
+import type { Frontier, FrontierStats } from '../../frontier/contract.ts'
+import { openFrontier } from '../../frontier/open.ts'
+import { openRunLog } from '../../observe/logs.ts'
+import { createTally, type Tally } from '../../observe/tally.ts'
+import type { Sink } from '../../sinks/contract.ts'
+import { createDrain, type Drain } from '../../sinks/drain.ts'
+import { checkArgs, compileScraper } from '../author/compile-scraper.ts'
+import type { Config } from '../config.ts'
+import { userAgent } from '../user-agent.ts'
+import { LOSSES_MAX, runProcesses, sweep } from './processes.ts'
+import { RunFolder } from './run-folder.ts'
+import {
+  absolutePlace,
+  cacheStoreOf,
+  claimFrontier,
+  frontierUrlOf,
+  queueUrlOf,
+  refuseOtherRun,
+  urlOfPlace,
+} from './run-identity.ts'
+import { openMetricsServer } from './run-metrics.ts'
+import { judge, type RecordBase, startRecord, updateRecord } from './run-record.ts'
+import { openRunSinks, rememberSinks } from './run-sinks.ts'
+import { seed } from './seed.ts'
+import { placeIn, type WorkerSpec, work } from './worker.ts'
+
+export interface RunRequest {
+  scraper: Scraper
+  /** Its file; needed for more than one process. */
+  file?: string
+  args?: Record<string, unknown>
+  config: Config
+  /** How the user names the scraper: shown in the command that resumes the run. Default: its name. */
+  source?: string
+  /** Go on with this run in place of a new one. */
+  resume?: RunFolder
+  /** Sinks of the caller's own, in place of those the options name. */
+  sinks?: readonly Sink[]
+  /** Keep pages as fixtures here. */
+  recordTo?: string
+  /** Hears everything from the first event on. */
+  onEvent?: Parameters<EventBus['on']>[0]
+}
+
+export interface Run {
+  readonly id: string
+  readonly folder: string
+  readonly limits: CompiledScraper['limits']
+  readonly tally: Tally
+  readonly startedAtMs: number
+  stats(): Promise<FrontierStats>
+  pause(reason?: string): Promise<void>
+  resume(): Promise<void>
+  /** Stop claiming, finish or hand back what is in flight; the run stays resumable. May be called twice. */
+  stop(reason: string): void
+  /** How it ended. Rejects only when it could not be carried out at all. */
+  readonly result: Promise<RunRecord>
+}
+
+const RECORD_EVERY_MS = 500
+
+/** Opens everything, then returns while the run goes on. Throws when it cannot begin. */
+export async function startRun(request: RunRequest): Promise<Run> {
+  const { config, scraper } = request
+  const compiled = compileScraper(scraper, config.limits, request.file)
+  const previous = request.resume?.readRecord()
+  const given = (previous?.args ?? request.args ?? {}) as Record<string, unknown>
+  const args = checkArgs(scraper, given)
+  if (previous !== undefined) refuseOtherRun(previous, request, config)
+  const parts = new AsyncDisposableStack()
+  const folder = parts.use(request.resume ?? RunFolder.create(config.values.out, scraper.name, Date.now()))
+  try {
+    folder.lock()
+    const place = previous?.frontier ?? absolutePlace(config.values.frontier)
+    const frontierUrl = frontierUrlOf(urlOfPlace(place, queueUrlOf(config.values)), folder)
+    const frontier = parts.use(await openFrontier(frontierUrl, { runId: folder.runId }))
+    await claimFrontier(frontier, folder, place, request.resume !== undefined)
+    if (request.resume !== undefined) await frontier.setMeta('stop', '') // what stopped it is over
+    const bus = createEventBus()
+    const tally = createTally()
+    bus.on(tally.record)
+    if (request.onEvent !== undefined) bus.on(request.onEvent)
+    const log = parts.use(await openRunLog({ folder: folder.path, level: config.values.logLevel, runId: folder.runId }))
+    bus.on(log.record)
+    if (config.values.metrics !== undefined)
+      parts.use(
+        await openMetricsServer({
+          address: config.values.metrics,
+          scraper: scraper.name,
+          runId: folder.runId,
+          frontier,
+          bus,
+        }),
+      )
+    const sinks = request.sinks ?? (await openRunSinks(compiled, folder, frontier, config.values))
+    const drain = parts.use(
+      await createDrain({
+        log: frontier.items,
+        sinks,
+        onFlushed: (flushed) => bus.emit({ type: 'sinks.flushed', ...flushed }),
+      }),
+    )
+    if (request.sinks === undefined) await rememberSinks(frontier, compiled, config.values)
+    bus.on((event) => {
+      if (event.type === 'committed' && event.backlog > 0) drain.wake(event.backlog)
+    })
+    const record = startRecord({
+      previous,
+      runId: folder.runId,
+      scraper: scraper.name,
+      args: given as Json,
+      source: request.source ?? scraper.name,
+      frontier: place,
+      nowMs: Date.now(),
+    })
+    folder.writeRecord(record)
+    folder.pointLatest()
+    const execution = new RunExecution({
+      request,
+      compiled,
+      args,
+      folder,
+      frontier,
+      frontierUrl,
+      bus,
+      tally,
+      drain,
+      sinks,
+      record,
+      parts: parts.move(),
+    })
+    return execution.begin()
+  } catch (error) {
+    await parts.disposeAsync()
+    if (request.resume === undefined) folder.discard() // nothing has happened in it
+    throw error
+  }
+}
+
+interface ExecutionParts {
+  request: RunRequest
+  compiled: CompiledScraper
+  args: Json
+  folder: RunFolder
+  frontier: Frontier
+  frontierUrl: string
+  bus: EventBus
+  tally: Tally
+  drain: Drain
+  sinks: readonly Sink[]
+  record: RunRecord
+  /** Closed when the run has ended. */
+  parts: AsyncDisposableStack
+}
+
+class RunExecution {
+  readonly #parts: ExecutionParts
+  readonly #stop = new AbortController()
+  readonly #startedAtMs = Date.now()
+  readonly #base: RecordBase
+
+  constructor(parts: ExecutionParts) {
+    this.#parts = parts
+    this.#base = structuredClone(parts.record)
+  }
+
+  begin(): Run {
+    const { folder, compiled, frontier, tally } = this.#parts
+    const stop = (reason: string) => this.#stop.abort(new ScrapeError('E_STOPPED', reason))
+    const { time } = compiled.limits
+    const timeLimit = time === undefined ? undefined : setTimeout(() => stop('the time limit is reached'), time)
+    let lastStats: FrontierStats | undefined
+    const result = this.#execute().finally(() => clearTimeout(timeLimit))
+    result.catch(() => {}) // whoever wants to know awaits it
+    return {
+      id: folder.runId,
+      folder: folder.path,
+      limits: compiled.limits,
+      tally,
+      startedAtMs: this.#startedAtMs,
+      result,
+      stop,
+      // Closed when the run has ended; the last numbers stay readable.
+      stats: async () => {
+        if (this.#parts.record.state === 'running') lastStats = await frontier.stats()
+        return lastStats ?? (await frontier.stats())
+      },
+      pause: (reason = 'paused by hand') => frontier.pause(reason),
+      resume: () => frontier.resume(),
+    }
+  }
+
+  async #execute(): Promise<RunRecord> {
+    const { folder, bus, record, frontier, parts, tally, compiled } = this.#parts
+    const { scraper } = compiled
+    await using _ = parts
+    const saving = setInterval(() => void this.#save().catch(() => {}), RECORD_EVERY_MS)
+    bus.emit({
+      type: 'run.started',
+      runId: folder.runId,
+      scraper: scraper.name,
+      resumed: this.#parts.request.resume !== undefined,
+    })
+    const crawling = this.#crawl()
+    let end: CrawlEnd
+    try {
+      end = await Promise.race([crawling, this.#sinkFailure()])
+      if (end.how === 'limit' && (await frontier.stats()).remaining === 0) end = { how: 'finished' }
+      await this.#drainSinks(end)
+      record.outputs = await this.#outputs(end.how === 'finished')
+    } catch (error) {
+      end = { how: 'halted', error: toScrapeError(error, 'E_HANDLER') }
+      await crawling.catch(() => {}) // it hands its tasks back before the frontier is closed
+    } finally {
+      clearInterval(saving)
+    }
+    updateRecord(record, this.#base, await frontier.stats(), tally.snapshot(), Date.now() - this.#startedAtMs)
+    judge(record, end, compiled, this.#stopReason())
+    record.finishedAt = new Date().toISOString()
+    try {
+      folder.writeRecord(record)
+    } catch (error) {
+      // The record on disk still says "running", which --resume takes for unfinished: that is what it is.
+      if (end.how !== 'halted') judge(record, { how: 'halted', error: error as ScrapeError }, compiled, undefined)
+    }
+    bus.emit({
+      type: 'run.finished',
+      runId: folder.runId,
+      scraper: scraper.name,
+      state: record.state,
+      ...(record.reason === null ? {} : { reason: record.reason }),
+    })
+    return record
+  }
+
+  async #crawl(): Promise<CrawlEnd> {
+    const { frontier, frontierUrl, compiled, args, bus, folder, request } = this.#parts
+    const stop = this.#stop.signal
+    if (request.resume !== undefined) {
+      // The folder's lock is ours, so whoever held a lease is dead.
+      const swept = await frontier.sweep({ lossesMax: LOSSES_MAX, workerIds: 'all' })
+      if (swept.returned + swept.dead > 0) bus.emit({ type: 'leases.expired', ...swept })
+    }
+    await seed({ compiled, args, frontier, bus, stop })
+    const { processes } = request.config.values
+    const spec = await this.#workerSpec()
+    if (spec.pagesMax <= 0) return { how: 'limit' }
+    const sweeping = setInterval(() => void sweep({ frontier, bus, lossesMax: LOSSES_MAX }), spec.leaseMs / 2)
+    try {
+      if (processes === 1) return await work(spec, { compiled, frontier, bus, place: placeIn(folder, false) }, stop)
+      return await runProcesses(
+        {
+          spec: { ...spec, args: this.#parts.record.args }, // as given: each process makes of them what the schema says
+          processes,
+          compiled,
+          frontier,
+          frontierUrl,
+          bus,
+          folder,
+          lossesMax: LOSSES_MAX,
+          limits: request.config.limits,
+        },
+        stop,
+      )
+    } finally {
+      clearInterval(sweeping)
+    }
+  }
+
+  async #workerSpec(): Promise<WorkerSpec> {
+    const { frontier, compiled, args, request, folder } = this.#parts
+    const { values } = request.config
+    const { completed, failed } = await frontier.stats()
+    return {
+      workerId: `${folder.runId}-${process.pid}`,
+      args,
+      concurrency: compiled.limits.concurrency,
+      perHostConcurrency: compiled.limits.perHost.concurrency,
+      pagesMax: (compiled.limits.pages ?? Number.MAX_SAFE_INTEGER) - completed - failed,
+      leaseMs: values.lease,
+      drainMs: values.drainTimeout,
+      userAgent: userAgent(values),
+      allowPrivate: values.allowPrivate,
+      allowAddresses: values.allowAddress,
+      cacheStore: cacheStoreOf(values),
+      proxy: values.proxy,
+      isOneOfMany: values.processes > 1,
+      recordTo: request.recordTo,
+    }
+  }
+
+  /** A finished run waits for its sinks. One that was stopped gives them the drain time: what is left is in the log. */
+  async #drainSinks(end: CrawlEnd): Promise<void> {
+    const drained = this.#parts.drain.drainAll()
+    if (end.how === 'finished' && !this.#stop.signal.aborted) return await drained
+    drained.catch(() => {}) // a failure that comes after the deadline is the next resume's to see
+    const { drainTimeout } = this.#parts.request.config.values
+    const over = new AbortController()
+    await Promise.race([drained, systemClock.sleep(drainTimeout, over.signal).catch(() => {})])
+    over.abort()
+  }
+
+  /** A sink that fails ends the crawl; one that ends well never does. */
+  async #sinkFailure(): Promise<never> {
+    await this.#parts.drain.ended.catch((cause) => {
+      const error = toScrapeError(cause, 'E_OUTPUT')
+      this.#stop.abort(error)
+      throw error
+    })
+    return await new Promise<never>(() => {})
+  }
+
+  /** A run that goes on later has its files as well; only a finished one has them finished. */
+  async #outputs(isFinished: boolean): Promise<RunRecord['outputs']> {
+    const { drain, sinks } = this.#parts
+    if (!isFinished)
+      return sinks.flatMap((sink) => (sink.soFar === undefined ? [] : [{ sink: sink.name, ...sink.soFar() }]))
+    const results = await drain.finish()
+    return results.map((result, i) => ({ sink: sinks[i]!.name, ...result }))
+  }
+
+  #stopReason(): string | undefined {
+    const { reason } = this.#stop.signal
+    return reason instanceof Error ? reason.message : undefined
+  }
+
+  async #save(): Promise<void> {
+    const { record, frontier, tally, folder } = this.#parts
+    if (record.state !== 'running') return
+    const asked = await frontier.getMeta('stop') // `sluice cancel`, in another process
+    if (asked) this.#stop.abort(new ScrapeError('E_STOPPED', asked))
+    updateRecord(record, this.#base, await frontier.stats(), tally.snapshot(), Date.now() - this.#startedAtMs)
+    folder.writeRecord(record)
+  }
+}

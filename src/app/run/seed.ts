@@ -1,0 +1,157 @@
+/** The start of a run: the scraper's own start tasks, or a list of URLs, go into the frontier. Done again after a crash in the middle of it. */
+
+import { type ErrorRecord, ScrapeError, toErrorRecord, toScrapeError } from '../../core/errors.ts'
+import type { EventBus } from '../../core/events.ts'
+import { REFUSED_LANE, refusalOf, refusedTask } from '../../core/refused.ts'
+import type { NewTask } from '../../core/task.ts'
+import { hostOf } from '../../core/url.ts'
+import type { CompiledScraper } from '../../crawl/compiled.ts'
+import { enqueuePolicy, toTasks } from '../../crawl/enqueue.ts'
+import type { Added, Frontier } from '../../frontier/contract.ts'
+import type { FoundUrl } from '../../sources/contract.ts'
+
+export interface SeedParts {
+  compiled: CompiledScraper
+  args: unknown
+  frontier: Frontier
+  bus: EventBus
+  stop: AbortSignal
+}
+
+/** Whether all start tasks are in the queue: only then does an empty one mean that nothing is left. */
+export async function isFilled(frontier: Frontier): Promise<boolean> {
+  return (await frontier.getMeta('started')) === 'yes'
+}
+
+export async function setFilled(frontier: Frontier, isFull: boolean): Promise<void> {
+  await frontier.setMeta('started', isFull ? 'yes' : 'no')
+}
+
+export async function seed({ compiled, args, frontier, bus, stop }: SeedParts): Promise<void> {
+  if (await isFilled(frontier)) return
+  const hosts = new Set<string>()
+  const policy = { ...enqueuePolicy(compiled.limits, []), hosts: 'any' as const }
+  const enqueue = async (routeOrUrl: string | URL, targets?: unknown) => {
+    const counts = { refused: 0, overLimit: 0 }
+    const [route, found] = routeOrUrl instanceof URL ? [undefined, routeOrUrl] : [routeOrUrl, targets]
+    const tasks = toTasks(
+      compiled,
+      policy,
+      { route, targets: found, base: undefined, depth: 0, room: Number.POSITIVE_INFINITY },
+      counts,
+    )
+    return { ...(await frontier.add(watch(tasks, hosts, stop))), ...counts }
+  }
+  enqueue.links = () => {
+    throw new ScrapeError('E_DEFINITION', 'start() has no page yet: enqueue.links works in handlers only')
+  }
+  const log = (level: 'debug' | 'info' | 'warn') => (message: string) => bus.emit({ type: 'log', level, message })
+  try {
+    await compiled.scraper.start({
+      args,
+      enqueue,
+      log: { debug: log('debug'), info: log('info'), warn: log('warn') },
+    } as never)
+  } catch (error) {
+    const problem = toScrapeError(error, 'E_DEFINITION')
+    if (problem.code === 'E_STOPPED') throw problem
+    // A start that fails leaves nothing to crawl: that is a mistake in the definition or its arguments, not a dead letter.
+    throw new ScrapeError('E_DEFINITION', `start() of "${compiled.scraper.name}" failed: ${problem.message}`, {
+      ...problem.details,
+      ...(compiled.file === undefined ? {} : { at: compiled.file }),
+      fix: problem.fix,
+      cause: error,
+    })
+  }
+  await frontier.setMeta('startHosts', JSON.stringify([...hosts]))
+  await setFilled(frontier, true)
+}
+
+export interface SeededUrls extends Added {
+  /** No URL, or no route fits: they are dead letters. */
+  refused: number
+  /** The first few of them, with the reason. */
+  problems: string[]
+}
+
+const PROBLEMS_SHOWN_MAX = 5
+/** Refused URLs waiting to become dead letters. */
+const REFUSED_AT_ONCE = 500
+
+/** In place of the scraper's own start: each URL goes to the first route that fits it. */
+export async function seedUrls(
+  urls: AsyncIterable<FoundUrl>,
+  { compiled, frontier, stop }: Pick<SeedParts, 'compiled' | 'frontier' | 'stop'>,
+): Promise<SeededUrls> {
+  const hosts = new Set(JSON.parse((await frontier.getMeta('startHosts')) ?? '[]') as string[])
+  const problems: string[] = []
+  let refused = 0
+  let waiting: Refused[] = []
+  const policy = { ...enqueuePolicy(compiled.limits, []), hosts: 'any' as const }
+  async function* tasks(): AsyncGenerator<NewTask> {
+    for await (const found of urls) {
+      const { text, from, priority, lane } = found
+      const target = {
+        url: text,
+        ...(priority === undefined ? {} : { priority }),
+        ...(lane === undefined ? {} : { lane }),
+      }
+      const request = { route: undefined, targets: target, base: undefined, depth: 0, room: 1 }
+      try {
+        if (found.error !== undefined) throw new ScrapeError(found.error.code, found.error.message)
+        yield* watch(toTasks(compiled, policy, request, { refused: 0, overLimit: 0 }), hosts, stop)
+      } catch (error) {
+        stop.throwIfAborted()
+        refused++
+        waiting.push({ text, error: toErrorRecord(toScrapeError(error, 'E_URL_INVALID')) })
+        if (problems.length < PROBLEMS_SHOWN_MAX) problems.push(`${from}: ${(error as Error).message}`)
+        if (waiting.length < REFUSED_AT_ONCE) continue
+        await bury(frontier, waiting)
+        waiting = []
+      }
+    }
+  }
+  const { added, seen } = await frontier.add(tasks())
+  await bury(frontier, waiting)
+  await frontier.setMeta('startHosts', JSON.stringify([...hosts]))
+  await setFilled(frontier, true)
+  return { added, seen, refused, problems }
+}
+
+interface Refused {
+  text: string
+  error: ErrorRecord
+}
+
+const BURY_LEASE_MS = 60_000
+
+/**
+ * What cannot be queued is not forgotten: it goes to the dead letters, through a lane of its own. The cause travels with the
+ * task, so that it is the same whether we or a worker that came first buries it.
+ */
+async function bury(frontier: Frontier, refused: readonly Refused[]): Promise<void> {
+  if (refused.length === 0) return
+  await frontier.add(refused.map(({ text, error }) => refusedTask(text, error)))
+  for (;;) {
+    const leases = await frontier.claim({
+      max: REFUSED_AT_ONCE,
+      workerId: `producer-${process.pid}`,
+      leaseMs: BURY_LEASE_MS,
+      lanes: [REFUSED_LANE],
+    })
+    if (leases.length === 0) return
+    const outcomes = leases.map((lease) => ({ kind: 'dead' as const, lease, error: refusalOf(lease.task)! }))
+    await frontier.commit(outcomes)
+  }
+}
+
+/** Hosts of start tasks may be followed, and fetched although private. More than this is a list, not a site. */
+const START_HOSTS_MAX = 100_000
+
+function* watch(tasks: Iterable<NewTask>, hosts: Set<string>, stop: AbortSignal): Generator<NewTask> {
+  for (const task of tasks) {
+    stop.throwIfAborted()
+    if (hosts.size < START_HOSTS_MAX) hosts.add(hostOf(task.url))
+    yield task
+  }
+}

@@ -1,0 +1,65 @@
+/** A worker in a process of its own: takes its orders from the parent, sends its events back, ends with it. */
+
+import { toScrapeError } from '../../core/errors.ts'
+import { createEventBus, type RunEvent } from '../../core/events.ts'
+import type { CrawlEnd } from '../../crawl/contract.ts'
+import { openFrontier } from '../../frontier/open.ts'
+import { redactValue } from '../../observe/redact.ts'
+import { checkArgs, compileScraper } from '../author/compile-scraper.ts'
+import { loadScraper } from '../author/load-scraper.ts'
+import type { WorkerMessage, WorkerOrders } from './processes.ts'
+import { RunFolder } from './run-folder.ts'
+import { placeIn, work } from './worker.ts'
+
+/** Events travel in bundles: one message for each would cost more than the page. */
+const BUNDLE_MS = 100
+
+const stop = new AbortController()
+process.on('SIGTERM', () => stop.abort(new Error('SIGTERM')))
+process.on('SIGINT', () => {}) // Ctrl-C reaches the whole group; the parent decides and sends SIGTERM
+process.on('disconnect', () => process.exit(1)) // an orphan's leases are swept; it must not go on fetching
+
+process.once('message', async (orders: WorkerOrders) => {
+  const waiting: RunEvent[] = []
+  const sendEvents = () => {
+    if (waiting.length > 0) send({ kind: 'events', events: waiting.splice(0) })
+  }
+  const bundling = setInterval(sendEvents, BUNDLE_MS)
+  let end: CrawlEnd
+  try {
+    end = await carryOut(orders, (event) => waiting.push(sendable(event)))
+  } catch (error) {
+    end = { how: 'halted', error: toScrapeError(error, 'E_HANDLER') }
+  }
+  clearInterval(bundling)
+  sendEvents()
+  const { how } = end
+  send({ kind: 'end', end: end.how === 'halted' ? { how, code: end.error.code, message: end.error.message } : { how } })
+  process.removeAllListeners('disconnect')
+  process.disconnect?.()
+})
+
+/** What a handler logs may be anything; what goes to the parent must be JSON. */
+function sendable(event: RunEvent): RunEvent {
+  return event.type === 'log' && event.extra !== undefined
+    ? { ...event, extra: redactValue(event.extra) as object }
+    : event
+}
+
+async function carryOut(orders: WorkerOrders, onEvent: (event: RunEvent) => void): Promise<CrawlEnd> {
+  const { scraper, file } = await loadScraper(orders.scraperFile)
+  const compiled = compileScraper(scraper, orders.limits, file)
+  const folder = new RunFolder(orders.folder)
+  const bus = createEventBus()
+  bus.on(onEvent)
+  await using frontier = await openFrontier(orders.frontierUrl, { runId: folder.runId })
+  // As text and numbers they travelled; as the schema makes them they are used.
+  const spec = { ...orders.spec, args: checkArgs(scraper, orders.spec.args as Record<string, unknown>) }
+  const place = placeIn(folder, spec.isOneOfMany)
+  return await work(spec, { compiled, frontier, bus, place }, stop.signal)
+}
+
+function send(message: WorkerMessage): void {
+  // The callback keeps a parent that died in this moment from becoming an unhandled error.
+  if (process.connected) process.send?.(message, () => {})
+}

@@ -1,0 +1,65 @@
+/** What a site crawl is about, from the words of the command line or from the run it goes on with. */
+import { fileURLToPath } from 'node:url'
+import { ScrapeError } from '../../core/errors.ts'
+import { urlArgument } from '../author/one-page.ts'
+import { findRun, listRuns, type RunFolder } from '../run/run-folder.ts'
+import { crawlName, parseSelected } from './site-crawl.ts'
+
+export interface CrawlRequest {
+  url: string | undefined
+  select: readonly string[] | undefined
+  /** A run id, or true for the latest unfinished crawl. */
+  resume: string | true | undefined
+  out: string
+}
+
+export interface CrawlPlan {
+  name: string
+  fields: string[]
+  args: Record<string, unknown>
+  resume: string | undefined
+  /** The same crawl as a file, for worker processes. */
+  file: string
+}
+
+const FILE = fileURLToPath(new URL('./site-crawl-scraper.ts', import.meta.url))
+
+export function planCrawl(request: CrawlRequest): CrawlPlan {
+  let { url, resume } = request
+  // `--resume` takes a run or nothing, and takes the URL for a run when that comes after it.
+  if (url === undefined && typeof resume === 'string' && /^https?:/i.test(resume)) [url, resume] = [resume, true]
+  if (resume !== undefined) return planResume({ ...request, url, resume })
+  if (url === undefined) throw new ScrapeError('E_USAGE', 'crawl takes a URL', { fix: 'sluice crawl https://…/' })
+  const start = urlArgument(url)
+  const fields = parseSelected(request.select ?? [])
+  const select = Object.fromEntries(fields.map(({ name, css, attr }) => [name, { css, ...(attr && { attr }) }]))
+  const args = { url: start, select }
+  return { name: crawlName(start), fields: fields.map((field) => field.name), args, resume: undefined, file: FILE }
+}
+
+/** A crawl goes on with the fields it began with: its file has their columns. */
+function planResume({ url, resume, select, out }: CrawlRequest): CrawlPlan {
+  if (select !== undefined)
+    throw new ScrapeError('E_USAGE', 'a resumed crawl keeps its fields, so --select means nothing to it', {
+      fix: 'Leave --select out, or start a new crawl without --resume.',
+    })
+  const folder = resume === true ? latestUnfinished(out, url) : findRun(out, resume)
+  const args = (folder.readRecord()?.args ?? {}) as { url?: string; select?: object }
+  if (args.url === undefined || !folder.scraper.startsWith('crawl-'))
+    throw new ScrapeError('E_RUN_NOT_FOUND', `run ${folder.runId} is no crawl`, {
+      fix: `sluice run ${folder.scraper} --resume ${folder.runId}`,
+    })
+  const fields = Object.keys(args.select ?? {})
+  return { name: folder.scraper, fields, args: {}, resume: folder.path, file: FILE }
+}
+
+function latestUnfinished(out: string, url: string | undefined): RunFolder {
+  const name = url === undefined ? undefined : crawlName(urlArgument(url))
+  const found = listRuns(out, name).find(
+    (folder) => folder.scraper.startsWith('crawl-') && folder.readRecord()?.state !== 'finished',
+  )
+  if (found !== undefined) return found
+  throw new ScrapeError('E_RUN_NOT_FOUND', `no unfinished crawl${url === undefined ? '' : ` of ${url}`} under ${out}`, {
+    fix: 'Start a new one without --resume.',
+  })
+}

@@ -1,0 +1,261 @@
+/** The crawl that needs no code: follows the links of a site and notes what it finds, with the fields a person asked for. */
+import * as z from 'zod'
+import { ScrapeError } from '../../core/errors.ts'
+import { defineScraper, type Scraper } from '../../core/scraper.ts'
+import type { DocumentSelection } from '../../core/selection.ts'
+import { normaliseUrl } from '../../core/url.ts'
+import { allLinks, type PageLink, select } from '../../extract/html.ts'
+import { TrapGuard, withoutSession } from './trap-guard.ts'
+
+/** What is noted of every page; the fields of `--select` come after. */
+const OWN_FIELDS = {
+  url: z.url(),
+  status: z.int(),
+  title: z.string().optional(),
+  /** Distinct http(s) links on the page, to wherever. */
+  links: z.int().optional(),
+  depth: z.int(),
+  type: z.string().optional(),
+  /** The page that linked here first. */
+  from: z.string().optional(),
+  /** Why its links were not followed, when they were not. */
+  note: z.string().optional(),
+}
+
+export const CRAWL_PAGES_MAX = 1_000
+export const CRAWL_DEPTH_MAX = 10
+
+/** Read and noted, not retried: for whoever crawls a site, a dead link is a finding. */
+const NOTED_STATUSES = [401, 404, 410, 451]
+
+/** One `--select name=css` or `name=css@attr`. */
+export interface SelectedField {
+  name: string
+  css: string
+  attr?: string | undefined
+}
+
+/** Throws `E_USAGE` for what is no field or no CSS: before the first request, not after. */
+export function parseSelected(texts: readonly string[]): SelectedField[] {
+  const fields: SelectedField[] = []
+  for (const text of texts) {
+    const [, name = '', rest = ''] = /^([A-Za-z_]\w{0,63})=(.+)$/s.exec(text) ?? []
+    const [, css, attr] = /^(.*?)@([A-Za-z_:][\w:.-]*)$/s.exec(rest) ?? [undefined, rest, undefined]
+    const problem = fieldProblem(name, css!, fields)
+    if (problem !== undefined)
+      throw new ScrapeError('E_USAGE', `--select ${JSON.stringify(text)}: ${problem}`, {
+        fix: "For example: --select price='p.price' --select image='img.cover@src'",
+      })
+    checkCss(text, css!)
+    fields.push({ name, css: css!, attr })
+  }
+  return fields
+}
+
+function checkCss(text: string, css: string): void {
+  try {
+    select('', 'http://localhost/').exists(css)
+  } catch (cause) {
+    throw new ScrapeError('E_USAGE', `--select ${JSON.stringify(text)}: ${(cause as Error).message}`, {
+      fix: 'Mend the selector; `sluice shell URL` is a place to try it.',
+      cause,
+    })
+  }
+}
+
+function fieldProblem(name: string, css: string, before: readonly SelectedField[]): string | undefined {
+  if (name === '' || css.trim() === '') return 'takes name=css, or name=css@attribute'
+  if (Object.hasOwn(OWN_FIELDS, name)) return `"${name}" is a field every page has already`
+  if (before.some((field) => field.name === name)) return `"${name}" is there twice`
+  return undefined
+}
+
+/** `https://shop.example:8443/x` → `crawl-shop-example-8443`: its runs have a folder of their own, so `--resume` finds them. */
+export function crawlName(url: string): string {
+  const host = new URL(url).host.toLowerCase().replace(/[^a-z0-9]+/g, '-')
+  return `crawl-${host.replace(/^-|-$/g, '')}`.slice(0, 64).replace(/-$/, '')
+}
+
+const argsSchema = z.object({
+  url: z.url(),
+  select: z.record(z.string(), z.object({ css: z.string(), attr: z.string().optional() })).default({}),
+})
+
+/** What a page of the crawl knows: the hosts that are the site, who sent us, and whether it is read once more for its links. */
+const dataSchema = z.object({
+  hosts: z.array(z.string()).default([]),
+  from: z.string().optional(),
+  isAgain: z.boolean().optional(),
+})
+type PageData = z.output<typeof dataSchema>
+
+/** `fields` give the output its columns; without them any field passes, which is what a worker process needs. */
+export function siteCrawl(name: string, fields?: readonly string[]): Scraper {
+  const selected = Object.fromEntries((fields ?? []).map((field) => [field, z.string().optional()]))
+  const item = z.object({ ...OWN_FIELDS, ...selected })
+  return defineScraper({
+    name,
+    description: 'Every page of a site, by its links',
+    args: argsSchema,
+    item: fields === undefined ? item.loose() : item,
+    key: 'url',
+    routes: { page: { accept: NOTED_STATUSES, data: dataSchema } },
+    start: ({ args, enqueue }) => enqueue('page', { url: args.url, data: { hosts: [siteHost(args.url)] } }),
+    handlers: {
+      async page(context) {
+        const { url, status, headers, depth, data, args, runId, emit, enqueue, log } = context
+        if (depth === 0 && status >= 400)
+          throw new ScrapeError(
+            status === 401 ? 'E_UNAUTHORIZED' : 'E_NOT_FOUND',
+            `status ${status} from ${url.href}`,
+            {
+              url: url.href,
+              status,
+            },
+          )
+        const type = String(headers['content-type'] ?? '')
+          .split(';', 1)[0]!
+          .trim()
+          .toLowerCase()
+        const known = { url: url.href, status, depth, type: type || undefined, from: data.from }
+        if (!isHtml(type)) {
+          await emit(known)
+          return
+        }
+        const { $ } = context
+        const links = allLinks($, url.href)
+        // A start URL that redirects (to https, to www) names the site as well as what was typed.
+        const hosts = depth === 0 ? [...new Set([...data.hosts, siteHost(url.href)])] : data.hosts
+        const guard = guardOf(runId)
+        const { isAgain = false } = data
+        if (!isAgain) {
+          const why = status >= 400 ? `status ${status}` : whyNotFollow(guard, $, { url, headers, hosts })
+          const note = links.length === 0 ? undefined : why
+          const title = $.text('title', { optional: true })
+          await emit({ ...known, title, links: links.length, note, ...readFields($, args.select) })
+          if (why !== undefined) {
+            if (note !== undefined && status < 400) warnOnce(guard, log, note, url.href)
+            return
+          }
+        }
+        const chosen = chooseLinks(guard, links, { hosts, isAgain })
+        for (const [example, why] of chosen.refused) warnOnce(guard, log, why, example)
+        const next: PageData = { hosts, from: url.href }
+        await enqueue(
+          'page',
+          chosen.urls.map((target) => ({ url: target, data: next })),
+        )
+        // Read once more when everything else is done: by then it is known where the links lead that had to wait.
+        if (chosen.isWaiting)
+          await enqueue('page', {
+            url,
+            key: `${url.href} again`,
+            priority: -1,
+            data: { ...data, hosts, isAgain: true },
+          })
+      },
+    },
+    limits: { pages: CRAWL_PAGES_MAX, depth: CRAWL_DEPTH_MAX, hosts: 'any' },
+    expect: { items: { min: 1 } },
+  })
+}
+
+/** `www.` and the bare name are one site. */
+function siteHost(url: string): string {
+  return new URL(url).host.replace(/^www\./, '')
+}
+
+const isHtml = (type: string) => type === '' || type === 'text/html' || type === 'application/xhtml+xml'
+
+interface PageFacts {
+  url: URL
+  headers: Readonly<Record<string, string | string[]>>
+  hosts: readonly string[]
+}
+
+function whyNotFollow(guard: TrapGuard, $: DocumentSelection, { url, headers, hosts }: PageFacts): string | undefined {
+  if (!hosts.includes(siteHost(url.href))) return 'redirected off the site'
+  const images = $.all('img[src]').map((image) => image.ownAttr('src')!)
+  const text = $.text('body', { optional: true }) ?? $.text()
+  const trap = guard.read(url.href, { text, images })
+  if (/\b(?:nofollow|none)\b/i.test(String(headers['x-robots-tag'] ?? ''))) return 'X-Robots-Tag: nofollow'
+  return trap
+}
+
+interface ChosenLinks {
+  urls: string[]
+  /** Links left out → why; a few. */
+  refused: Map<string, string>
+  /** There are links that cannot be judged yet. */
+  isWaiting: boolean
+}
+
+const REFUSED_MAX = 10
+
+/** In-site links that lead on. Links marked nofollow are left alone: they ask for it, or are bait for crawlers. */
+function chooseLinks(
+  guard: TrapGuard,
+  links: readonly PageLink[],
+  { hosts, isAgain }: { hosts: readonly string[]; isAgain: boolean },
+): ChosenLinks {
+  const chosen: ChosenLinks = { urls: [], refused: new Map(), isWaiting: false }
+  for (const link of links) {
+    if (link.nofollow || !hosts.includes(siteHost(link.url))) continue
+    const url = usable(link.url)
+    if (url === undefined) continue
+    const advice = guard.judge(url)
+    if (advice.kind === 'refuse') {
+      if (chosen.refused.size < REFUSED_MAX) chosen.refused.set(url, advice.why)
+    } else if (advice.kind === 'wait' && !isAgain) chosen.isWaiting = true
+    else chosen.urls.push(url)
+  }
+  return chosen
+}
+
+function usable(url: string): string | undefined {
+  try {
+    return normaliseUrl(withoutSession(url))
+  } catch {
+    return undefined // too long: one bad link never costs the others
+  }
+}
+
+function readFields(
+  $: DocumentSelection,
+  selected: z.output<typeof argsSchema>['select'],
+): Record<string, string | undefined> {
+  return Object.fromEntries(
+    Object.entries(selected).map(([name, { css, attr }]) => [
+      name,
+      attr === undefined ? $.text(css, { optional: true }) : $.attr(css, attr, { optional: true }),
+    ]),
+  )
+}
+
+/** One per run and process: what it knows is a hint (see there). A server that crawls for months keeps the last few. */
+const guards = new Map<string, TrapGuard>()
+const GUARDS_MAX = 16
+
+function guardOf(runId: string): TrapGuard {
+  let guard = guards.get(runId)
+  if (guard === undefined) {
+    if (guards.size >= GUARDS_MAX) guards.delete(guards.keys().next().value!)
+    guard = new TrapGuard()
+    guards.set(runId, guard)
+  }
+  return guard
+}
+
+/** A trap has a thousand doors: of each kind in each corner of the site one is reported; every page has its own note. */
+const warned = new WeakMap<TrapGuard, Set<string>>()
+const WARNINGS_MAX = 20
+
+function warnOnce(guard: TrapGuard, log: { warn(message: string): void }, why: string, url: string): void {
+  const reasons = warned.get(guard) ?? new Set()
+  warned.set(guard, reasons)
+  const corner = new URL(url).pathname.split('/', 2).join('/')
+  const kind = `${corner} ${why.replace(/https?:\S+|\/\S*|\d+/g, '')}`
+  if (reasons.has(kind) || reasons.size >= WARNINGS_MAX) return
+  reasons.add(kind)
+  log.warn(`not followed: ${url}: ${why}`)
+}
