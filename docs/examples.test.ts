@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { postgresForTests } from '../test/services/postgres.ts'
 import { startBooksSite } from '../test/site/books.ts'
 import { sluice, temporaryFolder } from '../test/sluice.ts'
 
@@ -26,6 +27,19 @@ test('embed.ts runs a scraper, hears its events and ends with its record', { tim
   const items = join(folder.path, 'prices/latest/items.jsonl')
   assert.match(lines.at(-1)!, /^finished: 60 items in .*items\.jsonl$/)
   assert.equal(readFileSync(items, 'utf8').trim().split('\n').length, 60)
+})
+
+test('url-queue.ts works a queue of its own off', { timeout: 60_000 }, async () => {
+  await using database = await postgresForTests()
+  const file = fileURLToPath(new URL('./examples/url-queue.ts', import.meta.url))
+  const { stdout } = await promisify(execFile)(process.execPath, [file, database.url], {
+    env: { ...process.env, NODE_TEST_CONTEXT: undefined },
+  })
+  assert.match(
+    stdout,
+    /^2 added, 1 seen before\nworking on https:\/\/a\.example\/1\nworking on https:\/\/a\.example\/2\n/,
+  )
+  assert.match(stdout, /pending: 0,\s+claimed: 0,\s+completed: 2,\s+failed: 0,\s+remaining: 0/)
 })
 
 test('shop.ts is the scraper of the README, and brings home every book', { timeout: 30_000 }, async () => {

@@ -1,9 +1,11 @@
 /** What a fleet must survive: workers killed and frozen, its database restarted, a page that kills whoever reads it. */
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { Fleet, until } from '../fleet.ts'
 import { postgresForTests, startPostgres } from '../services/postgres.ts'
 import { type BooksSite, startBooksSite, truth } from '../site/books.ts'
@@ -124,6 +126,40 @@ test('a page that kills its worker every time ends as a dead letter and takes no
   assert.deepEqual({ completed, dead, remaining }, { completed: 59, dead: 1, remaining: 0 })
   const { stdout } = await fleet.run('dlq', 'list', runId, '--json')
   assert.match(JSON.parse(stdout).letters[0].url, /n=17$/)
+})
+
+/** In a mount namespace of its own: the full disk is seen by nobody else and gone with the script. */
+const FULL_DISK = `
+  mount -t tmpfs -o size=256k tmpfs "$DISK" || exit 77
+  head -c 1000000 /dev/zero > "$DISK/ballast" 2> /dev/null
+  cd "$DISK" && TMPDIR="$DISK" "$SLUICE" worker --scraper books --run-id "$RUN" --rps 0 --json`
+
+test('a worker on a full disk does its work: what counts is in the database', { timeout: 60_000 }, async () => {
+  await using database = await postgresForTests()
+  await using site = await startBooksSite({ products: 100, misbehave: false })
+  using folder = temporaryFolder()
+  const fleet = new Fleet({ frontier: database.url, cwd: folder.path })
+  const { run_id: runId } = await fleet.start('--site', site.url, ...DETAILS)
+  const disk = join(folder.path, 'disk')
+  mkdirSync(disk)
+  const SLUICE = fileURLToPath(new URL('../../bin/sluice', import.meta.url))
+  const env = {
+    ...process.env,
+    NODE_TEST_CONTEXT: undefined,
+    SLUICE,
+    DISK: disk,
+    RUN: runId,
+    SLUICE_FRONTIER: database.url,
+  }
+  const namespace = process.getuid?.() === 0 ? ['-m'] : ['-Urm']
+  const script = spawn('unshare', [...namespace, 'sh', '-c', FULL_DISK], {
+    env,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  const code = await new Promise((resolve) => script.once('exit', resolve))
+  assert.notEqual(code, 77, 'this test mounts a small tmpfs: it needs root, or user namespaces')
+  assert.equal(code, 0)
+  await assertComplete(fleet, runId, site, 100)
 })
 
 async function assertComplete(fleet: Fleet, runId: string, site: BooksSite, products: number): Promise<void> {
