@@ -86,7 +86,7 @@ async function oneRun(
   signals: ReturnType<typeof listenForSignals>,
 ): Promise<FleetWorkerEnd | undefined> {
   const [{ joinRun }, { ScrapeError }, { startProgress }, { redactText }, { printable }] = await Promise.all([
-    import('../app/fleet/fleet-worker.ts'),
+    import('../app/fleet/join-run.ts'),
     import('../core/errors.ts'),
     import('../observe/progress.ts'),
     import('../observe/redact.ts'),

@@ -1,0 +1,104 @@
+/** Joins a run of a fleet: finds it, refuses what does not fit, opens what a worker needs, and lets it work. */
+import { hostname } from 'node:os'
+import { ScrapeError } from '../../core/errors.ts'
+import { createEventBus } from '../../core/events.ts'
+import { openLineLog } from '../../observe/logs.ts'
+import { createTally } from '../../observe/tally.ts'
+import type { Store, StoredRun } from '../../orchestrator/contract.ts'
+import { compileScraper } from '../author/compile-scraper.ts'
+import { openMetricsServer } from '../run/run-metrics.ts'
+import { openFleetFrontier, openStore } from './fleet.ts'
+import { type FleetWorker, type FleetWorkerRequest, WorkingLife } from './fleet-worker.ts'
+import { refuseOtherScraper, withLimits } from './start-distributed.ts'
+
+/** Log lines between two signs of life; more of them are repetition. */
+const LOG_LINES_MAX = 500
+
+export function newWorkerId(): string {
+  const chance = Math.random().toString(36).slice(2, 8).padEnd(6, '0')
+  return `${hostname()}_${process.pid}_${chance}`
+}
+
+/** Opens everything, then returns while the worker works. Throws when it cannot join. */
+export async function joinRun(request: FleetWorkerRequest): Promise<FleetWorker> {
+  const { config, loaded } = request
+  const parts = new AsyncDisposableStack()
+  try {
+    const store = parts.use(await openStore(config.values))
+    const run = await runToJoin(store, request)
+    refuseOtherScraper(run, loaded)
+    const compiled = compileScraper(loaded.scraper, withLimits(run.options.limits, config.limits), loaded.file)
+    const bus = createEventBus()
+    const tally = createTally()
+    bus.on(tally.record)
+    if (request.onEvent !== undefined) bus.on(request.onEvent)
+    const warn = (message: string) => bus.emit({ type: 'log', level: 'warn', message })
+    const frontier = parts.use(
+      await openFleetFrontier(config.values, run.record.id, {
+        store,
+        rules: run.options.rules,
+        onOutage: warn,
+      }),
+    )
+    const id = newWorkerId()
+    const logLines: string[] = []
+    bus.on(
+      await openLineLog({
+        level: config.values.logLevel,
+        base: { run: run.record.id, worker: id },
+        write: (line) => void (logLines.length < LOG_LINES_MAX && logLines.push(line)),
+      }),
+    )
+    if (config.values.metrics !== undefined)
+      parts.use(
+        await openMetricsServer({
+          address: config.values.metrics,
+          scraper: loaded.scraper.name,
+          runId: run.record.id,
+          frontier,
+          bus,
+          workerStates: async () => (await store.listWorkers({ runId: run.record.id })).map(({ state }) => state),
+        }),
+      )
+    await store.registerWorker({
+      id,
+      runId: run.record.id,
+      scraper: loaded.scraper.name,
+      host: hostname(),
+      pid: process.pid,
+    })
+    return new WorkingLife({
+      request,
+      store,
+      run,
+      compiled,
+      frontier,
+      bus,
+      tally,
+      id,
+      logLines,
+      parts: parts.move(),
+    }).begin()
+  } catch (error) {
+    await parts.disposeAsync()
+    throw error
+  }
+}
+
+async function runToJoin(store: Store, { runId, loaded }: FleetWorkerRequest): Promise<StoredRun> {
+  const { name } = loaded.scraper
+  const [running] = runId === undefined ? await store.listRuns({ scraper: name, states: ['running'], limit: 1 }) : []
+  const found = runId === undefined ? running : await store.findRun(runId)
+  if (found === undefined)
+    throw new ScrapeError(
+      'E_RUN_NOT_FOUND',
+      runId === undefined ? `no run of "${name}" is going on in ${store.place}` : `no run ${runId} in ${store.place}`,
+      { fix: `Start one: sluice start ${name} --mode distributed` },
+    )
+  const { id, state, reason } = found.record
+  if (state === 'stopped' || state === 'failed')
+    throw new ScrapeError('E_OPTION', `run ${id} is ${state}: ${reason ?? 'no reason was given'}`, {
+      fix: `Open it again: sluice start ${name} --resume ${id}`,
+    })
+  return found
+}
