@@ -16,6 +16,13 @@ const program = new Command('sluice')
   .configureOutput({ outputError: (text, write) => write(usageError(text)) })
   .exitOverride()
 
+// `| head` goes away in the middle: then there is nobody to print for. Without standard error a run still goes on.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error
+  process.exit()
+})
+process.stderr.on('error', () => {})
+
 await defineCommands(program, process.argv[2])
 for (const command of program.commands) command.exitOverride()
 
