@@ -1,58 +1,30 @@
 /** kill -9 at any moment, dozens of times: no page and no item is lost, none is doubled, and the counters stay true. */
 import assert from 'node:assert/strict'
-import { type ChildProcess, fork } from 'node:child_process'
+import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import { postgresForTests } from '../../../test/services/postgres.ts'
-import type { Frontier } from '../contract.ts'
-import { fateOf, linksOf } from '../sqlite/crash-worker.ts'
+import { crawlInOneGo, fateOf, killAgainAndAgain, LOSSES_MAX, workerIdOf } from '../crash-site.ts'
 import { openPostgresFrontier } from './engine.ts'
 
 const PAGES = 8000
 const KILLS = 16
-const WORKERS = 3
-const LOSSES_MAX = 1000
-
-async function start(url: string): Promise<ChildProcess> {
-  const child = fork(join(import.meta.dirname, 'crash-worker.ts'), [url, String(PAGES)])
-  await Promise.race([once(child, 'message'), once(child, 'exit')])
-  return child
-}
-
-/** Kills a worker somewhere in its work and puts another one in its place, again and again. */
-async function killAgainAndAgain(url: string, frontier: Frontier): Promise<ChildProcess[]> {
-  const workers = await Promise.all(Array.from({ length: WORKERS }, () => start(url)))
-  for (let i = 0; i < KILLS; i++) {
-    await sleep(Math.random() * 60)
-    const victim = workers.shift()!
-    const exited = victim.exitCode === null ? once(victim, 'exit') : undefined
-    victim.kill('SIGKILL')
-    await exited
-    await frontier.sweep({ lossesMax: LOSSES_MAX, workerIds: [`worker-${victim.pid}`] })
-    workers.push(await start(url))
-  }
-  return workers
-}
-
-/** What a crawl without any crash finds: a dead page links to nothing. */
-function crawlInOneGo(): Set<number> {
-  const reached = new Set([0])
-  for (const n of reached) if (fateOf(n) !== 'dead') for (const link of linksOf(n, PAGES)) reached.add(link)
-  return reached
-}
+const WORKER = join(import.meta.dirname, 'crash-worker.ts')
 
 test('loses and doubles nothing when workers are killed at any moment', { timeout: 120_000 }, async (t) => {
   await using database = await postgresForTests()
   await using frontier = await openPostgresFrontier(database.url, { runId: 'crash' })
-  const workers = await killAgainAndAgain(database.url, frontier)
+  const workers = await killAgainAndAgain(frontier, () => fork(WORKER, [database.url, String(PAGES)]), {
+    kills: KILLS,
+    withinMs: 60,
+  })
   const { remaining } = await frontier.stats()
   t.diagnostic(`${remaining} tasks were left after the last of ${KILLS} kills`)
   // A kill may leave a transaction that commits its claim after our sweep: those leases are lost, too.
   const sweeper = setInterval(() => void sweepKilled(), 200)
-  const alive = new Set(workers.map(({ pid }) => `worker-${pid}`))
+  const alive = new Set(workers.map(({ pid }) => workerIdOf(pid)))
   async function sweepKilled() {
     const holders = await query(database.url, 'select distinct worker_id from sluice.inflight')
     const gone = holders.map((row) => row['worker_id'] as string).filter((id) => !alive.has(id))
@@ -62,7 +34,7 @@ test('loses and doubles nothing when workers are killed at any moment', { timeou
   clearInterval(sweeper)
 
   const { pending, claimed, completed, failed, dead, seen, items } = await frontier.stats()
-  const reached = crawlInOneGo()
+  const reached = crawlInOneGo(PAGES)
   const finished = [...reached].filter((n) => fateOf(n) !== 'dead')
   const died = reached.size - finished.length
   assert.deepEqual({ pending, claimed, failed, dead }, { pending: 0, claimed: 0, failed: died, dead: died })
