@@ -9,7 +9,7 @@ import { postgresForTests } from '../../../test/services/postgres.ts'
 import { crawlInOneGo, fateOf, killAgainAndAgain, LOSSES_MAX, workerIdOf } from '../crash-site.ts'
 import { openPostgresFrontier } from './engine.ts'
 
-const PAGES = 8000
+const PAGES = 16_000
 const KILLS = 16
 const WORKER = join(import.meta.dirname, 'crash-worker.ts')
 
