@@ -7,7 +7,7 @@ import { type Dialect, type Row, sqlStore } from './sql-store.ts'
 
 const POSTGRES: Dialect = {
   prefix: 'sluice.',
-  now: '(extract(epoch from clock_timestamp()) * 1000)::bigint',
+  now: '(extract(epoch from statement_timestamp()) * 1000)::bigint',
   bytes: 'bytea',
   identity: 'bigint generated always as identity primary key',
   oneOf: (column, parameter) => `${column} in (select json_array_elements_text(cast(${parameter} as json)))`,
