@@ -42,6 +42,23 @@ export type RunEvent =
   | { type: 'lease.lost'; url: string; count: number }
   | { type: 'leases.expired'; returned: number; dead: number }
   | { type: 'sinks.flushed'; items: number; ms: number; backlog: number }
+  /** One try at a file task ended. same: its bytes were stored before. */
+  | {
+      type: 'file'
+      outcome: 'stored' | 'same' | 'recorded' | 'retried' | 'postponed' | 'failed' | 'stale'
+      order: 'download' | 'upload' | 'db_update'
+      url: string
+      host: string
+      attempt: number
+      ms: number
+      bytes?: number
+      where?: string
+      error?: ErrorRecord
+      retryAtMs?: number
+    }
+  | { type: 'browser'; what: 'launched' | 'recycled' | 'crashed' | 'hung' | 'closed'; reason: string; pid?: number }
+  /** There are more or fewer of something; `reason` is for a person. */
+  | { type: 'scaled'; what: 'file-workers' | 'browser-pages' | 'batch'; from: number; to: number; reason: string }
   | { type: 'worker.in-flight'; workerId: string; inFlight: number; rssBytes: number; cpuMs: number }
   | { type: 'log'; level: 'debug' | 'info' | 'warn' | 'error'; message: string; url?: string; extra?: object }
 

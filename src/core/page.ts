@@ -1,4 +1,6 @@
 /** A page: one fetched response, decoded and within its limits. */
+import type { Page as DriverPage } from 'puppeteer-core'
+import type { SessionState } from './session-state.ts'
 
 export interface Page {
   /** The URL asked for (the task's). */
@@ -22,6 +24,8 @@ export interface Page {
   readonly timings: PageTimings
   readonly fromCache: boolean
   readonly fetchedAtMs: number
+  /** The browser's side of it, for pages that were fetched with one; there until `release`. */
+  readonly live?: LivePage
   /**
    * The page has been read: lets go of body and text. The promises and frames of a fetch grow old while it is under way, and
    * what dead old objects point to is kept until the next full collection; without this every page's text was promoted
@@ -36,3 +40,22 @@ export interface PageTimings {
   /** From the request to the last byte. */
   readonly totalMs: number
 }
+
+/** A page that is still open in a browser. `release` closes it, together with its cookies, storage and cache. */
+export interface LivePage {
+  readonly driver: DriverPage
+  /** The document as it is now. */
+  content(): Promise<string>
+  /** What a person would see, as PNG; undefined when the browser cannot tell any more. */
+  screenshot(): Promise<Buffer | undefined>
+  /** Cookies and local storage as they are now. */
+  state(): Promise<SessionState>
+  /** What the page downloaded. Waits for what is still coming, within the page's deadline. */
+  downloads(): Promise<readonly Download[]>
+}
+
+/** A download of a browser. Plain ones are cancelled, to be fetched by a file worker; the others are kept. */
+export type Download =
+  | { readonly kind: 'link'; readonly url: string; readonly name: string }
+  /** Made in the page (`blob:`, `data:`) or the answer to a form: only the browser could get it. */
+  | { readonly kind: 'kept'; readonly path: string; readonly name: string; readonly bytes: number }

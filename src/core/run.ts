@@ -24,6 +24,7 @@ export interface RunRecord {
   frontier: string
   pages: { ok: number; failed: number; retried: number; postponed: number; remaining: number; dead: number }
   items: { new: number; same: number; changed: number; invalid: number }
+  files: FileCounts
   /** Share of items in which each field has a value. */
   fieldFill: Record<string, number>
   bytes: number
@@ -35,11 +36,27 @@ export interface RunRecord {
   warnings: string[]
 }
 
+/** File tasks by how they ended. */
+export interface FileCounts {
+  stored: number
+  /** Their bytes had been stored before. */
+  same: number
+  /** Entered into the database. */
+  recorded: number
+  failed: number
+  retried: number
+  /** Of what was stored. */
+  bytes: number
+}
+
+export const NO_FILES: FileCounts = { stored: 0, same: 0, recorded: 0, failed: 0, retried: 0, bytes: 0 }
+
 /** What one process, or several, did in a run: what `RunRecord` adds up. */
 export interface WorkTally {
   /** Tries by how they ended. */
   pages: { ok: number; failed: number; retried: number; postponed: number }
   items: RunRecord['items']
+  files: FileCounts
   fieldFill: RunRecord['fieldFill']
   bytes: number
   latencyMs: RunRecord['latencyMs']

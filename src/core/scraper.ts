@@ -1,8 +1,10 @@
 /** A scraper: what to fetch and how to read it. One definition runs on a laptop and on a fleet. */
 import type { StandardSchemaV1 as Schema } from '@standard-schema/spec'
+import type { Page as DriverPage } from 'puppeteer-core'
 import { ScrapeError } from './errors.ts'
 import type { Limits } from './options.ts'
 import type { Anchor, DocumentSelection } from './selection.ts'
+import type { Json } from './task.ts'
 
 type Out<T> = T extends Schema ? Schema.InferOutput<T> : never
 type In<T> = T extends Schema ? Schema.InferInput<T> : never
@@ -29,6 +31,8 @@ export interface RouteDefinition {
   data?: Schema
   /** How its pages are fetched. Default `http`. */
   fetch?: 'http' | 'browser'
+  /** How the browser opens them. */
+  browser?: BrowserRoute
   /** Higher is claimed first. Default 0. */
   priority?: number
   lane?: string
@@ -37,6 +41,20 @@ export interface RouteDefinition {
   /** Extra request headers; they never leave the origin. */
   headers?: Readonly<Record<string, string>>
 }
+
+export interface BrowserRoute {
+  /** What must have happened before the handler is called. Default `load`. */
+  waitUntil?: 'domcontentloaded' | 'load' | 'networkidle'
+  /** A selector that must be there, too. */
+  waitFor?: string
+  /** Kinds of requests that are not made. */
+  block?: readonly ResourceKind[]
+  /** Only the page's own site is asked. Default false. */
+  blockThirdParties?: boolean
+}
+
+export type ResourceKind = 'image' | 'font' | 'media' | 'stylesheet' | 'script' | 'xhr' | 'websocket' | 'other'
+
 type Routes = Record<string, RouteDefinition>
 type RouteData<D extends RouteDefinition> = D['data'] extends Schema ? Out<D['data']> : Nothing
 type RouteDataIn<D extends RouteDefinition> = D['data'] extends Schema ? In<D['data']> : Nothing
@@ -48,6 +66,8 @@ interface TargetOptions {
   lane?: string
   /** Identity in place of the URL. */
   key?: string
+  /** Whose page it is. One URL is another task for each user. Default: the user of the page that found it. */
+  session?: string
 }
 /** A URL; with the route's data where its schema has fields without defaults. */
 export type Target<D extends RouteDefinition> =
@@ -110,6 +130,10 @@ export interface HandlerContext<I extends Schema, R extends Routes, K extends ke
   enqueue: Enqueue<R>
   /** Keeps bytes under `files/` of the run folder; returns the path. */
   save(name: string, bytes: Uint8Array | string): Promise<string>
+  /** Downloads it later, beside the pages: to the run's file store, with the cookies of this page's user. */
+  file(url: string | URL, options?: FileOptions): Promise<Enqueued>
+  /** Whose page this is. */
+  readonly session: string | undefined
   /** This page again, after a backoff or `after` ('30s'). */
   retry(after?: string | number, why?: string): never
   /** Done with this page; what was emitted stays. */
@@ -117,8 +141,20 @@ export interface HandlerContext<I extends Schema, R extends Routes, K extends ke
   /** Ends the run, resumable. */
   stop(why: string): never
   /** The browser driver's page, on routes with `fetch: 'browser'`. */
-  readonly page: R[K]['fetch'] extends 'browser' ? unknown : undefined
+  readonly page: R[K]['fetch'] extends 'browser' ? DriverPage : undefined
+  /** What the browser shows by now, to read as `$` is read; `$` is what it showed when the page had loaded. */
+  readonly render: R[K]['fetch'] extends 'browser' ? () => Promise<DocumentSelection> : undefined
+  /** Keeps cookies and local storage for all further pages of this user, in any worker. */
+  readonly keepLogin: R[K]['fetch'] extends 'browser' ? () => Promise<void> : undefined
   readonly log: Log
+}
+
+export interface FileOptions {
+  /** What to call it; default: what the server or the URL says. */
+  name?: string
+  /** Kept in its record. */
+  meta?: Json
+  priority?: number
 }
 
 export interface Schedule {
@@ -221,8 +257,8 @@ function definitionProblems(scraper: Scraper): string[] {
     if (match !== undefined && !match.startsWith('/')) problems.push(`routes.${route}.match: must start with "/"`)
     if ((match?.split('*').length ?? 0) > 2) problems.push(`routes.${route}.match: at most one "*"`)
     if (/:\w+:/.test(match ?? '')) problems.push(`routes.${route}.match: something must stand between two parameters`)
-    if (scraper.routes[route]?.fetch === 'browser')
-      problems.push(`routes.${route}.fetch: the browser fetcher is not built yet`)
+    if (scraper.routes[route]?.browser !== undefined && scraper.routes[route]?.fetch !== 'browser')
+      problems.push(`routes.${route}.browser: only for routes with fetch: 'browser'`)
   }
   for (const handler of Object.keys(scraper.handlers ?? {})) {
     if (!routes.includes(handler)) problems.push(`handlers: "${handler}" is no route`)

@@ -5,6 +5,14 @@ export type Json = null | boolean | number | string | Json[] | { [key: string]: 
 /** The lane a task waits in unless its route or source says otherwise. */
 export const DEFAULT_LANE = 'bulk'
 
+/** The lane of files. Its tasks are no pages: a claim gives them only to who asks for it by name. */
+export const FILES_LANE = 'files'
+
+/** `files`, and `files@HOST` for what only one machine can do. */
+export function isFileLane(lane: string): boolean {
+  return lane === FILES_LANE || lane.startsWith(`${FILES_LANE}@`)
+}
+
 /** What a source or handler hands to the frontier. */
 export interface NewTask {
   /** Absolute and already normalised (`core/url.ts`): the frontier hashes it as it is. */

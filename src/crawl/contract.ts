@@ -2,10 +2,11 @@
 import type { ScrapeError } from '../core/errors.ts'
 import type { EventBus } from '../core/events.ts'
 import type { ItemRow } from '../core/item.ts'
-import type { Page } from '../core/page.ts'
+import type { Download, Page } from '../core/page.ts'
 import type { Emitted } from '../core/scraper.ts'
+import type { SessionState } from '../core/session-state.ts'
 import type { Task } from '../core/task.ts'
-import type { Fetcher, RateLimit } from '../fetch/contract.ts'
+import type { BrowserPool, Fetcher, RateLimit } from '../fetch/contract.ts'
 import type { Frontier } from '../frontier/contract.ts'
 import type { Channel, WriteBatches } from '../pipeline/contract.ts'
 import type { CompiledScraper } from './compiled.ts'
@@ -18,6 +19,9 @@ export interface CrawlParts {
   frontier: Frontier
   fetcher: Fetcher
   rateLimit: RateLimit
+  /** Left out: no route needs one. */
+  browsers?: Pick<BrowserPool, 'slots' | 'busy' | 'onFree'>
+  sessions: Sessions
   channel: Channel<Settled>
   writeBatches: WriteBatches
   bus: EventBus
@@ -27,8 +31,8 @@ export interface CrawlParts {
   policy: EnqueuePolicy
   /** Requests in flight in this process. */
   concurrency: number
-  /** Tasks asked for at once. */
-  claimMax: number
+  /** Tasks asked for at once; asked before each claim, since it may follow the load. */
+  claimMax: () => number
   /** True while more may come although nothing remains. */
   isOpenEnded?: () => Promise<boolean>
   /** Pages this process may finish, in all. */
@@ -38,14 +42,30 @@ export interface CrawlParts {
   drainMs: number
   /** Items the sinks may be behind before the crawl waits. */
   backlogMax: number
-  keepSnapshot: (task: Task, page: Page | undefined) => string | undefined
+  keepSnapshot: (task: Task, page: Page | undefined, screenshot?: Buffer) => string | undefined
   failedPage: (error: ScrapeError) => Page | undefined
+  /** Takes over what a browser downloaded, before its page is closed. */
+  keepDownload: (download: Extract<Download, { kind: 'kept' }>) => Promise<KeptDownload>
   save: (task: Task, name: string, bytes: Uint8Array | string) => Promise<string>
   recall: (row: ItemRow) => Emitted
   /** Sees every page that was read without error (`--record`). */
   onRead?: (task: Task, page: Page, reading: PageReading, args: unknown) => void
   now: () => number
   random: () => number
+}
+
+/** Who users are to the sites: kept with the run, for all its workers. */
+export interface Sessions {
+  get(name: string): Promise<SessionState | undefined>
+  keep(name: string, state: SessionState): Promise<void>
+  /** Request headers that take its cookies to this URL. */
+  headers(state: SessionState, url: string): Readonly<Record<string, string>>
+}
+
+export interface KeptDownload {
+  path: string
+  /** Of the machine that has the file. */
+  lane: string
 }
 
 /** finished: nothing remains · stopped: the signal · limit: `pagesMax` · halted: an error that ends the run. */

@@ -142,7 +142,9 @@ function partsOf({ web = new FakeWeb(), handler = () => {}, limits = {}, onEvent
     args: {},
     policy: enqueuePolicy(compiled.limits, ['a.test']),
     concurrency: 4,
-    claimMax: 2 * (own.concurrency ?? 4),
+    claimMax: () => 2 * (own.concurrency ?? 4),
+    sessions: { get: async () => undefined, keep: async () => {}, headers: () => ({}) },
+    keepDownload: async ({ path }) => ({ path, lane: 'files@here' }),
     pagesMax: Number.POSITIVE_INFINITY,
     leaseMs: 60_000,
     drainMs: 60_000,
@@ -709,6 +711,46 @@ describe('a crawl on a frontier that others use too', () => {
     assert.deepEqual([left, await staying.end()], [{ how: 'stopped' }, { how: 'finished' }])
     assert.equal(staying.web.asked.length, 10)
     assert.deepEqual(new Set(staying.pages().map(({ attempt }) => attempt)), new Set([1]))
+  })
+})
+
+describe('lanes', { timeout }, () => {
+  const manual = (n: number) => ({ url: `https://a.test/manual/${n}`, route: 'page', depth: 0, lane: 'manual' })
+  const isManual = (url: string) => url.includes('/manual/')
+
+  it('fetches what somebody asks for by hand before what it has claimed already', async () => {
+    await using frontier = await frontierWith('memory:', 400)
+    const web = new FakeWeb(async () => {
+      if (web.asked.length === 5) await frontier.add([manual(1)])
+      await new Promise((resolve) => setTimeout(resolve, 5))
+      return ''
+    })
+    const { end } = partsOf({ frontier, web, concurrency: 1, claimMax: () => 400 })
+    assert.deepEqual(await end(), { how: 'finished' })
+    assert.equal(web.asked.length, 401)
+    assert.ok(web.asked.findIndex(isManual) < 390, 'the manual page was fetched last')
+  })
+
+  it('does not let work by hand starve the rest', async () => {
+    await using frontier = await frontierWith('memory:', 20)
+    await frontier.add(Array.from({ length: 400 }, (_, n) => manual(n)))
+    const { end, web } = partsOf({ frontier, concurrency: 1, claimMax: () => 4 })
+    assert.deepEqual(await end(), { how: 'finished' })
+    const places = web.asked.flatMap((url, place) => (isManual(url) ? [] : [place]))
+    assert.equal(places.length, 20)
+    assert.ok(places[0]! < 100 && places.at(-1)! < 400, `bulk pages were fetched at ${places.join(' ')}`)
+  })
+
+  it('leaves files to those who store them, and does not end before they are stored', async () => {
+    await using frontier = await frontierWith('memory:', 3)
+    await frontier.add([{ url: 'https://a.test/file', route: '$file', depth: 0, lane: 'files' }])
+    const { end, web, pages } = partsOf({ frontier })
+    const ended = end()
+    while (pages().length < 3) await new Promise(setImmediate)
+    const [lease] = await frontier.claim({ max: 1, workerId: 'w2', leaseMs: 60_000, lanes: ['files'] })
+    await frontier.commit([{ kind: 'done', lease: lease! }])
+    assert.deepEqual(await ended, { how: 'finished' })
+    assert.equal(web.asked.length, 3)
   })
 })
 

@@ -13,10 +13,13 @@ import { refusalOf } from '../core/refused.ts'
 import type { Log } from '../core/scraper.ts'
 import type { Task } from '../core/task.ts'
 import type { Lease } from '../frontier/contract.ts'
+import { Claims } from './claims.ts'
 import { Committer } from './commit.ts'
 import type { CrawlEnd, CrawlParts } from './contract.ts'
-import { Inbox } from './inbox.ts'
-import { type ReadingRequest, readPage } from './read-page.ts'
+import { downloadTasks } from './file-tasks.ts'
+import { Inbox, type WaitMs } from './inbox.ts'
+import { type PageReading, type ReadingRequest, readPage } from './read-page.ts'
+import { needsBrowser, requestOf } from './request.ts'
 import { leaseKey, type Settled, settleDone, settleFailure, settleHandedBack, type TryTimes } from './settle.ts'
 import { Turns } from './turns.ts'
 
@@ -26,8 +29,6 @@ export async function crawl(parts: CrawlParts, stop: AbortSignal): Promise<Crawl
   return await loop.run(stop)
 }
 
-/** Shortest and longest wait before an empty frontier is asked again when other processes may fill it. */
-const POLL_MS = { min: 20, max: 500 }
 const REPORT_MS = 500
 /** How long aborted fetches and handlers get to notice. */
 const ABORT_GRACE_MS = 1_000
@@ -36,7 +37,7 @@ const HOLD_PAUSED_MS_MAX = 5_000
 
 class CrawlLoop implements AsyncDisposable {
   readonly #parts: CrawlParts
-  readonly #inbox = new Inbox()
+  readonly #inbox: Inbox
   readonly #committer: Committer
   readonly #hardStop = new AbortController()
   readonly #cpuAtStart = process.cpuUsage()
@@ -48,12 +49,13 @@ class CrawlLoop implements AsyncDisposable {
   readonly #committing = new Set<Lease>()
   /** Requests out. */
   #inFlight = 0
+  /** Visits that have a page of a browser, or wait for one. */
+  #browserPages = 0
   /** Visits begun whose result is not in the channel yet. */
   readonly #visits = new Set<Lease>()
   #finishedPages = 0
-  #isClaiming = false
+  readonly #claims: Claims
   #isStopping = false
-  #pollMs = POLL_MS.min
   #wakeTimer: NodeJS.Timeout | undefined
   #heartbeat: NodeJS.Timeout | undefined
   #reporting: NodeJS.Timeout | undefined
@@ -62,6 +64,8 @@ class CrawlLoop implements AsyncDisposable {
 
   constructor(parts: CrawlParts) {
     this.#parts = parts
+    this.#claims = new Claims(parts, (leases) => this.#onClaimed(leases))
+    this.#inbox = new Inbox(({ task }) => needsBrowser(parts.compiled, task))
     this.#committer = new Committer({
       ...parts,
       isHungry: () => this.#inbox.size === 0 || this.#isStopping,
@@ -76,13 +80,17 @@ class CrawlLoop implements AsyncDisposable {
   }
 
   async run(stop: AbortSignal): Promise<CrawlEnd> {
-    const { rateLimit, leaseMs } = this.#parts
+    const { rateLimit, browsers, leaseMs } = this.#parts
     const onStop = () => this.#end.resolve({ how: 'stopped' })
     stop.addEventListener('abort', onStop, { once: true })
     if (stop.aborted) onStop()
     rateLimit.onFree(() => this.#pump())
+    browsers?.onFree(() => this.#pump())
     this.#heartbeat = setInterval(() => void this.#extendLeases(), leaseMs / 3)
-    this.#reporting = setInterval(() => this.#report(), REPORT_MS)
+    this.#reporting = setInterval(() => {
+      this.#report()
+      this.#claimManual()
+    }, REPORT_MS)
     this.#report()
     const committed = this.#committer.run().catch((error) => this.#halt(toScrapeError(error, 'E_SERVICE')))
     if (!stop.aborted) this.#pump()
@@ -95,27 +103,27 @@ class CrawlLoop implements AsyncDisposable {
 
   /** One visit of one task, the whole journey. */
   async #visit(lease: Lease): Promise<void> {
-    const { compiled, fetcher, now } = this.#parts
+    const { compiled, now } = this.#parts
     const { task } = lease
+    const isInBrowser = needsBrowser(compiled, task)
     const startedMs = performance.now()
     const times = { queueMs: now() - (this.#claimedAtMs.get(lease) ?? now()), fetchMs: 0, parseMs: 0 }
     let page: Page | undefined
     let settled: Settled & { halt?: ScrapeError }
     this.#visits.add(lease)
+    if (isInBrowser) this.#browserPages++
     try {
       const refusal = refusalOf(task)
       if (refusal !== undefined) throw new ScrapeError(refusal.code, refusal.message)
       this.#inFlight++
-      const { headers, accept } = compiled.routes.get(task.route)?.definition ?? {}
-      const request = { url: task.url, headers, accept, session: task.session }
-      page = await fetcher.fetch(request, this.#hardStop.signal).finally(() => {
+      page = await this.#fetch(task).finally(() => {
         this.#inFlight--
         times.fetchMs = performance.now() - startedMs
         this.#pump() // refill the socket before this page is parsed: +27 % at 64 in flight
       })
       await this.#turns.next()
       const parseStartedMs = performance.now()
-      const reading = await readPage(this.#readingRequest(lease, page))
+      const reading = await this.#read(lease, page)
       times.parseMs = performance.now() - parseStartedMs
       this.#reportInvalid(task, reading.invalid)
       this.#parts.onRead?.(task, page, reading, this.#parts.args)
@@ -126,29 +134,44 @@ class CrawlLoop implements AsyncDisposable {
     } catch (error) {
       settled = this.#hardStop.signal.aborted
         ? settleHandedBack(lease, 'stopped before it was done')
-        : this.#settleFailure(lease, toScrapeError(error, 'E_HANDLER', { url: task.url }), page, times)
+        : await this.#settleFailure(lease, toScrapeError(error, 'E_HANDLER', { url: task.url }), page, times)
     }
     page?.release()
+    if (isInBrowser) this.#browserPages--
     await this.#handOver(settled)
     this.#visits.delete(lease)
     if (settled.halt !== undefined) this.#halt(settled.halt)
     this.#pump()
   }
 
-  #settleFailure(lease: Lease, error: ScrapeError, page: Page | undefined, times: TryTimes) {
+  async #fetch(task: Task): Promise<Page> {
+    const { compiled, fetcher, sessions } = this.#parts
+    const request = requestOf(compiled, task, sessions)
+    return await fetcher.fetch(request instanceof Promise ? await request : request, this.#hardStop.signal)
+  }
+
+  async #read(lease: Lease, page: Page): Promise<PageReading> {
+    const { compiled, runId, args, policy, save, recall, sessions, keepDownload } = this.#parts
+    const { task, attempt } = lease
+    const request: ReadingRequest = {
+      compiled, task, page, attempt, runId, args, policy, save, recall, sessions, log: this.#log,
+    } // biome-ignore format: one line reads better
+    const reading = await readPage(request)
+    if (page.live !== undefined)
+      reading.tasks.push(...(await downloadTasks({ task, base: page.url }, await page.live.downloads(), keepDownload)))
+    return reading
+  }
+
+  async #settleFailure(lease: Lease, error: ScrapeError, page: Page | undefined, times: TryTimes) {
     const { compiled, now, random, keepSnapshot, failedPage } = this.#parts
+    const screenshot = await page?.live?.screenshot()
     return settleFailure(lease, error, {
       limits: compiled.limits,
       nowMs: now(),
       random,
       times,
-      keepSnapshot: () => keepSnapshot(lease.task, page ?? failedPage(error)),
+      keepSnapshot: () => keepSnapshot(lease.task, page ?? failedPage(error), screenshot),
     })
-  }
-
-  #readingRequest({ task, attempt }: Lease, page: Page): ReadingRequest {
-    const { compiled, runId, args, policy, save, recall } = this.#parts
-    return { compiled, task, page, attempt, runId, args, policy, save, recall, log: this.#log }
   }
 
   readonly #log = (task: Task): Log => {
@@ -164,10 +187,10 @@ class CrawlLoop implements AsyncDisposable {
   /** Starts what may start, and asks for more when the inbox runs low. */
   #pump(): void {
     if (this.#isStopping) return
-    const { concurrency, rateLimit } = this.#parts
+    const { concurrency } = this.#parts
     let isBlocked = false
     while (this.#mayStart()) {
-      const next = this.#inbox.take((host) => rateLimit.waitMs(host))
+      const next = this.#inbox.take(this.#waitMs)
       if (next.lease === undefined) {
         isBlocked = this.#inbox.size > 0
         if (Number.isFinite(next.waitMs)) this.#wakeIn(next.waitMs)
@@ -176,7 +199,13 @@ class CrawlLoop implements AsyncDisposable {
       void this.#visit(next.lease)
     }
     const isLow = this.#inbox.size < concurrency || (isBlocked && this.#inbox.size < 8 * concurrency)
-    if (isLow && !this.#isClaiming && this.#mayStart()) void this.#claim(isBlocked)
+    if (isLow && !this.#claims.isUnderWay && this.#mayStart()) void this.#claim(isBlocked)
+  }
+
+  readonly #waitMs: WaitMs = (host, inBrowser) => {
+    const { rateLimit, browsers } = this.#parts
+    const isFull = inBrowser && browsers !== undefined && this.#browserPages >= browsers.slots
+    return isFull ? Number.POSITIVE_INFINITY : rateLimit.waitMs(host)
   }
 
   #mayStart(): boolean {
@@ -191,51 +220,30 @@ class CrawlLoop implements AsyncDisposable {
   }
 
   async #claim(isBlocked: boolean): Promise<void> {
-    const { frontier, claimMax, workerId, leaseMs, now } = this.#parts
-    this.#isClaiming = true
     try {
       this.#handBackPaused()
-      const avoidHosts = this.#hostsToAvoid(isBlocked)
-      const leases = await frontier.claim({
-        max: claimMax,
-        workerId,
-        leaseMs,
-        ...(avoidHosts.length > 0 ? { avoidHosts } : {}),
-      })
-      for (const lease of leases) {
-        this.#held.add(lease)
-        this.#claimedAtMs.set(lease, now())
-      }
-      this.#inbox.add(leases)
-      this.#isClaiming = false
-      if (leases.length > 0) {
-        this.#pollMs = POLL_MS.min
-        this.#pump()
-      } else await this.#whenDry()
+      if (await this.#claims.claim(this.#hostsToAvoid(isBlocked))) return
+      this.#committer.hurry()
+      const next = await this.#claims.whenDry(this.#held.size > 0)
+      if (next === 'over') this.#end.resolve({ how: 'finished' })
+      else if (next !== 'busy') this.#wakeIn(next)
     } catch (error) {
-      this.#isClaiming = false
       this.#halt(toScrapeError(error, 'E_SERVICE'))
     }
   }
 
-  /** Nothing to claim: over, or wait for what is due later, for our own commits, or for other workers. */
-  async #whenDry(): Promise<void> {
-    const { frontier, now } = this.#parts
-    this.#committer.hurry()
-    if (this.#held.size > 0) return // a commit or a free host pumps again
-    const stats = await frontier.stats()
-    if (stats.remaining === 0 && (await this.#isOver())) return this.#end.resolve({ how: 'finished' })
-    const dueInMs = ((await frontier.nextDueMs()) ?? Number.POSITIVE_INFINITY) - now()
-    const isAlone = !frontier.can.shared && !stats.isPaused
-    this.#wakeIn(Math.max(POLL_MS.min, Math.min(dueInMs, isAlone ? POLL_MS.max : this.#pollMs)))
-    this.#pollMs = Math.min(POLL_MS.max, this.#pollMs * 2)
+  #claimManual(): void {
+    if (this.#isStopping || this.#inbox.size === 0) return
+    this.#claims.claimManual().catch((error) => this.#halt(toScrapeError(error, 'E_SERVICE')))
   }
 
-  /** Nothing remains, and nothing was added while we asked whether more may come. */
-  async #isOver(): Promise<boolean> {
-    const { frontier, isOpenEnded } = this.#parts
-    if (isOpenEnded === undefined) return true
-    return !(await isOpenEnded()) && (await frontier.stats()).remaining === 0
+  #onClaimed(leases: readonly Lease[]): void {
+    for (const lease of leases) {
+      this.#held.add(lease)
+      this.#claimedAtMs.set(lease, this.#parts.now())
+    }
+    this.#inbox.add(leases)
+    this.#pump()
   }
 
   #hostsToAvoid(isBlocked: boolean): string[] {
@@ -325,7 +333,7 @@ class CrawlLoop implements AsyncDisposable {
     )
     await this.#handBack(this.#inbox.remove(() => true))
     const givenUpAtMs = performance.now() + (this.#haltedBy === undefined ? drainMs : 0) + ABORT_GRACE_MS
-    while ((this.#visits.size > 0 || this.#isClaiming) && performance.now() < givenUpAtMs) {
+    while ((this.#visits.size > 0 || this.#claims.isUnderWay) && performance.now() < givenUpAtMs) {
       await new Promise((resolve) => setTimeout(resolve, 5))
     }
     clearTimeout(deadline)

@@ -28,6 +28,7 @@ interface TargetObject {
   priority?: number
   lane?: string
   key?: string
+  session?: string
   /** Found by a selector: a bad one is refused and counted, and does not cost the page. */
   isLink?: boolean
 }
@@ -39,6 +40,8 @@ export interface ToTasksRequest {
   /** Relative URLs are resolved against it; undefined in `start`. */
   base: string | undefined
   depth: number
+  /** Whose tasks they are unless they say so. */
+  session?: string | undefined
   /** How many more tasks this page may add. */
   room: number
 }
@@ -89,7 +92,7 @@ function noSuchRoute({ scraper, routes }: CompiledScraper, name: string): Scrape
 
 function toTask(
   compiled: CompiledScraper,
-  { route: name, base, depth }: ToTasksRequest,
+  { route: name, base, depth, session: inherited }: ToTasksRequest,
   target: TargetObject,
 ): NewTask {
   const url = normaliseUrl(target.url, base)
@@ -99,7 +102,8 @@ function toTask(
   if (name !== undefined && route.definition.match !== undefined && route.match(new URL(url).pathname) === undefined) {
     throw unmatched(new Map([[name, route]]), compiled.scraper.name, new URL(url))
   }
-  const { priority = route.definition.priority, lane = route.definition.lane, key } = target
+  const { priority = route.definition.priority, lane = route.definition.lane, session = inherited } = target
+  const key = target.key ?? (session === undefined ? undefined : `${session} ${url}`)
   const data = checkData(route, target.data, url)
   if (priority !== undefined && !Number.isSafeInteger(priority)) {
     throw new ScrapeError('E_ROUTE_DATA', `the priority of a task is a whole number, not ${priority}`, { url })
@@ -112,6 +116,7 @@ function toTask(
     ...(key === undefined ? {} : { key }),
     ...(priority === undefined ? {} : { priority }),
     ...(lane === undefined ? {} : { lane }),
+    ...(session === undefined ? {} : { session }),
   }
 }
 

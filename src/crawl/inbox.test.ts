@@ -115,6 +115,26 @@ describe('Inbox', () => {
     assert.deepEqual(inbox.hosts(1), [])
   })
 
+  it('lets manual tasks overtake, but gives one turn in eight to the others', () => {
+    const inbox = inboxOf('a1 a2 a3')
+    const manual = Array.from({ length: 16 }, (_, i) => {
+      const one = lease(`b${i + 1}`)
+      return { ...one, task: { ...one.task, lane: 'manual' } }
+    })
+    inbox.add(manual)
+    assert.equal(takeAll(inbox), 'b1 b2 b3 b4 b5 b6 b7 a1 b8 b9 b10 b11 b12 b13 b14 a2 b15 b16 a3')
+  })
+
+  it('lets pages that need no browser pass those that wait for one', () => {
+    const inbox = new Inbox(({ task }) => task.id.endsWith('b'))
+    inbox.add(['a1b', 'a2', 'a3b', 'a4'].map(lease))
+    const isFull = (_: string, needsBrowser: boolean) => (needsBrowser ? Number.POSITIVE_INFINITY : 0)
+    assert.equal(ids([inbox.take(isFull).lease!, inbox.take(isFull).lease!]), 'a2 a4')
+    assert.deepEqual(inbox.take(isFull), { lease: undefined, waitMs: Number.POSITIVE_INFINITY })
+    assert.deepEqual(inbox.hosts(2), ['a'])
+    assert.equal(takeAll(inbox), 'a1b a3b')
+  })
+
   it('tells hosts with different ports apart', () => {
     const inbox = new Inbox()
     const at = (host: string) => ({ ...lease('a1'), task: { ...lease('a1').task, url: `https://${host}/` } })

@@ -1,58 +1,112 @@
-/** Claimed tasks waiting in this process for their host's turn: one queue per host, served in rotation. */
+/**
+ * Claimed tasks waiting in this process for their host's turn, and for a browser where they need one. One queue per host,
+ * served in rotation; manual tasks overtake the others, but not for ever.
+ */
 
 import { hostOf } from '../core/url.ts'
 import type { Lease } from '../frontier/contract.ts'
 
+/** How long a task must wait: 0 when it may start now, Infinity while nobody can tell. */
+export type WaitMs = (host: string, needsBrowser: boolean) => number
+
+/** One turn in so many is not for manual tasks while others wait. */
+export const MANUAL_TURNS = 8
+
 export class Inbox {
-  readonly #queues = new Map<string, Lease[]>()
-  #size = 0
+  readonly #manual = new Queues()
+  readonly #others = new Queues()
+  readonly #needsBrowser: (lease: Lease) => boolean
+  #turn = 0
+
+  constructor(needsBrowser: (lease: Lease) => boolean = () => false) {
+    this.#needsBrowser = needsBrowser
+  }
 
   get size(): number {
-    return this.#size
+    return this.#manual.size + this.#others.size
   }
 
   add(leases: readonly Lease[]): void {
     for (const lease of leases) {
-      const host = hostOf(lease.task.url)
-      const queue = this.#queues.get(host)
-      if (queue === undefined) this.#queues.set(host, [lease])
-      else queue.push(lease)
+      const queues = lease.task.lane === 'manual' ? this.#manual : this.#others
+      queues.add(lease, this.#needsBrowser(lease))
     }
-    this.#size += leases.length
   }
 
   /** The next task whose host may be asked now. Also tells how long the soonest of the others must wait. */
-  take(waitMs: (host: string) => number): { lease: Lease } | { lease: undefined; waitMs: number } {
+  take(waitMs: WaitMs): { lease: Lease } | { lease: undefined; waitMs: number } {
+    const isOthersTurn = this.#manual.size > 0 && ++this.#turn % MANUAL_TURNS === 0
+    const order = isOthersTurn ? [this.#others, this.#manual] : [this.#manual, this.#others]
     let soonestMs = Number.POSITIVE_INFINITY
-    for (const [host, queue] of this.#queues) {
-      const hostWaitMs = waitMs(host)
-      if (hostWaitMs > 0) {
-        soonestMs = Math.min(soonestMs, hostWaitMs)
-        continue
-      }
-      const lease = queue.shift()!
-      this.#size--
-      this.#queues.delete(host)
-      if (queue.length > 0) this.#queues.set(host, queue) // to the end: the next one served is another host
-      return { lease }
+    for (const queues of order) {
+      const next = queues.take(waitMs)
+      if (next.lease !== undefined) return next
+      soonestMs = Math.min(soonestMs, next.waitMs)
     }
     return { lease: undefined, waitMs: soonestMs }
   }
 
   /** Takes out all tasks for which `isWanted` is true. */
   remove(isWanted: (lease: Lease, host: string) => boolean): Lease[] {
-    const removed: Lease[] = []
-    for (const [host, queue] of this.#queues) {
-      const kept = queue.filter((lease) => !isWanted(lease, host) || !removed.push(lease))
-      if (kept.length === 0) this.#queues.delete(host)
-      else if (kept.length < queue.length) this.#queues.set(host, kept)
-    }
-    this.#size -= removed.length
-    return removed
+    return [...this.#manual.remove(isWanted), ...this.#others.remove(isWanted)]
   }
 
   /** Hosts with at least `min` tasks here. */
   hosts(min: number): string[] {
-    return [...this.#queues].filter(([, queue]) => queue.length >= min).map(([host]) => host)
+    const counts = new Map<string, number>()
+    for (const { host, leases } of [...this.#manual, ...this.#others])
+      counts.set(host, (counts.get(host) ?? 0) + leases.length)
+    return [...counts].filter(([, count]) => count >= min).map(([host]) => host)
+  }
+}
+
+interface Queue {
+  readonly host: string
+  readonly needsBrowser: boolean
+  leases: Lease[]
+}
+
+class Queues implements Iterable<Queue> {
+  readonly #queues = new Map<string, Queue>()
+  size = 0
+
+  add(lease: Lease, needsBrowser: boolean): void {
+    const host = hostOf(lease.task.url)
+    const name = needsBrowser ? `${host} browser` : host
+    const queue = this.#queues.get(name)
+    if (queue === undefined) this.#queues.set(name, { host, needsBrowser, leases: [lease] })
+    else queue.leases.push(lease)
+    this.size++
+  }
+
+  take(waitMs: WaitMs): { lease: Lease } | { lease: undefined; waitMs: number } {
+    let soonestMs = Number.POSITIVE_INFINITY
+    for (const [name, queue] of this.#queues) {
+      const queueWaitMs = waitMs(queue.host, queue.needsBrowser)
+      if (queueWaitMs > 0) {
+        soonestMs = Math.min(soonestMs, queueWaitMs)
+        continue
+      }
+      const lease = queue.leases.shift()!
+      this.size--
+      this.#queues.delete(name)
+      if (queue.leases.length > 0) this.#queues.set(name, queue) // to the end: the next one served is another host
+      return { lease }
+    }
+    return { lease: undefined, waitMs: soonestMs }
+  }
+
+  remove(isWanted: (lease: Lease, host: string) => boolean): Lease[] {
+    const removed: Lease[] = []
+    for (const [name, queue] of this.#queues) {
+      queue.leases = queue.leases.filter((lease) => !isWanted(lease, queue.host) || !removed.push(lease))
+      if (queue.leases.length === 0) this.#queues.delete(name)
+    }
+    this.size -= removed.length
+    return removed
+  }
+
+  [Symbol.iterator](): Iterator<Queue> {
+    return this.#queues.values()
   }
 }

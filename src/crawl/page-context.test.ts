@@ -84,6 +84,7 @@ function requestFor(handler: Handler, given: Given): ReadingRequest {
     log: () => ({ debug() {}, info() {}, warn() {} }),
     save: async (saved, name, bytes) => `${saved.id}/${name}/${bytes.length}`,
     recall: given.recall ?? (() => 'new'),
+    sessions: { keep: async () => {} },
   }
 }
 

@@ -5,10 +5,11 @@
 import { ScrapeError } from '../core/errors.ts'
 import type { ItemRow } from '../core/item.ts'
 import { parseDurationMs } from '../core/options.ts'
-import type { Page } from '../core/page.ts'
-import type { Emitted, Enqueued, Log } from '../core/scraper.ts'
+import type { LivePage, Page } from '../core/page.ts'
+import type { Emitted, Enqueued, FileOptions, Log } from '../core/scraper.ts'
 import type { Anchor, DocumentSelection } from '../core/selection.ts'
 import { toTasks } from './enqueue.ts'
+import { downloadTask } from './file-tasks.ts'
 import type { PageReading, ReadingRequest } from './read-page.ts'
 
 /** Thrown by `skip`. */
@@ -18,6 +19,7 @@ export class PageContext implements Disposable {
   readonly #request: ReadingRequest
   readonly #reading: PageReading
   #document: DocumentSelection | undefined
+  readonly #rendered: DocumentSelection[] = []
   #url: URL | undefined
 
   constructor(request: ReadingRequest, reading: PageReading) {
@@ -85,9 +87,48 @@ export class PageContext implements Disposable {
     return this.#request.log(this.#request.task)
   }
 
+  get session(): string | undefined {
+    return this.#request.task.session
+  }
+
   /** Only browser routes have one. */
-  get page(): undefined {
-    return undefined
+  get page(): LivePage['driver'] | undefined {
+    return this.#request.page.live?.driver
+  }
+
+  /** A page that was recorded shows for ever what it showed when it had loaded. */
+  get render() {
+    const { live } = this.#request.page
+    return async (): Promise<DocumentSelection> => {
+      if (live === undefined) return this.$
+      const rendered = this.#request.compiled.extract.select(await live.content(), live.driver.url())
+      this.#rendered.push(rendered)
+      return rendered
+    }
+  }
+
+  get keepLogin() {
+    const { page, sessions } = this.#request
+    return async (): Promise<void> => {
+      if (this.session === undefined)
+        throw new ScrapeError('E_HANDLER', 'keepLogin() needs a task with a session', {
+          fix: "Name its user when it is enqueued: enqueue('login', { url, session: 'alice' }).",
+        })
+      if (page.live !== undefined) await sessions.keep(this.session, await page.live.state())
+    }
+  }
+
+  get file() {
+    return async (url: string | URL, options?: FileOptions): Promise<Enqueued> => {
+      const { task, page, policy } = this.#request
+      if (this.#reading.tasks.length >= policy.linksMax) {
+        this.#reading.refused++
+        this.log.warn(`a file of a page was dropped: linksMax is ${policy.linksMax} (${task.url})`)
+        return { added: 0, seen: 0, refused: 1 }
+      }
+      this.#reading.tasks.push(downloadTask({ task, base: page.url }, url, options))
+      return { added: 1, seen: 0, refused: 0 }
+    }
   }
 
   get json() {
@@ -148,7 +189,14 @@ export class PageContext implements Disposable {
     const { tasks } = this.#reading
     const counts = { refused: 0, overLimit: 0 }
     const addedBefore = tasks.length
-    const wanted = { route, targets, base: page.url, depth: task.depth + 1, room: policy.linksMax - addedBefore }
+    const wanted = {
+      route,
+      targets,
+      base: page.url,
+      depth: task.depth + 1,
+      session: task.session,
+      room: policy.linksMax - addedBefore,
+    }
     for (const found of toTasks(compiled, policy, wanted, counts)) tasks.push(found)
     this.#reading.refused += counts.refused
     if (counts.overLimit > 0) {
@@ -158,6 +206,7 @@ export class PageContext implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    for (const rendered of this.#rendered.splice(0)) this.#request.compiled.extract.release(rendered)
     if (this.#document !== undefined) this.#request.compiled.extract.release(this.#document)
     this.#document = undefined
   }

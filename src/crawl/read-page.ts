@@ -5,6 +5,7 @@ import type { Page } from '../core/page.ts'
 import type { Emitted, Log } from '../core/scraper.ts'
 import type { NewTask, Task } from '../core/task.ts'
 import type { CompiledScraper } from './compiled.ts'
+import type { Sessions } from './contract.ts'
 import type { EnqueuePolicy } from './enqueue.ts'
 import { PageContext, SkipPage } from './page-context.ts'
 
@@ -31,6 +32,7 @@ export interface ReadingRequest {
   log: (task: Task) => Log
   /** Keeps bytes with the run; returns where. */
   save: (task: Task, name: string, bytes: Uint8Array | string) => Promise<string>
+  sessions: Pick<Sessions, 'keep'>
   /** Tells what this process remembers of an item's key; the commit has the last word. */
   recall: (row: ItemRow) => Emitted
 }

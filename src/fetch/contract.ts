@@ -1,5 +1,7 @@
 /** Fetch: from a URL to a page, or to an error with a verdict. */
 import type { Page } from '../core/page.ts'
+import type { BrowserRoute } from '../core/scraper.ts'
+import type { SessionState } from '../core/session-state.ts'
 
 export interface FetchRequest {
   /** Normalised. */
@@ -9,6 +11,28 @@ export interface FetchRequest {
   /** Statuses besides 2xx that are pages for this route. */
   accept?: readonly number[]
   session?: string
+  /** Left out: fetched without a browser. */
+  browser?: BrowserRequest
+}
+
+/** How a page is opened in a browser. */
+export interface BrowserRequest extends BrowserRoute {
+  /** Who is signed in. Left out: nobody. */
+  state?: SessionState
+}
+
+/** Browsers, and the pages that may be open in them at once. */
+export interface BrowserPool extends AsyncDisposable {
+  /** Opens the URL in a context of its own. The slot is taken until the page is released. Throws `ScrapeError` only. */
+  visit(request: FetchRequest & { browser: BrowserRequest }, signal: AbortSignal): Promise<Page>
+  /** Slots for pages, those in use, and browsers running. */
+  readonly slots: number
+  readonly busy: number
+  readonly browsers: number
+  /** More or fewer pages at once; fewer takes effect as pages end. */
+  resize(slots: number): void
+  /** Called whenever a slot may have become free. */
+  onFree(listener: () => void): void
 }
 
 export interface Fetcher extends AsyncDisposable {

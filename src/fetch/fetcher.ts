@@ -1,10 +1,10 @@
-/** The fetch chain: robots → rate limit → cache → http. Each link does its part or throws a `ScrapeError`. */
+/** The fetch chain: robots → rate limit → cache → http, or → browser. Each link does its part or throws a `ScrapeError`. */
 import { ScrapeError } from '../core/errors.ts'
 import type { EventBus } from '../core/events.ts'
 import type { Page } from '../core/page.ts'
 import { hostOf } from '../core/url.ts'
 import type { RemoteCache, ResponseCache } from './cache.ts'
-import type { Fetcher, FetchRequest, RateLimit, Slot } from './contract.ts'
+import type { BrowserPool, BrowserRequest, Fetcher, FetchRequest, RateLimit, Slot } from './contract.ts'
 import type { HttpClient } from './http.ts'
 import { createRobots, type Robots } from './robots.ts'
 import { createThrottle } from './throttle.ts'
@@ -12,6 +12,8 @@ import { createThrottle } from './throttle.ts'
 export interface FetcherParts {
   http: Pick<HttpClient, 'exchange'>
   rateLimit: RateLimit
+  /** Left out: requests for a browser are refused. */
+  browsers?: Pick<BrowserPool, 'visit'>
   /** Left out: robots.txt is ignored. */
   robots?: { userAgent: string }
   /** Left out: every page is asked for. */
@@ -40,6 +42,7 @@ export function createFetcher(parts: FetcherParts): ChainFetcher {
     try {
       const check = robots?.check(request.url, signal)
       if (check !== undefined) await check
+      if (request.browser !== undefined) return await visit({ ...request, browser: request.browser }, signal)
       using turn = await takeTurn(request.url, signal)
       const fresh = cache === undefined ? undefined : await cache.get(request)
       if (fresh !== undefined) return fresh
@@ -49,6 +52,27 @@ export function createFetcher(parts: FetcherParts): ChainFetcher {
     } catch (error) {
       if (error instanceof ScrapeError || !signal.aborted) throw error
       throw new ScrapeError('E_STOPPED', `stopped while fetching ${request.url}`, { url: request.url, cause: error })
+    }
+  }
+
+  /** A browser follows redirects by itself: where it was led to is judged when it is there. Its pages are never cached. */
+  async function visit(request: FetchRequest & { browser: BrowserRequest }, signal: AbortSignal): Promise<Page> {
+    if (parts.browsers === undefined) throw new ScrapeError('E_BROWSER_MISSING', 'this command opens no browser')
+    using turn = await takeTurn(request.url, signal)
+    const startedMs = now()
+    try {
+      const page = await parts.browsers.visit(request, signal)
+      throttle.onAnswer(turn.host)
+      try {
+        if (page.url !== request.url) await robots?.check(page.url, signal)
+      } catch (error) {
+        page.release()
+        throw error
+      }
+      return page
+    } catch (error) {
+      if (error instanceof ScrapeError) throttle.onError(turn.host, error, startedMs)
+      throw error
     }
   }
 

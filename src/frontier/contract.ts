@@ -84,7 +84,7 @@ export interface ClaimRequest {
   max: number
   workerId: string
   leaseMs: number
-  /** Lanes in the order they are served; default: all, `manual` and `priority` before the others. */
+  /** Lanes in the order they are served; default: all but those of files, `manual` and `priority` before the others. */
   lanes?: readonly string[]
   /** Hosts this worker cannot serve now (limit reached, paused); their tasks stay for others. */
   avoidHosts?: readonly string[]

@@ -1,4 +1,5 @@
 /** Whose turn it is: the order of lanes, and the tasks of a claim dealt out over the hosts of one priority. */
+import { isFileLane } from '../core/task.ts'
 
 /** A host's tasks of one lane and priority, as an engine offers it to a claim. */
 export interface Candidate {
@@ -18,8 +19,13 @@ export function laneGroups(known: Iterable<string>, wanted?: readonly string[]):
   const lanes = new Set(known)
   const first = (wanted ?? FIRST_LANES).filter((lane) => lanes.has(lane)).map((lane) => [lane])
   if (wanted !== undefined) return first
-  const others = [...lanes].filter((lane) => !FIRST_LANES.includes(lane))
+  const others = [...lanes].filter((lane) => !FIRST_LANES.includes(lane) && !isFileLane(lane))
   return others.length === 0 ? first : [...first, others]
+}
+
+/** Whether a claim for these lanes may be given a task of this one. */
+export function isServed(lane: string, wanted: readonly string[] | undefined): boolean {
+  return wanted?.includes(lane) ?? !isFileLane(lane)
 }
 
 export function byTurn(a: Candidate, b: Candidate): number {

@@ -4,6 +4,7 @@ import { contentKey, type ItemRow, type LoggedItem } from '../core/item.ts'
 import type { NewTask } from '../core/task.ts'
 import type * as c from './contract.ts'
 import { groupByCause, leaseLost, matches } from './dead-letters.ts'
+import { isServed } from './fair-share.ts'
 import { Heap } from './heap.ts'
 import { chunksOf, identityOf, taskOf } from './intake.ts'
 import { type Entry, Queues } from './memory-queues.ts'
@@ -89,7 +90,7 @@ class MemoryFrontier implements c.Frontier {
   #nextSuspect({ lanes, avoidHosts }: c.ClaimRequest): Entry | undefined {
     const suspect = this.#suspects
       .values()
-      .find(({ queue }) => (lanes?.includes(queue.lane) ?? true) && !avoidHosts?.includes(queue.host))
+      .find(({ queue }) => isServed(queue.lane, lanes) && !avoidHosts?.includes(queue.host))
     if (suspect !== undefined) this.#suspects.delete(suspect)
     return suspect
   }

@@ -210,6 +210,18 @@ function eventWriter(logger: Logger): (event: RunEvent) => void {
         if (event.outcome === 'failed') say('warn', event, `failed: ${event.error?.message ?? 'no reason given'}`)
         else if (isDebug) say('debug', event, `page ${event.outcome}`)
         break
+      case 'file':
+        if (event.outcome === 'failed') say('warn', event, `file failed: ${event.error?.message ?? 'no reason given'}`)
+        else if (isDebug) say('debug', event, `file ${event.outcome}`)
+        break
+      case 'browser': {
+        const level = event.what === 'crashed' || event.what === 'hung' ? 'warn' : 'info'
+        say(level, event, `browser ${event.what}: ${event.reason}`)
+        break
+      }
+      case 'scaled':
+        say('info', event, `${event.what} ${event.from} → ${event.to}: ${event.reason}`)
+        break
       case 'item.invalid':
         say('warn', { ...event, item: '(in errors.jsonl)' }, `invalid item: ${event.problems[0] ?? 'no reason given'}`)
         break

@@ -68,6 +68,14 @@ export function createMetricsListener(
     if (error !== undefined) m.oldErrors.inc({ error_type: errorTypeOf(error.class) })
   }
 
+  function onFile({ outcome, bytes = 0, error }: EventOf<'file'>): void {
+    m.files.inc({ scraper, outcome })
+    if (outcome === 'stored') m.fileBytes.inc({ scraper }, bytes)
+    const cls = shared.classes(error?.class ?? 'unknown')
+    if (outcome === 'retried') m.retries.inc({ class: cls })
+    else if (outcome === 'failed') m.deadLetters.inc({ class: cls })
+  }
+
   function onFields(event: EventOf<'fields'>): void {
     fieldItems += event.items
     for (const field of Object.keys(event.filled)) {
@@ -98,6 +106,12 @@ export function createMetricsListener(
         if (event.itemsChanged > 0) changes.changed.inc(event.itemsChanged)
         sinkLag.set(event.backlog)
         break
+      case 'file':
+        onFile(event)
+        break
+      case 'browser':
+        m.browserEvents.inc({ event: event.what })
+        break
       case 'item.invalid':
         changes.invalid.inc()
         break
@@ -123,6 +137,7 @@ export function createMetricsListener(
         break
       case 'run.started':
       case 'lease.lost':
+      case 'scaled':
       case 'log':
         break
       default:

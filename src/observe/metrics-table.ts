@@ -73,6 +73,56 @@ export const METRICS = {
     help: 'When a worker last reported. One silent for 10 minutes is forgotten.',
     labels: ['worker'],
   },
+  sluice_browser_pages: {
+    type: 'gauge',
+    help: 'Pages of browsers by state: open (a task has it), free (a slot nobody uses).',
+    labels: ['state'],
+  },
+  sluice_browser_events_total: {
+    type: 'counter',
+    help: 'What happened to browsers: launched, recycled, crashed, hung, closed.',
+    labels: ['event'],
+  },
+  sluice_file_tasks: {
+    type: 'gauge',
+    help: 'File tasks by state: pending, claimed.',
+    labels: ['scraper', 'state'],
+  },
+  sluice_files_total: {
+    type: 'counter',
+    help: 'Tries at a file task, by how they ended: stored, same (the bytes were there), recorded, retried, postponed, failed, stale.',
+    labels: ['scraper', 'outcome'],
+  },
+  sluice_file_bytes_total: {
+    type: 'counter',
+    help: 'Bytes of files that were stored.',
+    labels: ['scraper'],
+  },
+  sluice_file_workers: {
+    type: 'gauge',
+    help: 'Processes that store files.',
+    labels: [],
+  },
+  sluice_cpu_usage_ratio: {
+    type: 'gauge',
+    help: 'CPU in use of what this machine or container may use; 1 is all of it.',
+    labels: [],
+  },
+  sluice_memory_bytes: {
+    type: 'gauge',
+    help: 'Memory of this machine or container by state: used, free.',
+    labels: ['state'],
+  },
+  sluice_disk_free_bytes: {
+    type: 'gauge',
+    help: 'Free bytes where runs are kept.',
+    labels: [],
+  },
+  sluice_event_loop_lag_seconds: {
+    type: 'gauge',
+    help: '95th percentile of the delay of the event loop over the last second.',
+    labels: [],
+  },
   sluice_sink_lag_items: {
     type: 'gauge',
     help: 'Accepted items that are not yet durable in the sinks ("all": they are flushed together).',

@@ -33,15 +33,38 @@ const EVERY_EVENT: RunEvent[] = [
   { type: 'worker.in-flight', workerId: 'w1', inFlight: 7, rssBytes: 1, cpuMs: 1 },
   { type: 'log', level: 'info', message: '' },
   { type: 'run.finished', runId: 'r', scraper: 'books', state: 'finished' },
+  {
+    type: 'file', outcome: 'stored', order: 'download', url: 'https://x.test/f', host: 'x.test', attempt: 1, ms: 5, bytes: 500,
+  }, // biome-ignore format: one line reads better
+  { type: 'browser', what: 'launched', reason: 'first page' },
 ]
 
-const counts = async () => ({ pending: 5, claimed: 2, completed: 9, failed: 1, dead: 1 })
+const counts = async () => ({
+  lanes: {
+    files: { pending: 3, claimed: 0 },
+    'files@here': { pending: 1, claimed: 0 },
+    bulk: { pending: 1, claimed: 0 },
+  },
+  pending: 5,
+  claimed: 2,
+  completed: 9,
+  failed: 1,
+  dead: 1,
+})
 
 async function fed() {
   const metrics = await openMetrics({ version: '0.1.0', now: () => 1_000_000, withProcess: false })
   const listen = metrics.listener('books')
   for (const event of EVERY_EVENT) listen(event)
   metrics.watchQueue('books', counts)
+  metrics.watchMachine(() => ({
+    cpuRatio: 0.5,
+    memory: { usedBytes: 7, freeBytes: 3 },
+    diskFreeBytes: 9,
+    loopLagMs: 20,
+    browserPages: { open: 2, free: 6 },
+    fileWorkers: 3,
+  }))
   metrics.watchWorkers('books', async () => ['working', 'working', 'stuck', 'ended'])
   return metrics
 }
@@ -76,6 +99,16 @@ test('counts what the events say', async () => {
     'sluice_field_filled_ratio{scraper="books",field="price"} 0.75',
     'sluice_run_last_success_timestamp_seconds{scraper="books"} 1000',
     `sluice_build_info{version="0.1.0",node="${process.version}"} 1`,
+    'sluice_files_total{scraper="books",outcome="stored"} 1',
+    'sluice_file_bytes_total{scraper="books"} 500',
+    'sluice_file_tasks{scraper="books",state="pending"} 4',
+    'sluice_file_workers 3',
+    'sluice_browser_pages{state="free"} 6',
+    'sluice_browser_events_total{event="launched"} 1',
+    'sluice_cpu_usage_ratio 0.5',
+    'sluice_memory_bytes{state="free"} 3',
+    'sluice_disk_free_bytes 9',
+    'sluice_event_loop_lag_seconds 0.02',
     'scraper_requests_total{phase="start"} 2',
     'scraper_requests_total{phase="retry"} 1',
     'scraper_request_duration_seconds_count 3',

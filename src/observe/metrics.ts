@@ -1,5 +1,6 @@
 /** Prometheus metrics, fed by events. Which ones there are is in `metrics-table.ts`. */
 import type { RunEvent } from '../core/events.ts'
+import { isFileLane } from '../core/task.ts'
 import type { FrontierStats } from '../frontier/contract.ts'
 import { createInstruments } from './metrics-instruments.ts'
 import { createMetricsListener, type MetricsShared } from './metrics-listener.ts'
@@ -14,9 +15,23 @@ export interface Metrics {
   watchQueue(scraper: string, stats: () => Promise<QueueCounts>): () => void
   /** Asks the store for the states of a fleet's workers at each scrape. Returns how to stop. */
   watchWorkers(scraper: string, states: () => Promise<readonly string[]>): () => void
+  /** Looks at the machine at each scrape. Returns how to stop. */
+  watchMachine(look: () => MachineNumbers): () => void
 }
 
-export type QueueCounts = Pick<FrontierStats, 'pending' | 'claimed' | 'completed' | 'failed' | 'dead'>
+export type QueueCounts = Pick<FrontierStats, 'pending' | 'claimed' | 'completed' | 'failed' | 'dead' | 'lanes'>
+
+/** What the machine and the pools of this process look like now. */
+export interface MachineNumbers {
+  /** 1 is all that may be used. */
+  cpuRatio: number
+  memory: { usedBytes: number; freeBytes: number }
+  diskFreeBytes: number
+  loopLagMs: number
+  /** Left out: there is no such pool. */
+  browserPages?: { open: number; free: number }
+  fileWorkers?: number
+}
 
 export interface MetricsOptions {
   version: string
@@ -44,6 +59,7 @@ export async function openMetrics(options: MetricsOptions): Promise<Metrics> {
 
   const workers = new Map<string, number>()
   const queues = new Map<string, () => Promise<QueueCounts>>()
+  let lookAtMachine: (() => MachineNumbers) | undefined
   const fleets = new Map<string, () => Promise<readonly string[]>>()
   const shared: MetricsShared = {
     now,
@@ -76,7 +92,29 @@ export async function openMetrics(options: MetricsOptions): Promise<Metrics> {
       for (const state of ['pending', 'claimed', 'completed', 'failed', 'dead'] as const) {
         m.queueTasks.set({ scraper, state }, counts[state])
       }
+      const files = Object.entries(counts.lanes).filter(([lane]) => isFileLane(lane))
+      for (const state of ['pending', 'claimed'] as const) {
+        m.fileTasks.set(
+          { scraper, state },
+          files.reduce((sum, [, lane]) => sum + lane[state], 0),
+        )
+      }
     }
+  }
+
+  function askMachine(): void {
+    const numbers = lookAtMachine?.()
+    if (numbers === undefined) return
+    m.cpuUsage.set(numbers.cpuRatio)
+    m.memory.set({ state: 'used' }, numbers.memory.usedBytes)
+    m.memory.set({ state: 'free' }, numbers.memory.freeBytes)
+    m.diskFree.set(numbers.diskFreeBytes)
+    m.loopLag.set(numbers.loopLagMs / 1000)
+    if (numbers.browserPages !== undefined) {
+      m.browserPages.set({ state: 'open' }, numbers.browserPages.open)
+      m.browserPages.set({ state: 'free' }, numbers.browserPages.free)
+    }
+    if (numbers.fileWorkers !== undefined) m.fileWorkers.set(numbers.fileWorkers)
   }
 
   async function askFleets(): Promise<void> {
@@ -94,12 +132,19 @@ export async function openMetrics(options: MetricsOptions): Promise<Metrics> {
       forgetSilentWorkers()
       await askQueues()
       await askFleets()
+      askMachine()
       return registry.metrics()
     },
     listener: (scraper) => createMetricsListener(m, shared, scraper),
     watchQueue(scraper, stats) {
       queues.set(scraper, stats)
       return () => void queues.delete(scraper)
+    },
+    watchMachine(look) {
+      lookAtMachine = look
+      return () => {
+        lookAtMachine = undefined
+      }
     },
     watchWorkers(scraper, states) {
       fleets.set(scraper, states)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { RunRecord } from '../core/run.ts'
+import { NO_FILES, type RunRecord } from '../core/run.ts'
 import { nextCommands, summaryText } from './summary.ts'
 import { coloured, displayWidth } from './terminal.ts'
 
@@ -18,6 +18,7 @@ const finished: RunRecord = {
   frontier: 'sqlite:',
   pages: { ok: 1050, failed: 0, retried: 12, postponed: 4, remaining: 0, dead: 0 },
   items: { new: 1000, same: 0, changed: 0, invalid: 0 },
+  files: NO_FILES,
   fieldFill: { title: 1, price: 1, rating: 1, availability: 0.5, description: 0.998, upc: 0.12, url: 1 },
   bytes: 54_120_330,
   latencyMs: { p50: 88.2, p95: 182 },

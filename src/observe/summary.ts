@@ -48,6 +48,7 @@ export function summaryText(run: RunRecord, options: SummaryOptions = {}): strin
     [
       ...labelled('pages', [pagesLine(run, sheet)], sheet),
       ...labelled('items', [itemsLine(run, sheet)], sheet),
+      ...labelled('files', filesLines(run, sheet), sheet),
       ...labelled('speed', [speedLine(run, sheet)], sheet),
       ...labelled('used', [usedLine(run, sheet)], sheet),
     ],
@@ -109,6 +110,20 @@ function pagesLine({ pages }: RunRecord, { paint, columns }: Sheet): string {
     pages.postponed > 0 ? `${formatCount(pages.postponed)} postponed` : undefined,
     pages.remaining > 0 ? paint('yellow', `${formatCount(pages.remaining)} left`) : undefined,
   ])
+}
+
+/** Nothing when the run had none. */
+function filesLines({ files }: RunRecord, { paint, columns }: Sheet): string[] {
+  if (files.stored + files.same + files.failed + files.retried === 0) return []
+  return [
+    join(paint, columns, [
+      paint('bold', `${formatCount(files.stored)} stored`),
+      formatBytes(files.bytes),
+      files.same > 0 ? `${formatCount(files.same)} were there already` : undefined,
+      files.failed > 0 ? paint('red', `${formatCount(files.failed)} failed`) : '0 failed',
+      files.retried > 0 ? `${formatCount(files.retried)} retried` : undefined,
+    ]),
+  ]
 }
 
 function itemsLine({ items }: RunRecord, { paint, columns }: Sheet): string {

@@ -1,5 +1,6 @@
 /** The numbers of a run, kept from its events in constant memory: progress, summary, run.json and the live feed read them. */
 import type { EventOf, RunEvent } from '../core/events.ts'
+import { type FileCounts, NO_FILES } from '../core/run.ts'
 import { createHistogram } from './histogram.ts'
 import { redactText } from './redact.ts'
 import { createSlidingWindow } from './sliding-window.ts'
@@ -55,6 +56,7 @@ export interface TallySnapshot {
   pages: OutcomeCounts
   routes: Record<string, OutcomeCounts>
   items: { new: number; same: number; changed: number; invalid: number }
+  files: FileCounts
   /** Tasks the pages added. */
   added: number
   /** Pages answered from the cache. */
@@ -101,6 +103,7 @@ export function createTally(options: { now?: () => number } = {}): Tally {
   const pages = noCounts()
   const routes = new Map<string, OutcomeCounts>()
   const items = { new: 0, same: 0, changed: 0, invalid: 0 }
+  const files = { ...NO_FILES }
   const latency = createHistogram()
   const window = createSlidingWindow(WINDOW_MS)
   const errors = new Map<string, ErrorGroup>()
@@ -138,6 +141,15 @@ export function createTally(options: { now?: () => number } = {}): Tally {
     else if (isSettled && event.attempt > 1) retrying -= 1
     if (error === undefined) return
     const group = errorGroup(error.code, error.class, event.url, error.message)
+    if (outcome === 'failed') group.count += 1
+    else if (outcome === 'retried') group.retries += 1
+  }
+
+  function recordFile({ outcome, error, url, bytes = 0 }: EventOf<'file'>): void {
+    if (outcome !== 'postponed' && outcome !== 'stale') files[outcome] += 1
+    if (outcome === 'stored') files.bytes += bytes
+    if (error === undefined) return
+    const group = errorGroup(error.code, error.class, url, error.message)
     if (outcome === 'failed') group.count += 1
     else if (outcome === 'retried') group.retries += 1
   }
@@ -219,6 +231,9 @@ export function createTally(options: { now?: () => number } = {}): Tally {
       case 'page':
         recordPage(event)
         break
+      case 'file':
+        recordFile(event)
+        break
       case 'committed':
         items.new += event.itemsNew
         items.same += event.itemsSame
@@ -252,6 +267,8 @@ export function createTally(options: { now?: () => number } = {}): Tally {
         break
       case 'run.started':
       case 'run.finished':
+      case 'browser':
+      case 'scaled':
       case 'log':
         break
       default:
@@ -268,6 +285,7 @@ export function createTally(options: { now?: () => number } = {}): Tally {
       pages: { ...pages },
       routes: Object.fromEntries([...routes].map(([name, counts]) => [name, { ...counts }])),
       items: { ...items },
+      files: { ...files },
       added,
       fromCache,
       bytes,

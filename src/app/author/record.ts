@@ -166,6 +166,7 @@ async function replayPage(
       log: () => ({ debug() {}, info() {}, warn() {} }),
       save: async (_task, name) => name,
       recall: () => 'new',
+      sessions: { keep: async () => {} },
     })
     const result = resultOf(reading)
     const problems = [

@@ -153,6 +153,7 @@ async function read(request: TryRequest, task: Task, page: Page, tried: TriedPag
         return `files/${name}`
       },
       recall: (row) => recall(tried, row),
+      sessions: { keep: async () => {} },
     })
     tried.skipped = reading.skipped
   } catch (error) {

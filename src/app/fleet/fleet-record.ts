@@ -1,12 +1,13 @@
 /** The record of a run that many workers share, added up from what each of them reports. */
-import type { RunRecord, WorkTally } from '../../core/run.ts'
+import { NO_FILES, type RunRecord, type WorkTally } from '../../core/run.ts'
 import type { FrontierStats } from '../../frontier/contract.ts'
 import type { StoredWorker } from '../../orchestrator/contract.ts'
-import { type RecordBase, updateRecord } from '../run/run-record.ts'
+import { addFiles, type RecordBase, updateRecord } from '../run/run-record.ts'
 
 const NOTHING: RecordBase = {
   pages: { ok: 0, failed: 0, retried: 0, postponed: 0, remaining: 0, dead: 0 },
   items: { new: 0, same: 0, changed: 0, invalid: 0 },
+  files: NO_FILES,
   fieldFill: {},
   bytes: 0,
   cpuMs: 0,
@@ -50,6 +51,7 @@ export function mergeTallies(tallies: readonly WorkTally[]): WorkTally {
       changed: sum(({ items }) => items.changed),
       invalid: sum(({ items }) => items.invalid),
     },
+    files: tallies.map(({ files }) => files).reduce(addFiles, NO_FILES),
     fieldFill: Object.fromEntries(
       fields.map((field) => [field, mean(({ fieldFill }) => fieldFill[field] ?? 0, itemsOf)]),
     ),

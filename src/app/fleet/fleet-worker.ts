@@ -226,13 +226,15 @@ export class WorkingLife {
   }
 
   #report(): WorkerReport {
-    const { pages, items, fieldFill, bytes, latencyMs, rssBytesMax, cpuMs, errors } = this.#parts.tally.snapshot()
+    const { pages, items, files, fieldFill, bytes, latencyMs, rssBytesMax, cpuMs, errors } =
+      this.#parts.tally.snapshot()
     const loopLagMs = Math.round(this.#lag.max / 1e6) || 0
     this.#lag.reset()
     return {
       tally: {
         pages: { ok: pages.ok, failed: pages.failed, retried: pages.retried, postponed: pages.postponed },
         items,
+        files,
         fieldFill,
         bytes,
         latencyMs,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { postgresForTests, type TestDatabase } from '../../../test/services/postgres.ts'
 import { temporaryFolder } from '../../../test/sluice.ts'
-import { newRunId, type RunRecord } from '../../core/run.ts'
+import { NO_FILES, newRunId, type RunRecord } from '../../core/run.ts'
 import type { NewTask } from '../../core/task.ts'
 import type { Store, WorkerReport } from '../../orchestrator/contract.ts'
 import { openFleetFrontier, openStore } from '../fleet/fleet.ts'
@@ -59,6 +59,7 @@ const REPORT: WorkerReport = {
   tally: {
     pages: { ok: 3, failed: 1, retried: 2, postponed: 0 },
     items: { new: 3, same: 0, changed: 0, invalid: 0 },
+    files: NO_FILES,
     fieldFill: { title: 1 },
     bytes: 1000,
     latencyMs: { p50: 10, p95: 20 },

@@ -1,6 +1,6 @@
 /** The record of a run: begun, kept up to date, and judged at the end. */
 import { exitCodeOfClass } from '../../core/errors.ts'
-import type { RunRecord, WorkTally } from '../../core/run.ts'
+import { type FileCounts, NO_FILES, type RunRecord, type WorkTally } from '../../core/run.ts'
 import type { Json } from '../../core/task.ts'
 import type { CompiledScraper } from '../../crawl/compiled.ts'
 import type { CrawlEnd } from '../../crawl/contract.ts'
@@ -21,6 +21,7 @@ export function startRecord({ previous, runId, scraper, args, source, frontier, 
   const zero = {
     pages: { ok: 0, failed: 0, retried: 0, postponed: 0, remaining: 0, dead: 0 },
     items: { new: 0, same: 0, changed: 0, invalid: 0 },
+    files: NO_FILES,
   }
   return {
     id: runId,
@@ -50,7 +51,7 @@ export function startRecord({ previous, runId, scraper, args, source, frontier, 
 /** What earlier sessions of a resumed run had counted, to add this one's to. */
 export type RecordBase = Pick<
   RunRecord,
-  'pages' | 'items' | 'fieldFill' | 'bytes' | 'cpuMs' | 'durationMs' | 'rssBytesMax' | 'errors'
+  'pages' | 'items' | 'files' | 'fieldFill' | 'bytes' | 'cpuMs' | 'durationMs' | 'rssBytesMax' | 'errors'
 >
 
 export function updateRecord(
@@ -60,10 +61,11 @@ export function updateRecord(
   tally: WorkTally,
   sessionMs: number,
 ): void {
+  record.files = addFiles(base.files, tally.files)
   // The frontier's own counters survive crashes; the rest is what this process and its forerunners saw.
   record.pages = {
-    ok: stats.completed,
-    failed: stats.failed,
+    ok: stats.completed - filesDone(record.files),
+    failed: Math.max(0, stats.failed - record.files.failed),
     retried: base.pages.retried + tally.pages.retried,
     postponed: base.pages.postponed + tally.pages.postponed,
     remaining: stats.remaining,
@@ -82,6 +84,16 @@ export function updateRecord(
   record.latencyMs = tally.latencyMs
   record.fieldFill = mergeFill(base, tally)
   record.errors = mergeErrors(base.errors, tally.errors)
+}
+
+export function addFiles(a: FileCounts, b: FileCounts): FileCounts {
+  const names = Object.keys(NO_FILES) as (keyof FileCounts)[]
+  return Object.fromEntries(names.map((name) => [name, a[name] + b[name]])) as unknown as FileCounts
+}
+
+/** The frontier counts tasks, of pages and of files alike. */
+export function filesDone({ stored, same, recorded }: FileCounts): number {
+  return stored + same + recorded
 }
 
 /** The mean of the sessions, each weighted by its items. */

@@ -5,6 +5,7 @@ import type { EventBus } from '../../core/events.ts'
 import { contentKey, type ItemRow } from '../../core/item.ts'
 import { LruSet } from '../../core/lru-set.ts'
 import type { Emitted } from '../../core/scraper.ts'
+import { FILES_LANE } from '../../core/task.ts'
 import type { CompiledScraper } from '../../crawl/compiled.ts'
 import type { CrawlEnd, CrawlParts } from '../../crawl/contract.ts'
 import { crawl } from '../../crawl/crawl.ts'
@@ -18,6 +19,7 @@ import { Channel } from '../../pipeline/channel.ts'
 import { createRecorder } from '../author/record.ts'
 import { type Fetching, openFetching, type RateSharing } from './fetching.ts'
 import type { RunFolder } from './run-folder.ts'
+import { openSessions } from './sessions.ts'
 
 /** What a worker is told; plain data, so that it can be sent to another process. */
 export interface WorkerSpec {
@@ -123,7 +125,9 @@ export async function work(
       leaseMs: spec.leaseMs,
       drainMs: spec.drainMs,
       backlogMax: BACKLOG_MAX,
-      claimMax: spec.claimMax ?? 2 * spec.concurrency,
+      claimMax: () => spec.claimMax ?? 2 * spec.concurrency,
+      sessions: openSessions(frontier),
+      keepDownload: async ({ path }) => ({ path, lane: FILES_LANE }),
       ...(isOpenEnded === undefined ? {} : { isOpenEnded }),
       keepSnapshot: place.keepSnapshot,
       failedPage: pageOf,

@@ -49,7 +49,7 @@ export const adding = [
   }),
 
   check('gives a task out with all that was put in and every default filled in', async (rig) => {
-    const full = task(1, { data: { a: [1, 'ü', null] }, depth: 3, priority: 5, lane: 'files', session: 's' })
+    const full = task(1, { data: { a: [1, 'ü', null] }, depth: 3, priority: 5, lane: 'reports', session: 's' })
     await rig.frontier.add([full, task(2)])
     const leases = await rig.claim(2)
     const { url, route } = full
@@ -60,7 +60,7 @@ export const adding = [
       data: full.data,
       depth: 3,
       priority: 5,
-      lane: 'files',
+      lane: 'reports',
       session: 's',
     }
     assert.deepEqual(leases[0]?.task, expected)

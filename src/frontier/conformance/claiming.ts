@@ -51,11 +51,21 @@ const lanes = [
   check('serves the lanes manual and priority before the others', async (rig) => {
     await rig.frontier.add([
       task('bulk', { priority: 9 }),
-      task('files', { lane: 'files', priority: 10 }),
+      task('reports', { lane: 'reports', priority: 10 }),
       task('priority', { lane: 'priority', priority: 1 }),
       task('manual', { lane: 'manual' }),
     ])
-    assert.deepEqual(pathsOf(await rig.claim(10)), ['manual', 'priority', 'files', 'bulk'])
+    assert.deepEqual(pathsOf(await rig.claim(10)), ['manual', 'priority', 'reports', 'bulk'])
+  }),
+
+  check('gives files only to who asks for them by name', async (rig) => {
+    await rig.frontier.add([
+      task('file', { lane: 'files', priority: 10 }),
+      task('pinned', { lane: 'files@here', priority: 10 }),
+      task('page'),
+    ])
+    assert.deepEqual(pathsOf(await rig.claim(10)), ['page'])
+    assert.deepEqual(pathsOf(await rig.claim(10, { lanes: ['files@here', 'files'] })), ['pinned', 'file'])
   }),
 
   check('serves only the lanes asked for, in their order', async (rig) => {

@@ -23,7 +23,7 @@ const reading = [
     const record = error({ message: 'answered 503', status: 503, at: 'scrapers/a.ts:1' })
     await kill(
       rig,
-      task(1, { data: { page: 2 }, session: 's', lane: 'files', priority: 3 }),
+      task(1, { data: { page: 2 }, session: 's', lane: 'reports', priority: 3 }),
       record,
       'snapshots/1.html',
     )
@@ -36,7 +36,7 @@ const reading = [
     )
     assert.equal(letter?.diedAtMs, diedAtMs)
     const { data, session, lane, priority } = letter!.task
-    assert.deepEqual({ data, session, lane, priority }, { data: { page: 2 }, session: 's', lane: 'files', priority: 3 })
+    assert.deepEqual({ data, session, lane, priority }, { data: { page: 2 }, session: 's', lane: 'reports', priority: 3 })
     await rig.expect({ dead: 1, failed: 1, pending: 0, claimed: 0 })
   }),
 

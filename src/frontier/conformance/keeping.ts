@@ -6,7 +6,7 @@ const figures = [
   check('counts per lane and host', async (rig) => {
     await rig.frontier.add([
       ...tasks(5),
-      ...tasks(3, { host: 'b.example', lane: 'files' }),
+      ...tasks(3, { host: 'b.example', lane: 'reports' }),
       ...tasks(2, { host: 'c.example', notBeforeMs: rig.nowMs + 1 }),
       ...tasks(1, { host: 'd.example', lane: 'manual' }),
     ])
@@ -14,7 +14,7 @@ const figures = [
     await rig.commit(done(manual!))
     const { lanes, hosts } = await rig.frontier.stats()
     assert.deepEqual(lanes['bulk'], { pending: 6, claimed: 1 })
-    assert.deepEqual(lanes['files'], { pending: 2, claimed: 1 })
+    assert.deepEqual(lanes['reports'], { pending: 2, claimed: 1 })
     assert.deepEqual(lanes['manual'], { pending: 0, claimed: 0 })
     const open = hosts.filter(({ pending, claimed }) => pending + claimed > 0)
     assert.deepEqual(

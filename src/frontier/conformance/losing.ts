@@ -64,10 +64,11 @@ const suspecting = [
 
   check('minds lanes and avoided hosts for suspects too', async (rig) => {
     await rig.frontier.add([task('suspect', { lane: 'files' })])
-    await rig.claimOne()
+    await rig.claim(1, { lanes: ['files'] })
     await rig.lose('worker-1')
+    assert.deepEqual(await rig.claim(5), [])
     assert.deepEqual(await rig.claim(5, { lanes: ['bulk'] }), [])
-    assert.deepEqual(await rig.claim(5, { avoidHosts: ['a.example'] }), [])
+    assert.deepEqual(await rig.claim(5, { lanes: ['files'], avoidHosts: ['a.example'] }), [])
     assert.deepEqual(pathsOf(await rig.claim(5, { lanes: ['bulk', 'files'], avoidHosts: ['b.example'] })), ['suspect'])
   }),
 

@@ -13,7 +13,7 @@ const newTask: fc.Arbitrary<NewTask & { delayMs: number }> = fc.record({
   route: fc.constant('page'),
   depth: fc.constant(0),
   priority: fc.constantFrom(0, 0, 0, 5, -1),
-  lane: fc.constantFrom('bulk', 'bulk', 'files', 'manual'),
+  lane: fc.constantFrom('bulk', 'bulk', 'reports', 'files', 'manual'),
   delayMs: fc.constantFrom(0, 0, 0, 500, LEASE_MS),
 })
 const workerId = fc.constantFrom('w1', 'w2', 'w3')

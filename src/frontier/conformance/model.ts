@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import type { NewTask } from '../../core/task.ts'
 import { hostOf } from '../../core/url.ts'
 import type { ClaimRequest, FrontierStats, Lease } from '../contract.ts'
+import { isServed } from '../fair-share.ts'
 
 export interface ModelTask {
   readonly task: NewTask
@@ -56,7 +57,7 @@ export class Model {
   claimed(request: ClaimRequest, leases: readonly Lease[], nowMs: number): void {
     const held = this.held(request.workerId)
     const claimable = this.in('pending').filter(({ atMs, lane, task }) => {
-      return atMs <= nowMs && (request.lanes?.includes(lane) ?? true) && !request.avoidHosts?.includes(hostOf(task.url))
+      return atMs <= nowMs && isServed(lane, request.lanes) && !request.avoidHosts?.includes(hostOf(task.url))
     })
     const suspects = claimable.filter(({ losses }) => losses > 0)
     const others = claimable.filter(({ losses }) => losses === 0)

@@ -67,7 +67,8 @@ const NEXT_QUEUES = `
 const NEXT_LEVEL = `
           if p_lanes is null then
             select q.class, q.weight into v_class, v_next from sluice.queue q
-            where q.run_id = p_run and q.is_open and (q.class, q.weight) > (v_class, v_weight) and q.host <> all(p_avoid)
+            where q.run_id = p_run and q.is_open and q.class < 3
+              and (q.class, q.weight) > (v_class, v_weight) and q.host <> all(p_avoid)
             order by q.class, q.weight limit 1;
             v_group := v_class::text;
           else
@@ -130,8 +131,8 @@ export const CLAIM = `
     if v_has_suspects and not v_is_busy then
       with pick as materialized (
         select s.ctid as tid from sluice.suspect s
-        cross join lateral (select q.lane, q.host from sluice.queue q where q.id = s.queue_id limit 1) q
-        where s.run_id = p_run and (p_lanes is null or q.lane = any(p_lanes)) and q.host <> all(p_avoid)
+        cross join lateral (select q.class, q.lane, q.host from sluice.queue q where q.id = s.queue_id limit 1) q
+        where s.run_id = p_run and (p_lanes is null and q.class < 3 or q.lane = any(p_lanes)) and q.host <> all(p_avoid)
         order by s.turn limit 1 for update of s skip locked
       ), gone as (
         delete from sluice.suspect s using pick where s.ctid = pick.tid returning s.*

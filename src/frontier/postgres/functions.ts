@@ -54,7 +54,7 @@ export const HELPERS = `
     -- One at a time: in the order of the caller two would deadlock, and sorted the hosts would not be served as they came.
     perform pg_advisory_xact_lock(${LOCKS.queues}, p_run);
     insert into sluice.queue (run_id, class, lane, weight, host)
-      select p_run, case n.lane when 'manual' then 0 when 'priority' then 1 else 2 end, n.lane, n.weight, n.host
+      select p_run, case when n.lane = 'manual' then 0 when n.lane = 'priority' then 1 when n.lane = 'files' or n.lane like 'files@%' then 3 else 2 end, n.lane, n.weight, n.host
       from unnest(p_hosts, p_lanes, p_weights) with ordinality n(host, lane, weight, at)
       where (select q.id from sluice.queue q
         where q.run_id = p_run and q.host = n.host and q.lane = n.lane and q.weight = n.weight) is null

@@ -36,7 +36,8 @@ export const TABLES = `
   create sequence sluice.task_seq;
 
   -- One per lane, priority and host, kept for good, so that its number can be cached. weight = -priority: the order is
-  -- ascending throughout. class: 0 manual, 1 priority, 2 all other lanes, which share. Open: may have something ready.
+  -- ascending throughout. class: 0 manual, 1 priority, 2 all other lanes, which share, 3 files,
+  -- given only to who asks for their lane. Open: may have something ready.
   create table sluice.queue (
     id int generated always as identity primary key, run_id int not null, class smallint not null, lane text not null,
     weight float8 not null, host text not null, is_open boolean not null default false

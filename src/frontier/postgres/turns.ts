@@ -9,6 +9,7 @@
  * queue is looked at from its beginning: every second, or more rarely where such a look takes long, because dead rows cannot be
  * vacuumed while a snapshot is held somewhere.
  */
+import { isFileLane } from '../../core/task.ts'
 import type { Queue } from './queues.ts'
 
 const LOOK_MS = 1000
@@ -132,9 +133,10 @@ export class Turns {
   }
 }
 
-/** As in `sluice.queue`: the lanes that come first have a class each, all others share one. */
+/** As in `sluice.queue`: the lanes that come first have a class each, those of files one, all others share one. */
 export function classOf(laneOrClass: string): string {
-  if (/^[012]$/.test(laneOrClass)) return laneOrClass
+  if (/^[0123]$/.test(laneOrClass)) return laneOrClass
+  if (isFileLane(laneOrClass)) return '3'
   const place = FIRST_LANES.indexOf(laneOrClass)
   return String(place === -1 ? FIRST_LANES.length : place)
 }

@@ -1,7 +1,7 @@
 /** Messages that were delivered and not yet acknowledged: those a claim may choose from, and those whose tasks are claimed. */
 import { hostOf } from '../../core/url.ts'
 import type { ClaimRequest } from '../contract.ts'
-import { byTurn, type Candidate, deal, laneGroups } from '../fair-share.ts'
+import { byTurn, type Candidate, deal, isServed, laneGroups } from '../fair-share.ts'
 import type { TaskMessage } from './message.ts'
 
 export interface Delivery {
@@ -114,11 +114,13 @@ export class Deliveries {
     return chosen
   }
 
-  /** Takes out what has been here for `ageMs` and is of a host or lane the worker cannot use now. */
-  takeUnusable({ lanes, avoidHosts = [] }: ClaimRequest, ageMs: number): Delivery[] {
+  /** Takes out what has been here for `ageMs` and is of a host or lane the worker cannot use now, nor another of its claims. */
+  takeUnusable({ lanes, avoidHosts = [] }: ClaimRequest, others: readonly ClaimRequest[], ageMs: number): Delivery[] {
     const beforeMs = performance.now() - ageMs
     return this.#takeOut(({ lane, message, receivedMs }) => {
-      const isUsable = (lanes?.includes(lane) ?? true) && !avoidHosts.includes(hostOf(message.url))
+      const isUsable = isServed(lane, lanes)
+        ? !avoidHosts.includes(hostOf(message.url))
+        : others.some((other) => isServed(lane, other.lanes))
       return !isUsable && receivedMs <= beforeMs
     })
   }

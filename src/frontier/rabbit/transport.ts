@@ -44,6 +44,8 @@ class RabbitTransport implements ReadyTransport {
   readonly #intake: Intake
   readonly #idle: NodeJS.Timeout
   #lastClaimMs = performance.now()
+  /** By their lanes: pages and files are claimed through one engine, and each leaves the other's alone. */
+  readonly #asked = new Map<string, { request: ClaimRequest; atMs: number }>()
   #lastAuditMs = performance.now()
   #claiming = 0
 
@@ -72,6 +74,7 @@ class RabbitTransport implements ReadyTransport {
 
   async claim(request: ClaimRequest): Promise<Lease[]> {
     if (request.max < 1) return []
+    this.#asked.set(String(request.lanes), { request, atMs: performance.now() })
     this.#claiming++
     try {
       return await this.#claim(request)
@@ -171,7 +174,9 @@ class RabbitTransport implements ReadyTransport {
   async #giveBack(request: ClaimRequest): Promise<void> {
     const { deliveries, window } = this.#intake
     const isFull = deliveries.waiting() + deliveries.held >= window
-    const unusable = deliveries.takeUnusable(request, isFull ? 0 : UNUSABLE_MS_MAX)
+    const sinceMs = performance.now() - UNUSABLE_MS_MAX
+    const others = [...this.#asked.values()].filter(({ atMs }) => atMs >= sinceMs).map((asked) => asked.request)
+    const unusable = deliveries.takeUnusable(request, others, isFull ? 0 : UNUSABLE_MS_MAX)
     if (unusable.length === 0) return
     await this.#parts.belt.unstage(unusable.map(({ seq }) => seq))
     for (const { ack } of unusable) ack?.()

@@ -52,7 +52,8 @@ local function claimSuspect(worker, expires, lanes, avoid)
   for _, lane in ipairs(lanes or {}) do isWanted[lane] = true end
   for _, seq in ipairs(call('ZRANGE', P .. 'suspect', 0, -1)) do
     local queue = queueOf(taskOf(seq).queue)
-    if (not lanes or isWanted[queue.lane]) and not avoid[queue.host] then
+    local isServed = isWanted[queue.lane] or not lanes and not isFileLane(queue.lane)
+    if isServed and not avoid[queue.host] then
       call('ZREM', P .. 'suspect', seq)
       return { lease(seq, worker, expires) }
     end

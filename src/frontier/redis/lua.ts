@@ -62,6 +62,11 @@ local function remember(kind, hash, value)
   return call('HSETNX', bucket, field, value) == 1
 end
 
+-- Given only to who asks for them by name.
+local function isFileLane(lane)
+  return lane == 'files' or string.sub(lane, 1, 6) == 'files@'
+end
+
 local queueCache = {}
 local function queueOf(id)
   local found = queueCache[id]

@@ -35,7 +35,9 @@ local function laneGroups(wanted)
       isThere[lane] = nil
     end
   end
-  for lane in pairs(isThere) do others[#others + 1] = lane end
+  for lane in pairs(isThere) do
+    if not isFileLane(lane) then others[#others + 1] = lane end
+  end
   table.sort(others)
   if #others > 0 then groups[#groups + 1] = others end
   return groups

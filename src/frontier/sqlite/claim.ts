@@ -1,7 +1,7 @@
 /** Claims: from ready to inflight under one lease number, spread over hosts; suspects alone. */
 import type { Json, Task } from '../../core/task.ts'
 import type { ClaimRequest, Lease } from '../contract.ts'
-import { byTurn, type Candidate, deal, laneGroups } from '../fair-share.ts'
+import { byTurn, type Candidate, deal, isServed, laneGroups } from '../fair-share.ts'
 import type { Database } from './database.ts'
 import type { Ledger, Queue } from './ledger.ts'
 import type { Places } from './places.ts'
@@ -121,7 +121,7 @@ export function createClaim({ db, ledger, places }: { db: Database; ledger: Ledg
   function nextSuspect({ lanes, avoidHosts }: ClaimRequest): { turn: number; seq: number; queue: Queue } | undefined {
     for (const [turn, seq, queueId] of suspects.iterate() as unknown as Iterable<[number, number, number]>) {
       const queue = ledger.queue(queueId)
-      if (!avoidHosts?.includes(queue.host) && (lanes?.includes(queue.lane) ?? true)) return { turn, seq, queue }
+      if (!avoidHosts?.includes(queue.host) && isServed(queue.lane, lanes)) return { turn, seq, queue }
     }
     return undefined
   }

@@ -1,0 +1,59 @@
+/** A file worker in a process of its own: takes its parts and its jobs from the pool, ends with it. */
+import { mkdir } from 'node:fs/promises'
+import { type ByteStreamOptions, openByteStream } from '../../fetch/byte-stream.ts'
+import type { FileStep } from '../../files/contract.ts'
+import { type FromWorker, type ToWorker, toSentError } from '../../files/messages.ts'
+import { openFileStore } from '../../files/open-store.ts'
+import { serveFileJobs } from '../../files/serve.ts'
+import type { SpoolLimits } from '../../files/spool.ts'
+import { openSteps, type StepName } from '../../files/steps.ts'
+
+/** Pool → process, once. */
+export interface FileOrders {
+  /** A folder, `file:///…` or `s3://BUCKET/PREFIX?…`. */
+  store: string
+  /** A folder, best on the disk of the store. */
+  spool: string
+  spoolLimits?: SpoolLimits
+  bytesMax: number
+  http: Omit<ByteStreamOptions, 'lookup' | 'now'>
+  steps: readonly StepName[]
+}
+
+process.on('SIGINT', () => {}) // Ctrl-C and a service manager's stop reach the whole group; the pool's owner decides
+process.on('SIGTERM', () => {})
+process.on('disconnect', () => process.exit(0)) // told to end, or orphaned: a part is kept in any case
+
+const waiting: ToWorker[] = []
+const listeners: ((message: ToWorker) => void)[] = []
+process.on('message', (message: ToWorker) => {
+  if (message.kind === 'open') void open(message.orders as FileOrders)
+  else if (listeners.length === 0) waiting.push(message)
+  else for (const listener of listeners) listener(message)
+})
+
+async function open({ store, spool, spoolLimits, bytesMax, http, steps }: FileOrders): Promise<void> {
+  try {
+    await mkdir(spool, { recursive: true })
+    const opened: FileStep[] = openSteps(steps)
+    const parts = { source: openByteStream(http), store: await openFileStore(store), spool, spoolLimits, bytesMax }
+    serveFileJobs(
+      { ...parts, steps: opened },
+      {
+        send,
+        onMessage: (listener) => {
+          listeners.push(listener)
+          for (const message of waiting.splice(0)) listener(message)
+        },
+      },
+    )
+    send({ kind: 'ready' })
+  } catch (error) {
+    process.send?.({ kind: 'broken', error: toSentError(error) } satisfies FromWorker, () => process.exit(1))
+  }
+}
+
+function send(message: FromWorker): void {
+  // The callback keeps a parent that died in this moment from becoming an unhandled error.
+  if (process.connected) process.send?.(message, () => {})
+}

@@ -1,0 +1,97 @@
+/**
+ * Where the loop's next tasks come from: asks the frontier when the inbox runs low, lets manual work overtake without starving
+ * the rest, and tells when there is nothing left.
+ */
+import { DEFAULT_LANE, isFileLane } from '../core/task.ts'
+import type { ClaimRequest, Lease } from '../frontier/contract.ts'
+import type { CrawlParts } from './contract.ts'
+import { MANUAL_TURNS } from './inbox.ts'
+
+/** Shortest and longest wait before an empty frontier is asked again when other processes may fill it. */
+const POLL_MS = { min: 20, max: 500 }
+const URGENT_LANES = ['manual', 'priority']
+
+type Parts = Pick<
+  CrawlParts,
+  'compiled' | 'frontier' | 'claimMax' | 'workerId' | 'leaseMs' | 'concurrency' | 'isOpenEnded' | 'now'
+>
+
+/** over: nothing remains · busy: what this worker holds decides · a number: to be asked again after so many ms. */
+export type Dry = 'over' | 'busy' | number
+
+export class Claims {
+  readonly #parts: Parts
+  /** So that manual work cannot hold up the rest for ever. */
+  readonly #othersFirst: readonly string[]
+  readonly #onClaimed: (leases: Lease[]) => void
+  #isUnderWay = false
+  #count = 0
+  #pollMs = POLL_MS.min
+
+  constructor(parts: Parts, onClaimed: (leases: Lease[]) => void) {
+    this.#parts = parts
+    this.#onClaimed = onClaimed
+    this.#othersFirst = othersFirst(parts.compiled)
+  }
+
+  get isUnderWay(): boolean {
+    return this.#isUnderWay
+  }
+
+  /** Tasks of any lane. False when there are none to be had now. */
+  async claim(avoidHosts: readonly string[]): Promise<boolean> {
+    const request = { max: this.#parts.claimMax(), ...(avoidHosts.length > 0 ? { avoidHosts } : {}) }
+    const isOthersTurn = ++this.#count % MANUAL_TURNS === 0
+    if (isOthersTurn && (await this.#claim({ ...request, lanes: this.#othersFirst }))) return true
+    return await this.#claim(request) // after the others' turn, too: there may be lanes the scraper does not name
+  }
+
+  /** While the inbox is full nothing is claimed; what somebody asks for by hand must not wait for that. */
+  async claimManual(): Promise<void> {
+    if (!this.#isUnderWay) await this.#claim({ max: this.#parts.concurrency, lanes: ['manual'] })
+  }
+
+  async #claim(request: Pick<ClaimRequest, 'max' | 'avoidHosts' | 'lanes'>): Promise<boolean> {
+    const { frontier, workerId, leaseMs } = this.#parts
+    this.#isUnderWay = true
+    let leases: Lease[]
+    try {
+      leases = await frontier.claim({ ...request, workerId, leaseMs })
+    } finally {
+      this.#isUnderWay = false
+    }
+    if (leases.length === 0) return false
+    this.#pollMs = POLL_MS.min
+    this.#onClaimed(leases)
+    return true
+  }
+
+  /** Nothing to claim: over, or wait for what is due later, for our own commits, or for other workers. */
+  async whenDry(holdsSome: boolean): Promise<Dry> {
+    if (holdsSome) return 'busy' // a commit or a free host asks again
+    const { frontier, now } = this.#parts
+    const stats = await frontier.stats()
+    if (stats.remaining === 0 && (await this.#isOver())) return 'over'
+    const dueInMs = ((await frontier.nextDueMs()) ?? Number.POSITIVE_INFINITY) - now()
+    const isAlone = !frontier.can.shared && !stats.isPaused
+    const pollMs = this.#pollMs
+    this.#pollMs = Math.min(POLL_MS.max, this.#pollMs * 2)
+    // Due already, and yet not given to us: it is for others (a file), and asking all the time would not change that.
+    if (dueInMs <= 0) return pollMs
+    return Math.max(POLL_MS.min, Math.min(dueInMs, isAlone ? POLL_MS.max : pollMs))
+  }
+
+  /** Nothing remains, and nothing was added while we asked whether more may come. */
+  async #isOver(): Promise<boolean> {
+    const { frontier, isOpenEnded } = this.#parts
+    if (isOpenEnded === undefined) return true
+    return !(await isOpenEnded()) && (await frontier.stats()).remaining === 0
+  }
+}
+
+/** Lanes of the scraper in which nobody is in a hurry, then the others. */
+function othersFirst({ routes }: CrawlParts['compiled']): string[] {
+  const own = [...routes.values()].flatMap(({ definition }) => definition.lane ?? [])
+  const patient = own.filter((lane) => !URGENT_LANES.includes(lane) && !isFileLane(lane))
+  return [...new Set([DEFAULT_LANE, ...patient]), ...URGENT_LANES]
+}

@@ -1,0 +1,22 @@
+/** The cookies of a signed-in user as a request header, for pages and files that are fetched without a browser. */
+import type { SessionCookie, SessionState } from '../core/session-state.ts'
+
+/** As RFC 6265 sends them: of this host and path, not over plain http when they are secure, the longest path first. */
+export function sessionHeaders(state: SessionState, url: string, nowMs: number = Date.now()): Record<string, string> {
+  const target = new URL(url)
+  const cookies = state.cookies
+    .filter((cookie) => isFor(cookie, target) && (cookie.expires < 0 || cookie.expires * 1000 > nowMs))
+    .sort((a, b) => b.path.length - a.path.length)
+  return cookies.length === 0 ? {} : { cookie: cookies.map(({ name, value }) => `${name}=${value}`).join('; ') }
+}
+
+function isFor({ domain, path, secure }: SessionCookie, { hostname, pathname, protocol }: URL): boolean {
+  if (secure && protocol !== 'https:' && !isLoopback(hostname)) return false
+  const host = domain.replace(/^\./, '').toLowerCase()
+  const isHost = hostname === host || (domain.startsWith('.') && hostname.endsWith(`.${host}`))
+  const folder = path.endsWith('/') ? path : `${path}/`
+  return isHost && (pathname === path || pathname.startsWith(folder))
+}
+
+/** Browsers take it for trustworthy even without TLS. */
+const isLoopback = (hostname: string) => hostname === 'localhost' || /^127\.|^\[::1\]$/.test(hostname)
