@@ -1,5 +1,6 @@
 /** `sluice produce`: from what a site lists itself to a queue that workers empty. */
 import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -8,7 +9,10 @@ import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { Client } from 'pg'
 import { Fleet } from './fleet.ts'
+import { freePort } from './services/free-port.ts'
 import { postgresForTests } from './services/postgres.ts'
+import { rabbitForTests } from './services/rabbitmq.ts'
+import { redisForTests } from './services/redis.ts'
 import { temporaryFolder } from './sluice.ts'
 
 const RULES = fileURLToPath(new URL('../docs/examples/rules.json', import.meta.url))
@@ -38,15 +42,22 @@ async function startListedSite() {
     ],
     ['/feed.rss', (base) => `<rss><channel><item><link>${base}page/4</link></item></channel></rss>`],
   ])
+  return await startSite((path, base) => files.get(path)?.(base) ?? `<title>${path}</title>`)
+}
+
+/** A site that answers with what `fileOf` says; 404 where it says nothing. */
+async function startSite(fileOf: (path: string, base: string) => string | Buffer | undefined) {
+  const asked: string[] = []
   const server = createServer((request, response) => {
-    const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
-    const file = files.get(request.url!)
-    if (file !== undefined) return response.end(file(base))
-    response.setHeader('content-type', 'text/html')
-    response.end(`<title>${request.url}</title>`)
+    asked.push(request.url!)
+    const file = fileOf(request.url!, `http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
+    if (file === undefined) response.statusCode = 404
+    if (String(file).startsWith('<title>')) response.setHeader('content-type', 'text/html')
+    response.end(file)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
+    asked,
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()
@@ -140,4 +151,106 @@ test('wrong words are told, and nothing is queued', async () => {
     assert.notEqual(code, 0)
     assert.match(stderr, said)
   }
+})
+
+test('a sitemap leads no worker to a private address the user did not name', async () => {
+  await using database = await postgresForTests()
+  using folder = temporaryFolder()
+  await using inside = await startSite((path) => `<title>${path}</title>`)
+  await using outside = await startSite((path, base) =>
+    path === '/s.xml'
+      ? `<urlset><url><loc>${inside.url}secret</loc></url><url><loc>${base}page</loc></url></urlset>`
+      : path === '/page'
+        ? `<title>${path}</title><a href="${inside.url}linked">x</a>`
+        : undefined,
+  )
+  const fleet = new Fleet({ frontier: database.url, cwd: folder.path, scraper: 'pages' })
+  const { stdout, stderr } = await fleet.run('produce', '--sitemap', `${outside.url}s.xml`, '--json')
+  const { run_id: runId, enqueued } = JSON.parse(stdout)
+  assert.equal(enqueued, 2, stderr)
+  await fleet.worker(runId).result
+  assert.deepEqual(inside.asked, [])
+  assert.deepEqual((await fleet.items(runId)).map(({ title }) => title), ['/page']) // biome-ignore format: one line reads better
+  const { groups } = JSON.parse((await fleet.run('dlq', 'groups', runId, '--json')).stdout)
+  assert.deepEqual(groups.map(({ code }: { code: string }) => code), ['E_PRIVATE_ADDRESS']) // biome-ignore format: one line reads better
+
+  // Named by the user, the same host is reached: also in the same run.
+  const again = await fleet.run('produce', '--url', `${inside.url}open`, '--run-id', runId, '--json')
+  assert.equal(again.code, 0, again.stderr)
+  await fleet.worker(runId).result
+  assert.ok(inside.asked.includes('/open'), inside.asked.join())
+})
+
+test('a dead sitemap among others is told and costs only itself; with nothing to read the command fails', async () => {
+  await using database = await postgresForTests()
+  using folder = temporaryFolder()
+  await using site = await startSite((path, base) => {
+    if (path === '/robots.txt') return `User-agent: *\nSitemap: ${base}gone.xml\nSitemap: ${base}cut.xml\n`
+    if (path === '/cut.xml') return `<urlset><url><loc>${base}a</loc></url><url><loc>${base}b`
+    return undefined
+  })
+  const fleet = new Fleet({ frontier: database.url, cwd: folder.path })
+  const result = await fleet.run('produce', '--site', site.url, '--json')
+  assert.equal(result.code, 0, result.stderr)
+  const { enqueued, problems } = JSON.parse(result.stdout)
+  assert.deepEqual({ enqueued, problems }, { enqueued: 1, problems: 2 })
+  assert.match(result.stderr, /gone\.xml cannot be read: .*404.* \(E_NOT_FOUND\)/)
+  assert.match(result.stderr, /cut\.xml: it ends inside <loc>/)
+
+  const nothing = await fleet.run('produce', '--sitemap', `${site.url}gone.xml`)
+  assert.equal(nothing.code, 1, nothing.stderr)
+  assert.match(nothing.stderr, /E_NOT_FOUND/)
+})
+
+interface BrokerMessage {
+  payload: string
+  properties: { expiration?: string; priority?: number }
+}
+
+test('a run on a broker is fed, its messages live as long as the rules say, also those of a later feeding', async () => {
+  await using broker = await rabbitForTests()
+  await using redis = await redisForTests()
+  await using site = await startListedSite()
+  using folder = temporaryFolder()
+  const frontier = `${broker.url}?redis=${encodeURIComponent(redis.url)}`
+  const fleet = new Fleet({ frontier, cwd: folder.path, scraper: 'pages' })
+  const first = await fleet.run('produce', '--site', site.url, '--json')
+  assert.equal(first.code, 0, first.stderr)
+  const { run_id: runId, enqueued, refused } = JSON.parse(first.stdout)
+  assert.deepEqual({ enqueued, refused }, { enqueued: 4, refused: 2 })
+
+  const rules = join(folder.path, 'rules.json')
+  writeFileSync(rules, '[{ "match": "/page/9$", "ttl": "5m" }]')
+  const more = ['--url', `${site.url}page/9`, '--rules', rules, '--run-id', runId]
+  const second = await fleet.run('produce', ...more, '--json')
+  assert.equal(second.code, 0, second.stderr)
+  assert.equal(JSON.parse(second.stdout).enqueued, 1)
+  const found = (await broker.api('POST', `/queues/${broker.vhost}/url_queue_ttl.${runId}/get`, {
+    count: 100,
+    ackmode: 'ack_requeue_true',
+    encoding: 'auto',
+  })) as BrokerMessage[]
+  const expirations = found.map(({ payload, properties }) => [new URL(JSON.parse(payload).url).pathname, properties.expiration]) // biome-ignore format: one line reads better
+  assert.deepEqual(expirations.sort(), [
+    ['/news/3', undefined],
+    ['/page/1', undefined],
+    ['/page/2', undefined],
+    ['/page/4', undefined],
+    ['/page/9', '300000'],
+  ])
+
+  const worked = await fleet.worker(runId).result
+  assert.ok(worked.code === 0 || worked.code === 1, worked.stderr)
+  const titles = (await fleet.items(runId)).map(({ title }) => title).sort()
+  assert.deepEqual(titles, ['/news/3', '/page/1', '/page/2', '/page/4', '/page/9'])
+})
+
+test('waiting for a broker that is away is said', async () => {
+  await using redis = await redisForTests()
+  using folder = temporaryFolder()
+  const frontier = `amqp://guest:guest@127.0.0.1:${await freePort()}/?redis=${encodeURIComponent(redis.url)}`
+  const fleet = new Fleet({ frontier, cwd: folder.path, scraper: 'pages' })
+  const { code, stderr } = await fleet.run('produce', '--url', 'http://a.example/')
+  assert.equal(code, 3, stderr)
+  assert.match(stderr, /^the queue is away \(.*\): waiting for it, try 1$/m)
 })

@@ -7,9 +7,10 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import * as z from 'zod'
 import { compileScraper } from '../src/app/author/compile-scraper.ts'
+import { rotateWhenRefused } from '../src/app/run/rotation.ts'
 import { RunFolder } from '../src/app/run/run-folder.ts'
 import { seed } from '../src/app/run/seed.ts'
-import { placeIn, rotateWhenRefused, work } from '../src/app/run/worker.ts'
+import { placeIn, work } from '../src/app/run/worker.ts'
 import type { ErrorCode } from '../src/core/error-table.ts'
 import { createEventBus, type EventBus } from '../src/core/events.ts'
 import { type HttpClient, openHttp } from '../src/fetch/http.ts'
@@ -296,6 +297,7 @@ describe('a worker with other ways out', () => {
     await using frontier = openMemoryFrontier()
     await seed({ compiled, args: {}, frontier, bus, stop: never })
     let ways = 0
+    const run = RunFolder.create(folder.path, 'wall', Date.now())
     const spec = {
       workerId: 'w',
       args: {},
@@ -309,10 +311,20 @@ describe('a worker with other ways out', () => {
       allowAddresses: [],
       cacheStore: 'memory:',
       proxy: socks.urlFor('w-0'),
+      browsers: { pages: 1, pagesMax: 1, executable: undefined },
+      files: {
+        store: run.file('files'),
+        spool: run.file('spool'),
+        records: run.file('files.db'),
+        workersMax: 1,
+        bytesMax: 1,
+        steps: [],
+      },
+      memoryReserve: 0,
       isOneOfMany: false,
       recordTo: undefined,
     }
-    const place = placeIn(RunFolder.create(folder.path, 'wall', Date.now()), false)
+    const place = placeIn(run, false)
     const rotation = { next: () => socks.urlFor(`w-${++ways}`) }
     const end = await work(spec, { compiled, frontier, bus, place, rotation }, never)
     assert.equal(end.how, 'finished')

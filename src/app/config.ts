@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { parseEnv } from 'node:util'
 import * as z from 'zod'
 import { ScrapeError } from '../core/errors.ts'
-import { type Limits, limitsSchema, parseDurationMs, whole } from '../core/options.ts'
+import { type Limits, limitsSchema, parseBytes, parseDurationMs, whole } from '../core/options.ts'
 
 interface OptionSpec {
   schema: z.ZodType
@@ -25,6 +25,11 @@ const durationMs = (minMs: number, maxMs: number) =>
     .refine((ms) => ms >= minMs && ms <= maxMs, {
       error: `must be a duration such as "30s" or milliseconds, from ${minMs} ms to ${maxMs} ms`,
     })
+const byteSize = (min: number, max: number) =>
+  z
+    .union([z.string(), z.number()])
+    .transform(parseBytes)
+    .refine((bytes) => bytes >= min && bytes <= max, { error: `must be a size such as "512MiB", from ${min} bytes` })
 const flag = z.union([z.boolean(), z.stringbool()])
 const list = z.union([z.array(z.string()), z.string().transform((text) => text.split(',').filter(Boolean))])
 
@@ -59,6 +64,24 @@ export const OPTIONS = {
       .optional(),
     value: 'URL',
     describe: 'the Redis beside an amqp:// queue: its ledger, shared rates, and the cache with --cache-store redis:',
+  },
+  ack: {
+    schema: z
+      .string()
+      .regex(
+        /^(?:auto|manual|[\w@.-]+=(?:auto|manual)(?:,[\w@.-]+=(?:auto|manual))*)$/,
+        'must be auto, manual, or one of them for each lane, e.g. bulk=auto,priority=manual',
+      )
+      .optional(),
+    value: 'MODE',
+    describe:
+      'when messages of an amqp:// queue are acknowledged: manual (the page is stored; default), auto (delivered), or by lane: bulk=auto',
+  },
+  expired: {
+    schema: z.enum(['requeue', 'dead']).optional(),
+    value: 'requeue|dead',
+    describe:
+      'a task whose message expired in an amqp:// queue waits again (requeue; default), or becomes a dead letter',
   },
   processes: { schema: whole(1, 64).default(1), value: 'N', describe: 'worker processes on this machine' },
   concurrency: {
@@ -153,6 +176,41 @@ export const OPTIONS = {
       .optional(),
     value: 'URL',
     describe: 'fetch pages through this proxy: socks5://HOST:PORT or http://HOST:PORT, with user:password@ if needed',
+  },
+  browsers: {
+    schema: whole(1, 256).optional(),
+    value: 'N',
+    describe: 'pages open at once in browsers; default: twice the processor cores',
+  },
+  chrome: {
+    schema: z.string().optional(),
+    value: 'FILE',
+    describe: 'the Chromium to use; default: chromium-headless-shell, chromium or google-chrome of this machine',
+  },
+  files: {
+    schema: z
+      .string()
+      .regex(/^(?:s3:\/\/.+|file:.+|[^:]+)$/, 'must be a folder, file:FOLDER or s3://BUCKET/PREFIX')
+      .optional(),
+    value: 'URL',
+    describe:
+      'where downloaded files go: a folder, or s3://BUCKET/PREFIX?endpoint=…; default: files/ in the run folder',
+  },
+  fileWorkers: {
+    schema: whole(1, 64).optional(),
+    value: 'N',
+    describe: 'most processes that download files; default: the processor cores, at least 2 and at most 8',
+  },
+  fileMax: { schema: byteSize(1, 1024 ** 4).default(1024 ** 3), value: 'SIZE', describe: 'largest file' },
+  fileSteps: {
+    schema: list.default([]),
+    value: 'NAMES',
+    describe: 'further looks at stored files: pdf-text (needs the package unpdf), thumbnail (needs sharp)',
+  },
+  memoryReserve: {
+    schema: byteSize(0, 1024 ** 4).default(512 * 1024 ** 2),
+    value: 'SIZE',
+    describe: 'memory that stays free: below it no browser page and no file worker is added',
   },
   allowPrivate: { schema: flag.default(false), describe: 'fetch addresses of the private network' },
   allowAddress: {

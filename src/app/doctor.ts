@@ -4,11 +4,13 @@ import { lookup } from 'node:dns/promises'
 import { accessSync, constants, existsSync, mkdtempSync, readFileSync, rmdirSync, statfsSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { connect, createServer } from 'node:net'
-import { freemem, totalmem } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { ERRORS } from '../core/error-table.ts'
+import { findChromium } from '../fetch/browser/find-chromium.ts'
 import { formatBytes } from '../observe/format.ts'
 import { redactText } from '../observe/redact.ts'
+import { measureResources, type ResourceSnapshot } from '../orchestrator/resources.ts'
 import { listScrapers, loadScraper } from './author/load-scraper.ts'
 import { type Config, resolveConfig } from './config.ts'
 
@@ -37,6 +39,8 @@ const CHECK_MS_MAX = 5_000
 export async function examine({ host, flags = {} }: Examination): Promise<Finding[]> {
   const config = await resolveConfig({ flags }).catch((error: Error & { details?: { notes?: string[] } }) => error)
   const out = config instanceof Error ? 'runs' : config.values.out
+  const measured = measureResources({ disk: out })
+  measured.catch(() => {}) // told by the checks that need it
   const checks: [string, () => Result | Promise<Result>][] = [
     ['node', nodeVersion],
     ['packages', packages],
@@ -46,7 +50,9 @@ export async function examine({ host, flags = {} }: Examination): Promise<Findin
     ['scrapers', scrapers],
     ['output', () => outputFolder(out)],
     ['disk', () => diskSpace(out)],
-    ['memory', memory],
+    ['cpu', async () => cpu(await measured)],
+    ['memory', async () => memory(await measured)],
+    ['browser', () => browser(config)],
     ['open files', openFiles],
     ['clock', clock],
     ['loopback', loopback],
@@ -158,16 +164,33 @@ function diskSpace(out: string): Result {
 }
 
 const MEMORY_BYTES_LOW = 512e6
+const CPU_BUSY = 0.8
 
 /** A container may have less than the machine. */
-function memory(): Result {
-  const limit = process.constrainedMemory()
-  const isLimited = limit > 0 && limit < totalmem()
-  const free = isLimited ? process.availableMemory() : freemem()
-  const what = `${formatBytes(free)} free of ${formatBytes(isLimited ? limit : totalmem())}${isLimited ? ' (limit of this container)' : ''}`
-  return free < MEMORY_BYTES_LOW
-    ? warn(what, 'Keep --processes at 1 and --concurrency low: a worker takes about 150 MB.')
+function memory({ memory: { freeBytes, limitBytes, of } }: ResourceSnapshot): Result {
+  const what = `${formatBytes(freeBytes)} free of ${formatBytes(limitBytes)}${of === 'group' ? ' (limit of this container)' : ''}`
+  return freeBytes < MEMORY_BYTES_LOW
+    ? warn(
+        what,
+        'Keep --processes at 1 and --concurrency low: a worker takes about 150 MB, a browser page about 80 MB.',
+      )
     : ok(what)
+}
+
+function cpu({ cpu: { usage, limitCores } }: ResourceSnapshot): Result {
+  const what = `${Math.round(usage * 100)} % of ${Number(limitCores.toFixed(2))} cores in use`
+  return usage > CPU_BUSY
+    ? warn(what, 'Above 80 % no browser page and no file worker is added; stop what else runs here.')
+    : ok(what)
+}
+
+function browser(config: Config | Error): Result {
+  try {
+    const { path, isShell } = findChromium(config instanceof Error ? undefined : config.values.chrome)
+    return ok(isShell ? path : `${path} (chromium-headless-shell needs half the memory)`)
+  } catch (error) {
+    return warn((error as Error).message, ERRORS.E_BROWSER_MISSING.fix)
+  }
 }
 
 const FILES_LOW = 1024

@@ -6,6 +6,7 @@ import { after, before, test } from 'node:test'
 import { postgresForTests, type TestDatabase } from '../../test/services/postgres.ts'
 import { type BooksSite, startBooksSite } from '../../test/site/books.ts'
 import { sluice, startSluice, temporaryFolder } from '../../test/sluice.ts'
+import { shortened } from './autoscale.ts'
 
 const folder = temporaryFolder()
 let database: TestDatabase
@@ -165,4 +166,10 @@ test('says all that is wrong with its flags, and when there is nothing to do', a
   const idle = await sluice(['autoscale', '--scraper', 'books'], { env })
   assert.equal(idle.code, 2)
   assert.match(idle.stderr, /no run of "books" is going on/)
+})
+
+test('the reasons of many runs are five and a number', () => {
+  const reasons = (count: number) => Array.from({ length: count }, (_, i) => `run${i}: the first look`).join('; ')
+  assert.equal(shortened(reasons(5)), reasons(5))
+  assert.equal(shortened(`${reasons(20)}; fair shares of 8`), `${reasons(5)}; … and 16 more`)
 })

@@ -56,9 +56,10 @@ export function defineAutoscale(program: Command): void {
 }
 
 async function autoscaleCommand(workerFlags: string[], flags: AutoscaleFlags): Promise<number> {
-  const [{ autoscale }, { openFleetFrontier, openStore }] = await Promise.all([
+  const [{ autoscale }, { openStore }, { openQueueToLook }] = await Promise.all([
     import('../orchestrator/autoscale-loop.ts'),
     import('../app/fleet/fleet.ts'),
+    import('../app/look/look-queue.ts'),
   ])
   const { policy, intervalMs } = await policyOf(flags)
   const config = await configOf(flags as unknown as Record<string, unknown>)
@@ -70,7 +71,7 @@ async function autoscaleCommand(workerFlags: string[], flags: AutoscaleFlags): P
     const end = await autoscale(
       {
         store,
-        openQueue: (runId) => openFleetFrontier(config.values, runId, { store }),
+        openQueue: (runId) => openQueueToLook(config.values, runId, store),
         scraper: flags.scraper,
         ...(flags.runId === undefined ? {} : { runId: flags.runId }),
         policy,
@@ -163,6 +164,15 @@ async function crewOf({ flags, workerFlags, policy, config, store, say }: CrewPa
   })
 }
 
+const REASONS_SHOWN_MAX = 5
+
+/** A reason for each run: of a hundred runs, nobody reads them in one line. */
+export function shortened(why: string): string {
+  const reasons = why.split('; ')
+  const more = reasons.length - REASONS_SHOWN_MAX
+  return more <= 0 ? why : `${reasons.slice(0, REASONS_SHOWN_MAX).join('; ')}; … and ${more} more`
+}
+
 function show(
   { target, needed, pending, workers, isChanged, why, runs, done }: AutoscaleLine,
   flags: AutoscaleFlags,
@@ -185,7 +195,7 @@ function show(
     )
   else if (!flags.print && (isChanged || done.length > 0))
     say(
-      `${pending} pending: ${target} ${target === 1 ? 'worker' : 'workers'} (${why})${done.map((one) => `\n  ${one}`).join('')}`,
+      `${pending} pending: ${target} ${target === 1 ? 'worker' : 'workers'} (${shortened(why)})${done.map((one) => `\n  ${one}`).join('')}`,
     )
 }
 

@@ -20,6 +20,7 @@ const COMMANDS: Record<string, () => Promise<Define>> = {
   retry: async () => (await import('./retry.ts')).defineRetry,
   dlq: async () => (await import('./dlq.ts')).defineDlq,
   export: async () => (await import('./export.ts')).defineExport,
+  files: async () => (await import('./files.ts')).defineFiles,
   diff: async () => (await import('./diff.ts')).defineDiff,
   try: async () => (await import('./try.ts')).defineTry,
   shell: async () => (await import('./shell.ts')).defineShell,

@@ -82,13 +82,15 @@ interface LetterView {
   run: OpenRun
   path: string | null
   head: string | undefined
+  /** Of a page that failed in a browser. */
+  picture: string | undefined
   commandOf: CommandOf
 }
 
 const HEAD_LINES_MAX = 12
 const HEAD_COLUMNS_MAX = 160
 
-export function letterText(letter: DeadLetter, { run, path, head, commandOf }: LetterView): string {
+export function letterText(letter: DeadLetter, { run, path, picture, head, commandOf }: LetterView): string {
   const paint = paintFor(process.stdout)
   const { task, error } = letter
   const rows: [string, string][] = [
@@ -106,6 +108,7 @@ export function letterText(letter: DeadLetter, { run, path, head, commandOf }: L
     ],
     ['id', task.id],
     ['snapshot', path ?? 'none was kept'],
+    ...(picture === undefined ? [] : [['picture', picture] as [string, string]]),
   ]
   // What the web sent is shown as text: no escape sequence of it reaches the terminal.
   const lines = (head ?? '')

@@ -171,8 +171,10 @@ async function showOne(words: string[], flags: DlqFlags): Promise<number> {
     const letter = await findLetter(frontierOf(run), letterWord)
     const kept = letter.snapshot === undefined ? undefined : await run.snapshot(letter.snapshot)
     const path = kept?.place ?? null
-    if (flags.json) printJson({ run: run.record.id, ...letterJson(letter), snapshot: path, head: kept?.head ?? null })
-    else if (!flags.quiet) print(letterText(letter, { run, path, head: kept?.head, commandOf }))
+    const picture = letter.snapshot === undefined ? undefined : await run.picture(letter.snapshot)
+    const seen = { snapshot: path, picture: picture ?? null, head: kept?.head ?? null }
+    if (flags.json) printJson({ run: run.record.id, ...letterJson(letter), ...seen })
+    else if (!flags.quiet) print(letterText(letter, { run, path, picture, head: kept?.head, commandOf }))
     return 0
   })
 }

@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import type { Command } from 'commander'
 import type { ExportFormat } from '../app/look/export-items.ts'
+import { addOptions } from './flags.ts'
 import { RUN_HELP, withRun } from './run-place.ts'
 import { printable } from './style.ts'
 
@@ -11,6 +12,7 @@ interface ExportFlags {
   runs?: string
   frontier?: string
   store?: string
+  redis?: string
   columns?: string
   formulaSafe?: boolean
   quiet?: boolean
@@ -25,7 +27,7 @@ Examples:
   sluice export 20261115_113501_x7k2 --format parquet --out books.parquet`
 
 export function defineExport(program: Command): void {
-  program
+  const command = program
     .command('export [run]')
     .description('write the items of a run to standard output, or to a file')
     .option('--format <jsonl|csv|parquet>', 'how to write them', 'jsonl')
@@ -33,14 +35,13 @@ export function defineExport(program: Command): void {
     .option('--columns <LIST>', 'columns of a CSV, in this order (comma separated)')
     .option('--formula-safe', 'make CSV cells that a spreadsheet would run as formulas harmless')
     .option('--runs <DIR>', 'base folder of the runs (default: runs, or SLUICE_OUT)')
-    .option('--frontier <URL>', 'where the queue of the run lives, when not in its folder')
-    .option('--store <URL>', 'where the runs of a fleet are kept; default: the frontier, when it is postgres://')
     .option('--quiet', 'print nothing but the items and errors')
     .option('-v, --verbose', 'show stacks of errors')
     .addHelpText('after', HELP)
     .action(async (run: string | undefined, flags: ExportFlags) => {
       process.exitCode = await exportRun(run, flags)
     })
+  addOptions(command, ['frontier', 'store', 'redis'])
 }
 
 async function exportRun(word: string | undefined, flags: ExportFlags): Promise<number> {
@@ -57,8 +58,8 @@ async function exportRun(word: string | undefined, flags: ExportFlags): Promise<
     throw new ScrapeError('E_USAGE', 'Parquet is binary, and standard output is a terminal', {
       fix: 'Add --out FILE.parquet, or > FILE.parquet.',
     })
-  const { runs, frontier, store } = flags
-  return await withRun(word, { out: runs, frontier, store }, async ({ run, places }) => {
+  const { runs, frontier, store, redis } = flags
+  return await withRun(word, { out: runs, frontier, store, redis }, async ({ run, places }) => {
     const columns = flags.columns?.split(',').map((name) => name.trim())
     const pieces = exportItems({
       run,

@@ -3,17 +3,29 @@ import type { Command } from 'commander'
 import type { Visit } from '../app/author/one-page.ts'
 import type { OptionName } from '../app/config.ts'
 import type { ScrapeError } from '../core/errors.ts'
+import type { Page } from '../core/page.ts'
 import { VERDICTS } from './explain.ts'
 import { addOptions, collect, configOf } from './flags.ts'
 import { print, printJson } from './output.ts'
 import { errorText } from './print-error.ts'
 import { formatBytes, formatMs, type Paint, paintFor, plain, printable, table } from './style.ts'
 
-const OPTIONS: OptionName[] = ['timeout', 'bodyMax', 'robots', 'contact', 'userAgent', 'allowPrivate', 'allowAddress']
+const OPTIONS: OptionName[] = [
+  'chrome',
+  'timeout',
+  'bodyMax',
+  'robots',
+  'contact',
+  'userAgent',
+  'allowPrivate',
+  'allowAddress',
+]
 
 interface FetchFlags {
   header?: string[]
   body?: boolean
+  browser?: boolean
+  screenshot?: string
   json?: boolean
   quiet?: boolean
   verbose?: boolean
@@ -25,6 +37,8 @@ Exit code 0 when a page came, 1 when not, 2 for a URL that is none.
 Examples:
   sluice fetch https://books.toscrape.com/
   sluice fetch https://shop.example/api --header 'accept: application/json' --body
+  sluice fetch https://app.example/ --browser --body
+  sluice fetch https://app.example/ --screenshot app.png
   sluice fetch http://127.0.0.1:4100/ --allow-address 127.0.0.1:4100`
 
 export function defineFetch(program: Command): void {
@@ -33,6 +47,8 @@ export function defineFetch(program: Command): void {
     .description('fetch one URL as a run would, and show what came')
     .option('--header <name: value>', 'one more request header (may be repeated)', collect)
     .option('--body', 'print the decoded text of the page, and nothing else')
+    .option('--browser', 'with a browser, after its scripts have run')
+    .option('--screenshot <FILE>', 'with a browser; what it shows goes to this file, as PNG')
     .option('--json', 'print what came as JSON')
     .option('--quiet', 'print nothing but errors')
     .option('-v, --verbose', 'show the response headers, and stacks of errors')
@@ -51,9 +67,15 @@ async function fetch(given: string, flags: FetchFlags): Promise<number> {
   if (/^\w+:\/\/[^/?#]*@/.test(given.trim()) && !flags.quiet)
     process.stderr.write("credentials in a URL are not sent; use --header 'authorization: …'\n")
   const limits = one.unhurriedLimits(one.limitsOf(config.limits), config.limits)
-  await using chain = await one.openOnePage({ config, limits })
-  const visit: Visit = await chain.visit({ url, ...(flags.header === undefined ? {} : { headers }) })
+  const withBrowser = flags.browser === true || flags.screenshot !== undefined
+  await using chain = await one.openOnePage({ config, limits, withBrowser })
+  const visit: Visit = await chain.visit({
+    url,
+    ...(flags.header === undefined ? {} : { headers }),
+    ...(withBrowser ? { browser: {} } : {}),
+  })
   const { page, error } = visit
+  if (flags.screenshot !== undefined) await keepPicture(flags.screenshot, page)
   if (flags.json) printJson(one.visitJson(visit))
   else if (flags.body) printBody(page?.text ?? '')
   else if (!flags.quiet && page !== undefined)
@@ -65,6 +87,12 @@ async function fetch(given: string, flags: FetchFlags): Promise<number> {
     process.stderr.write(`${text}\n${verdictText(error, paint)}\n`)
   }
   return error === undefined ? 0 : 1
+}
+
+async function keepPicture(file: string, page: Page | undefined): Promise<void> {
+  const picture = (await page?.live?.screenshot()) ?? page?.screenshot
+  if (picture === undefined) process.stderr.write('there is no picture: no page came\n')
+  else (await import('node:fs')).writeFileSync(file, picture)
 }
 
 export interface VisitTextOptions {

@@ -28,6 +28,8 @@ Examples:
 
 /** What a sitemap may weigh by its own protocol. */
 const SITEMAP_BYTES_MAX = 50 * 1024 ** 2
+/** Of an index with ten thousand dead files, these say enough. */
+const PROBLEMS_SHOWN_MAX = 100
 const NOT_OURS = new Set(['format', 'sink', 'processes', 'formulaSafe', 'metrics', 'out'])
 
 export function defineProduce(program: Command): void {
@@ -84,34 +86,43 @@ async function produce(flags: ProduceFlags): Promise<number> {
   const stop = new AbortController()
   const onSignal = () => stop.abort(new ScrapeError('E_STOPPED', 'stopped while the queue was being filled'))
   process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
-  const say = (line: string) => void (flags.quiet || process.stderr.write(`${line}\n`))
+  const { plural, printable } = await import('./style.ts')
+  const say = (line: string) => void (flags.quiet || process.stderr.write(`${printable(line)}\n`))
+  let unread = 0
+  const onProblem = (message: string) => {
+    if (++unread <= PROBLEMS_SHOWN_MAX) say(message)
+  }
   await using chain = await one.openOnePage({
     config,
     limits: { ...one.unhurriedLimits(one.limitsOf(config.limits), config.limits), bodyMax: SITEMAP_BYTES_MAX },
     allowAddresses: [...sitemaps, ...sites].map((text) => hostOf(normaliseUrl(text))),
   })
   const { createEventBus } = await import('../core/events.ts')
+  const bus = createEventBus()
+  bus.on((event) => {
+    if (event.type === 'log' && event.level !== 'debug') say(event.message)
+  })
   const started = await startDistributed({
     loaded,
     source: flags.scraper,
     args: {},
     config,
-    bus: createEventBus(),
+    bus,
     stop: stop.signal,
-    urls: produced({ chain, sitemaps, sites, urls, urlsFile, sinceMs, rules, signal: stop.signal, onProblem: say }),
+    urls: produced({ chain, sitemaps, sites, urls, urlsFile, sinceMs, rules, signal: stop.signal, onProblem }),
     ...(flags.rules === undefined ? {} : { rulesFile: flags.rules }),
     ...(flags.runId === undefined ? {} : { resume: flags.runId }),
   })
   const { self } = await import('../observe/terminal.ts')
-  const { plural } = await import('./style.ts')
   const command = [self(), ...workerCommand(flags.scraper, started.runId)].map(shellWord).join(' ')
   if (flags.json) {
     const { status, runId: run_id, enqueued, refused } = started
-    printJson({ status, run_id, enqueued, refused, worker_command: command })
+    printJson({ status, run_id, enqueued, refused, problems: unread, worker_command: command })
   } else if (!flags.quiet) {
     print(`${loaded.scraper.name} ${started.runId}: ${plural(started.enqueued, 'URL')} added to the queue`)
     print(`  workers, as many as you like:\n  ${command}`)
   }
+  if (unread > PROBLEMS_SHOWN_MAX) say(`${plural(unread - PROBLEMS_SHOWN_MAX, 'more problem')} of sitemaps not shown`)
   if (started.refused > 0) {
     say(`${plural(started.refused, 'URL')} refused, now dead letters: ${self()} dlq groups ${started.runId}`)
     for (const problem of started.problems) say(`  ${problem}`)

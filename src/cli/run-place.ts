@@ -10,12 +10,14 @@ const PLACES: readonly OptionName[] = ['out', 'frontier', 'store', 'redis']
 
 export const RUN_HELP = `
 A run is named by its id, its scraper (the latest run of it), a path, or not at all (the latest run of all). Runs of a fleet
-are found with --frontier postgres://… or SLUICE_FRONTIER.`
+are found with --frontier postgres://… or amqp://… (SLUICE_FRONTIER), and --store (SLUICE_STORE) where they are not kept in the
+queue's own database.`
 
 export interface PlaceFlags {
   out?: string | undefined
   frontier?: string | undefined
   store?: string | undefined
+  redis?: string | undefined
 }
 
 /** Words of a command → the line to type, which finds the same run from this folder. */
@@ -56,7 +58,7 @@ export async function placesOf(flags: PlaceFlags) {
     import('../observe/terminal.ts'),
   ])
   const { values, origins } = await configOf(flags as Record<string, unknown>)
-  const placeFlags = (['frontier', 'store'] as const).flatMap((name) =>
+  const placeFlags = (['frontier', 'store', 'redis'] as const).flatMap((name) =>
     origins[name].startsWith('flag') ? [`--${name}`, withoutPassword(values[name] ?? '')] : [],
   )
   const lineOf: CommandOf = (...words) => [self(), ...words].map(shellWord).join(' ')

@@ -22,6 +22,7 @@ const HELP = `
 Examples:
   sluice start books                                       where the scraper says: here, or for a fleet
   sluice start books --mode distributed --frontier postgres://sluice@db/sluice
+  sluice start books --mode distributed --frontier amqp://mq --redis redis://cache --store postgres://sluice@db/sluice
   sluice start books --mode distributed --urls-file urls.txt --json
   sluice start books --resume                              go on with the newest unfinished run`
 
@@ -111,14 +112,17 @@ async function startForFleet(
   config: Config,
   flags: StartFlags,
 ): Promise<number> {
-  const [{ startDistributed, workerCommand }, { createEventBus }, { urlLines }, { plural }, { self }] =
+  const [{ startDistributed, workerCommand }, fleet, look, { createEventBus }, { urlLines }, { plural }, { self }] =
     await Promise.all([
       import('../app/fleet/start-distributed.ts'),
+      import('../app/fleet/fleet.ts'),
+      import('../app/look/open-run.ts'),
       import('../core/events.ts'),
       import('../sources/file.ts'),
       import('./style.ts'),
       import('../observe/terminal.ts'),
     ])
+  const fileNote = look.storeFileNote(fleet.storeUrlOf(config.values))
   refuseNotCarried(config)
   const stop = new AbortController()
   const onSignal = () => stop.abort(new ScrapeError('E_STOPPED', 'stopped while the queue was being filled'))
@@ -146,9 +150,11 @@ async function startForFleet(
     print(
       `${loaded.scraper.name} ${started.runId} is ${started.status}: ${plural(started.enqueued, 'URL')} in the queue`,
     )
-    print(`  now start workers, as many as you like, on any machine that reaches the database:\n  ${command}`)
+    const where = fileNote === undefined ? 'any machine that reaches the database' : 'this machine'
+    print(`  now start workers, as many as you like, on ${where}:\n  ${command}`)
   }
   if (!flags.quiet) {
+    if (fileNote !== undefined) say(`note: ${fileNote}`)
     if (started.refused > 0) {
       say(`${plural(started.refused, 'line')} of ${flags.urlsFile} not queued:`)
       for (const problem of started.problems) say(`  ${problem}`)
@@ -161,7 +167,7 @@ async function startForFleet(
 
 /** Places that were named by flags, which a worker's shell does not know. Passwords are not for command lines. */
 function placeFlags({ values, origins }: Config): string[] {
-  const places = ['frontier', 'store'] as const
+  const places = ['frontier', 'store', 'redis'] as const
   return places.flatMap((name) => {
     const value = values[name]
     return value !== undefined && origins[name].startsWith('flag ') ? [flagName(name), withoutPassword(value)] : []

@@ -1,5 +1,6 @@
 /** The numbers of a run as a person reads them in a terminal, and as a script reads them in JSON. */
 import { livingWorkers, type OpenRun, stuckWorkers } from '../app/look/open-run.ts'
+import { FILLING, moreWords } from '../app/look/run-list.ts'
 import type { FrontierStats } from '../frontier/contract.ts'
 import type { StoredWorker } from '../orchestrator/contract.ts'
 import type { RunPlace } from './run-place.ts'
@@ -37,6 +38,8 @@ export function statsJson(run: OpenRun, numbers: FrontierStats, rate: number) {
     place: run.place,
     /** The workers there are or should be; null for a run of one machine. */
     fleet: run.workers === undefined ? null : present(run).map(workerJson),
+    /** `urls` or `start`: not all of its start tasks are queued. Null: all are. */
+    filling: run.filling ?? null,
     /** The broker's own view of the queues; null where it is not asked or does not answer. */
     broker: run.broker ?? null,
   }
@@ -73,12 +76,13 @@ const WORKERS_SHOWN_MAX = 20
 const COLOURS = { running: 'cyan', paused: 'yellow', finished: 'green', stopped: 'yellow', failed: 'red' } as const
 
 export function statsText({ place, numbers, rate, isRateNow }: StatsSheet): string {
-  const { run, commandOf, resume } = place
+  const { run, commandOf } = place
   const { record, isAlive } = run
   const paint = paintFor(process.stdout)
   const count = (value: number) => formatCount(value)
   const state = !run.isOver && numbers.isPaused ? 'paused' : record.state
-  const why = numbers.isPaused ? numbers.pauseReason : record.reason
+  const isFilled = run.filling === undefined || run.isOver
+  const why = numbers.isPaused ? numbers.pauseReason : isFilled ? record.reason : FILLING
   const isLost = !isAlive && numbers.claimed > 0
   const rows: [string, string][] = [
     ['pending', count(numbers.pending)],
@@ -95,11 +99,7 @@ export function statsText({ place, numbers, rate, isRateNow }: StatsSheet): stri
   if (busiest.length > 0)
     rows.push(['hosts', busiest.map((host) => `${printable(host.host)} (${count(host.pending)} pending)`).join(', ')])
   if (run.workers !== undefined) rows.push(['workers', workersLine(run)])
-  for (const { name, ready, unacked, consumers, publishRate, deliverRate, ackRate } of run.broker ?? [])
-    rows.push([
-      printable(name),
-      `${count(ready)} ready, ${count(unacked)} unacked, ${plural(consumers, 'consumer')}; in ${formatRate(publishRate)}/s, out ${formatRate(deliverRate)}/s, acked ${formatRate(ackRate)}/s`,
-    ])
+  rows.push(...brokerRows(run))
   return [
     `${paint('bold', `${record.scraper} ${record.id}`)}  ${paint(COLOURS[state], state)}${why ? `: ${printable(why)}` : ''}`,
     table(
@@ -110,8 +110,13 @@ export function statsText({ place, numbers, rate, isRateNow }: StatsSheet): stri
     ...(numbers.dead > 0
       ? [`  ${plural(numbers.dead, 'dead letter')}: ${paint('cyan', commandOf('dlq', 'groups', record.id))}`]
       : []),
-    ...(!isAlive && numbers.remaining > 0 ? [`  go on: ${paint('cyan', resume())}`] : []),
+    ...goOn(place, numbers).map(([when, line]) => `  ${when}: ${paint('cyan', line)}${moreWords(run)}`),
   ].join('\n')
+}
+
+function goOn({ run, resume }: RunPlace, { remaining }: FrontierStats): [when: string, line: string][] {
+  if (run.filling !== undefined) return [[run.isOver ? 'go on' : 'if it was broken off', resume()]]
+  return !run.isAlive && remaining > 0 ? [['go on', resume()]] : []
 }
 
 function workersLine(run: OpenRun): string {
@@ -124,6 +129,15 @@ function workersLine(run: OpenRun): string {
     ...(ended > 0 ? [`${ended} gone`] : []),
   ]
   return parts.join(', ')
+}
+
+/** The broker's own view, a row for each of its queues. */
+export function brokerRows({ broker = [] }: OpenRun): [queue: string, text: string][] {
+  return broker.map(({ name, ready, unacked, consumers, publishRate, deliverRate, ackRate }) => [
+    printable(name),
+    `${formatCount(ready)} ready, ${formatCount(unacked)} unacked, ${plural(consumers, 'consumer')}; ` +
+      `in ${formatRate(publishRate)}/s, out ${formatRate(deliverRate)}/s, acked ${formatRate(ackRate)}/s`,
+  ])
 }
 
 /** One line for each worker that is there or should be. */

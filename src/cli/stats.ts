@@ -41,7 +41,7 @@ async function stats(word: string | undefined, flags: StatsFlags): Promise<numbe
     const canRedraw = flags.watch === true && process.stdout.isTTY === true
     const meter = createRateMeter()
     for (;;) {
-      const numbers = await runStats(run)
+      const [numbers] = await Promise.all([runStats(run), run.askBroker()])
       const rateNow = flags.watch ? meter.rate(numbers.completed + numbers.failed) : undefined
       const rate = rateNow ?? averageRate(run, numbers)
       const isLast = !flags.watch || run.isOver

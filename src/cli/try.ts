@@ -29,6 +29,7 @@ const OPTIONS: OptionName[] = [
   'userAgent',
   'allowPrivate',
   'allowAddress',
+  'chrome',
 ]
 
 interface TryFlags {
@@ -66,12 +67,13 @@ export function defineTry(program: Command): void {
 }
 
 async function tryOne(name: string, given: string, flags: TryFlags): Promise<number> {
-  const [one, { tryPage }, { loadScraper }, compile, { hostOf }] = await Promise.all([
+  const [one, { tryPage }, { loadScraper }, compile, { hostOf }, { needsBrowsers }] = await Promise.all([
     import('../app/author/one-page.ts'),
     import('../app/author/try-page.ts'),
     import('../app/author/load-scraper.ts'),
     import('../app/author/compile-scraper.ts'),
     import('../core/url.ts'),
+    import('../app/run/open-browsers.ts'),
   ])
   const url = one.urlArgument(given)
   const data = flags.data === undefined ? undefined : parseData(flags.data)
@@ -81,7 +83,8 @@ async function tryOne(name: string, given: string, flags: TryFlags): Promise<num
   const args = compile.checkArgs(scraper, argsOf(flags, compile.argumentNames(scraper)))
   const limits = one.unhurriedLimits(compiled.limits, config.limits)
   // The URL is the start of this little run, so its address is meant even if it is private.
-  await using chain = await one.openOnePage({ config, limits, allowAddresses: [hostOf(url)] })
+  const withBrowser = needsBrowsers(compiled)
+  await using chain = await one.openOnePage({ config, limits, allowAddresses: [hostOf(url)], withBrowser })
   const signal = new AbortController().signal
   const tried = await tryPage({ compiled, args, url, route: flags.route, data, chain, signal })
   const isGood = tried.error === undefined && tried.invalid.length === 0

@@ -32,11 +32,15 @@ export async function createScreen(flags: { json?: boolean; quiet?: boolean }): 
   if (flags.quiet) return { show: () => {}, clear: () => {}, [Symbol.dispose]: () => {} }
   const { isTerminal } = await import('../observe/terminal.ts')
   if (isTerminal(process.stdout)) return await redrawn()
-  const { progressText } = await import('../observe/progress-lines.ts')
-  const viewOf = await viewMaker()
+  const [{ progressText }, { brokerRows }, viewOf] = await Promise.all([
+    import('../observe/progress-lines.ts'),
+    import('./stats-text.ts'),
+    viewMaker(),
+  ])
+  const queueLines = (run: OpenRun) => brokerRows(run).map(([queue, text]) => `\n  ${queue}: ${text}`)
   return await lines(
     PLAIN_LINE_MS,
-    (look) => progressText(viewOf(look)),
+    (look) => `${progressText(viewOf(look))}${queueLines(look.run).join('')}`,
     ({ run }) => !run.isOver,
   )
 }
@@ -72,7 +76,7 @@ const CLEAR_BELOW = '\x1b[J'
 
 /** One write for all of it: a terminal that shows half a frame flickers. */
 async function redrawn(): Promise<Screen> {
-  const [{ progressLines }, { workerLines }, { paintFor, truncate }, viewOf] = await Promise.all([
+  const [{ progressLines }, { brokerRows, workerLines }, { paintFor, table, truncate }, viewOf] = await Promise.all([
     import('../observe/progress-lines.ts'),
     import('./stats-text.ts'),
     import('./style.ts'),
@@ -83,6 +87,10 @@ async function redrawn(): Promise<Screen> {
   const showCursor = () => void process.stdout.write(SHOW_CURSOR)
   process.stdout.write(HIDE_CURSOR)
   process.once('exit', showCursor) // a crash must not leave the shell without a cursor
+  const brokerLines = (run: OpenRun) => {
+    const rows = brokerRows(run).map(([queue, text]) => [paint('dim', queue), text])
+    return rows.length === 0 ? [] : table(rows, { indent: 4 }).split('\n')
+  }
   const home = () => (drawn === 0 ? '' : `\r\x1b[${drawn}A`)
   return {
     show(look) {
@@ -92,6 +100,7 @@ async function redrawn(): Promise<Screen> {
         ...progressLines(viewOf(look), columns, paint),
         ...(look.why === undefined || look.numbers.isPaused ? [] : [paint('yellow', `  ! ${look.why}`)]),
         ...workerLines(look.run, paint).flatMap((block) => block.split('\n')),
+        ...brokerLines(look.run),
         ...errorLines(look.run, paint),
       ].slice(0, rowsMax)
       const frame = all.map((line) => `${truncate(line, columns)}${CLEAR_LINE_END}\n`).join('')

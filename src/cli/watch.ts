@@ -51,6 +51,7 @@ async function watch(word: string | undefined, flags: WatchFlags): Promise<numbe
     const meter = createRateMeter()
     const look = async (): Promise<Look> => {
       await run.refresh()
+      await run.askBroker()
       const numbers = await runStats(run)
       const rate = meter.rate(numbers.completed + numbers.failed) ?? averageRate(run, numbers)
       return { run, numbers, rate, why: await whyStill(run, numbers) }

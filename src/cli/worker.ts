@@ -22,6 +22,7 @@ Every worker of a run is the same command; start as many as you like. SIGTERM fi
 
 Examples:
   SLUICE_FRONTIER=postgres://sluice@db/sluice sluice worker --scraper books --run-id 20261115_113501_x7k2
+  SLUICE_FRONTIER=amqp://mq SLUICE_REDIS=redis://cache SLUICE_STORE=postgres://sluice@db/sluice sluice worker --scraper books
   sluice worker --scraper books --forever             takes every run of this scraper, one after the other`
 
 /** Options of a run that a worker does not decide. */
@@ -85,7 +86,7 @@ async function oneRun(
   batchSize: number,
   signals: ReturnType<typeof listenForSignals>,
 ): Promise<FleetWorkerEnd | undefined> {
-  const [{ joinRun }, { ScrapeError }, { startProgress }, { redactText }, { printable }] = await Promise.all([
+  const [{ joinRun }, { ScrapeError }, { startProgress }, { redactText }, { printable, self }] = await Promise.all([
     import('../app/fleet/join-run.ts'),
     import('../core/errors.ts'),
     import('../observe/progress.ts'),
@@ -132,11 +133,16 @@ async function oneRun(
   } finally {
     await progress.stop()
   }
-  report(joined, end, flags)
+  report(joined, end, flags, self)
   return end
 }
 
-function report(worker: FleetWorker, { end, reason, record }: FleetWorkerEnd, flags: WorkerFlags): void {
+function report(
+  worker: FleetWorker,
+  { end, reason, record }: FleetWorkerEnd,
+  flags: WorkerFlags,
+  self: () => string,
+): void {
   const { pages, items } = worker.tally.snapshot()
   if (flags.json)
     printJson({
@@ -155,7 +161,8 @@ function report(worker: FleetWorker, { end, reason, record }: FleetWorkerEnd, fl
     process.stdout.write(
       `worker ${worker.id} ${end.how}${why}\n` +
         `  this worker  ${pages.ok} pages, ${pages.failed} failed, ${items.new} items\n` +
-        `  the run      ${record.state}, ${record.pages.ok} pages, ${record.pages.failed} failed, ${record.pages.remaining} left, ${record.items.new} items\n`,
+        // Its other numbers are added up from reports that the others may not have made yet: each of us would say something else.
+        `  the run      ${record.state}, ${record.pages.remaining} left; all its numbers: ${self()} stats ${worker.runId}\n`,
     )
   } else if (end.how === 'halted') process.stderr.write(`worker ${worker.id} halted: ${end.error.message}\n`)
 }

@@ -59,6 +59,8 @@ export type RunEvent =
   | { type: 'browser'; what: 'launched' | 'recycled' | 'crashed' | 'hung' | 'closed'; reason: string; pid?: number }
   /** There are more or fewer of something; `reason` is for a person. */
   | { type: 'scaled'; what: 'file-workers' | 'browser-pages' | 'batch'; from: number; to: number; reason: string }
+  /** What pools a worker has; pages are left out when it has no browsers. */
+  | { type: 'pools'; workerId: string; pagesOpen?: number; pagesFree?: number; fileWorkers: number }
   | { type: 'worker.in-flight'; workerId: string; inFlight: number; rssBytes: number; cpuMs: number }
   | { type: 'log'; level: 'debug' | 'info' | 'warn' | 'error'; message: string; url?: string; extra?: object }
 

@@ -95,6 +95,9 @@ export const limitsSchema = z.strictObject({
   timeout: duration({ minMs: 10, maxMs: 3_600_000 })
     .default(30_000)
     .describe('deadline of one exchange, redirects included'),
+  handlerTimeout: duration({ minMs: 10, maxMs: 86_400_000 })
+    .default(300_000)
+    .describe('longest a handler may keep a page of a browser'),
   connectTimeout: duration({ minMs: 10, maxMs: 3_600_000 }).default(10_000).describe('deadline of connecting'),
   bodyMax: bytes({ min: 1, max: 1024 ** 3 })
     .default(16 * 1024 ** 2)

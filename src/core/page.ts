@@ -26,6 +26,8 @@ export interface Page {
   readonly fetchedAtMs: number
   /** The browser's side of it, for pages that were fetched with one; there until `release`. */
   readonly live?: LivePage
+  /** What a person would have seen, as PNG, of a page that failed in a browser. */
+  readonly screenshot?: Buffer
   /**
    * The page has been read: lets go of body and text. The promises and frames of a fetch grow old while it is under way, and
    * what dead old objects point to is kept until the next full collection; without this every page's text was promoted

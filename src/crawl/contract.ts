@@ -46,6 +46,10 @@ export interface CrawlParts {
   failedPage: (error: ScrapeError) => Page | undefined
   /** Takes over what a browser downloaded, before its page is closed. */
   keepDownload: (download: Extract<Download, { kind: 'kept' }>) => Promise<KeptDownload>
+  /** A page has ordered files; they are in the frontier soon. */
+  onFiles?: () => void
+  /** How many claimed pages wait for a browser. */
+  onWaiting?: (pages: number) => void
   save: (task: Task, name: string, bytes: Uint8Array | string) => Promise<string>
   recall: (row: ItemRow) => Emitted
   /** Sees every page that was read without error (`--record`). */

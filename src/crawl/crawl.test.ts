@@ -714,6 +714,28 @@ describe('a crawl on a frontier that others use too', () => {
   })
 })
 
+describe('a pause', { timeout }, () => {
+  it('takes effect on what was claimed and not begun', async () => {
+    await using frontier = await frontierWith('memory:', 400)
+    const web = new FakeWeb(async () => {
+      if (web.asked.length === 5) await frontier.pause('lunch')
+      await new Promise((resolve) => setTimeout(resolve, 5))
+      return ''
+    })
+    const { end } = partsOf({ frontier, web, concurrency: 1, claimMax: () => 400 })
+    const ended = end()
+    for (;;) {
+      const { isPaused, claimed } = await frontier.stats()
+      if (isPaused && claimed === 0) break
+      await new Promise((resolve) => setTimeout(resolve, 5))
+    }
+    assert.ok(web.asked.length < 390, 'all that was claimed was fetched')
+    await frontier.resume()
+    assert.deepEqual(await ended, { how: 'finished' })
+    assert.equal(web.asked.length, 400)
+  })
+})
+
 describe('lanes', { timeout }, () => {
   const manual = (n: number) => ({ url: `https://a.test/manual/${n}`, route: 'page', depth: 0, lane: 'manual' })
   const isManual = (url: string) => url.includes('/manual/')

@@ -16,7 +16,7 @@ import type { Lease } from '../frontier/contract.ts'
 import { Claims } from './claims.ts'
 import { Committer } from './commit.ts'
 import type { CrawlEnd, CrawlParts } from './contract.ts'
-import { downloadTasks } from './file-tasks.ts'
+import { downloadTasks, isFileTask } from './file-tasks.ts'
 import { Inbox, type WaitMs } from './inbox.ts'
 import { type PageReading, type ReadingRequest, readPage } from './read-page.ts'
 import { needsBrowser, requestOf } from './request.ts'
@@ -55,6 +55,7 @@ class CrawlLoop implements AsyncDisposable {
   readonly #visits = new Set<Lease>()
   #finishedPages = 0
   readonly #claims: Claims
+  #isLookingUp = false
   #isStopping = false
   #wakeTimer: NodeJS.Timeout | undefined
   #heartbeat: NodeJS.Timeout | undefined
@@ -89,7 +90,7 @@ class CrawlLoop implements AsyncDisposable {
     this.#heartbeat = setInterval(() => void this.#extendLeases(), leaseMs / 3)
     this.#reporting = setInterval(() => {
       this.#report()
-      this.#claimManual()
+      void this.#lookUp()
     }, REPORT_MS)
     this.#report()
     const committed = this.#committer.run().catch((error) => this.#halt(toScrapeError(error, 'E_SERVICE')))
@@ -156,10 +157,14 @@ class CrawlLoop implements AsyncDisposable {
     const request: ReadingRequest = {
       compiled, task, page, attempt, runId, args, policy, save, recall, sessions, log: this.#log,
     } // biome-ignore format: one line reads better
-    const reading = await readPage(request)
-    if (page.live !== undefined)
-      reading.tasks.push(...(await downloadTasks({ task, base: page.url }, await page.live.downloads(), keepDownload)))
-    return reading
+    if (page.live === undefined) return await readPage(request)
+    const { live } = page
+    // A page that keeps its slot for ever would cost all others theirs; an HTTP page costs nobody anything.
+    return await withinTime(compiled.limits.handlerTimeout, task.url, async () => {
+      const reading = await readPage(request)
+      reading.tasks.push(...(await downloadTasks({ task, base: page.url }, await live.downloads(), keepDownload)))
+      return reading
+    })
   }
 
   async #settleFailure(lease: Lease, error: ScrapeError, page: Page | undefined, times: TryTimes) {
@@ -198,6 +203,7 @@ class CrawlLoop implements AsyncDisposable {
       }
       void this.#visit(next.lease)
     }
+    this.#parts.onWaiting?.(this.#inbox.waitingForBrowser)
     const isLow = this.#inbox.size < concurrency || (isBlocked && this.#inbox.size < 8 * concurrency)
     if (isLow && !this.#claims.isUnderWay && this.#mayStart()) void this.#claim(isBlocked)
   }
@@ -232,9 +238,22 @@ class CrawlLoop implements AsyncDisposable {
     }
   }
 
-  #claimManual(): void {
-    if (this.#isStopping || this.#inbox.size === 0) return
-    this.#claims.claimManual().catch((error) => this.#halt(toScrapeError(error, 'E_SERVICE')))
+  /** While the inbox is full the frontier is not asked, and yet it may have something to say: pause, or this first. */
+  async #lookUp(): Promise<void> {
+    if (this.#isStopping || this.#inbox.size === 0 || this.#isLookingUp) return
+    this.#isLookingUp = true
+    try {
+      if ((await this.#parts.frontier.stats()).isPaused)
+        await this.#handBack(
+          this.#inbox.remove(() => true),
+          'the run is paused',
+        )
+      else await this.#claims.claimManual()
+    } catch (error) {
+      this.#halt(toScrapeError(error, 'E_SERVICE'))
+    } finally {
+      this.#isLookingUp = false
+    }
   }
 
   #onClaimed(leases: readonly Lease[]): void {
@@ -271,6 +290,8 @@ class CrawlLoop implements AsyncDisposable {
   }
 
   #onCommitted(batch: readonly Settled[], isStale: (lease: Lease) => boolean): void {
+    const hasFiles = ({ outcome }: Settled) => outcome.kind === 'done' && outcome.tasks?.some(isFileTask) === true
+    if (batch.some(hasFiles)) this.#parts.onFiles?.()
     for (const { outcome } of batch) {
       this.#held.delete(outcome.lease)
       this.#committing.delete(outcome.lease)
@@ -342,8 +363,8 @@ class CrawlLoop implements AsyncDisposable {
     channel.close()
   }
 
-  async #handBack(leases: readonly Lease[]): Promise<void> {
-    for (const lease of leases) await this.#handOver(settleHandedBack(lease, 'the worker stopped'))
+  async #handBack(leases: readonly Lease[], why = 'the worker stopped'): Promise<void> {
+    for (const lease of leases) await this.#handOver(settleHandedBack(lease, why))
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -351,6 +372,20 @@ class CrawlLoop implements AsyncDisposable {
     clearInterval(this.#reporting)
     this.#report()
     clearTimeout(this.#wakeTimer)
+  }
+}
+
+/** What goes on after that fails when its page is closed. */
+async function withinTime<T>(ms: number, url: string, work: () => Promise<T>): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const what = `the handler was not done after ${ms} ms`
+  const timer = setTimeout(() => reject(new ScrapeError('E_HANDLER_TIMEOUT', what, { url })), ms)
+  try {
+    const working = work()
+    working.catch(() => {}) // nobody listens to it once it is late
+    return await Promise.race([working, late])
+  } finally {
+    clearTimeout(timer)
   }
 }
 

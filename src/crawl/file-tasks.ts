@@ -50,6 +50,10 @@ export async function downloadTasks(
   return tasks
 }
 
+export function isFileTask({ route }: NewTask): boolean {
+  return route === FILE_ROUTE
+}
+
 function fileTask({ session, depth }: Task, url: string, order: FileOrder): NewTask {
   const data = order as unknown as Json
   return { url, route: FILE_ROUTE, depth, lane: FILES_LANE, data, ...(session === undefined ? {} : { session }) }

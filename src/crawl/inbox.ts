@@ -26,6 +26,10 @@ export class Inbox {
     return this.#manual.size + this.#others.size
   }
 
+  get waitingForBrowser(): number {
+    return this.#manual.waitingForBrowser + this.#others.waitingForBrowser
+  }
+
   add(leases: readonly Lease[]): void {
     for (const lease of leases) {
       const queues = lease.task.lane === 'manual' ? this.#manual : this.#others
@@ -69,6 +73,7 @@ interface Queue {
 class Queues implements Iterable<Queue> {
   readonly #queues = new Map<string, Queue>()
   size = 0
+  waitingForBrowser = 0
 
   add(lease: Lease, needsBrowser: boolean): void {
     const host = hostOf(lease.task.url)
@@ -77,6 +82,7 @@ class Queues implements Iterable<Queue> {
     if (queue === undefined) this.#queues.set(name, { host, needsBrowser, leases: [lease] })
     else queue.leases.push(lease)
     this.size++
+    if (needsBrowser) this.waitingForBrowser++
   }
 
   take(waitMs: WaitMs): { lease: Lease } | { lease: undefined; waitMs: number } {
@@ -89,6 +95,7 @@ class Queues implements Iterable<Queue> {
       }
       const lease = queue.leases.shift()!
       this.size--
+      if (queue.needsBrowser) this.waitingForBrowser--
       this.#queues.delete(name)
       if (queue.leases.length > 0) this.#queues.set(name, queue) // to the end: the next one served is another host
       return { lease }
@@ -99,7 +106,9 @@ class Queues implements Iterable<Queue> {
   remove(isWanted: (lease: Lease, host: string) => boolean): Lease[] {
     const removed: Lease[] = []
     for (const [name, queue] of this.#queues) {
+      const before = queue.leases.length
       queue.leases = queue.leases.filter((lease) => !isWanted(lease, queue.host) || !removed.push(lease))
+      if (queue.needsBrowser) this.waitingForBrowser -= before - queue.leases.length
       if (queue.leases.length === 0) this.#queues.delete(name)
     }
     this.size -= removed.length

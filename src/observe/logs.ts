@@ -220,7 +220,12 @@ function eventWriter(logger: Logger): (event: RunEvent) => void {
         break
       }
       case 'scaled':
-        say('info', event, `${event.what} ${event.from} → ${event.to}: ${event.reason}`)
+        if (event.what !== 'batch' || isDebug)
+          say(
+            event.what === 'batch' ? 'debug' : 'info',
+            event,
+            `${event.what} ${event.from} → ${event.to}: ${event.reason}`,
+          )
         break
       case 'item.invalid':
         say('warn', { ...event, item: '(in errors.jsonl)' }, `invalid item: ${event.problems[0] ?? 'no reason given'}`)
@@ -244,6 +249,7 @@ function eventWriter(logger: Logger): (event: RunEvent) => void {
       case 'fields':
       case 'sinks.flushed':
       case 'worker.in-flight':
+      case 'pools':
         if (isDebug) say('debug', event, event.type)
         break
       case 'log': {

@@ -11,8 +11,16 @@ export interface MetricsShared {
   routes(name: string): string
   classes(name: string): string
   fields(name: string): string
+  /** What all workers of this process have together, with what this one has now. */
+  pools(worker: string, sizes: PoolSizes): PoolSizes
   /** False when there are too many workers to tell them apart. */
   heardOf(worker: string): boolean
+}
+
+export interface PoolSizes {
+  open: number
+  free: number
+  files: number
 }
 
 export function createMetricsListener(
@@ -76,6 +84,15 @@ export function createMetricsListener(
     else if (outcome === 'failed') m.deadLetters.inc({ class: cls })
   }
 
+  function onPools({ workerId, pagesOpen, pagesFree, fileWorkers }: EventOf<'pools'>): void {
+    const sums = shared.pools(workerId, { open: pagesOpen ?? 0, free: pagesFree ?? 0, files: fileWorkers })
+    if (pagesOpen !== undefined) {
+      m.browserPages.set({ state: 'open' }, sums.open)
+      m.browserPages.set({ state: 'free' }, sums.free)
+    }
+    m.fileWorkers.set(sums.files)
+  }
+
   function onFields(event: EventOf<'fields'>): void {
     fieldItems += event.items
     for (const field of Object.keys(event.filled)) {
@@ -108,6 +125,9 @@ export function createMetricsListener(
         break
       case 'file':
         onFile(event)
+        break
+      case 'pools':
+        onPools(event)
         break
       case 'browser':
         m.browserEvents.inc({ event: event.what })

@@ -37,6 +37,8 @@ const EVERY_EVENT: RunEvent[] = [
     type: 'file', outcome: 'stored', order: 'download', url: 'https://x.test/f', host: 'x.test', attempt: 1, ms: 5, bytes: 500,
   }, // biome-ignore format: one line reads better
   { type: 'browser', what: 'launched', reason: 'first page' },
+  { type: 'pools', workerId: 'w1', pagesOpen: 1, pagesFree: 1, fileWorkers: 1 },
+  { type: 'pools', workerId: 'w2', pagesOpen: 0, pagesFree: 5, fileWorkers: 2 },
 ]
 
 const counts = async () => ({
@@ -62,8 +64,6 @@ async function fed() {
     memory: { usedBytes: 7, freeBytes: 3 },
     diskFreeBytes: 9,
     loopLagMs: 20,
-    browserPages: { open: 2, free: 6 },
-    fileWorkers: 3,
   }))
   metrics.watchWorkers('books', async () => ['working', 'working', 'stuck', 'ended'])
   return metrics

@@ -3,7 +3,7 @@ import type { RunEvent } from '../core/events.ts'
 import { isFileLane } from '../core/task.ts'
 import type { FrontierStats } from '../frontier/contract.ts'
 import { createInstruments } from './metrics-instruments.ts'
-import { createMetricsListener, type MetricsShared } from './metrics-listener.ts'
+import { createMetricsListener, type MetricsShared, type PoolSizes } from './metrics-listener.ts'
 
 export interface Metrics {
   readonly contentType: string
@@ -28,9 +28,6 @@ export interface MachineNumbers {
   memory: { usedBytes: number; freeBytes: number }
   diskFreeBytes: number
   loopLagMs: number
-  /** Left out: there is no such pool. */
-  browserPages?: { open: number; free: number }
-  fileWorkers?: number
 }
 
 export interface MetricsOptions {
@@ -58,6 +55,7 @@ export async function openMetrics(options: MetricsOptions): Promise<Metrics> {
   m.buildInfo.set({ version: options.version, node: process.version }, 1)
 
   const workers = new Map<string, number>()
+  const pools = new Map<string, PoolSizes>()
   const queues = new Map<string, () => Promise<QueueCounts>>()
   let lookAtMachine: (() => MachineNumbers) | undefined
   const fleets = new Map<string, () => Promise<readonly string[]>>()
@@ -67,6 +65,16 @@ export async function openMetrics(options: MetricsOptions): Promise<Metrics> {
     routes: boundedNames(ROUTES_MAX),
     classes: boundedNames(CLASSES_MAX),
     fields: boundedNames(FIELDS_MAX),
+    pools(worker, sizes) {
+      if (pools.has(worker) || pools.size < WORKERS_MAX) pools.set(worker, sizes)
+      const sum = { open: 0, free: 0, files: 0 }
+      for (const { open, free, files } of pools.values()) {
+        sum.open += open
+        sum.free += free
+        sum.files += files
+      }
+      return sum
+    },
     heardOf(worker) {
       if (!workers.has(worker) && workers.size >= WORKERS_MAX) forgetSilentWorkers()
       if (!workers.has(worker) && workers.size >= WORKERS_MAX) return false
@@ -79,6 +87,7 @@ export async function openMetrics(options: MetricsOptions): Promise<Metrics> {
     for (const [worker, atMs] of workers) {
       if (now() - atMs <= WORKER_FORGOTTEN_MS) continue
       workers.delete(worker)
+      pools.delete(worker)
       m.workerInFlight.remove({ worker })
       m.workerHeartbeat.remove({ worker })
     }
@@ -110,11 +119,6 @@ export async function openMetrics(options: MetricsOptions): Promise<Metrics> {
     m.memory.set({ state: 'free' }, numbers.memory.freeBytes)
     m.diskFree.set(numbers.diskFreeBytes)
     m.loopLag.set(numbers.loopLagMs / 1000)
-    if (numbers.browserPages !== undefined) {
-      m.browserPages.set({ state: 'open' }, numbers.browserPages.open)
-      m.browserPages.set({ state: 'free' }, numbers.browserPages.free)
-    }
-    if (numbers.fileWorkers !== undefined) m.fileWorkers.set(numbers.fileWorkers)
   }
 
   async function askFleets(): Promise<void> {

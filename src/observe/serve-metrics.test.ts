@@ -87,3 +87,14 @@ test('reads the usual spellings of an address and refuses the others', () => {
     assert.throws(() => parseListenAddress(bad), { code: 'E_OPTION' }, bad)
   }
 })
+
+test('tells programs how the machine is, whole and in parts', async () => {
+  const report = { cpu: { usage: 0.5 }, memory: { freeBytes: 7 }, batchSize: 16, workerCapacity: 3 }
+  await using server = await serveMetrics({ address: ':0', metrics, snapshot: async () => report })
+  const json = async (path: string) => JSON.parse((await get(`${server.url}${path}`)).body)
+  assert.deepEqual(await json('/snapshot'), report)
+  assert.deepEqual(await json('/cpu'), { usage: 0.5 })
+  assert.deepEqual(await json('/memory'), { freeBytes: 7 })
+  assert.deepEqual(await json('/batch-size'), { batchSize: 16 })
+  assert.deepEqual(await json('/worker-capacity'), { workerCapacity: 3 })
+})

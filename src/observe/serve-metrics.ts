@@ -1,4 +1,4 @@
-/** `--metrics :9090`: a small HTTP server with `/metrics` and `/healthz`, on loopback unless told otherwise. */
+/** `--metrics :9090`: a small HTTP server with `/metrics`, `/healthz` and the snapshot of the machine, on loopback unless told otherwise. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { ScrapeError } from '../core/errors.ts'
@@ -16,9 +16,27 @@ export interface MetricsServerOptions {
   metrics: Pick<Metrics, 'render' | 'contentType'>
   /** What `/healthz` says besides status and uptime. */
   health?: () => { runId?: string; [name: string]: unknown }
+  /** What the machine looks like, for programs: `/snapshot`, and its parts by themselves. */
+  snapshot?: () => Promise<MachineReport>
   /** Gets one line when the address is not loopback. */
   warn?: (line: string) => void
   now?: () => number
+}
+
+export interface MachineReport {
+  cpu: object
+  memory: object
+  batchSize: number
+  workerCapacity: number
+}
+
+/** Paths of the snapshot API, and what each is of the report. */
+const MACHINE: Readonly<Record<string, (report: MachineReport) => unknown>> = {
+  '/snapshot': (report) => report,
+  '/cpu': ({ cpu }) => cpu,
+  '/memory': ({ memory }) => memory,
+  '/batch-size': ({ batchSize }) => ({ batchSize }),
+  '/worker-capacity': ({ workerCapacity }) => ({ workerCapacity }),
 }
 
 export interface MetricsServer extends AsyncDisposable {
@@ -77,7 +95,10 @@ export async function serveMetrics(options: MetricsServerOptions): Promise<Metri
       const body = { status: 'ok', runId, uptimeSeconds: Math.round((now() - startedAtMs) / 1000), ...more }
       return send(response, 200, 'application/json', `${JSON.stringify(body)}\n`)
     }
-    return send(response, 404, 'text/plain', 'there is /metrics and /healthz\n')
+    const part = Object.hasOwn(MACHINE, path!) ? MACHINE[path!] : undefined
+    if (part !== undefined && options.snapshot !== undefined)
+      return send(response, 200, 'application/json', `${JSON.stringify(part(await options.snapshot()))}\n`)
+    return send(response, 404, 'text/plain', `there is /metrics, /healthz, ${Object.keys(MACHINE).join(', ')}\n`)
   }
 
   await listen(server, address)

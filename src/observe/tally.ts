@@ -269,6 +269,7 @@ export function createTally(options: { now?: () => number } = {}): Tally {
       case 'run.finished':
       case 'browser':
       case 'scaled':
+      case 'pools':
       case 'log':
         break
       default:

@@ -12,6 +12,7 @@ import type { Config } from '../config.ts'
 import { RunFolder } from '../run/run-folder.ts'
 import { seed } from '../run/seed.ts'
 import { placeIn, work } from '../run/worker.ts'
+import { browserSpecOf, fileSpecOf } from '../run/worker-pools.ts'
 import { userAgent } from '../user-agent.ts'
 import { checkArgs, compileScraper } from './compile-scraper.ts'
 import { type PageYield, sampleFrontier } from './sample-frontier.ts'
@@ -82,6 +83,7 @@ export async function checkScraper({
     })
     await seed({ compiled, args, frontier, bus, stop: signal })
     const concurrency = Math.min(CONCURRENCY_MAX, compiled.limits.concurrency)
+    const folder = RunFolder.create(base, scraper.name, Date.now())
     const spec = {
       workerId: `check-${process.pid}`,
       args,
@@ -95,10 +97,13 @@ export async function checkScraper({
       allowAddresses: config.values.allowAddress,
       cacheStore: 'memory:',
       proxy: config.values.proxy,
+      browsers: browserSpecOf(config.values),
+      files: fileSpecOf(config.values, folder, folder.file('files.db')),
+      memoryReserve: config.values.memoryReserve,
       isOneOfMany: false,
       recordTo: undefined,
     }
-    const place = placeIn(RunFolder.create(base, scraper.name, Date.now()), false)
+    const place = placeIn(folder, false)
     end = await work(spec, { compiled, frontier, bus, place }, signal)
   } finally {
     rmSync(base, { recursive: true, force: true })

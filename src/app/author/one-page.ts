@@ -1,14 +1,18 @@
 /** One page, now, through the whole fetch chain: what the commands share that look at a page and crawl nothing. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { ScrapeError, toScrapeError } from '../../core/errors.ts'
-import { createEventBus } from '../../core/events.ts'
+import { createEventBus, type EventBus } from '../../core/events.ts'
 import { type Limits, limitsSchema, type ResolvedLimits } from '../../core/options.ts'
 import type { Page } from '../../core/page.ts'
 import { hostOf, normaliseUrl } from '../../core/url.ts'
-import type { FetchRequest } from '../../fetch/contract.ts'
+import type { BrowserPool, FetchRequest } from '../../fetch/contract.ts'
 import type { ChainFetcher } from '../../fetch/fetcher.ts'
 import { pageOf } from '../../fetch/status.ts'
 import type { Config } from '../config.ts'
 import { openFetching } from '../run/fetching.ts'
+import { openBrowsers } from '../run/open-browsers.ts'
 import { userAgent } from '../user-agent.ts'
 
 /** How a visit ended. A page that came with an error status is there beside the error. */
@@ -35,25 +39,37 @@ export interface OnePageOptions {
   /** `host:port` a person named: reached although private. */
   allowAddresses?: readonly string[]
   concurrency?: number
+  /** Pages may be asked for with a browser. Default false. */
+  withBrowser?: boolean
 }
 
 export async function openOnePage(options: OnePageOptions): Promise<OnePage> {
   const { config, limits = limitsOf(config.limits), allowAddresses = [], concurrency = 1 } = options
   const { values } = config
   const agent = userAgent(values)
-  const fetching = await openFetching({
-    cacheStore: 'memory:',
-    limits,
-    concurrency,
-    perHostConcurrency: concurrency,
-    userAgent: agent,
-    allowPrivate: values.allowPrivate,
-    allowAddresses: [...values.allowAddress, ...allowAddresses],
-    sharing: {},
-    proxy: config.values.proxy,
-    bus: createEventBus(),
-  })
+  const bus = createEventBus()
+  await using opening = new AsyncDisposableStack()
+  const allowed = [...values.allowAddress, ...allowAddresses]
+  const browsers = options.withBrowser
+    ? await openBrowserFor({ config, limits, agent, allowed, bus }, opening)
+    : undefined
+  const fetching = opening.use(
+    await openFetching({
+      cacheStore: 'memory:',
+      limits,
+      concurrency,
+      perHostConcurrency: concurrency,
+      userAgent: agent,
+      allowPrivate: values.allowPrivate,
+      allowAddresses: allowed,
+      sharing: {},
+      proxy: values.proxy,
+      browsers,
+      bus,
+    }),
+  )
   const { fetcher } = fetching
+  const parts = opening.move()
   return {
     fetcher,
     limits,
@@ -70,8 +86,39 @@ export async function openOnePage(options: OnePageOptions): Promise<OnePage> {
         return { url: request.url, page: pageOf(error), error: withFlag(error), chainMs: chainMs() }
       }
     },
-    [Symbol.asyncDispose]: () => fetching[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => parts.disposeAsync(),
   }
+}
+
+interface BrowserFor {
+  config: Config
+  limits: ResolvedLimits
+  agent: string
+  allowed: readonly string[]
+  bus: EventBus
+}
+
+/** One page at a time; whatever it keeps is gone afterwards. */
+async function openBrowserFor(
+  { config: { values }, limits, agent, allowed, bus }: BrowserFor,
+  parts: AsyncDisposableStack,
+): Promise<BrowserPool> {
+  const spool = mkdtempSync(join(tmpdir(), 'sluice-browser-'))
+  parts.defer(() => rmSync(spool, { recursive: true, force: true }))
+  return parts.use(
+    await openBrowsers({
+      limits,
+      pages: 1,
+      executable: values.chrome,
+      userAgent: agent,
+      allowPrivate: values.allowPrivate,
+      allowAddresses: allowed,
+      proxy: values.proxy,
+      spool,
+      downloadBytesMax: values.fileMax,
+      bus,
+    }),
+  )
 }
 
 /** A person who looks at one page makes two requests: no pace to keep between robots.txt and it, unless told. */

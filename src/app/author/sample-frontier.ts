@@ -2,7 +2,7 @@
  * A frontier that lets in only a few of the tasks each page finds, the routes in turn and a new route before all others: so a
  * handful of pages meets every kind of page, where a whole run would first read all listings. It tells what every page gave.
  */
-import { DEFAULT_LANE, type NewTask } from '../../core/task.ts'
+import { DEFAULT_LANE, isFileLane, type NewTask } from '../../core/task.ts'
 import type { Frontier } from '../../frontier/contract.ts'
 
 /** What a page was worth before anything was left out. */
@@ -32,7 +32,8 @@ export function sampleFrontier(inner: Frontier, { perRoute, onPage }: SampleOpti
     async commit(outcomes) {
       const sampled = outcomes.map((outcome) => {
         if (outcome.kind !== 'done') return outcome
-        const { lease, tasks = [], items = [] } = outcome
+        const { lease, items = [] } = outcome
+        const tasks = (outcome.tasks ?? []).filter(({ lane = '' }) => !isFileLane(lane)) // a look needs no files
         onPage({ route: lease.task.route, url: lease.task.url, items: items.length, links: tasks.length })
         return { ...outcome, tasks: sample(tasks, perRoute, known) }
       })

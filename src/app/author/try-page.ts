@@ -7,8 +7,10 @@ import type { Json, NewTask, Task } from '../../core/task.ts'
 import { DEFAULT_LANE } from '../../core/task.ts'
 import { hostOf, taskId } from '../../core/url.ts'
 import type { CompiledScraper } from '../../crawl/compiled.ts'
+import type { Sessions } from '../../crawl/contract.ts'
 import { type EnqueuePolicy, enqueuePolicy, toTasks } from '../../crawl/enqueue.ts'
 import { readPage } from '../../crawl/read-page.ts'
+import { requestOf } from '../../crawl/request.ts'
 import type { ChainFetcher } from '../../fetch/fetcher.ts'
 import type { OnePage, Visit } from './one-page.ts'
 
@@ -56,16 +58,15 @@ export interface TriedPage {
   error: ScrapeError | undefined
 }
 
+/** A page that is looked at alone has no user. */
+const NOBODY: Sessions = { get: async () => undefined, keep: async () => {}, headers: () => ({}) }
+
 /** Throws what is wrong with the question (no such route, data that breaks its schema); what the page did is in the answer. */
 export async function tryPage(request: TryRequest): Promise<TriedPage> {
   const { compiled, chain, signal } = request
   const task = taskFor(request)
   const route = compiled.routes.get(task.route)!
-  const { headers, accept } = route.definition
-  const visit = await chain.visit(
-    { url: task.url, ...(headers === undefined ? {} : { headers }), ...(accept === undefined ? {} : { accept }) },
-    signal,
-  )
+  const visit = await chain.visit(await requestOf(compiled, task, NOBODY), signal)
   const tried: TriedPage = {
     route: task.route,
     params: route.match(new URL(task.url).pathname) ?? {},
@@ -81,8 +82,12 @@ export async function tryPage(request: TryRequest): Promise<TriedPage> {
     readMs: 0,
     error: visit.error,
   }
-  if (visit.error === undefined) await read(request, task, visit.page!, tried)
-  return tried
+  try {
+    if (visit.error === undefined) await read(request, task, visit.page!, tried)
+    return tried
+  } finally {
+    if (visit.page?.live !== undefined) visit.page.release()
+  }
 }
 
 function taskFor({ compiled, url, route, data }: TryRequest): Task {
@@ -153,7 +158,7 @@ async function read(request: TryRequest, task: Task, page: Page, tried: TriedPag
         return `files/${name}`
       },
       recall: (row) => recall(tried, row),
-      sessions: { keep: async () => {} },
+      sessions: NOBODY,
     })
     tried.skipped = reading.skipped
   } catch (error) {

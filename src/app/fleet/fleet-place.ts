@@ -8,7 +8,7 @@ import { openSqliteSlots } from '../../fetch/shared-slots.ts'
 import type { Store, StoredRun } from '../../orchestrator/contract.ts'
 import type { Config } from '../config.ts'
 import type { RateSharing } from '../run/fetching.ts'
-import { RunFolder } from '../run/run-folder.ts'
+import { RunFolder, snapshotsOf } from '../run/run-folder.ts'
 import { redisUrlOf } from '../run/run-identity.ts'
 import type { WorkerPlace } from '../run/worker.ts'
 import { isPostgres, storeUrlOf } from './fleet.ts'
@@ -33,17 +33,18 @@ export function fleetPlace({
   const { id: runId, scraper } = run.record
   const folder = new RunFolder(join(config.values.out, scraper, runId)) // on this machine; made when something is saved
   let writes = 0
-  const keepSnapshot = (task: Task, page: Page | undefined): string | undefined => {
-    if (page === undefined || writes >= WRITES_MAX) return undefined
-    const name = `snapshots/${task.id.slice(0, 16)}${page.contentType.includes('json') ? '.json' : '.html'}`
-    writes++
-    store
-      .putSnapshot(runId, name, Uint8Array.from(page.body.subarray(0, SNAPSHOT_BYTES_MAX)))
-      .catch((error: Error) =>
-        bus.emit({ type: 'log', level: 'warn', message: `a snapshot is lost: ${error.message}` }),
-      )
-      .finally(() => writes--)
-    return name
+  const keepSnapshot = (task: Task, page: Page | undefined, screenshot = page?.screenshot): string | undefined => {
+    const kept = writes >= WRITES_MAX ? [] : snapshotsOf(task, page, screenshot, SNAPSHOT_BYTES_MAX)
+    for (const { name, bytes } of kept) {
+      writes++
+      store
+        .putSnapshot(runId, name, Uint8Array.from(bytes))
+        .catch((error: Error) =>
+          bus.emit({ type: 'log', level: 'warn', message: `a snapshot is lost: ${error.message}` }),
+        )
+        .finally(() => writes--)
+    }
+    return kept[0]?.name
   }
   return {
     runId,
@@ -60,7 +61,7 @@ async function shareRates(
 ): Promise<RateSharing> {
   const say = (level: 'info' | 'warn', message: string) => bus.emit({ type: 'log', level, message })
   const options = {
-    onAway: (error: Error) => say('warn', `${error.message}; keeping to our share of every host's rate`),
+    onAway: (error: Error) => say('warn', error.message),
     onBack: () => say('info', 'rates are shared with the fleet again'),
   }
   const url = storeUrlOf(values)!

@@ -7,6 +7,7 @@
  *
  * Every 2 s it gives a sign of life to the store and hears in return what it should do.
  */
+import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { systemClock } from '../../core/clock.ts'
 import { ScrapeError, toScrapeError } from '../../core/errors.ts'
@@ -20,11 +21,15 @@ import type { Store, StoredRun, WorkerReport } from '../../orchestrator/contract
 import { checkArgs } from '../author/compile-scraper.ts'
 import type { LoadedScraper } from '../author/load-scraper.ts'
 import type { Config } from '../config.ts'
+import { recordsBeside } from '../look/file-records.ts'
 import { LOSSES_MAX, sweep } from '../run/processes.ts'
+import { RunFolder } from '../run/run-folder.ts'
 import { cacheStoreOf, redisUrlOf } from '../run/run-identity.ts'
 import { isFilled } from '../run/seed.ts'
 import { type WorkerSpec, work } from '../run/worker.ts'
+import { browserSpecOf, fileSpecOf } from '../run/worker-pools.ts'
 import { userAgent } from '../user-agent.ts'
+import { storeUrlOf } from './fleet.ts'
 import { leaveRun } from './fleet-end.ts'
 import { fleetPlace } from './fleet-place.ts'
 import { openOwnTor } from './own-tor.ts'
@@ -169,6 +174,13 @@ export class WorkingLife {
       allowAddresses: [...run.options.allowAddress, ...values.allowAddress],
       cacheStore: cacheStoreOf(values),
       proxy: values.proxy,
+      browsers: browserSpecOf(values),
+      files: fileSpecOf(
+        values,
+        new RunFolder(join(values.out, scraper.name, run.record.id)),
+        recordsBeside(storeUrlOf(values)!),
+      ),
+      memoryReserve: values.memoryReserve,
       claimMax: request.batchSize,
       isOneOfMany: true,
       recordTo: undefined,

@@ -5,7 +5,7 @@ import type { Frontier, Outage } from '../../frontier/contract.ts'
 import { openFrontier } from '../../frontier/open.ts'
 import type { Store } from '../../orchestrator/contract.ts'
 import type { ConfigValues } from '../config.ts'
-import { queueUrlOf } from '../run/run-identity.ts'
+import { type QueuePlace, queueUrlOf, redisUrlOf } from '../run/run-identity.ts'
 import { withStoredItems } from './stored-items.ts'
 
 type Places = Pick<ConfigValues, 'frontier' | 'store' | 'redis'>
@@ -54,24 +54,42 @@ export interface FleetFrontierOptions {
 
 /** The queue of one run of the fleet. Its items stay: nobody drains them into files. */
 export async function openFleetFrontier(
-  places: Pick<Places, 'frontier' | 'redis'>,
+  places: QueuePlace,
   runId: string,
   { store, rules, onOutage }: FleetFrontierOptions,
 ): Promise<Frontier> {
+  const say = ({ attempt, error }: Outage) =>
+    onOutage?.(`the queue is away (${error.message}): waiting for it, try ${attempt}`)
   const frontier = await openFrontier(queueUrlOf(places), {
     runId,
     keepsItems: true,
     ...(rules === undefined ? {} : { messageTtlMs: await messageTtlOf(rules) }),
-    onOutage: sparingly(({ attempt, error }) =>
-      onOutage?.(`the queue is away (${error.message}): waiting for it, try ${attempt}`),
-    ),
+    onOutage: isPostgres(places.frontier) ? sparingly(say) : say,
+  }).catch((error) => {
+    throw withRedisNamed(error, places)
   })
   return frontier.can.keepsItems === true ? frontier : withStoredItems(frontier, store, runId)
 }
 
+/** Who has not named a Redis does not know that one is wanted. */
+export function withRedisNamed(error: unknown, places: QueuePlace): unknown {
+  const isMeant =
+    error instanceof ScrapeError && error.code === 'E_SERVICE' && error.message.startsWith('127.0.0.1:6379')
+  if (!isMeant || redisUrlOf(places) !== undefined) return error
+  return new ScrapeError('E_SERVICE', `Redis at ${error.message}`, {
+    ...error.details,
+    notes: ['an amqp:// queue keeps its ledger in Redis; this is the default place, as nobody named another'],
+    fix: 'Name it with --redis redis://HOST:PORT/NUMBER or SLUICE_REDIS, or start one here.',
+    cause: error,
+  })
+}
+
 const SAY_EVERY_MS = 5_000
 
-/** Every operation that waits for the server tells of it; a person needs one line now and then. */
+/**
+ * Every operation that waits for PostgreSQL tells of it; a person needs one line now and then. The connections to a broker and its
+ * Redis tell of each attempt once, whoever waits for it.
+ */
 function sparingly(say: (outage: Outage) => void): (outage: Outage) => void {
   let saidAtMs = Number.NEGATIVE_INFINITY
   return (outage) => {

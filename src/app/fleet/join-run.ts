@@ -57,6 +57,7 @@ export async function joinRun(request: FleetWorkerRequest): Promise<FleetWorker>
           runId: run.record.id,
           frontier,
           bus,
+          disk: config.values.out,
           workerStates: async () => (await store.listWorkers({ runId: run.record.id })).map(({ state }) => state),
         }),
       )

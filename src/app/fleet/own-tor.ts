@@ -1,6 +1,6 @@
 /** `--tor`: a Tor daemon of the worker's own, and as many ways out of it as are asked for. */
 import type { EventBus } from '../../core/events.ts'
-import type { Rotation } from '../run/worker.ts'
+import type { Rotation } from '../run/rotation.ts'
 
 /** Tor needs a moment to find its way in; where it finds none in this time, there is none. */
 const BOOTSTRAP_MS_MAX = 120_000

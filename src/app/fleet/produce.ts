@@ -1,12 +1,12 @@
 /** The producer: finds URLs in sitemaps and lists, gives each its lane and priority by the rules, and feeds them to a run. */
-import { toErrorRecord } from '../../core/errors.ts'
-import { normaliseUrl } from '../../core/url.ts'
+import { ScrapeError, toErrorRecord } from '../../core/errors.ts'
+import { hostOf, normaliseUrl } from '../../core/url.ts'
 import type { FoundUrl } from '../../sources/contract.ts'
 import { urlLines } from '../../sources/file.ts'
 import type { Route } from '../../sources/routing.ts'
 import { readSitemap } from '../../sources/sitemap.ts'
 import type { OnePage } from '../author/one-page.ts'
-import { sitemapsNamed } from '../site/site-map.ts'
+import { sitemapBytes, sitemapsNamed } from '../site/site-map.ts'
 
 export interface ProduceRequest {
   chain: Pick<OnePage, 'fetcher'>
@@ -21,6 +21,7 @@ export interface ProduceRequest {
   sinceMs: number | undefined
   rules: Route | undefined
   signal: AbortSignal
+  /** What of the sitemaps could not be read, where and why. */
   onProblem: (message: string) => void
 }
 
@@ -32,34 +33,60 @@ export async function* produced(request: ProduceRequest): AsyncGenerator<FoundUr
 }
 
 async function* sources(request: ProduceRequest): AsyncGenerator<FoundUrl> {
-  for (const text of request.urls) yield { text, from: '--url' }
+  for (const text of request.urls) yield { text, from: '--url', isNamed: true }
   if (request.urlsFile !== undefined) yield* urlLines(request.urlsFile, request.signal)
-  for (const sitemap of request.sitemaps) yield* ofSitemap(sitemap, request)
-  for (const site of request.sites) {
-    const named = await sitemapsNamed(request.chain, normaliseUrl(site), request.signal)
-    for (const sitemap of named.length > 0 ? named : [new URL('/sitemap.xml', site).href])
+  yield* ofSitemaps(request)
+}
+
+/**
+ * One that cannot be read is a problem and costs only itself: the others may list a million pages, and a dead line in somebody's
+ * robots.txt is nobody's mistake here. When there was nothing else to read, it is why there is nothing.
+ */
+async function* ofSitemaps(request: ProduceRequest): AsyncGenerator<FoundUrl> {
+  const { urls, urlsFile, signal, onProblem } = request
+  let isAnyRead = urls.length > 0 || urlsFile !== undefined
+  let failure: ScrapeError | undefined
+  for await (const sitemap of sitemapsOf(request)) {
+    try {
       yield* ofSitemap(sitemap, request)
+      isAnyRead = true
+    } catch (error) {
+      if (!(error instanceof ScrapeError) || error.verdict === 'halt' || signal.aborted) throw error
+      failure ??= error
+      onProblem(`${sitemap} cannot be read: ${error.message} (${error.code})`)
+    }
+  }
+  if (failure !== undefined && !isAnyRead) throw failure
+}
+
+async function* sitemapsOf({ sitemaps, sites, chain, signal }: ProduceRequest): AsyncGenerator<string> {
+  yield* sitemaps
+  for (const site of sites) {
+    const named = await sitemapsNamed(chain, normaliseUrl(site), signal)
+    yield* named.length > 0 ? named : [new URL('/sitemap.xml', site).href]
   }
 }
 
-async function* ofSitemap(
-  sitemap: string,
-  { chain, sinceMs, signal, onProblem }: ProduceRequest,
-): AsyncGenerator<FoundUrl> {
-  async function* fetchBytes(url: string, fetchSignal: AbortSignal) {
-    yield (await chain.fetcher.fetch({ url: normaliseUrl(url) }, fetchSignal)).body
-  }
-  const invalid: FoundUrl[] = []
-  const pages = readSitemap(normaliseUrl(sitemap), fetchBytes, {
+async function* ofSitemap(sitemap: string, request: ProduceRequest): AsyncGenerator<FoundUrl> {
+  const { chain, sitemaps, sites, sinceMs, signal, onProblem } = request
+  const named = new Set([...sitemaps, ...sites].map((text) => hostOf(normaliseUrl(text))))
+  const entries = readSitemap(normaliseUrl(sitemap), sitemapBytes(chain), {
     signal,
-    onInvalidUrl: (text, error, from) => void invalid.push({ text, from, error: toErrorRecord(error) }),
     onProblem: ({ sitemap: at, message }) => onProblem(`${at}: ${message}`),
   })
-  for await (const { url, lastmod, priority } of pages) {
-    yield* invalid.splice(0)
+  for await (const entry of entries) {
+    if ('error' in entry) {
+      yield { text: entry.text, from: entry.sitemap, isNamed: false, error: toErrorRecord(entry.error) }
+      continue
+    }
+    const { url, lastmod, priority } = entry
     if (sinceMs !== undefined && Date.parse(lastmod ?? '') < sinceMs) continue
-    // 0.5 is what a page has that says nothing: no more and no less urgent than others.
-    yield { text: url, from: sitemap, ...(priority === undefined ? {} : { priority: Math.round(priority * 10) - 5 }) }
+    yield {
+      text: url,
+      from: sitemap,
+      isNamed: named.has(hostOf(url)),
+      // 0.5 is what a page has that says nothing: no more and no less urgent than others.
+      ...(priority === undefined ? {} : { priority: Math.round(priority * 10) - 5 }),
+    }
   }
-  yield* invalid
 }

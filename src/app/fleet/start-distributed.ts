@@ -26,7 +26,10 @@ export interface DistributedRequest {
   config: Config
   /** In place of the scraper's own start tasks. */
   urls?: AsyncIterable<FoundUrl>
-  /** Routing rules of a producer; kept with the run, because workers put messages on the belt too. */
+  /**
+   * Routing rules of a producer; kept with the run, because workers put messages on the belt too. A run that goes on has them
+   * from now on in place of those it had.
+   */
   rulesFile?: string
   /** Go on with this run; true: the newest unfinished one of the scraper. */
   resume?: string | true
@@ -56,7 +59,11 @@ export async function startDistributed(request: DistributedRequest): Promise<Dis
   })
   const isNew = request.resume === undefined
   const run = isNew ? newRun(request) : await runToResume(store, request, unfinished)
-  await using frontier = await openFleetFrontier(config.values, run.record.id, { store, rules: run.options.rules })
+  await using frontier = await openFleetFrontier(config.values, run.record.id, {
+    store,
+    rules: run.options.rules,
+    onOutage: (message) => request.bus.emit({ type: 'log', level: 'warn', message }),
+  })
   // While it is not filled, no worker takes an empty queue for a finished run.
   if (isNew || request.urls !== undefined) await setFilled(frontier, false)
   if (isNew) await store.createRun(run)
@@ -124,14 +131,18 @@ function newRun({ loaded, args, source, config, rulesFile }: DistributedRequest)
       allowPrivate: values.allowPrivate,
       allowAddress: values.allowAddress,
       userAgent: userAgent(values),
-      ...(rulesFile === undefined ? {} : { rules: JSON.parse(readFileSync(rulesFile, 'utf8')) as Json }),
+      ...rulesOf(rulesFile),
     },
   }
 }
 
+function rulesOf(file: string | undefined): { rules?: Json } {
+  return file === undefined ? {} : { rules: JSON.parse(readFileSync(file, 'utf8')) as Json }
+}
+
 async function runToResume(
   store: Store,
-  { resume, loaded, args, config }: DistributedRequest,
+  { resume, loaded, args, config, rulesFile }: DistributedRequest,
   unfinished: StoredRun | undefined,
 ): Promise<NewStoredRun> {
   const { name } = loaded.scraper
@@ -150,7 +161,8 @@ async function runToResume(
       notes: problems,
       fix: 'Resume it without these arguments, or start a new run with --fresh.',
     })
-  return { ...found, options: { ...options, limits: withLimits(options.limits, config.limits) } }
+  const limits = withLimits(options.limits, config.limits)
+  return { ...found, options: { ...options, limits, ...rulesOf(rulesFile) } }
 }
 
 /** Later ones win, field by field. */

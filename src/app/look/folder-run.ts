@@ -3,11 +3,13 @@ import { closeSync, createReadStream, existsSync, openSync, readSync, realpathSy
 import { DatabaseSync } from 'node:sqlite'
 import { ScrapeError } from '../../core/errors.ts'
 import type { RunRecord } from '../../core/run.ts'
+import type { FileRecord } from '../../files/contract.ts'
 import type { Frontier } from '../../frontier/contract.ts'
 import { openFrontier } from '../../frontier/open.ts'
-import { RunFolder } from '../run/run-folder.ts'
+import { pictureOf, RunFolder } from '../run/run-folder.ts'
 import { urlOfPlace, withoutPassword } from '../run/run-identity.ts'
 import { linesOf, wholeLines } from './file-lines.ts'
+import { listFiles } from './file-records.ts'
 import { type ItemLine, type OpenRun, outFlag, type RunItems, type RunLogLines, type RunPlaces } from './open-run.ts'
 
 /** A working run saves its record twice a second: one this old belongs to a process that is gone, or badly stuck. */
@@ -25,6 +27,7 @@ class FolderRun implements OpenRun {
   readonly #out: string
   readonly frontier: Frontier | undefined
   readonly broker = undefined
+  readonly filling = undefined
   readonly log: RunLogLines
   readonly workers = undefined
   record: RunRecord
@@ -61,9 +64,20 @@ class FolderRun implements OpenRun {
     this.record = this.isAlive ? record : { ...record, ...lostState(record) }
   }
 
+  async askBroker(): Promise<void> {}
+
   async snapshot(name: string): Promise<{ place: string; head: string | undefined }> {
     const place = this.#folder.file(name)
     return { place, head: headOf(place) }
+  }
+
+  async picture(snapshot: string): Promise<string | undefined> {
+    const path = this.#folder.file(pictureOf(snapshot))
+    return existsSync(path) ? path : undefined
+  }
+
+  files(): AsyncIterable<readonly FileRecord[]> {
+    return listFiles(this.#folder.file('files.db'), this.#folder.runId)
   }
 
   /** JSON Lines of the run: its own, or those a Parquet file will be made of. */

@@ -2,8 +2,10 @@
  * Looks at a run from outside while it may be going on: in another process here, or on the machines of a fleet. Two kinds,
  * one door: `folder-run.ts` for a run of this machine, `stored-run.ts` for one of a fleet.
  */
+import { resolve } from 'node:path'
 import { ScrapeError } from '../../core/errors.ts'
 import type { RunRecord } from '../../core/run.ts'
+import type { FileRecord } from '../../files/contract.ts'
 import type { Frontier, FrontierStats } from '../../frontier/contract.ts'
 import type { StoredWorker } from '../../orchestrator/contract.ts'
 import type { ConfigValues } from '../config.ts'
@@ -20,8 +22,10 @@ export interface OpenRun extends AsyncDisposable {
   readonly isOver: boolean
   /** Undefined for a run of one machine, which does not tell. The ended ones are among them: their work counts. */
   readonly workers: readonly StoredWorker[] | undefined
-  /** What the broker says of its queues, where the run has one whose management API answers. */
+  /** What the broker last said of its queues (`askBroker`), where the run has one whose management API answers. */
   readonly broker: readonly BrokerQueue[] | undefined
+  /** Not all of its start tasks are in the queue: they come from a list of URLs, or from the scraper itself. Undefined: all are. */
+  readonly filling: 'urls' | 'start' | undefined
   /** Undefined when the queue is gone with its process (`memory:`) or lives elsewhere and nobody said where. */
   readonly frontier: Frontier | undefined
   /** Where it is kept, for a person: a folder, or a database. */
@@ -33,10 +37,16 @@ export interface OpenRun extends AsyncDisposable {
 
   /** Brings record, workers and liveness up to date. */
   refresh(): Promise<void>
+  /** Brings `broker` up to date, every few seconds at most. A broker that does not answer costs two, and is then left alone. */
+  askBroker(): Promise<void>
   /** The beginning of what came back for a dead letter, and where the whole of it is. */
   snapshot(name: string): Promise<{ place: string; head: string | undefined }>
+  /** The picture of a page that failed in a browser, as a file of this machine; undefined when none was taken. */
+  picture(snapshot: string): Promise<string | undefined>
   /** Undefined when the run keeps none that can be read one by one. */
   items(): Promise<RunItems | undefined>
+  /** The files it stored, some hundred records at a time. */
+  files(): AsyncIterable<readonly FileRecord[]>
   /** A file in this format that the run has finished, here. */
   finishedFile(format: string): string | undefined
   readonly log: RunLogLines
@@ -133,11 +143,19 @@ function notFound(word: string | undefined, { out }: RunPlaces, storeUrl: string
     `${word === undefined ? 'no run' : `no run "${word}"`} under ${out}${nor}`,
     {
       notes: known.length > 0 ? [`latest: ${known.join(' · ')}`] : [],
-      ...(storeUrl === undefined
-        ? { fix: 'Look under runs/, or give --out; for a run of a fleet, --frontier or SLUICE_FRONTIER.' }
-        : { fix: 'See `sluice ps --all`, or give another --out or --frontier.' }),
+      fix:
+        storeUrl === undefined
+          ? 'Look under runs/, or give --out; for a run of a fleet, --frontier or SLUICE_FRONTIER.'
+          : `See \`sluice ps --all\`, or give another --out or --store${storeFileNote(storeUrl) === undefined ? '' : ': a file is seen from its own machine and folder only'}.`,
     },
   )
+}
+
+/** What to say of a store that other machines cannot reach; undefined for all others. */
+export function storeFileNote(storeUrl: string | undefined): string | undefined {
+  const file = /^sqlite:(?:\/\/)?(.+)$/.exec(storeUrl ?? '')?.[1]
+  if (file === undefined) return undefined
+  return `runs and items are kept in ${resolve(file)} on this machine: workers on other machines need --store postgres://…`
 }
 
 /** The queue of a run, or an error that says why there is none. */
@@ -157,7 +175,7 @@ export function frontierOf(run: OpenRun): Frontier {
 }
 
 /** Numbers of the run now: the queue's own where it is here, else what the record says. */
-export async function runStats({ frontier, record }: OpenRun): Promise<FrontierStats> {
+export async function runStats({ frontier, record }: Pick<OpenRun, 'frontier' | 'record'>): Promise<FrontierStats> {
   if (frontier !== undefined) return await frontier.stats()
   const { ok, failed, remaining, dead } = record.pages
   return {

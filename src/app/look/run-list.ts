@@ -1,4 +1,5 @@
 /** Runs of both kinds, the newest first: those of this machine's folders and those in the store. */
+import { ScrapeError } from '../../core/errors.ts'
 import type { RunState } from '../../core/run.ts'
 import type { FrontierStats } from '../../frontier/contract.ts'
 import { storeUrlOf } from '../fleet/fleet.ts'
@@ -50,25 +51,68 @@ export async function listAllRuns({ places, isAll, max }: ListRequest): Promise<
       id: folder.runId,
       scraper: folder.scraper,
       place: folder.path,
+      isStored: false,
       open: async () => (await import('./folder-run.ts')).openFolderRun(folder, places),
     })),
     ...stored.map((run) => ({
       id: run.record.id,
       scraper: run.record.scraper,
       place: store!.place,
+      isStored: true,
       open: async () => (await import('./stored-run.ts')).openStoredRun(run, { store: store!, places }),
     })),
   ].sort((a, b) => (a.id < b.id ? 1 : -1))
+  return { runs: await lookAtAll(found.slice(0, max)), more: Math.max(0, found.length - max) }
+}
+
+/** One after the other, 60 runs over a network took a quarter of a minute. */
+const LOOKS_AT_ONCE = 8
+const LOOK_MS_MAX = 5_000
+
+interface FoundRun {
+  id: string
+  scraper: string
+  place: string
+  isStored: boolean
+  open: () => Promise<OpenRun>
+}
+
+/** In their order. One bad run must not hide the others; a server that is away for one is away for all of them. */
+async function lookAtAll(found: readonly FoundRun[]): Promise<ListedRun[]> {
   const runs: ListedRun[] = []
-  for (const one of found.slice(0, max)) {
-    try {
-      await using run = await one.open()
-      runs.push(await describe(run))
-    } catch (error) {
-      runs.push(unreadable(one, (error as Error).message)) // one bad run must not hide the others
+  let away: string | undefined
+  let next = 0
+  async function look(): Promise<void> {
+    for (let i = next++; i < found.length; i = next++) {
+      const one = found[i]!
+      try {
+        runs[i] = one.isStored && away !== undefined ? unreadable(one, away) : await inTime(lookAt(one))
+      } catch (error) {
+        const { message } = error as Error
+        if (one.isStored && error instanceof ScrapeError && error.class === 'service') away = message
+        runs[i] = unreadable(one, message)
+      }
     }
   }
-  return { runs, more: Math.max(0, found.length - max) }
+  await Promise.all(Array.from({ length: LOOKS_AT_ONCE }, look))
+  return runs
+}
+
+async function lookAt(one: FoundRun): Promise<ListedRun> {
+  await using run = await one.open()
+  return await describe(run)
+}
+
+/** What comes later is not waited for, and closes what it opened by itself. */
+async function inTime<T>(work: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => late.reject(new Error(`no answer within ${LOOK_MS_MAX / 1000} s`)), LOOK_MS_MAX)
+  try {
+    return await Promise.race([work, late.promise])
+  } finally {
+    clearTimeout(timer)
+    work.catch(() => {})
+  }
 }
 
 async function openStoreOf(places: RunPlaces) {
@@ -102,11 +146,18 @@ async function describe(run: OpenRun): Promise<ListedRun> {
   }
 }
 
+export const FILLING = 'being filled, or its filling was broken off'
+
+/** What only who filled it knows, and must say again. */
+export const moreWords = ({ filling }: OpenRun) =>
+  filling === 'urls' ? ' with the same --sitemap, --site, --url or --urls-file' : ''
+
 /** Why a run does not move; undefined when it does. */
 export async function whyStill(run: OpenRun, numbers: FrontierStats, nowMs = Date.now()): Promise<string | undefined> {
   const { record, frontier } = run
   if (numbers.isPaused && record.state !== 'finished') return `paused: ${numbers.pauseReason ?? 'no reason given'}`
   if (run.isOver) return record.reason ?? undefined
+  if (run.filling !== undefined) return `${FILLING} (then: sluice ${run.resumeCommand().join(' ')}${moreWords(run)})`
   const stuck = stuckWorkers(run)
   const silentMs = Math.min(...stuck.map((worker) => worker.silentMs))
   const stuckText =
@@ -120,9 +171,11 @@ export async function whyStill(run: OpenRun, numbers: FrontierStats, nowMs = Dat
   return stuckText
 }
 
-function unreadable(run: { id: string; scraper: string; place: string }, why: string): ListedRun {
+function unreadable({ id, scraper, place }: FoundRun, why: string): ListedRun {
   return {
-    ...run,
+    id,
+    scraper,
+    place,
     state: 'unreadable',
     startedAt: undefined,
     finishedAt: null,

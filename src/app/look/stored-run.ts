@@ -1,12 +1,19 @@
 /** A run of a fleet, seen from outside: its record and workers are in the store, its queue and items in the frontier. */
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
 import { ScrapeError } from '../../core/errors.ts'
 import type { RunRecord } from '../../core/run.ts'
 import { DEFAULT_LANE } from '../../core/task.ts'
+import type { FileRecord } from '../../files/contract.ts'
 import type { Frontier } from '../../frontier/contract.ts'
 import type { Store, StoredRun, StoredWorker } from '../../orchestrator/contract.ts'
-import { isFleetQueue, openFleetFrontier, openStore } from '../fleet/fleet.ts'
+import { isFleetQueue, openStore, storeUrlOf } from '../fleet/fleet.ts'
 import { updateFleetRecord } from '../fleet/fleet-record.ts'
+import { pictureOf } from '../run/run-folder.ts'
 import { urlOfPlace, withoutPassword } from '../run/run-identity.ts'
+import { listFiles, recordsBeside } from './file-records.ts'
+import { isAmqp, openQueueToLook } from './look-queue.ts'
 import {
   type BrokerQueue,
   type ItemLine,
@@ -15,6 +22,7 @@ import {
   type RunItems,
   type RunLogLines,
   type RunPlaces,
+  runStats,
   withStore,
 } from './open-run.ts'
 
@@ -52,9 +60,13 @@ export async function openStoredRun(
     const url = isFleetQueue(places.frontier)
       ? places.frontier // this machine may reach the place by another name
       : urlOfPlace(record.frontier, places.store ?? '')
-    const frontier = parts.use(await openFleetFrontier({ frontier: url, redis: places.redis }, record.id, { store }))
-    const readQueues = /^amqps?:/i.test(url) ? () => brokerQueues(url, record.id, frontier) : undefined
-    const run = new FleetRun({ store, frontier, record, readQueues, parts: parts.move() })
+    const opened = parts.use(await openQueueToLook({ frontier: url, redis: places.redis }, record.id, store))
+    const isForgotten = isAmqp(url) && (await isForgottenBy(opened, record))
+    const stats = () => runStats({ frontier: undefined, record })
+    const frontier = isForgotten ? { ...opened, stats } : opened
+    const readQueues = isAmqp(url) ? () => brokerQueues(url, record.id, frontier) : undefined
+    const records = recordsBeside(storeUrlOf(withStore(places))!)
+    const run = new FleetRun({ store, frontier, record, records, readQueues, isForgotten, parts: parts.move() })
     await run.refresh()
     return run
   } catch (error) {
@@ -63,13 +75,26 @@ export async function openStoredRun(
   }
 }
 
+/** Redis forgets a finished run after a week. Its record and its items are in the store, and stay. */
+async function isForgottenBy(frontier: Frontier, { finishedAt, pages }: RunRecord): Promise<boolean> {
+  return finishedAt !== null && pages.ok + pages.failed > 0 && (await frontier.stats()).seen === 0
+}
+
 interface FleetRunParts {
   store: Store
   frontier: Frontier
   record: RunRecord
+  /** Where those of its files are. */
+  records: string
   readQueues: (() => Promise<BrokerQueue[] | undefined>) | undefined
+  /** The queue has no numbers any more: those of the record are the last. */
+  isForgotten: boolean
   parts: AsyncDisposableStack
 }
+
+const BROKER_FRESH_MS = 2_000
+/** One that was asked in vain. */
+const BROKER_REST_MS = 5_000
 
 class FleetRun implements OpenRun {
   readonly #store: Store
@@ -78,11 +103,17 @@ class FleetRun implements OpenRun {
   readonly log: RunLogLines
   readonly folder = undefined
   readonly #readQueues: FleetRunParts['readQueues']
+  readonly #records: string
+  readonly #isForgotten: boolean
   record: RunRecord
   workers: StoredWorker[] = []
   broker: BrokerQueue[] | undefined
+  filling: 'urls' | 'start' | undefined
+  #askBrokerAtMs = Number.NEGATIVE_INFINITY
 
-  constructor({ store, frontier, record, readQueues, parts }: FleetRunParts) {
+  constructor({ store, frontier, record, records, readQueues, isForgotten, parts }: FleetRunParts) {
+    this.#records = records
+    this.#isForgotten = isForgotten
     this.#readQueues = readQueues
     this.#store = store
     this.#parts = parts
@@ -114,15 +145,40 @@ class FleetRun implements OpenRun {
     if (found === undefined) throw new ScrapeError('E_RUN_NOT_FOUND', `run ${id} is not in ${this.place} any more`)
     this.workers = await this.#store.listWorkers({ runId: id })
     const { record } = found
-    updateFleetRecord(record, await this.frontier.stats(), this.workers, Date.now())
+    if (!this.#isForgotten) updateFleetRecord(record, await this.frontier.stats(), this.workers, Date.now())
     this.record = record
-    this.broker = await this.#readQueues?.()
+    this.filling = record.state === 'finished' ? undefined : await fillingOf(this.frontier)
+  }
+
+  async askBroker(): Promise<void> {
+    // The queues go with the run. What the broker says of them for some seconds more is no news.
+    if (this.record.state === 'finished') this.broker = undefined
+    else await this.#askBroker()
+  }
+
+  async #askBroker(): Promise<void> {
+    if (this.#readQueues === undefined || performance.now() < this.#askBrokerAtMs) return
+    this.broker = await this.#readQueues()
+    this.#askBrokerAtMs = performance.now() + (this.broker === undefined ? BROKER_REST_MS : BROKER_FRESH_MS)
   }
 
   async snapshot(name: string): Promise<{ place: string; head: string | undefined }> {
     const bytes = await this.#store.getSnapshot(this.record.id, name)
     const head = bytes === undefined ? undefined : Buffer.from(bytes).subarray(0, SNAPSHOT_HEAD_BYTES).toString('utf8')
     return { place: name, head }
+  }
+
+  async picture(snapshot: string): Promise<string | undefined> {
+    const name = pictureOf(snapshot)
+    const bytes = await this.#store.getSnapshot(this.record.id, name)
+    if (bytes === undefined) return undefined
+    const path = join(mkdtempSync(join(tmpdir(), 'sluice-')), basename(name))
+    writeFileSync(path, bytes)
+    return path
+  }
+
+  files(): AsyncIterable<readonly FileRecord[]> {
+    return listFiles(this.#records, this.record.id)
   }
 
   async items(): Promise<RunItems> {
@@ -160,6 +216,9 @@ class FleetRun implements OpenRun {
 
   resumeCommand(): string[] {
     const { source, id, state } = this.record
+    // With the same sources once more: what is in the queue already is passed over.
+    if (this.filling === 'urls') return ['produce', '--scraper', source, '--run-id', id]
+    if (this.filling === 'start') return ['start', source, '--mode', 'distributed', '--resume', id]
     if (state === 'running' || state === 'finished') return ['worker', '--scraper', source, '--run-id', id]
     return ['start', source, '--mode', 'distributed', '--resume', id]
   }
@@ -169,7 +228,13 @@ class FleetRun implements OpenRun {
   }
 }
 
-const BROKER_MS_MAX = 1_000
+/** `started` is no while somebody fills the queue, and stays so when he is killed; where it is missing nobody filled it this way. */
+async function fillingOf(frontier: Frontier): Promise<OpenRun['filling']> {
+  if ((await frontier.getMeta('started')) !== 'no') return undefined
+  return (await frontier.getMeta('source')) === 'urls' ? 'urls' : 'start'
+}
+
+const BROKER_MS_MAX = 2_000
 
 /** Undefined where nobody answers: many brokers have no management API, and none is needed. */
 async function brokerQueues(url: string, runId: string, frontier: Frontier): Promise<BrokerQueue[] | undefined> {

@@ -2,7 +2,7 @@
 import type { EventBus } from '../../core/events.ts'
 import type { ResolvedLimits } from '../../core/options.ts'
 import { createMemoryCache, type RemoteCache, type ResponseCache } from '../../fetch/cache.ts'
-import type { RateLimit } from '../../fetch/contract.ts'
+import type { BrowserPool, RateLimit } from '../../fetch/contract.ts'
 import { type ChainFetcher, createFetcher } from '../../fetch/fetcher.ts'
 import { openHttp } from '../../fetch/http.ts'
 import { createRateLimit } from '../../fetch/rate-limit.ts'
@@ -20,6 +20,8 @@ export interface FetchingOptions {
   sharing: RateSharing
   /** `socks5://` or `http://`: all pages are fetched through it. */
   proxy: string | undefined
+  /** For routes that need one. */
+  browsers?: BrowserPool | undefined
   /** `memory:`, `sqlite:FILE` or `redis://…`; used when `limits.cache` is above 0. */
   cacheStore: string
   bus: EventBus
@@ -72,6 +74,7 @@ export async function openFetching(options: FetchingOptions): Promise<Fetching> 
     createFetcher({
       http,
       rateLimit,
+      ...(options.browsers === undefined ? {} : { browsers: options.browsers }),
       ...(limits.robots === 'ignore' ? {} : { robots: { userAgent: options.userAgent } }),
       ...(cache === undefined ? {} : { cache }),
       events: bus,

@@ -7,6 +7,7 @@ import type { Limits } from '../../core/options.ts'
 import type { CompiledScraper } from '../../crawl/compiled.ts'
 import type { CrawlEnd } from '../../crawl/contract.ts'
 import type { Frontier } from '../../frontier/contract.ts'
+import { fileWorkerId } from './file-side.ts'
 import type { RunFolder } from './run-folder.ts'
 import type { WorkerSpec } from './worker.ts'
 
@@ -85,6 +86,12 @@ function share({ spec, processes }: ProcessesParts): WorkerSpec[] {
     concurrency: part(spec.concurrency, i),
     perHostConcurrency: part(spec.perHostConcurrency, i),
     pagesMax: part(spec.pagesMax, i),
+    browsers: {
+      ...spec.browsers,
+      pages: Math.max(1, part(spec.browsers.pages, i)),
+      pagesMax: Math.max(1, part(spec.browsers.pagesMax, i)),
+    },
+    files: { ...spec.files, workersMax: Math.max(1, part(spec.files.workersMax, i)) },
   })).filter((one) => one.pagesMax > 0)
 }
 
@@ -102,7 +109,7 @@ async function keepRunning(
     const pagesMax = life === 1 ? spec.pagesMax : Math.min(spec.pagesMax, await pagesLeft(parts))
     const end = pagesMax > 0 ? await runOne({ ...spec, workerId, pagesMax }, parts, stop) : { how: 'limit' as const }
     if (typeof end === 'object') return end
-    await sweep(parts, [workerId])
+    await sweep(parts, [workerId, fileWorkerId(workerId)])
     if (stop.aborted) return { how: 'stopped' }
     deaths = settled() > settledAtDeath ? 1 : deaths + 1
     settledAtDeath = settled()

@@ -86,13 +86,12 @@ export class RunFolder implements Disposable {
   }
 
   /** Keeps what came back for a dead letter. A disk too full for it must not hide the error it belongs to. */
-  keepSnapshot = (task: Task, page: Page | undefined): string | undefined => {
-    if (page === undefined) return undefined
-    const name = join('snapshots', `${task.id.slice(0, 16)}${page.contentType.includes('json') ? '.json' : '.html'}`)
+  keepSnapshot = (task: Task, page: Page | undefined, screenshot = page?.screenshot): string | undefined => {
+    const kept = snapshotsOf(task, page, screenshot)
     try {
-      mkdirSync(this.file('snapshots'), { recursive: true })
-      writeFileSync(this.file(name), page.body.subarray(0, SNAPSHOT_BYTES_MAX))
-      return name
+      if (kept.length > 0) mkdirSync(this.file('snapshots'), { recursive: true })
+      for (const { name, bytes } of kept) writeFileSync(this.file(name), bytes)
+      return kept[0]?.name
     } catch {
       return undefined
     }
@@ -129,6 +128,25 @@ export class RunFolder implements Disposable {
     this.#lock?.close()
     this.#lock = undefined
   }
+}
+
+/** The picture that was taken together with a snapshot, if one was. */
+export const pictureOf = (snapshot: string) => snapshot.replace(/\.\w+$/, '.png')
+
+/** The document first, then what a person would have seen of it. */
+export function snapshotsOf(
+  { id }: Task,
+  page: Page | undefined,
+  screenshot: Buffer | undefined,
+  bytesMax: number = SNAPSHOT_BYTES_MAX,
+): { name: string; bytes: Uint8Array }[] {
+  const name = (ending: string) => `snapshots/${id.slice(0, 16)}.${ending}`
+  const ending = page?.contentType.includes('json') ? 'json' : 'html'
+  const body = page?.body.subarray(0, bytesMax)
+  return [
+    ...(body === undefined ? [] : [{ name: name(ending), bytes: body }]),
+    ...(screenshot === undefined ? [] : [{ name: name('png'), bytes: screenshot }]),
+  ]
 }
 
 /** One by one: Node's own `recursive` never ends where a parent exists but refuses children with ENOENT, as /proc does. */

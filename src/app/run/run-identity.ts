@@ -23,10 +23,11 @@ export function urlOfPlace(place: string, given: string): string {
 export function withoutPassword(url: string): string {
   const parsed = URL.parse(url)
   if (parsed === null) return url.replace(/:\/\/[^@/]*@/, '://')
-  const secrets = ['password', 'redis'].filter((name) => parsed.searchParams.has(name)) // a Redis may have one of its own
-  if (parsed.password === '' && secrets.length === 0) return url
+  // A Redis may have a password of its own; how messages are acknowledged is no part of the place, and may change in a resume.
+  const left = ['password', 'redis', 'ack', 'expired'].filter((name) => parsed.searchParams.has(name))
+  if (parsed.password === '' && left.length === 0) return url
   parsed.password = ''
-  for (const name of secrets) parsed.searchParams.delete(name)
+  for (const name of left) parsed.searchParams.delete(name)
   return parsed.href
 }
 
@@ -45,11 +46,22 @@ export function cacheStoreOf(values: { cacheStore: string; frontier: string; red
   })
 }
 
-/** The queue to open: an `amqp:` one needs to know its Redis. */
-export function queueUrlOf({ frontier, redis }: { frontier: string; redis?: string | undefined }): string {
-  if (redis === undefined || !/^amqps?:/i.test(frontier)) return frontier
+export interface QueuePlace {
+  frontier: string
+  redis?: string | undefined
+  ack?: string | undefined
+  expired?: string | undefined
+}
+
+/** The queue to open: an `amqp:` one needs to know its Redis, and how its messages are treated. What its URL says itself counts. */
+export function queueUrlOf({ frontier, ...named }: QueuePlace): string {
+  const { redis, ack, expired } = named
+  const given = Object.entries({ redis, ack, expired }).filter(
+    (entry): entry is [string, string] => entry[1] !== undefined,
+  )
+  if (given.length === 0 || !/^amqps?:/i.test(frontier)) return frontier
   const url = new URL(frontier)
-  if (!url.searchParams.has('redis')) url.searchParams.set('redis', redis)
+  for (const [name, value] of given) if (!url.searchParams.has(name)) url.searchParams.set(name, value)
   return url.href
 }
 

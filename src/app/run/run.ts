@@ -34,6 +34,7 @@ import { judge, type RecordBase, startRecord, updateRecord } from './run-record.
 import { openRunSinks, rememberSinks } from './run-sinks.ts'
 import { seed } from './seed.ts'
 import { placeIn, type WorkerSpec, work } from './worker.ts'
+import { browserSpecOf, fileSpecOf } from './worker-pools.ts'
 
 export interface RunRequest {
   scraper: Scraper
@@ -101,6 +102,7 @@ export async function startRun(request: RunRequest): Promise<Run> {
           runId: folder.runId,
           frontier,
           bus,
+          disk: folder.path,
         }),
       )
     const sinks = request.sinks ?? (await openRunSinks(compiled, folder, frontier, config.values))
@@ -295,6 +297,9 @@ class RunExecution {
       allowAddresses: values.allowAddress,
       cacheStore: cacheStoreOf(values),
       proxy: values.proxy,
+      browsers: browserSpecOf(values),
+      files: fileSpecOf(values, folder, folder.file('files.db')),
+      memoryReserve: values.memoryReserve,
       isOneOfMany: values.processes > 1,
       recordTo: request.recordTo,
     }

@@ -29,7 +29,7 @@ export async function setFilled(frontier: Frontier, isFull: boolean): Promise<vo
 
 export async function seed({ compiled, args, frontier, bus, stop }: SeedParts): Promise<void> {
   if (await isFilled(frontier)) return
-  const hosts = new Set<string>()
+  const hosts = newHosts()
   const policy = { ...enqueuePolicy(compiled.limits, []), hosts: 'any' as const }
   const enqueue = async (routeOrUrl: string | URL, targets?: unknown) => {
     const counts = { refused: 0, overLimit: 0 }
@@ -40,7 +40,7 @@ export async function seed({ compiled, args, frontier, bus, stop }: SeedParts): 
       { route, targets: found, base: undefined, depth: 0, room: Number.POSITIVE_INFINITY },
       counts,
     )
-    return { ...(await frontier.add(watch(tasks, hosts, stop))), ...counts }
+    return { ...(await frontier.add(watch(tasks, { hosts, isNamed: true, stop }))), ...counts }
   }
   enqueue.links = () => {
     throw new ScrapeError('E_DEFINITION', 'start() has no page yet: enqueue.links works in handlers only')
@@ -63,7 +63,7 @@ export async function seed({ compiled, args, frontier, bus, stop }: SeedParts): 
       cause: error,
     })
   }
-  await frontier.setMeta('startHosts', JSON.stringify([...hosts]))
+  await keepHosts(frontier, hosts)
   await setFilled(frontier, true)
 }
 
@@ -83,14 +83,14 @@ export async function seedUrls(
   urls: AsyncIterable<FoundUrl>,
   { compiled, frontier, stop }: Pick<SeedParts, 'compiled' | 'frontier' | 'stop'>,
 ): Promise<SeededUrls> {
-  const hosts = new Set(JSON.parse((await frontier.getMeta('startHosts')) ?? '[]') as string[])
+  const hosts = newHosts(await metaList(frontier, 'startHosts'), await metaList(frontier, 'namedHosts'))
   const problems: string[] = []
   let refused = 0
   let waiting: Refused[] = []
   const policy = { ...enqueuePolicy(compiled.limits, []), hosts: 'any' as const }
   async function* tasks(): AsyncGenerator<NewTask> {
     for await (const found of urls) {
-      const { text, from, priority, lane } = found
+      const { text, from, isNamed, priority, lane } = found
       const target = {
         url: text,
         ...(priority === undefined ? {} : { priority }),
@@ -99,7 +99,7 @@ export async function seedUrls(
       const request = { route: undefined, targets: target, base: undefined, depth: 0, room: 1 }
       try {
         if (found.error !== undefined) throw new ScrapeError(found.error.code, found.error.message)
-        yield* watch(toTasks(compiled, policy, request, { refused: 0, overLimit: 0 }), hosts, stop)
+        yield* watch(toTasks(compiled, policy, request, { refused: 0, overLimit: 0 }), { hosts, isNamed, stop })
       } catch (error) {
         stop.throwIfAborted()
         refused++
@@ -113,7 +113,7 @@ export async function seedUrls(
   }
   const { added, seen } = await frontier.add(tasks())
   await bury(frontier, waiting)
-  await frontier.setMeta('startHosts', JSON.stringify([...hosts]))
+  await keepHosts(frontier, hosts)
   await setFilled(frontier, true)
   return { added, seen, refused, problems }
 }
@@ -145,13 +145,39 @@ async function bury(frontier: Frontier, refused: readonly Refused[]): Promise<vo
   }
 }
 
-/** Hosts of start tasks may be followed, and fetched although private. More than this is a list, not a site. */
+/** The frontier's meta values of the same names; `work` reads them. */
+interface StartHosts {
+  /** Of all start tasks: links to them are followed. */
+  startHosts: Set<string>
+  /** Those the user named: they may be fetched although private. What a remote list names must not open a way inside. */
+  namedHosts: Set<string>
+}
+
+/** More than this is a list, not a site. */
 const START_HOSTS_MAX = 100_000
 
-function* watch(tasks: Iterable<NewTask>, hosts: Set<string>, stop: AbortSignal): Generator<NewTask> {
+function newHosts(started: readonly string[] = [], named: readonly string[] = []): StartHosts {
+  return { startHosts: new Set(started), namedHosts: new Set(named) }
+}
+
+async function metaList(frontier: Frontier, name: keyof StartHosts): Promise<string[]> {
+  return JSON.parse((await frontier.getMeta(name)) ?? '[]')
+}
+
+async function keepHosts(frontier: Frontier, hosts: StartHosts): Promise<void> {
+  await frontier.setMeta('startHosts', JSON.stringify([...hosts.startHosts]))
+  await frontier.setMeta('namedHosts', JSON.stringify([...hosts.namedHosts]))
+}
+
+function* watch(
+  tasks: Iterable<NewTask>,
+  { hosts, isNamed, stop }: { hosts: StartHosts; isNamed: boolean; stop: AbortSignal },
+): Generator<NewTask> {
   for (const task of tasks) {
     stop.throwIfAborted()
-    if (hosts.size < START_HOSTS_MAX) hosts.add(hostOf(task.url))
+    const host = hostOf(task.url)
+    if (hosts.startHosts.size < START_HOSTS_MAX) hosts.startHosts.add(host)
+    if (isNamed && hosts.namedHosts.size < START_HOSTS_MAX) hosts.namedHosts.add(host)
     yield task
   }
 }

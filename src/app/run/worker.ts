@@ -1,11 +1,9 @@
 /** One worker: opens what a crawl needs and runs it, in this process or in one of its own (`worker-process.ts`). */
-import { ERRORS } from '../../core/error-table.ts'
-import { ScrapeError } from '../../core/errors.ts'
+import type { ScrapeError } from '../../core/errors.ts'
 import type { EventBus } from '../../core/events.ts'
 import { contentKey, type ItemRow } from '../../core/item.ts'
 import { LruSet } from '../../core/lru-set.ts'
 import type { Emitted } from '../../core/scraper.ts'
-import { FILES_LANE } from '../../core/task.ts'
 import type { CompiledScraper } from '../../crawl/compiled.ts'
 import type { CrawlEnd, CrawlParts } from '../../crawl/contract.ts'
 import { crawl } from '../../crawl/crawl.ts'
@@ -17,7 +15,12 @@ import type { Frontier } from '../../frontier/contract.ts'
 import { writeBatches } from '../../pipeline/batch.ts'
 import { Channel } from '../../pipeline/channel.ts'
 import { createRecorder } from '../author/record.ts'
-import { type Fetching, openFetching, type RateSharing } from './fetching.ts'
+import { openFetching, type RateSharing } from './fetching.ts'
+import { FileSide, type FileSpec } from './file-side.ts'
+import { type MachineSide, openMachineSide } from './machine-side.ts'
+import { needsBrowsers, openBrowsers } from './open-browsers.ts'
+import { reachProxy } from './reach-proxy.ts'
+import { type Rotation, rotateWhenRefused } from './rotation.ts'
 import type { RunFolder } from './run-folder.ts'
 import { openSessions } from './sessions.ts'
 
@@ -38,10 +41,22 @@ export interface WorkerSpec {
   /** Tasks asked for at once. Default: twice the concurrency. */
   claimMax?: number
   proxy: string | undefined
+  browsers: BrowserSpec
+  files: FileSpec
+  /** Memory that stays free for others. */
+  memoryReserve: number
   /** True when several processes share the hosts' rate. */
   isOneOfMany: boolean
   /** Where to keep pages as fixtures, if anywhere. */
   recordTo: string | undefined
+}
+
+/** Pages in browsers. */
+export interface BrowserSpec {
+  /** At first, and at most. */
+  pages: number
+  pagesMax: number
+  executable: string | undefined
 }
 
 /** Settled pages that may wait for their commit. */
@@ -50,9 +65,6 @@ const CHANNEL_CAPACITY = 512
 const BACKLOG_MAX = 5_000
 /** Item keys a worker remembers, to tell a handler at once that it emitted one before. */
 const RECALL_MAX = 4096
-/** Answers to what was sent the old way come for a while yet and are no news; nor does Tor make new circuits more often. */
-const ROTATE_MS_MIN = 10_000
-
 export interface WorkerParts {
   compiled: CompiledScraper
   frontier: Frontier
@@ -62,11 +74,6 @@ export interface WorkerParts {
   isOpenEnded?: () => Promise<boolean>
   /** Other ways out, for when a site turns us away. Without it there is only `spec.proxy`, or the direct way. */
   rotation?: Rotation
-}
-
-export interface Rotation {
-  /** The proxy URL to go on with: another proxy, or another user of the same one. Must not block. */
-  next(): string
 }
 
 /** Where a worker leaves what is no item, and with whom it shares the hosts. */
@@ -92,28 +99,98 @@ export async function work(
 ): Promise<CrawlEnd> {
   if (spec.proxy !== undefined) await reachProxy(spec.proxy)
   const startHosts = JSON.parse((await frontier.getMeta('startHosts')) ?? '[]') as string[]
+  const namedHosts = JSON.parse((await frontier.getMeta('namedHosts')) ?? '[]') as string[]
+  const allowAddresses = [...spec.allowAddresses, ...namedHosts]
+  const sessions = openSessions(frontier)
   await using parts = new AsyncDisposableStack()
-  await using fetching = await openFetching({
-    limits: compiled.limits,
-    concurrency: spec.concurrency,
-    perHostConcurrency: spec.perHostConcurrency,
-    userAgent: spec.userAgent,
-    allowPrivate: spec.allowPrivate,
-    allowAddresses: [...spec.allowAddresses, ...startHosts],
-    cacheStore: spec.cacheStore,
-    sharing: await place.shareRates(parts),
-    proxy: spec.proxy,
-    bus,
-  })
+  const { userAgent, allowPrivate, proxy } = spec
+  const browsers = needsBrowsers(compiled)
+    ? parts.use(
+        await openBrowsers({
+          limits: compiled.limits,
+          pages: spec.browsers.pages,
+          executable: spec.browsers.executable,
+          spool: spec.files.spool,
+          downloadBytesMax: spec.files.bytesMax,
+          ...{ userAgent, allowPrivate, allowAddresses, proxy, bus },
+        }),
+      )
+    : undefined
+  const fetching = parts.use(
+    await openFetching({
+      limits: compiled.limits,
+      concurrency: spec.concurrency,
+      perHostConcurrency: spec.perHostConcurrency,
+      userAgent,
+      allowPrivate,
+      allowAddresses,
+      cacheStore: spec.cacheStore,
+      sharing: await place.shareRates(parts),
+      proxy,
+      browsers,
+      bus,
+    }),
+  )
   using _ = rotation === undefined ? undefined : rotateWhenRefused({ bus, fetching, rotation })
   const recorder = spec.recordTo === undefined ? undefined : createRecorder(spec.recordTo)
-  return await crawl(
+  const halted = new AbortController()
+  const ended = AbortSignal.any([stop, halted.signal])
+  const waiting = { pages: 0 }
+  const machine: MachineSide = parts.use(
+    openMachineSide({
+      workerId: spec.workerId,
+      browsers,
+      pagesMax: spec.browsers.pagesMax,
+      pagesWaiting: () => waiting.pages,
+      files: () => files,
+      fileWorkersMax: spec.files.workersMax,
+      batch: spec.claimMax ?? 2 * spec.concurrency,
+      memoryReserveBytes: spec.memoryReserve,
+      folder: spec.files.spool,
+      bus,
+    }),
+  )
+  const files: FileSide = parts.use(
+    new FileSide(
+      {
+        spec: spec.files,
+        frontier,
+        limits: compiled.limits,
+        rateLimit: fetching.rateLimit,
+        sessions,
+        mayFetch: async (url, signal) => await fetching.fetcher.robots?.check(url, signal),
+        http: { userAgent, allowPrivate, allowAddresses, ...(proxy === undefined ? {} : { proxy }) },
+        bus,
+        runId: place.runId,
+        scraper: compiled.scraper.name,
+        workerId: spec.workerId,
+        leaseMs: spec.leaseMs,
+        drainMs: spec.drainMs,
+        onBegin: machine.begin,
+      },
+      ended,
+    ),
+  )
+  if (browsers !== undefined) machine.begin()
+  let fileFailure: ScrapeError | undefined
+  void files.failed.then((error) => {
+    fileFailure = error
+    halted.abort(error)
+  })
+  const end = await crawl(
     {
       compiled,
       frontier,
       bus,
       fetcher: fetching.fetcher,
       rateLimit: fetching.rateLimit,
+      ...(browsers === undefined ? {} : { browsers }),
+      sessions,
+      keepDownload: files.keep,
+      onFiles: () => files.wake(),
+      onWaiting: (pages) => {
+        waiting.pages = pages
+      },
       channel: new Channel<Settled>(CHANNEL_CAPACITY),
       writeBatches,
       runId: place.runId,
@@ -125,9 +202,7 @@ export async function work(
       leaseMs: spec.leaseMs,
       drainMs: spec.drainMs,
       backlogMax: BACKLOG_MAX,
-      claimMax: () => spec.claimMax ?? 2 * spec.concurrency,
-      sessions: openSessions(frontier),
-      keepDownload: async ({ path }) => ({ path, lane: FILES_LANE }),
+      claimMax: machine.claimMax,
       ...(isOpenEnded === undefined ? {} : { isOpenEnded }),
       keepSnapshot: place.keepSnapshot,
       failedPage: pageOf,
@@ -137,38 +212,10 @@ export async function work(
       now: Date.now,
       random: Math.random,
     },
-    stop,
+    ended,
   )
-}
-
-const monotonicMs = () => performance.now()
-
-export interface RefusalParts {
-  bus: EventBus
-  fetching: Pick<Fetching, 'rotate'>
-  rotation: Rotation
-  /** Milliseconds of a clock that only goes forward. */
-  now?: () => number
-}
-
-/** Listens until disposed of: an error whose verdict is 'rotate' makes the pages that follow take the next way out. */
-export function rotateWhenRefused({ bus, fetching, rotation, now = monotonicMs }: RefusalParts): Disposable {
-  let rotatedAtMs = Number.NEGATIVE_INFINITY
-  const unlisten = bus.on((event) => {
-    if (event.type !== 'page' || event.error === undefined || ERRORS[event.error.code].verdict !== 'rotate') return
-    const nowMs = now()
-    if (nowMs - rotatedAtMs < ROTATE_MS_MIN) return
-    rotatedAtMs = nowMs
-    try {
-      fetching.rotate(rotation.next())
-      const message = `${event.host}: ${event.error.code}; the next pages take another way out`
-      bus.emit({ type: 'log', level: 'info', message })
-    } catch (error) {
-      // A listener must not throw, and the old way is still there.
-      bus.emit({ type: 'log', level: 'warn', message: `no other way out: ${(error as Error).message}` })
-    }
-  })
-  return { [Symbol.dispose]: unlisten }
+  if (end.how === 'limit') await files.drained() // the files of those pages belong to them
+  return fileFailure === undefined ? end : { how: 'halted', error: fileFailure }
 }
 
 function createRecall(): (row: ItemRow) => Emitted {
@@ -178,27 +225,5 @@ function createRecall(): (row: ItemRow) => Emitted {
     const isNewContent = contents.add(content)
     if (keys.add(key)) return 'new'
     return isNewContent ? 'changed' : 'same'
-  }
-}
-
-const PROXY_MS_MAX = 5_000
-
-/** A proxy that is not there would cost every page its tries: better to say so before the first one is claimed. */
-async function reachProxy(proxy: string): Promise<void> {
-  const { hostname, port, protocol } = new URL(proxy)
-  const { connect } = process.getBuiltinModule('node:net')
-  const socket = connect({
-    host: hostname.replace(/^\[|\]$/g, ''),
-    port: Number(port) || (protocol === 'http:' ? 80 : 1080),
-  })
-  socket.setTimeout(PROXY_MS_MAX, () => socket.destroy(new Error(`no answer in ${PROXY_MS_MAX} ms`)))
-  try {
-    await process.getBuiltinModule('node:events').once(socket, 'connect')
-  } catch (cause) {
-    throw new ScrapeError('E_PROXY', `the proxy ${hostname}:${port} cannot be reached: ${(cause as Error).message}`, {
-      cause,
-    })
-  } finally {
-    socket.destroy()
   }
 }

@@ -2,7 +2,7 @@
 import { ScrapeError, toScrapeError } from '../../core/errors.ts'
 import { normaliseUrl } from '../../core/url.ts'
 import { allLinks } from '../../extract/html.ts'
-import { readSitemap, type SitemapPage } from '../../sources/sitemap.ts'
+import { type FetchBytes, readSitemap, type SitemapPage } from '../../sources/sitemap.ts'
 import { errorJson, type OnePage, withFlag } from '../author/one-page.ts'
 
 export interface SiteMapRequest {
@@ -67,19 +67,26 @@ export async function sitemapsNamed(
   }
 }
 
+/** Sitemaps are fetched like pages, with all that holds for those: robots.txt, rates, private addresses, the size of a body. */
+export function sitemapBytes({ fetcher }: Pick<OnePage, 'fetcher'>): FetchBytes {
+  return async function* (url, signal) {
+    yield (await fetcher.fetch({ url: normaliseUrl(url) }, signal)).body
+  }
+}
+
 async function addSitemap(map: SiteMap, seen: Set<string>, sitemap: string, request: SiteMapRequest): Promise<void> {
   const { chain, max, signal } = request
   const source: MapSource = { url: sitemap, kind: 'sitemap', urls: 0, error: null }
   map.sources.push(source)
-  async function* fetchBytes(url: string, fetchSignal: AbortSignal) {
-    const page = await chain.fetcher.fetch({ url: normaliseUrl(url) }, fetchSignal)
-    yield page.body
-  }
   const onProblem = (problem: { sitemap: string; message: string }) => {
     if (map.problems.length < PROBLEMS_MAX) map.problems.push(problem)
   }
   await settle(map, source, async () => {
-    for await (const page of readSitemap(sitemap, fetchBytes, { signal, onProblem })) {
+    for await (const page of readSitemap(sitemap, sitemapBytes(chain), { signal, onProblem })) {
+      if ('error' in page) {
+        onProblem({ sitemap: page.sitemap, message: page.error.message })
+        continue
+      }
       if (seen.has(page.url)) continue
       if (map.urls.length >= max) {
         map.isCut = true

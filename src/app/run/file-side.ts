@@ -1,0 +1,211 @@
+/**
+ * The file side of a worker: processes that store files, the loop that feeds them, and their records. Nothing of it is there
+ * before the run has its first file: most scrapers never have one.
+ */
+import { mkdir, rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { ScrapeError } from '../../core/errors.ts'
+import { toScrapeError } from '../../core/errors.ts'
+import type { EventBus } from '../../core/events.ts'
+import type { ResolvedLimits } from '../../core/options.ts'
+import { isFileLane, type Task } from '../../core/task.ts'
+import type { KeptDownload, Sessions } from '../../crawl/contract.ts'
+import { decide } from '../../crawl/retry.ts'
+import type { RateLimit } from '../../fetch/contract.ts'
+import type { FileLoop } from '../../files/loop.ts'
+import { pinnedLane } from '../../files/orders.ts'
+import type { OpenFilePool } from '../../files/pool.ts'
+import type { Frontier } from '../../frontier/contract.ts'
+import type { FileOrders } from './file-process.ts'
+
+/** Plain data: it may be sent to another process. */
+export interface FileSpec {
+  /** A folder, or `s3://BUCKET/PREFIX?…`. */
+  store: string
+  /** A folder of this machine for what is on its way. */
+  spool: string
+  /** Where records are kept: `postgres://…`, or a file. */
+  records: string
+  workersMax: number
+  bytesMax: number
+  steps: readonly string[]
+}
+
+export interface FileSideParts {
+  spec: FileSpec
+  frontier: Frontier
+  limits: ResolvedLimits
+  rateLimit: RateLimit
+  sessions: Sessions
+  mayFetch: (url: string, signal: AbortSignal) => Promise<void>
+  http: Pick<FileOrders['http'], 'userAgent' | 'allowPrivate' | 'allowAddresses' | 'proxy'>
+  bus: EventBus
+  runId: string
+  scraper: string
+  workerId: string
+  leaseMs: number
+  drainMs: number
+  /** Called once, with the first file. */
+  onBegin: () => void
+}
+
+/** How often the frontier is looked at for files of other workers. */
+const LOOK_MS = 2_000
+const HEADERS_MS_MAX = 60_000
+const IDLE_MS_MAX = 60_000
+const TOTAL_MS_MAX = 7_200_000
+const ENTRY = fileURLToPath(new URL('./file-process.ts', import.meta.url))
+
+export class FileSide implements AsyncDisposable {
+  readonly #parts: FileSideParts
+  readonly #stop: AbortSignal
+  readonly #ending = new AbortController()
+  readonly #failed = Promise.withResolvers<ScrapeError>()
+  readonly #looking: NodeJS.Timeout
+  #pool: OpenFilePool | undefined
+  #loop: FileLoop | undefined
+  #opening: Promise<void> | undefined
+  #opened = new AsyncDisposableStack()
+
+  constructor(parts: FileSideParts, stop: AbortSignal) {
+    this.#parts = parts
+    this.#stop = AbortSignal.any([stop, this.#ending.signal])
+    this.#looking = setInterval(() => void this.#look(), LOOK_MS)
+    this.#looking.unref()
+    void this.#look()
+  }
+
+  /** Undefined before the first file. */
+  get pool(): OpenFilePool | undefined {
+    return this.#pool
+  }
+
+  /** Tasks that wait, as of the last look. */
+  get waiting(): number {
+    return this.#waiting
+  }
+  #waiting = 0
+
+  /** Resolves with what makes it impossible to store files; never, when nothing does. */
+  get failed(): Promise<ScrapeError> {
+    return this.#failed.promise
+  }
+
+  /** There is a file: called by whoever has just ordered one. */
+  wake(): void {
+    this.#opening ??= this.#open().catch((error) => this.#failed.resolve(toScrapeError(error, 'E_OUTPUT')))
+  }
+
+  /** Takes a browser's download over, before its page is closed. */
+  keep = async ({ path }: { path: string }): Promise<KeptDownload> => {
+    const folder = join(this.#parts.spec.spool, 'uploads')
+    await mkdir(folder, { recursive: true })
+    const kept = join(folder, crypto.randomUUID())
+    await rename(path, kept)
+    return { path: kept, lane: pinnedLane() }
+  }
+
+  /** When no file is left to be stored, or somebody says stop. */
+  async drained(): Promise<void> {
+    while (!this.#stop.aborted && (await this.#count()) > 0) {
+      this.wake()
+      await Promise.race([this.failed, new Promise((resolve) => setTimeout(resolve, 200))])
+    }
+  }
+
+  async #look(): Promise<void> {
+    // A frontier that is away is the crawl's to tell of.
+    const count = await this.#count().catch(() => 0)
+    if (count > 0) this.wake()
+  }
+
+  async #count(): Promise<number> {
+    const { lanes } = await this.#parts.frontier.stats()
+    const files = Object.entries(lanes).filter(([lane]) => isFileLane(lane))
+    this.#waiting = files.reduce((sum, [, { pending }]) => sum + pending, 0)
+    return files.reduce((sum, [, { pending, claimed }]) => sum + pending + claimed, 0)
+  }
+
+  async #open(): Promise<void> {
+    const { spec, frontier, limits, rateLimit, mayFetch, bus, runId, scraper, leaseMs, drainMs } = this.#parts
+    this.#parts.onBegin()
+    const [{ openFileRecords }, { openFilePool }, { runFiles }] = await Promise.all([
+      import('../look/file-records.ts'),
+      import('../../files/pool.ts'),
+      import('../../files/loop.ts'),
+    ])
+    const records = this.#opened.use(await openFileRecords(spec.records))
+    const pool = this.#opened.use(
+      openFilePool({
+        entry: ENTRY,
+        orders: this.#orders(),
+        workers: 1,
+        findStored: (sha256, place) => records.findStored(sha256, place),
+        onDeath: (pid, how) =>
+          bus.emit({ type: 'log', level: 'error', message: `file process ${pid} died (${how}); starting another` }),
+      }),
+    )
+    this.#pool = pool
+    this.#loop = runFiles(
+      {
+        frontier,
+        pool,
+        records,
+        rateLimit,
+        mayFetch,
+        decide: (error, attempt) => decide(error, { attempt }, limits, Date.now()),
+        headersFor: (task) => this.#headersFor(task),
+        bus,
+        runId,
+        scraper,
+        workerId: fileWorkerId(this.#parts.workerId),
+        leaseMs,
+        drainMs,
+      },
+      this.#stop,
+    )
+    void this.#loop.ended.then((end) => {
+      if (end.how === 'halted') this.#failed.resolve(end.error)
+    })
+  }
+
+  #orders(): FileOrders {
+    const { spec, http, limits } = this.#parts
+    return {
+      store: spec.store,
+      spool: spec.spool,
+      bytesMax: spec.bytesMax,
+      steps: spec.steps as FileOrders['steps'],
+      http: {
+        ...http,
+        connectTimeoutMs: limits.connectTimeout,
+        connectionsPerHost: limits.perHost.concurrency,
+        headersMsMax: HEADERS_MS_MAX,
+        idleMsMax: IDLE_MS_MAX,
+        totalMsMax: TOTAL_MS_MAX,
+        redirectsMax: limits.redirects,
+        retryAfterMsMax: limits.retryAfterMax,
+      },
+    }
+  }
+
+  async #headersFor({ session, url }: Task): Promise<Readonly<Record<string, string>>> {
+    const { sessions } = this.#parts
+    const state = session === undefined ? undefined : await sessions.get(session)
+    return state === undefined ? {} : sessions.headers(state, url)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    clearInterval(this.#looking)
+    this.#ending.abort()
+    await this.#opening
+    await this.#loop?.ended
+    await this.#opened.disposeAsync()
+  }
+}
+
+/** Leases of files are told apart from those of pages: a page that may be poison must not wait for a long download. */
+export function fileWorkerId(workerId: string): string {
+  return `${workerId}/files`
+}

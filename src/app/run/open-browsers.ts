@@ -1,0 +1,47 @@
+/** Browsers, where a scraper or a person asks for them. Nothing of it is loaded before. */
+import type { EventBus } from '../../core/events.ts'
+import type { ResolvedLimits } from '../../core/options.ts'
+import type { CompiledScraper } from '../../crawl/compiled.ts'
+import type { BrowserPool } from '../../fetch/contract.ts'
+
+export interface BrowsersOptions {
+  limits: ResolvedLimits
+  /** Open at once. */
+  pages: number
+  executable: string | undefined
+  userAgent: string
+  allowPrivate: boolean
+  allowAddresses: readonly string[]
+  proxy: string | undefined
+  /** A folder for what they keep while they run. */
+  spool: string
+  downloadBytesMax: number
+  bus: EventBus
+}
+
+export function needsBrowsers({ routes }: CompiledScraper): boolean {
+  return [...routes.values()].some(({ definition }) => definition.fetch === 'browser')
+}
+
+export async function openBrowsers({
+  limits,
+  pages,
+  executable,
+  proxy,
+  bus,
+  ...rest
+}: BrowsersOptions): Promise<BrowserPool> {
+  const { openBrowserPool } = await import('../../fetch/browser/pool.ts')
+  return openBrowserPool({
+    ...rest,
+    slots: pages,
+    timeoutMs: limits.timeout,
+    connectTimeoutMs: limits.connectTimeout,
+    bodyBytesMax: limits.bodyMax,
+    redirectsMax: limits.redirects,
+    retryAfterMsMax: limits.retryAfterMax,
+    ...(executable === undefined ? {} : { executable }),
+    ...(proxy === undefined ? {} : { proxy }),
+    events: bus,
+  })
+}

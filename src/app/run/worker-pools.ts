@@ -1,0 +1,26 @@
+/** From the options to the pools of a worker: pages in browsers, processes for files. */
+import { availableParallelism } from 'node:os'
+import { resolve } from 'node:path'
+import type { ConfigValues } from '../config.ts'
+import type { FileSpec } from './file-side.ts'
+import type { RunFolder } from './run-folder.ts'
+import type { BrowserSpec } from './worker.ts'
+
+/** A number somebody named is meant; otherwise one page a core at first, and two when there is much to do. */
+export function browserSpecOf({ browsers, chrome }: Pick<ConfigValues, 'browsers' | 'chrome'>): BrowserSpec {
+  const cores = availableParallelism()
+  return { pages: browsers ?? cores, pagesMax: browsers ?? 2 * cores, executable: chrome }
+}
+
+type FileValues = Pick<ConfigValues, 'files' | 'fileWorkers' | 'fileMax' | 'fileSteps'>
+
+export function fileSpecOf(values: FileValues, folder: RunFolder, records: string): FileSpec {
+  return {
+    store: values.files === undefined ? resolve(folder.file('files')) : values.files,
+    spool: resolve(folder.file('spool')),
+    records,
+    workersMax: values.fileWorkers ?? Math.min(8, Math.max(2, availableParallelism())),
+    bytesMax: values.fileMax,
+    steps: values.fileSteps,
+  }
+}

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import type { ScrapeError } from '../core/errors.ts'
+import { openDiskStore } from './disk-store.ts'
+import { openFileStore } from './open-store.ts'
+import { testFileStore } from './store-conformance.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'sluice-disk-store-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+const never = new AbortController().signal
+
+testFileStore('a folder', async () => ({
+  open: () => openFileStore(join(folder, 'store')),
+  read: async (where) => readFileSync(fileURLToPath(where)),
+  list: async () => readdirSync(join(folder, 'store'), { recursive: true }).map(String).sort(),
+}))
+
+test('a link somebody put into the folder does not lead out of it', async () => {
+  const root = join(folder, 'linked')
+  const outside = join(folder, 'outside')
+  mkdirSync(root)
+  mkdirSync(outside)
+  symlinkSync(outside, join(root, 'shop'))
+  await using store = await openDiskStore(root)
+  const path = join(folder, 'file')
+  writeFileSync(path, 'x')
+  const file = { path, key: 'shop/x.txt', contentType: 'text/plain', bytes: 1 }
+  await assert.rejects(store.put(file, never), (error: ScrapeError) => error.code === 'E_OUTPUT')
+  assert.deepEqual(readdirSync(outside), [])
+})
+
+test('what a crash left half copied is removed a day later', async () => {
+  const root = join(folder, 'crashed')
+  mkdirSync(join(root, '.incoming'), { recursive: true })
+  for (const name of ['old', 'new']) writeFileSync(join(root, '.incoming', name), 'x')
+  utimesSync(join(root, '.incoming', 'old'), 1, 1)
+  await using _store = await openDiskStore(root)
+  assert.deepEqual(readdirSync(join(root, '.incoming')), ['new'])
+})
+
+test('a folder that cannot be written ends the run, and says which', async () => {
+  writeFileSync(join(folder, 'a-file'), 'x')
+  await assert.rejects(
+    openFileStore(join(folder, 'a-file', 'store')),
+    (error: ScrapeError) => error.code === 'E_OUTPUT',
+  )
+  await assert.rejects(openFileStore('ftp://host/x'), (error: ScrapeError) => error.code === 'E_OPTION')
+})

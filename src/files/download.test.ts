@@ -1,0 +1,268 @@
+/** Downloads from a real server that cuts, lies and changes its mind. */
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { content, type FileServer, serveFile, startFileServer } from '../../test/files/file-server.ts'
+import { downloadJob, filesIn, never, streamOptions } from '../../test/files/rig.ts'
+import { temporaryFolder } from '../../test/sluice.ts'
+import { ScrapeError } from '../core/errors.ts'
+import { openByteStream } from '../fetch/byte-stream.ts'
+import type { ByteSource } from './contract.ts'
+import { type Downloaded, download } from './download.ts'
+import { tidySpool } from './spool.ts'
+
+const FILE = content(300_000)
+const SHA256 = createHash('sha256').update(FILE).digest('hex')
+
+let server: FileServer
+let source: ByteSource
+let folder: ReturnType<typeof temporaryFolder>
+let spool: string
+
+before(async () => {
+  server = await startFileServer()
+  source = openByteStream(streamOptions())
+  folder = temporaryFolder()
+  spool = join(folder.path, 'spool')
+})
+after(async () => {
+  await source[Symbol.asyncDispose]()
+  await server[Symbol.asyncDispose]()
+  folder[Symbol.dispose]()
+})
+
+/** A path of its own for each test; forgets what was asked before. */
+let paths = 0
+function serve(answer: ReturnType<typeof serveFile>): string {
+  const path = `/file-${++paths}`
+  server.paths.set(path, answer)
+  server.asked.length = 0
+  server.sent = 0
+  return server.url + path
+}
+
+async function fetchOnce(url: string, bytesMax = 10_000_000): Promise<Downloaded> {
+  return await download(downloadJob(url), { source, spool, bytesMax }, never)
+}
+
+async function codeOf(work: Promise<unknown>): Promise<string> {
+  return await work.then(
+    () => 'done',
+    (error: unknown) => (error instanceof ScrapeError ? error.code : String(error)),
+  )
+}
+
+async function finish(done: Downloaded): Promise<void> {
+  await done.part.remove()
+  assert.deepEqual(filesIn(spool), [], 'the spool is empty again')
+}
+
+/** Cuts the first answer after `bytes`, then behaves. */
+function cutOnce(bytes: number): () => number | undefined {
+  let cuts = 0
+  return () => (cuts++ === 0 ? bytes : undefined)
+}
+
+describe('a download', () => {
+  it('has all bytes, their hash, type and name', async () => {
+    const url = serve(serveFile(FILE, { headers: { 'content-disposition': 'attachment; filename="x.bin"' } }))
+    const done = await fetchOnce(url)
+    assert.ok(readFileSync(done.part.path).equals(FILE))
+    const { bytes, sha256, name, fetchedBytes } = done
+    assert.deepEqual({ bytes, sha256, name, fetchedBytes }, { bytes: FILE.length, sha256: SHA256, name: 'x.bin', fetchedBytes: FILE.length }) // biome-ignore format: one line reads better
+    await finish(done)
+  })
+
+  it('goes on after a cut, and asks only for the rest', async () => {
+    const url = serve(serveFile(FILE, { etag: '"v1"', cutAfter: cutOnce(200_000) }))
+    assert.equal(await codeOf(fetchOnce(url)), 'E_BODY_SHORT')
+    const done = await fetchOnce(url)
+    assert.equal(done.sha256, SHA256)
+    assert.ok(readFileSync(done.part.path).equals(FILE))
+    assert.match(server.asked[1]!.headers.range!, /^bytes=\d+-$/)
+    assert.equal(server.asked[1]!.headers['if-range'], '"v1"')
+    assert.equal(server.sent, FILE.length, 'no byte was sent twice')
+    assert.ok(done.fetchedBytes < FILE.length)
+    await finish(done)
+  })
+
+  it('goes on by date where there is no ETag', async () => {
+    const lastModified = 'Sun, 15 Nov 2026 08:00:00 GMT'
+    const url = serve(serveFile(FILE, { lastModified, cutAfter: cutOnce(100_000) }))
+    assert.equal(await codeOf(fetchOnce(url)), 'E_BODY_SHORT')
+    const done = await fetchOnce(url)
+    assert.equal(done.sha256, SHA256)
+    assert.equal(server.asked[1]!.headers['if-range'], lastModified)
+    await finish(done)
+  })
+
+  for (const [what, options] of [
+    ['has no validator', {}],
+    ['has a weak one', { etag: 'W/"v1"' }],
+  ] as const)
+    it(`begins again when the first answer ${what}`, async () => {
+      const url = serve(serveFile(FILE, { ...options, cutAfter: cutOnce(100_000) }))
+      assert.equal(await codeOf(fetchOnce(url)), 'E_BODY_SHORT')
+      const done = await fetchOnce(url)
+      assert.equal(server.asked[1]!.headers.range, undefined)
+      assert.equal(done.sha256, SHA256)
+      await finish(done)
+    })
+
+  it('begins again when the file has changed meanwhile', async () => {
+    const url = serve(serveFile(content(300_000, 7), { etag: '"old"', cutAfter: () => 100_000 }))
+    assert.equal(await codeOf(fetchOnce(url)), 'E_BODY_SHORT')
+    server.paths.set(new URL(url).pathname, serveFile(FILE, { etag: '"new"' }))
+    const done = await fetchOnce(url)
+    assert.equal(done.sha256, SHA256)
+    assert.ok(readFileSync(done.part.path).equals(FILE))
+    await finish(done)
+  })
+
+  const lies: Record<string, (from: number) => Record<string, string>> = {
+    'another start': (from) => ({ 'content-range': `bytes ${from - 10}-${FILE.length - 1}/${FILE.length}` }),
+    'another total': (from) => ({ 'content-range': `bytes ${from}-${FILE.length + 9}/${FILE.length + 10}` }),
+    'another ETag': (from) => ({ 'content-range': `bytes ${from}-${FILE.length - 1}/${FILE.length}`, etag: '"v2"' }),
+    'no range at all': () => ({}),
+    'only a piece': (from) => ({ 'content-range': `bytes ${from}-${FILE.length - 2}/${FILE.length}` }),
+  }
+  for (const [lie, headersFor] of Object.entries(lies))
+    it(`begins again when the rest has ${lie}`, async () => {
+      const url = serve(serveFile(FILE, { etag: '"v1"', cutAfter: cutOnce(100_000) }))
+      assert.equal(await codeOf(fetchOnce(url)), 'E_BODY_SHORT')
+      server.paths.set(new URL(url).pathname, (request, response) => {
+        const from = Number(/\d+/.exec(request.headers.range ?? '')?.[0] ?? -1)
+        if (from < 0) serveFile(FILE, { etag: '"v1"' })(request, response)
+        else response.writeHead(206, { etag: '"v1"', ...headersFor(from) }).end(content(FILE.length - from, 9))
+      })
+      const done = await fetchOnce(url)
+      assert.equal(done.sha256, SHA256)
+      assert.ok(readFileSync(done.part.path).equals(FILE))
+      await finish(done)
+    })
+
+  it('begins again when the server says that there is no rest', async () => {
+    const url = serve(serveFile(FILE, { etag: '"v1"', cutAfter: cutOnce(100_000) }))
+    assert.equal(await codeOf(fetchOnce(url)), 'E_BODY_SHORT')
+    server.paths.set(new URL(url).pathname, (request, response) => {
+      if (request.headers.range !== undefined) response.writeHead(416).end()
+      else serveFile(FILE)(request, response)
+    })
+    const done = await fetchOnce(url)
+    assert.equal(done.sha256, SHA256)
+    await finish(done)
+  })
+
+  it('does not ask again for what is whole', async () => {
+    const url = serve(serveFile(FILE))
+    const first = await fetchOnce(url)
+    first.part.release() // the store was away
+    const done = await fetchOnce(url)
+    assert.equal(server.asked.length, 1)
+    assert.deepEqual([done.sha256, done.fetchedBytes], [SHA256, 0])
+    await finish(done)
+  })
+
+  it('leaves the part of one that may only be asleep to it', async () => {
+    const url = serve(serveFile(FILE, { etag: '"v1"' }))
+    const asleep = await fetchOnce(url) // not released: it could still write
+    const done = await fetchOnce(url)
+    assert.notEqual(done.part.path, asleep.part.path)
+    assert.notEqual(statSync(done.part.path).ino, statSync(asleep.part.path).ino)
+    await done.part.remove()
+    assert.ok(existsSync(asleep.part.path))
+    await asleep.part.remove()
+    assert.deepEqual(filesIn(spool), [])
+  })
+
+  it('that is announced as too large is not begun', async () => {
+    const url = serve(serveFile(FILE))
+    assert.equal(await codeOf(fetchOnce(url, 299_999)), 'E_FILE_TOO_LARGE')
+    assert.deepEqual(filesIn(spool), [])
+  })
+
+  it('without end stops at the limit', async () => {
+    const tenGigabytes = 10 * 1024 ** 3
+    const chunk = Buffer.alloc(65_536)
+    const url = serve((_request, response) => {
+      response.writeHead(200, { 'content-type': 'video/mp4' })
+      const more = () => {
+        while (!response.destroyed && server.sent < tenGigabytes) if (!response.write(chunk)) return
+      }
+      response.on('drain', more)
+      more()
+    })
+    assert.equal(await codeOf(fetchOnce(url, 5_000_000)), 'E_FILE_TOO_LARGE')
+    assert.ok(server.sent < 20_000_000, `${server.sent} bytes were sent`)
+    assert.deepEqual(filesIn(spool), [])
+  })
+
+  it('that decompresses to more than the limit stops there, too', async () => {
+    const bomb = gzipSync(Buffer.alloc(50_000_000))
+    const url = serve((_request, response) => void response.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb))
+    assert.equal(await codeOf(fetchOnce(url, 1_000_000)), 'E_FILE_TOO_LARGE')
+    assert.deepEqual(filesIn(spool), [])
+  })
+
+  it('that comes compressed although nobody asked is stored as it is meant', async () => {
+    const url = serve((request, response) => {
+      assert.equal(request.headers['accept-encoding'], 'identity')
+      response.writeHead(200, { 'content-encoding': 'gzip', etag: '"z"' }).end(gzipSync(FILE))
+    })
+    const done = await fetchOnce(url)
+    assert.equal(done.sha256, SHA256)
+    await finish(done)
+  })
+
+  it('that is compressed and damaged is no file', async () => {
+    const url = serve((_request, response) => {
+      response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(FILE).subarray(0, 1000))
+    })
+    assert.equal(await codeOf(fetchOnce(url)), 'E_ENCODING')
+    assert.deepEqual(filesIn(spool), [])
+  })
+
+  it('shorter than announced is no file', async () => {
+    const url = serve((_request, response) => {
+      response.writeHead(200, { 'content-length': FILE.length + 1 })
+      response.write(FILE, () => response.destroy())
+    })
+    assert.equal(await codeOf(fetchOnce(url)), 'E_BODY_SHORT')
+  })
+
+  it('that is gone leaves nothing', async () => {
+    const url = serve(serveFile(FILE, { etag: '"v1"', cutAfter: () => 100_000 }))
+    assert.equal(await codeOf(fetchOnce(url)), 'E_BODY_SHORT')
+    server.paths.delete(new URL(url).pathname)
+    assert.equal(await codeOf(fetchOnce(url)), 'E_NOT_FOUND')
+    assert.equal(
+      filesIn(spool).some((name) => name.includes(downloadJob(url).task.id)),
+      false,
+    )
+  })
+})
+
+describe('the spool', () => {
+  it('forgets what is old, then the oldest of what is too much, and nothing that is not its own', async () => {
+    const { mkdirSync, utimesSync, writeFileSync } = process.getBuiltinModule('node:fs')
+    using place = temporaryFolder()
+    const nowMs = Date.now()
+    const HOUR_MS = 3_600_000
+    const add = (name: string, ageMs: number) => {
+      mkdirSync(join(place.path, name))
+      writeFileSync(join(place.path, name, 'x.part'), Buffer.alloc(1000))
+      utimesSync(join(place.path, name, 'x.part'), (nowMs - ageMs) / 1000, (nowMs - ageMs) / 1000)
+    }
+    const id = (digit: string) => `run.${digit.repeat(64)}`
+    add(id('1'), 48 * HOUR_MS)
+    add(id('2'), 5 * HOUR_MS)
+    add(id('3'), 4 * HOUR_MS)
+    add(id('4'), 0)
+    add('uploads', 1000 * HOUR_MS)
+    assert.equal(await tidySpool(place.path, { bytesMax: 2500 }, nowMs), 2000)
+    assert.deepEqual(filesIn(place.path), [`${id('3')}/x.part`, `${id('4')}/x.part`, 'uploads/x.part'])
+  })
+})

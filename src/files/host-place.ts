@@ -1,0 +1,35 @@
+/** Where a job is a guest: one host at a time, so that two which redirect to each other never wait for each other. */
+import { hostOf } from '../core/url.ts'
+import type { RateLimit, Slot } from '../fetch/contract.ts'
+
+/** Throws what robots.txt has against a URL. */
+export type MayFetch = (url: string, signal: AbortSignal) => Promise<void>
+
+export class HostPlace implements Disposable {
+  readonly #rateLimit: RateLimit
+  readonly #mayFetch: MayFetch
+  readonly #signal: AbortSignal
+  #slot: Slot | undefined
+
+  constructor(rateLimit: RateLimit, mayFetch: MayFetch, signal: AbortSignal) {
+    this.#rateLimit = rateLimit
+    this.#mayFetch = mayFetch
+    this.#signal = signal
+  }
+
+  async enter(url: string): Promise<void> {
+    this.leave()
+    await this.#mayFetch(url, this.#signal)
+    this.#slot = await this.#rateLimit.acquire(hostOf(url), this.#signal)
+    if (this.#signal.aborted) this.leave()
+  }
+
+  leave(): void {
+    this.#slot?.[Symbol.dispose]()
+    this.#slot = undefined
+  }
+
+  [Symbol.dispose](): void {
+    this.leave()
+  }
+}

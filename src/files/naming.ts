@@ -1,0 +1,103 @@
+/**
+ * What a stored file is called: `<scraper>/<run>/<user or _>/<task>-<name>.<ext>`.
+ *
+ * Names come from strangers. What is kept of them are letters, digits and `. _ -`, in one Unicode form, behind the task's own id:
+ * so two names never meet, none is hidden, reserved or a way to another folder, and none is longer than 120 bytes.
+ */
+import { hash } from 'node:crypto'
+import { ScrapeError } from '../core/errors.ts'
+import { extensionFor, isKnownExtension } from './types.ts'
+
+export interface KeyParts {
+  scraper: string
+  runId: string
+  /** Empty for nobody's. */
+  user: string
+  taskId: string
+  /** Anything at all. */
+  name: string
+  contentType: string
+}
+
+const SEGMENT_BYTES_MAX = 120
+/** 80 bits: among a million files of one run two are alike with a chance of 1 in 10^12. */
+const ID_CHARS = 20
+const EXTENSION_CHARS_MAX = 12
+const NAME_WHEN_NONE = 'file'
+
+export function fileKey({ scraper, runId, user, taskId, name, contentType }: KeyParts): string {
+  const folders = [folder(scraper), folder(runId), user === '' ? '_' : folder(user)]
+  const id = /^[0-9a-f]{20,}$/.test(taskId) ? taskId : hash('sha256', taskId, 'hex')
+  return `${folders.join('/')}/${id.slice(0, ID_CHARS)}-${safeName(name, contentType)}`
+}
+
+/** One segment: letters, digits and `. _ -` only, with the extension of what it is. */
+export function safeName(name: string, contentType: string): string {
+  const clean = cleaned(basename(name))
+  const dot = clean.lastIndexOf('.')
+  const named = dot > 0 && clean.length - dot - 1 <= EXTENSION_CHARS_MAX ? clean.slice(dot + 1).toLowerCase() : ''
+  const extension = extensionFor(contentType, /^[a-z0-9]+$/.test(named) ? named : '')
+  // A known extension that lies is replaced; `v1.2` has none.
+  const hasOne = named !== '' && (named === extension || isKnownExtension(named))
+  const stem = (hasOne ? clean.slice(0, dot) : clean).replace(/[._-]+$/, '') || NAME_WHEN_NONE
+  const room = SEGMENT_BYTES_MAX - ID_CHARS - 1 - (extension === '' ? 0 : extension.length + 1)
+  const cut = cutToBytes(stem, room).replace(/[._-]+$/, '') || NAME_WHEN_NONE
+  return extension === '' ? cut : `${cut}.${extension}`
+}
+
+/** Two different texts never become one folder: what had to be changed gets a mark of what it was. */
+function folder(text: string): string {
+  const safe = cutToBytes(cleaned(text), 80).replace(/[.]+$/, '')
+  if (safe === text && safe !== '' && safe !== '_' && !RESERVED.test(safe)) return safe
+  return `${safe.replace(/^_$/, '')}-${hash('sha256', text.toWellFormed(), 'hex').slice(0, 12)}`.replace(
+    RESERVED,
+    '_$&',
+  )
+}
+
+/** What Windows keeps for itself, with or without an extension: stores are copied to all kinds of places. */
+const RESERVED = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i
+
+function basename(text: string): string {
+  return text.split(/[/\\]/).findLast((part) => !/^[\s.]*$/.test(part)) ?? ''
+}
+
+function cleaned(text: string): string {
+  return text
+    .toWellFormed()
+    .normalize('NFC')
+    .replace(/[^\p{L}\p{M}\p{N}._-]+/gu, '-')
+    .replace(/-{2,}/g, '-')
+    .replace(/\.{2,}/g, '.')
+    .replace(/^[\p{M}._-]+/u, '')
+    .normalize('NFC')
+}
+
+/** Cut between characters, so that it stays valid text. */
+function cutToBytes(text: string, bytesMax: number): string {
+  if (Buffer.byteLength(text) <= bytesMax) return text
+  let cut = ''
+  let bytes = 0
+  for (const character of text) {
+    bytes += Buffer.byteLength(character)
+    if (bytes > bytesMax) break
+    cut += character
+  }
+  return cut.normalize('NFC')
+}
+
+/** For stores: a key that did not come from here is a bug, and must not become somebody else's file. */
+export function mustBePlain(key: string): void {
+  if (/^(?:[\p{L}\p{M}\p{N}_-][\p{L}\p{M}\p{N}._-]*\/)*[\p{L}\p{M}\p{N}_-][\p{L}\p{M}\p{N}._-]*$/u.test(key)) return
+  throw new ScrapeError('E_OUTPUT', `${JSON.stringify(key.slice(0, 200))} is no key of the file store`)
+}
+
+/** The name a URL suggests; empty when it suggests none. */
+export function nameOfUrl(url: string): string {
+  const last = URL.parse(url)?.pathname.split('/').findLast(Boolean) ?? ''
+  try {
+    return basename(decodeURIComponent(last))
+  } catch {
+    return basename(last)
+  }
+}

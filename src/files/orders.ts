@@ -1,0 +1,63 @@
+/** File tasks: what they look like in the frontier, and what they are read back as. */
+import { hostname } from 'node:os'
+import { ScrapeError } from '../core/errors.ts'
+import type { Json, NewTask, Task } from '../core/task.ts'
+import type { FileJob, FileOrder, FileRecord, StoredFile } from './contract.ts'
+
+export const FILES_LANE = 'files'
+
+/** For files that are on one machine only. */
+export function pinnedLane(machine: string = hostname()): string {
+  return `${FILES_LANE}@${machine}`
+}
+
+/** Records go first: they are quick, and a file nobody can find is of no use. */
+const RECORD_PRIORITY = 1_000_000
+
+/** Throws `E_ROUTE_DATA` for what is no order of ours. */
+export function orderOf({ data, url }: Pick<Task, 'data' | 'url'>): FileOrder {
+  const order = data as unknown as FileOrder | null
+  const isText = (value: unknown) => typeof value === 'string' && value !== ''
+  switch (order?.type) {
+    case 'download':
+      return order
+    case 'upload':
+      if (isText(order.path) && isText(order.name)) return order
+      break
+    case 'db_update':
+      if (typeof order.record === 'object' && isText(order.record?.taskId)) return order
+      break
+  }
+  throw new ScrapeError('E_ROUTE_DATA', 'the task is no order for a file', { url })
+}
+
+export function recordOf(job: FileJob, stored: StoredFile, storedAtMs: number): FileRecord {
+  const { fetchedBytes: _, ...file } = stored
+  return {
+    runId: job.runId,
+    taskId: job.task.id,
+    scraper: job.scraper,
+    user: job.task.session ?? '',
+    url: job.task.url,
+    ...file,
+    storedAtMs,
+    meta: job.order.meta ?? null,
+  }
+}
+
+/**
+ * The task that writes the record. Its URL is not the file's: a record has no host that could be busy. Any machine may do it, so
+ * it is never pinned.
+ */
+export function recordTask(task: Task, record: FileRecord): NewTask {
+  return {
+    url: `record://files/${task.id}`,
+    key: `record:${task.id}`,
+    route: task.route,
+    data: { type: 'db_update', record } as unknown as Json,
+    depth: task.depth,
+    priority: RECORD_PRIORITY,
+    lane: FILES_LANE,
+    session: task.session,
+  }
+}

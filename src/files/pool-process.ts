@@ -1,0 +1,170 @@
+/** One process of the pool as the pool sees it: jobs go in, results come out, and when it dies every job in it ends. */
+import { type ChildProcess, fork } from 'node:child_process'
+import { ScrapeError } from '../core/errors.ts'
+import type { FileJob, JobHooks, StoredFile } from './contract.ts'
+import { type FromWorker, fromSentError, type Question, type ToWorker, toSentError } from './messages.ts'
+
+export interface ProcessOptions {
+  /** The module that runs in it. */
+  entry: string
+  /** For that module. Plain data. */
+  orders: unknown
+  execArgv: readonly string[]
+  env: NodeJS.ProcessEnv
+  /** An aborted job whose process does not say so within this time is stuck, and its process with it. */
+  abortMsMax: number
+  findStored(job: RunningJob, sha256: string, place: string): Promise<string | undefined>
+  onSettled(job: RunningJob, stored?: StoredFile): void
+  /** It is gone: how, and whether it ever ended a job. */
+  onExit(how: string, settled: number): void
+}
+
+export interface RunningJob {
+  readonly id: number
+  readonly job: FileJob
+  readonly hooks: JobHooks
+  readonly signal: AbortSignal
+  resolve(stored: StoredFile): void
+  reject(error: unknown): void
+}
+
+/** A process that has nothing to do and is told to end. */
+const EXIT_MS_MAX = 5000
+
+export class PoolProcess {
+  readonly jobs = new Map<number, RunningJob>()
+  /** Takes no more jobs, and ends after its last. */
+  isRetired = false
+  readonly exited: Promise<void>
+  readonly #child: ChildProcess
+  readonly #options: ProcessOptions
+  readonly #aborts = new Map<number, () => void>()
+  #settled = 0
+  #broken: ScrapeError | undefined
+
+  constructor(options: ProcessOptions) {
+    this.#options = options
+    this.#child = fork(options.entry, {
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      execArgv: [...options.execArgv],
+      env: options.env,
+    })
+    this.#child.on('message', (message: FromWorker) => this.#onMessage(message))
+    // The last messages may come after the exit: the end of the channel is awaited, too.
+    const disconnected = new Promise<void>((resolve) => this.#child.once('disconnect', resolve))
+    this.exited = new Promise((resolve) => {
+      const onGone = (how: string) => {
+        this.#onGone(how)
+        resolve()
+      }
+      this.#child.once('exit', (code, signal) => void disconnected.then(() => onGone(signal ?? `exit code ${code}`)))
+      this.#child.once('error', (error) => onGone(error.message))
+    })
+    this.#send({ kind: 'open', orders: options.orders })
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid
+  }
+
+  /** It has a job that wants no company. */
+  get isTaken(): boolean {
+    return [...this.jobs.values()].some(({ hooks }) => hooks.isAlone === true)
+  }
+
+  start(running: RunningJob): void {
+    const { id, job, signal } = running
+    this.jobs.set(id, running)
+    let stuck: NodeJS.Timeout | undefined
+    const onAbort = () => {
+      this.#send({ kind: 'abort', id })
+      stuck = setTimeout(() => this.kill(), this.#options.abortMsMax)
+    }
+    this.#aborts.set(id, () => {
+      clearTimeout(stuck)
+      signal.removeEventListener('abort', onAbort)
+    })
+    signal.addEventListener('abort', onAbort, { once: true })
+    this.#send({ kind: 'job', id, job })
+  }
+
+  retire(): void {
+    this.isRetired = true
+    if (this.jobs.size > 0 || !this.#child.connected) return
+    this.#child.disconnect() // that is how it is told
+    const late = setTimeout(() => this.kill(), EXIT_MS_MAX)
+    void this.exited.then(() => clearTimeout(late))
+  }
+
+  kill(): void {
+    this.#child.kill('SIGKILL')
+  }
+
+  #send(message: ToWorker): void {
+    if (this.#child.connected) this.#child.send(message, () => {}) // a dead one is noticed by its exit
+  }
+
+  #onMessage(message: FromWorker): void {
+    switch (message.kind) {
+      case 'ready':
+        break
+      case 'broken':
+        this.#broken = fromSentError(message.error)
+        break
+      case 'ask':
+        void this.#answer(message.ask, message.id, message.question)
+        break
+      case 'done':
+        this.#settle(message.id, (job) => job.resolve(message.stored), message.stored)
+        break
+      case 'failed':
+        this.#settle(message.id, ({ signal, reject }) =>
+          reject(signal.aborted ? signal.reason : fromSentError(message.error)),
+        )
+        break
+      default:
+        message satisfies never
+    }
+  }
+
+  async #answer(ask: number, id: number, question: Question): Promise<void> {
+    const job = this.jobs.get(id)
+    if (job === undefined) return
+    try {
+      let value: string | undefined
+      if (question.what === 'redirect') await job.hooks.onRedirect?.(question.url)
+      else if (question.what === 'store') await job.hooks.beforeStore?.()
+      else value = await this.#options.findStored(job, question.sha256, question.place)
+      this.#send({ kind: 'answer', ask, value })
+    } catch (error) {
+      this.#send({ kind: 'answer', ask, error: toSentError(error) })
+    }
+  }
+
+  #settle(id: number, settle: (job: RunningJob) => void, stored?: StoredFile): void {
+    const job = this.jobs.get(id)
+    if (job === undefined) return
+    this.jobs.delete(id)
+    this.#aborts.get(id)?.()
+    this.#aborts.delete(id)
+    this.#settled++
+    this.#options.onSettled(job, stored)
+    settle(job)
+    if (this.isRetired) this.retire()
+  }
+
+  #onGone(how: string): void {
+    const settled = this.#settled
+    const isShared = this.jobs.size > 1
+    for (const id of [...this.jobs.keys()]) this.#settle(id, (job) => job.reject(this.#deathOf(job, how, isShared)))
+    this.#options.onExit(how, settled)
+  }
+
+  /** Any of several may be to blame: they come back at once, for free, and then alone. */
+  #deathOf(job: RunningJob, how: string, isShared: boolean): unknown {
+    if (job.signal.aborted) return job.signal.reason
+    if (this.#broken !== undefined) return this.#broken
+    const message = `the process that worked on ${job.job.task.url} died (${how})`
+    return new ScrapeError('E_FILE_WORKER', message, isShared ? { retryAfterMs: 0 } : {})
+  }
+}

@@ -1,0 +1,213 @@
+/**
+ * The pool of file processes. They start when there is work for them, stay, and are used again and again.
+ *
+ *   run ──▶ waiting ──a process has room──▶ in a process ──▶ done · failed
+ *                                              └─ it died: E_FILE_WORKER; another takes its place, later and later if they
+ *                                                 die without having ended a job
+ *
+ * In the process that owns the pool no byte of a file is touched: it sends orders and gets results.
+ */
+import { ScrapeError } from '../core/errors.ts'
+import type { FileJob, FilePool, FileRecords, JobHooks, StoredFile } from './contract.ts'
+import { PoolProcess, type RunningJob } from './pool-process.ts'
+import { SameBytes } from './same-bytes.ts'
+
+export interface FilePoolOptions {
+  /** The module that runs in each process (`app/run/file-process.ts`), and what it is told. Plain data. */
+  entry: string
+  orders: unknown
+  /** Processes. Default 2. */
+  workers?: number
+  /** Jobs at once in each. Default 4: with large files one core is busy with four, small ones mostly wait for servers. */
+  jobsPerWorker?: number
+  findStored: FileRecords['findStored']
+  /** Wait before another process is started after two have died without a job ended; doubles. Default 100 ms, at most 30 s. */
+  restartMsMin?: number
+  /** A process that does not end an aborted job within this time is killed. Default 10 s. */
+  abortMsMax?: number
+  /** Told when a process died that should not have. */
+  onDeath?: (pid: number | undefined, how: string) => void
+  /** Added to the environment of the processes, such as the credentials of a bucket. Default: none. */
+  env?: NodeJS.ProcessEnv
+}
+
+/** The owner's flags (bin/sluice) are for a crawl. These keep little and make little: chunks of files are not on the heap. */
+const LEAN = [
+  '--disable-warning=ExperimentalWarning',
+  '--max-semi-space-size=2',
+  '--min-semi-space-size=1',
+  '--initial-old-space-size=24',
+  '--heap-growing-percent=40',
+]
+const ABORT_MS_MAX = 10_000
+const RESTART_MS = { min: 100, max: 30_000 }
+/** Processes that die this often without one job ended in between are not replaced any more. */
+const DEATHS_IN_A_ROW_MAX = 10
+
+export interface OpenFilePool extends FilePool {
+  /** Of the processes that run now. */
+  readonly pids: readonly number[]
+}
+
+export function openFilePool(options: FilePoolOptions): OpenFilePool {
+  return new Pool(options)
+}
+
+class Pool implements OpenFilePool {
+  readonly #options: FilePoolOptions
+  readonly #same: SameBytes
+  readonly #processes = new Set<PoolProcess>()
+  #waiting: RunningJob[] = []
+  #workers: number
+  #jobs = 0
+  #deaths = 0
+  #startAgain: NodeJS.Timeout | undefined
+  #failure: ScrapeError | undefined
+  #isClosed = false
+
+  constructor(options: FilePoolOptions) {
+    this.#options = options
+    this.#workers = options.workers ?? 2
+    this.#same = new SameBytes(options.findStored)
+  }
+
+  get workers(): number {
+    return this.#workers
+  }
+
+  get capacity(): number {
+    return this.#workers * this.#perWorker
+  }
+
+  get busy(): number {
+    return this.#waiting.length + [...this.#processes].reduce((sum, { jobs }) => sum + jobs.size, 0)
+  }
+
+  get pids(): readonly number[] {
+    return [...this.#processes].map(({ pid }) => pid).filter((pid) => pid !== undefined)
+  }
+
+  get #perWorker(): number {
+    return this.#options.jobsPerWorker ?? 4
+  }
+
+  run(job: FileJob, signal: AbortSignal, hooks: JobHooks = {}): Promise<StoredFile> {
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) return reject(signal.reason)
+      const onAbort = () => {
+        if (!this.#waiting.includes(running)) return // its process answers
+        this.#waiting = this.#waiting.filter((other) => other !== running)
+        reject(signal.reason)
+      }
+      const end = (settle: () => void) => {
+        signal.removeEventListener('abort', onAbort)
+        settle()
+      }
+      const running: RunningJob = {
+        id: ++this.#jobs,
+        job,
+        hooks,
+        signal,
+        resolve: (stored) => end(() => resolve(stored)),
+        reject: (error) => end(() => reject(error)),
+      }
+      signal.addEventListener('abort', onAbort, { once: true })
+      this.#waiting.push(running)
+      this.#pump()
+    })
+  }
+
+  resize(workers: number): void {
+    this.#workers = Math.max(1, Math.floor(workers))
+    const running = this.#active().sort((a, b) => a.jobs.size - b.jobs.size)
+    for (const process of running.slice(0, Math.max(0, running.length - this.#workers))) process.retire()
+    this.#pump()
+  }
+
+  #active(): PoolProcess[] {
+    return [...this.#processes].filter(({ isRetired }) => !isRetired)
+  }
+
+  /** Gives out what waits, to the process with the least to do. */
+  #pump(): void {
+    const dead = this.#failure ?? (this.#isClosed ? closed() : undefined)
+    if (dead !== undefined) {
+      for (const job of this.#waiting.splice(0)) job.reject(dead)
+      return
+    }
+    while (this.#waiting.length > 0) {
+      const process = this.#roomFor(this.#waiting[0]!)
+      if (process === undefined) return
+      process.start(this.#waiting.shift()!)
+    }
+  }
+
+  #roomFor({ hooks }: RunningJob): PoolProcess | undefined {
+    const active = this.#active().sort((a, b) => a.jobs.size - b.jobs.size)
+    const least = active.find((process) => !process.isTaken)
+    // A new one before a second job goes into one that has its hands full.
+    if (least?.jobs.size === 0) return least
+    if (active.length < this.#workers && this.#startAgain === undefined) return this.#start()
+    if (hooks.isAlone === true || least === undefined) return undefined
+    return least.jobs.size < this.#perWorker ? least : undefined
+  }
+
+  #start(): PoolProcess {
+    const { entry, orders, env, abortMsMax = ABORT_MS_MAX } = this.#options
+    const worker: PoolProcess = new PoolProcess({
+      entry,
+      orders,
+      abortMsMax,
+      execArgv: LEAN,
+      env: { ...process.env, MALLOC_ARENA_MAX: '1', ...env },
+      findStored: (running, sha256, place) => this.#same.find(running, running.job.task.id, sha256, place),
+      onSettled: (running, stored) => {
+        this.#same.settle(running, running.job.task.id, stored)
+        queueMicrotask(() => this.#pump())
+      },
+      onExit: (how, settled) => this.#onExit(worker, how, settled),
+    })
+    this.#processes.add(worker)
+    return worker
+  }
+
+  #onExit(worker: PoolProcess, how: string, settled: number): void {
+    this.#processes.delete(worker)
+    if (!worker.isRetired && !this.#isClosed) this.#onDeath(worker, how, settled)
+    this.#pump()
+  }
+
+  #onDeath(worker: PoolProcess, how: string, settled: number): void {
+    this.#options.onDeath?.(worker.pid, how)
+    this.#deaths = settled > 0 ? 1 : this.#deaths + 1
+    if (this.#deaths >= DEATHS_IN_A_ROW_MAX)
+      this.#failure = new ScrapeError('E_WORKERS_DIE', `file processes died ${this.#deaths} times in a row (${how})`)
+    else if (this.#deaths > 1) {
+      const { restartMsMin = RESTART_MS.min } = this.#options
+      this.#startLater(Math.min(RESTART_MS.max, restartMsMin * 2 ** (this.#deaths - 2)))
+    }
+  }
+
+  #startLater(ms: number): void {
+    clearTimeout(this.#startAgain)
+    this.#startAgain = setTimeout(() => {
+      this.#startAgain = undefined
+      this.#pump()
+    }, ms)
+  }
+
+  /** Jobs are the loop's to drain; what still runs when nobody wants the pool any more is cut off, and its part kept. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true
+    clearTimeout(this.#startAgain)
+    this.#pump()
+    const all = [...this.#processes]
+    for (const process of all) process.retire()
+    for (const process of all) if (process.jobs.size > 0) process.kill()
+    await Promise.all(all.map(({ exited }) => exited))
+  }
+}
+
+function closed(): ScrapeError {
+  return new ScrapeError('E_FILE_WORKER', 'the pool of file processes is closed', { retryAfterMs: 0 })
+}

@@ -1,0 +1,28 @@
+/** Records of stored files in PostgreSQL, beside the runs of a fleet. */
+import { ScrapeError } from '../core/errors.ts'
+import { Database } from '../postgres/database.ts'
+import { migrate } from '../postgres/migrate.ts'
+import type { FileRecords } from './contract.ts'
+import { fileTable, sqlFileRecords } from './records-sql.ts'
+
+export async function openPostgresRecords(url: string): Promise<FileRecords> {
+  // A database that is away costs the record a try, not the worker its time: its task waits in the queue.
+  const db = new Database(url, { connectionsMax: 1, outageMs: 0 })
+  try {
+    await db.attempt(() => migrate(db.pool, { part: 'files', steps: [fileTable('sluice.')] }))
+  } catch (error) {
+    await db.close()
+    throw error
+  }
+  return sqlFileRecords({
+    prefix: 'sluice.',
+    async rows(sql, values) {
+      try {
+        return (await db.attempt(() => db.pool.query(sql, [...values]))).rows
+      } catch (cause) {
+        throw new ScrapeError('E_FILE_RECORD', `the records in ${db.place}: ${(cause as Error).message}`, { cause })
+      }
+    },
+    close: () => db.close(),
+  })
+}

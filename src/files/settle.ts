@@ -1,0 +1,84 @@
+/** From a try at a file task to its outcome for the frontier and its event. */
+import { type ScrapeError, toErrorRecord } from '../core/errors.ts'
+import type { EventOf } from '../core/events.ts'
+import { hostOf } from '../core/url.ts'
+import type { Lease, Outcome } from '../frontier/contract.ts'
+import type { Decide, FileJob, FileOrder, RecordOrder, StoredFile } from './contract.ts'
+import { recordOf, recordTask } from './orders.ts'
+
+export interface Settled {
+  outcome: Outcome
+  /** Emitted once the outcome is true. */
+  event?: EventOf<'file'>
+  /** A kept file that nobody needs once the outcome is true. */
+  path?: string
+}
+
+export function settleStored(
+  lease: Lease,
+  job: FileJob,
+  stored: StoredFile,
+  times: { startedMs: number; nowMs: number },
+): Settled {
+  const { bytes, where, isSame } = stored
+  const { order } = job
+  return {
+    outcome: { kind: 'done', lease, tasks: [recordTask(lease.task, recordOf(job, stored, times.nowMs))] },
+    event: { ...fileEvent(lease, order.type, times.startedMs), outcome: isSame ? 'same' : 'stored', bytes, where },
+    ...(order.type === 'upload' ? { path: order.path } : {}),
+  }
+}
+
+export function settleRecorded(lease: Lease, startedMs: number): Settled {
+  return {
+    outcome: { kind: 'done', lease },
+    event: { ...fileEvent(lease, 'db_update', startedMs), outcome: 'recorded' },
+  }
+}
+
+/** Costs no try. */
+export function settleHandedBack(lease: Lease, reason: string): Settled {
+  return { outcome: { kind: 'postpone', lease, atMs: 0, reason } }
+}
+
+/** `halt`: the task is handed back, and the run ends. */
+export function settleFailure(
+  lease: Lease,
+  order: FileOrder['type'],
+  error: ScrapeError,
+  { decide, startedMs }: { decide: Decide; startedMs: number },
+): Settled & { halt?: ScrapeError } {
+  const record = toErrorRecord(error)
+  const event = { ...fileEvent(lease, order, startedMs), error: record }
+  const decision = decide(error, lease.attempt)
+  switch (decision.kind) {
+    case 'retry':
+      return {
+        outcome: { kind: 'retry', lease, atMs: decision.atMs, error: record },
+        event: { ...event, outcome: 'retried', retryAtMs: decision.atMs },
+      }
+    case 'postpone':
+      return {
+        outcome: { kind: 'postpone', lease, atMs: decision.atMs, reason: record.message },
+        event: { ...event, outcome: 'postponed', retryAtMs: decision.atMs },
+      }
+    case 'dead':
+      return { outcome: { kind: 'dead', lease, error: record }, event: { ...event, outcome: 'failed' } }
+    case 'halt':
+      return { ...settleHandedBack(lease, error.message), halt: error }
+    default:
+      return decision satisfies never
+  }
+}
+
+function fileEvent(lease: Lease, order: FileOrder['type'], startedMs: number): EventOf<'file'> {
+  const { data, url: taskUrl } = lease.task
+  const url = order === 'db_update' ? (data as unknown as RecordOrder).record.url : taskUrl
+  const ms = Math.round(performance.now() - startedMs)
+  return { type: 'file', outcome: 'stored', order, url, host: hostOf(url), attempt: lease.attempt, ms }
+}
+
+/** One lease among all: a worker may hold the same task again under a new token. */
+export function leaseKey({ token, task }: Lease): string {
+  return `${token} ${task.id}`
+}

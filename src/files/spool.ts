@@ -1,0 +1,187 @@
+/**
+ * The spool: what has come of files that are not stored yet, so that a crash or a cut costs only what had not come.
+ *
+ *   <spool>/<run>.<task>/<owner>.part    the bytes so far
+ *   <spool>/<run>.<task>/<owner>.json    whose bytes they are: URL, validators, length; once whole, also their hash
+ *
+ * A part has one owner: a process (and a count of its own) that alone writes to it. The next try takes over the part of an
+ * owner that is gone, and copies that of one which may merely be asleep: when it wakes up it writes into a file of its own.
+ */
+import { hash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { copyFile, mkdir, readdir, readFile, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises'
+import { hostname, uptime } from 'node:os'
+import { join } from 'node:path'
+
+export interface PartNote {
+  url: string
+  etag?: string
+  lastModified?: string
+  /** The Content-Type and Content-Disposition the server gave with it, and where redirects led. */
+  servedType?: string
+  disposition?: string
+  finalUrl: string
+  totalBytes?: number
+  /** Hex SHA-256; there only when every byte is. */
+  whole?: string
+  /** Set by `save`. Parts are not synced to the disk while they grow, so those from before a reboot may hold anything. */
+  boot?: string
+}
+
+export interface SpoolLimits {
+  /** Parts nobody wrote to for so long are removed. Default 1 day. */
+  ageMsMax?: number
+  /** Of all parts; the oldest go first. Default 20 GiB. */
+  bytesMax?: number
+}
+
+export interface Part {
+  readonly path: string
+  readonly bytes: number
+  readonly note: PartNote | undefined
+  save(note: PartNote): Promise<void>
+  /** What others left of the same task, too. */
+  remove(): Promise<void>
+  /** Nobody writes to it any more: the next try may go on without a copy. */
+  release(): void
+}
+
+const DAY_MS = 86_400_000
+const TIDY_BYTES_MAX = 20 * 1024 ** 3
+/** Written to within this time: in use, whatever the limits say. */
+const IN_USE_MS = 600_000
+
+const MACHINE = hash('sha256', hostname(), 'hex').slice(0, 8)
+const BOOT = bootId()
+const released = new Set<string>()
+let count = 0
+
+export async function openPart(spool: string, job: { runId: string; taskId: string }): Promise<Part> {
+  const folder = join(spool, folderOf(job))
+  await mkdir(folder, { recursive: true })
+  const owner = `${MACHINE}-${process.pid}-${Date.now().toString(36)}${count++}`
+  const path = join(folder, `${owner}.part`)
+  const notePath = join(folder, `${owner}.json`)
+  const earlier = await findLongest(folder)
+  let bytes = 0
+  if (earlier !== undefined) {
+    const isFree = isGone(earlier.owner)
+    const take = isFree ? rename : copyFile
+    await take(join(folder, `${earlier.owner}.part`), path)
+    await take(join(folder, `${earlier.owner}.json`), notePath)
+    released.delete(earlier.owner)
+    bytes = (await stat(path)).size
+  }
+  return {
+    path,
+    bytes,
+    note: earlier?.note,
+    async save(note) {
+      await writeFile(`${notePath}.new`, JSON.stringify({ ...note, boot: BOOT }))
+      await rename(`${notePath}.new`, notePath)
+    },
+    async remove() {
+      released.delete(owner)
+      await removeOwner(folder, owner)
+      for (const other of await owners(folder)) if (isGone(other)) await removeOwner(folder, other)
+      await rmdir(folder).catch(() => {}) // somebody else's part is in it
+    },
+    release() {
+      released.add(owner)
+    },
+  }
+}
+
+function bootId(): string {
+  try {
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
+  } catch {
+    return String(Math.round((Date.now() / 1000 - uptime()) / 60))
+  }
+}
+
+function folderOf({ runId, taskId }: { runId: string; taskId: string }): string {
+  const isPlain = /^[\w-]{1,100}$/.test(runId) && /^[0-9a-f]{64}$/.test(taskId)
+  return isPlain ? `${runId}.${taskId}` : hash('sha256', `${runId}\n${taskId}`, 'hex')
+}
+
+async function findLongest(folder: string): Promise<{ owner: string; note: PartNote } | undefined> {
+  let best: { owner: string; note: PartNote; bytes: number } | undefined
+  for (const owner of await owners(folder)) {
+    try {
+      const note = JSON.parse(await readFile(join(folder, `${owner}.json`), 'utf8')) as PartNote
+      if (note.boot !== BOOT) throw new Error('from before a reboot, or of another machine')
+      const { size } = await stat(join(folder, `${owner}.part`))
+      if (size > (best?.bytes ?? 0) || (note.whole !== undefined && best?.note.whole === undefined))
+        best = { owner, note, bytes: size }
+    } catch {
+      if (isGone(owner)) await removeOwner(folder, owner) // nobody knows what it is a part of
+    }
+  }
+  return best
+}
+
+async function owners(folder: string): Promise<string[]> {
+  const names = await readdir(folder).catch(() => [])
+  return [...new Set(names.map((name) => name.split('.')[0]!))]
+}
+
+async function removeOwner(folder: string, owner: string): Promise<void> {
+  for (const ending of ['part', 'json', 'json.new']) await rm(join(folder, `${owner}.${ending}`), { force: true })
+}
+
+/** Of this process and released, or a process of this machine that does not exist. A pid used again only costs a copy. */
+function isGone(owner: string): boolean {
+  const [machine, pid] = owner.split('-')
+  if (machine !== MACHINE) return false
+  if (Number(pid) === process.pid) return released.has(owner)
+  try {
+    process.kill(Number(pid), 0)
+    return isZombie(Number(pid))
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH'
+  }
+}
+
+/** Dead, and nobody has asked: common in containers whose first process does not. */
+function isZombie(pid: number): boolean {
+  try {
+    return /\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))
+  } catch {
+    return false
+  }
+}
+
+/** Parts and the outputs of steps. What else is kept in the spool (a browser's downloads) belongs to tasks still to be done. */
+const OURS = /(?:^|\.)[0-9a-f]{64}$|^step-/
+
+/** Removes what is too old, and the oldest of what is too much. Returns how many bytes it freed. */
+export async function tidySpool(
+  spool: string,
+  { ageMsMax = DAY_MS, bytesMax = TIDY_BYTES_MAX }: SpoolLimits = {},
+  nowMs: number = Date.now(),
+): Promise<number> {
+  const found: { folder: string; bytes: number; atMs: number }[] = []
+  for (const name of await readdir(spool).catch(() => [])) {
+    if (!OURS.test(name)) continue
+    const folder = join(spool, name)
+    let bytes = 0
+    let atMs = 0
+    for (const file of await readdir(folder).catch(() => [])) {
+      const { size, mtimeMs } = await stat(join(folder, file)).catch(() => ({ size: 0, mtimeMs: 0 }))
+      bytes += size
+      atMs = Math.max(atMs, mtimeMs)
+    }
+    if (atMs > 0) found.push({ folder, bytes, atMs })
+  }
+  found.sort((a, b) => a.atMs - b.atMs)
+  let left = found.reduce((sum, { bytes }) => sum + bytes, 0)
+  let freed = 0
+  for (const { folder, bytes, atMs } of found) {
+    if (nowMs - atMs < IN_USE_MS || (nowMs - atMs < ageMsMax && left <= bytesMax)) continue
+    await rm(folder, { recursive: true, force: true })
+    left -= bytes
+    freed += bytes
+  }
+  return freed
+}

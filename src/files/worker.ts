@@ -1,0 +1,168 @@
+/**
+ * One file job from start to end, in a file process:
+ *
+ *   download · kept file ──▶ hash, type, name ──▶ steps look at it ──▶ known? ──no──▶ still wanted? ──▶ stored
+ *                                                                        └──yes: where the same bytes are already
+ */
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ScrapeError } from '../core/errors.ts'
+import type { Json } from '../core/task.ts'
+import type { ByteSource, FileJob, FileStep, FileStore, StoredFile, UploadOrder } from './contract.ts'
+import { download, headOf } from './download.ts'
+import { fileKey } from './naming.ts'
+import type { SpoolLimits } from './spool.ts'
+import { diskError } from './store-error.ts'
+import { typeOf } from './types.ts'
+
+export interface WorkerParts {
+  source: ByteSource
+  store: FileStore
+  /** A folder, best on the disk of the store: then storing is a rename. */
+  spool: string
+  steps: readonly FileStep[]
+  /** Largest file. */
+  bytesMax: number
+  /** Longest time of one step with one file. Default 30 s. */
+  stepMsMax?: number
+  spoolLimits?: SpoolLimits
+}
+
+/** What only the one who gave the job can answer. */
+export interface JobQuestions {
+  onRedirect(url: string): Promise<void>
+  findStored(sha256: string, place: string): Promise<string | undefined>
+  beforeStore(): Promise<void>
+}
+
+/** A file that is here, whole. */
+interface Local {
+  path: string
+  bytes: number
+  sha256: string
+  contentType: string
+  name: string
+  fetchedBytes: number
+  isKept: boolean
+  /** `isStored`: nothing of it is needed any more. */
+  close(isStored: boolean): Promise<void>
+}
+
+const STEP_MS_MAX = 30_000
+const NOTE_CHARS_MAX = 500
+const NAME_CHARS_MAX = 300
+
+export async function workOn(
+  job: FileJob,
+  parts: WorkerParts,
+  asks: JobQuestions,
+  signal: AbortSignal,
+): Promise<StoredFile> {
+  const local = await (job.order.type === 'upload' ? kept(job.order, parts) : downloaded(job, parts, asks, signal))
+  let isStored = false
+  try {
+    const { runId, scraper, task } = job
+    const { bytes, sha256, contentType, fetchedBytes } = local
+    const name = job.order.name ?? local.name
+    const key = fileKey({ scraper, runId, user: task.session ?? '', taskId: task.id, name, contentType })
+    const extra = await look(local, key, parts, signal)
+    const { where, isSame } = await store(local, key, parts, asks, signal)
+    isStored = true
+    const said = name.toWellFormed().slice(0, NAME_CHARS_MAX) || key.slice(key.lastIndexOf('/') + 1)
+    return { name: said, bytes, sha256, contentType, where, isSame, extra, fetchedBytes }
+  } finally {
+    await local.close(isStored)
+  }
+}
+
+async function downloaded(job: FileJob, parts: WorkerParts, asks: JobQuestions, signal: AbortSignal): Promise<Local> {
+  const { part, ...file } = await download(job, { ...parts, onRedirect: (url) => asks.onRedirect(url) }, signal)
+  const close = async (isStored: boolean) => {
+    if (isStored) await part.remove().catch(() => {})
+    part.release()
+  }
+  return { ...file, path: part.path, isKept: false, close }
+}
+
+async function kept({ path, name }: UploadOrder, { bytesMax }: WorkerParts): Promise<Local> {
+  const found = await stat(path).catch(() => undefined)
+  if (found?.isFile() !== true) throw new ScrapeError('E_FILE_MISSING', `${path} is not there any more`)
+  if (found.size > bytesMax)
+    throw new ScrapeError('E_FILE_TOO_LARGE', `${path} has ${found.size} bytes, more than ${bytesMax}`)
+  const hash = createHash('sha256')
+  let bytes = 0
+  for await (const chunk of createReadStream(path, { highWaterMark: 262_144 })) {
+    hash.update(chunk as Buffer)
+    bytes += (chunk as Buffer).length
+  }
+  const contentType = await typeOf(await headOf(path), undefined)
+  return {
+    path,
+    bytes,
+    sha256: hash.digest('hex'),
+    contentType,
+    name,
+    fetchedBytes: 0,
+    isKept: true,
+    close: async () => {},
+  }
+}
+
+async function store(local: Local, key: string, { store }: WorkerParts, asks: JobQuestions, signal: AbortSignal) {
+  const { path, bytes, contentType, isKept } = local
+  const known = await asks.findStored(local.sha256, store.place)
+  if (known !== undefined && (await store.has(known, bytes))) return { where: known, isSame: true }
+  await asks.beforeStore()
+  return { where: await store.put({ path, key, contentType, bytes, isKept }, signal), isSame: false }
+}
+
+/** Every step's result under its name. A step that fails leaves a note there: the file itself is fine. */
+async function look(local: Local, key: string, parts: WorkerParts, signal: AbortSignal): Promise<Record<string, Json>> {
+  const { path, contentType, bytes } = local
+  const extra: Record<string, Json> = {}
+  for (const step of parts.steps) {
+    if (!step.takes(contentType)) continue
+    const limited = AbortSignal.any([signal, AbortSignal.timeout(parts.stepMsMax ?? STEP_MS_MAX)])
+    const put = (suffix: string, content: Uint8Array, type: string) =>
+      putBeside(key, suffix, content, type, parts, limited)
+    try {
+      extra[step.name] = await ended(step.run({ path, contentType, bytes, signal: limited }, put), limited)
+    } catch (error) {
+      if (signal.aborted) throw signal.reason
+      if (error instanceof ScrapeError && error.code !== 'E_OPTION') throw error // the store's, not the step's
+      extra[step.name] = { error: String((error as Error).message ?? error).slice(0, NOTE_CHARS_MAX) }
+    }
+  }
+  return extra
+}
+
+function ended<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason)
+    signal.addEventListener('abort', onAbort, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
+  })
+}
+
+async function putBeside(
+  key: string,
+  suffix: string,
+  content: Uint8Array,
+  contentType: string,
+  { store, spool }: WorkerParts,
+  signal: AbortSignal,
+): Promise<string> {
+  const folder = await mkdtemp(join(spool, 'step-'))
+  try {
+    const path = join(folder, 'file')
+    await writeFile(path, content)
+    const safe = suffix.replace(/[^a-z0-9.-]+/gi, '-').slice(0, 60)
+    return await store.put({ path, key: `${key}.${safe}`, contentType, bytes: content.length }, signal)
+  } catch (error) {
+    throw signal.aborted ? error : diskError(error, `the spool ${spool}`)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,40 @@
+/** Writes the records of a batch of db_update tasks. One bad record does not cost the others theirs. */
+import { ScrapeError } from '../core/errors.ts'
+import type { Lease } from '../frontier/contract.ts'
+import type { FileRecords, RecordOrder } from './contract.ts'
+import { orderOf } from './orders.ts'
+
+/** Failures in a row after which the database, and not the record, is to blame. */
+const REFUSED_MAX = 3
+
+/** The leases whose records could not be written, and why. */
+export async function writeRecords(records: FileRecords, leases: readonly Lease[]): Promise<Map<Lease, ScrapeError>> {
+  const refused = new Map<Lease, ScrapeError>()
+  const recordsOf = (some: readonly Lease[]) => some.map(({ task }) => (orderOf(task) as RecordOrder).record)
+  try {
+    await records.put(recordsOf(leases))
+    return refused
+  } catch (error) {
+    if (leases.length === 1) return refused.set(leases[0]!, recordError(error))
+  }
+  let inARow = 0
+  let last: ScrapeError | undefined
+  for (const lease of leases) {
+    try {
+      if (inARow >= REFUSED_MAX) throw last
+      await records.put(recordsOf([lease]))
+      inARow = 0
+    } catch (error) {
+      inARow++
+      last = recordError(error)
+      refused.set(lease, last)
+    }
+  }
+  return refused
+}
+
+/** Whatever a database says: the record waits, it does not end the run. A disk without room does. */
+function recordError(error: unknown): ScrapeError {
+  if (error instanceof ScrapeError && (error.code === 'E_FILE_RECORD' || error.code === 'E_OUTPUT')) return error
+  return new ScrapeError('E_FILE_RECORD', (error as Error).message ?? String(error), { cause: error })
+}
