@@ -9,10 +9,17 @@ export const GROUPS_MAX = 1000
 
 const CAUSE_CHARS_MAX = 300
 
-/** A message without what differs from page to page, so that one cause is one group. */
+/** Text in quotes, with the word before it that makes it a name of the scraper's own. */
+const QUOTED = /(\b(?:route|scraper|handler|field|header|for|of) )?"(?:[^"\\]|\\.)*"/gi
+
+/**
+ * A message without what differs from page to page, so that one cause is one group. What pages say stands in quotes and goes; a
+ * selector (at the beginning), a route or a field is a name, and another name is another cause.
+ */
 export function causeOf(message: string): string {
   return message
     .slice(0, 1000)
+    .replace(QUOTED, (quoted, word: string | undefined, at: number) => (at === 0 || word ? quoted : '<text>'))
     .replace(/\b[a-z][a-z0-9+.-]*:\/\/[^\s"'<>)\]}]+/gi, '<url>')
     .replace(/\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b/gi, '<id>')
     .replace(/\b(?=[0-9a-f]*\d)[0-9a-f]{8,}\b/gi, '<id>')

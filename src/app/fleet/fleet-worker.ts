@@ -190,10 +190,16 @@ export class WorkingLife {
   /** Until then the hosts of its start tasks are not known, and an empty queue does not mean that it is done. */
   async #untilFilled(): Promise<void> {
     const { frontier, bus, run } = this.#parts
-    const { id, scraper } = run.record
+    const { id, source } = run.record
     for (let polls = 0; !this.#stop.signal.aborted && !(await isFilled(frontier)); polls++) {
-      const message = `run ${id} is being filled: waiting (was that broken off? sluice start ${scraper} --resume ${id})`
-      if (polls === 0) bus.emit({ type: 'log', level: 'info', message })
+      if (polls === 0) {
+        const again =
+          (await frontier.getMeta('source')) === 'urls'
+            ? `sluice produce --scraper ${source} --run-id ${id} with the same --sitemap, --site, --url or --urls-file`
+            : `sluice start ${source} --mode distributed --resume ${id}`
+        const message = `run ${id} is being filled: waiting (was that broken off? ${again})`
+        bus.emit({ type: 'log', level: 'info', message })
+      }
       await systemClock.sleep(FILL_POLL_MS, this.#stop.signal).catch(() => {})
     }
   }

@@ -94,7 +94,9 @@ async function runToJoin(store: Store, { runId, loaded }: FleetWorkerRequest): P
     throw new ScrapeError(
       'E_RUN_NOT_FOUND',
       runId === undefined ? `no run of "${name}" is going on in ${store.place}` : `no run ${runId} in ${store.place}`,
-      { fix: `Start one: sluice start ${name} --mode distributed` },
+      {
+        fix: `Start one: sluice start ${name} --mode distributed. Or name the store it is in with --store (SLUICE_STORE): a file is seen from its own machine and folder only.`,
+      },
     )
   const { id, state, reason } = found.record
   if (state === 'stopped' || state === 'failed')

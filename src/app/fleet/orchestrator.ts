@@ -61,15 +61,16 @@ export function createOrchestrator(places: OrchestratorOptions = {}): Orchestrat
     },
 
     async getStats(runId) {
-      const [{ resolveConfig }, { openFleetFrontier, openStore }] = await Promise.all([
+      const [{ resolveConfig }, { openStore }, { openQueueToLook }] = await Promise.all([
         import('../config.ts'),
         import('./fleet.ts'),
+        import('../look/look-queue.ts'),
       ])
       const { values } = await resolveConfig({ flags: places })
       await using store = await openStore(values)
       if ((await store.findRun(runId)) === undefined)
         throw new ScrapeError('E_RUN_NOT_FOUND', `no run ${runId} in ${store.place}`)
-      await using frontier = await openFleetFrontier(values, runId, { store })
+      await using frontier = await openQueueToLook(values, runId, store)
       const { pending, claimed, completed, failed, remaining } = await frontier.stats()
       return { pending, claimed, completed, failed, remaining }
     },
@@ -78,5 +79,5 @@ export function createOrchestrator(places: OrchestratorOptions = {}): Orchestrat
 
 async function* numbered(urls: Iterable<string> | AsyncIterable<string>): AsyncGenerator<FoundUrl> {
   let line = 0
-  for await (const text of urls) yield { text, from: `URL ${++line}` }
+  for await (const text of urls) yield { text, from: `URL ${++line}`, isNamed: true }
 }

@@ -11,8 +11,8 @@ const COUNT_FRESH_MS = 1_000
 
 export function withStoredItems(inner: Frontier, store: Store, runId: string): Frontier {
   let counted = { items: 0, atMs: Number.NEGATIVE_INFINITY }
-  async function countItems(): Promise<number> {
-    if (performance.now() - counted.atMs > COUNT_FRESH_MS)
+  async function countItems(isLast: boolean): Promise<number> {
+    if (isLast || performance.now() - counted.atMs > COUNT_FRESH_MS)
       counted = { items: await store.countItems(runId), atMs: performance.now() }
     return counted.items
   }
@@ -33,7 +33,8 @@ export function withStoredItems(inner: Frontier, store: Store, runId: string): F
       return { ...committed, items: countsOf(answers) }
     },
     async stats() {
-      return { ...(await inner.stats()), items: await countItems() }
+      const stats = await inner.stats()
+      return { ...stats, items: await countItems(stats.remaining === 0) } // the last count goes into the record
     },
     add: (tasks) => inner.add(tasks),
     claim: (request) => inner.claim(request),

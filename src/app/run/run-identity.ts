@@ -33,7 +33,7 @@ export function withoutPassword(url: string): string {
 
 /** The Redis somebody named: by itself, or with an `amqp:` queue. */
 export function redisUrlOf({ frontier, redis }: { frontier: string; redis?: string | undefined }): string | undefined {
-  return redis ?? URL.parse(frontier)?.searchParams.get('redis') ?? undefined
+  return URL.parse(frontier)?.searchParams.get('redis') ?? redis
 }
 
 /** The cache to open: `redis:` alone is the Redis somebody named. */

@@ -103,6 +103,23 @@ describe('the management API', () => {
     await assert.rejects(asking, { name: 'AbortError' })
   })
 
+  it('takes the rate from the counts of the last 15 s, not from the last moment', async (t) => {
+    const at = (count: number, seconds: number) => ({ sample: count, timestamp: 1_700_000_000_000 + seconds * 1000 })
+    const stats = {
+      publish_details: { rate: 0, avg_rate: 150, samples: [at(2955, 15), at(2205, 10), at(1455, 5), at(705, 0)] },
+      deliver_get_details: { rate: 0, avg_rate: 47, samples: [at(705, 15), at(0, 10), at(0, 5), at(0, 0)] }, // its first 5 s
+      ack_details: { rate: 3, samples: [at(100, 15), at(100, 10), at(100, 5), at(100, 0)] },
+    }
+    let asked = ''
+    const api = await serve(t, (request, response) => {
+      asked = request.url!
+      response.end(JSON.stringify({ message_stats: stats }))
+    })
+    const [reading] = await readBroker(api, { queues: ['a'] })
+    assert.deepEqual([reading!.publishRate, reading!.deliverRate, reading!.ackRate], [150, 141, 0])
+    assert.match(asked, /msg_rates_age=15&msg_rates_incr=5/)
+  })
+
   it('makes zeros of what a young queue does not say yet', async (t) => {
     const young = await serve(t, (_, response) => response.end('{"message_stats":{"publish_details":{"rate":2.5}},"messages_ready":"x"}')) // biome-ignore format: one line reads better
     const [reading] = await readBroker(young, { queues: ['a'] })

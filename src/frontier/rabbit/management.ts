@@ -1,5 +1,6 @@
 /** What RabbitMQ's management API says about our queues: depths and rates, for `stats` and `watch`. Nothing here is needed to work. */
 import { ScrapeError } from '../../core/errors.ts'
+import { brokerUrl, portOf } from './address.ts'
 
 export interface BrokerQuestion {
   /** Default `/`. */
@@ -21,16 +22,22 @@ export interface QueueReading {
   /** Delivered and not acknowledged yet. */
   readonly unacked: number
   readonly consumers: number
-  /** A second, over the broker's last few. */
+  /** A second, over the broker's last quarter of a minute. */
   readonly publishRate: number
   readonly deliverRate: number
   readonly ackRate: number
 }
 
 const TIMEOUT_MS = 5000
+const ASKED_AT_ONCE = 8
 /** Of one queue; with the columns we ask for it is below one KiB. */
 const ANSWER_BYTES_MAX = 256 * 1024
 const COLUMNS = 'messages_ready,messages_unacknowledged,consumers,message_stats'
+/**
+ * Counts at every 5 s of the last 15. The plain "rate" is that of the last moment: measured at a steady 150 messages a second, a
+ * broker that makes its statistics every second gave 0 two times of three.
+ */
+const SAMPLES = 'msg_rates_age=15&msg_rates_incr=5'
 /** RabbitMQ's own ports are 5672 and 15672, 5671 and 15671 with TLS. */
 const PORT_OFFSET = 10_000
 
@@ -40,26 +47,23 @@ export async function readBroker(managementUrl: string, question: BrokerQuestion
   const { vhost = '/', queues, timeoutMs = TIMEOUT_MS, signal } = question
   const deadline = AbortSignal.timeout(timeoutMs)
   const until = signal === undefined ? deadline : AbortSignal.any([signal, deadline])
-  const readings: QueueReading[] = []
-  for (const name of queues) {
-    const path = `/api/queues/${encodeURIComponent(vhost)}/${encodeURIComponent(name)}?columns=${COLUMNS}`
-    readings.push(toReading(name, await api.get(path, until)))
+  const ask = async (name: string) => {
+    const path = `/api/queues/${encodeURIComponent(vhost)}/${encodeURIComponent(name)}?columns=${COLUMNS}&${SAMPLES}`
+    return toReading(name, await api.get(path, until))
   }
+  const readings: QueueReading[] = []
+  for (let from = 0; from < queues.length; from += ASKED_AT_ONCE)
+    readings.push(...(await Promise.all(queues.slice(from, from + ASKED_AT_ONCE).map(ask))))
   return readings
 }
 
 /** Where the API of a broker is unless somebody has moved it: `amqp://user:password@host:5672/vhost` → `http://…:15672`. */
 export function managementOf(amqpUrl: string): { url: string; vhost: string } {
-  const parsed = URL.parse(amqpUrl)
-  if (parsed === null || !/^amqps?:$/.test(parsed.protocol)) {
-    throw new ScrapeError('E_OPTION', 'the URL of RabbitMQ is not one', {
-      fix: 'For example amqp://user:password@localhost:5672/vhost',
-    })
-  }
+  const parsed = brokerUrl(amqpUrl)
   const isTls = parsed.protocol === 'amqps:'
-  const { username, password, hostname, port, pathname } = parsed
+  const { username, password, hostname, pathname } = parsed
   const user = username === '' ? 'guest:guest' : `${username}:${password}`
-  const apiPort = Number(port || (isTls ? 5671 : 5672)) + PORT_OFFSET
+  const apiPort = portOf(parsed) + PORT_OFFSET
   const url = `${isTls ? 'https' : 'http'}://${user}@${hostname || 'localhost'}:${apiPort}`
   return { url, vhost: decodeURIComponent(pathname.slice(1)) || '/' }
 }
@@ -150,7 +154,7 @@ function toReading(name: string, queue: Record<string, unknown> | undefined): Qu
   const stats = isRecord(queue?.['message_stats']) ? queue['message_stats'] : {}
   const rate = (kind: string) => {
     const details = stats[`${kind}_details`]
-    return isRecord(details) ? toNumber(details['rate']) : 0
+    return isRecord(details) ? rateOf(details) : 0
   }
   return {
     name,
@@ -162,6 +166,19 @@ function toReading(name: string, queue: Record<string, unknown> | undefined): Qu
     deliverRate: rate('deliver_get'),
     ackRate: rate('ack'),
   }
+}
+
+/** Since the queue's first message, when that is within the samples: zeros before it would only thin the rate out. */
+function rateOf({ samples, rate }: Record<string, unknown>): number {
+  const counts = (Array.isArray(samples) ? samples : [])
+    .filter(isRecord)
+    .map(({ sample, timestamp }) => ({ count: toNumber(sample), atMs: toNumber(timestamp) }))
+    .sort((a, b) => a.atMs - b.atMs)
+  const first = counts.findIndex(({ count }) => count > 0)
+  const from = counts[Math.max(0, first - 1)]
+  const to = counts.at(-1)
+  if (from === undefined || to === undefined || to.atMs <= from.atMs) return toNumber(rate)
+  return Math.max(0, to.count - from.count) / ((to.atMs - from.atMs) / 1000)
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {
