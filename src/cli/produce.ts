@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { ScrapeError } from '../core/errors.ts'
 import { addOptions, collect, configOf, RUN_OPTIONS } from './flags.ts'
 import { print, printJson, shellWord } from './output.ts'
+import { workerPlaces } from './run-place.ts'
 
 interface ProduceFlags {
   scraper: string
@@ -65,6 +66,8 @@ async function produce(flags: ProduceFlags): Promise<number> {
     { readRules },
     { startDistributed, workerCommand },
     { hostOf, normaliseUrl },
+    { storeFileNote },
+    { storeUrlOf },
   ] = await Promise.all([
     import('../app/author/load-scraper.ts'),
     import('../app/author/one-page.ts'),
@@ -72,6 +75,8 @@ async function produce(flags: ProduceFlags): Promise<number> {
     import('../sources/routing.ts'),
     import('../app/fleet/start-distributed.ts'),
     import('../core/url.ts'),
+    import('../app/look/open-run.ts'),
+    import('../app/fleet/fleet.ts'),
   ])
   const sinceMs = sinceOf(flags)
   const { sitemap: sitemaps = [], site: sites = [], url: urls = [], urlsFile } = flags
@@ -114,7 +119,10 @@ async function produce(flags: ProduceFlags): Promise<number> {
     ...(flags.runId === undefined ? {} : { resume: flags.runId }),
   })
   const { self } = await import('../observe/terminal.ts')
-  const command = [self(), ...workerCommand(flags.scraper, started.runId)].map(shellWord).join(' ')
+  const command = [self(), ...workerCommand(flags.scraper, started.runId), ...workerPlaces(config)]
+    .map(shellWord)
+    .join(' ')
+  const fileNote = storeFileNote(storeUrlOf(config.values))
   if (flags.json) {
     const { status, runId: run_id, enqueued, refused } = started
     printJson({ status, run_id, enqueued, refused, problems: unread, worker_command: command })
@@ -122,6 +130,7 @@ async function produce(flags: ProduceFlags): Promise<number> {
     print(`${loaded.scraper.name} ${started.runId}: ${plural(started.enqueued, 'URL')} added to the queue`)
     print(`  workers, as many as you like:\n  ${command}`)
   }
+  if (fileNote !== undefined) say(`note: ${fileNote}`)
   if (unread > PROBLEMS_SHOWN_MAX) say(`${plural(unread - PROBLEMS_SHOWN_MAX, 'more problem')} of sitemaps not shown`)
   if (started.refused > 0) {
     say(`${plural(started.refused, 'URL')} refused, now dead letters: ${self()} dlq groups ${started.runId}`)

@@ -1,7 +1,8 @@
 /** The run a command is about, found by its word and flags, and the commands about it that a person can type next. */
 import type { Command } from 'commander'
-import type { ConfigValues, OptionName } from '../app/config.ts'
+import { type Config, type ConfigValues, flagName, type OptionName } from '../app/config.ts'
 import type { OpenRun } from '../app/look/open-run.ts'
+import { withoutPassword } from '../app/run/run-identity.ts'
 import { addOptions, configOf } from './flags.ts'
 import { shellWord } from './output.ts'
 
@@ -53,14 +54,19 @@ export async function withRun<T>(
 
 /** A frontier named by a flag is named in what is typed next too, but never with its password. */
 export async function placesOf(flags: PlaceFlags) {
-  const [{ withoutPassword }, { self }] = await Promise.all([
-    import('../app/run/run-identity.ts'),
-    import('../observe/terminal.ts'),
-  ])
+  const { self } = await import('../observe/terminal.ts')
   const { values, origins } = await configOf(flags as Record<string, unknown>)
   const placeFlags = (['frontier', 'store', 'redis'] as const).flatMap((name) =>
     origins[name].startsWith('flag') ? [`--${name}`, withoutPassword(values[name] ?? '')] : [],
   )
   const lineOf: CommandOf = (...words) => [self(), ...words].map(shellWord).join(' ')
   return { places: values, placeFlags, lineOf }
+}
+
+/** Places that were named by flags, which a worker's shell does not know. Passwords are not for command lines. */
+export function workerPlaces({ values, origins }: Config): string[] {
+  return (['frontier', 'store', 'redis'] as const).flatMap((name) => {
+    const value = values[name]
+    return value !== undefined && origins[name].startsWith('flag ') ? [flagName(name), withoutPassword(value)] : []
+  })
 }

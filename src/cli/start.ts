@@ -2,10 +2,10 @@
 import type { Command } from 'commander'
 import type { LoadedScraper } from '../app/author/load-scraper.ts'
 import { type Config, flagName, type OptionName } from '../app/config.ts'
-import { withoutPassword } from '../app/run/run-identity.ts'
 import { ScrapeError } from '../core/errors.ts'
 import { addArgs, addOptions, argsOf, configOf, RUN_OPTIONS } from './flags.ts'
 import { print, printJson, shellWord } from './output.ts'
+import { workerPlaces } from './run-place.ts'
 
 interface StartFlags {
   mode?: string
@@ -143,7 +143,7 @@ async function startForFleet(
     ...(flags.urlsFile === undefined ? {} : { urls: urlLines(flags.urlsFile, stop.signal) }),
     ...(flags.resume === undefined ? {} : { resume: flags.resume }),
   })
-  const command = [self(), ...workerCommand(name, started.runId), ...placeFlags(config)].map(shellWord).join(' ')
+  const command = [self(), ...workerCommand(name, started.runId), ...workerPlaces(config)].map(shellWord).join(' ')
   if (flags.json)
     printJson({ status: started.status, run_id: started.runId, enqueued: started.enqueued, worker_command: command })
   else if (!flags.quiet) {
@@ -163,13 +163,4 @@ async function startForFleet(
       say(`note: run ${started.unfinished} of ${name} is unfinished; --resume would have gone on with it`)
   }
   return 0
-}
-
-/** Places that were named by flags, which a worker's shell does not know. Passwords are not for command lines. */
-function placeFlags({ values, origins }: Config): string[] {
-  const places = ['frontier', 'store', 'redis'] as const
-  return places.flatMap((name) => {
-    const value = values[name]
-    return value !== undefined && origins[name].startsWith('flag ') ? [flagName(name), withoutPassword(value)] : []
-  })
 }

@@ -74,8 +74,12 @@ export const TAKE = `
   RETURNING
     host, taken, tat_ms - taken * gap_ms - now_ms AS wait_ms, greatest(0, paused_until_ms - now_ms) AS paused_ms, ${WORKERS}`
 
-/** $1 hosts: for those without a rate. */
+/** $1 hosts: for those without a rate. A pause that a turned clock made longer is cut for good, as in `TAKE`. */
 export const LOOK = `
+  WITH cut AS (
+    UPDATE sluice.host_slot SET paused_until_ms = ${CLOCK} + pause_ms
+    WHERE host = ANY ($1::text[]) AND paused_until_ms > ${CLOCK} + pause_ms
+  )
   SELECT
     host, 0 AS taken, 0::float8 AS wait_ms, greatest(0, least(paused_until_ms - clock.ms, pause_ms)) AS paused_ms, ${WORKERS}
   FROM sluice.host_slot CROSS JOIN (SELECT ${CLOCK} AS ms) AS clock

@@ -16,10 +16,15 @@ import { SLOT_HORIZON_MS } from './spacing.ts'
 /** As long as the longest Retry-After anybody may obey: no pause outlives it, whoever asked for it. */
 const PAUSE_MS_MAX = 86_400_000
 
-const BASE = `
+/** Lua for the milliseconds since 1970. */
+const SERVER_CLOCK = `(function()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + time[2] / 1000
+end)()`
+
+const base = (clock: string) => `
 local call, floor, max, min = redis.call, math.floor, math.max, math.min
-local time = call('TIME')
-local now = time[1] * 1000 + time[2] / 1000
+local now = ${clock}
 local WORKERS = 'sluice:slots-workers'
 -- Lua's own way from a number to text has 14 digits, and a time in ms with fractions needs 16.
 local function text(number) return string.format('%.3f', number) end
@@ -30,12 +35,13 @@ local function lasts(key, untilMs) call('PEXPIRE', key, max(1, math.ceil(untilMs
 /**
  * ARGV: starts a minute (0 = no limit), then host, interval, earliness and count of each host, in the words of `SlotAsk`. Gives
  * out the starts within the horizon, at most as many as asked for. A `tat` or a pause further away than anyone can have set it
- * comes from a clock that was turned back, and is cut to what it can have been. Answers with the number of workers, then of each
- * host the wait for the first start without earliness, the number of starts, and the rest of its pause.
+ * comes from a clock that was turned back, and is cut for good to what it can have been. Answers with the number of workers, then
+ * of each host the wait for the first start without earliness, the number of starts, and the rest of its pause.
  */
-export const TAKE = script(
-  'slots.take',
-  `${BASE}
+const take = (clock: string) =>
+  script(
+    'slots.take',
+    `${base(clock)}
 local HORIZON = ${SLOT_HORIZON_MS}
 local MINUTE = 60000
 local perMinute = tonumber(ARGV[1])
@@ -62,13 +68,19 @@ local function putOff(host, first, early)
   return first
 end
 
+-- Written down: cut anew with every question, it would stay as far away for as long as the clock was turned.
+local function cut(key, field, atMs, awayMsMax)
+  if atMs <= now + awayMsMax then return atMs end
+  call('HSET', key, field, text(now + awayMsMax))
+  return now + awayMsMax
+end
 local function take(host, interval, early, count)
   local key = hostKey(host)
   local known = call('HMGET', key, 'tat', 'gap', 'early', 'until', 'pause')
-  local tat, gap, lead = tonumber(known[1]) or 0, tonumber(known[2]) or 0, tonumber(known[3]) or 0
-  local pausedMs = max(0, min((tonumber(known[4]) or 0) - now, tonumber(known[5]) or 0))
+  local tat = cut(key, 'tat', tonumber(known[1]) or 0, HORIZON + (tonumber(known[2]) or 0) + (tonumber(known[3]) or 0))
+  local pausedMs = max(0, cut(key, 'until', tonumber(known[4]) or 0, tonumber(known[5]) or 0) - now)
   if interval == 0 then return 0, 0, pausedMs end
-  local first = putOff(host, max(now, min(tat, now + HORIZON + gap + lead)), early)
+  local first = putOff(host, max(now, tat), early)
   if pausedMs > 0 or first - early > now + HORIZON then return first - now, 0, pausedMs end
   local taken = min(count, 1 + floor((now + HORIZON + early - first) / interval))
   local minute = floor(max(now, first - early) / MINUTE)
@@ -95,12 +107,13 @@ for i = 2, #ARGV, 4 do
   answer[#answer + 1] = text(pausedMs)
 end
 return answer`,
-)
+  )
 
 /** ARGV: host and length of each pause. */
-export const PAUSE = script(
-  'slots.pause',
-  `${BASE}
+const pause = (clock: string) =>
+  script(
+    'slots.pause',
+    `${base(clock)}
 for i = 1, #ARGV, 2 do
   local key, pauseMs = hostKey(ARGV[i]), min(tonumber(ARGV[i + 1]), ${PAUSE_MS_MAX})
   local known = call('HMGET', key, 'tat', 'until', 'pause')
@@ -111,17 +124,23 @@ for i = 1, #ARGV, 2 do
   end
 end
 return 0`,
-)
+  )
 
 /** ARGV: who we are. */
-export const MEET = script(
-  'slots.meet',
-  `${BASE}
+const meet = (clock: string) =>
+  script(
+    'slots.meet',
+    `${base(clock)}
 call('ZADD', WORKERS, text(now), ARGV[1])
 call('ZREMRANGEBYSCORE', WORKERS, '-inf', '(' .. text(now - ${SLOT_WORKER_MS_MAX}))
 lasts(WORKERS, now + ${SLOT_WORKER_MS_MAX})
 return 0`,
-)
+  )
 
 /** ARGV: who we are. */
-export const LEAVE = script('slots.leave', `${BASE} return call('ZREM', WORKERS, ARGV[1])`)
+const leave = (clock: string) => script('slots.leave', `${base(clock)} return call('ZREM', WORKERS, ARGV[1])`)
+
+/** `clock`: in place of the server's, so that tests turn it. */
+export function slotScripts(clock: string = SERVER_CLOCK) {
+  return { take: take(clock), pause: pause(clock), meet: meet(clock), leave: leave(clock) }
+}

@@ -6,6 +6,11 @@ export interface FoundUrl {
   text: string
   /** Where, for a person: `line 12`, the address of a sitemap. */
   from: string
+  /**
+   * The user named its host: the URL itself, or the file on that host and port that lists it. Only such a host may be reached
+   * although it is private; what a remote file lists on its own account opens no door.
+   */
+  isNamed: boolean
   priority?: number
   lane?: string
   /** Why it cannot be queued, when the source knows already. */

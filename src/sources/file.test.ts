@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { temporaryFolder } from '../../test/sluice.ts'
+import { URL_BYTES_MAX } from '../core/url.ts'
 import { urlLines } from './file.ts'
 
 test('gives the lines of a list with their numbers, without comments, empty lines, BOM and CR', async () => {
@@ -10,10 +11,54 @@ test('gives the lines of a list with their numbers, without comments, empty line
   const path = join(folder.path, 'urls.txt')
   writeFileSync(path, '\uFEFFhttp://a.example/\r\n\r\n# no\r\n  http://b.example/ \r\nhttp://c.example/')
   assert.deepEqual(await Array.fromAsync(urlLines(path)), [
-    { text: 'http://a.example/', from: 'line 1' },
-    { text: 'http://b.example/', from: 'line 4' },
-    { text: 'http://c.example/', from: 'line 5' },
+    { text: 'http://a.example/', from: 'line 1', isNamed: true },
+    { text: 'http://b.example/', from: 'line 4', isNamed: true },
+    { text: 'http://c.example/', from: 'line 5', isNamed: true },
   ])
+})
+
+test('finds the ends of lines wherever the pieces of a file end', async () => {
+  using folder = temporaryFolder()
+  const path = join(folder.path, 'urls.txt')
+  const PIECE_BYTES = 65_536
+  for (const end of ['\r\n', '\n', '\r']) {
+    const first = `http://a.example/${'é'.repeat(20)}`
+    for (let shift = 0; shift < 4; shift++) {
+      const space = ' '.repeat(PIECE_BYTES - Buffer.byteLength(first) - shift)
+      writeFileSync(path, `${space}${first}${end}http://b.example/${end}${end}http://c.example/`)
+      const found = await Array.fromAsync(urlLines(path))
+      assert.deepEqual(
+        found.map(({ text, from }) => [text, from]),
+        [
+          [first, 'line 1'],
+          ['http://b.example/', 'line 2'],
+          ['http://c.example/', 'line 4'],
+        ],
+      )
+    }
+  }
+})
+
+test('gives a line too long for a URL as invalid, with its number, and holds little of it', async () => {
+  using folder = temporaryFolder()
+  const path = join(folder.path, 'urls.txt')
+  const longest = `http://a.example/${'x'.repeat(URL_BYTES_MAX - 'http://a.example/'.length)}`
+  writeFileSync(path, `${longest}\n${longest}x\n# ${longest}\nhttp://b.example/\nhttp://c.example/`)
+  truncateSync(path, 64 * 1024 ** 2) // the last line goes on; one of 512 MiB, as a whole, ended the process
+  const before = process.memoryUsage.rss()
+  const found = await Array.fromAsync(urlLines(path))
+  assert.deepEqual(
+    found.map(({ from, error }) => [from, error?.code]),
+    [
+      ['line 1', undefined],
+      ['line 2', 'E_URL_INVALID'],
+      ['line 4', undefined],
+      ['line 5', 'E_URL_INVALID'],
+    ],
+  )
+  assert.ok(found.every(({ text }) => text.length <= URL_BYTES_MAX))
+  assert.match(found[1]!.error!.message, /8192 characters/)
+  assert.ok(process.memoryUsage.rss() - before < 60e6, `grew by ${(process.memoryUsage.rss() - before) / 1e6} MB`)
 })
 
 test('says which file cannot be read', async () => {

@@ -1,29 +1,30 @@
 /** URLs from a file, one a line: any number of them, never held together. */
 
 import { createReadStream } from 'node:fs'
-import { createInterface } from 'node:readline'
-import { ScrapeError } from '../core/errors.ts'
+import type { Readable } from 'node:stream'
+import { type ErrorRecord, ScrapeError, toErrorRecord } from '../core/errors.ts'
+import { URL_BYTES_MAX } from '../core/url.ts'
 import type { FoundUrl } from './contract.ts'
 
-/** Empty lines and those that begin with `#` are passed over. `-` is standard input. */
+/** Empty lines and those that begin with `#` are passed over; a line too long for a URL is given as invalid. `-`: standard input. */
 export async function* urlLines(path: string, signal?: AbortSignal): AsyncGenerator<FoundUrl> {
-  const input = path === '-' ? process.stdin : createReadStream(path)
-  const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })
-  // Closed, the interface ends its loop: a race for every line would hold a million promises in the one that never settles.
+  const input: Readable = path === '-' ? process.stdin : createReadStream(path)
   let failure: unknown
-  const fail = (error: unknown) => {
-    failure ??= error
-    lines.close()
+  const onAbort = () => {
+    failure ??= signal!.reason
+    input.destroy() // somebody may be waiting for a line that never comes
   }
-  const onAbort = () => fail(signal!.reason) // somebody may be waiting for a line that never comes
-  input.once('error', (cause: Error) => fail(unreadable(path, cause)))
   signal?.addEventListener('abort', onAbort, { once: true })
   try {
+    signal?.throwIfAborted()
     let line = 0
-    for await (const raw of lines) {
-      line++
-      const text = raw.trim().replace(/^\uFEFF/, '')
-      if (text !== '' && !text.startsWith('#')) yield { text, from: `line ${line}` }
+    for await (const lines of linesOf(input)) {
+      for (const { text, isCut } of lines) {
+        line++
+        if (text === '' || text.startsWith('#')) continue
+        yield { text, from: `line ${line}`, isNamed: true, ...(isCut ? { error: TOO_LONG } : {}) }
+        if (failure !== undefined) throw failure
+      }
     }
   } catch (cause) {
     failure ??= unreadable(path, cause as Error)
@@ -32,6 +33,42 @@ export async function* urlLines(path: string, signal?: AbortSignal): AsyncGenera
     input.destroy()
   }
   if (failure !== undefined) throw failure
+}
+
+const TOO_LONG: ErrorRecord = toErrorRecord(
+  new ScrapeError('E_URL_INVALID', `a line longer than a URL may be (${URL_BYTES_MAX} characters)`),
+)
+
+interface Line {
+  /** Without space around it; its beginning when it is too long. */
+  text: string
+  isCut: boolean
+}
+
+/** As many as came at once. By hand: `readline` gathers a line whatever its length, and a string of 512 MiB ends the process. */
+async function* linesOf(input: AsyncIterable<Uint8Array>): AsyncGenerator<Line[]> {
+  const decoder = new TextDecoder()
+  let rest = ''
+  let isAfterReturn = false
+  for await (const chunk of input) {
+    let text = decoder.decode(chunk, { stream: true })
+    if (isAfterReturn && text.startsWith('\n')) text = text.slice(1) // the other half of a \r\n
+    if (text === '') continue
+    isAfterReturn = text.endsWith('\r')
+    const lines = (rest + text).split(/\r\n|\r|\n/)
+    // Kept is one character more than a URL may have: enough to see that it has too many.
+    rest = lines
+      .pop()!
+      .trimStart()
+      .slice(0, URL_BYTES_MAX + 1)
+    yield lines.map(toLine)
+  }
+  yield [toLine(rest + decoder.decode())]
+}
+
+function toLine(raw: string): Line {
+  const text = raw.trim().replace(/^\uFEFF/, '')
+  return { text: text.slice(0, URL_BYTES_MAX), isCut: text.length > URL_BYTES_MAX }
 }
 
 function unreadable(path: string, cause: Error): ScrapeError {

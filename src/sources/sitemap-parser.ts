@@ -25,27 +25,44 @@ const DEPTH_MAX = 64
 const TEXT_CHARS_MAX = 8192
 /** The protocol allows as many for one page. */
 const IMAGES_MAX = 1000
+/** Each costs the parser an Error with its stack (some 10 µs); a file of 50 MiB could hold 50 million of them. */
+const FAULTS_MAX = 1000
+/** Of a fault's message, which may quote the file. */
+const FAULT_CHARS_MAX = 200
+/** Comments, texts, attributes: the parser gathers them, and no entry is as long. */
+const TAGLESS_CHARS_MAX = 1024 ** 2
+const WEB_PAGE = 'a web page (HTML) in the place of a sitemap'
 
 export function createSitemapParser(onProblem: (message: string) => void): SitemapParser {
   let decoder: { decode(chunk?: Uint8Array, options?: { stream?: boolean }): string } | undefined
   let reader: Reader | undefined
   let entries: SitemapEntry[] = []
+  let hasEntries = false
   let isStopped = false
+
+  const emit = (entry: SitemapEntry) => {
+    hasEntries = true
+    entries.push(entry)
+  }
+
+  function attempt(step: () => void): void {
+    try {
+      step()
+    } catch (error) {
+      isStopped = true
+      onProblem(`${(error as Error).message}; the rest is left out`)
+    }
+  }
 
   function read(text: string): void {
     let rest = text
     if (reader === undefined) {
       rest = text.trimStart()
       if (rest === '') return // nothing but space yet
-      const emit = (entry: SitemapEntry) => void entries.push(entry)
-      reader = rest.startsWith('<') ? createXmlReader(emit) : createTextReader(emit)
+      if (/^<!doctype\s+html\b/i.test(rest)) throw new Error(WEB_PAGE) // the parser knows only the upper-case spelling
+      reader = rest.startsWith('<') ? createXmlReader(emit, onProblem) : createTextReader(emit)
     }
-    try {
-      reader.write(rest)
-    } catch (error) {
-      isStopped = true
-      onProblem(`${(error as Error).message}; the rest is left out`)
-    }
+    reader.write(rest)
   }
 
   return {
@@ -54,12 +71,16 @@ export function createSitemapParser(onProblem: (message: string) => void): Sitem
     },
     write(chunk) {
       decoder ??= decoderOf(chunk)
-      if (!isStopped) read(decoder.decode(chunk, { stream: true }))
+      const text = decoder.decode(chunk, { stream: true })
+      if (!isStopped) attempt(() => read(text))
     },
     end() {
       if (isStopped) return
-      read(decoder?.decode() ?? '')
-      reader?.end()
+      attempt(() => {
+        read(decoder?.decode() ?? '')
+        reader?.end()
+      })
+      if (!hasEntries && !isStopped) onProblem('there is not one entry in it')
     },
     take() {
       const taken = entries
@@ -104,24 +125,30 @@ function createTextReader(emit: Emit): Reader {
   }
 }
 
-function createXmlReader(emit: Emit): Reader {
+function createXmlReader(emit: Emit, onProblem: (message: string) => void): Reader {
   const parser = new SaxesParser()
+  const faults = countFaults(onProblem)
   const path: string[] = []
   let entry: Partial<SitemapEntry> = {}
   let text = ''
-  parser.on('error', () => {}) // without a listener it throws; it reads on behind what it did not understand
+  let taglessChars = 0
+  parser.on('error', faults.count) // the parser reads on behind what it did not understand
   parser.on('opentag', (tag) => {
+    taglessChars = 0
     if (path.push(localName(tag.name)) > DEPTH_MAX) throw new Error(`tags nested more than ${DEPTH_MAX} deep`)
+    if (path.length === 1 && path[0] === 'html') throw new Error(WEB_PAGE)
+    faults.report()
     text = ''
     if (isEntry(path.at(-1)!)) entry = {}
     else if (path.at(-1) === 'link' && isFeedEntry(path.at(-2))) readFeedLink(tag, entry)
   })
   const addText = (more: string) => {
-    if (text.length <= TEXT_CHARS_MAX) text += more
+    if (text.length <= TEXT_CHARS_MAX) text += bounded(more)
   }
   parser.on('text', addText)
   parser.on('cdata', (raw) => addText(raw.replaceAll('&amp;', '&'))) // undoes escapeBare; doubly escaped links gain by it
   parser.on('closetag', (tag) => {
+    taglessChars = 0
     const name = localName(tag.name)
     // A closing tag nobody opened is ignored, one that was forgotten is closed with its parent.
     const at = path.lastIndexOf(name)
@@ -141,11 +168,42 @@ function createXmlReader(emit: Emit): Reader {
       const cut = text.lastIndexOf('&')
       const mayGoOn = cut !== -1 && text.length - cut < ENTITY_CHARS_MAX && !text.includes(';', cut)
       held = mayGoOn ? text.slice(cut) : ''
+      taglessChars += chunk.length
       parser.write(escapeBare(mayGoOn ? text.slice(0, cut) : text))
+      if (taglessChars > TAGLESS_CHARS_MAX) throw new Error(`more than ${TAGLESS_CHARS_MAX} characters without a tag`)
     },
+    // The parser's own close() would only complain of the tags that are still open, each by itself.
     end() {
       parser.write(escapeBare(held))
-      parser.close()
+      const open = path.at(-1)
+      if (open !== undefined) throw new Error(`it ends inside <${open}>, as if it had been cut off`)
+    },
+  }
+}
+
+interface Faults {
+  /** Throws when there are too many. */
+  count(error: Error): void
+  /** Says what the first one was. Not before the first tag: HTML is one fault, and it has a name of its own. */
+  report(): void
+}
+
+function countFaults(onProblem: (message: string) => void): Faults {
+  let faults = 0
+  let first = ''
+  let isRooted = false
+  const say = () => onProblem(`not well-formed XML (${first}); what can be read is used`)
+  return {
+    count({ message }) {
+      faults++
+      if (faults === 1) {
+        first = message.slice(0, FAULT_CHARS_MAX)
+        if (isRooted) say()
+      } else if (faults > FAULTS_MAX) throw new Error(`more than ${FAULTS_MAX} faults in the XML (the first: ${first})`)
+    },
+    report() {
+      if (!isRooted && faults > 0) say()
+      isRooted = true
     },
   }
 }
@@ -183,5 +241,10 @@ function readText(name: string, parent: string | undefined, text: string, entry:
 
 function readFeedLink(tag: SaxesTagPlain, entry: Partial<SitemapEntry>): void {
   const { href, rel = 'alternate' } = tag.attributes
-  if (href !== undefined && rel === 'alternate') entry.loc ??= href
+  if (href !== undefined && rel === 'alternate') entry.loc ??= bounded(href)
+}
+
+/** Longer is no URL anyway. A copy: a slice would keep the whole of it in memory for as long as it lives itself. */
+function bounded(text: string): string {
+  return text.length <= TEXT_CHARS_MAX ? text : Buffer.from(text.slice(0, TEXT_CHARS_MAX + 1)).toString()
 }

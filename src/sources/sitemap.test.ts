@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
-import { gzipSync } from 'node:zlib'
+import { constants, gunzipSync, gzipSync } from 'node:zlib'
 import { ScrapeError } from '../core/errors.ts'
 import { type FetchBytes, readSitemap, type SitemapLimits, type SitemapPage } from './sitemap.ts'
 
@@ -24,9 +24,13 @@ async function read(files: Files | string | Uint8Array, limits: SitemapLimits = 
     for (let at = 0; at < bytes.length; at += 7777) yield bytes.subarray(at, at + 7777)
   }
   const pages: SitemapPage[] = []
+  const invalid: string[] = []
   const onProblem = ({ message }: { message: string }) => void problems.push(message)
-  for await (const page of readSitemap(ROOT, fetchBytes, { onProblem, ...limits })) pages.push(page)
-  return { pages, urls: pages.map((page) => page.url), asked, problems }
+  for await (const entry of readSitemap(ROOT, fetchBytes, { onProblem, ...limits })) {
+    if ('error' in entry) invalid.push(`${entry.error.code} ${entry.text.slice(0, 20)}`)
+    else pages.push(entry)
+  }
+  return { pages, urls: pages.map((page) => page.url), invalid, asked, problems }
 }
 
 const urlset = (...paths: string[]) =>
@@ -75,6 +79,14 @@ test('follows an index in its order, each file once, three deep', async () => {
   assert.deepEqual(problems, ['not followed, too deep or too many files: https://a.example/deeper.xml'])
 })
 
+test('reads no file twice because of a fragment', async () => {
+  const { asked } = await read({
+    [ROOT]: index(`${ROOT}#me`, '/1.xml#a', '/1.xml#b', '/1.xml'),
+    'https://a.example/1.xml': urlset('/x'),
+  })
+  assert.deepEqual(asked, [ROOT, 'https://a.example/1.xml'])
+})
+
 test('goes on when one file of an index is missing, and fails when the first one is', async () => {
   const { urls, problems } = await read({
     [ROOT]: index('https://a.example/gone.xml', 'https://a.example/2.xml'),
@@ -92,11 +104,61 @@ test('unpacks gzip whatever the name, and reads what came of a damaged file', as
   const long = gzipSync(urlset(...paths))
   const cut = await read(long.subarray(0, long.length / 2))
   assert.ok(cut.urls.length > 1000 && cut.urls.length < 4000, `${cut.urls.length} of a file cut in the middle`)
+  assert.match(cut.problems.join('\n'), /^damaged or cut gzip \(unexpected end of file\)/)
   const damaged = Buffer.from(long)
   damaged.fill(0, long.length >> 1, (long.length >> 1) + 100)
   const { urls, problems } = await read(damaged)
   assert.ok(urls.length > 500, `${urls.length} before the damage`)
-  assert.equal(problems.length >= 1, true)
+  assert.ok(problems.length >= 1) // of the gzip or of the XML, whichever notices first
+})
+
+test('loses nothing of what came before the cut, wherever it is', async () => {
+  const paths = Array.from({ length: 5000 }, (_, i) => `/${i}-${Math.random()}`)
+  const file = urlset(...paths)
+  const long = gzipSync(file)
+  for (const part of [0.1, 0.35, 0.6, 0.85, 0.999]) {
+    const cut = long.subarray(0, long.length * part)
+    const text = gunzipSync(cut, { finishFlush: constants.Z_SYNC_FLUSH }).toString()
+    assert.equal((await read(cut)).urls.length, text.split('</url>').length - 1)
+  }
+})
+
+test('reads a gzip that zeros follow, and one of several parts', { timeout: 10_000 }, async () => {
+  const whole = gzipSync(urlset('/a', '/b'))
+  const { urls, problems } = await read(Buffer.concat([whole, Buffer.alloc(100_000)]))
+  assert.deepEqual([urls.length, problems], [2, []])
+  const file = urlset('/a', '/b')
+  const parts = Buffer.concat([gzipSync(file.slice(0, 100)), gzipSync(file.slice(100))])
+  assert.deepEqual(await read(parts).then((found) => [found.urls.length, found.problems]), [2, []])
+})
+
+test('holds no more of an entry than a URL may have', async () => {
+  const long = `ftp://a.example/${'x'.repeat(500_000)}`
+  const fetchBytes: FetchBytes = async function* () {
+    yield Buffer.from(`<urlset><url><loc>${long}</loc></url></urlset>`)
+  }
+  for await (const entry of readSitemap(ROOT, fetchBytes)) assert.ok('error' in entry && entry.text.length < 20_000)
+})
+
+test('says so when a file is cut, is a web page, or has no entry, and uses what can be read', async () => {
+  const cut = urlset('/a', '/b', '/c').slice(0, -20)
+  assert.deepEqual(await read(cut).then(({ urls, problems }) => [urls.length, problems]), [
+    2,
+    ['it ends inside <loc>, as if it had been cut off; the rest is left out'],
+  ])
+  const page = '<html><body><p>Not found<br></body></html>'
+  for (const head of ['', '<!doctype html>', '<!DOCTYPE html>', '<!-- x -->'])
+    assert.deepEqual((await read(head + page)).problems, [
+      'a web page (HTML) in the place of a sitemap; the rest is left out',
+    ])
+  for (const file of ['', '  \n', '{}', 'no list of URLs', '<urlset></urlset>', '<?xml vers', gzipSync('')]) {
+    const { urls, problems } = await read(file)
+    assert.deepEqual([urls, problems], [[], ['there is not one entry in it']], String(file))
+  }
+  const { urls, problems } = await read(urlset('/a', '/b').replace('</urlset>', '</b></urlset>'))
+  assert.equal(urls.length, 2)
+  assert.match(problems.join('\n'), /^not well-formed XML \(1:\d+: unexpected close tag\.\); what can be read is used$/)
+  assert.deepEqual((await read(urlset('/a'))).problems, [])
 })
 
 test('stops at the limits of a file and says so', async () => {
@@ -164,11 +226,48 @@ test('reads RSS, Atom and plain lists', async () => {
   assert.deepEqual((await read(list)).urls, ['https://a.example/1', 'https://a.example/2'])
 })
 
-test('ends quietly on an empty file and on a page in its place', async () => {
-  for (const file of ['', '  \n', '<!doctype html><html><body><p>Not found<br></body></html>', '{}']) {
-    assert.deepEqual((await read(file)).urls, [], JSON.stringify(file))
-  }
-})
+const HOSTILE: Record<string, [string, string, RegExp]> = {
+  'control characters': ['<urlset><url><loc>', '\x01', /^more than 1000 faults in the XML \(the first: .*disallowed/],
+  'opening brackets': ['<urlset>', '<', /^more than 1000 faults/],
+  'characters that may not be named': ['<urlset><url><loc>', '&#1;', /^more than 1000 faults/],
+  'tags that do not match': ['<urlset>', '<p></q>', /^tags nested more than 64 deep|^more than 1000 faults/],
+  'closing tags nobody opened': ['<urlset>', '</b>', /^more than 1000 faults/],
+  'bare ampersands': ['<urlset><url><loc>', '&', /^more than 1048576 characters without a tag/],
+  'one comment': ['<urlset><!--', 'x', /^more than 1048576 characters without a tag/],
+  'one name': ['<', 'x', /^more than 1048576 characters without a tag/],
+  attributes: ['<urlset ', 'a="1" ', /^more than 1000 faults|^more than 1048576 characters without a tag/],
+}
+
+for (const [what, [head, filling, said]] of Object.entries(HOSTILE)) {
+  test(`gives up soon on a file of ${what}, and lets others work meanwhile`, async () => {
+    const PIECE_BYTES = 65_536
+    const body = Buffer.concat([Buffer.from(head), Buffer.alloc(5 * 1024 ** 2, filling)])
+    let sent = 0
+    const inPieces: FetchBytes = async function* () {
+      for (; sent < body.length; sent += PIECE_BYTES) yield body.subarray(sent, sent + PIECE_BYTES)
+    }
+    const asOne: FetchBytes = async function* () {
+      yield body
+    }
+    for (const fetchBytes of [inPieces, asOne]) {
+      const problems: string[] = []
+      let turns = 0
+      let isOver = false
+      const count = () => {
+        turns++
+        if (!isOver) setImmediate(count)
+      }
+      setImmediate(count)
+      for await (const _ of readSitemap(ROOT, fetchBytes, { onProblem: ({ message }) => problems.push(message) }));
+      isOver = true
+      const pieces = Math.ceil(sent / PIECE_BYTES) // one for each turn, not all of them in one
+      assert.ok(sent <= 1024 ** 2 + 2 * PIECE_BYTES, `${sent} bytes were read`)
+      assert.ok(turns >= pieces - 1, `${turns} turns of the event loop in ${pieces} pieces`)
+      assert.match(problems.at(-1)!, said)
+      assert.ok(problems.length <= 2, problems.join('\n'))
+    }
+  })
+}
 
 test('reads an entity that two chunks share', async () => {
   const file = `${urlset().replace('</urlset>', '')}<url><loc>/${'x'.repeat(7777 - 4 - urlset().length + 9 - 12)}?a&amp;b&c</loc></url></urlset>`
@@ -185,13 +284,21 @@ test('reads other encodings by BOM and declaration', async () => {
   assert.deepEqual((await read(latin1)).urls, ['https://a.example/%C3%A9'])
 })
 
-test('leaves entries that are no page out', async () => {
-  const { urls, problems } = await read(
+test('gives entries that are no page as such, in their place', async () => {
+  const { urls, invalid, problems } = await read(
     `<urlset><url><loc>mailto:a@b</loc></url><url><loc></loc></url><url><loc>${'/'.repeat(9000)}</loc></url>
      <url><loc>/ok</loc></url></urlset>`,
   )
   assert.deepEqual(urls, ['https://a.example/ok'])
-  assert.equal(problems.length, 2)
+  assert.deepEqual(invalid, ['E_URL_SCHEME mailto:a@b', `E_URL_INVALID ${'/'.repeat(20)}`])
+  assert.deepEqual(problems, [])
+  const order: string[] = []
+  const file = `<urlset>${['http://[1', '/2', 'ftp://3'].map((loc) => `<url><loc>${loc}</loc></url>`).join('')}</urlset>`
+  const fetchBytes: FetchBytes = async function* () {
+    yield Buffer.from(file)
+  }
+  for await (const entry of readSitemap(ROOT, fetchBytes)) order.push('error' in entry ? entry.text : entry.url)
+  assert.deepEqual(order, ['http://[1', 'https://a.example/2', 'ftp://3'])
 })
 
 test('reads 50,000 URLs from a server as a stream, and stops when it is told to', async (t) => {

@@ -4,11 +4,13 @@
  *   urlset › url › loc · sitemapindex › sitemap › loc (followed, up to 3 deep, no file twice) · RSS › item › link ·
  *   Atom › entry › link · plain text, a URL per line; each of them also as gzip
  *
- * What is broken costs itself, not the rest: a bad entry is left out, a bad file ends where it breaks, a bad file of an index is
- * skipped; each is reported. Entities other than XML's own five are never expanded and no DTD is obeyed.
+ * What is broken costs itself, not the rest: a bad entry is given as such, a bad file ends where it breaks, a bad file of an index
+ * is skipped; each is reported. Entities other than XML's own five are never expanded and no DTD is obeyed. However hostile a
+ * file is, other work has its turn between two pieces of it.
  */
-import { pipeline, Readable } from 'node:stream'
-import { constants, createGunzip } from 'node:zlib'
+import { once } from 'node:events'
+import { setImmediate as turn } from 'node:timers/promises'
+import { createGunzip } from 'node:zlib'
 import { ScrapeError } from '../core/errors.ts'
 import { normaliseUrl } from '../core/url.ts'
 import { createSitemapParser, type SitemapEntry } from './sitemap-parser.ts'
@@ -24,6 +26,15 @@ export interface SitemapPage {
   images?: readonly string[]
 }
 
+/** An entry that is no URL of a page. */
+export interface InvalidEntry {
+  /** As the file spells it. */
+  text: string
+  /** The file it is in. */
+  sitemap: string
+  error: ScrapeError
+}
+
 /** The bytes of a file, in as many pieces as they come. Throws `ScrapeError`. */
 export type FetchBytes = (url: string, signal: AbortSignal) => AsyncIterable<Uint8Array>
 
@@ -37,21 +48,19 @@ export interface SitemapLimits {
   /** Files read in all. Default 10,000. */
   filesMax?: number
   signal?: AbortSignal
-  /** An entry that is no URL; without it, it is a problem like any other. */
-  onInvalidUrl?: (text: string, error: ScrapeError, sitemap: string) => void
   /** What was left out and why. */
   onProblem?: (problem: { sitemap: string; message: string }) => void
 }
 
 const DEFAULTS = { urlsMax: 50_000, bytesMax: 50 * 1024 ** 2, depthMax: 3, filesMax: 10_000 }
 
-/** Throws only when the first file cannot be fetched, or when it is aborted. */
+/** In the order of the files, bad entries too. Throws only when the first file cannot be fetched, or when it is aborted. */
 export async function* readSitemap(
   url: string,
   fetchBytes: FetchBytes,
   limits: SitemapLimits = {},
-): AsyncGenerator<SitemapPage, void, undefined> {
-  const seen = new Set<string>([url])
+): AsyncGenerator<SitemapPage | InvalidEntry, void, undefined> {
+  const seen = new Set<string>([withoutFragment(new URL(url))])
   const stack: SitemapFile[] = [{ url, depth: 1 }]
   for (let file = stack.pop(); file !== undefined; file = stack.pop()) {
     const children: SitemapFile[] = []
@@ -59,10 +68,8 @@ export async function* readSitemap(
       for await (const entries of readFile(file.url, fetchBytes, limits)) {
         for (const entry of entries) {
           limits.signal?.throwIfAborted()
-          if (entry.kind === 'page') {
-            const page = toPage(entry, file, limits)
-            if (page !== undefined) yield page
-          } else {
+          if (entry.kind === 'page') yield toPage(entry, file)
+          else {
             const child = toChild(entry, file, seen, limits)
             if (child !== undefined) children.push(child)
           }
@@ -104,11 +111,18 @@ async function* readFile(url: string, fetchBytes: FetchBytes, limits: SitemapLim
   yield parser.take().slice(0, urlsMax - urls)
 }
 
-/** Whole pages come as one chunk; in pieces, the first URLs are known before the last are read. */
+const PIECE_BYTES = 65_536
+
+/**
+ * Whole pages come as one chunk; in pieces, the first URLs are known before the last are read. Without the turn, all of a chunk
+ * would be parsed in one row of microtasks: minutes in which no timer, socket or signal of the process is served.
+ */
 async function* pieces(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const PIECE_BYTES = 65_536
   for await (const chunk of source) {
-    for (let at = 0; at < chunk.length; at += PIECE_BYTES) yield chunk.subarray(at, at + PIECE_BYTES)
+    for (let at = 0; at < chunk.length; at += PIECE_BYTES) {
+      yield chunk.subarray(at, at + PIECE_BYTES)
+      await turn()
+    }
   }
 }
 
@@ -130,18 +144,48 @@ async function* gunzipped(
     yield* { [Symbol.asyncIterator]: () => chunks }
   })()
   if (head[0] !== 0x1f || head[1] !== 0x8b) return yield* whole
-  // Z_SYNC_FLUSH: of a file that was cut, what came is read.
-  const gunzip = createGunzip({ finishFlush: constants.Z_SYNC_FLUSH })
-  pipeline(Readable.from(whole, { objectMode: false }), gunzip, () => {}) // errors come out of gunzip below
+  yield* unpacked(whole, problem)
+}
+
+/** gzip makes at most a thousand times as much of it: no bomb has more than 17 MiB unpacked at once. */
+const PACKED_BYTES = 16_384
+
+/**
+ * By hand: an iterator of the stream forgets what it has buffered when the file turns out to be cut or damaged, and told to
+ * forgive (`Z_SYNC_FLUSH`) it does not say that it was.
+ */
+async function* unpacked(
+  source: AsyncIterable<Uint8Array>,
+  problem: (message: string) => void,
+): AsyncGenerator<Uint8Array> {
+  const gunzip = createGunzip()
+  const ready: Uint8Array[] = []
+  gunzip.on('data', (chunk: Uint8Array) => ready.push(chunk))
+  const over = once(gunzip, 'end') // or a failure; before the end of the file, when something else follows the gzip in it
+  over.catch(() => {}) // waited for below, or the caller has had enough
   try {
-    yield* gunzip
+    for await (const chunk of source) {
+      for (let at = 0; at < chunk.length && !gunzip.readableEnded; at += PACKED_BYTES) {
+        const written = Promise.withResolvers<unknown>()
+        gunzip.write(chunk.subarray(at, at + PACKED_BYTES), written.resolve)
+        await Promise.race([written.promise, over]) // once it is over, nobody calls back
+        yield* ready.splice(0)
+      }
+      if (gunzip.readableEnded) return
+    }
+    gunzip.end()
+    await over
+    yield* ready.splice(0)
   } catch (error) {
-    if (error instanceof ScrapeError || !(error instanceof Error) || !('errno' in error)) throw error
-    problem(`damaged gzip (${error.message}); the rest is left out`)
+    if (error !== gunzip.errored) throw error
+    yield* ready.splice(0)
+    problem(`damaged or cut gzip (${(error as Error).message}); the rest is left out`)
+  } finally {
+    gunzip.destroy()
   }
 }
 
-function toPage(entry: SitemapEntry, file: SitemapFile, limits: SitemapLimits): SitemapPage | undefined {
+function toPage(entry: SitemapEntry, file: SitemapFile): SitemapPage | InvalidEntry {
   try {
     const priority = entry.priority === undefined ? Number.NaN : Number(entry.priority)
     return {
@@ -151,10 +195,13 @@ function toPage(entry: SitemapEntry, file: SitemapFile, limits: SitemapLimits): 
       ...(entry.images === undefined ? {} : { images: entry.images }),
     }
   } catch (error) {
-    if (limits.onInvalidUrl !== undefined) limits.onInvalidUrl(entry.loc, error as ScrapeError, file.url)
-    else limits.onProblem?.({ sitemap: file.url, message: (error as ScrapeError).message })
-    return undefined
+    return { text: entry.loc, sitemap: file.url, error: error as ScrapeError }
   }
+}
+
+function withoutFragment(url: URL): string {
+  url.hash = ''
+  return url.href
 }
 
 /** The next file of an index, unless it was read before or leads too far. */
@@ -165,8 +212,9 @@ function toChild(
   limits: SitemapLimits,
 ): SitemapFile | undefined {
   const { depthMax, filesMax } = { ...DEFAULTS, ...limits }
-  const url = URL.parse(entry.loc, file.url)?.href
-  if (url === undefined || seen.has(url) || !/^https?:/.test(url)) return undefined
+  const parsed = URL.parse(entry.loc, file.url)
+  const url = parsed === null ? '' : withoutFragment(parsed)
+  if (seen.has(url) || !/^https?:/.test(url)) return undefined
   if (file.depth >= depthMax || seen.size >= filesMax) {
     limits.onProblem?.({ sitemap: file.url, message: `not followed, too deep or too many files: ${url}` })
     return undefined
