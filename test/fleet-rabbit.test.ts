@@ -52,7 +52,7 @@ interface BrokerConsumer {
 
 test('messages are acknowledged as each worker was told', { timeout: 120_000 }, async () => {
   await using here = await place()
-  await using site = await startBooksSite({ products: 300, delayMs: 20 })
+  await using site = await startBooksSite({ products: 300, delayMs: 200 }) // the broker's API needs seconds to tell who consumes
   const { fleet, broker } = here
   const { run_id: runId } = await fleet.start('--site', site.url, '--arg', 'details=true')
   const workers = [

@@ -1,5 +1,6 @@
 /** How tasks come in: any amount, a chunk at a time, with every default filled in. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { ScrapeError } from '../core/errors.ts'
 import { DEFAULT_LANE, type NewTask, type Task } from '../core/task.ts'
 import { taskId } from '../core/url.ts'
 
@@ -45,14 +46,21 @@ export function identityOf(task: NewTask): string {
   return task.key ?? task.url
 }
 
+/** Throws `E_OPTION` for a priority that has no place in an order: no engine could give such a task out. */
 export function taskOf(task: NewTask): Task {
+  const { priority = 0 } = task
+  if (!Number.isFinite(priority))
+    throw new ScrapeError('E_OPTION', `the priority of a task is ${priority}`, {
+      notes: [task.url],
+      fix: 'A priority is a finite number; higher ones are claimed first.',
+    })
   return {
     id: taskId(task),
     url: task.url,
     route: task.route,
     data: task.data ?? null,
     depth: task.depth,
-    priority: task.priority ?? 0,
+    priority,
     lane: task.lane ?? DEFAULT_LANE,
     session: task.session,
   }

@@ -32,7 +32,7 @@ const COMING = ['redis', 'rediss']
 
 /**
  * `memory:`, `sqlite:path` (`sqlite:///absolute/path` too), `postgres://user:password@host/database` or
- * `amqp://user:password@host/vhost?redis=redis://host`.
+ * `amqp://user:password@host/vhost?redis=redis://host`, which may also say `ack=` and `expired=`.
  */
 export async function openFrontier(url: string, options: OpenOptions = {}): Promise<Frontier> {
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(url)?.[1]?.toLowerCase()

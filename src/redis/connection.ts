@@ -3,20 +3,21 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { ScrapeError } from '../core/errors.ts'
 import type { Outage } from '../frontier/contract.ts'
-import { isOutage, isRefusal, reasonOf } from './outage.ts'
+import { isBusy, isOutage, isRefusal, reasonOf } from './outage.ts'
 import type { Arg, Script } from './script.ts'
 
 export interface ConnectionOptions {
   /** How long an operation waits for a server that went away before it fails. Default 60,000; 0: not at all. */
   outageMs?: number
-  /** An answer that takes longer counts as an outage: the call is repeated. Default 60,000. */
+  /** An answer that takes longer counts as an outage: the call is repeated. Well below `outageMs`, or it is not. Default 15,000. */
   answerMsMax?: number
-  /** A connection that is silent for so long after a call is given up, and another one made. Default: never. */
+  /** A connection that is silent for so long after a call is given up, and another one made. Default 10,000. */
   silenceMsMax?: number
-  /** Told before each wait, so that somebody can log it. */
+  /** Told before each wait for a server that is away or busy, once however many calls wait. */
   onOutage?: (outage: Outage) => void
 }
 
+export const DEFAULT_MS = { outageMs: 60_000, answerMsMax: 15_000, silenceMsMax: 10_000 }
 const CONNECT_MS_MAX = 5000
 /** A wrong address should be said at once; a server that is just starting may take this long. */
 const OPEN_OUTAGE_MS_MAX = 5000
@@ -31,9 +32,13 @@ export class Connection {
   readonly #closing = new AbortController()
   #isOpen = false
   #lastError: Error | undefined
+  /** To connect, since it was last connected. */
+  #attempts = 0
+  #busyUntilMs = 0
 
   constructor(url: string, options: ConnectionOptions = {}) {
-    const { outageMs = 60_000, answerMsMax = 60_000, silenceMsMax, onOutage = () => {} } = options
+    const { outageMs = DEFAULT_MS.outageMs, onOutage = () => {} } = options
+    const { answerMsMax = DEFAULT_MS.answerMsMax, silenceMsMax = DEFAULT_MS.silenceMsMax } = options
     this.place = placeOf(url)
     this.#outageMs = outageMs
     this.#onOutage = onOutage
@@ -41,7 +46,8 @@ export class Connection {
       lazyConnect: true,
       connectTimeout: CONNECT_MS_MAX,
       commandTimeout: answerMsMax,
-      ...(silenceMsMax === undefined ? {} : { socketTimeout: silenceMsMax }),
+      // A wire may go silent without being cut: a firewall forgot it, the machine behind it was replaced.
+      socketTimeout: silenceMsMax,
       // We repeat calls ourselves, since only we know which may be repeated and how.
       autoResendUnfulfilledCommands: false,
       maxRetriesPerRequest: 0,
@@ -51,6 +57,14 @@ export class Connection {
     })
     this.redis.on('error', (error) => {
       this.#lastError = error
+    })
+    this.redis.on('ready', () => {
+      this.#lastError = undefined
+      this.#attempts = 0
+    })
+    this.redis.on('reconnecting', (waitMs: number) => {
+      const error = this.#lastError ?? new Error('the connection was closed')
+      this.#onOutage({ attempt: ++this.#attempts, error, waitMs })
     })
   }
 
@@ -69,7 +83,7 @@ export class Connection {
         const outageMs = this.#isOpen ? this.#outageMs : Math.min(OPEN_OUTAGE_MS_MAX, this.#outageMs)
         const cause = this.#lastError ?? (error as Error)
         if (performance.now() - startMs + waitMs > outageMs) throw this.#named(cause)
-        this.#onOutage({ attempt: outages, error: cause, waitMs })
+        if (isBusy(error)) this.#tellOfBusy({ attempt: outages, error: error as Error, waitMs })
         await sleep(waitMs, undefined, { signal: this.#closing.signal }).catch(() => {})
       }
     }
@@ -77,17 +91,26 @@ export class Connection {
 
   /** Once, with no second try after an outage. */
   async evaluate(script: Script, all: readonly Arg[], keys: 0 | 1 = 0): Promise<unknown> {
+    // One array, which the client flattens: as single arguments 120,000 of them are more than the stack holds. (It makes text of numbers.)
+    const args = all as (string | Buffer)[]
     try {
-      return await this.redis.evalsha(script.sha, keys, ...all)
+      return await this.redis.evalsha(script.sha, keys, args)
     } catch (error) {
       if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error
-      return await this.redis.eval(script.lua, keys, ...all)
+      return await this.redis.eval(script.lua, keys, args)
     }
   }
 
   close(): void {
     this.#closing.abort()
     this.redis.disconnect()
+  }
+
+  /** The others wait as long as the one who told of it. */
+  #tellOfBusy(outage: Outage): void {
+    if (performance.now() < this.#busyUntilMs) return
+    this.#busyUntilMs = performance.now() + outage.waitMs
+    this.#onOutage(outage)
   }
 
   #named(error: unknown): unknown {

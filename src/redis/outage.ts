@@ -10,9 +10,11 @@ const OUTAGE_SYSTEM_CODES = new Set([
   'EAI_AGAIN',
   'ENOTFOUND',
 ])
-/** What ioredis says in errors without a code, and what a server says that is loading its file, failing over, or busy. */
+/** What ioredis says in errors without a code. */
 const OUTAGE_MESSAGES =
-  /Connection is closed|Stream isn't writeable|Command timed out|Socket timeout|max retries per request|Socket closed|^(?:LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY) /
+  /Connection is closed|Stream isn't writeable|Command timed out|Socket timeout|max retries per request|Socket closed/
+/** What a server says that is loading its file, failing over, or busy. */
+const BUSY_MESSAGES = /^(?:LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY) /
 /** Wrong password, no right to it, full memory: a person has to mend it. */
 const REFUSALS = /^(?:NOAUTH|WRONGPASS|NOPERM|OOM|MISCONF) |invalid password|DB index is out of range/
 
@@ -22,7 +24,12 @@ const messageOf = (error: unknown) => (error instanceof Error ? error.message : 
 export function isOutage(error: unknown): boolean {
   const { code } = error as { code?: unknown }
   if (typeof code === 'string' && OUTAGE_SYSTEM_CODES.has(code)) return true
-  return error instanceof Error && OUTAGE_MESSAGES.test(error.message)
+  return (error instanceof Error && OUTAGE_MESSAGES.test(error.message)) || isBusy(error)
+}
+
+/** The server is there, and says itself that it cannot answer for now. */
+export function isBusy(error: unknown): boolean {
+  return error instanceof Error && BUSY_MESSAGES.test(error.message)
 }
 
 export function isRefusal(error: unknown): boolean {

@@ -1,5 +1,6 @@
 /** What the test files need, found and started once before they run; each of them runs in a process of its own. */
 import { readFileSync } from 'node:fs'
+import { CHROMIUM } from './chromium.ts'
 import { findProgram, type Service, ServiceMissing } from './find-program.ts'
 import { PGBOUNCER } from './pgbouncer.ts'
 import { POSTGRES, startPostgres } from './postgres.ts'
@@ -16,6 +17,7 @@ interface Needed {
 
 /** By the module a test file imports. */
 const SERVICES: Readonly<Record<string, Needed>> = {
+  'chromium.ts': { service: CHROMIUM },
   'postgres.ts': { service: POSTGRES, startForAll: startPostgres },
   'pgbouncer.ts': { service: PGBOUNCER },
   'rabbitmq.ts': { service: RABBITMQ, startForAll: startRabbit },

@@ -10,6 +10,7 @@
  * first in, first out.
  */
 import type { ErrorRecord } from '../../core/errors.ts'
+import type { Task } from '../../core/task.ts'
 import type { ClaimRequest, Lease } from '../contract.ts'
 import { BURY, deathOf } from '../redis/dead.ts'
 import { LEASE, type LeaseRow, leaseFrom, taskFrom } from '../redis/lease.ts'
@@ -35,7 +36,7 @@ local function unstage(seq)
 end
 `
 
-/** Is a repeat, max to claim (0: only stage), worker, lease in ms, lanes, hosts to avoid, room of each lane's belt. */
+/** Is a repeat, max to claim (0: only stage), worker, lease in ms, lanes, hosts to avoid, room of each lane's belt (0: send nothing). */
 const TEND = script(
   'tend',
   `${BASE}${PLACES}${TAKE}${LEASE}
@@ -43,14 +44,14 @@ local isRepeat, max, worker, leaseMs = arg() == '1', argNumber(), arg(), argNumb
 local lanes, avoid, beltMax = argLanes(), argSet(), argNumber()
 if isRepeat then
   local found = leasesOf(op)
-  if #found > 0 then return { 1, found, {}, {} } end
+  if #found > 0 then return { 1, found, {} } end
 end
-if call('HEXISTS', P .. 'totals', 'pause') == 1 then return { 1, {}, {}, {} } end
+if call('HEXISTS', P .. 'totals', 'pause') == 1 then return { 1, {}, {} } end
 promote()
 local alone = max > 0 and claimSuspect(worker, now + leaseMs, lanes, avoid)
 if alone then
   flush()
-  return { 1, alone, {}, {} }
+  return { 1, alone, {} }
 end
 local staged, counts = {}, {}
 for _, group in ipairs(laneGroups(lanes)) do
@@ -70,7 +71,9 @@ for _, group in ipairs(laneGroups(lanes)) do
     counts[#counts + 1] = call('ZCARD', belt)
   end
 end
-for _, seq in ipairs(call('ZRANGEBYSCORE', P .. 'sending', '-inf', now - ${CONFIRM_MS_MAX}, 'LIMIT', 0, ${STAGE_MAX})) do
+-- No room at all: the broker takes nothing, and confirms nothing. What it has unread would only be sent again and again.
+local unconfirmed = beltMax > 0 and call('ZRANGEBYSCORE', P .. 'sending', '-inf', now - ${CONFIRM_MS_MAX}, 'LIMIT', 0, ${STAGE_MAX}) or {}
+for _, seq in ipairs(unconfirmed) do
   local task = taskOf(seq)
   if task and call('ZSCORE', P .. 'belt:' .. queueOf(task.queue).lane, seq) then
     call('ZADD', P .. 'sending', now, seq)
@@ -79,7 +82,7 @@ for _, seq in ipairs(call('ZRANGEBYSCORE', P .. 'sending', '-inf', now - ${CONFI
     call('ZREM', P .. 'sending', seq)
   end
 end
-return { 0, staged, counts, {} }`,
+return { 0, staged, counts }`,
 )
 
 const SENT = script('sent', `${BASE} for i = argAt + 1, #ARGV do call('ZREM', P .. 'sending', ARGV[i]) end`)
@@ -122,19 +125,16 @@ end
 return count`,
 )
 
-/** Record of the death, then numbers of tasks; those still on the belt die. */
+/** Record of the death, number of a task; if it is still on the belt it dies. Answers with its queue and body then. */
 const BURY_STAGED = script(
   'bury-staged',
   `${BASE}${PLACES}${UNSTAGE_LUA}${BURY}
-local death = arg()
-for i = argAt + 1, #ARGV do
-  local task = unstage(ARGV[i])
-  if task then
-    moved(task.queue, -1, 0)
-    bury(task, cjson.decode(task.body)[1] .. death)
-  end
-end
-flush()`,
+local death, task = arg(), unstage(arg())
+if not task then return {} end
+moved(task.queue, -1, 0)
+bury(task, cjson.decode(task.body)[1] .. death)
+flush()
+return { queueOf(task.queue).name, task.body }`,
 )
 
 /** Lane, age in ms. What has been on the belt for longer goes back to the ready queues. */
@@ -211,8 +211,10 @@ export function createBelt(link: Link, { epoch, beltMax }: { epoch: string; belt
     unstage: (seqs: readonly string[]) => setSeqs(UNSTAGE, seqs),
     unstageOld: (lane: string, ageMs: number) => link.run<number>(UNSTAGE_OLD, { args: () => [lane, ageMs] }),
 
-    async bury(seqs: readonly string[], error: ErrorRecord): Promise<void> {
-      await link.run(BURY_STAGED, { args: () => [deathOf('', error), ...seqs] })
+    /** Undefined when it is not on the belt any more. */
+    async bury(seq: string, error: ErrorRecord): Promise<Task | undefined> {
+      const row = await link.run<[string, string] | []>(BURY_STAGED, { args: () => [deathOf('', error), seq] })
+      return row.length === 0 ? undefined : taskFrom(...row)
     },
 
     async buryMessage(letter: { id: string; queue: string; body: string; error: ErrorRecord }): Promise<void> {

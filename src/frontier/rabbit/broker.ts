@@ -11,8 +11,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Channel, Connection } from 'rabbitmq-client'
 import { ScrapeError } from '../../core/errors.ts'
 import type { Outage } from '../contract.ts'
+import { placeOf } from './address.ts'
 import { declare, type Names } from './names.ts'
-import { isRefusal, placeOf, refused, unreachable } from './outage.ts'
+import { isRefusal, refused, unreachable } from './outage.ts'
 
 export interface BrokerOptions {
   /** How long an operation waits for a broker that went away before it fails. Default 60,000. */
@@ -36,7 +37,7 @@ export interface Session {
 const CONNECT_MS_MAX = 5000
 /** A wrong address should be said at once; a broker that is just starting may take this long. */
 const OPEN_OUTAGE_MS_MAX = 5000
-const WAIT_MS = { min: 100, max: 3000 }
+const WAIT_MS = { min: 100, max: 2000 }
 const CLOSE_MS_MAX = 5000
 const CONNECTION = { connectionTimeout: CONNECT_MS_MAX, acquireTimeout: CONNECT_MS_MAX, heartbeat: 20, noDelay: true }
 

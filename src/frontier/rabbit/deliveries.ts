@@ -76,13 +76,13 @@ export class Deliveries {
 
   put(delivery: Delivery): void {
     const { seq, lane, message } = delivery
+    const name = `${lane} ${message.priority} ${hostOf(message.url)}`
     // Messages may come twice; one of them is enough. (While its task is claimed it may be a new one, for the time after.)
     if (this.#waiting.has(seq)) {
       delivery.ack?.()
       return
     }
     this.#waiting.set(seq, delivery)
-    const name = `${lane} ${message.priority} ${hostOf(message.url)}`
     let queue = this.#queues.get(name)
     if (queue === undefined) {
       queue = new Queue(delivery, ++this.#turn)
@@ -142,10 +142,10 @@ export class Deliveries {
     delivery.ack!()
   }
 
-  /** The connection is gone: the broker will deliver again what was not acknowledged. */
-  forget({ keepAuto }: { keepAuto: boolean }): void {
+  /** The connection is gone: the broker will deliver again what was not acknowledged, and nothing of what needed no such thing. */
+  forget(): void {
     this.#held.clear()
-    const kept = this.takeAll().filter(({ ack }) => keepAuto && ack === undefined)
+    const kept = this.takeAll().filter(({ ack }) => ack === undefined)
     for (const delivery of kept) this.put(delivery)
   }
 

@@ -7,6 +7,7 @@ import { LedgerFrontier, openLedger, type RedisFrontierOptions } from '../redis/
 import type { Link } from '../redis/link.ts'
 import { createBelt } from './belt.ts'
 import { Broker } from './broker.ts'
+import type { AckMode } from './intake.ts'
 import { DEFAULT_RUN, type Names, namesOf } from './names.ts'
 import type { TransportOptions } from './options.ts'
 import { rabbitTransport } from './transport.ts'
@@ -20,7 +21,7 @@ export interface RabbitFrontierOptions extends RedisFrontierOptions, TransportOp
 
 const BELT_MAX = 2000
 
-/** `amqp://user:password@host:port/vhost`, with `?redis=URL`, `?ack=auto`, `?prefetch=N`, `?belt=N` if wanted. */
+/** `amqp://user:password@host:port/vhost`, with `?redis=URL`, `?ack=auto`, `?expired=dead`, `?prefetch=N`, `?belt=N` if wanted. */
 export async function openRabbitFrontier(url: string, options: RabbitFrontierOptions = {}): Promise<Frontier> {
   const all = { ...optionsOf(url), ...options }
   const names = namesOf(all.runId ?? DEFAULT_RUN)
@@ -58,7 +59,7 @@ async function purge(broker: Broker, names: Names): Promise<void> {
   for (const queue of [...work, names.expired.queue, names.failed.queue]) await consumer.queuePurge({ queue })
 }
 
-const OPTION_NAMES = ['redis', 'ack', 'prefetch', 'belt']
+const OPTION_NAMES = ['redis', 'ack', 'expired', 'prefetch', 'belt']
 
 function optionsOf(url: string): RabbitFrontierOptions {
   const params = URL.parse(url)?.searchParams ?? new URLSearchParams()
@@ -66,14 +67,31 @@ function optionsOf(url: string): RabbitFrontierOptions {
   const redis = params.get('redis')
   if (redis !== null) options.redisUrl = redis
   const ack = params.get('ack')
-  if (ack === 'auto' || ack === 'manual') options.ack = ack
-  else if (ack !== null)
-    throw new ScrapeError('E_OPTION', `ack=${ack} in the frontier’s URL is neither manual nor auto`)
+  if (ack !== null) options.ack = ackOf(ack)
+  const expired = params.get('expired')
+  if (expired === 'requeue' || expired === 'dead') options.expired = expired
+  else if (expired !== null)
+    throw new ScrapeError('E_OPTION', `expired=${expired} in the frontier’s URL is neither requeue nor dead`)
   const prefetch = countOf(params, 'prefetch')
   if (prefetch !== undefined) options.prefetch = prefetch
   const beltMax = countOf(params, 'belt')
   if (beltMax !== undefined) options.beltMax = beltMax
   return options
+}
+
+/** `auto`, `manual`, or by lane: `bulk=auto,priority=manual`. */
+function ackOf(text: string): AckMode | Record<string, AckMode> {
+  if (text === 'auto' || text === 'manual') return text
+  const modes: Record<string, AckMode> = {}
+  for (const entry of text.split(',')) {
+    const [, lane, mode] = /^([^=]+)=(auto|manual)$/.exec(entry) ?? []
+    if (lane === undefined)
+      throw new ScrapeError('E_OPTION', `ack=${text} in the frontier’s URL is neither manual nor auto`, {
+        fix: 'Write ack=auto or ack=manual, or one of them for each lane: ack=bulk=auto,priority=manual',
+      })
+    modes[lane] = mode as AckMode
+  }
+  return modes
 }
 
 function countOf(params: URLSearchParams, name: string): number | undefined {

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { after, test } from 'node:test'
+import { after, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Connection } from 'rabbitmq-client'
 import { startRabbit } from '../../../test/services/rabbitmq.ts'
 import { startRedis } from '../../../test/services/redis.ts'
 import type { ScrapeError } from '../../core/errors.ts'
@@ -117,21 +118,66 @@ test('goes on when the wire is cut', { timeout: 60_000 }, async () => {
   assert.deepEqual({ completed, items }, { completed: PAGES, items: PAGES })
 })
 
-test('sends nothing while the broker is short of memory, and goes on afterwards', { timeout: 60_000 }, async () => {
+test('goes on after half a minute without broker and Redis', { timeout: 90_000 }, async () => {
+  await using amqp = await wire(rabbit.port)
+  await using resp = await wire(redis.port)
+  const outages: Outage[] = []
+  await using frontier = await openRabbitFrontier(`amqp://guest:guest@127.0.0.1:${amqp.port}`, {
+    redisUrl: `redis://127.0.0.1:${resp.port}/0`,
+    runId: 'half a minute',
+    onOutage: (outage) => outages.push(outage),
+  })
+  await frontier.add(pages)
+  const { promise: begun, resolve } = Promise.withResolvers<void>()
+  const working = work(frontier, 'one', (done) => done > 200 && resolve())
+  working.catch(() => {})
+  await begun
+  for (const cut of [amqp, resp]) cut.cut()
+  await sleep(30_000)
+  for (const cut of [amqp, resp]) cut.mend()
+  assert.equal(await working, PAGES)
+  const { completed, items, failed } = await frontier.stats()
+  assert.deepEqual({ completed, items, failed }, { completed: PAGES, items: PAGES, failed: 0 })
+  assert.ok(outages.length >= 15, `told of ${outages.length} attempts`) // they are 2 s apart in the end
+})
+
+/** What is published by anybody in this process, through whatever connection. */
+async function publications(t: TestContext) {
+  const connection = new Connection(rabbit.url)
+  const channel = await connection.acquire()
+  const { mock } = t.mock.method(Object.getPrototypeOf(channel), 'basicPublish')
+  await channel.close()
+  await connection.close()
+  return () => mock.callCount()
+}
+
+test('sends nothing while the broker is short of memory, and goes on afterwards', { timeout: 60_000 }, async (t) => {
+  const published = await publications(t)
   const outages: string[] = []
-  await using frontier = await open('blocked', { onOutage: ({ error }) => outages.push(error.message) })
+  let nowMs = 1_700_000_000_000
+  const onOutage = ({ error }: Outage) => outages.push(error.message)
+  await using frontier = await open('blocked', { onOutage, now: () => nowMs })
   await frontier.add(pages.slice(0, 10))
   assert.equal(await work(frontier, 'one'), 10)
   await frontier.add(pages.slice(10, 30))
-  assert.equal((await frontier.claim({ max: 1, workerId: 'other', leaseMs: 60_000 })).length, 1) // so all of them are on the belt
+  assert.equal((await frontier.claim({ max: 1, workerId: 'other', leaseMs: 600_000 })).length, 1) // so all of them are on the belt
   await rabbit.ctl('set_vm_memory_high_watermark', 'absolute', '1MB')
   await frontier.add(pages.slice(30, 40)) // a broker says that it must not be sent more when it is sent more
   while (!outages.some((line) => /takes no messages for now/.test(line))) await sleep(20)
+  const before = published()
+  assert.equal(before, 40)
   await frontier.add(pages.slice(40, 60))
   // What has been delivered is worked on meanwhile.
-  const leases = await frontier.claim({ max: 10, workerId: 'two', leaseMs: 60_000 })
+  const leases = await frontier.claim({ max: 10, workerId: 'two', leaseMs: 600_000 })
   assert.equal(leases.length, 10)
-  await frontier.commit(leases.map((lease) => ({ kind: 'done', lease })))
+  const error = { code: 'E_NOT_FOUND', class: 'not-found', message: 'x' } as const
+  await frontier.commit(leases.map((lease, i) => (i === 0 ? { kind: 'dead', lease, error } : { kind: 'done', lease })))
+  // What is unconfirmed for ten seconds would be sent again, and again.
+  for (let i = 0; i < 3; i++) {
+    nowMs += 10_001
+    await frontier.commit((await frontier.claim({ max: 1, workerId: 'two', leaseMs: 600_000 })).map((lease) => ({ kind: 'postpone', lease, atMs: 0, reason: 'test' }))) // biome-ignore format: one line reads better
+  }
+  assert.equal(published(), before)
   await frontier.sweep({ lossesMax: 3, workerIds: ['other'] })
   const working = work(frontier, 'one')
   await rabbit.ctl('set_vm_memory_high_watermark', 'absolute', '2GB')

@@ -51,11 +51,12 @@ export class Feeder {
     if (staged.length > 0) this.aside(this.#publish(staged))
   }
 
-  /** A copy for people in `failed_urls`; the letter itself is in the ledger. Without a broker there is none. */
+  /** A copy for people in `failed_urls`; the letter itself is in the ledger. Without a broker that takes it there is none. */
   tell(failures: readonly object[]): void {
-    if (failures.length === 0 || !this.#parts.broker.isOpen) return
+    const { broker } = this.#parts
+    if (failures.length === 0 || !broker.isOpen || broker.isBlocked) return
     const notices = failures.map((body) => this.#notice(body))
-    this.aside(this.#parts.broker.session().then(({ publisher }) => publishAll(publisher, notices)))
+    this.aside(broker.session().then(({ publisher }) => publishAll(publisher, notices)))
   }
 
   /** All that was begun has ended. */

@@ -1,9 +1,9 @@
 /** The consumers of this process: one per lane it serves and one for what has expired, made again after a lost connection. */
-import type { AsyncMessage } from 'rabbitmq-client'
+import { DEFAULT_LANE } from '../../core/task.ts'
 import { Acks } from './acks.ts'
 import type { Broker, Session } from './broker.ts'
 import { Deliveries, type Delivery } from './deliveries.ts'
-import { type Received, receive } from './message.ts'
+import { type Received, receive, type TaskMessage } from './message.ts'
 import type { Names } from './names.ts'
 
 export type AckMode = 'manual' | 'auto'
@@ -15,13 +15,20 @@ export interface Stray {
   lane: string
 }
 
+type Reply = Pick<Delivery, 'ack' | 'nack'>
+/** The broker does not wait for one. */
+const NO_REPLY: Reply = { ack: undefined, nack: undefined }
+
 export interface IntakeParts {
   broker: Broker
   names: Names
   epoch: string
   ackOf: (lane: string) => AckMode
-  /** Tasks that were not worked on in time. Acknowledged when this resolves. */
-  onExpired: (seqs: readonly string[]) => Promise<void>
+  /**
+   * A task that was not worked on in time, or (`hasExpired` false) was handed to one worker after the other in vain. Acknowledged
+   * when this resolves.
+   */
+  onExpired: (seq: string, how: { hasExpired: boolean }) => Promise<void>
   /** A message that is not one of ours. Acknowledged when this resolves. */
   onStray: (stray: Stray) => Promise<void>
 }
@@ -33,7 +40,7 @@ const WINDOW_MIN = 16
 export class Intake {
   readonly deliveries = new Deliveries()
   readonly #parts: IntakeParts
-  /** Of the session they were made on. Lane → tag; '' is the one for expired messages. */
+  /** Of the session they were made on, by the names of their queues. */
   #consumers = new Map<string, Promise<string>>()
   #session: Session | undefined
   #acks: Acks | undefined
@@ -49,7 +56,7 @@ export class Intake {
     parts.broker.onLost(() => {
       this.#consumers = new Map()
       this.#session = undefined
-      this.deliveries.forget({ keepAuto: true })
+      this.deliveries.forget()
     })
   }
 
@@ -72,7 +79,12 @@ export class Intake {
       await this.#cancel(session)
       this.#window = 2 ** Math.ceil(Math.log2(needed))
     }
-    await Promise.all(['', ...lanes].map((lane) => this.#consumer(session, lane)))
+    const acks = this.#acks!
+    const { expired, work } = this.#parts.names
+    await Promise.all([
+      this.#once(expired.queue, () => this.#consumeExpired(session, acks)),
+      ...lanes.map((lane) => this.#once(work(lane).queue, () => this.#consumeLane(lane, acks))),
+    ])
   }
 
   /** Nobody claims here for now: others may have what waits. Answers with what the broker cannot give them, in auto mode. */
@@ -90,12 +102,12 @@ export class Intake {
     this.#acks?.flush()
   }
 
-  #consumer(session: Session, lane: string): Promise<string> {
-    let consumer = this.#consumers.get(lane)
+  #once(queue: string, consume: () => Promise<string>): Promise<string> {
+    let consumer = this.#consumers.get(queue)
     if (consumer === undefined) {
-      consumer = lane === '' ? this.#consumeExpired(session, this.#acks!) : this.#consumeLane(lane, this.#acks!)
-      this.#consumers.set(lane, consumer)
-      consumer.catch(() => this.#consumers.delete(lane))
+      consumer = consume()
+      this.#consumers.set(queue, consumer)
+      consumer.catch(() => this.#consumers.delete(queue))
     }
     return consumer
   }
@@ -106,34 +118,45 @@ export class Intake {
     const { queue } = names.work(lane)
     const noAck = ackOf(lane) === 'auto'
     await channel.basicQos({ prefetchCount: this.#window })
-    const { consumerTag } = await channel.basicConsume({ queue, noAck }, (message) => {
-      const reply = noAck ? { ack: undefined, nack: undefined } : acks.of(message.deliveryTag)
-      const received = receive(message.body, this.#parts.epoch)
-      if (received.kind === 'ours') {
-        const seq = String(received.message.seq)
-        this.deliveries.put({ message: received.message, seq, lane, ...reply, receivedMs: performance.now() })
-      } else if (received.kind === 'old') reply.ack?.()
-      else this.#work(this.#parts.onStray({ received, queue, lane }), reply)
+    const { consumerTag } = await channel.basicConsume({ queue, noAck }, ({ body, deliveryTag }) => {
+      const reply = noAck ? NO_REPLY : acks.of(deliveryTag)
+      this.#receive(body, { queue, lane, reply }, (message) => {
+        this.deliveries.put({ message, seq: String(message.seq), lane, ...reply, receivedMs: performance.now() })
+      })
     })
     return consumerTag
   }
 
   async #consumeExpired({ consumer: channel }: Session, acks: Acks): Promise<string> {
-    const { names, epoch, onExpired, onStray } = this.#parts
+    const { names, onExpired } = this.#parts
     const { queue } = names.expired
     await channel.basicQos({ prefetchCount: EXPIRED_PREFETCH })
-    const { consumerTag } = await channel.basicConsume({ queue }, (message: AsyncMessage) => {
-      const reply = acks.of(message.deliveryTag)
-      const received = receive(message.body, epoch)
-      if (received.kind === 'ours') this.#work(onExpired([String(received.message.seq)]), reply)
-      else if (received.kind === 'old') reply.ack()
-      else this.#work(onStray({ received, queue, lane: 'bulk' }), reply)
+    const { consumerTag } = await channel.basicConsume({ queue }, ({ body, deliveryTag, headers }) => {
+      const reply = acks.of(deliveryTag)
+      const hasExpired = headers?.['x-first-death-reason'] === 'expired'
+      this.#receive(body, { queue, lane: DEFAULT_LANE, reply }, ({ seq }) => {
+        this.#work(onExpired(String(seq), { hasExpired }), reply)
+      })
     })
     return consumerTag
   }
 
+  /** Called by the library, which has nobody to tell of an error: it would end the process, and then the next one that gets the message. */
+  #receive(body: unknown, at: { queue: string; lane: string; reply: Reply }, onOurs: (message: TaskMessage) => void) {
+    const { queue, lane, reply } = at
+    let received: Received
+    try {
+      received = receive(body, { epoch: this.#parts.epoch, lane })
+      if (received.kind === 'ours') return onOurs(received.message)
+    } catch (error) {
+      received = { kind: 'malformed', why: `cannot be read: ${(error as Error).message}`, text: '' }
+    }
+    if (received.kind === 'old') reply.ack?.()
+    else this.#work(this.#parts.onStray({ received, queue, lane }), reply)
+  }
+
   /** Acknowledged when it is done; left to be delivered again when that failed. */
-  #work(work: Promise<void>, { ack, nack }: { ack: (() => void) | undefined; nack: (() => void) | undefined }): void {
+  #work(work: Promise<void>, { ack, nack }: Reply): void {
     const working = work.then(
       () => ack?.(),
       () => nack?.(),

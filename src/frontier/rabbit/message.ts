@@ -1,6 +1,6 @@
 /** A message: a hint that a task is ready, with what a person wants to see. The ledger alone says whether it is so. */
 
-import type { NewTask, Task } from '../../core/task.ts'
+import { isFileLane, type NewTask, type Task } from '../../core/task.ts'
 import { normaliseUrl } from '../../core/url.ts'
 
 /** Its type as a property of the message, for whoever reads the queue with other tools. */
@@ -30,15 +30,16 @@ export type Received =
   | { kind: 'malformed'; why: string; text: string }
 
 const TEXT_CHARS_MAX = 500
+/** It becomes part of the name of a queue, which has at most 255 bytes. */
+const LANE = /^[\w-]{1,50}$/
 
-/** `body` as the client gives it: parsed when it says it is JSON, otherwise text or bytes. */
-export function receive(body: unknown, epoch: string): Received {
-  const text = Buffer.isBuffer(body) ? body.toString('utf8') : typeof body === 'string' ? body : JSON.stringify(body)
-  const malformed = (why: string): Received => ({ kind: 'malformed', why, text: text.slice(0, TEXT_CHARS_MAX) })
+/** `body` as the client gives it: parsed when it says it is JSON, otherwise text or bytes. `lane` is that of the queue it was in. */
+export function receive(body: unknown, { epoch, lane: foundIn }: { epoch: string; lane: string }): Received {
+  const malformed = (why: string): Received => ({ kind: 'malformed', why, text: textOf(body).slice(0, TEXT_CHARS_MAX) })
   let value: unknown = body
   if (typeof body === 'string' || Buffer.isBuffer(body)) {
     try {
-      value = JSON.parse(text)
+      value = JSON.parse(String(body))
     } catch {
       return malformed('is not JSON')
     }
@@ -46,18 +47,31 @@ export function receive(body: unknown, epoch: string): Received {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return malformed('is no JSON object')
   const fields = value as Record<string, unknown>
   if ('epoch' in fields) return ours(fields, epoch) ?? malformed('lacks fields of ours')
-  const { url, route, lane, priority } = fields
+  const { url, route } = fields
   if (typeof url !== 'string') return malformed('has no url')
   if (typeof route !== 'string') return malformed('has no route')
-  const task: NewTask = { url: '', route, depth: 0 }
+  const lane = fields['lane'] ?? foundIn
+  if (lane !== foundIn && !(typeof lane === 'string' && LANE.test(lane)))
+    return malformed('has a lane of no possible name')
+  if (isFileLane(lane as string)) return malformed('is for the lane of files, whose tasks only we can make')
+  const priority = fields['priority'] ?? 0
+  if (typeof priority !== 'number' || !Number.isFinite(priority)) return malformed('has a priority that is no number')
   try {
-    task.url = normaliseUrl(url)
+    return { kind: 'foreign', task: { url: normaliseUrl(url), route, depth: 0, lane: lane as string, priority } }
   } catch (error) {
     return malformed(`has a bad url: ${(error as Error).message}`)
   }
-  if (typeof lane === 'string') task.lane = lane
-  if (typeof priority === 'number') task.priority = priority
-  return { kind: 'foreign', task }
+}
+
+/** Only for what is shown: objects nested thousands deep can be parsed, but not put into text again (a RangeError that killed workers). */
+function textOf(body: unknown): string {
+  if (typeof body === 'string') return body
+  if (Buffer.isBuffer(body)) return body.toString('utf8', 0, TEXT_CHARS_MAX * 4)
+  try {
+    return JSON.stringify(body) ?? ''
+  } catch {
+    return '(JSON that is nested too deeply to be shown)'
+  }
 }
 
 function ours(fields: Record<string, unknown>, epoch: string): Received | undefined {
@@ -65,7 +79,7 @@ function ours(fields: Record<string, unknown>, epoch: string): Received | undefi
   const isWhole =
     Number.isSafeInteger(seq) &&
     [sent, id, url, route, lane].every((field) => typeof field === 'string') &&
-    typeof priority === 'number'
+    Number.isFinite(priority)
   if (!isWhole) return undefined
   return sent === epoch ? { kind: 'ours', message: fields as unknown as TaskMessage } : { kind: 'old' }
 }

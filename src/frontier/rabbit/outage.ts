@@ -30,15 +30,3 @@ export function refused(place: string, cause: Error): ScrapeError {
       : 'Check the URL of the broker and the rights of its user.',
   })
 }
-
-/** `host:port/vhost`, never with user or password. */
-export function placeOf(url: string): string {
-  const parsed = URL.parse(url)
-  if (parsed === null || !/^amqps?:$/.test(parsed.protocol)) {
-    throw new ScrapeError('E_OPTION', 'the URL of the RabbitMQ frontier is not one', {
-      fix: 'For example amqp://user:password@localhost:5672/vhost',
-    })
-  }
-  const { hostname, port, pathname } = parsed
-  return `${hostname || 'localhost'}:${port || (parsed.protocol === 'amqps:' ? 5671 : 5672)}${pathname}`
-}

@@ -7,7 +7,7 @@ import { Connection } from 'rabbitmq-client'
 import { rabbitForTests } from '../../../test/services/rabbitmq.ts'
 import { redisForTests } from '../../../test/services/redis.ts'
 import type { ScrapeError } from '../../core/errors.ts'
-import type { Frontier, Lease } from '../contract.ts'
+import type { DeadLetter, Frontier, Lease } from '../contract.ts'
 import { openRedisFrontier } from '../redis/engine.ts'
 import { openRabbitFrontier, type RabbitFrontierOptions } from './engine.ts'
 
@@ -74,7 +74,7 @@ test('messages are persistent and say for human eyes what they are about', async
 
 test('a URL that has to wait is neither dropped nor given out at once', async () => {
   let nowMs = 1_700_000_000_000
-  await using frontier = await open(newRun(), { now: () => nowMs, waitMs: 100 })
+  await using frontier = await open(newRun(), { now: () => nowMs })
   await frontier.add([page(1), page(2)])
   const [limited, failed] = await claim(frontier, 2)
   await frontier.commit([
@@ -112,18 +112,41 @@ test('an expired message is caught and its task waits again', async () => {
 })
 
 test('an expired message becomes a dead letter with its own cause, where that is wanted', async () => {
-  await using frontier = await open(newRun(), {
+  const runId = newRun()
+  await using frontier = await open(runId, {
     messageTtlMs: ({ lane }) => (lane === 'priority' ? 30 : undefined),
     expired: 'dead',
   })
   await frontier.add([page('stale news', { lane: 'priority' }), page('lasting')])
-  await sleep(200)
+  await until(async () => (await depth(`expired_urls.${runId}`)) === 1)
   const leases = await claim(frontier, 5)
   assert.deepEqual(pathsOf(leases), ['lasting'])
   await until(async () => (await frontier.stats()).dead === 1)
   const [group] = await frontier.dead.groups()
   assert.match(group!.cause, /waited in the queue for longer than its message lives/)
   assert.equal((await frontier.stats()).pending, 0)
+  await until(async () => (await depth(`failed_urls.${runId}`)) === 1)
+})
+
+test('a task whose message went from worker to worker in vain has not expired, and does not die of it', async () => {
+  const runId = newRun()
+  await using frontier = await open(runId, { expired: 'dead' })
+  await frontier.add([page('handed around')])
+  const queue = `url_queue_ttl.${runId}`
+  await until(async () => (await depth(queue)) === 1)
+  await aside(async (channel) => {
+    await until(async () => {
+      const message = await channel.basicGet({ queue })
+      if (message !== undefined) channel.basicNack({ deliveryTag: message.deliveryTag, requeue: true })
+      return (await depth(`expired_urls.${runId}`)) === 1
+    })
+  })
+  const given: Lease[] = []
+  await until(async () => {
+    given.push(...(await claim(frontier, 1)))
+    return given.length === 1 || (await frontier.stats()).dead > 0
+  })
+  assert.deepEqual([pathsOf(given), (await frontier.stats()).dead], [['handed%20around'], 0])
 })
 
 test('a queue declared otherwise by somebody else is said, not fought over', async () => {
@@ -225,39 +248,54 @@ test('a message that is not ours goes to the dead letters and to failed_urls, an
       '[1,2]',
       '{"url":"ftp://x.example/"}',
       '{"epoch":"x"}',
+      '{"url":"https://b.example/lane","route":"page","lane":""}',
+      '{"url":"https://b.example/lane","route":"page","lane":"files"}',
+      `{"url":"https://b.example/lane","route":"page","lane":"${'x'.repeat(300)}"}`,
+      '{"url":"https://b.example/priority","route":"page","priority":1e999}',
     ]) {
       await channel.basicPublish({ routingKey: queue }, body)
     }
-    await channel.basicPublish({ routingKey: queue, contentType: 'application/json' }, Buffer.from('{nonsense'))
+    const deep = `${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}` // can be parsed, but not put into text again
+    for (const body of ['{nonsense', deep])
+      await channel.basicPublish({ routingKey: queue, contentType: 'application/json' }, Buffer.from(body))
     await channel.basicPublish({ routingKey: queue }, { url: 'https://b.example/x?utm_source=y', route: 'page' })
   })
   await frontier.add([page('ours')])
   const given: Lease[] = []
   await until(async () => {
     given.push(...(await claim(frontier, 5)))
-    return given.length === 2 && (await frontier.stats()).dead === 7
+    return given.length === 2 && (await frontier.stats()).dead === 12
   })
   assert.deepEqual(given.map(({ task }) => task.url).sort(), ['https://a.example/ours', 'https://b.example/x'])
   await finish(frontier, given)
   const groups = await frontier.dead.groups()
   assert.ok(groups.every(({ code }) => code === 'E_MESSAGE_FOREIGN'))
   assert.ok(groups.some(({ cause }) => cause.includes('is not JSON')))
-  await until(async () => (await depth(`failed_urls.${runId}`)) === 7)
+  await until(async () => (await depth(`failed_urls.${runId}`)) === 12)
   const { pending, claimed, completed, failed, seen } = await frontier.stats()
   assert.equal(pending + claimed + completed + failed, seen)
 })
 
-test('a dead letter has a copy in failed_urls for people', async () => {
+test('a dead letter has a copy in failed_urls for people, whatever it died of', async () => {
   const runId = newRun()
   await using frontier = await open(runId)
-  await frontier.add([page('gone')])
-  const [lease] = await claim(frontier, 1)
+  await frontier.add([page('gone'), page('poison')])
+  const [gone] = await claim(frontier, 1)
+  await claim(frontier, 1, { workerId: 'lost' })
   await frontier.commit([
-    { kind: 'dead', lease: lease!, error: { code: 'E_NOT_FOUND', class: 'not-found', message: 'answered 404' } },
+    { kind: 'dead', lease: gone!, error: { code: 'E_NOT_FOUND', class: 'not-found', message: 'answered 404' } },
   ])
-  await until(async () => (await depth(`failed_urls.${runId}`)) === 1)
-  const copy = await aside((channel) => channel.basicGet({ queue: `failed_urls.${runId}` }))
-  assert.deepEqual([copy?.body.url, copy?.body.error.code], ['https://a.example/gone', 'E_NOT_FOUND'])
+  assert.equal((await frontier.sweep({ lossesMax: 0, workerIds: ['lost'] })).dead, 1)
+  await until(async () => (await depth(`failed_urls.${runId}`)) === 2)
+  const copies: unknown[] = []
+  await aside(async (channel) => {
+    while (copies.length < 2) {
+      const { body } = (await channel.basicGet({ queue: `failed_urls.${runId}` }))!
+      copies.push([body.url, body.error.code])
+    }
+  })
+  const [{ error }] = (await frontier.dead.list({ host: 'a.example' })).filter(({ task }) => /poison/.test(task.url)) as [DeadLetter] // biome-ignore format: one line reads better
+  assert.deepEqual(copies.sort(), [['https://a.example/gone', 'E_NOT_FOUND'], ['https://a.example/poison', error.code]]) // biome-ignore format: one line reads better
 })
 
 test('in auto mode the broker waits for nothing, and what a lost worker had comes back all the same', async () => {
@@ -268,7 +306,7 @@ test('in auto mode the broker waits for nothing, and what a lost worker had come
     const lost = await open(runId, auto)
     await lost.add(pages(50))
     await claim(lost, 5, { workerId: 'lost' })
-    assert.equal(await depth(`url_queue_ttl.${runId}`), 0, 'all delivered, none waits for an acknowledgement')
+    await until(async () => (await depth(`url_queue_ttl.${runId}`)) === 0) // all delivered, none waits for an acknowledgement
     await lost[Symbol.asyncDispose]()
   }
   await frontier.sweep({ lossesMax: 3, workerIds: ['lost'] })
@@ -277,6 +315,19 @@ test('in auto mode the broker waits for nothing, and what a lost worker had come
     return (await frontier.stats()).remaining === 0
   })
   assert.equal((await frontier.stats()).completed, 50)
+})
+
+test('a lane may have any name, even none', async () => {
+  await using frontier = await open(newRun())
+  await frontier.add([page('nameless', { lane: '' })])
+  assert.deepEqual(pathsOf(await claim(frontier, 1)), ['nameless'])
+})
+
+test('a priority that is no place in an order is refused, not lost on the way', async () => {
+  await using frontier = await open(newRun())
+  for (const priority of [Number.POSITIVE_INFINITY, Number.NaN])
+    await assert.rejects(frontier.add([page(1, { priority })]), { code: 'E_OPTION', message: /priority/ })
+  assert.equal((await frontier.stats()).seen, 0)
 })
 
 test('a queue that somebody purged or deleted is filled again from the ledger', async () => {
@@ -353,8 +404,8 @@ test('a finished run leaves nothing for good', async () => {
 })
 
 test('runs know nothing of each other', async () => {
-  await using one = await open(newRun(), { waitMs: 50 })
-  await using two = await open(newRun(), { waitMs: 50 })
+  await using one = await open(newRun())
+  await using two = await open(newRun())
   await one.add(pages(5))
   assert.deepEqual(await claim(two, 5), [])
   assert.deepEqual(await two.add(pages(5)), { added: 5, seen: 0 })

@@ -10,14 +10,17 @@ import type { Stray } from './intake.ts'
 /** What becomes of a task whose message expired: it waits again, or it is a dead letter. */
 export type ExpiredPolicy = 'requeue' | 'dead'
 
-export function createExpired(belt: Belt, policy: ExpiredPolicy) {
-  return async function expired(seqs: readonly string[]): Promise<void> {
-    if (policy === 'requeue') {
-      await belt.unstage(seqs)
+/** Only what has expired may die of it: a message that was handed to twenty workers in vain comes the same way. */
+export function createExpired(belt: Belt, feeder: Feeder, policy: ExpiredPolicy) {
+  return async function expired(seq: string, { hasExpired }: { hasExpired: boolean }): Promise<void> {
+    if (policy === 'requeue' || !hasExpired) {
+      await belt.unstage([seq])
       return
     }
-    const error = new ScrapeError('E_MESSAGE_EXPIRED', 'the task waited in the queue for longer than its message lives')
-    await belt.bury(seqs, toErrorRecord(error))
+    const why = 'the task waited in the queue for longer than its message lives'
+    const error = toErrorRecord(new ScrapeError('E_MESSAGE_EXPIRED', why))
+    const buried = await belt.bury(seq, error)
+    if (buried !== undefined) feeder.tell([{ ...buried, error }])
   }
 }
 
@@ -25,7 +28,7 @@ export function createExpired(belt: Belt, policy: ExpiredPolicy) {
 export function createStray(belt: Belt, feeder: Feeder, add: (task: NewTask) => Promise<unknown>) {
   return async function stray({ received, queue, lane }: Stray): Promise<void> {
     if (received.kind === 'foreign') {
-      await add({ lane, ...received.task })
+      await add(received.task)
       return
     }
     const { why, text } = received

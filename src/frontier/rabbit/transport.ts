@@ -61,7 +61,7 @@ class RabbitTransport implements ReadyTransport {
         names,
         epoch,
         ackOf: (lane) => (typeof ack === 'string' ? ack : (ack[lane] ?? 'manual')),
-        onExpired: createExpired(belt, options.expired ?? 'requeue'),
+        onExpired: createExpired(belt, this.#feeder, options.expired ?? 'requeue'),
         onStray: createStray(belt, this.#feeder, add),
       },
       prefetch,
@@ -207,6 +207,10 @@ class RabbitTransport implements ReadyTransport {
       if ('kind' in outcome && outcome.kind === 'dead') died.push({ ...lease.task, error: outcome.error })
     }
     this.#feeder.tell(died)
+  }
+
+  died(letters: readonly object[]): void {
+    this.#feeder.tell(letters)
   }
 
   async #rest(): Promise<void> {

@@ -46,10 +46,10 @@ return answer({ added })`,
 const HASH_BYTES = 16
 
 export class Admission {
-  /** A hit is always true: what is seen stays seen, whichever process saw it. */
+  /** A hit is true as long as the server forgets nothing: what is seen stays seen, whichever process saw it. */
   readonly #recent = new LruSet(RECENT_MAX)
 
-  /** The arguments of `admit`, without the tasks that are known to be seen. */
+  /** The arguments of `admit`, without the tasks that are known to be seen. To be made again when the call is repeated. */
   argsOf(tasks: readonly NewTask[]): Arg[] {
     const queues = new Map<string, number>()
     const rows: Arg[] = []
@@ -64,6 +64,14 @@ export class Admission {
       count++
     }
     return [queues.size, ...queues.keys(), count, ...rows]
+  }
+
+  /**
+   * The connection was lost: a server that comes back without its last second (`appendfsync everysec`, a replica that took over)
+   * has not seen what we saw, and the links of a page that is done again would be left out.
+   */
+  forget(): void {
+    this.#recent.clear()
   }
 
   /** They are in the ledger now. */

@@ -1,6 +1,7 @@
 /** What becomes of leases: outcomes of their holders with the tasks and items they bring, and heartbeats. */
 import { hash } from 'node:crypto'
 import { contentKey, type ItemRow } from '../../core/item.ts'
+import type { NewTask } from '../../core/task.ts'
 import type { Committed, Lease, Outcome } from '../contract.ts'
 import { ADMIT, type Admission } from './admit.ts'
 import { BURY, deathOf } from './dead.ts'
@@ -11,8 +12,17 @@ import { BASE, PLACES } from './lua.ts'
 import { type Arg, script } from './script.ts'
 
 /**
- * The number of outcomes; of each: op, seq, kind, time, death, number of items (key, content, line each), number of tasks'
- * arguments, and those. The arguments of a stale one are skipped.
+ * Arguments of one call, roughly: what keeps the others waiting for some tenths of a second. Redis itself takes no more than
+ * 1,048,576. What is more goes in several calls, and is then no longer one transaction.
+ */
+const ARGS_MAX = 50_000
+/** Tasks and items of one row: an outcome with more brings them in parts first, while its lease is held, and is settled last. */
+const PART_TASKS_MAX = 10_000
+const PART_ITEMS_MAX = 10_000
+
+/**
+ * The number of rows; of each: op, seq, kind (`part`: only brings tasks and items), time, death, number of items (key, content, line
+ * each), number of tasks' arguments, and those. The arguments of a stale one are skipped.
  */
 const COMMIT = script(
   'commit',
@@ -37,11 +47,15 @@ for i = 1, argNumber() do
   argAt = argAt + 3 * items
   local taskArgs = argNumber()
   local after = argAt + taskArgs
-  if not release(seq, leaseOp) then
+  local isPart = kind == 'part'
+  local isOurs = isPart and isHeld(seq, leaseOp) or not isPart and release(seq, leaseOp)
+  if not isOurs then
     stale[#stale + 1] = i - 1
-  elseif kind == 'done' then
-    completed = completed + 1
-    call('HDEL', P .. 'task', seq)
+  elseif isPart or kind == 'done' then
+    if not isPart then
+      completed = completed + 1
+      call('HDEL', P .. 'task', seq)
+    end
     if taskArgs > 0 then added = added + admit() end
     argAt = itemsAt
     for j = 1, items do accept(arg(), arg(), arg()) end
@@ -73,27 +87,85 @@ return lost`,
 
 type Answer = [stale: number[], added: number, new_: number, same: number, changed: number, backlog: number]
 
+/** What is sent of an outcome at once: all of it, or a part. */
+interface Row {
+  outcome: Outcome
+  isPart: boolean
+  tasks: readonly NewTask[]
+  items: readonly ItemRow[]
+}
+
 export function createCommit(link: Link, admission: Admission) {
   return async function commit(outcomes: readonly Outcome[]): Promise<Committed> {
-    const args: Arg[] = [outcomes.length]
-    for (const outcome of outcomes) for (const value of argsOf(outcome, admission)) args.push(value)
-    const answer = await link.run<Answer>(COMMIT, { op: link.nextOp(), hasAnswer: true, args: () => args })
-    const [staleAt, added, isNew, same, changed, backlog] = answer
-    const isStale = new Set(staleAt)
-    let offered = 0
-    for (const [i, outcome] of outcomes.entries()) {
-      if (isStale.has(i) || outcome.kind !== 'done' || outcome.tasks === undefined) continue
-      offered += outcome.tasks.length
-      admission.remember(outcome.tasks)
+    const total: Committed = {
+      settled: 0,
+      stale: [],
+      added: 0,
+      seen: 0,
+      items: { new: 0, same: 0, changed: 0, backlog: 0 },
     }
-    return {
-      settled: outcomes.length - staleAt.length,
-      stale: staleAt.map((i) => outcomes[i]!.lease),
-      added,
-      seen: offered - added,
-      items: { new: isNew, same, changed, backlog },
+    for (const rows of callsOf(outcomes)) {
+      const answer = await link.run<Answer>(COMMIT, {
+        op: link.nextOp(),
+        hasAnswer: true,
+        args: () => argsOf(rows, admission),
+      })
+      const [staleAt, added, isNew, same, changed, backlog] = answer
+      const isStale = new Set(staleAt)
+      let offered = 0
+      for (const [i, { outcome, isPart, tasks }] of rows.entries()) {
+        if (isStale.has(i)) {
+          if (!isPart) total.stale.push(outcome.lease)
+          continue
+        }
+        if (!isPart) total.settled++
+        offered += tasks.length
+        admission.remember(tasks)
+      }
+      total.added += added
+      total.seen += offered - added
+      total.items.new += isNew
+      total.items.same += same
+      total.items.changed += changed
+      total.items.backlog = backlog
+    }
+    return total
+  }
+}
+
+/** The rows of each call. At least one call: an empty commit asks for the backlog. */
+function* callsOf(outcomes: readonly Outcome[]): Generator<Row[]> {
+  let rows: Row[] = []
+  let args = 0
+  for (const outcome of outcomes) {
+    for (const row of rowsOf(outcome)) {
+      const more = 8 + 3 * row.items.length + 5 * row.tasks.length // at most: each task may have a queue of its own
+      if (rows.length > 0 && args + more > ARGS_MAX) {
+        yield rows
+        rows = []
+        args = 0
+      }
+      rows.push(row)
+      args += more
     }
   }
+  if (rows.length > 0 || outcomes.length === 0) yield rows
+}
+
+function* rowsOf(outcome: Outcome): Generator<Row> {
+  let { tasks = [], items = [] } = outcome.kind === 'done' ? outcome : {}
+  while (tasks.length > PART_TASKS_MAX || items.length > PART_ITEMS_MAX) {
+    const [tasksNow, itemsNow] = [excess(tasks, PART_TASKS_MAX), excess(items, PART_ITEMS_MAX)]
+    yield { outcome, isPart: true, tasks: tasksNow, items: itemsNow }
+    tasks = tasks.slice(tasksNow.length)
+    items = items.slice(itemsNow.length)
+  }
+  yield { outcome, isPart: false, tasks, items }
+}
+
+/** As little as possible goes before the rest, which is settled together with the lease. */
+function excess<T>(all: readonly T[], max: number): readonly T[] {
+  return all.slice(0, Math.min(max, Math.max(0, all.length - max)))
 }
 
 export function createExtend(link: Link) {
@@ -104,18 +176,19 @@ export function createExtend(link: Link) {
   }
 }
 
-function argsOf(outcome: Outcome, admission: Admission): Arg[] {
-  const [op, seq] = numbersOf(outcome.lease)
-  const { kind } = outcome
-  const at = kind === 'retry' || kind === 'postpone' ? outcome.atMs : 0
-  const death = kind === 'dead' ? deathOf(outcome.lease.task.id, outcome.error, outcome.snapshot) : ''
-  const items = kind === 'done' ? (outcome.items ?? []) : []
-  const tasks =
-    kind === 'done' && outcome.tasks !== undefined && outcome.tasks.length > 0 ? admission.argsOf(outcome.tasks) : []
-  const args: Arg[] = [op, seq, kind, at, death, items.length]
-  for (const item of items) args.push(...itemArgs(item))
-  args.push(tasks.length)
-  for (const arg of tasks) args.push(arg)
+function argsOf(rows: readonly Row[], admission: Admission): Arg[] {
+  const args: Arg[] = [rows.length]
+  for (const { outcome, isPart, tasks, items } of rows) {
+    const [op, seq] = numbersOf(outcome.lease)
+    const { kind } = outcome
+    const at = kind === 'retry' || kind === 'postpone' ? outcome.atMs : 0
+    const death = kind === 'dead' ? deathOf(outcome.lease.task.id, outcome.error, outcome.snapshot) : ''
+    args.push(op, seq, isPart ? 'part' : kind, at, death, items.length)
+    for (const item of items) args.push(...itemArgs(item))
+    const taskArgs = tasks.length > 0 ? admission.argsOf(tasks) : []
+    args.push(taskArgs.length)
+    for (const arg of taskArgs) args.push(arg)
+  }
   return args
 }
 

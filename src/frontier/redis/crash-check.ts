@@ -16,6 +16,7 @@ export async function crashCheck(t: TestContext, plan: CrashPlan, kills: number)
   const workers = await killAgainAndAgain(frontier, () => fork(WORKER, [JSON.stringify(plan)]), { kills, withinMs: 60 })
   const { remaining } = await frontier.stats()
   t.diagnostic(`${remaining} tasks were left after the last of ${kills} kills`)
+  assert.ok(remaining > 0, 'the kills came after the work: give it more pages')
   await Promise.all(workers.map((worker) => worker.exitCode ?? once(worker, 'exit')))
 
   const { pending, claimed, completed, failed, dead, seen, items } = await frontier.stats()

@@ -50,9 +50,8 @@ export async function openLedger(url: string, options: RedisFrontierOptions): Pr
     await link.attempt(async () => {
       if (options.fresh === true) await dropRun(link.redis, link.prefix)
       else if ((await link.redis.pttl(`${link.prefix}totals`)) >= 0) await expireRun(link, 0)
-      await touchRun(link.redis, link.prefix)
+      await touchRun(link)
     })
-    await link.open()
     return link
   } catch (error) {
     link.close()
@@ -82,6 +81,7 @@ export class LedgerFrontier implements Frontier {
     this.#link = link
     this.#transport = transport
     this.#keepMs = keepMs
+    link.onLost(() => this.#admission.forget())
     this.dead = createDead(link, () => transport.fed())
     this.items = createItems(link)
     const extend = createExtend(link)
@@ -90,7 +90,7 @@ export class LedgerFrontier implements Frontier {
       transport.over(lost)
       return { lost }
     }
-    this.sweep = createSweep(link)
+    this.sweep = createSweep(link, (letters) => transport.died(letters))
     const commit = createCommit(link, this.#admission)
     this.commit = async (outcomes) => {
       const committed = await commit(outcomes)
@@ -105,11 +105,10 @@ export class LedgerFrontier implements Frontier {
   async add(tasks: Iterable<NewTask> | AsyncIterable<NewTask>): Promise<Added> {
     const total: Added = { added: 0, seen: 0 }
     for await (const chunk of chunksOf(tasks)) {
-      const args = this.#admission.argsOf(chunk)
       const [added] = await this.#link.run<[number]>(ADD, {
         op: this.#link.nextOp(),
         hasAnswer: true,
-        args: () => args,
+        args: () => this.#admission.argsOf(chunk),
       })
       this.#admission.remember(chunk)
       total.added += added
@@ -164,7 +163,7 @@ export class LedgerFrontier implements Frontier {
   /** Somebody who closed the run when nothing was left may have set its end, and then we found more to do. */
   async #stayAlive(): Promise<void> {
     const { redis, prefix } = this.#link
-    await touchRun(redis, prefix)
+    await touchRun(this.#link)
     const isEnding = (await redis.pttl(`${prefix}totals`)) >= 0
     if (isEnding && !(await this.#isFinished())) await expireRun(this.#link, 0)
   }

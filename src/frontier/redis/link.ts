@@ -1,9 +1,10 @@
 /** The frontier's way to Redis: scripts on the keys of one run, each call carried out once however often it is sent. */
+import { randomBytes } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { Connection, type ConnectionOptions } from '../../redis/connection.ts'
 import type { Arg, Script } from './script.ts'
 
-export interface LinkOptions extends Omit<ConnectionOptions, 'silenceMsMax'> {
+export interface LinkOptions extends ConnectionOptions {
   /** The clock of the run. Default: that of the server, so that workers need not agree. */
   now?: () => number
 }
@@ -21,7 +22,11 @@ export class Link {
   readonly prefix: string
   readonly #connection: Connection
   readonly #now: (() => number) | undefined
-  #client = ''
+  /**
+   * No other client has it, of whatever beginning of the run. A counter in Redis gave two live clients one number when the run was
+   * begun afresh, or when Redis came back without its last second: leases of the one were good for the other.
+   */
+  readonly #client = randomBytes(9).toString('base64url')
   #lastOp = 0
   #heard: string[] = []
 
@@ -40,9 +45,9 @@ export class Link {
     return this.#connection.place
   }
 
-  /** Connects, and gets a number no other client of the run has. */
-  async open(): Promise<void> {
-    this.#client = String(await this.attempt(() => this.redis.hincrby(`${this.prefix}totals`, 'clients', 1)))
+  /** Called each time the connection is lost: a server that comes back may have forgotten its last second. */
+  onLost(listener: () => void): void {
+    this.redis.on('close', listener)
   }
 
   /** For a call that must be carried out once; also the number of the leases of a claim. */
@@ -63,6 +68,11 @@ export class Link {
     })
   }
 
+  /** A script that is about more than one run: once, with no second try after an outage. */
+  evaluate(script: Script, args: readonly Arg[]): Promise<unknown> {
+    return this.#connection.evaluate(script, args)
+  }
+
   /** Runs `body` until it is through: again after a wait while the server is away. */
   attempt<T>(body: (isRepeat: boolean) => Promise<T>): Promise<T> {
     return this.#connection.attempt(body)
@@ -73,7 +83,7 @@ export class Link {
   }
 }
 
-/** Keys of one run have one hash tag: in a cluster a script may touch them all. */
+/** The braces keep the name of the run apart from what follows: no run's prefix is the beginning of another's. */
 export function prefixOf(runId: string): string {
   return `sluice:{${runId}}:`
 }

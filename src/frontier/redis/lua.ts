@@ -1,8 +1,8 @@
 /**
  * What all our Lua scripts have in common. One call is one round trip and one transaction: Redis runs a script alone.
  *
- * Keys of a run, all with its hash tag, so that they are on one node of a cluster. Location is state: the number of a task is
- * in exactly one of ready/back, delayed, suspect, belt, lease or dead, or it is finished and only its hash is left.
+ * Keys of a run; they are on one server, our client knows no cluster. Location is state: the number of a task is in exactly one of
+ * ready/back, delayed, suspect, belt, lease or dead, or it is finished and only its hash is left.
  *
  *   totals            counters of the run                     task              number → `queue attempts losses|body`
  *   crawled_urls:N    what was seen: 16 bytes of SHA-256      item_keys:N       hash of an item's key → hash of its content

@@ -1,13 +1,17 @@
-/** An answer that is lost on its way: the call is repeated, and carried out once. */
+/** Answers that are lost on their way, wires that go silent, and a server that forgets: calls are repeated, and carried out once. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { after, test } from 'node:test'
+import { after, type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { startRedis } from '../../../test/services/redis.ts'
 import type { ScrapeError } from '../../core/errors.ts'
+import { DEFAULT_MS } from '../../redis/connection.ts'
 import type { Outage } from '../contract.ts'
 import { openRedisFrontier } from './engine.ts'
+import { Link, prefixOf } from './link.ts'
+import { dropAbandoned } from './runs.ts'
 
 const redis = await startRedis()
 after(() => redis[Symbol.asyncDispose]())
@@ -47,6 +51,13 @@ async function swallowing() {
       server.close()
     },
   }
+}
+
+/** A client of the test's own. */
+function clientOf(t: TestContext, url: string): Redis {
+  const client = new Redis(url)
+  t.after(() => client.disconnect())
+  return client
 }
 
 const page = (n: number) => ({ url: `https://a.example/${n}`, route: 'page', depth: 0 })
@@ -94,6 +105,101 @@ test('redis: carries out a call once whose answer was lost', async () => {
   assert.ok(outages.length >= 6)
 })
 
+test('redis: tells of each attempt to connect again once, however many calls wait for it', async () => {
+  await using own = await startRedis()
+  const outages: Outage[] = []
+  await using frontier = await openRedisFrontier(own.url, { onOutage: (outage) => outages.push(outage) })
+  await own.stop('SIGKILL')
+  const waiting = Promise.all(Array.from({ length: 20 }, () => frontier.stats()))
+  while (outages.length < 5) await sleep(20)
+  await own.start()
+  assert.equal((await waiting).length, 20)
+  assert.deepEqual(outages.map(({ attempt }) => attempt), outages.map((_, i) => i + 1)) // biome-ignore format: one line reads better
+  for (const { error, waitMs } of outages) assert.ok(error.message.length > 0 && waitMs > 0)
+})
+
+/** A wire whose connections can be made silent without being cut. Later ones are not. */
+async function hushing() {
+  const sockets = new Set<Socket>()
+  const made: { isSilent: boolean }[] = []
+  const server = createServer((near) => {
+    const state = { isSilent: false }
+    made.push(state)
+    const far = connect(redis.port, '127.0.0.1')
+    for (const socket of [near, far]) {
+      sockets.add(socket)
+      socket.on('error', () => {})
+    }
+    near.on('data', (data) => state.isSilent || far.write(data))
+    far.on('data', (data) => state.isSilent || near.write(data))
+    near.on('close', () => far.destroy())
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    made,
+    url: `redis://127.0.0.1:${(server.address() as AddressInfo).port}/0`,
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+    },
+  }
+}
+
+test('redis: replaces a connection that has gone silent, and repeats the call', { timeout: 20_000 }, async () => {
+  await using wire = await hushing()
+  const times = { outageMs: 10_000, silenceMsMax: 200, answerMsMax: 500 }
+  await using frontier = await openRedisFrontier(wire.url, { runId: 'silent', ...times })
+  await frontier.add(pages(3))
+  wire.made[0]!.isSilent = true
+  const [lease] = await frontier.claim({ max: 1, workerId: 'w', leaseMs: 60_000 })
+  assert.equal((await frontier.commit([{ kind: 'done', lease: lease! }])).settled, 1)
+  const { completed, claimed, pending } = await frontier.stats()
+  assert.deepEqual({ completed, claimed, pending }, { completed: 1, claimed: 0, pending: 2 })
+  assert.equal(wire.made.length, 2)
+})
+
+test('redis: gives up a silent connection long before it gives up the call', () => {
+  const { answerMsMax, silenceMsMax, outageMs } = DEFAULT_MS
+  assert.ok(silenceMsMax <= answerMsMax && answerMsMax * 3 <= outageMs)
+})
+
+test('redis: a worker of an earlier beginning of the run settles nothing of the new one, and gets no answers of it', async () => {
+  await using old = await openRedisFrontier(redis.url, { runId: 'again' })
+  await old.add([page(1)])
+  const [stale] = await old.claim({ max: 1, workerId: 'old', leaseMs: 60_000 })
+  await using fresh = await openRedisFrontier(redis.url, { runId: 'again', fresh: true })
+  await fresh.add([page(1)])
+  const [lease] = await fresh.claim({ max: 1, workerId: 'new', leaseMs: 60_000 })
+  assert.notEqual(stale!.token, lease!.token)
+  const refused = await old.commit([{ kind: 'done', lease: stale!, items: [{ key: 'old', json: '{}' }] }])
+  assert.deepEqual([refused.settled, refused.stale.length, refused.items.new], [0, 1, 0])
+  const committed = await fresh.commit([{ kind: 'done', lease: lease!, items: [{ key: 'new', json: '{}' }] }])
+  assert.deepEqual([committed.settled, committed.items.new], [1, 1])
+  assert.deepEqual(await old.add([page(10), page(11)]), { added: 2, seen: 0 })
+  assert.deepEqual(await fresh.add([page(12), page(13)]), { added: 2, seen: 0 })
+  assert.equal((await fresh.stats()).seen, 5)
+})
+
+test('redis: finds the links of a page again when the server has forgotten its last second', async (t) => {
+  await using own = await startRedis()
+  const client = clientOf(t, own.url)
+  await using frontier = await openRedisFrontier(own.url, { runId: 'forgets' })
+  await frontier.add([page(0)])
+  const [lease] = await frontier.claim({ max: 1, workerId: 'w', leaseMs: 60_000 })
+  const before = await Promise.all((await client.keys('*')).map(async (key) => ({ key, value: await client.dumpBuffer(key) }))) // biome-ignore format: one line reads better
+  const links = pages(20).slice(1)
+  assert.equal((await frontier.commit([{ kind: 'done', lease: lease!, tasks: links }])).added, 19)
+  await client.flushall()
+  for (const { key, value } of before) await client.restore(key, 0, value!)
+  await client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
+  await frontier.sweep({ lossesMax: 3, workerIds: ['w'] })
+  const [again] = await frontier.claim({ max: 1, workerId: 'w', leaseMs: 60_000 })
+  const committed = await frontier.commit([{ kind: 'done', lease: again!, tasks: links }])
+  assert.deepEqual([committed.settled, committed.added, committed.seen], [1, 19, 0])
+  assert.equal((await frontier.stats()).pending, 19)
+})
+
 test('redis: forgets the answers that were heard', async () => {
   await using frontier = await openRedisFrontier(redis.url, { runId: 'heard' })
   for (let i = 0; i < 20; i++) await frontier.add([page(i)])
@@ -117,12 +223,13 @@ test('redis: fails with E_SERVICE when the server stays away', async () => {
   assert.equal((await frontier.stats()).seen, 0)
 })
 
-test('redis: refuses a server that would throw tasks away', async () => {
+test('redis: refuses a server that would throw tasks away', async (t) => {
   await using own = await startRedis()
-  const client = new Redis(own.url)
-  await client.config('SET', 'maxmemory-policy', 'allkeys-lru')
-  client.disconnect()
-  await assert.rejects(openRedisFrontier(own.url), /maxmemory-policy allkeys-lru/)
+  const client = clientOf(t, own.url)
+  for (const policy of ['allkeys-lru', 'volatile-ttl']) {
+    await client.config('SET', 'maxmemory-policy', policy)
+    await assert.rejects(openRedisFrontier(own.url), new RegExp(`maxmemory-policy ${policy}`))
+  }
 })
 
 test('redis: drops what nobody has touched for a month when another run is opened', async () => {
@@ -137,5 +244,32 @@ test('redis: drops what nobody has touched for a month when another run is opene
     assert.deepEqual(await client.keys('sluice:{old}:*'), [])
   } finally {
     client.disconnect()
+  }
+})
+
+test('redis: believes the clock of the server about abandoned runs, not that of this machine', async (t) => {
+  await using living = await openRedisFrontier(redis.url, { runId: 'living' })
+  await living.add(pages(3))
+  const now = Date.now
+  t.mock.method(Date, 'now', () => now() + 31 * 86_400_000)
+  for (const runId of ['ahead-1', 'ahead-2']) {
+    await using _ = await openRedisFrontier(redis.url, { runId })
+  }
+  assert.equal((await living.stats()).pending, 3)
+})
+
+test('redis: leaves a run alone that is in use again by the time it would be dropped', async (t) => {
+  const client = clientOf(t, redis.url)
+  await using frontier = await openRedisFrontier(redis.url, { runId: 'revived' })
+  await frontier.add(pages(3))
+  const link = new Link(redis.url, 'other')
+  try {
+    assert.equal(await link.attempt(() => dropAbandoned(link, prefixOf('revived'))), false)
+    assert.equal((await frontier.stats()).pending, 3)
+    await client.zadd('sluice:runs', Date.now() - 31 * 86_400_000, prefixOf('revived'))
+    assert.equal(await dropAbandoned(link, prefixOf('revived')), true)
+    assert.equal((await frontier.stats()).pending, 0)
+  } finally {
+    link.close()
   }
 })

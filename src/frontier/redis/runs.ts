@@ -8,7 +8,7 @@ import { script } from './script.ts'
 /** Keys looked at by one command of a scan. */
 const SCAN_COUNT = 1000
 
-/** Of all runs in this Redis: when each was last opened, closed or worked on. Not in the slot of any run. */
+/** Of all runs in this Redis: when each was last opened or worked on, by the clock of the server. */
 const RUNS_KEY = 'sluice:runs'
 
 /** How long a finished run is kept, and one that nobody touches. */
@@ -53,18 +53,52 @@ export async function expireRun(link: Link, keepMs: number): Promise<void> {
   for await (const keys of keysOf(link.redis, link.prefix)) await link.run(EXPIRE, { args: () => [keepMs, ...keys] })
 }
 
-/** Notes that the run is in use, and forgets those that nobody has used for a month. */
-export async function touchRun(redis: Redis, prefix: string): Promise<void> {
-  await redis.zadd(RUNS_KEY, Date.now(), prefix)
-  const old = await redis.zrangebyscore(RUNS_KEY, '-inf', Date.now() - KEEP_MS.abandoned, 'LIMIT', 0, 10)
-  for (const abandoned of old) await dropRun(redis, abandoned)
+const ABANDONED = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local abandoned = now - ${KEEP_MS.abandoned}
+`
+
+/** The prefix of a run. Answers with those of some that nobody has used for a month. */
+const TOUCH = script(
+  'touch',
+  `${ABANDONED}
+redis.call('ZADD', '${RUNS_KEY}', now, ARGV[1])
+return redis.call('ZRANGEBYSCORE', '${RUNS_KEY}', '-inf', abandoned, 'LIMIT', 0, 10)`,
+)
+
+/** The prefix of a run, and some of its keys: they go, unless somebody has used it since. */
+const DROP_ABANDONED = script(
+  'drop-abandoned',
+  `${ABANDONED}
+local last = redis.call('ZSCORE', '${RUNS_KEY}', ARGV[1])
+if not last or tonumber(last) > abandoned then return 0 end
+for i = 2, #ARGV do redis.call('UNLINK', ARGV[i]) end
+return 1`,
+)
+
+/** Notes that the run is in use, and forgets those that nobody has used for a month. The clock of this machine may be wrong. */
+export async function touchRun(link: Link): Promise<void> {
+  for (const prefix of (await link.evaluate(TOUCH, [link.prefix])) as string[]) await dropAbandoned(link, prefix)
 }
 
-/** A Redis that throws keys away when its memory is full would lose tasks without a word. */
+/** False when it is in use again. */
+export async function dropAbandoned(link: Link, prefix: string): Promise<boolean> {
+  for await (const keys of keysOf(link.redis, prefix)) {
+    if ((await link.evaluate(DROP_ABANDONED, [prefix, ...keys])) === 0) return false
+  }
+  await link.redis.zrem(RUNS_KEY, prefix)
+  return true
+}
+
+/**
+ * A Redis that throws keys away when its memory is full would lose tasks without a word. `volatile-*` throws away only what has
+ * an end, but a finished run has one, and is half gone when it is opened again.
+ */
 export async function refuseEviction(link: Link): Promise<void> {
   const info = await link.redis.info('memory')
   const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1] ?? 'noeviction'
-  if (!policy.startsWith('allkeys-')) return
+  if (policy === 'noeviction') return
   throw new ScrapeError(
     'E_OPTION',
     `${link.place} has maxmemory-policy ${policy}: it would throw tasks away when it is full`,

@@ -2,13 +2,18 @@
 import type { SweepOptions } from '../contract.ts'
 import { leaseLost } from '../dead-letters.ts'
 import { BURY, deathOf } from './dead.ts'
-import { LEASE } from './lease.ts'
+import { LEASE, taskFrom } from './lease.ts'
 import type { Link } from './link.ts'
 import { BASE, PLACES } from './lua.ts'
 import { script } from './script.ts'
 
 /** Stands in for the number of losses, which only the script knows. */
 const LOSSES = 987_654_321
+
+/** Dead tasks of which a sweep tells; the others are in the ledger, too. */
+const LETTERS_MAX = 1000
+
+type Answer = [returned: number, dead: number, letters: [queue: string, body: string, losses: number][]]
 
 /** Losses allowed, record of a death, number of workers known to be dead (-1: all), their ids. */
 const SWEEP = script(
@@ -30,7 +35,7 @@ else
   end
 end
 table.sort(expired, function(a, b) return tonumber(a) < tonumber(b) end)
-local returned, dead = 0, 0
+local returned, dead, letters = 0, 0, {}
 for _, seq in ipairs(expired) do
   release(seq)
   local task = taskOf(seq)
@@ -40,6 +45,7 @@ for _, seq in ipairs(expired) do
     local id = cjson.decode(task.body)[1]
     bury(task, id .. string.gsub(death, '${LOSSES}', task.losses))
     dead = dead + 1
+    if dead <= ${LETTERS_MAX} then letters[dead] = { queueOf(task.queue).name, task.body, task.losses } end
   else
     saveTask(task)
     place(task, 0, false)
@@ -47,10 +53,11 @@ for _, seq in ipairs(expired) do
   end
 end
 flush()
-return answer({ returned, dead })`,
+return answer({ returned, dead, letters })`,
 )
 
-export function createSweep(link: Link) {
+/** `died` is told of letters that no outcome brought, for whoever wants to show them. */
+export function createSweep(link: Link, died: (letters: readonly object[]) => void) {
   return async function sweep({
     lossesMax,
     workerIds = [],
@@ -58,11 +65,12 @@ export function createSweep(link: Link) {
     const death = deathOf('', leaseLost(LOSSES))
     const workers = workerIds === 'all' ? [-1] : [workerIds.length, ...workerIds]
     const args = [lossesMax, death, ...workers]
-    const [returned, dead] = await link.run<[number, number]>(SWEEP, {
+    const [returned, dead, letters] = await link.run<Answer>(SWEEP, {
       op: link.nextOp(),
       hasAnswer: true,
       args: () => args,
     })
+    died(letters.map(([queue, body, losses]) => ({ ...taskFrom(queue, body), error: leaseLost(losses) })))
     return { returned, dead }
   }
 }

@@ -9,10 +9,12 @@ export interface ReadyTransport {
   fed(): void
   /** These leases are over: settled, found stale, or reported as lost. */
   over(leases: readonly (Outcome | Lease)[]): void
+  /** Tasks that have become dead letters without an outcome of their holder. */
+  died(letters: readonly object[]): void
   close(how: { isFinished: boolean }): Promise<void>
 }
 
 /** Ready queues inside Redis: a claim is one script. */
 export function redisTransport(link: Link): ReadyTransport {
-  return { claim: createClaim(link), fed() {}, over() {}, async close() {} }
+  return { claim: createClaim(link), fed() {}, over() {}, died() {}, async close() {} }
 }

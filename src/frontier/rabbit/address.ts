@@ -1,0 +1,21 @@
+/** The URL of a broker: what is one, and how it may be shown. */
+import { ScrapeError } from '../../core/errors.ts'
+
+/** Throws `E_OPTION` when it is none. */
+export function brokerUrl(text: string): URL {
+  const url = URL.parse(text)
+  if (url !== null && /^amqps?:$/.test(url.protocol)) return url
+  throw new ScrapeError('E_OPTION', 'the URL of RabbitMQ is not one', {
+    fix: 'For example amqp://user:password@localhost:5672/vhost',
+  })
+}
+
+export function portOf({ port, protocol }: URL): number {
+  return Number(port || (protocol === 'amqps:' ? 5671 : 5672))
+}
+
+/** `host:port/vhost`, never with user or password. */
+export function placeOf(text: string): string {
+  const url = brokerUrl(text)
+  return `${url.hostname || 'localhost'}:${portOf(url)}${url.pathname}`
+}
