@@ -224,6 +224,11 @@ export const OPTIONS = {
     value: 'TIME',
     describe: 'how long a silent worker keeps its tasks',
   },
+  outage: {
+    schema: durationMs(0, 86_400_000).default(600_000),
+    value: 'TIME',
+    describe: 'how long a run or worker waits for its queue when that goes away',
+  },
   drainTimeout: {
     schema: durationMs(0, 3_600_000).default(30_000),
     value: 'TIME',

@@ -219,6 +219,8 @@ export interface FrontierOptions {
    * that keep what is confirmed (`postgres:`); the others ignore it. Default false.
    */
   keepsItems?: boolean
+  /** How long an operation waits for a server that went away. Engines without one ignore it. Default 60,000. */
+  outageMs?: number
   /** Told before each wait for a server that went away. Engines without a server ignore it. */
   onOutage?: (outage: Outage) => void
   now?: () => number

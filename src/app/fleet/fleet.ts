@@ -50,13 +50,15 @@ export interface FleetFrontierOptions {
   /** Routing rules: how long a message is worth delivering. */
   rules?: Json | undefined
   onOutage?: (message: string) => void
+  /** How long it waits for a queue that went away. Default 60,000. */
+  outageMs?: number
 }
 
 /** The queue of one run of the fleet. Its items stay: nobody drains them into files. */
 export async function openFleetFrontier(
   places: QueuePlace,
   runId: string,
-  { store, rules, onOutage }: FleetFrontierOptions,
+  { store, rules, onOutage, outageMs }: FleetFrontierOptions,
 ): Promise<Frontier> {
   const say = ({ attempt, error }: Outage) =>
     onOutage?.(`the queue is away (${error.message}): waiting for it, try ${attempt}`)
@@ -65,6 +67,7 @@ export async function openFleetFrontier(
     keepsItems: true,
     ...(rules === undefined ? {} : { messageTtlMs: await messageTtlOf(rules) }),
     onOutage: isPostgres(places.frontier) ? sparingly(say) : say,
+    ...(outageMs === undefined ? {} : { outageMs }),
   }).catch((error) => {
     throw withRedisNamed(error, places)
   })

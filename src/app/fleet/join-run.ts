@@ -38,6 +38,7 @@ export async function joinRun(request: FleetWorkerRequest): Promise<FleetWorker>
         store,
         rules: run.options.rules,
         onOutage: warn,
+        outageMs: config.values.outage,
       }),
     )
     const id = newWorkerId()

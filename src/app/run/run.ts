@@ -85,7 +85,7 @@ export async function startRun(request: RunRequest): Promise<Run> {
     folder.lock()
     const place = previous?.frontier ?? absolutePlace(config.values.frontier)
     const frontierUrl = frontierUrlOf(urlOfPlace(place, queueUrlOf(config.values)), folder)
-    const frontier = parts.use(await openFrontier(frontierUrl, { runId: folder.runId }))
+    const frontier = parts.use(await openFrontier(frontierUrl, { runId: folder.runId, outageMs: config.values.outage }))
     await claimFrontier(frontier, folder, place, request.resume !== undefined)
     if (request.resume !== undefined) await frontier.setMeta('stop', '') // what stopped it is over
     const bus = createEventBus()

@@ -36,7 +36,10 @@ const reading = [
     )
     assert.equal(letter?.diedAtMs, diedAtMs)
     const { data, session, lane, priority } = letter!.task
-    assert.deepEqual({ data, session, lane, priority }, { data: { page: 2 }, session: 's', lane: 'reports', priority: 3 })
+    assert.deepEqual(
+      { data, session, lane, priority },
+      { data: { page: 2 }, session: 's', lane: 'reports', priority: 3 },
+    )
     await rig.expect({ dead: 1, failed: 1, pending: 0, claimed: 0 })
   }),
 

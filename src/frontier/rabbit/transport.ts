@@ -28,6 +28,8 @@ export interface TransportParts {
 
 /** A message for a host that is avoided here is given back after this, for others. */
 const UNUSABLE_MS_MAX = 1000
+/** Lanes whose queues every worker reads. */
+const OPEN_LANES = ['bulk', 'priority']
 /** A broker that is short of memory confirms nothing; what is unconfirmed stays noted in the ledger. */
 const CLOSE_MS_MAX = 5000
 /** A claim that loses its connection so often in a row gives up. */
@@ -114,6 +116,8 @@ class RabbitTransport implements ReadyTransport {
     }
     this.#feeder.publishAside(staged)
     if (isExact) await this.#feeder.settled()
+    // Other programs publish there, too, and no task of ours may ever have been in one of them.
+    if (request.lanes === undefined) await this.#intake.consume(OPEN_LANES, request.max)
     const lanes = [...counts].filter(([, count]) => count > 0).map(([lane]) => lane)
     const onBelt = [...counts.values()].reduce((sum, count) => sum + count, 0)
     const taken = await this.#takeFromBelt(request, { lanes, onBelt, leases })
@@ -213,6 +217,17 @@ class RabbitTransport implements ReadyTransport {
     this.#feeder.tell(letters)
   }
 
+  async unread(): Promise<number> {
+    const { broker, names } = this.#parts
+    if (!broker.isOpen) return 0
+    for (const { ack } of this.#intake.deliveries.takeAll()) ack?.() // hints of tasks that are settled
+    await this.#intake.consume(OPEN_LANES, 1)
+    await this.#intake.settled()
+    const { consumer } = await broker.session()
+    const waiting = OPEN_LANES.map((lane) => consumer.queueDeclare({ ...names.work(lane), passive: true }))
+    return (await Promise.all(waiting)).reduce((sum, { messageCount }) => sum + messageCount, 0)
+  }
+
   async #rest(): Promise<void> {
     const stranded = await this.#intake.rest()
     if (stranded.length > 0) await this.#parts.belt.unstage(stranded.map(({ seq }) => seq))
@@ -241,6 +256,9 @@ class RabbitTransport implements ReadyTransport {
     const { broker, names } = this.#parts
     const { consumer, lanes } = await broker.session()
     const queues = [...lanes].map((lane) => names.work(lane).queue)
-    for (const queue of [...queues, names.expired.queue]) await consumer.queueDelete({ queue })
+    for (const queue of [...queues, names.expired.queue]) {
+      const { messageCount } = await consumer.queueDeclare({ queue, passive: true })
+      if (messageCount === 0) await consumer.queueDelete({ queue }) // quorum queues know no ifEmpty
+    }
   }
 }

@@ -122,8 +122,13 @@ export class LedgerFrontier implements Frontier {
     return this.#transport.claim(request)
   }
 
-  stats(): Promise<FrontierStats> {
-    return readStats(this.#link)
+  /** What other programs sent and nobody has read is pending as well: a run is not over before that. */
+  async stats(): Promise<FrontierStats> {
+    const stats = await readStats(this.#link)
+    if (stats.remaining > 0) return stats
+    const unread = await this.#transport.unread()
+    if (unread > 0) return { ...stats, pending: unread, remaining: unread, seen: stats.seen + unread }
+    return await readStats(this.#link) // what was being read may have become a task
   }
 
   nextDueMs(): Promise<number | undefined> {

@@ -1,0 +1,136 @@
+/**
+ * What the browser pool costs over the bare driver, and whether a browser keeps its size: real Chromium, loopback site.
+ *
+ *   node bench/browser.ts [--rounds 7] [--pages 0]
+ *
+ * Both open each page in a context of its own, 4 at once, in browsers with the same flags, and take turns in short slices, so that
+ * a busy machine disturbs both alike; the median of the shares is the figure. `--pages 500` adds a soak: the memory of one
+ * browser with all its processes (PSS), at rest, before and after that many pages.
+ */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import type { Browser } from 'puppeteer-core'
+import { createEventBus } from '../src/core/events.ts'
+import { launchChromium } from '../src/fetch/browser/launch.ts'
+import { type BrowserPoolOptions, withDefaults } from '../src/fetch/browser/options.ts'
+import { openBrowserPool } from '../src/fetch/browser/pool.ts'
+import { killTree, treeOf } from '../src/fetch/browser/processes.ts'
+import type { BrowserPool } from '../src/fetch/contract.ts'
+import { chromiumForTests } from '../test/services/chromium.ts'
+import { startSite } from './site-process.ts'
+
+const AT_ONCE = 4
+const SLICE_PAGES = 24
+const WARM_UP_PAGES = 40
+/** Chromium gives memory back some time after its pages are gone. */
+const REST_MS = 5000
+
+const { values } = parseArgs({
+  options: { rounds: { type: 'string', default: '7' }, pages: { type: 'string', default: '0' } },
+})
+const { signal } = new AbortController()
+
+async function perSecond(pages: number, open: () => Promise<void>): Promise<number> {
+  let left = pages
+  const startedAtMs = performance.now()
+  const worker = async () => {
+    while (left-- > 0) await open()
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, worker))
+  return (pages / (performance.now() - startedAtMs)) * 1000
+}
+
+async function openBare(browser: Browser, url: string): Promise<void> {
+  const context = await browser.createBrowserContext({ proxyServer: 'direct://' })
+  const page = await context.newPage()
+  await page.goto(url)
+  if ((await page.content()).length < 1000) throw new Error('not the page')
+  await context.close()
+}
+
+async function openOurs(pool: BrowserPool, url: string): Promise<void> {
+  const page = await pool.visit({ url, browser: {} }, signal)
+  if (page.text.length < 1000) throw new Error('not the page')
+  page.release()
+}
+
+/** The share of each process in what it shares counts, so the sum is what the browser takes. */
+function pssMb(pid: number): number {
+  const figures = treeOf(pid).map((one) => {
+    try {
+      return Number(/^Pss:\s+(\d+) kB/m.exec(readFileSync(`/proc/${one}/smaps_rollup`, 'utf8'))?.[1] ?? 0)
+    } catch {
+      return 0
+    }
+  })
+  return Math.round(figures.reduce((sum, kb) => sum + kb, 0) / 1024)
+}
+
+const median = (figures: readonly number[]) => figures.toSorted((a, b) => a - b)[Math.floor(figures.length / 2)]!
+
+async function compare(options: BrowserPoolOptions, url: string): Promise<void> {
+  await using pool = openBrowserPool(options)
+  const folder = join(options.spool, 'bare')
+  const { browser, pid } = await launchChromium({ settings: withDefaults(options), closedDoor: 'direct://', folder })
+  const slices: { bare: number; ours: number; share: number }[] = []
+  try {
+    for (let round = -1; round < Number(values.rounds); round++) {
+      const bare = await perSecond(SLICE_PAGES, () => openBare(browser, url))
+      const ours = await perSecond(SLICE_PAGES, () => openOurs(pool, url))
+      if (round >= 0) slices.push({ bare, ours, share: ours / bare }) // the first one warms up
+    }
+  } finally {
+    killTree(pid)
+  }
+  console.log(`pages per second, ${AT_ONCE} at once, median of ${slices.length} slices of ${SLICE_PAGES} pages`)
+  console.table(
+    (['bare', 'ours', 'share'] as const).map((figure) => {
+      const all = slices.map((slice) => slice[figure])
+      const at = (value: number) => Number(value.toPrecision(3))
+      return { figure, low: at(Math.min(...all)), median: at(median(all)), high: at(Math.max(...all)) }
+    }),
+  )
+}
+
+async function soak(options: BrowserPoolOptions, url: string, pages: number): Promise<void> {
+  const events = createEventBus()
+  let pid = 0
+  events.on((event) => {
+    if (event.type === 'browser' && event.what === 'launched') pid = event.pid!
+  })
+  await using pool = openBrowserPool({ ...options, events, pagesPerBrowserMax: pages * 2 + 1000 })
+  await perSecond(WARM_UP_PAGES, () => openOurs(pool, url))
+  await delay(REST_MS)
+  const beforeMb = pssMb(pid)
+  const rate = await perSecond(pages, () => openOurs(pool, url))
+  const loadedMb = pssMb(pid)
+  await delay(REST_MS)
+  const afterMb = pssMb(pid)
+  const growth = `${((afterMb / beforeMb - 1) * 100).toFixed(1)} %`
+  console.table([{ pages, 'pages/s': Number(rate.toPrecision(3)), beforeMb, loadedMb, afterMb, growth }])
+}
+
+const spool = mkdtempSync(join(tmpdir(), 'sluice-bench-browser-'))
+try {
+  await using site = await startSite({ products: 200 })
+  const options: BrowserPoolOptions = {
+    slots: AT_ONCE,
+    userAgent: 'SluiceBench/1.0',
+    timeoutMs: 60_000,
+    connectTimeoutMs: 10_000,
+    bodyBytesMax: 16 * 1024 ** 2,
+    retryAfterMsMax: 1000,
+    allowPrivate: true,
+    allowAddresses: [],
+    pagesPerBrowserMax: 100_000,
+    spool,
+    executable: await chromiumForTests(),
+  }
+  await compare(options, site.url)
+  if (Number(values.pages) > 0) await soak(options, site.url, Number(values.pages))
+} finally {
+  rmSync(spool, { recursive: true, force: true })
+}

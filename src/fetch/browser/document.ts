@@ -1,0 +1,108 @@
+/** The document a page shows: its way there, its answer, and its text. */
+import type { Page as DriverPage, HTTPRequest, HTTPResponse, Realm } from 'puppeteer-core'
+import { ScrapeError } from '../../core/errors.ts'
+import { detectCharset, parseContentType } from '../charset.ts'
+import { headerOf, type RawHeaders } from '../http-page.ts'
+
+/** What the main frame asked for, and what came, from the first URL on; `onChange` is called at each further one, and at failures. */
+export class Trail {
+  /** Of the latest document; redirects are not documents. */
+  response: HTTPResponse | undefined
+  firstByteAtMs = 0
+  /** The latest request of the main frame for a document, and its error once it has failed. */
+  request: HTTPRequest | undefined
+  failed: string | undefined
+  readonly passed: string[] = []
+  readonly #stop: () => void
+
+  constructor(driver: DriverPage, onChange: () => void) {
+    const isOurs = (request: HTTPRequest) => request.isNavigationRequest() && request.frame() === driver.mainFrame()
+    const onRequest = (request: HTTPRequest) => {
+      if (!isOurs(request)) return
+      const last = this.request
+      this.request = request
+      this.response = undefined
+      this.failed = undefined
+      if (last === undefined) return
+      this.passed.push(last.url())
+      onChange()
+    }
+    const onResponse = (response: HTTPResponse) => {
+      if (response.request() !== this.request) return
+      this.response = response
+      this.firstByteAtMs = performance.now()
+    }
+    const onFailed = (request: HTTPRequest) => {
+      if (request !== this.request) return
+      this.failed = request.failure()?.errorText ?? 'net::ERR_FAILED'
+      onChange()
+    }
+    driver.on('request', onRequest).on('response', onResponse).on('requestfailed', onFailed)
+    this.#stop = () => driver.off('request', onRequest).off('response', onResponse).off('requestfailed', onFailed)
+  }
+
+  /** The latest request is made again, and counts once. */
+  stepBack(): void {
+    this.request = undefined
+  }
+
+  stop(): void {
+    this.#stop()
+  }
+}
+
+/** Chromium puts repeated headers on lines of their own. */
+export function headersOf(response: HTTPResponse): RawHeaders {
+  const headers: Record<string, string | string[]> = Object.create(null)
+  for (const [name, value] of Object.entries(response.headers())) {
+    headers[name] = name === 'set-cookie' ? value.split(/\n ?/) : value.replace(/\n ?/g, ', ')
+  }
+  return headers
+}
+
+export interface Body {
+  body: Buffer
+  charset: string
+  contentType: string
+}
+
+/**
+ * HTML as the page is now; of all else the bytes that came, not what Chromium shows them with. Throws `E_TOO_LARGE`, `E_CHARSET`.
+ * Rejects with an error of the driver when the page moves on meanwhile.
+ */
+export async function readBody(driver: DriverPage, response: HTTPResponse, bytesMax: number): Promise<Body> {
+  const type = parseContentType(headerOf(headersOf(response), 'content-type') ?? '')
+  const isMarkup = type.markup === 'html' || type.essence === 'application/xhtml+xml' || type.markup === 'unknown'
+  if (!isMarkup) return await readRaw(response, bytesMax)
+  if (driver.url().startsWith('chrome-error:')) return { body: Buffer.alloc(0), charset: 'utf-8', contentType: type.essence } // biome-ignore format: one line reads better
+  const body = Buffer.from(await readHtml(driver, bytesMax))
+  if (body.length > bytesMax) throw tooLarge(bytesMax)
+  return { body, charset: 'utf-8', contentType: type.essence || 'text/html' }
+}
+
+/** In a world of its own, where the page has not put its own functions in the place of the browser's. */
+export async function readHtml(driver: DriverPage, charsMax: number): Promise<string> {
+  const { isolatedRealm } = driver.mainFrame() as unknown as { isolatedRealm(): Realm }
+  const realm = isolatedRealm.call(driver.mainFrame())
+  const html = (await realm.evaluate(`(() => {
+    const { doctype, documentElement } = document
+    const html = (doctype ? new XMLSerializer().serializeToString(doctype) : '') + (documentElement?.outerHTML ?? '')
+    return html.length > ${charsMax} ? null : html
+  })()`)) as string | null
+  if (html === null) throw tooLarge(charsMax)
+  return html
+}
+
+async function readRaw(response: HTTPResponse, bytesMax: number): Promise<Body> {
+  const type = parseContentType(headerOf(headersOf(response), 'content-type') ?? '')
+  // `response.content()` does not say whether these are the server's bytes or text that Chromium has decoded already.
+  const { client, id: requestId } = response.request() as HTTPRequest & { id: string }
+  const { body: text, base64Encoded } = await client.send('Network.getResponseBody', { requestId })
+  const body = Buffer.from(text, base64Encoded ? 'base64' : 'utf8')
+  if (body.length > bytesMax) throw tooLarge(bytesMax)
+  return { body, charset: base64Encoded ? detectCharset(body, type) : 'utf-8', contentType: type.essence }
+}
+
+export function tooLarge(bytesMax: number): ScrapeError {
+  return new ScrapeError('E_TOO_LARGE', `the document is larger than ${bytesMax} bytes`)
+}

@@ -1,0 +1,189 @@
+/**
+ * What a page downloads. What anybody could fetch by its URL is cancelled and reported as a link, for a file worker; what only
+ * this page could make (`blob:`, `data:`, the answer to a form) is kept in the visit's folder, under a name of Chromium's.
+ */
+import { mkdirSync } from 'node:fs'
+import { rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { BrowserContext, CDPSession, Page as DriverPage, Protocol } from 'puppeteer-core'
+import { ScrapeError } from '../../core/errors.ts'
+import type { Download } from '../../core/page.ts'
+
+/** What comes after these is cancelled without a word: more than a person would ask for. */
+const DOWNLOADS_MAX = 50
+const NAME_CHARS_MAX = 120
+/** A click and the download it asks for are some moments apart. */
+const GRACE_MS = 1000
+
+export interface DownloadLimits {
+  folder: string
+  bytesMax: number
+  timeoutMs: number
+}
+
+interface Kept {
+  name: string
+  state: 'coming' | 'done' | 'too-large' | 'failed'
+}
+
+/** Chromium tells of all downloads of a browser in one place; here they find the page they belong to. */
+export class DownloadRouter {
+  readonly session: CDPSession
+  readonly pages = new Set<Downloads>()
+  readonly #owners = new Map<string, Downloads>()
+
+  constructor(session: CDPSession) {
+    this.session = session
+    session.on('Target.targetCreated', ({ targetInfo }) => {
+      const owner = [...this.pages].find((page) => page.contextId === targetInfo.browserContextId)
+      owner?.targets.add(targetInfo.targetId)
+    })
+    session.on('Browser.downloadWillBegin', (event) => {
+      const owner = [...this.pages].find((page) => page.owns(event.frameId))
+      if (owner === undefined) return
+      this.#owners.set(event.guid, owner)
+      owner.onBegin(event)
+    })
+    session.on('Browser.downloadProgress', (event) => {
+      this.#owners.get(event.guid)?.onProgress(event)
+      if (event.state !== 'inProgress') this.#owners.delete(event.guid)
+    })
+  }
+
+  async start(): Promise<void> {
+    // The driver tells of a window once it is set up; one that is opened for a download is gone by then.
+    await this.session.send('Target.setDiscoverTargets', { discover: true, filter: [{ type: 'page' }] })
+  }
+}
+
+export class Downloads {
+  /** Identifiers of the page, and of windows it opened. */
+  readonly targets = new Set<string>()
+  readonly #router: DownloadRouter
+  readonly #context: BrowserContext
+  readonly #driver: DriverPage
+  readonly #limits: DownloadLimits
+  readonly #links: Download[] = []
+  readonly #kept = new Map<string, Kept>()
+  /** URLs of requests that were no GET: what comes back cannot be asked for again. */
+  readonly #posted = new Set<string>()
+  #begun = 0
+  #onChange: (() => void) | undefined
+
+  constructor(router: DownloadRouter, driver: DriverPage, limits: DownloadLimits) {
+    this.#router = router
+    this.#driver = driver
+    this.#context = driver.browserContext()
+    this.#limits = limits
+    driver.on('request', (request) => {
+      if (request.isNavigationRequest() && request.method() !== 'GET') this.#posted.add(request.url())
+    })
+  }
+
+  get contextId(): string {
+    return this.#context.id!
+  }
+
+  async start(): Promise<void> {
+    this.#router.pages.add(this)
+    await this.#router.session.send('Browser.setDownloadBehavior', {
+      behavior: 'allowAndName',
+      downloadPath: this.#limits.folder,
+      eventsEnabled: true,
+      browserContextId: this.contextId,
+    })
+  }
+
+  /** A frame of the page, or of a window it opened. */
+  owns(frameId: string): boolean {
+    if (this.targets.has(frameId)) return true
+    return this.#driver.frames().some((frame) => (frame as unknown as { _id: string })._id === frameId)
+  }
+
+  /** Whether a download begins; Chromium ends the navigation first and tells the reason some milliseconds later. */
+  async begins(msMax = GRACE_MS): Promise<boolean> {
+    if (this.#begun === 0) await this.#change(msMax)
+    return this.#begun > 0
+  }
+
+  /** Throws `E_TOO_LARGE` and `E_TIMEOUT_BODY` for what is kept only in part. */
+  async all(url: string): Promise<readonly Download[]> {
+    const endsAtMs = performance.now() + this.#limits.timeoutMs
+    await this.begins()
+    while (this.#has('coming') && performance.now() < endsAtMs) await this.#change(endsAtMs - performance.now())
+    if (this.#has('coming')) throw new ScrapeError('E_TIMEOUT_BODY', 'a download does not end', { url })
+    if (this.#has('too-large')) {
+      throw new ScrapeError('E_TOO_LARGE', `a download is larger than ${this.#limits.bytesMax} bytes`, { url })
+    }
+    const kept = await Promise.all([...this.#kept].map(([guid, entry]) => this.#read(guid, entry)))
+    return [...this.#links, ...kept.filter((entry) => entry !== undefined)]
+  }
+
+  async remove(): Promise<void> {
+    this.#onChange?.()
+    this.#router.pages.delete(this)
+    if (this.#begun > 0) await rm(this.#limits.folder, { recursive: true, force: true })
+  }
+
+  onBegin({ guid, url, suggestedFilename }: Protocol.Browser.DownloadWillBeginEvent): void {
+    this.#begun++
+    const name = safeName(suggestedFilename)
+    const isLink = /^https?:/.test(url) && !this.#posted.has(url)
+    // The identifier becomes part of a path.
+    if (this.#begun > DOWNLOADS_MAX || isLink || !/^[\w-]{1,64}$/.test(guid)) {
+      if (isLink && this.#begun <= DOWNLOADS_MAX) this.#links.push({ kind: 'link', url, name })
+      this.#cancel(guid)
+    } else {
+      mkdirSync(this.#limits.folder, { recursive: true, mode: 0o700 })
+      this.#kept.set(guid, { name, state: 'coming' })
+    }
+    this.#onChange?.()
+  }
+
+  onProgress({ guid, receivedBytes, state }: Protocol.Browser.DownloadProgressEvent): void {
+    const entry = this.#kept.get(guid)
+    if (entry === undefined || entry.state !== 'coming') return
+    if (receivedBytes > this.#limits.bytesMax) {
+      entry.state = 'too-large'
+      this.#cancel(guid)
+    } else if (state === 'completed') entry.state = 'done'
+    else if (state === 'canceled') entry.state = 'failed'
+    this.#onChange?.()
+  }
+
+  #cancel(guid: string): void {
+    const download = { guid, browserContextId: this.contextId }
+    this.#router.session.send('Browser.cancelDownload', download).catch(() => {})
+  }
+
+  #has(state: Kept['state']): boolean {
+    return this.#kept.values().some((entry) => entry.state === state)
+  }
+
+  async #read(guid: string, { name, state }: Kept): Promise<Download | undefined> {
+    if (state !== 'done') return undefined
+    const path = join(this.#limits.folder, guid)
+    try {
+      return { kind: 'kept', path, name, bytes: (await stat(path)).size }
+    } catch {
+      return undefined // taken over before
+    }
+  }
+
+  #change(msMax: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(end, msMax)
+      function end() {
+        clearTimeout(timer)
+        resolve()
+      }
+      this.#onChange = end
+    })
+  }
+}
+
+/** For people and for the end of a file's name; never a path. */
+function safeName(suggested: string): string {
+  const name = suggested.replace(/^.*[/\\]/, '').replace(/\p{C}/gu, '').slice(0, NAME_CHARS_MAX) // biome-ignore format: one chain
+  return /^\.*$/.test(name) ? 'download' : name
+}

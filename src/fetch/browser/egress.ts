@@ -1,0 +1,194 @@
+/**
+ * The only way out of our browsers: a door for each visit, on a port of loopback, that Chromium takes for a SOCKS5 proxy.
+ *
+ *   page, its frames, scripts, workers, WebSockets ──▶ door ──▶ address guard (or the user's proxy) ──▶ the web
+ *
+ * So every connection is checked where it is made, whatever asked for it, and each visit's traffic is counted, limited and cut
+ * off by itself. A door per visit costs 0.3 ms and no interception; contexts of one browser share no connection anyway.
+ */
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { ScrapeError } from '../../core/errors.ts'
+import { type AddressGuard, type AddressOptions, openAddressGuard } from '../address.ts'
+import { openProxyGuard } from '../proxy.ts'
+import { transportError } from '../status.ts'
+import { isOwnPeer } from './local-peer.ts'
+import type { Sites } from './same-site.ts'
+import { readSocksTarget, type SocksTarget, sendSocksReply } from './socks-server.ts'
+
+/** Chromium opens at most 32 connections to a proxy at once. */
+const CONNECTIONS_MAX = 256
+/** A host a page could not reach is remembered for the error; a hostile page names many. */
+const FAILURES_MAX = 100
+
+export interface DoorOptions {
+  /** Who may be asked; everybody, when left out. */
+  sites?: Sites
+  bytesMax: number
+  /** The visit has received more than `bytesMax`; the door is shut by then. */
+  onFlood: () => void
+}
+
+export interface Door extends AsyncDisposable {
+  /** For `createBrowserContext`. */
+  readonly proxyServer: string
+  /** Received from outside. */
+  readonly bytes: number
+  /** Connections that are being made. */
+  readonly connecting: number
+  /** Why `hostname:port` could not be reached; undefined when it could, or was not tried. */
+  failureOf(hostname: string, port: number): ScrapeError | undefined
+  /** A connection to it was reset: a body that ends with its connection looks whole then, and is not. */
+  wasCut(hostname: string, port: number): boolean
+  /** Not one of the visit's sites, as opposed to not reachable. */
+  hasShutOut(hostname: string): boolean
+  /** Its site is one of the visit's from now on. */
+  admit(url: string): void
+  /** No more traffic, at once. */
+  shut(): void
+}
+
+export interface Egress {
+  open(options: DoorOptions): Promise<Door>
+}
+
+export function openEgress(options: AddressOptions & { proxy?: string }): Egress {
+  const guard = options.proxy === undefined ? openAddressGuard(options) : openProxyGuard(options, options.proxy)
+  return {
+    async open(doorOptions) {
+      const door = new OpenDoor(guard, doorOptions)
+      await door.listen()
+      return door
+    },
+  }
+}
+
+class OpenDoor implements Door {
+  bytes = 0
+  connecting = 0
+  readonly #guard: AddressGuard
+  readonly #options: DoorOptions
+  readonly #server: Server
+  readonly #sockets = new Set<Socket>()
+  readonly #failures = new Map<string, ScrapeError>()
+  readonly #shutOut = new Set<string>()
+  readonly #cut = new Set<string>()
+  #isShut = false
+
+  constructor(guard: AddressGuard, options: DoorOptions) {
+    this.#guard = guard
+    this.#options = options
+    this.#server = createServer({ noDelay: true, pauseOnConnect: true }, (socket) => void this.#serve(socket))
+    this.#server.maxConnections = CONNECTIONS_MAX
+  }
+
+  async listen(): Promise<void> {
+    this.#server.listen(0, '127.0.0.1')
+    await once(this.#server, 'listening')
+  }
+
+  get proxyServer(): string {
+    return `socks5://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+  }
+
+  failureOf(hostname: string, port: number): ScrapeError | undefined {
+    return this.#failures.get(authorityOf({ hostname, port }))
+  }
+
+  wasCut(hostname: string, port: number): boolean {
+    return this.#cut.has(authorityOf({ hostname, port }))
+  }
+
+  hasShutOut(hostname: string): boolean {
+    return this.#shutOut.has(hostname)
+  }
+
+  admit(url: string): void {
+    this.#shutOut.delete(new URL(url).hostname)
+    this.#options.sites?.add(url)
+  }
+
+  shut(): void {
+    this.#isShut = true
+    for (const socket of this.#sockets) socket.destroy()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.shut()
+    await new Promise<void>((resolve) => this.#server.close(() => resolve()))
+  }
+
+  async #serve(socket: Socket): Promise<void> {
+    this.#hold(socket)
+    if (this.#isShut || !isOwnPeer(socket)) return void socket.destroy()
+    const target = await readSocksTarget(socket)
+    if (target === undefined) return undefined
+    if (this.#options.sites?.has(target.hostname) === false) {
+      if (this.#shutOut.size < FAILURES_MAX) this.#shutOut.add(target.hostname)
+      return sendSocksReply(socket, 'refused')
+    }
+    try {
+      this.connecting++
+      const outside = await this.#connect(target).finally(() => this.connecting--)
+      this.#join(socket, outside, authorityOf(target))
+    } catch (error) {
+      this.#remember(target, error)
+      sendSocksReply(socket, 'unreachable')
+    }
+  }
+
+  #connect({ hostname, port }: SocksTarget): Promise<Socket> {
+    // What no resolver should be asked: Chromium sends none of these, but a hostile page shall not find out.
+    if (!/^[\w.:-]{1,253}$/.test(hostname))
+      throw new ScrapeError('E_DNS', `not a host name: ${JSON.stringify(hostname)}`)
+    const connect = this.#guard(new URL(`http://host:${port}`))
+    return new Promise((resolve, reject) => {
+      connect({ hostname, port: String(port), protocol: 'http:' }, (error, socket) => {
+        if (error !== null) reject(error)
+        else resolve(socket)
+      })
+    })
+  }
+
+  #join(inside: Socket, outside: Socket, authority: string): void {
+    this.#hold(outside)
+    if (this.#isShut || inside.destroyed) {
+      inside.destroy()
+      outside.destroy()
+      return
+    }
+    outside.setNoDelay(true)
+    outside.on('data', (chunk: Buffer) => {
+      this.bytes += chunk.length
+      if (this.bytes <= this.#options.bytesMax || this.#isShut) return
+      this.shut()
+      this.#options.onFlood()
+    })
+    // Told, not passed on: Node's `resetAndDestroy` loses the handle when `destroy` follows it, and the process then never ends.
+    outside.on('error', () => {
+      if (this.#cut.size < FAILURES_MAX) this.#cut.add(authority)
+      inside.destroy()
+    })
+    outside.on('close', () => inside.destroySoon())
+    inside.on('close', () => outside.destroy())
+    sendSocksReply(inside, 'ok')
+    inside.pipe(outside)
+    outside.pipe(inside)
+  }
+
+  #hold(socket: Socket): void {
+    this.#sockets.add(socket)
+    socket.on('error', () => {}) // its end is what matters, and that is 'close'
+    socket.on('close', () => this.#sockets.delete(socket))
+  }
+
+  #remember({ hostname, port }: SocksTarget, error: unknown): void {
+    if (this.#failures.size >= FAILURES_MAX) return
+    const failure = transportError(error, { url: `${hostname}:${port}`, hasResponse: false })
+    this.#failures.set(authorityOf({ hostname, port }), failure)
+  }
+}
+
+function authorityOf({ hostname, port }: SocksTarget): string {
+  return `${hostname.replace(/^\[|\]$/g, '')}:${port}`
+}

@@ -1,0 +1,98 @@
+/** Starts a Chromium that can reach nothing but a door of the egress, keeps nothing, and dies with us. */
+import { mkdirSync, statfsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Browser } from 'puppeteer-core'
+import { ScrapeError } from '../../core/errors.ts'
+import { findChromium } from './find-chromium.ts'
+import type { Settings } from './options.ts'
+
+const LAUNCH_MS_MAX = 30_000
+/** Containers often have 64 MB of it, and Chromium crashes when it is full. */
+const SHARED_MEMORY_BYTES_MIN = 512 * 1024 ** 2
+
+export interface LaunchOptions {
+  settings: Settings
+  /** A door that lets nothing through: what the browser itself wants, outside of any page, it does not get. */
+  closedDoor: string
+  /** Made by us, removed by the caller. */
+  folder: string
+}
+
+export interface Launched {
+  browser: Browser
+  pid: number
+  /** For a person: what was started, and what is to be said about it. */
+  reason: string
+}
+
+/** Throws `E_BROWSER_MISSING`, `E_BROWSER_LAUNCH`. */
+export async function launchChromium({ settings, closedDoor, folder }: LaunchOptions): Promise<Launched> {
+  const { path, isShell } = findChromium(settings.executable)
+  const isRoot = process.getuid?.() === 0
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  // 80 MB of memory, so only who opens a browser pays for the driver.
+  const { launch } = await import('puppeteer-core')
+  try {
+    const browser = await launch({
+      executablePath: path,
+      headless: isShell ? 'shell' : true,
+      // No debugging port that others could find; and Chromium ends when the pipe does, however we die.
+      pipe: true,
+      userDataDir: join(folder, 'profile'),
+      env: environment(folder),
+      args: flags(settings, closedDoor, isRoot),
+      defaultViewport: null,
+      issuesEnabled: false,
+      timeout: LAUNCH_MS_MAX,
+      protocolTimeout: settings.timeoutMs + settings.hangMsMax,
+      handleSIGINT: false,
+      handleSIGTERM: false,
+      handleSIGHUP: false,
+    })
+    const version = await browser.version()
+    const warning = isRoot ? ', WITHOUT ITS SANDBOX because we run as root' : ''
+    return { browser, pid: browser.process()!.pid!, reason: `${version}${warning}` }
+  } catch (error) {
+    const text = error instanceof Error ? error.message : String(error)
+    const notes = text.split('\n').map((line) => line.trim()).filter(Boolean).slice(0, 8) // biome-ignore format: one chain
+    throw new ScrapeError('E_BROWSER_LAUNCH', `${path} does not start: ${notes[0] ?? ''}`, { notes, cause: error })
+  }
+}
+
+/** Nothing of ours that is a secret: only what programs need to run at all. */
+function environment(folder: string): Record<string, string> {
+  const env: Record<string, string> = { HOME: folder, TMPDIR: folder, XDG_CONFIG_HOME: folder, XDG_CACHE_HOME: folder }
+  for (const name of ['PATH', 'LANG', 'LC_ALL', 'TZ', 'LD_LIBRARY_PATH', 'FONTCONFIG_FILE', 'FONTCONFIG_PATH']) {
+    const value = process.env[name]
+    if (value !== undefined) env[name] = value
+  }
+  return env
+}
+
+function flags(settings: Settings, closedDoor: string, isRoot: boolean): string[] {
+  return [
+    `--user-agent=${settings.userAgent}`,
+    `--proxy-server=${closedDoor}`,
+    '--proxy-bypass-list=<-loopback>', // loopback goes through the proxy as well
+    // Names are resolved behind the door; a lookup here would betray them, and could lead past it.
+    '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1',
+    '--disable-quic',
+    '--force-webrtc-ip-handling-policy=disable_non_proxied_udp',
+    `--js-flags=--max-old-space-size=${Math.max(64, Math.floor(settings.pageBytesMax / 1024 ** 2))}`,
+    '--window-size=1280,800',
+    '--mute-audio',
+    '--disable-gpu',
+    '--disable-breakpad',
+    ...(hasLittleSharedMemory() ? ['--disable-dev-shm-usage'] : []),
+    ...(isRoot ? ['--no-sandbox'] : []),
+  ]
+}
+
+function hasLittleSharedMemory(): boolean {
+  try {
+    const { blocks, bsize } = statfsSync('/dev/shm')
+    return blocks * bsize < SHARED_MEMORY_BYTES_MIN
+  } catch {
+    return true
+  }
+}

@@ -1,0 +1,71 @@
+/** The browser's side of a page, for handlers: every call ends, also when the page does not. */
+import { ScrapeError } from '../../core/errors.ts'
+import type { LivePage, Page } from '../../core/page.ts'
+import { readHtml } from './document.ts'
+import { messageOf, type OpenPage } from './open-page.ts'
+import { readState } from './storage-state.ts'
+
+/** A picture is nice to have; a page that cannot give one in this time gives none. */
+const SCREENSHOT_MS_MAX = 10_000
+
+export interface LiveLimits {
+  url: string
+  timeoutMs: number
+  bodyBytesMax: number
+}
+
+export function livePage(page: OpenPage, { url, timeoutMs, bodyBytesMax }: LiveLimits): LivePage {
+  const { driver } = page
+  driver.setDefaultTimeout(timeoutMs) // from here on the handler waits
+  const bounded = <T>(work: () => Promise<T>, what: string, msMax = timeoutMs) =>
+    withinTime(page, work, msMax, () => new ScrapeError('E_TIMEOUT_TOTAL', `${what} takes longer than ${msMax} ms`, { url })) // biome-ignore format: one line reads better
+  return {
+    driver,
+    content: () => bounded(() => readHtml(driver, bodyBytesMax), 'the document'),
+    state: () => bounded(() => readState(page), 'cookies and storage'),
+    downloads: () => bounded(() => page.downloads.all(url), 'a download', timeoutMs + 1000),
+    async screenshot() {
+      try {
+        const take = async () => Buffer.from(await driver.screenshot({ type: 'png', captureBeyondViewport: false }))
+        return await bounded(take, 'a picture', Math.min(timeoutMs, SCREENSHOT_MS_MAX))
+      } catch {
+        return undefined
+      }
+    },
+  }
+}
+
+/** Rejects with `ScrapeError` only: the page's own end, the time's, or what the driver says. */
+function withinTime<T>(
+  page: OpenPage,
+  work: () => Promise<T>,
+  msMax: number,
+  onTimeout: () => ScrapeError,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    if (page.failure !== undefined) return reject(page.failure)
+    const timer = setTimeout(() => reject(onTimeout()), msMax)
+    page.onFailure(reject)
+    const fail = (error: unknown) => {
+      const cause = { cause: error }
+      reject(error instanceof ScrapeError ? error : new ScrapeError('E_BROWSER_CRASHED', messageOf(error), cause))
+    }
+    return void work().then(resolve, fail).finally(() => clearTimeout(timer)) // biome-ignore format: one line reads better
+  })
+}
+
+/** A page that is closed in its browser when it is released. */
+export function withLive(page: Page, live: LivePage, close: () => void): Page {
+  const { release } = page
+  let isReleased = false
+  return Object.assign(page, {
+    live: live as LivePage | undefined,
+    release(this: { live?: LivePage | undefined }) {
+      release.call(page)
+      if (isReleased) return
+      isReleased = true
+      this.live = undefined
+      close()
+    },
+  })
+}

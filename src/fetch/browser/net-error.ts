@@ -1,0 +1,46 @@
+/** What Chromium says went wrong, in our codes. */
+import type { ErrorCode } from '../../core/error-table.ts'
+import { ScrapeError } from '../../core/errors.ts'
+import type { Door } from './egress.ts'
+import { messageOf } from './open-page.ts'
+
+/** By the name of a network error, in order; the first that fits. */
+const CODES: readonly (readonly [RegExp, ErrorCode])[] = [
+  [/^ERR_(?:CERT_|SSL_|BAD_SSL_|ECH_)/, 'E_TLS'],
+  [/^ERR_NAME_|^ERR_DNS_|^ERR_ICANN_/, 'E_DNS'],
+  [/^ERR_TOO_MANY_REDIRECTS$/, 'E_REDIRECT_LIMIT'],
+  [/^ERR_UNSAFE_REDIRECT$|^ERR_INVALID_REDIRECT$/, 'E_REDIRECT_BAD'],
+  [/^ERR_(?:CONTENT_LENGTH_MISMATCH|INCOMPLETE_CHUNKED_ENCODING|INCOMPLETE_HTTP2)/, 'E_BODY_SHORT'],
+  [/^ERR_CONTENT_DECODING/, 'E_ENCODING'],
+  [/^ERR_RESPONSE_HEADERS_TOO_BIG$/, 'E_HEADERS_TOO_LARGE'],
+  [/^ERR_(?:INVALID_(?:HTTP_RESPONSE|CHUNKED_ENCODING|RESPONSE)|RESPONSE_|HTTP2_|HTTP_1_1|QUIC_)/, 'E_PROTOCOL'],
+  [/^ERR_(?:TIMED_OUT|CONNECTION_TIMED_OUT)$/, 'E_TIMEOUT_CONNECT'],
+  [/^ERR_(?:BLOCKED_BY_CLIENT|DISALLOWED_URL_SCHEME|UNKNOWN_URL_SCHEME|FILE_)/, 'E_URL_SCHEME'],
+  [/^ERR_(?:INVALID_URL|UNSAFE_PORT)$/, 'E_URL_INVALID'],
+]
+
+/** `ERR_…` out of a message of the driver; empty when it has none. */
+export function netErrorOf(error: unknown): string {
+  return /net::(ERR_[A-Z0-9_]+)/.exec(messageOf(error))?.[1] ?? ''
+}
+
+export interface Failed {
+  /** The hop that failed. */
+  url: string
+  /** A response had begun: a lost connection is then a cut body. */
+  hasResponse: boolean
+  door: Door
+}
+
+export function navigationError(cause: unknown, { url, hasResponse, door }: Failed): ScrapeError {
+  const name = netErrorOf(cause)
+  if (name.startsWith('ERR_SOCKS_') || name === 'ERR_PROXY_CONNECTION_FAILED') {
+    const { hostname, port, protocol } = new URL(url)
+    if (door.hasShutOut(hostname)) return new ScrapeError('E_REDIRECT_BAD', `${url} is another site`, { url })
+    const failure = door.failureOf(hostname, Number(port) || (protocol === 'https:' ? 443 : 80))
+    if (failure !== undefined) return new ScrapeError(failure.code, failure.message, { ...failure.details, url })
+  }
+  const known = CODES.find(([pattern]) => pattern.test(name))?.[1]
+  const code = known ?? (hasResponse ? 'E_BODY_SHORT' : 'E_CONNECTION')
+  return new ScrapeError(code, `${name || messageOf(cause)} (${url})`, { url, cause })
+}

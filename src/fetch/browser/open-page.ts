@@ -1,0 +1,256 @@
+/** A page in a context of its own, with its guards: what it may ask for, and what it must not do for ever. */
+import type { BrowserContext, CDPSession, Page as DriverPage, Protocol, Target } from 'puppeteer-core'
+import { ScrapeError } from '../../core/errors.ts'
+import type { ResourceKind } from '../../core/scraper.ts'
+import type { BrowserRequest } from '../contract.ts'
+import type { Chromium } from './chromium.ts'
+import { type DownloadLimits, Downloads } from './downloads.ts'
+import type { Door } from './egress.ts'
+import { restoreState } from './storage-state.ts'
+
+/** More windows, dialogs or downloads than this in one visit are an attack. */
+const POPUPS_MAX = 20
+const POPUPS_PATIENT = 3
+const POPUP_MS = 1000
+const DIALOGS_MAX = 50
+
+const RESOURCE_TYPES: Readonly<Record<ResourceKind, readonly Protocol.Network.ResourceType[]>> = {
+  image: ['Image'],
+  font: ['Font'],
+  media: ['Media'],
+  stylesheet: ['Stylesheet'],
+  script: ['Script'],
+  xhr: ['XHR', 'Fetch', 'EventSource'],
+  websocket: [], // not seen by Fetch: see `blockWebSockets`
+  other: ['Other', 'Ping', 'Prefetch', 'Manifest', 'CSPViolationReport', 'SignedExchange'],
+}
+
+/** Schemes a handler could send its own page to. Pages cannot: Chromium refuses them those. */
+const FORBIDDEN =
+  /^\s*(?:file|filesystem|chrome|chrome-[a-z]+|devtools|view-source|ftp|javascript):|^\s*about:(?!blank\b|srcdoc\b)/i
+
+export interface OpenPage {
+  readonly driver: DriverPage
+  readonly context: BrowserContext
+  readonly downloads: Downloads
+  readonly door: Door
+  /**
+   * Refuses what the request blocks, and files of this machine. Interception slows every request down by a sixth, even those it
+   * lets pass, so a visit that blocks nothing goes without: no page can go to `file:` by itself, and before a handler can send
+   * it there, this is called.
+   */
+  guard(): Promise<void>
+  /** Origins of all documents the page and its frames have shown. */
+  readonly origins: ReadonlySet<string>
+  /** Why the page can do nothing more; undefined while it can. */
+  readonly failure: ScrapeError | undefined
+  /** At most one listener; called at once when it has failed already. */
+  onFailure(listener: (error: ScrapeError) => void): void
+  fail(error: ScrapeError): void
+  /** Ends the page with all that belongs to it. Never rejects. */
+  close(): Promise<void>
+}
+
+export interface PageNeeds {
+  chromium: Chromium
+  door: Door
+  request: { url: string; headers?: Readonly<Record<string, string>>; browser: BrowserRequest }
+  downloads: DownloadLimits
+}
+
+export async function openPage(needs: PageNeeds): Promise<OpenPage> {
+  const { chromium, door, request } = needs
+  const browser = await chromium.ready
+  const context = await browser.createBrowserContext({
+    proxyServer: door.proxyServer,
+    proxyBypassList: ['<-loopback>'],
+  })
+  const page = new GuardedPage(context, needs)
+  try {
+    await page.open()
+    return page
+  } catch (error) {
+    await page.close()
+    throw new ScrapeError('E_BROWSER_CRASHED', `the browser opens no page: ${messageOf(error)}`, {
+      url: request.url,
+      cause: error,
+    })
+  }
+}
+
+class GuardedPage implements OpenPage {
+  driver!: DriverPage
+  downloads!: Downloads
+  readonly context: BrowserContext
+  readonly door: Door
+  readonly origins = new Set<string>()
+  failure: ScrapeError | undefined
+  readonly #needs: PageNeeds
+  readonly #stopListening: () => void
+  #listener: ((error: ScrapeError) => void) | undefined
+  #popups = 0
+  #dialogs = 0
+  #closing: Promise<void> | undefined
+  #session: Promise<CDPSession> | undefined
+  #guarded: Promise<void> | undefined
+
+  constructor(context: BrowserContext, needs: PageNeeds) {
+    this.context = context
+    this.door = needs.door
+    this.#needs = needs
+    this.#stopListening = needs.chromium.onGone((error) => this.fail(error))
+    context.on('targetcreated', (target) => this.#onTarget(target))
+  }
+
+  async open(): Promise<void> {
+    const { request } = this.#needs
+    this.driver = await this.context.newPage()
+    const { driver } = this
+    driver.setDefaultTimeout(0) // one deadline for all is the visit's; a handler brings its own
+    driver.on('error', () => this.fail(this.#crash('its process crashed, perhaps for want of memory')))
+    driver.on('close', () => this.fail(this.#crash('it closed itself')))
+    driver.on('dialog', (dialog) => {
+      if (++this.#dialogs > DIALOGS_MAX) this.fail(this.#flood(`${DIALOGS_MAX} dialogs`))
+      else void (dialog.type() === 'beforeunload' ? dialog.accept() : dialog.dismiss()).catch(() => {})
+    })
+    driver.on('framenavigated', (frame) => {
+      const { origin } = URL.parse(frame.url()) ?? { origin: 'null' }
+      if (/^https?:/.test(origin)) this.origins.add(origin)
+    })
+    refuseForbidden(driver)
+    this.#session = driver.createCDPSession()
+    this.#session.catch(() => {}) // whoever needs it is told
+    this.downloads = new Downloads(this.#needs.chromium.downloads!, driver, this.#needs.downloads)
+    const { browser, headers } = request
+    await Promise.all([
+      browser.block === undefined && headers === undefined ? undefined : this.guard(),
+      this.downloads.start(),
+      request.browser.block?.includes('websocket') ? blockWebSockets(driver) : undefined,
+      request.browser.state === undefined ? undefined : restoreState(this, request.browser.state),
+      ...this.#ownHeaders(),
+    ])
+  }
+
+  async guard(): Promise<void> {
+    this.#guarded ??= this.#session!.then((session) => this.#guardRequests(session))
+    await this.#guarded
+  }
+
+  onFailure(listener: (error: ScrapeError) => void): void {
+    this.#listener = listener
+    if (this.failure !== undefined) listener(this.failure)
+  }
+
+  fail(error: ScrapeError): void {
+    if (this.failure !== undefined || this.#closing !== undefined) return
+    this.failure = error
+    this.#listener?.(error)
+    // What a handler still waits for fails now, and what the page does without end, ends.
+    void quietly(this.context.close())
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
+    this.failure ??= this.#crash('it was released')
+    this.#stopListening()
+    this.door.shut()
+    await this.context.close().catch(() => {})
+    await Promise.all([this.downloads?.remove(), this.door[Symbol.asyncDispose]()])
+  }
+
+  /** Only what must be refused or changed is intercepted: each request that is costs a round trip to us. */
+  async #guardRequests(session: CDPSession): Promise<void> {
+    const { url, headers, browser } = this.#needs.request
+    const blocked = (browser.block ?? []).flatMap((kind) => RESOURCE_TYPES[kind])
+    const own = Object.entries(headers ?? {}).filter(([name]) => name !== 'user-agent' && name !== 'cookie')
+    const { origin } = new URL(url)
+    session.on('Fetch.requestPaused', ({ requestId, request, resourceType }) => {
+      const isBlocked = !/^https?:/.test(request.url) || blocked.includes(resourceType)
+      if (isBlocked)
+        return void quietly(session.send('Fetch.failRequest', { requestId, errorReason: 'BlockedByClient' }))
+      const all = { ...request.headers, ...Object.fromEntries(own) }
+      const list = Object.entries(all).map(([name, value]) => ({ name, value: String(value) }))
+      return void quietly(session.send('Fetch.continueRequest', { requestId, headers: list }))
+    })
+    const patterns: Protocol.Fetch.RequestPattern[] = [
+      { urlPattern: 'file:*' },
+      ...blocked.map((resourceType) => ({ urlPattern: '*', resourceType })),
+      // Headers are for the origin they were given for; Chromium drops them at a redirect, and the next hop comes by here again.
+      ...(own.length === 0 ? [] : [{ urlPattern: `${origin}/*` }]),
+    ]
+    await session.send('Fetch.enable', { patterns })
+    if (blocked.length === 0) return
+    // Frames of other sites are targets of their own.
+    session.on('sessionattached', (child) => {
+      void quietly(this.#guardRequests(child).finally(() => child.send('Runtime.runIfWaitingForDebugger')))
+    })
+    await session.send('Target.setAutoAttach', { autoAttach: true, waitForDebuggerOnStart: true, flatten: true })
+  }
+
+  #ownHeaders(): Promise<unknown>[] {
+    const { url, headers } = this.#needs.request
+    const work: Promise<unknown>[] = []
+    const userAgent = headers?.['user-agent']
+    if (userAgent !== undefined) work.push(this.driver.setUserAgent({ userAgent }))
+    const { hostname: domain, protocol } = new URL(url)
+    const cookies = (headers?.['cookie'] ?? '').split(';').flatMap((pair) => {
+      const [name, ...value] = pair.trim().split('=')
+      if (name === undefined || name === '') return []
+      return [{ name, value: value.join('='), domain, path: '/', secure: protocol === 'https:' }]
+    })
+    if (cookies.length > 0) work.push(this.context.setCookie(...cookies))
+    return work
+  }
+
+  /** Windows a page opens are closed, the first ones after a moment: a link to a file opens one, which then closes itself. */
+  #onTarget(target: Target): void {
+    if (target.type() !== 'page' || target.opener() === undefined) return
+    if (++this.#popups > POPUPS_MAX) {
+      this.fail(this.#flood(`${POPUPS_MAX} windows`))
+      return
+    }
+    const close = async () => {
+      if (this.#closing === undefined) await (await target.page())?.close()
+    }
+    setTimeout(() => void quietly(close()), this.#popups <= POPUPS_PATIENT ? POPUP_MS : 0)
+  }
+
+  #crash(what: string): ScrapeError {
+    return new ScrapeError('E_BROWSER_CRASHED', `the page is gone: ${what}`, { url: this.#needs.request.url })
+  }
+
+  #flood(what: string): ScrapeError {
+    return new ScrapeError('E_BROWSER_FLOOD', `the page opened more than ${what}`, { url: this.#needs.request.url })
+  }
+}
+
+/** With words for the handler; the interception of `file:` is what really holds. */
+function refuseForbidden(driver: DriverPage): void {
+  const goto = driver.goto.bind(driver)
+  driver.goto = async (url, options) => {
+    if (FORBIDDEN.test(url))
+      throw new ScrapeError('E_URL_SCHEME', `no page of a browser: ${url.slice(0, 200)}`, { url })
+    return await goto(url, options)
+  }
+}
+
+async function blockWebSockets(driver: DriverPage): Promise<void> {
+  const fail = `globalThis.WebSocket = class WebSocket { constructor() { throw new DOMException('blocked', 'SecurityError') } }`
+  await driver.evaluateOnNewDocument(fail)
+}
+
+export async function quietly(work: Promise<unknown>): Promise<void> {
+  try {
+    await work
+  } catch {
+    // The page went away meanwhile, which ends the matter as well.
+  }
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

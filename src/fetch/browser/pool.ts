@@ -1,0 +1,191 @@
+/** Browsers, and the pages that may be open in them at once. */
+import { randomUUID } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ScrapeError } from '../../core/errors.ts'
+import { URL_BYTES_MAX } from '../../core/url.ts'
+import type { BrowserPool, BrowserRequest, FetchRequest } from '../contract.ts'
+import { Deadline } from '../deadline.ts'
+import { Chromium } from './chromium.ts'
+import { type Door, openEgress } from './egress.ts'
+import { livePage, withLive } from './live-page.ts'
+import { type OpenPage, openPage } from './open-page.ts'
+import { type BrowserPoolOptions, withDefaults } from './options.ts'
+import { Sites } from './same-site.ts'
+import { Slots } from './slots.ts'
+import { makeSpoolFolder } from './spool-folder.ts'
+import { visit } from './visit.ts'
+
+/** A page is closed within 10 ms as a rule; whoever waits for its slot waits no longer than this. */
+const CLOSE_MS_MAX = 50
+/** A page that is still there after this makes its browser one to be replaced. */
+const STUCK_MS = 5000
+
+type Request = FetchRequest & { browser: BrowserRequest }
+
+/** Opens no browser before the first visit. Throws `E_OPTION`. */
+export function openBrowserPool(options: BrowserPoolOptions): BrowserPool {
+  const settings = withDefaults(options)
+  const egress = openEgress(settings)
+  const folder = makeSpoolFolder(settings.spool)
+  const slots = new Slots(settings.slots)
+  const browsers = new Set<Chromium>()
+  /** How to close the pages that are open, and those that are being closed. */
+  const open = new Set<() => void>()
+  const closing = new Set<Promise<void>>()
+  let closedDoor: Promise<Door> | undefined
+  let isDisposed = false
+
+  const watcher = setInterval(() => {
+    const nowMs = performance.now()
+    for (const browser of browsers) browser.watch(nowMs)
+    closeIdle(nowMs)
+  }, settings.watchMs)
+  watcher.unref()
+
+  /** One idle browser is kept for a while, as a start takes 200 ms; a second one is too many. */
+  function closeIdle(nowMs: number): void {
+    const idle = [...browsers].filter((browser) => browser.isUsable && browser.open === 0)
+    idle.forEach((browser, index) => {
+      const idleMs = nowMs - browser.idleSinceMs
+      if (idleMs > settings.idleMs || (index > 0 && idleMs > settings.watchMs)) browser.kill('closed', 'idle')
+    })
+  }
+
+  /** Counts the page in already. */
+  async function roomInBrowser(): Promise<Chromium> {
+    closedDoor ??= egress.open({ sites: new Sites('http://nobody.invalid'), bytesMax: 0, onFlood: () => {} })
+    const { proxyServer } = await closedDoor
+    if (isDisposed) throw closedError()
+    let chromium = [...browsers].find((browser) => browser.isUsable && browser.open < settings.pagesPerBrowser)
+    if (chromium === undefined) {
+      const started = new Chromium({ settings, closedDoor: proxyServer, folder: join(folder, randomUUID()) })
+      browsers.add(started)
+      void started.gone.then(() => browsers.delete(started))
+      chromium = started
+    }
+    chromium.enter()
+    return chromium
+  }
+
+  async function openIn(chromium: Chromium, request: Request): Promise<OpenPage> {
+    await chromium.ready
+    const sites = request.browser.blockThirdParties === true ? { sites: new Sites(request.url) } : {}
+    let page: OpenPage | undefined
+    const door = await egress.open({
+      ...sites,
+      bytesMax: settings.trafficBytesMax,
+      onFlood() {
+        const what = `more than ${settings.trafficBytesMax} bytes for one page`
+        page?.fail(new ScrapeError('E_TOO_LARGE', what, { url: request.url }))
+      },
+    })
+    try {
+      const { downloadBytesMax: bytesMax, timeoutMs } = settings
+      const downloads = { folder: join(folder, `downloads-${randomUUID()}`), bytesMax, timeoutMs }
+      page = await openPage({ chromium, door, request, downloads })
+      return page
+    } catch (error) {
+      await door[Symbol.asyncDispose]()
+      throw error
+    }
+  }
+
+  /** Frees the slot as soon as the page is closed, or a moment later; closing goes on behind. */
+  function leave(chromium: Chromium, opening: Promise<OpenPage>): void {
+    const free = onceOnly(() => slots.free())
+    const soon = setTimeout(free, CLOSE_MS_MAX)
+    const late = setTimeout(() => chromium.retire('a page does not close'), STUCK_MS)
+    const closed = opening
+      .then((page) => page.close())
+      .catch(() => {})
+      .then(() => {
+        clearTimeout(soon)
+        clearTimeout(late)
+        chromium.leave()
+        closing.delete(closed)
+        free()
+      })
+    closing.add(closed)
+  }
+
+  async function visitIn(chromium: Chromium, request: Request, signal: AbortSignal) {
+    const { url } = request
+    const opening = openIn(chromium, request)
+    const close = onceOnly(() => {
+      open.delete(close)
+      leave(chromium, opening)
+    })
+    open.add(close)
+    const deadline = new Deadline(url, settings.timeoutMs, signal)
+    try {
+      if (signal.aborted) throw signal.reason
+      await deadline.exclude(chromium.ready) // starting a browser is our business, not the page's
+      if (deadline.failure !== undefined) throw deadline.failure.reason
+      const page = await deadline.race(opening)
+      const answer = await visit({ request, page, deadline, settings })
+      return withLive(answer, livePage(page, { ...settings, url: answer.url }), close)
+    } catch (error) {
+      close()
+      throw error
+    } finally {
+      deadline.end()
+    }
+  }
+
+  return {
+    async visit(request, signal) {
+      checkUrl(request.url)
+      await slots.take(signal)
+      let chromium: Chromium
+      try {
+        chromium = await roomInBrowser()
+      } catch (error) {
+        slots.free()
+        throw error
+      }
+      return await visitIn(chromium, request, signal)
+    },
+    get slots() {
+      return slots.size
+    },
+    get busy() {
+      return slots.busy
+    },
+    get browsers() {
+      return browsers.size
+    },
+    resize: (size) => slots.resize(size),
+    onFree: (listener) => slots.onFree(listener),
+    async [Symbol.asyncDispose]() {
+      isDisposed = true
+      clearInterval(watcher)
+      slots.close(closedError())
+      for (const browser of browsers) browser.kill('closed', 'the pool is closed')
+      for (const close of open) close()
+      await Promise.all([...browsers].map((browser) => browser.gone))
+      await Promise.all(closing)
+      await (await closedDoor)?.[Symbol.asyncDispose]()
+      await rm(folder, { recursive: true, force: true, maxRetries: 3, retryDelay: 50 })
+    },
+  }
+}
+
+function checkUrl(url: string): void {
+  if (url.length > URL_BYTES_MAX) throw new ScrapeError('E_URL_INVALID', `a URL of ${url.length} bytes`, { url })
+  if (!/^https?:\/\//i.test(url)) throw new ScrapeError('E_URL_SCHEME', `not a page of the web: ${url}`, { url })
+  if (URL.parse(url) === null) throw new ScrapeError('E_URL_INVALID', `not a URL: ${url}`, { url })
+}
+
+function closedError(): ScrapeError {
+  return new ScrapeError('E_CONNECTION', 'the browsers are closed')
+}
+
+function onceOnly(work: () => void): () => void {
+  let isDone = false
+  return () => {
+    if (isDone) return
+    isDone = true
+    work()
+  }
+}

@@ -1,0 +1,68 @@
+/** The processes of a browser, as Linux tells of them: who belongs to it, what each takes, and their end. */
+import { readdirSync, readFileSync } from 'node:fs'
+
+export interface ProcessMemory {
+  pid: number
+  /** Resident. */
+  bytes: number
+  /** Of these, nobody else's. */
+  ownBytes: number
+}
+
+/** `pid` and its living descendants; nothing where there is no /proc. */
+export function treeOf(pid: number): number[] {
+  const tree = [pid]
+  for (const one of tree) {
+    try {
+      for (const thread of readdirSync(`/proc/${one}/task`))
+        for (const child of readFileSync(`/proc/${one}/task/${thread}/children`, 'utf8').split(' '))
+          if (child !== '') tree.push(Number(child))
+    } catch {
+      // it ended while we looked
+    }
+  }
+  return tree
+}
+
+/** From `status`: 30 µs for each process, where a true proportional share (`smaps_rollup`) takes a millisecond. */
+export function memoryOf(pids: readonly number[]): ProcessMemory[] {
+  return pids.flatMap((pid) => {
+    try {
+      const status = readFileSync(`/proc/${pid}/status`, 'latin1')
+      const figure = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1] ?? 0) * 1024
+      return [{ pid, bytes: figure('VmRSS'), ownBytes: figure('RssAnon') }]
+    } catch {
+      return []
+    }
+  })
+}
+
+/** What all take together: each one's own, and what they share once. */
+export function sumOf(memory: readonly ProcessMemory[]): number {
+  const shared = Math.max(0, ...memory.map(({ bytes, ownBytes }) => bytes - ownBytes))
+  return memory.reduce((sum, { ownBytes }) => sum + ownBytes, shared)
+}
+
+/** Runs a page (or a frame of one), as Chromium's command line says. */
+export function isRenderer(pid: number): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes('--type=renderer')
+  } catch {
+    return false
+  }
+}
+
+export function killProcess(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // it ended by itself
+  }
+}
+
+/** The group `pid` leads, and whatever of its tree has left the group. */
+export function killTree(pid: number): void {
+  const tree = treeOf(pid)
+  killProcess(-pid)
+  for (const one of tree) killProcess(one)
+}

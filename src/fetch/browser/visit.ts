@@ -1,0 +1,209 @@
+/** The journey of one visit: open the URL, wait for what was asked for, take the document. */
+import type { GoToOptions } from 'puppeteer-core'
+import { ScrapeError } from '../../core/errors.ts'
+import type { BrowserRequest, FetchRequest } from '../contract.ts'
+import type { Deadline } from '../deadline.ts'
+import { FAILED_BODY_BYTES_MAX } from '../exchange.ts'
+import { HttpPage, type PageParts } from '../http-page.ts'
+import { outcomeOf, statusError, withPage } from '../status.ts'
+import { type Body, headersOf, readBody, Trail } from './document.ts'
+import { navigationError, netErrorOf } from './net-error.ts'
+import { messageOf, type OpenPage } from './open-page.ts'
+import type { Settings } from './options.ts'
+
+const WAIT_UNTIL = { domcontentloaded: 'domcontentloaded', load: 'load', networkidle: 'networkidle0' } as const
+/** A page that sends itself on while we read it is read again; between two looks it gets some time. */
+const LOOK_AGAIN_MS = 50
+const ABORTED_LOOKS = 40
+/** For the page that comes with an error: it is nice to have. */
+const SNAPSHOT_MS_MAX = 2000
+
+export interface Visit {
+  request: FetchRequest & { browser: BrowserRequest }
+  page: OpenPage
+  deadline: Deadline
+  settings: Settings
+}
+
+/** Rejects with `ScrapeError`, or whatever reason the deadline has. */
+export async function visit(visit: Visit): Promise<HttpPage> {
+  const { page, deadline } = visit
+  const trail = new Trail(page.driver, () => {
+    if (trail.passed.length > visit.settings.redirectsMax) deadline.fail(tooManyRedirects(visit, trail))
+    const failure = trailFailure(visit, trail)
+    if (failure !== undefined && !isShutOut(visit, trail)) deadline.fail(failure)
+  })
+  page.onFailure((error) => deadline.fail(error))
+  try {
+    await travel(visit, trail)
+    const { waitFor } = visit.request.browser
+    if (waitFor !== undefined) await step(visit, page.driver.waitForSelector(waitFor, { timeout: 0 }))
+    const [answer] = await Promise.all([arrive(visit, trail), page.guard()])
+    return answer
+  } catch (error) {
+    if (deadline.failure !== undefined && error === deadline.failure.reason)
+      throw await timeoutError(visit, trail, error)
+    if (error instanceof ScrapeError) throw error
+    throw navigationError(error, { ...whereOf(visit, trail), door: page.door })
+  } finally {
+    trail.stop()
+  }
+}
+
+/** Ends with a document in the page, or with a 204. */
+async function travel(visit: Visit, trail: Trail): Promise<void> {
+  const { page, request } = visit
+  const options: GoToOptions = { waitUntil: WAIT_UNTIL[request.browser.waitUntil ?? 'load'], timeout: 0 }
+  let { url } = request
+  for (;;) {
+    try {
+      await step(visit, page.driver.goto(url, options))
+      return
+    } catch (error) {
+      if (error instanceof ScrapeError || error === visit.deadline.failure?.reason) throw error
+      if (netErrorOf(error) === 'ERR_ABORTED') return await checkAborted(visit, trail, error)
+      if (!isShutOut(visit, trail)) throw error
+      url = trail.request!.url()
+      page.door.admit(url)
+      trail.stepBack()
+    }
+  }
+}
+
+/** A navigation that ends without a document, and is none the worse for it. */
+async function checkAborted(visit: Visit, trail: Trail, error: unknown): Promise<void> {
+  const { url } = visit.request
+  // The reason may be told after the end: some looks, in case the driver still sorts its events.
+  for (let look = 0; look < ABORTED_LOOKS; look++) {
+    const status = trail.response?.status()
+    if (status === 204 || status === 205) return
+    if (await step(visit, visit.page.downloads.begins(LOOK_AGAIN_MS))) {
+      throw new ScrapeError('E_BROWSER_DOWNLOAD', `${url} is a file, not a page`, { url })
+    }
+  }
+  throw error
+}
+
+async function arrive(visit: Visit, trail: Trail): Promise<HttpPage> {
+  const { request, settings, page } = visit
+  for (;;) {
+    const failure = trailFailure(visit, trail)
+    if (failure !== undefined) throw failure
+    const { response } = trail
+    if (response !== undefined) {
+      const status = response.status()
+      const headers = headersOf(response)
+      const isFailed = outcomeOf(status, headers, request) === 'failed'
+      const body = await readQuietly(visit, trail, isFailed)
+      if (body !== undefined && trail.response === response) {
+        if (!isFailed && wasCut(visit, trail)) throw new ScrapeError('E_BODY_SHORT', `cut off (${response.url()})`, { url: response.url() }) // biome-ignore format: one line reads better
+        if (!isFailed) return new HttpPage(partsOf(visit, trail, body))
+        const at = { url: response.url(), nowMs: settings.now(), retryAfterMsMax: settings.retryAfterMsMax }
+        throw withPage(statusError(status, headers, at), new HttpPage(partsOf(visit, trail, body)))
+      }
+    }
+    await step(visit, new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS)))
+    if (page.driver.url() === 'about:blank' && trail.request === undefined) throw new Error('the page went blank')
+  }
+}
+
+/** Undefined when the page moved on while it was read. */
+async function readQuietly(visit: Visit, trail: Trail, isFailed: boolean): Promise<Body | undefined> {
+  const { page, settings } = visit
+  const response = trail.response!
+  const status = response.status()
+  if (status === 204 || status === 205) return { body: Buffer.alloc(0), charset: 'utf-8', contentType: '' }
+  try {
+    const body = await step(visit, readBody(page.driver, response, settings.bodyBytesMax))
+    return isFailed ? { ...body, body: Buffer.from(body.body.subarray(0, FAILED_BODY_BYTES_MAX)) } : body
+  } catch (error) {
+    if (error === visit.deadline.failure?.reason) throw error
+    if (isFailed) return { body: Buffer.alloc(0), charset: 'utf-8', contentType: '' } // the status is the news
+    if (error instanceof ScrapeError) throw error
+    if (/evicted|No resource with given identifier/.test(messageOf(error))) {
+      throw new ScrapeError('E_TOO_LARGE', 'the document is larger than the browser keeps', { url: response.url() })
+    }
+    return undefined
+  }
+}
+
+/** A document that came in part is none. */
+function trailFailure(visit: Visit, trail: Trail): ScrapeError | undefined {
+  if (trail.failed === undefined || trail.failed.includes('ERR_ABORTED')) return undefined
+  return navigationError(new Error(trail.failed), { ...whereOf(visit, trail), door: visit.page.door })
+}
+
+/** A body without a length ends with its connection, and a connection can be cut. */
+function wasCut({ page }: Visit, { response }: Trail): boolean {
+  const { hostname, port, protocol } = new URL(response!.url())
+  const { 'content-length': length, 'transfer-encoding': encoding } = response!.headers()
+  if (length !== undefined || encoding !== undefined) return false
+  return page.door.wasCut(hostname, Number(port) || (protocol === 'https:' ? 443 : 80))
+}
+
+/** A redirect to another site makes that one the page's own; the door cannot tell a redirect from a picture. */
+function isShutOut({ page }: Visit, { request }: Trail): boolean {
+  return request !== undefined && page.door.hasShutOut(new URL(request.url()).hostname)
+}
+
+/** Those of servers, and those of a page that sends itself on: such a one would never arrive. */
+function tooManyRedirects({ request }: Visit, { passed }: Trail): ScrapeError {
+  const message = `${passed.length} redirects from ${request.url}: the limit`
+  return new ScrapeError('E_REDIRECT_LIMIT', message, { url: request.url, notes: passed.slice(0, 20) })
+}
+
+function partsOf({ request, page, deadline, settings }: Visit, trail: Trail, body: Body): PageParts {
+  const response = trail.response!
+  return {
+    requestedUrl: request.url,
+    url: withoutHash(response.url()),
+    redirects: trail.passed.map(withoutHash),
+    status: response.status(),
+    headers: headersOf(response),
+    ...body,
+    wireBytes: page.door.bytes,
+    timings: {
+      firstByteMs: trail.firstByteAtMs - deadline.startedAtMs,
+      totalMs: performance.now() - deadline.startedAtMs,
+    },
+    fetchedAtMs: settings.now(),
+  }
+}
+
+/** Work that cannot be cancelled, until it is done or the deadline is over. */
+function step<T>({ deadline }: Visit, work: Promise<T>): Promise<T> {
+  if (deadline.failure === undefined) return deadline.race(work)
+  work.catch(() => {})
+  return Promise.reject(deadline.failure.reason)
+}
+
+/** What we were waiting for when the time ran out. Other ends of the deadline pass. */
+async function timeoutError(visit: Visit, trail: Trail, reason: unknown): Promise<unknown> {
+  if (!(reason instanceof ScrapeError) || reason.code !== 'E_TIMEOUT_TOTAL') return reason
+  const { request, settings, page } = visit
+  const { url } = request
+  const within = `within ${settings.timeoutMs} ms (${url})`
+  if (trail.response === undefined) {
+    if (trail.passed.length > 0) return reason
+    if (page.door.connecting > 0) return new ScrapeError('E_TIMEOUT_CONNECT', `no connection ${within}`, { url })
+    return new ScrapeError('E_TIMEOUT_HEADERS', `no response ${within}`, { url })
+  }
+  const { waitFor } = request.browser
+  if (waitFor === undefined) return reason
+  // The page may well be there, only without what was waited for: that is worth a look at it.
+  const read = readBody(page.driver, trail.response, settings.bodyBytesMax).catch(() => undefined)
+  const late = new Promise<undefined>((resolve) => setTimeout(() => resolve(undefined), SNAPSHOT_MS_MAX).unref())
+  const body = await Promise.race([read, late])
+  if (body === undefined) return reason
+  const error = new ScrapeError('E_SELECTOR_EMPTY', `${JSON.stringify(waitFor)} did not appear ${within}`, { url })
+  return withPage(error, new HttpPage(partsOf(visit, trail, body)))
+}
+
+function whereOf({ request }: Visit, trail: Trail): { url: string; hasResponse: boolean } {
+  return { url: trail.request?.url() ?? request.url, hasResponse: trail.response !== undefined }
+}
+
+function withoutHash(url: string): string {
+  const at = url.indexOf('#')
+  return at === -1 ? url : url.slice(0, at)
+}

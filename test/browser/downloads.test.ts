@@ -1,0 +1,102 @@
+/** What a page downloads: links are reported, what only the page could make is kept, nothing escapes the spool. */
+import assert from 'node:assert/strict'
+import { existsSync, mkdtempDisposableSync, readFileSync, renameSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, relative } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import '../services/chromium.ts' // what this file needs, for whoever runs the tests
+import type { Download } from '../../src/core/page.ts'
+import { openTestPool, type TestPool, until } from './pool.ts'
+import { openSite, type Site } from './site.ts'
+
+let site: Site
+let pool: TestPool
+
+before(async () => {
+  site = await openSite({
+    '/page': `<a id=link href=/report.csv>link</a><a id=window target=_blank href=/window.csv>window</a>
+      <form id=form method=post action=/made></form><a id=blob download="../../../etc/../x.txt"></a>
+      <a id=data download="data.txt" href="data:text/plain,seven%20b">data</a><a id=big download=big></a><script>
+        blob.href = URL.createObjectURL(new Blob(['made here']))
+        big.onclick = () => { big.href = URL.createObjectURL(new Blob([new Uint8Array(3e6)])) }
+      </script>`,
+    '/report.csv': (_request, response) => {
+      response.writeHead(200, {
+        'content-type': 'text/csv',
+        'content-disposition': 'attachment; filename="Q1 report.csv"',
+      })
+      response.end('a,b\n')
+    },
+    '/window.csv': (_request, response) => void response.writeHead(200, { 'content-type': 'text/csv' }).end('w'),
+    '/made': (request, response) => {
+      response.writeHead(200, {
+        'content-type': 'application/zip',
+        'content-disposition': 'attachment; filename=made.zip',
+      })
+      response.end(`made for ${request.method}`)
+    },
+  })
+  pool = await openTestPool({ downloadBytesMax: 1_000_000 })
+})
+after(async () => {
+  await pool[Symbol.asyncDispose]()
+  await site[Symbol.asyncDispose]()
+})
+
+async function downloadsOf(script: string, take: (downloads: readonly Download[]) => void): Promise<void> {
+  const page = await pool.visit(`${site.url}/page`)
+  try {
+    await page.live!.driver.evaluate(script)
+    take(await page.live!.downloads())
+  } finally {
+    page.release()
+  }
+  await until(() => pool.pool.busy === 0, 'all slots free')
+}
+
+describe('a download', () => {
+  it('anybody could make is a link', async () => {
+    await downloadsOf('link.click()', (downloads) => {
+      assert.deepEqual(downloads, [{ kind: 'link', url: `${site.url}/report.csv`, name: 'Q1 report.csv' }])
+    })
+    await downloadsOf('document.querySelector("#window").click()', (downloads) => {
+      assert.deepEqual(downloads, [{ kind: 'link', url: `${site.url}/window.csv`, name: 'window.csv' }])
+    })
+  })
+
+  for (const [script, name, text] of [
+    ['blob.click()', /x\.txt$/, 'made here'],
+    ['data.click()', /^data\.txt$/, 'seven b'],
+    ['form.submit()', /^made\.zip$/, 'made for POST'],
+  ] as const) {
+    it(`only the page could make is kept until it is taken, or the page released (${script})`, async () => {
+      using folder = mkdtempDisposableSync(join(tmpdir(), 'sluice-taken-'))
+      const taken = join(folder.path, 'taken')
+      let path = ''
+      await downloadsOf(script, ([download, ...others]) => {
+        assert.equal(others.length, 0)
+        assert.ok(download?.kind === 'kept')
+        assert.match(download.name, name)
+        assert.doesNotMatch(download.name, /[/\\]/)
+        assert.equal(download.bytes, text.length)
+        assert.match(relative(pool.spool, download.path), /^browsers-[\w-]+\/downloads-[\w-]+\/[\w-]+$/)
+        assert.equal(readFileSync(download.path, 'utf8'), text)
+        path = download.path
+        renameSync(path, taken)
+      })
+      await until(() => !existsSync(dirname(path)), 'the folder is gone')
+      assert.equal(readFileSync(taken, 'utf8'), text)
+    })
+  }
+
+  it('larger than its limit is an error, and nothing of it is left', async () => {
+    const page = await pool.visit(`${site.url}/page`)
+    await page.live!.driver.evaluate('big.click()')
+    await assert.rejects(page.live!.downloads(), { code: 'E_TOO_LARGE' })
+    page.release()
+  })
+
+  it('that was never asked for is none', async () => {
+    await downloadsOf('0', (downloads) => assert.deepEqual(downloads, []))
+  })
+})
