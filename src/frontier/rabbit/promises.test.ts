@@ -276,6 +276,21 @@ test('a message that is not ours goes to the dead letters and to failed_urls, an
   assert.equal(pending + claimed + completed + failed, seen)
 })
 
+test('a message of another program in a queue that no task was ever in is a task, and the run is not over before', async () => {
+  const runId = newRun()
+  await using frontier = await open(runId)
+  const queue = `priority_queue.${runId}`
+  const body = { url: 'https://b.example/theirs', route: 'page' }
+  await aside((channel) => channel.basicPublish({ routingKey: queue }, body))
+  await until(async () => (await depth(queue)) === 1)
+  assert.equal((await frontier.stats()).remaining, 1)
+  const given: Lease[] = []
+  await until(async () => given.push(...(await claim(frontier, 5))) > 0)
+  assert.deepEqual(given.map(({ task }) => [task.url, task.lane]), [['https://b.example/theirs', 'priority']]) // biome-ignore format: one line reads better
+  await finish(frontier, given)
+  assert.equal((await frontier.stats()).remaining, 0)
+})
+
 test('a dead letter has a copy in failed_urls for people, whatever it died of', async () => {
   const runId = newRun()
   await using frontier = await open(runId)
