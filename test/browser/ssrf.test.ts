@@ -137,10 +137,11 @@ describe('this machine', () => {
     page.release()
   })
 
-  it('lets nobody but its own user through the door of a page', {
+  it('lends the user’s proxy to nobody else on the machine', {
     skip: process.getuid?.() !== 0 && 'needs root',
   }, async () => {
-    const guarded = openEgress({ allowPrivate: true, allowAddresses: [], connectTimeoutMs: 1000 })
+    const proxy = 'socks5://127.0.0.1:9'
+    const guarded = openEgress({ allowPrivate: true, allowAddresses: [], connectTimeoutMs: 1000, proxy })
     await using door = await guarded.open({ bytesMax: 1000, onFlood: () => {} })
     // As another user: greets the door and prints what comes back, if anything does.
     const knock = `const s = require('node:net').connect(${new URL(door.proxyServer).port}, '127.0.0.1')

@@ -221,11 +221,12 @@ class RabbitTransport implements ReadyTransport {
     const { broker, names } = this.#parts
     if (!broker.isOpen) return 0
     for (const { ack } of this.#intake.deliveries.takeAll()) ack?.() // hints of tasks that are settled
-    await this.#intake.consume(OPEN_LANES, 1)
-    await this.#intake.settled()
     const { consumer } = await broker.session()
-    const waiting = OPEN_LANES.map((lane) => consumer.queueDeclare({ ...names.work(lane), passive: true }))
-    return (await Promise.all(waiting)).reduce((sum, { messageCount }) => sum + messageCount, 0)
+    const asked = OPEN_LANES.map((lane) => consumer.queueDeclare({ ...names.work(lane), passive: true }))
+    const waiting = (await Promise.all(asked)).reduce((sum, { messageCount }) => sum + messageCount, 0)
+    await this.#intake.consume(OPEN_LANES, 1) // counted before: what is on its way to us is in no queue
+    await this.#intake.settled()
+    return waiting
   }
 
   async #rest(): Promise<void> {
