@@ -257,6 +257,8 @@ function definitionProblems(scraper: Scraper): string[] {
     if (match !== undefined && !match.startsWith('/')) problems.push(`routes.${route}.match: must start with "/"`)
     if ((match?.split('*').length ?? 0) > 2) problems.push(`routes.${route}.match: at most one "*"`)
     if (/:\w+:/.test(match ?? '')) problems.push(`routes.${route}.match: something must stand between two parameters`)
+    if (/^files(?:@|$)/.test(scraper.routes[route]?.lane ?? ''))
+      problems.push(`routes.${route}.lane: "files" is for files; a page cannot wait there`)
     if (scraper.routes[route]?.browser !== undefined && scraper.routes[route]?.fetch !== 'browser')
       problems.push(`routes.${route}.browser: only for routes with fetch: 'browser'`)
   }

@@ -47,8 +47,9 @@ export class Claims {
   }
 
   /** While the inbox is full nothing is claimed; what somebody asks for by hand must not wait for that. */
-  async claimManual(): Promise<void> {
-    if (!this.#isUnderWay) await this.#claim({ max: this.#parts.concurrency, lanes: ['manual'] })
+  async claimManual(alreadyHere: number): Promise<void> {
+    const max = this.#parts.concurrency - alreadyHere
+    if (max > 0 && !this.#isUnderWay) await this.#claim({ max, lanes: ['manual'] })
   }
 
   async #claim(request: Pick<ClaimRequest, 'max' | 'avoidHosts' | 'lanes'>): Promise<boolean> {

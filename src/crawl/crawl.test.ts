@@ -753,6 +753,20 @@ describe('lanes', { timeout }, () => {
     assert.ok(web.asked.findIndex(isManual) < 390, 'the manual page was fetched last')
   })
 
+  it('takes no more work by hand than it can do', async () => {
+    await using frontier = await frontierWith('memory:', 10)
+    await frontier.add(Array.from({ length: 200 }, (_, n) => manual(n)))
+    const web = new FakeWeb((_, signal) => never(signal))
+    const { end } = partsOf({ frontier, web, concurrency: 2, claimMax: () => 4, drainMs: 0 })
+    const stop = new AbortController()
+    const ended = end(stop.signal)
+    await new Promise((resolve) => setTimeout(resolve, 1_600)) // three looks
+    const { claimed } = await frontier.stats()
+    stop.abort()
+    await ended
+    assert.ok(claimed <= 8, `${claimed} are claimed`)
+  })
+
   it('does not let work by hand starve the rest', async () => {
     await using frontier = await frontierWith('memory:', 20)
     await frontier.add(Array.from({ length: 400 }, (_, n) => manual(n)))

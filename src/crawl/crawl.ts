@@ -248,7 +248,7 @@ class CrawlLoop implements AsyncDisposable {
           this.#inbox.remove(() => true),
           'the run is paused',
         )
-      else await this.#claims.claimManual()
+      else await this.#claims.claimManual(this.#inbox.manual)
     } catch (error) {
       this.#halt(toScrapeError(error, 'E_SERVICE'))
     } finally {

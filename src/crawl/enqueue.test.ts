@@ -204,3 +204,29 @@ describe('enqueuePolicy', () => {
     assert.equal(policy({ linksMax: 7 }).linksMax, 7)
   })
 })
+
+describe('toTasks for users', () => {
+  const of = (session: string, target: unknown) => collect(target, { session }).tasks[0]!
+
+  it('makes another task of one URL for each user, also under a key of its own', () => {
+    const keys = [
+      of('alice', '/x').key,
+      of('bob', '/x').key,
+      of('alice', { url: '/x', key: 'mine' }).key,
+      of('bob', { url: '/x', key: 'mine' }).key,
+      collect({ url: '/x', key: 'mine' }).tasks[0]!.key,
+    ]
+    assert.equal(new Set(keys).size, 5)
+  })
+
+  it('gives a page the user of the page that found it, unless it names another', () => {
+    assert.equal(of('alice', '/x').session, 'alice')
+    assert.equal(of('alice', { url: '/x', session: 'bob' }).session, 'bob')
+    assert.equal(collect('/x').tasks[0]!.session, undefined)
+  })
+
+  it('lets no page wait among the files', () => {
+    assert.throws(() => collect({ url: '/x', lane: 'files' }), isCode('E_ROUTE_DATA'))
+    assert.throws(() => collect({ url: '/x', lane: 'files@here' }), isCode('E_ROUTE_DATA'))
+  })
+})

@@ -1,7 +1,7 @@
 /** From what a handler enqueues to tasks for the frontier: normalised, matched to a route, checked, within the limits. */
 import { ScrapeError } from '../core/errors.ts'
 import type { ResolvedLimits } from '../core/options.ts'
-import type { Json, NewTask } from '../core/task.ts'
+import { isFileLane, type Json, type NewTask } from '../core/task.ts'
 import { hostOf, normaliseUrl } from '../core/url.ts'
 import type { CompiledScraper } from './compiled.ts'
 import { findRoute, type Route, unmatched } from './routes.ts'
@@ -103,11 +103,11 @@ function toTask(
     throw unmatched(new Map([[name, route]]), compiled.scraper.name, new URL(url))
   }
   const { priority = route.definition.priority, lane = route.definition.lane, session = inherited } = target
-  const key = target.key ?? (session === undefined ? undefined : `${session} ${url}`)
+  const key = session === undefined ? target.key : keyOf(session, target.key ?? url)
   const data = checkData(route, target.data, url)
-  if (priority !== undefined && !Number.isSafeInteger(priority)) {
-    throw new ScrapeError('E_ROUTE_DATA', `the priority of a task is a whole number, not ${priority}`, { url })
-  }
+  checkPriority(priority, url)
+  if (lane !== undefined && isFileLane(lane))
+    throw new ScrapeError('E_ROUTE_DATA', `the lane "${lane}" is for files; a page cannot wait there`, { url })
   return {
     url,
     route: route.name,
@@ -118,6 +118,14 @@ function toTask(
     ...(lane === undefined ? {} : { lane }),
     ...(session === undefined ? {} : { session }),
   }
+}
+
+/** What belongs to a user is another task for each of them, whatever else it is called. */
+export const keyOf = (session: string, name: string) => JSON.stringify([session, name])
+
+export function checkPriority(priority: number | undefined, url: string): void {
+  if (priority !== undefined && !Number.isSafeInteger(priority))
+    throw new ScrapeError('E_ROUTE_DATA', `the priority of a task is a whole number, not ${priority}`, { url })
 }
 
 /** Checked here, so that data nobody can store costs its page and not the commit of its whole batch. */

@@ -6,6 +6,7 @@ import { FILES_LANE, type Json, type NewTask, type Task } from '../core/task.ts'
 import { normaliseUrl } from '../core/url.ts'
 import type { FileOrder } from '../files/contract.ts'
 import type { KeptDownload } from './contract.ts'
+import { checkPriority, keyOf } from './enqueue.ts'
 
 /** The route of file tasks: no scraper can have one of this name. */
 export const FILE_ROUTE = '$file'
@@ -18,6 +19,9 @@ export function downloadTask(
   const { name, meta, priority } = options
   const address = normaliseUrl(url, page.base)
   checkMeta(meta, address)
+  checkPriority(priority, address)
+  if (name !== undefined && typeof name !== 'string')
+    throw new ScrapeError('E_ROUTE_DATA', `the name of a file is a text, not ${typeof name}`, { url: address })
   const order: FileOrder = {
     type: 'download',
     ...(name === undefined ? {} : { name }),
@@ -26,7 +30,7 @@ export function downloadTask(
   return {
     ...fileTask(page.task, address, order),
     // A file is another task than the page of the same URL, and another one for each user.
-    key: `file ${page.task.session ?? ''} ${address}`,
+    key: `file ${keyOf(page.task.session ?? '', address)}`,
     ...(priority === undefined ? {} : { priority }),
   }
 }

@@ -26,6 +26,10 @@ export class Inbox {
     return this.#manual.size + this.#others.size
   }
 
+  get manual(): number {
+    return this.#manual.size
+  }
+
   get waitingForBrowser(): number {
     return this.#manual.waitingForBrowser + this.#others.waitingForBrowser
   }

@@ -24,7 +24,10 @@ async function ofSession(request: FetchRequest, session: string, sessions: Sessi
   const state = await sessions.get(session)
   if (state === undefined) return request
   if (request.browser !== undefined) return { ...request, browser: { ...request.browser, state } }
-  return { ...request, headers: { ...request.headers, ...sessions.headers(state, request.url) } }
+  const { cookie, ...own } = request.headers ?? {}
+  const kept = sessions.headers(state, request.url)
+  const cookies = [cookie, kept['cookie']].filter((text) => text !== undefined).join('; ')
+  return { ...request, headers: { ...own, ...kept, ...(cookies === '' ? {} : { cookie: cookies }) } }
 }
 
 export function needsBrowser({ routes }: CompiledScraper, { route }: Task): boolean {

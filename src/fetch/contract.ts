@@ -46,9 +46,9 @@ export interface Fetcher extends AsyncDisposable {
  */
 export interface RateLimit {
   /** 0 when a request to `host` could start now; otherwise milliseconds to wait; Infinity while it has no free slot. */
-  waitMs(host: string): number
+  waitMs(host: string, use?: SlotUse): number
   /** Takes a slot, waiting for it. A host that is paused for long is refused with `E_RATE_LIMITED` (verdict: later) instead. */
-  acquire(host: string, signal: AbortSignal): Promise<Slot>
+  acquire(host: string, signal: AbortSignal, use?: SlotUse): Promise<Slot>
   /** No request to `host` before `untilMs` (a 429, a 503 with Retry-After). */
   pause(host: string, untilMs: number, reason: string): void
   /** At least this long between two requests (robots.txt crawl-delay), within the configured cap. */
@@ -57,6 +57,14 @@ export interface RateLimit {
   busyHosts(): string[]
   /** Called whenever a host may have become free: a slot released, a pause over. */
   onFree(listener: () => void): void
+}
+
+export interface SlotUse {
+  /**
+   * For a file, which may take hours: counts among the requests to its host, of which it leaves one to pages, and not among
+   * those of the worker. Default false.
+   */
+  isFile?: boolean
 }
 
 export interface Slot extends Disposable {

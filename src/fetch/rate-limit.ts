@@ -12,7 +12,7 @@
  * start `earlyMs` before that. All of it runs on a monotonic clock: a wall clock that jumps neither stops nor bursts us.
  */
 import { ScrapeError } from '../core/errors.ts'
-import type { RateLimit, Slot } from './contract.ts'
+import type { RateLimit, Slot, SlotUse } from './contract.ts'
 import {
   createFleetTurns,
   createHostState,
@@ -36,7 +36,7 @@ export interface RateLimitOptions {
     /** Spread evenly over the minute where it is stricter than `rps`, unless the fleet counts by itself. Default 0 = no limit. */
     perMinute?: number
   }
-  /** Requests in flight over all hosts. */
+  /** Requests in flight over all hosts, without those for files. */
   concurrency: number
   /** Longest crawl-delay that is obeyed. */
   crawlDelayMsMax: number
@@ -89,6 +89,9 @@ class HostRateLimit implements RateLimit, Disposable {
   /** Hosts whose waiters only lack a place among all requests in flight, longest waiting first. */
   readonly #blocked = new Set<HostState>()
   readonly #listeners: (() => void)[] = []
+  /** Slots that files have, and who waits for one. */
+  readonly #files = new WeakMap<HostState, number>()
+  readonly #fileWaiters = new WeakSet<Waiter>()
   #active = 0
   #isDisposed = false
 
@@ -106,22 +109,22 @@ class HostRateLimit implements RateLimit, Disposable {
     this.#intervalMs = intervalMsOf(options)
   }
 
-  waitMs(host: string): number {
-    if (this.#active >= this.#options.concurrency) return Number.POSITIVE_INFINITY
+  waitMs(host: string, { isFile = false }: SlotUse = {}): number {
+    if (!isFile && this.#active >= this.#options.concurrency) return Number.POSITIVE_INFINITY
     const state = this.#hosts.get(host)
     if (state === undefined) return 0
-    if (state.active >= this.#options.perHost.concurrency) return Number.POSITIVE_INFINITY
+    if (!this.#hasPlace(state, isFile)) return Number.POSITIVE_INFINITY
     const waitMs = this.#untilDueMs(state)
-    if (state.waiters.length === 0) return waitMs
-    return Math.max(1, waitMs + state.waiters.length * this.#intervalMs) // behind those who came first
+    const ahead = this.#ahead(state)
+    return ahead === 0 ? waitMs : Math.max(1, waitMs + ahead * this.#intervalMs) // behind those who came first
   }
 
-  acquire(host: string, signal: AbortSignal): Promise<Slot> {
+  acquire(host: string, signal: AbortSignal, { isFile = false }: SlotUse = {}): Promise<Slot> {
     if (signal.aborted) return Promise.reject(signal.reason)
     if (this.#isDisposed) return Promise.reject(stopped(host))
     const state = this.#stateOf(host)
-    if (state.waiters.length === 0 && this.#mayStart(state)) {
-      const slot = this.#start(state)
+    if (this.#ahead(state) === 0 && this.#hasPlace(state, isFile) && this.#isDue(state)) {
+      const slot = this.#start(state, isFile)
       this.#settle(state)
       return Promise.resolve(slot)
     }
@@ -137,6 +140,7 @@ class HostRateLimit implements RateLimit, Disposable {
         this.#settle(state)
       }
       const waiter: Waiter = { signal, onAbort, resolve, reject }
+      if (isFile) this.#fileWaiters.add(waiter)
       signal.addEventListener('abort', onAbort, { once: true })
       state.waiters.push(waiter)
       this.#settle(state)
@@ -222,8 +226,27 @@ class HostRateLimit implements RateLimit, Disposable {
     return dueMs <= 0 ? 0 : Math.max(0, dueMs - this.#monotonicNow()) // unlimited hosts do not even read the clock
   }
 
-  #mayStart(state: HostState): boolean {
-    if (state.active >= this.#options.perHost.concurrency || this.#active >= this.#options.concurrency) return false
+  #hasPlace(state: HostState, isFile: boolean): boolean {
+    const { perHost, concurrency } = this.#options
+    if (state.active >= perHost.concurrency) return false
+    if (!isFile) return this.#active < concurrency
+    return (this.#files.get(state) ?? 0) < Math.max(1, perHost.concurrency - 1)
+  }
+
+  /** Who waits and lacks nothing but the right time: of those, the first. */
+  #next(state: HostState): Waiter | undefined {
+    return state.waiters.find((waiter) => this.#hasPlace(state, this.#fileWaiters.has(waiter)))
+  }
+
+  /** Those whom a newcomer may not pass: all but files that wait for other files. */
+  #ahead(state: HostState): number {
+    let ahead = 0
+    for (const waiter of state.waiters)
+      if (!this.#fileWaiters.has(waiter) || this.#hasPlace(state, true)) ahead++
+    return ahead
+  }
+
+  #isDue(state: HostState): boolean {
     if (this.#untilDueMs(state) > 0) return false
     const { slots, fleet } = this.#options
     if (fleet !== undefined) return this.#hasTurn(state, fleet)
@@ -278,10 +301,11 @@ class HostRateLimit implements RateLimit, Disposable {
     return state.reservedMs <= nowMs
   }
 
-  #start(state: HostState): Slot {
+  #start(state: HostState, isFile: boolean): Slot {
     const nowMs = this.#monotonicNow()
     state.active++
-    this.#active++
+    if (isFile) this.#files.set(state, (this.#files.get(state) ?? 0) + 1)
+    else this.#active++
     state.lastStartMs = nowMs
     if (this.#options.slots === undefined && state.turns === undefined) {
       const { intervalMs, earlyMs } = this.#nextSpacing(state)
@@ -291,12 +315,13 @@ class HostRateLimit implements RateLimit, Disposable {
       }
     }
     state.reservedMs = state.turns?.granted.shift()
-    return new HostSlot(state.host, () => this.#release(state))
+    return new HostSlot(state.host, () => this.#release(state, isFile))
   }
 
-  #release(state: HostState): void {
+  #release(state: HostState, isFile: boolean): void {
     state.active--
-    this.#active--
+    if (isFile) this.#files.set(state, this.#files.get(state)! - 1)
+    else this.#active--
     if (state.waiters.length > 0) this.#blocked.add(state) // behind the hosts that have waited longer
     for (const blocked of this.#blocked) {
       if (this.#active >= this.#options.concurrency) break
@@ -337,18 +362,19 @@ class HostRateLimit implements RateLimit, Disposable {
   /** After every change of a host: starts whom it may, arms the timer, keeps the list of busy hosts. */
   #settle(state: HostState): void {
     if (this.#isDisposed) return
-    while (state.waiters.length > 0 && this.#mayStart(state)) {
-      const waiter = state.waiters.shift()!
-      waiter.signal.removeEventListener('abort', waiter.onAbort)
-      waiter.resolve(this.#start(state))
+    let next = this.#next(state)
+    for (; next !== undefined && this.#isDue(state); next = this.#next(state)) {
+      state.waiters.splice(state.waiters.indexOf(next), 1)
+      next.signal.removeEventListener('abort', next.onAbort)
+      next.resolve(this.#start(state, this.#fileWaiters.has(next)))
     }
     const waitMs = this.#untilDueMs(state)
     const isFull = state.active >= this.#options.perHost.concurrency
-    const wantsSlot = state.waiters.length > 0 && !isFull
-    const isBlocked = wantsSlot && waitMs === 0 && this.#active >= this.#options.concurrency
+    const ahead = this.#ahead(state)
+    const isBlocked = next === undefined && ahead > 0 && !isFull && waitMs === 0
     if (isBlocked) this.#blocked.add(state)
-    else if (waitMs > 0 || (wantsSlot && state.turns?.isAsking !== true)) this.#armTimer(state, waitMs)
-    this.#setLimited(state, isFull || waitMs > 0 || state.waiters.length > 0)
+    else if (waitMs > 0 || (next !== undefined && state.turns?.isAsking !== true)) this.#armTimer(state, waitMs)
+    this.#setLimited(state, isFull || waitMs > 0 || ahead > 0)
   }
 
   #armTimer(state: HostState, waitMs: number): void {

@@ -38,3 +38,8 @@ test('keeps secure cookies off plain http, and old ones to itself', () => {
   assert.deepEqual(headers(cookies, 'http://shop.test/'), { cookie: 'new=1' })
   assert.deepEqual(headers(cookies, 'https://shop.test/'), { cookie: 'secure=1; new=1' })
 })
+
+test('sends what is no ASCII as bytes, and nothing that would break the header', () => {
+  const cookies = [cookie('a', { value: 'ü→' }), cookie('b', { value: 'x\r\ny: z' }), cookie('c')]
+  assert.deepEqual(headers(cookies, 'http://shop.test/'), { cookie: `a=${Buffer.from('ü→').toString('latin1')}; c=1` })
+})

@@ -7,8 +7,14 @@ export function sessionHeaders(state: SessionState, url: string, nowMs: number =
   const cookies = state.cookies
     .filter((cookie) => isFor(cookie, target) && (cookie.expires < 0 || cookie.expires * 1000 > nowMs))
     .sort((a, b) => b.path.length - a.path.length)
-  return cookies.length === 0 ? {} : { cookie: cookies.map(({ name, value }) => `${name}=${value}`).join('; ') }
+  const pairs = cookies
+    .map(({ name, value }) => asBytes(`${name}=${value}`))
+    .filter((pair) => [...pair].every((letter) => letter >= ' ' && letter !== '\x7f'))
+  return pairs.length === 0 ? {} : { cookie: pairs.join('; ') }
 }
+
+/** As browsers send it: a header is bytes, and one site's odd cookie must not end the run. */
+const asBytes = (text: string) => Buffer.from(text, 'utf8').toString('latin1')
 
 function isFor({ domain, path, secure }: SessionCookie, { hostname, pathname, protocol }: URL): boolean {
   if (secure && protocol !== 'https:' && !isLoopback(hostname)) return false

@@ -65,6 +65,8 @@ export interface FileRecords extends AsyncDisposable {
   put(records: readonly FileRecord[]): Promise<void>
   /** Where these bytes are already, below `place` (the store's own URL). */
   findStored(sha256: string, place: string): Promise<string | undefined>
+  /** Of one run. `same` are those whose bytes another task had stored. */
+  count(runId: string): Promise<{ stored: number; same: number; bytes: number }>
   list(runId: string, options?: { after?: string; limit?: number }): Promise<FileRecord[]>
 }
 

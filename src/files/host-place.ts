@@ -10,6 +10,7 @@ export class HostPlace implements Disposable {
   readonly #mayFetch: MayFetch
   readonly #signal: AbortSignal
   #slot: Slot | undefined
+  #isOver = false
 
   constructor(rateLimit: RateLimit, mayFetch: MayFetch, signal: AbortSignal) {
     this.#rateLimit = rateLimit
@@ -20,8 +21,10 @@ export class HostPlace implements Disposable {
   async enter(url: string): Promise<void> {
     this.leave()
     await this.#mayFetch(url, this.#signal)
-    this.#slot = await this.#rateLimit.acquire(hostOf(url), this.#signal)
-    if (this.#signal.aborted) this.leave()
+    if (this.#isOver) return
+    this.#slot = await this.#rateLimit.acquire(hostOf(url), this.#signal, { isFile: true })
+    // A process that dies while it asks about a redirect ends the job before the slot has come.
+    if (this.#signal.aborted || this.#isOver) this.leave()
   }
 
   leave(): void {
@@ -30,6 +33,7 @@ export class HostPlace implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    this.#isOver = true
     this.leave()
   }
 }

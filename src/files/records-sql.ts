@@ -63,6 +63,16 @@ export function sqlFileRecords(db: RecordsDatabase): FileRecords {
       return found === undefined ? undefined : String(found['location'])
     },
 
+    async count(runId) {
+      const [found] = await db.rows(
+        `select sum(1 - is_same) as stored, sum(is_same) as same, sum(case when is_same = 0 then bytes else 0 end) as bytes
+         from ${table} where run_id = $1`,
+        [runId],
+      )
+      const number = (name: string) => Number(found?.[name] ?? 0)
+      return { stored: number('stored'), same: number('same'), bytes: number('bytes') }
+    },
+
     async list(runId, { after = '', limit = LISTED_MAX } = {}) {
       const found = await db.rows(
         `select ${COLUMNS.join(', ')} from ${table} where run_id = $1 and task_id > $2 order by task_id limit $3`,

@@ -21,7 +21,7 @@ import type { Store, StoredRun, WorkerReport } from '../../orchestrator/contract
 import { checkArgs } from '../author/compile-scraper.ts'
 import type { LoadedScraper } from '../author/load-scraper.ts'
 import type { Config } from '../config.ts'
-import { recordsBeside } from '../look/file-records.ts'
+import { countPages, recordsBeside } from '../look/file-records.ts'
 import { LOSSES_MAX, sweep } from '../run/processes.ts'
 import { RunFolder } from '../run/run-folder.ts'
 import { cacheStoreOf, redisUrlOf } from '../run/run-identity.ts'
@@ -95,8 +95,12 @@ export class WorkingLife {
   /** The run's own limit that ended this worker. */
   #limit: string | undefined
 
+  /** Where those of the run's files are. */
+  readonly #records: string
+
   constructor(parts: LifeParts) {
     this.#parts = parts
+    this.#records = recordsBeside(storeUrlOf(parts.request.config.values)!)
   }
 
   begin(): FleetWorker {
@@ -156,16 +160,15 @@ export class WorkingLife {
   }
 
   async #spec(run: StoredRun): Promise<WorkerSpec> {
-    const { request, compiled, frontier, id } = this.#parts
+    const { request, compiled, id } = this.#parts
     const { values } = request.config
-    const { completed, failed } = await frontier.stats()
     const { limits, scraper } = compiled
     return {
       workerId: id,
       args: checkArgs(scraper, run.record.args as Record<string, unknown>),
       concurrency: limits.concurrency,
       perHostConcurrency: limits.perHost.concurrency,
-      pagesMax: (limits.pages ?? Number.MAX_SAFE_INTEGER) - completed - failed,
+      pagesMax: limits.pages === undefined ? Number.MAX_SAFE_INTEGER : limits.pages - (await this.#pagesDone()),
       leaseMs: values.lease,
       drainMs: values.drainTimeout,
       userAgent:
@@ -175,11 +178,7 @@ export class WorkingLife {
       cacheStore: cacheStoreOf(values),
       proxy: values.proxy,
       browsers: browserSpecOf(values),
-      files: fileSpecOf(
-        values,
-        new RunFolder(join(values.out, scraper.name, run.record.id)),
-        recordsBeside(storeUrlOf(values)!),
-      ),
+      files: fileSpecOf(values, new RunFolder(join(values.out, scraper.name, run.record.id)), this.#records),
       memoryReserve: values.memoryReserve,
       claimMax: request.batchSize,
       isOneOfMany: true,
@@ -222,8 +221,12 @@ export class WorkingLife {
     const { pages, time } = compiled.limits
     if (time !== undefined && nowMs - run.wokenAtMs >= time) this.#reach('the time limit is reached')
     if (pages === undefined) return
-    const { completed, failed } = await frontier.stats()
-    if (completed + failed >= pages) this.#reach(pagesReached(compiled))
+    if ((await this.#pagesDone()) >= pages) this.#reach(pagesReached(compiled))
+  }
+
+  #pagesDone(): Promise<number> {
+    const { run, frontier } = this.#parts
+    return countPages(this.#records, run.record.id, frontier)
   }
 
   /** Kept until they are safe. */
@@ -282,7 +285,7 @@ export class WorkingLife {
     try {
       await store.endWorker(id, this.#report())
       await this.#saveLogs()
-      return await leaveRun(this.#parts, { end, limit: this.#limit })
+      return await leaveRun({ ...this.#parts, records: this.#records }, { end, limit: this.#limit })
     } catch (error) {
       if (end.how !== 'halted') bus.emit({ type: 'log', level: 'error', message: (error as Error).message })
       return run.record

@@ -36,6 +36,8 @@ export interface ProcessesParts {
   bus: EventBus
   folder: RunFolder
   lossesMax: number
+  /** Of the limit of the run: a replaced worker must not begin its share anew. */
+  pagesLeft: () => Promise<number>
 }
 
 /** Workers that die this often without one page settled in between are not replaced any more. */
@@ -106,7 +108,7 @@ async function keepRunning(
   let settledAtDeath = 0
   for (let life = 1; ; life++) {
     const workerId = `${spec.workerId}.${life}`
-    const pagesMax = life === 1 ? spec.pagesMax : Math.min(spec.pagesMax, await pagesLeft(parts))
+    const pagesMax = life === 1 ? spec.pagesMax : Math.min(spec.pagesMax, await parts.pagesLeft())
     const end = pagesMax > 0 ? await runOne({ ...spec, workerId, pagesMax }, parts, stop) : { how: 'limit' as const }
     if (typeof end === 'object') return end
     await sweep(parts, [workerId, fileWorkerId(workerId)])
@@ -125,12 +127,6 @@ async function keepRunning(
       }
     }
   }
-}
-
-/** Of the limit of the run: a replaced worker must not begin its share anew. */
-async function pagesLeft({ frontier, compiled }: ProcessesParts): Promise<number> {
-  const { completed, failed } = await frontier.stats()
-  return (compiled.limits.pages ?? Number.MAX_SAFE_INTEGER) - completed - failed
 }
 
 /** How it ended, or what killed it. */

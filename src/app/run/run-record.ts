@@ -61,16 +61,16 @@ export function updateRecord(
   tally: WorkTally,
   sessionMs: number,
 ): void {
-  record.files = addFiles(base.files, tally.files)
   // The frontier's own counters survive crashes; the rest is what this process and its forerunners saw.
   record.pages = {
-    ok: stats.completed - filesDone(record.files),
-    failed: Math.max(0, stats.failed - record.files.failed),
+    ok: 0,
+    failed: 0,
     retried: base.pages.retried + tally.pages.retried,
     postponed: base.pages.postponed + tally.pages.postponed,
     remaining: stats.remaining,
     dead: stats.dead,
   }
+  setFiles(record, stats, addFiles(base.files, tally.files))
   record.items = {
     new: stats.items,
     same: base.items.same + tally.items.same,
@@ -91,8 +91,15 @@ export function addFiles(a: FileCounts, b: FileCounts): FileCounts {
   return Object.fromEntries(names.map((name) => [name, a[name] + b[name]])) as unknown as FileCounts
 }
 
-/** The frontier counts tasks, of pages and of files alike. */
-export function filesDone({ stored, same, recorded }: FileCounts): number {
+/** The frontier counts tasks, of pages and of files alike: what are no files are pages. */
+export function setFiles(record: RunRecord, stats: FrontierStats, files: FileCounts): void {
+  record.files = files
+  record.pages.ok = Math.max(0, stats.completed - filesDone(files))
+  record.pages.failed = Math.max(0, stats.failed - files.failed)
+}
+
+/** A file that is stored, or was there, and entered is two tasks. */
+function filesDone({ stored, same, recorded }: FileCounts): number {
   return stored + same + recorded
 }
 
@@ -175,6 +182,7 @@ function overThreshold(record: RunRecord, { limits }: CompiledScraper): string[]
       problems.push(`${percent(bad / all)} of ${what}, over failAt ${percent(limits.failAt)}`)
   }
   check('pages failed', record.pages.failed, record.pages.ok + record.pages.failed)
+  check('files failed', record.files.failed, record.files.stored + record.files.same + record.files.failed)
   check('items are invalid', record.items.invalid, record.items.new + record.items.invalid)
   return problems
 }

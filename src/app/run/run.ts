@@ -30,7 +30,7 @@ import {
   urlOfPlace,
 } from './run-identity.ts'
 import { openMetricsServer } from './run-metrics.ts'
-import { judge, type RecordBase, startRecord, updateRecord } from './run-record.ts'
+import { judge, type RecordBase, setFiles, startRecord, updateRecord } from './run-record.ts'
 import { openRunSinks, rememberSinks } from './run-sinks.ts'
 import { seed } from './seed.ts'
 import { placeIn, type WorkerSpec, work } from './worker.ts'
@@ -228,6 +228,7 @@ class RunExecution {
       clearInterval(saving)
     }
     updateRecord(record, this.#base, await frontier.stats(), tally.snapshot(), Date.now() - this.#startedAtMs)
+    await this.#countFiles()
     judge(record, end, compiled, this.#stopReason())
     record.finishedAt = new Date().toISOString()
     try {
@@ -271,6 +272,7 @@ class RunExecution {
           bus,
           folder,
           lossesMax: LOSSES_MAX,
+          pagesLeft: this.#pagesLeft,
           limits: request.config.limits,
         },
         stop,
@@ -281,15 +283,14 @@ class RunExecution {
   }
 
   async #workerSpec(): Promise<WorkerSpec> {
-    const { frontier, compiled, args, request, folder } = this.#parts
+    const { compiled, args, request, folder } = this.#parts
     const { values } = request.config
-    const { completed, failed } = await frontier.stats()
     return {
       workerId: `${folder.runId}-${process.pid}`,
       args,
       concurrency: compiled.limits.concurrency,
       perHostConcurrency: compiled.limits.perHost.concurrency,
-      pagesMax: (compiled.limits.pages ?? Number.MAX_SAFE_INTEGER) - completed - failed,
+      pagesMax: await this.#pagesLeft(),
       leaseMs: values.lease,
       drainMs: values.drainTimeout,
       userAgent: userAgent(values),
@@ -303,6 +304,15 @@ class RunExecution {
       isOneOfMany: values.processes > 1,
       recordTo: request.recordTo,
     }
+  }
+
+  /** Of the limit of the run. */
+  #pagesLeft = async (): Promise<number> => {
+    const { frontier, compiled, folder } = this.#parts
+    const { pages } = compiled.limits
+    if (pages === undefined) return Number.MAX_SAFE_INTEGER
+    const { countPages } = await import('../look/file-records.ts')
+    return pages - (await countPages(folder.file('files.db'), folder.runId, frontier))
   }
 
   /** A finished run waits for its sinks. One that was stopped gives them the drain time: what is left is in the log. */
@@ -333,6 +343,14 @@ class RunExecution {
       return sinks.flatMap((sink) => (sink.soFar === undefined ? [] : [{ sink: sink.name, ...sink.soFar() }]))
     const results = await drain.finish()
     return results.map((result, i) => ({ sink: sinks[i]!.name, ...result }))
+  }
+
+  /** In the end by what is certain: after a kill -9 nobody knows what the dead had counted. */
+  async #countFiles(): Promise<void> {
+    const { record, frontier, folder } = this.#parts
+    const { countFiles } = await import('../look/file-records.ts')
+    const certain = await countFiles(folder.file('files.db'), folder.runId, frontier).catch(() => undefined)
+    if (certain !== undefined) setFiles(record, await frontier.stats(), { ...record.files, ...certain })
   }
 
   #stopReason(): string | undefined {
