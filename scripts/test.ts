@@ -28,7 +28,14 @@ async function main(args: readonly string[]): Promise<number> {
 const isTestFile = (arg: string) => arg.endsWith('.test.ts')
 
 async function run(args: readonly string[], files: readonly string[], serviceEnv: NodeJS.ProcessEnv): Promise<number> {
-  const nodeArgs = ['--test', '--test-timeout=300000', '--test-concurrency=2', '--disable-warning=ExperimentalWarning', ...args, ...files]
+  const nodeArgs = [
+    '--test',
+    '--test-timeout=300000',
+    '--test-concurrency=2',
+    '--disable-warning=ExperimentalWarning',
+    ...args,
+    ...files,
+  ]
   const child = spawn(process.execPath, nodeArgs, { stdio: 'inherit', env: { ...process.env, ...serviceEnv } })
   const [code, signal] = await once(child, 'exit')
   return signal === null ? code : 1

@@ -19,7 +19,18 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const STAGES = ['sources', 'frontier', 'fetch', 'extract', 'pipeline', 'sinks', 'files', 'crawl', 'orchestrator', 'observe']
+const STAGES = [
+  'sources',
+  'frontier',
+  'fetch',
+  'extract',
+  'pipeline',
+  'sinks',
+  'files',
+  'crawl',
+  'orchestrator',
+  'observe',
+]
 const DRIVERS = ['postgres', 'redis']
 const COMPOSERS = ['app', 'cli']
 const PUBLIC = ['sluice', 'sluice/testing']

@@ -241,8 +241,7 @@ class HostRateLimit implements RateLimit, Disposable {
   /** Those whom a newcomer may not pass: all but files that wait for other files. */
   #ahead(state: HostState): number {
     let ahead = 0
-    for (const waiter of state.waiters)
-      if (!this.#fileWaiters.has(waiter) || this.#hasPlace(state, true)) ahead++
+    for (const waiter of state.waiters) if (!this.#fileWaiters.has(waiter) || this.#hasPlace(state, true)) ahead++
     return ahead
   }
 
