@@ -1,16 +1,22 @@
 /**
  * What the browser pool costs over the bare driver, and whether a browser keeps its size: real Chromium, loopback site.
  *
- *   node bench/browser.ts [--rounds 7] [--pages 0]
+ *   node bench/browser.ts [--rounds 7] [--pages 0] [--slots 0]
  *
  * Both open each page in a context of its own, 4 at once, in browsers with the same flags, and take turns in short slices, so that
  * a busy machine disturbs both alike; the median of the shares is the figure. `--pages 500` adds a soak: the memory of one
- * browser with all its processes (PSS), at rest, before and after that many pages.
+ * browser with all its processes (PSS), at rest, before and after that many pages. `--slots 60` adds how long after the end of a
+ * page its slot is free for the next task, alone and while 100 files of 5 MB are downloaded by file processes, with the lag of
+ * the event loop beside it.
  */
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import type { Browser } from 'puppeteer-core'
 import { createEventBus } from '../src/core/events.ts'
@@ -19,7 +25,9 @@ import { type BrowserPoolOptions, withDefaults } from '../src/fetch/browser/opti
 import { openBrowserPool } from '../src/fetch/browser/pool.ts'
 import { killTree, treeOf } from '../src/fetch/browser/processes.ts'
 import type { BrowserPool } from '../src/fetch/contract.ts'
+import { openFilePool } from '../src/files/pool.ts'
 import { chromiumForTests } from '../test/services/chromium.ts'
+import { allOf, HTTP, jobFor } from './files.ts'
 import { startSite } from './site-process.ts'
 
 const AT_ONCE = 4
@@ -29,7 +37,11 @@ const WARM_UP_PAGES = 40
 const REST_MS = 5000
 
 const { values } = parseArgs({
-  options: { rounds: { type: 'string', default: '7' }, pages: { type: 'string', default: '0' } },
+  options: {
+    rounds: { type: 'string', default: '7' },
+    pages: { type: 'string', default: '0' },
+    slots: { type: 'string', default: '0' },
+  },
 })
 const { signal } = new AbortController()
 
@@ -113,6 +125,56 @@ async function soak(options: BrowserPoolOptions, url: string, pages: number): Pr
   console.table([{ pages, 'pages/s': Number(rate.toPrecision(3)), beforeMb, loadedMb, afterMb, growth }])
 }
 
+/** One visit after the other: from `release` to the moment the next may begin. */
+async function freeing(options: BrowserPoolOptions, url: string, visits: number): Promise<object> {
+  await using pool = openBrowserPool({ ...options, slots: 1 })
+  await openOurs(pool, url)
+  const lag = monitorEventLoopDelay({ resolution: 1 })
+  const waited: number[] = []
+  lag.enable()
+  for (let visit = 0; visit < visits; visit++) {
+    const page = await pool.visit({ url, browser: {} }, signal)
+    const releasedMs = performance.now()
+    page.release()
+    while (pool.busy > 0) await new Promise((resolve) => setImmediate(resolve))
+    waited.push(performance.now() - releasedMs)
+  }
+  lag.disable()
+  const sorted = waited.toSorted((a, b) => a - b)
+  const at = (share: number) =>
+    Number(sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]!.toFixed(1))
+  const lagP95Ms = Number((lag.percentile(95) / 1e6).toFixed(1))
+  return { visits, freeP50Ms: at(0.5), freeP95Ms: at(0.95), freeMaxMs: at(1), lagP95Ms }
+}
+
+async function freeingBesideFiles(options: BrowserPoolOptions, url: string, visits: number): Promise<object> {
+  const bench = fileURLToPath(new URL('./files.ts', import.meta.url))
+  const server = fork(bench, ['--serve', '5'], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  try {
+    const [site] = (await once(server, 'message')) as [string]
+    await using pool = openFilePool({
+      entry: fileURLToPath(new URL('../src/app/run/file-process.ts', import.meta.url)),
+      orders: {
+        ...{ store: join(options.spool, 'store'), spool: join(options.spool, 'parts'), bytesMax: 1e10 },
+        ...{ http: HTTP, steps: [] },
+      },
+      workers: 2,
+      findStored: async () => undefined,
+    })
+    const ended = new AbortController()
+    const downloading = (async () => {
+      for (let round = 0; !ended.signal.aborted; round++)
+        await allOf(Array.from({ length: 100 }, (_, i) => jobFor(`${site}/file-${round}-${i}`)), (job) => pool.run(job, signal)) // biome-ignore format: one line reads better
+    })()
+    const figures = await freeing(options, url, visits)
+    ended.abort()
+    await downloading
+    return figures
+  } finally {
+    server.kill()
+  }
+}
+
 const spool = mkdtempSync(join(tmpdir(), 'sluice-bench-browser-'))
 try {
   await using site = await startSite({ products: 200 })
@@ -130,6 +192,12 @@ try {
     executable: await chromiumForTests(),
   }
   await compare(options, site.url)
+  const visits = Number(values.slots)
+  if (visits > 0)
+    console.table({
+      alone: await freeing(options, site.url, visits),
+      'beside files': await freeingBesideFiles(options, site.url, visits),
+    })
   if (Number(values.pages) > 0) await soak(options, site.url, Number(values.pages))
 } finally {
   rmSync(spool, { recursive: true, force: true })

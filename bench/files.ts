@@ -132,7 +132,12 @@ async function measure({ way, site, files }: Measure): Promise<FilesRow> {
       await using source = openByteStream(HTTP)
       await using store = await openFileStore(join(folder, 'store'))
       const parts = { source, store, spool: join(folder, 'spool'), steps: [], bytesMax: 1e10 }
-      const asks = { onRedirect: async () => {}, findStored: async () => undefined, beforeStore: async () => {} }
+      const asks = {
+        onRedirect: async () => {},
+        onReceived: async () => {},
+        findStored: async () => undefined,
+        beforeStore: async () => {},
+      }
       begin()
       bytes = await allOf(jobs, (job) => workOn(job, parts, asks, never))
     } else {
@@ -159,7 +164,7 @@ async function measure({ way, site, files }: Measure): Promise<FilesRow> {
   }
 }
 
-const HTTP: ByteStreamOptions = {
+export const HTTP: ByteStreamOptions = {
   userAgent: 'SluiceBench/1.0',
   headersMsMax: 30_000,
   idleMsMax: 30_000,
@@ -172,13 +177,13 @@ const HTTP: ByteStreamOptions = {
   allowAddresses: [],
 }
 
-function jobFor(url: string): FileJob {
+export function jobFor(url: string): FileJob {
   const task = { id: taskId({ url }), url, session: undefined }
   return { task, order: { type: 'download' }, runId: 'bench', scraper: 'bench', headers: {} }
 }
 
 /** `AT_ONCE` at a time; returns the bytes of all. */
-async function allOf(jobs: FileJob[], run: (job: FileJob) => Promise<StoredFile>): Promise<number> {
+export async function allOf(jobs: FileJob[], run: (job: FileJob) => Promise<StoredFile>): Promise<number> {
   const left = jobs.values()
   let bytes = 0
   const worker = async () => {

@@ -30,6 +30,10 @@ export interface TransportParts {
 const UNUSABLE_MS_MAX = 1000
 /** Lanes whose queues every worker reads. */
 const OPEN_LANES = ['bulk', 'priority']
+/** Reading what is left in the queues of a run that has nothing left. */
+const READ_AT_ONCE = 256
+const READ_POLL_MS = 20
+const READ_MS_MAX = 5_000
 /** A broker that is short of memory confirms nothing; what is unconfirmed stays noted in the ledger. */
 const CLOSE_MS_MAX = 5000
 /** A claim that loses its connection so often in a row gives up. */
@@ -217,16 +221,22 @@ class RabbitTransport implements ReadyTransport {
     this.#feeder.tell(letters)
   }
 
-  async unread(): Promise<number> {
+  async readToEnd(): Promise<void> {
     const { broker, names } = this.#parts
-    if (!broker.isOpen) return 0
-    for (const { ack } of this.#intake.deliveries.takeAll()) ack?.() // hints of tasks that are settled
-    const { consumer } = await broker.session()
-    const asked = OPEN_LANES.map((lane) => consumer.queueDeclare({ ...names.work(lane), passive: true }))
-    const waiting = (await Promise.all(asked)).reduce((sum, { messageCount }) => sum + messageCount, 0)
-    await this.#intake.consume(OPEN_LANES, 1) // counted before: what is on its way to us is in no queue
-    await this.#intake.settled()
-    return waiting
+    const endMs = performance.now() + READ_MS_MAX
+    try {
+      for (let isMore = true; isMore && broker.isOpen && performance.now() < endMs; ) {
+        const { consumer } = await broker.session()
+        const asked = OPEN_LANES.map((lane) => consumer.queueDeclare(names.work(lane))) // answers with how many wait
+        isMore = (await Promise.all(asked)).some(({ messageCount }) => messageCount > 0)
+        await this.#intake.consume(OPEN_LANES, READ_AT_ONCE)
+        if (isMore) await sleep(READ_POLL_MS)
+        for (const { ack } of this.#intake.deliveries.takeAll()) ack?.() // hints of tasks that are settled
+        await this.#intake.settled()
+      }
+    } catch (error) {
+      if (!isConnectionLoss(error)) throw error // whoever claims next waits for the broker
+    }
   }
 
   async #rest(): Promise<void> {

@@ -122,13 +122,12 @@ export class LedgerFrontier implements Frontier {
     return this.#transport.claim(request)
   }
 
-  /** What other programs sent and nobody has read is pending as well: a run is not over before that. */
+  /** A run is not over before what other programs sent is read. */
   async stats(): Promise<FrontierStats> {
     const stats = await readStats(this.#link)
     if (stats.remaining > 0) return stats
-    const unread = await this.#transport.unread()
-    if (unread > 0) return { ...stats, pending: unread, remaining: unread, seen: stats.seen + unread }
-    return await readStats(this.#link) // what was being read may have become a task
+    await this.#transport.readToEnd()
+    return await readStats(this.#link)
   }
 
   nextDueMs(): Promise<number | undefined> {

@@ -11,12 +11,12 @@ export interface ReadyTransport {
   over(leases: readonly (Outcome | Lease)[]): void
   /** Tasks that have become dead letters without an outcome of their holder. */
   died(letters: readonly object[]): void
-  /** Asked when the ledger has nothing left: messages of other programs that nobody has read yet. */
-  unread(): Promise<number>
+  /** Called when the ledger has nothing left: messages of other programs that nobody has read become tasks. */
+  readToEnd(): Promise<void>
   close(how: { isFinished: boolean }): Promise<void>
 }
 
 /** Ready queues inside Redis: a claim is one script. */
 export function redisTransport(link: Link): ReadyTransport {
-  return { claim: createClaim(link), fed() {}, over() {}, died() {}, unread: async () => 0, async close() {} }
+  return { claim: createClaim(link), fed() {}, over() {}, died() {}, async readToEnd() {}, async close() {} }
 }
