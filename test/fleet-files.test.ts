@@ -77,6 +77,20 @@ function checkRecords(lines: string, read?: (where: string) => Buffer): void {
   }
 }
 
+/** For the processes a test starts. */
+function withEnv(env: Record<string, string>): Disposable {
+  const before = Object.keys(env).map((name) => [name, process.env[name]] as const)
+  Object.assign(process.env, env)
+  return {
+    [Symbol.dispose]() {
+      for (const [name, value] of before) {
+        if (value === undefined) delete process.env[name]
+        else process.env[name] = value
+      }
+    },
+  }
+}
+
 const onDisk = (where: string) => readFileSync(fileURLToPath(where))
 
 test('two workers of a fleet store each file once in a bucket, and its record in the database', {
@@ -88,13 +102,13 @@ test('two workers of a fleet store each file once in a bucket, and its record in
   using folder = folderWithScraper()
   const fleet = new Fleet({ frontier: database.url, cwd: folder.path, scraper: 'gallery' })
   const { run_id: runId } = await fleet.start('--site', site.url)
-  Object.assign(process.env, bucket.env)
+  using _env = withEnv(bucket.env)
   const ends = await Promise.all([1, 2].map(() => fleet.worker(runId, '--files', bucket.url('g')).result))
   for (const { code, stderr } of ends) assert.equal(code, 0, stderr)
   const { stdout } = await fleet.run('files', runId, '--json')
   checkRecords(stdout)
-  const stored = bucket.files().filter((name) => name.includes('.bin'))
-  assert.ok(stored.length >= PAGES * FILES_PER_PAGE + 1, stored.join('\n'))
+  const stored = bucket.files().filter((name) => name.endsWith('.bin._S3rver_object'))
+  assert.equal(stored.length, PAGES * FILES_PER_PAGE + 1, stored.join('\n'))
   const { completed, remaining, items } = await fleet.stats(runId)
   const FILES = PAGES * FILES_PER_PAGE + 1
   assert.deepEqual({ completed, remaining, items }, { completed: PAGES + 2 * FILES, remaining: 0, items: PAGES })

@@ -90,9 +90,11 @@ export interface StoredFile
 export interface JobHooks {
   /** Before a redirect is followed: robots.txt and the rate limit of where it leads. */
   onRedirect?: (url: string) => Promise<void>
+  /** All bytes are here: the host they came from has nothing to do with the rest. */
+  onReceived?: () => void
   /** Before the bytes get their final name: the last chance of a job whose lease is lost. */
   beforeStore?: () => Promise<void>
-  /** In a process with no other job: for one that may have killed the last. Default false. */
+  /** In a process with no other job: for one that may have killed the last. Others need not wait for it. Default false. */
   isAlone?: boolean
 }
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import {
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -40,6 +41,20 @@ test('a link somebody put into the folder does not lead out of it', async () => 
   const file = { path, key: 'shop/x.txt', contentType: 'text/plain', bytes: 1 }
   await assert.rejects(store.put(file, never), (error: ScrapeError) => error.code === 'E_OUTPUT')
   assert.deepEqual(readdirSync(outside), [])
+})
+
+test('a file on another mount of the same disk is copied', async () => {
+  const path = join(folder, 'elsewhere')
+  writeFileSync(path, 'hello')
+  const move = async () => {
+    throw Object.assign(new Error('cross-device link not permitted'), { code: 'EXDEV' })
+  }
+  const root = join(folder, 'mounted')
+  await using store = await openDiskStore(root, { move })
+  const where = await store.put({ path, key: 'shop/x.txt', contentType: 'text/plain', bytes: 5 }, never)
+  assert.equal(readFileSync(fileURLToPath(where), 'utf8'), 'hello')
+  assert.deepEqual(readdirSync(join(root, '.incoming')), [])
+  assert.equal(existsSync(path), false)
 })
 
 test('what a crash left half copied is removed a day later', async () => {

@@ -16,7 +16,8 @@ import { diskError } from './store-error.ts'
 const INCOMING = '.incoming'
 const INCOMING_MS_MAX = 86_400_000
 
-export async function openDiskStore(folder: string): Promise<FileStore> {
+/** `move` is for tests. */
+export async function openDiskStore(folder: string, { move = rename } = {}): Promise<FileStore> {
   const root = resolve(folder)
   const incoming = join(root, INCOMING)
   const what = `the file store ${root}`
@@ -37,27 +38,37 @@ export async function openDiskStore(folder: string): Promise<FileStore> {
     // A link somebody put there must not lead us out.
     if (!`${await realpath(parent)}${sep}`.startsWith(trueRoot + sep))
       throw new ScrapeError('E_OUTPUT', `${parent} leads out of the file store ${root}`)
-    let from = path
-    if (isKept || !(await isSameDisk(path, root))) {
-      from = join(incoming, `${process.pid}-${randomBytes(8).toString('hex')}`)
-      try {
-        await copyFile(path, from, constants.COPYFILE_FICLONE)
-      } catch (error) {
-        await rm(from, { force: true })
-        throw error
-      }
-    }
+    signal.throwIfAborted()
+    if (isKept || !(await isMoved(path, target))) await copyIn(path, target, signal)
+    await sync(parent)
+    if (!isKept) await rm(path, { force: true })
+    return pathToFileURL(target).href
+  }
+
+  /** False when it is on another disk. Two mounts of one disk have the same number and are still two to a rename. */
+  async function isMoved(path: string, target: string): Promise<boolean> {
+    if (!(await isSameDisk(path, root))) return false
+    await sync(path)
     try {
-      signal.throwIfAborted()
-      await sync(from)
-      await rename(from, target)
+      await move(path, target)
+      return true
     } catch (error) {
-      if (from !== path) await rm(from, { force: true })
+      if ((error as NodeJS.ErrnoException).code !== 'EXDEV') throw error
+      return false
+    }
+  }
+
+  async function copyIn(path: string, target: string, signal: AbortSignal): Promise<void> {
+    const copy = join(incoming, `${process.pid}-${randomBytes(8).toString('hex')}`)
+    try {
+      await copyFile(path, copy, constants.COPYFILE_FICLONE)
+      signal.throwIfAborted()
+      await sync(copy)
+      await rename(copy, target)
+    } catch (error) {
+      await rm(copy, { force: true })
       throw error
     }
-    await sync(parent)
-    if (from !== path && !isKept) await rm(path, { force: true })
-    return pathToFileURL(target).href
   }
 
   return {

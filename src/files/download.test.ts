@@ -1,7 +1,7 @@
 /** Downloads from a real server that cuts, lies and changes its mind. */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
@@ -12,7 +12,7 @@ import { ScrapeError } from '../core/errors.ts'
 import { openByteStream } from '../fetch/byte-stream.ts'
 import type { ByteSource } from './contract.ts'
 import { type Downloaded, download } from './download.ts'
-import { tidySpool } from './spool.ts'
+import { openPart, spoolId, tidySpool } from './spool.ts'
 
 const FILE = content(300_000)
 const SHA256 = createHash('sha256').update(FILE).digest('hex')
@@ -90,7 +90,7 @@ describe('a download', () => {
   })
 
   it('goes on by date where there is no ETag', async () => {
-    const lastModified = 'Sun, 15 Nov 2026 08:00:00 GMT'
+    const lastModified = 'Sun, 15 Nov 2020 08:00:00 GMT'
     const url = serve(serveFile(FILE, { lastModified, cutAfter: cutOnce(100_000) }))
     assert.equal(await codeOf(fetchOnce(url)), 'E_BODY_SHORT')
     const done = await fetchOnce(url)
@@ -99,9 +99,36 @@ describe('a download', () => {
     await finish(done)
   })
 
+  it('begins again when neither answer tells how much there is', async () => {
+    let answers = 0
+    const url = serve((request, response) => {
+      const from = Number(/\d+/.exec(request.headers.range ?? '')?.[0] ?? -1)
+      if (answers++ === 0) return void response.writeHead(200, { etag: '"v1"' }).write(FILE.subarray(0, 100_000), () => response.destroy()) // biome-ignore format: one line reads better
+      if (from < 0) return serveFile(FILE, { etag: '"v1"' })(request, response)
+      const headers = { etag: '"v1"', 'content-length': 1000, 'content-range': `bytes ${from}-${from + 999}/*` }
+      response.writeHead(206, headers).end(FILE.subarray(from, from + 1000))
+    })
+    assert.equal(await codeOf(fetchOnce(url)), 'E_BODY_SHORT')
+    const done = await fetchOnce(url)
+    assert.deepEqual([done.bytes, done.sha256], [FILE.length, SHA256])
+    await finish(done)
+  })
+
+  it('keeps name and type where the rest comes without them', async () => {
+    const headers = { 'content-disposition': 'attachment; filename="report.csv"', 'content-type': 'text/csv' }
+    const url = serve(serveFile(FILE, { etag: '"v1"', headers, cutAfter: () => 100_000 }))
+    assert.equal(await codeOf(fetchOnce(url)), 'E_BODY_SHORT')
+    server.paths.set(new URL(url).pathname, serveFile(FILE, { etag: '"v1"' }))
+    const done = await fetchOnce(url)
+    assert.ok(done.fetchedBytes < FILE.length)
+    assert.deepEqual([done.name, done.contentType], ['report.csv', 'text/csv'])
+    await finish(done)
+  })
+
   for (const [what, options] of [
     ['has no validator', {}],
     ['has a weak one', { etag: 'W/"v1"' }],
+    ['has a date of this very second', { lastModified: new Date(Date.now() + 60_000).toUTCString() }],
   ] as const)
     it(`begins again when the first answer ${what}`, async () => {
       const url = serve(serveFile(FILE, { ...options, cutAfter: cutOnce(100_000) }))
@@ -127,6 +154,7 @@ describe('a download', () => {
     'another total': (from) => ({ 'content-range': `bytes ${from}-${FILE.length + 9}/${FILE.length + 10}` }),
     'another ETag': (from) => ({ 'content-range': `bytes ${from}-${FILE.length - 1}/${FILE.length}`, etag: '"v2"' }),
     'no range at all': () => ({}),
+    'a piece of an unknown whole': (from) => ({ 'content-range': `bytes ${from}-${FILE.length - 2}/*` }),
     'only a piece': (from) => ({ 'content-range': `bytes ${from}-${FILE.length - 2}/${FILE.length}` }),
   }
   for (const [lie, headersFor] of Object.entries(lies))
@@ -247,7 +275,6 @@ describe('a download', () => {
 
 describe('the spool', () => {
   it('forgets what is old, then the oldest of what is too much, and nothing that is not its own', async () => {
-    const { mkdirSync, utimesSync, writeFileSync } = process.getBuiltinModule('node:fs')
     using place = temporaryFolder()
     const nowMs = Date.now()
     const HOUR_MS = 3_600_000
@@ -261,8 +288,50 @@ describe('the spool', () => {
     add(id('2'), 5 * HOUR_MS)
     add(id('3'), 4 * HOUR_MS)
     add(id('4'), 0)
-    add('uploads', 1000 * HOUR_MS)
+    add('somebody-elses', 1000 * HOUR_MS)
     assert.equal(await tidySpool(place.path, { bytesMax: 2500 }, nowMs), 2000)
-    assert.deepEqual(filesIn(place.path), [`${id('3')}/x.part`, `${id('4')}/x.part`, 'uploads/x.part'])
+    assert.deepEqual(filesIn(place.path), [`${id('3')}/x.part`, `${id('4')}/x.part`, 'somebody-elses/x.part'])
+  })
+
+  it('forgets downloads of a browser that no task can name any more', async () => {
+    using place = temporaryFolder()
+    const nowMs = Date.now()
+    mkdirSync(join(place.path, 'uploads'))
+    for (const [name, days] of [
+      ['orphan', 8],
+      ['waits', 3],
+    ] as const) {
+      const path = join(place.path, 'uploads', name)
+      writeFileSync(path, Buffer.alloc(100))
+      utimesSync(path, nowMs / 1000 - days * 86_400, nowMs / 1000 - days * 86_400)
+    }
+    assert.equal(await tidySpool(place.path, {}, nowMs), 100)
+    assert.deepEqual(filesIn(place.path), ['uploads/waits'])
+  })
+
+  it('prefers a whole part to a longer one that is not', async () => {
+    using place = temporaryFolder()
+    const job = { runId: 'run', taskId: '5'.repeat(64) }
+    const note = { url: 'http://x.example/', finalUrl: 'http://x.example/' }
+    // Owners sort by the time they came: the whole one first, so that the longer one comes after it.
+    const whole = await openPart(place.path, job)
+    writeFileSync(whole.path, 'whole')
+    const longer = await openPart(place.path, job)
+    writeFileSync(longer.path, 'longer, but not whole')
+    await whole.save({ ...note, whole: 'abc' })
+    await longer.save(note)
+    for (const part of [whole, longer]) part.release()
+    const next = await openPart(place.path, job)
+    assert.equal(next.note?.whole, 'abc')
+    assert.equal(readFileSync(next.path, 'utf8'), 'whole')
+  })
+
+  it('has one id, whoever asks first', async () => {
+    using place = temporaryFolder()
+    const spool = join(place.path, 'spool')
+    const ids = await Promise.all(Array.from({ length: 10 }, () => spoolId(spool)))
+    assert.equal(new Set(ids).size, 1)
+    assert.equal(await spoolId(spool), ids[0])
+    assert.deepEqual(filesIn(spool), ['id'])
   })
 })

@@ -87,9 +87,9 @@ async function fill(part: Part, job: FileJob, parts: DownloadParts, signal: Abor
   answer ??= await parts.source.open(requestOf(job, parts), signal)
   try {
     if (answer.status !== 206) from = 0
-    const totalBytes = answer.length === undefined ? undefined : from + answer.length
+    const totalBytes = answer.status === 206 ? lastOf(answer)! + 1 : answer.length
     if ((totalBytes ?? 0) > parts.bytesMax) throw tooLarge(job, parts, `${totalBytes} bytes are announced`)
-    const note = noteOf(answer, job, totalBytes)
+    const note = noteOf(answer, job, totalBytes, answer.status === 206 ? part.note : undefined)
     if (from === 0) {
       await file.truncate(0)
       await part.save(note)
@@ -116,31 +116,52 @@ function validatorOf({ etag, lastModified }: PartNote): string | undefined {
   return lastModified
 }
 
-/** The answer is exactly the rest of what we have a part of. */
+const CONTENT_RANGE = /^bytes (\d{1,15})-(\d{1,15})\/(\d{1,15}|\*)$/
+
+function lastOf({ headers }: ByteAnswer): number | undefined {
+  const range = CONTENT_RANGE.exec(headers['content-range'] ?? '')
+  return range === null ? undefined : Number(range[2])
+}
+
+/** The answer is exactly the rest of what we have a part of. One that tells no total, after one that told none, may be any piece. */
 function isContinued({ status, headers, isEncoded }: ByteAnswer, from: number, note: PartNote): boolean {
-  const range = /^bytes (\d{1,15})-(\d{1,15})\/(\d{1,15}|\*)$/.exec(headers['content-range'] ?? '')
+  const range = CONTENT_RANGE.exec(headers['content-range'] ?? '')
   if (status !== 206 || isEncoded || range === null) return false
   const [first, last, total] = [Number(range[1]), Number(range[2]), range[3] === '*' ? undefined : Number(range[3])]
   const length = headers['content-length']
   return (
     first === from &&
-    (total === undefined || total === last + 1) &&
+    last + 1 === (total ?? note.totalBytes) &&
     (total === undefined || note.totalBytes === undefined || total === note.totalBytes) &&
     (length === undefined || Number(length) === last - first + 1) &&
     (headers['etag'] === undefined || note.etag === undefined || headers['etag'] === note.etag)
   )
 }
 
-function noteOf({ headers, url, isEncoded }: ByteAnswer, job: FileJob, totalBytes: number | undefined): PartNote {
+/** `earlier`: of the part this answer is the rest of. A server need not repeat there what it said before (RFC 9110 § 15.3.7). */
+function noteOf(
+  { headers, url, isEncoded }: ByteAnswer,
+  job: FileJob,
+  totalBytes: number | undefined,
+  earlier?: PartNote,
+): PartNote {
   return {
     url: job.task.url,
-    finalUrl: url,
-    servedType: headers['content-type']?.slice(0, 300),
-    disposition: headers['content-disposition']?.slice(0, 4096),
+    finalUrl: earlier?.finalUrl ?? url,
+    servedType: headers['content-type']?.slice(0, 300) ?? earlier?.servedType,
+    disposition: headers['content-disposition']?.slice(0, 4096) ?? earlier?.disposition,
     totalBytes,
     // Without a validator the next try begins at the start, as it must with a body that was decoded on the way.
-    ...(isEncoded ? {} : { etag: headers['etag'], lastModified: headers['last-modified'] }),
+    etag: isEncoded ? undefined : (headers['etag'] ?? earlier?.etag),
+    lastModified: isEncoded ? undefined : (sureDateOf(headers) ?? earlier?.lastModified),
   }
+}
+
+/** A file changed twice within the second of its date has one date for two contents (RFC 9110 § 8.8.2.2). */
+function sureDateOf(headers: ByteAnswer['headers']): string | undefined {
+  const lastModified = headers['last-modified']
+  const ageMs = Date.parse(headers['date'] ?? '') - Date.parse(lastModified ?? '')
+  return ageMs >= 1000 ? lastModified : undefined
 }
 
 interface Receiving {

@@ -5,18 +5,18 @@
  *      ▲                   └─ db_update ──batch──▶ records ──▶ commit: done                          │
  *      └──────────────── retry · postpone · dead · handed back at the stop ◀─────────────────────────┘
  *
- * No more is claimed than the pool can soon take. A store or a database that is away costs no tries and no second download.
+ * No more is claimed than the pool can soon take. What is on this machine already asks nothing of a host and goes first. A store or a database that is away costs no tries and no second download.
  */
 import { rm } from 'node:fs/promises'
 import { ScrapeError, toScrapeError } from '../core/errors.ts'
 import type { EventBus } from '../core/events.ts'
-import type { Task } from '../core/task.ts'
+import { FILES_LANE, type Task } from '../core/task.ts'
 import { hostOf } from '../core/url.ts'
 import type { RateLimit } from '../fetch/contract.ts'
-import type { Frontier, Lease } from '../frontier/contract.ts'
+import type { ClaimRequest, Frontier, Lease } from '../frontier/contract.ts'
 import type { Decide, FileJob, FileOrder, FilePool, FileRecords } from './contract.ts'
 import { HostPlace, type MayFetch } from './host-place.ts'
-import { FILES_LANE, orderOf, pinnedLane } from './orders.ts'
+import { orderOf } from './orders.ts'
 import { PATIENCE, Patience, type PatienceLimits } from './patience.ts'
 import { leaseKey, type Settled, settleFailure, settleHandedBack, settleRecorded, settleStored } from './settle.ts'
 import { writeRecords } from './write-records.ts'
@@ -40,11 +40,13 @@ export interface FileLoopParts {
   mayFetch?: MayFetch
   /** Request headers of a download, the cookies of its session included. Default: none. */
   headersFor?: (task: Task) => Promise<Readonly<Record<string, string>>>
-  /** Default: `files` and the one pinned to this machine. */
-  lanes?: readonly string[]
+  /** Lanes of files this machine has, of those that may hold any now; asked before each claim. Default: none. */
+  pinnedLanes?: () => readonly string[]
   /** Longest job, from the request to the store. Default 2 h. */
   jobMsMax?: number
   patience?: PatienceLimits
+  /** Waits of our own are not longer: `Decide` makes those cost a try. Default: no limit. */
+  retryAfterMsMax?: number
   now?: () => number
 }
 
@@ -53,30 +55,18 @@ export type FilesEnd = { how: 'stopped' } | { how: 'halted'; error: ScrapeError 
 export interface FileLoop {
   /** Resolves when it was stopped or halted, and everything it held is settled or handed back. Never rejects. */
   readonly ended: Promise<FilesEnd>
-  /** Jobs in the pool, and claimed ones that wait for their host. */
-  readonly running: number
-  readonly held: number
-  /** For scaling: tasks waiting in the lanes, due or not, and jobs running. */
-  load(): Promise<{ waiting: number; running: number }>
 }
 
 export function runFiles(parts: FileLoopParts, stop: AbortSignal): FileLoop {
-  const loop = new Loop(parts)
-  const ended = loop.run(stop)
-  return {
-    ended,
-    get running() {
-      return loop.running
-    },
-    get held() {
-      return loop.held
-    },
-    load: () => loop.load(),
-  }
+  return { ended: new Loop(parts).run(stop) }
 }
 
 /** Shortest and longest wait before an empty lane is asked again. */
 const POLL_MS = { min: 20, max: 1000 }
+/** Pages that add tasks may have ordered files, but most add pages: they make us look no more often than this. */
+const ADDED_MS = 100
+/** While something waits, how often the run is asked whether it is paused. */
+const PAUSE_LOOK_MS = 500
 const COMMIT_MAX = 100
 const RECORDS_MAX = 200
 const JOB_MS_MAX = 7_200_000
@@ -91,12 +81,18 @@ class Loop {
   #waiting: Lease[] = []
   readonly #jobs = new Map<Lease, { controller: AbortController; done: Promise<void> }>()
   readonly #committing = new Set<Lease>()
+  /** Hosts a job is about to get a slot of. */
+  readonly #entering = new Set<string>()
   #records: Lease[] = []
   #settled: Settled[] = []
   /** Tasks that were in a process when it died with several: next time alone. */
   readonly #suspects = new Set<string>()
   #work = new Set<Promise<void>>()
   #isClaiming = false
+  #isLookingUp = false
+  /** Of the monotonic clock: when the lanes are asked next, and when they were asked last. */
+  #claimAtMs = 0
+  #claimedAtMs = Number.NEGATIVE_INFINITY
   #isWritingRecords = false
   #isCommitting = false
   #isStopping = false
@@ -108,9 +104,10 @@ class Loop {
     this.#parts = {
       mayFetch: async () => {},
       headersFor: async () => ({}),
-      lanes: [FILES_LANE, pinnedLane()],
+      pinnedLanes: () => [],
       jobMsMax: JOB_MS_MAX,
       patience: PATIENCE,
+      retryAfterMsMax: Number.POSITIVE_INFINITY,
       now: Date.now,
       ...parts,
     }
@@ -118,30 +115,19 @@ class Loop {
     this.#recorded = new Patience(this.#parts.patience)
   }
 
-  get running(): number {
-    return this.#jobs.size
-  }
-
-  get held(): number {
-    return this.#waiting.length
-  }
-
-  async load(): Promise<{ waiting: number; running: number }> {
-    const { lanes } = await this.#parts.frontier.stats()
-    const waiting = this.#parts.lanes.reduce((sum, lane) => sum + (lanes[lane]?.pending ?? 0), 0)
-    return { waiting: waiting + this.#waiting.length, running: this.#jobs.size }
-  }
-
   async run(stop: AbortSignal): Promise<FilesEnd> {
     const { rateLimit, bus, leaseMs } = this.#parts
     const onStop = () => this.#end.resolve({ how: 'stopped' })
     stop.addEventListener('abort', onStop, { once: true })
     if (stop.aborted) onStop()
-    rateLimit.onFree(() => this.#pump())
-    // A page that was committed may have ordered files: no need to wait for the next look.
-    const unlisten = bus.on((event) => {
-      if (event.type === 'committed' && event.added > 0 && this.#pollMs > POLL_MS.min) this.#wakeIn(0)
+    // Called for every page: it starts what waits, and claims nothing that is not due.
+    rateLimit.onFree(() => {
+      if (this.#waiting.length > 0) this.#pump()
     })
+    const unlisten = bus.on((event) => {
+      if (event.type === 'committed' && event.added > 0) this.#claimBy(this.#claimedAtMs + ADDED_MS)
+    })
+    const lookingUp = setInterval(() => this.#track(this.#lookUp()), PAUSE_LOOK_MS)
     const heartbeat = setInterval(() => this.#track(this.#extendLeases()), leaseMs / 3)
     if (!stop.aborted) this.#pump()
     const end = await this.#end.promise
@@ -149,12 +135,21 @@ class Loop {
     unlisten()
     await this.#drain(end.how === 'halted' ? 0 : this.#parts.drainMs)
     clearInterval(heartbeat)
+    clearInterval(lookingUp)
     return end
   }
 
-  /** Starts what may start, and claims what there is room for. */
+  /** Starts what may start, and claims what there is room for if it is time. */
   #pump(): void {
     if (this.#isStopping) return
+    const soonestMs = this.#startWaiting()
+    const dueInMs = this.#claimAtMs - performance.now()
+    if (dueInMs <= 0 && !this.#isClaiming && this.#hasRoom()) this.#track(this.#claim())
+    else this.#wakeIn(Math.min(soonestMs, dueInMs > 0 ? dueInMs : POLL_MS.max))
+  }
+
+  /** Returns in how many milliseconds the next of those who wait might start. */
+  #startWaiting(): number {
     const { pool, now } = this.#parts
     const storeWaitMs = this.#stored.waitMs(now())
     let soonestMs = storeWaitMs === 0 ? Number.POSITIVE_INFINITY : storeWaitMs
@@ -166,26 +161,46 @@ class Loop {
       soonestMs = Math.min(soonestMs, waitMs)
     }
     this.#waiting = waiting
-    const room = 2 * pool.capacity - this.#waiting.length - this.#jobs.size
-    const mayClaim = this.#waiting.length < pool.capacity && room > 0
-    if (mayClaim && !this.#isClaiming) this.#track(this.#claim(Math.min(room, pool.capacity)))
-    else if (Number.isFinite(soonestMs)) this.#wakeIn(soonestMs)
+    return soonestMs
   }
 
   #hostWaitMs({ task }: Lease): number {
-    return isUpload(task) ? 0 : this.#parts.rateLimit.waitMs(hostOf(task.url))
+    if (isUpload(task)) return 0
+    const host = hostOf(task.url)
+    return this.#entering.has(host) ? Number.POSITIVE_INFINITY : this.#parts.rateLimit.waitMs(host, { isFile: true })
   }
 
-  async #claim(max: number): Promise<void> {
-    const { frontier, workerId, leaseMs, lanes, rateLimit } = this.#parts
+  /** How many to claim: downloads may wait for their hosts beside a full pool; uploads do not wait for downloads that wait. */
+  #room(): { pinned: number; shared: number } {
+    const { capacity } = this.#parts.pool
+    const uploads = this.#waiting.filter(({ task }) => isUpload(task)).length
+    const isWaitedFor = this.#waiting.length >= capacity
+    const shared = isWaitedFor ? 0 : Math.min(capacity, 2 * capacity - this.#waiting.length - this.#jobs.size)
+    return { pinned: Math.max(0, capacity - this.#jobs.size - uploads), shared: Math.max(0, shared) }
+  }
+
+  #hasRoom(): boolean {
+    const { pinned, shared } = this.#room()
+    return shared > 0 || (pinned > 0 && this.#parts.pinnedLanes().length > 0)
+  }
+
+  async #claim(): Promise<void> {
+    const { frontier, workerId, leaseMs, pinnedLanes, rateLimit } = this.#parts
     this.#isClaiming = true
+    this.#claimAtMs = Number.POSITIVE_INFINITY // what happens meanwhile may make it sooner again
+    this.#claimedAtMs = performance.now()
     let isDry = true
-    try {
-      const avoidHosts = [...new Set([...this.#waiting.map(({ task }) => hostOf(task.url)), ...rateLimit.busyHosts()])]
-      const avoiding = avoidHosts.length > 0 ? { avoidHosts } : {}
-      const leases = await frontier.claim({ max, workerId, leaseMs, lanes, ...avoiding })
-      isDry = leases.length === 0
+    const claim = async (max: number, more: Pick<ClaimRequest, 'lanes' | 'avoidHosts'>) => {
+      const leases = max > 0 ? await frontier.claim({ max, workerId, leaseMs, ...more }) : []
       for (const lease of leases) this.#take(lease)
+      if (leases.length > 0) isDry = false
+    }
+    try {
+      const lanes = pinnedLanes()
+      if (lanes.length > 0) await claim(this.#room().pinned, { lanes })
+      const downloads = this.#waiting.filter(({ task }) => !isUpload(task))
+      const avoidHosts = [...new Set([...downloads.map(({ task }) => hostOf(task.url)), ...rateLimit.busyHosts()])]
+      await claim(this.#room().shared, { lanes: [FILES_LANE], ...(avoidHosts.length > 0 ? { avoidHosts } : {}) })
     } catch (error) {
       return this.#halt(toScrapeError(error, 'E_SERVICE'))
     } finally {
@@ -193,14 +208,37 @@ class Loop {
     }
     if (this.#records.length > 0) this.#track(this.#writeRecords())
     this.#pollMs = isDry ? Math.min(POLL_MS.max, this.#pollMs * 2) : POLL_MS.min
-    if (isDry) this.#wakeIn(this.#pollMs)
-    else this.#pump()
+    this.#claimAtMs = Math.min(this.#claimAtMs, isDry ? performance.now() + this.#pollMs : 0)
+    this.#pump()
+  }
+
+  /** The lanes are asked at that time, if it is sooner than they would be. */
+  #claimBy(atMs: number): void {
+    if (this.#isStopping || atMs >= this.#claimAtMs) return
+    this.#claimAtMs = atMs
+    this.#wakeIn(atMs - performance.now())
+  }
+
+  /** Leases that wait while the run is paused are handed back: they must not start. */
+  async #lookUp(): Promise<void> {
+    if (this.#isStopping || this.#waiting.length === 0 || this.#isLookingUp) return
+    this.#isLookingUp = true
+    try {
+      if (!(await this.#parts.frontier.stats()).isPaused) return
+      for (const lease of this.#waiting.splice(0)) this.#handBack(lease, 'the run is paused')
+    } catch (error) {
+      this.#halt(toScrapeError(error, 'E_SERVICE'))
+    } finally {
+      this.#isLookingUp = false
+    }
   }
 
   #take(lease: Lease): void {
     this.#held.add(lease)
     try {
-      if (orderOf(lease.task).type === 'db_update') this.#records.push(lease)
+      const { type } = orderOf(lease.task)
+      if (type === 'db_update') this.#records.push(lease)
+      else if (type === 'upload') this.#waiting.unshift(lease)
       else this.#waiting.push(lease)
     } catch (error) {
       this.#fail(lease, 'download', toScrapeError(error, 'E_ROUTE_DATA'), performance.now())
@@ -209,26 +247,29 @@ class Loop {
 
   #start(lease: Lease): void {
     const controller = new AbortController()
-    const done = this.#carryOut(lease, controller.signal).finally(() => {
+    const done = this.#carryOut(lease, controller).finally(() => {
       this.#jobs.delete(lease)
+      this.#claimAtMs = 0
       this.#pump()
     })
     this.#jobs.set(lease, { controller, done })
   }
 
   /** One job, the whole journey. Never throws. */
-  async #carryOut(lease: Lease, aborted: AbortSignal): Promise<void> {
+  async #carryOut(lease: Lease, controller: AbortController): Promise<void> {
     const { pool, runId, scraper, headersFor, jobMsMax, now } = this.#parts
     const { task } = lease
+    const { signal } = controller
     const order = orderOf(task) as FileJob['order']
     const startedMs = performance.now()
-    const late = AbortSignal.timeout(jobMsMax)
-    const signal = AbortSignal.any([aborted, late])
+    // Not `AbortSignal.timeout`: that would be held for two hours after each file.
+    const late = new ScrapeError('E_TIMEOUT_TOTAL', `not stored within ${jobMsMax} ms`)
+    const deadline = setTimeout(() => controller.abort(late), jobMsMax)
     using place = new HostPlace(this.#parts.rateLimit, this.#parts.mayFetch, signal)
     try {
       let headers = {}
       if (order.type === 'download') {
-        await place.enter(task.url)
+        await this.#enter(place, task.url)
         headers = await headersFor(task)
       }
       const job: FileJob = {
@@ -241,15 +282,31 @@ class Loop {
       const isAlone = this.#suspects.delete(task.id) || lease.losses > 0
       const stored = await pool.run(job, signal, {
         onRedirect: (url) => place.enter(url),
+        onReceived: () => place.leave(),
         beforeStore: () => this.#mustHold(lease),
         isAlone,
       })
       this.#stored.succeeded()
       this.#settle(settleStored(lease, job, stored, { startedMs, nowMs: now() }))
     } catch (error) {
-      if (aborted.aborted) return this.#handBack(lease, 'stopped before it was done')
-      const known = late.aborted ? new ScrapeError('E_TIMEOUT_TOTAL', `not stored within ${jobMsMax} ms`) : error
-      this.#fail(lease, order.type, this.#withPatience(toScrapeError(known, 'E_FILE_WORKER'), task), startedMs)
+      const isLate = signal.reason === late
+      if (signal.aborted && !isLate) return this.#handBack(lease, 'stopped before it was done')
+      const known = toScrapeError(isLate ? late : error, 'E_FILE_WORKER')
+      this.#fail(lease, order.type, this.#withPatience(known, task), startedMs)
+    } finally {
+      clearTimeout(deadline)
+    }
+  }
+
+  /** One after the other: those who come together would all find the same free slot, and wait for it in places of the pool. */
+  async #enter(place: HostPlace, url: string): Promise<void> {
+    const host = hostOf(url)
+    this.#entering.add(host)
+    try {
+      await place.enter(url)
+    } finally {
+      this.#entering.delete(host)
+      if (this.#waiting.length > 0) this.#pump()
     }
   }
 
@@ -261,10 +318,10 @@ class Loop {
 
   /** What is nobody's fault comes with a time to come back, which makes it cost no try (`Decide`). */
   #withPatience(error: ScrapeError, task: Task): ScrapeError {
-    const { now, rateLimit } = this.#parts
+    const { now, rateLimit, retryAfterMsMax } = this.#parts
     const { retryAfterMs } = error.details
-    if (error.code === 'E_FILE_STORE') return named(error, this.#stored.failed(now()))
-    if (error.code === 'E_FILE_RECORD') return named(error, this.#recorded.failed(now()))
+    if (error.code === 'E_FILE_STORE') return named(error, this.#stored.failed(now()), retryAfterMsMax)
+    if (error.code === 'E_FILE_RECORD') return named(error, this.#recorded.failed(now()), retryAfterMsMax)
     if (error.code === 'E_FILE_WORKER' && retryAfterMs !== undefined) this.#suspect(task.id)
     if ((error.code === 'E_RATE_LIMITED' || error.code === 'E_SERVER') && retryAfterMs !== undefined)
       rateLimit.pause(hostOf(task.url), now() + retryAfterMs, error.message)
@@ -326,6 +383,7 @@ class Loop {
       this.#isCommitting = false
     }
     this.#pollMs = POLL_MS.min
+    this.#claimAtMs = 0
     this.#pump()
   }
 
@@ -391,9 +449,12 @@ class Loop {
   }
 }
 
-function named(error: ScrapeError, retryAfterMs: number | undefined): ScrapeError {
-  if (retryAfterMs === undefined) return error
-  return new ScrapeError(error.code, error.message, { ...error.details, retryAfterMs })
+function named(error: ScrapeError, waitMs: number | undefined, retryAfterMsMax: number): ScrapeError {
+  if (waitMs === undefined) return error
+  return new ScrapeError(error.code, error.message, {
+    ...error.details,
+    retryAfterMs: Math.min(waitMs, retryAfterMsMax),
+  })
 }
 
 function isUpload({ data }: Task): boolean {

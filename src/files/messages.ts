@@ -11,10 +11,16 @@ export type ToWorker =
   | { kind: 'job'; id: number; job: FileJob }
   | { kind: 'abort'; id: number }
   | { kind: 'answer'; ask: number; value?: string; error?: SentError }
+  /** Are you there? A process in an endless loop is not. */
+  | { kind: 'ping' }
 
 /** Process → pool. */
 export type FromWorker =
+  /** It has its parts: if it dies from now on, a job may be to blame. */
   | { kind: 'ready' }
+  | { kind: 'pong' }
+  /** All bytes of a download have come. */
+  | { kind: 'received'; id: number }
   | { kind: 'ask'; ask: number; id: number; question: Question }
   | { kind: 'done'; id: number; stored: StoredFile }
   | { kind: 'failed'; id: number; error: SentError }

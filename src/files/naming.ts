@@ -86,9 +86,14 @@ function cutToBytes(text: string, bytesMax: number): string {
   return cut.normalize('NFC')
 }
 
+/** Whether it may be a key of a store, as those from here are. */
+export function isPlain(key: string): boolean {
+  return /^(?:[\p{L}\p{M}\p{N}_-][\p{L}\p{M}\p{N}._-]*\/)*[\p{L}\p{M}\p{N}_-][\p{L}\p{M}\p{N}._-]*$/u.test(key)
+}
+
 /** For stores: a key that did not come from here is a bug, and must not become somebody else's file. */
 export function mustBePlain(key: string): void {
-  if (/^(?:[\p{L}\p{M}\p{N}_-][\p{L}\p{M}\p{N}._-]*\/)*[\p{L}\p{M}\p{N}_-][\p{L}\p{M}\p{N}._-]*$/u.test(key)) return
+  if (isPlain(key)) return
   throw new ScrapeError('E_OUTPUT', `${JSON.stringify(key.slice(0, 200))} is no key of the file store`)
 }
 

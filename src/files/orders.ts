@@ -1,14 +1,11 @@
 /** File tasks: what they look like in the frontier, and what they are read back as. */
-import { hostname } from 'node:os'
 import { ScrapeError } from '../core/errors.ts'
-import type { Json, NewTask, Task } from '../core/task.ts'
+import { FILES_LANE, type Json, type NewTask, type Task } from '../core/task.ts'
 import type { FileJob, FileOrder, FileRecord, StoredFile } from './contract.ts'
 
-export const FILES_LANE = 'files'
-
-/** For files that are on one machine only. */
-export function pinnedLane(machine: string = hostname()): string {
-  return `${FILES_LANE}@${machine}`
+/** For files that are on one machine only: in the spool of this id (`spool.ts`). */
+export function pinnedLane(spoolId: string): string {
+  return `${FILES_LANE}@${spoolId}`
 }
 
 /** Records go first: they are quick, and a file nobody can find is of no use. */

@@ -13,10 +13,13 @@ export interface ProcessOptions {
   env: NodeJS.ProcessEnv
   /** An aborted job whose process does not say so within this time is stuck, and its process with it. */
   abortMsMax: number
+  /** One that has jobs and says nothing for so long, not even when asked, is in an endless loop. */
+  silenceMsMax: number
   findStored(job: RunningJob, sha256: string, place: string): Promise<string | undefined>
-  onSettled(job: RunningJob, stored?: StoredFile): void
-  /** It is gone: how, and whether it ever ended a job. */
-  onExit(how: string, settled: number): void
+  /** `isAnswered`: the process said so itself; otherwise it died. */
+  onSettled(job: RunningJob, isAnswered: boolean, stored?: StoredFile): void
+  /** It is gone. `isBlamed`: on one job that was alone in there; what the process could do by itself, it did. */
+  onExit(how: string, isBlamed: boolean): void
 }
 
 export interface RunningJob {
@@ -30,6 +33,8 @@ export interface RunningJob {
 
 /** A process that has nothing to do and is told to end. */
 const EXIT_MS_MAX = 5000
+/** Questions without an answer. Counted, not timed: an owner that was asleep itself must hear the answers first. */
+const PINGS_MAX = 4
 
 export class PoolProcess {
   readonly jobs = new Map<number, RunningJob>()
@@ -39,7 +44,9 @@ export class PoolProcess {
   readonly #child: ChildProcess
   readonly #options: ProcessOptions
   readonly #aborts = new Map<number, () => void>()
-  #settled = 0
+  readonly #pinging: NodeJS.Timeout
+  #pings = 0
+  #isReady = false
   #broken: ScrapeError | undefined
 
   constructor(options: ProcessOptions) {
@@ -61,6 +68,8 @@ export class PoolProcess {
       this.#child.once('error', (error) => onGone(error.message))
     })
     this.#send({ kind: 'open', orders: options.orders })
+    this.#pinging = setInterval(() => this.#ping(), options.silenceMsMax / PINGS_MAX)
+    this.#pinging.unref()
   }
 
   get pid(): number | undefined {
@@ -104,9 +113,22 @@ export class PoolProcess {
     if (this.#child.connected) this.#child.send(message, () => {}) // a dead one is noticed by its exit
   }
 
+  #ping(): void {
+    if (this.jobs.size === 0) this.#pings = 0
+    else if (this.#pings++ < PINGS_MAX) this.#send({ kind: 'ping' })
+    else this.kill()
+  }
+
   #onMessage(message: FromWorker): void {
+    this.#pings = 0
     switch (message.kind) {
       case 'ready':
+        this.#isReady = true
+        break
+      case 'pong':
+        break
+      case 'received':
+        this.jobs.get(message.id)?.hooks.onReceived?.()
         break
       case 'broken':
         this.#broken = fromSentError(message.error)
@@ -115,10 +137,10 @@ export class PoolProcess {
         void this.#answer(message.ask, message.id, message.question)
         break
       case 'done':
-        this.#settle(message.id, (job) => job.resolve(message.stored), message.stored)
+        this.#settle(message.id, true, (job) => job.resolve(message.stored), message.stored)
         break
       case 'failed':
-        this.#settle(message.id, ({ signal, reject }) =>
+        this.#settle(message.id, true, ({ signal, reject }) =>
           reject(signal.aborted ? signal.reason : fromSentError(message.error)),
         )
         break
@@ -141,23 +163,24 @@ export class PoolProcess {
     }
   }
 
-  #settle(id: number, settle: (job: RunningJob) => void, stored?: StoredFile): void {
+  #settle(id: number, isAnswered: boolean, settle: (job: RunningJob) => void, stored?: StoredFile): void {
     const job = this.jobs.get(id)
     if (job === undefined) return
     this.jobs.delete(id)
     this.#aborts.get(id)?.()
     this.#aborts.delete(id)
-    this.#settled++
-    this.#options.onSettled(job, stored)
+    this.#options.onSettled(job, isAnswered, stored)
     settle(job)
     if (this.isRetired) this.retire()
   }
 
   #onGone(how: string): void {
-    const settled = this.#settled
+    clearInterval(this.#pinging)
     const isShared = this.jobs.size > 1
-    for (const id of [...this.jobs.keys()]) this.#settle(id, (job) => job.reject(this.#deathOf(job, how, isShared)))
-    this.#options.onExit(how, settled)
+    const isBlamed = this.#isReady && this.isTaken
+    for (const id of [...this.jobs.keys()])
+      this.#settle(id, false, (job) => job.reject(this.#deathOf(job, how, isShared)))
+    this.#options.onExit(how, isBlamed)
   }
 
   /** Any of several may be to blame: they come back at once, for free, and then alone. */

@@ -3,7 +3,9 @@
  *
  *   run ──▶ waiting ──a process has room──▶ in a process ──▶ done · failed
  *                                              └─ it died: E_FILE_WORKER; another takes its place, later and later if they
- *                                                 die without having ended a job
+ *                                                 die without a job ended in between
+ *
+ * A job that wants a process of its own gets one, if need be one more than there are: neither it nor the others wait.
  *
  * In the process that owns the pool no byte of a file is touched: it sends orders and gets results.
  */
@@ -25,6 +27,8 @@ export interface FilePoolOptions {
   restartMsMin?: number
   /** A process that does not end an aborted job within this time is killed. Default 10 s. */
   abortMsMax?: number
+  /** A process that has jobs and does not answer for so long is killed. Default 60 s: a step may take 30 s. */
+  silenceMsMax?: number
   /** Told when a process died that should not have. */
   onDeath?: (pid: number | undefined, how: string) => void
   /** Added to the environment of the processes, such as the credentials of a bucket. Default: none. */
@@ -40,6 +44,7 @@ const LEAN = [
   '--heap-growing-percent=40',
 ]
 const ABORT_MS_MAX = 10_000
+const SILENCE_MS_MAX = 60_000
 const RESTART_MS = { min: 100, max: 30_000 }
 /** Processes that die this often without one job ended in between are not replaced any more. */
 const DEATHS_IN_A_ROW_MAX = 10
@@ -135,11 +140,16 @@ class Pool implements OpenFilePool {
       for (const job of this.#waiting.splice(0)) job.reject(dead)
       return
     }
-    while (this.#waiting.length > 0) {
-      const process = this.#roomFor(this.#waiting[0]!)
-      if (process === undefined) return
-      process.start(this.#waiting.shift()!)
-    }
+    // Those who want to be alone and the others do not wait for each other.
+    const full = { alone: false, shared: false }
+    this.#waiting = this.#waiting.filter((job) => {
+      const kind = job.hooks.isAlone === true ? 'alone' : 'shared'
+      const process = full[kind] ? undefined : this.#roomFor(job)
+      if (process === undefined) full[kind] = true
+      else process.start(job)
+      return process === undefined
+    })
+    for (const process of this.#active().slice(this.#workers)) if (process.jobs.size === 0) process.retire()
   }
 
   #roomFor({ hooks }: RunningJob): PoolProcess | undefined {
@@ -147,39 +157,43 @@ class Pool implements OpenFilePool {
     const least = active.find((process) => !process.isTaken)
     // A new one before a second job goes into one that has its hands full.
     if (least?.jobs.size === 0) return least
-    if (active.length < this.#workers && this.#startAgain === undefined) return this.#start()
+    const workersMax = this.#workers + (hooks.isAlone === true ? 1 : 0)
+    if (active.length < workersMax && this.#startAgain === undefined) return this.#start()
     if (hooks.isAlone === true || least === undefined) return undefined
     return least.jobs.size < this.#perWorker ? least : undefined
   }
 
   #start(): PoolProcess {
-    const { entry, orders, env, abortMsMax = ABORT_MS_MAX } = this.#options
+    const { entry, orders, env, abortMsMax = ABORT_MS_MAX, silenceMsMax = SILENCE_MS_MAX } = this.#options
     const worker: PoolProcess = new PoolProcess({
       entry,
       orders,
       abortMsMax,
+      silenceMsMax,
       execArgv: LEAN,
       env: { ...process.env, MALLOC_ARENA_MAX: '1', ...env },
       findStored: (running, sha256, place) => this.#same.find(running, running.job.task.id, sha256, place),
-      onSettled: (running, stored) => {
+      onSettled: (running, isAnswered, stored) => {
+        if (isAnswered) this.#deaths = 0
         this.#same.settle(running, running.job.task.id, stored)
         queueMicrotask(() => this.#pump())
       },
-      onExit: (how, settled) => this.#onExit(worker, how, settled),
+      onExit: (how, isBlamed) => this.#onExit(worker, how, isBlamed),
     })
     this.#processes.add(worker)
     return worker
   }
 
-  #onExit(worker: PoolProcess, how: string, settled: number): void {
+  #onExit(worker: PoolProcess, how: string, isBlamed: boolean): void {
     this.#processes.delete(worker)
-    if (!worker.isRetired && !this.#isClosed) this.#onDeath(worker, how, settled)
+    if (!worker.isRetired && !this.#isClosed) this.#onDeath(worker, how, isBlamed)
     this.#pump()
   }
 
-  #onDeath(worker: PoolProcess, how: string, settled: number): void {
+  #onDeath(worker: PoolProcess, how: string, isBlamed: boolean): void {
     this.#options.onDeath?.(worker.pid, how)
-    this.#deaths = settled > 0 ? 1 : this.#deaths + 1
+    if (isBlamed) return // poison, and known as such: it pays with its tries
+    this.#deaths++
     if (this.#deaths >= DEATHS_IN_A_ROW_MAX)
       this.#failure = new ScrapeError('E_WORKERS_DIE', `file processes died ${this.#deaths} times in a row (${how})`)
     else if (this.#deaths > 1) {

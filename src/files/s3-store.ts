@@ -67,7 +67,7 @@ export async function openS3Store(url: string): Promise<FileStore> {
     responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: { connectionTimeout: CONNECT_MS_MAX, requestTimeout: ANSWER_MS_MAX, throwOnRequestTimeout: true },
   })
-  const place = `s3://${bucket}/${prefix}`
+  const place = `s3://${bucket}/${encodeURI(prefix)}` // as `where` begins: records are looked up by it
   const keyOf = (where: string) => decodeURI(where.slice(`s3://${bucket}/`.length))
 
   return {
@@ -91,7 +91,7 @@ export async function openS3Store(url: string): Promise<FileStore> {
       } finally {
         signal.removeEventListener('abort', onAbort)
       }
-      return `s3://${bucket}/${encodeURI(prefix + key)}`
+      return place + encodeURI(key)
     },
     async has(where, bytes) {
       if (!where.startsWith(`s3://${bucket}/`)) return false
@@ -99,7 +99,8 @@ export async function openS3Store(url: string): Promise<FileStore> {
         const head = await client.send(new HeadObjectCommand({ Bucket: bucket, Key: keyOf(where) }))
         return head.ContentLength === bytes
       } catch (error) {
-        if (statusOf(error) === 404) return false
+        // Without the right to list, a bucket says 403 for what is not there; and who may only write stores it once more.
+        if (statusOf(error) === 404 || statusOf(error) === 403) return false
         throw s3Error(error, place)
       }
     },

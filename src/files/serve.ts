@@ -37,6 +37,7 @@ export function serveFileJobs(parts: WorkerParts, channel: WorkerChannel): void 
     const asks = {
       onRedirect: async (url: string) => void (await ask(id, { what: 'redirect', url }, signal)),
       findStored: (sha256: string, place: string) => ask(id, { what: 'known', sha256, place }, signal),
+      onReceived: () => channel.send({ kind: 'received', id }),
       beforeStore: async () => void (await ask(id, { what: 'store' }, signal)),
     }
     try {
@@ -58,6 +59,8 @@ export function serveFileJobs(parts: WorkerParts, channel: WorkerChannel): void 
         const { resolve, reject } = asked.get(message.ask) ?? {}
         return message.error === undefined ? resolve?.(message.value) : reject?.(fromSentError(message.error))
       }
+      case 'ping':
+        return channel.send({ kind: 'pong' })
       case 'open':
         return
       default:

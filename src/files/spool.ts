@@ -7,9 +7,9 @@
  * A part has one owner: a process (and a count of its own) that alone writes to it. The next try takes over the part of an
  * owner that is gone, and copies that of one which may merely be asleep: when it wakes up it writes into a file of its own.
  */
-import { hash } from 'node:crypto'
+import { hash, randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { copyFile, mkdir, readdir, readFile, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises'
+import { copyFile, link, mkdir, readdir, readFile, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises'
 import { hostname, uptime } from 'node:os'
 import { join } from 'node:path'
 
@@ -33,6 +33,11 @@ export interface SpoolLimits {
   ageMsMax?: number
   /** Of all parts; the oldest go first. Default 20 GiB. */
   bytesMax?: number
+  /**
+   * A browser's downloads older than this are removed: those of pages that were repeated, or killed before their commit, belong to
+   * no task. Default 7 days, not one: a task that waits for a store, or in a paused run, still needs its own.
+   */
+  keptAgeMsMax?: number
 }
 
 export interface Part {
@@ -47,6 +52,7 @@ export interface Part {
 }
 
 const DAY_MS = 86_400_000
+const KEPT_MS_MAX = 7 * DAY_MS
 const TIDY_BYTES_MAX = 20 * 1024 ** 3
 /** Written to within this time: in use, whatever the limits say. */
 const IN_USE_MS = 600_000
@@ -62,7 +68,7 @@ export async function openPart(spool: string, job: { runId: string; taskId: stri
   const owner = `${MACHINE}-${process.pid}-${Date.now().toString(36)}${count++}`
   const path = join(folder, `${owner}.part`)
   const notePath = join(folder, `${owner}.json`)
-  const earlier = await findLongest(folder)
+  const earlier = await findBest(folder)
   let bytes = 0
   if (earlier !== undefined) {
     const isFree = isGone(earlier.owner)
@@ -105,15 +111,18 @@ function folderOf({ runId, taskId }: { runId: string; taskId: string }): string 
   return isPlain ? `${runId}.${taskId}` : hash('sha256', `${runId}\n${taskId}`, 'hex')
 }
 
-async function findLongest(folder: string): Promise<{ owner: string; note: PartNote } | undefined> {
+async function findBest(folder: string): Promise<{ owner: string; note: PartNote } | undefined> {
   let best: { owner: string; note: PartNote; bytes: number } | undefined
   for (const owner of await owners(folder)) {
     try {
       const note = JSON.parse(await readFile(join(folder, `${owner}.json`), 'utf8')) as PartNote
       if (note.boot !== BOOT) throw new Error('from before a reboot, or of another machine')
       const { size } = await stat(join(folder, `${owner}.part`))
-      if (size > (best?.bytes ?? 0) || (note.whole !== undefined && best?.note.whole === undefined))
-        best = { owner, note, bytes: size }
+      const isBetter =
+        note.whole === undefined
+          ? best?.note.whole === undefined && size > (best?.bytes ?? 0)
+          : best?.note.whole === undefined
+      if (isBetter) best = { owner, note, bytes: size }
     } catch {
       if (isGone(owner)) await removeOwner(folder, owner) // nobody knows what it is a part of
     }
@@ -152,13 +161,33 @@ function isZombie(pid: number): boolean {
   }
 }
 
-/** Parts and the outputs of steps. What else is kept in the spool (a browser's downloads) belongs to tasks still to be done. */
+/** Parts and the outputs of steps. */
 const OURS = /(?:^|\.)[0-9a-f]{64}$|^step-/
+
+/** Where a browser's downloads are kept until their tasks are done. */
+export const UPLOADS = 'uploads'
+const ID = 'id'
+
+/** Names this spool among those of all machines; made once. A host name would not do: containers get a new one each time. */
+export async function spoolId(spool: string): Promise<string> {
+  const path = join(spool, ID)
+  const known = await readFile(path, 'utf8').catch(() => '')
+  if (known !== '') return known
+  await mkdir(spool, { recursive: true })
+  const draft = join(spool, `${ID}-${process.pid}-${count++}`)
+  await writeFile(draft, randomUUID())
+  // Of several processes that come at once, one gives the name.
+  await link(draft, path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error
+  })
+  await rm(draft, { force: true })
+  return await readFile(path, 'utf8')
+}
 
 /** Removes what is too old, and the oldest of what is too much. Returns how many bytes it freed. */
 export async function tidySpool(
   spool: string,
-  { ageMsMax = DAY_MS, bytesMax = TIDY_BYTES_MAX }: SpoolLimits = {},
+  { ageMsMax = DAY_MS, bytesMax = TIDY_BYTES_MAX, keptAgeMsMax = KEPT_MS_MAX }: SpoolLimits = {},
   nowMs: number = Date.now(),
 ): Promise<number> {
   const found: { folder: string; bytes: number; atMs: number }[] = []
@@ -176,12 +205,23 @@ export async function tidySpool(
   }
   found.sort((a, b) => a.atMs - b.atMs)
   let left = found.reduce((sum, { bytes }) => sum + bytes, 0)
-  let freed = 0
+  let freed = await removeOld(join(spool, UPLOADS), nowMs - keptAgeMsMax)
   for (const { folder, bytes, atMs } of found) {
     if (nowMs - atMs < IN_USE_MS || (nowMs - atMs < ageMsMax && left <= bytesMax)) continue
     await rm(folder, { recursive: true, force: true })
     left -= bytes
     freed += bytes
+  }
+  return freed
+}
+
+async function removeOld(folder: string, beforeMs: number): Promise<number> {
+  let freed = 0
+  for (const name of await readdir(folder).catch(() => [])) {
+    const found = await stat(join(folder, name)).catch(() => undefined)
+    if (found?.isFile() !== true || found.mtimeMs >= beforeMs) continue
+    await rm(join(folder, name), { force: true })
+    freed += found.size
   }
   return freed
 }

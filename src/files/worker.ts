@@ -1,8 +1,8 @@
 /**
  * One file job from start to end, in a file process:
  *
- *   download · kept file ──▶ hash, type, name ──▶ steps look at it ──▶ known? ──no──▶ still wanted? ──▶ stored
- *                                                                        └──yes: where the same bytes are already
+ *   download · kept file ──▶ hash, type, name ──▶ known? ──no──▶ steps look at it ──▶ still wanted? ──▶ stored
+ *                                                    └──yes─▶ steps, whose files go beside those that are there already
  */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
@@ -12,7 +12,7 @@ import { ScrapeError } from '../core/errors.ts'
 import type { Json } from '../core/task.ts'
 import type { ByteSource, FileJob, FileStep, FileStore, StoredFile, UploadOrder } from './contract.ts'
 import { download, headOf } from './download.ts'
-import { fileKey } from './naming.ts'
+import { fileKey, isPlain } from './naming.ts'
 import type { SpoolLimits } from './spool.ts'
 import { diskError } from './store-error.ts'
 import { typeOf } from './types.ts'
@@ -33,6 +33,8 @@ export interface WorkerParts {
 /** What only the one who gave the job can answer. */
 export interface JobQuestions {
   onRedirect(url: string): Promise<void>
+  /** All bytes of a download are here. */
+  onReceived?(): void
   findStored(sha256: string, place: string): Promise<string | undefined>
   beforeStore(): Promise<void>
 }
@@ -67,8 +69,10 @@ export async function workOn(
     const { bytes, sha256, contentType, fetchedBytes } = local
     const name = job.order.name ?? local.name
     const key = fileKey({ scraper, runId, user: task.session ?? '', taskId: task.id, name, contentType })
-    const extra = await look(local, key, parts, signal)
-    const { where, isSame } = await store(local, key, parts, asks, signal)
+    const known = await findKnown(local, parts, asks)
+    const extra = await look(local, known === undefined ? key : keyOf(known, parts.store, key), parts, signal)
+    const where = known ?? (await store(local, key, parts, asks, signal))
+    const isSame = known !== undefined
     isStored = true
     const said = name.toWellFormed().slice(0, NAME_CHARS_MAX) || key.slice(key.lastIndexOf('/') + 1)
     return { name: said, bytes, sha256, contentType, where, isSame, extra, fetchedBytes }
@@ -79,9 +83,10 @@ export async function workOn(
 
 async function downloaded(job: FileJob, parts: WorkerParts, asks: JobQuestions, signal: AbortSignal): Promise<Local> {
   const { part, ...file } = await download(job, { ...parts, onRedirect: (url) => asks.onRedirect(url) }, signal)
+  asks.onReceived?.()
   const close = async (isStored: boolean) => {
-    if (isStored) await part.remove().catch(() => {})
-    part.release()
+    if (isStored) await part.remove().catch(() => part.release())
+    else part.release()
   }
   return { ...file, path: part.path, isKept: false, close }
 }
@@ -110,12 +115,22 @@ async function kept({ path, name }: UploadOrder, { bytesMax }: WorkerParts): Pro
   }
 }
 
+async function findKnown({ sha256, bytes }: Local, { store }: WorkerParts, asks: JobQuestions) {
+  const known = await asks.findStored(sha256, store.place)
+  return known !== undefined && (await store.has(known, bytes)) ? known : undefined
+}
+
+/** The key of what is stored already: a second thumbnail of the same picture has the name of the first. */
+function keyOf(where: string, { place }: FileStore, otherwise: string): string {
+  if (!where.startsWith(place)) return otherwise
+  const key = decodeURI(where.slice(place.length))
+  return isPlain(key) ? key : otherwise
+}
+
 async function store(local: Local, key: string, { store }: WorkerParts, asks: JobQuestions, signal: AbortSignal) {
   const { path, bytes, contentType, isKept } = local
-  const known = await asks.findStored(local.sha256, store.place)
-  if (known !== undefined && (await store.has(known, bytes))) return { where: known, isSame: true }
   await asks.beforeStore()
-  return { where: await store.put({ path, key, contentType, bytes, isKept }, signal), isSame: false }
+  return await store.put({ path, key, contentType, bytes, isKept }, signal)
 }
 
 /** Every step's result under its name. A step that fails leaves a note there: the file itself is fine. */

@@ -60,10 +60,11 @@ test('a kept file is removed once its task is settled', async () => {
   using folder = temporaryFolder()
   const path = join(folder.path, 'kept')
   writeFileSync(path, 'hello')
-  await using rig = await startLoop({ folder: folder.path })
+  const lane = pinnedLane('here')
+  await using rig = await startLoop({ folder: folder.path, parts: { pinnedLanes: () => [lane] } })
   const url = 'http://shop.example/cart'
   const order = { type: 'upload' as const, path, name: 'cart.txt' }
-  await rig.frontier.add([fileTask(url, order, { lane: pinnedLane(), key: 'cart' })])
+  await rig.frontier.add([fileTask(url, order, { lane, key: 'cart' })])
   await rig.finished()
   const [record] = await rig.records.list('run-1')
   assert.equal(readFileSync(fileURLToPath(record!.where), 'utf8'), 'hello')
@@ -216,6 +217,8 @@ test('at the stop, running jobs are handed back and go on where they were', asyn
   server.paths.set('/a', serveFile(file, { etag: '"1"' }))
   await using rig = await startLoop({ folder: folder.path, frontier })
   await rig.finished()
+  const from = Number(/^bytes=(\d+)-$/.exec(server.asked.at(-1)!.headers.range ?? '')?.[1])
+  assert.ok(from > 0 && from <= 2_000_000, `asked for what comes after ${from}`)
   const stored = rig.events.find(({ outcome }) => outcome === 'stored')
   assert.equal(stored!.attempt, 1, 'being handed back cost no try')
   assert.equal((await rig.records.list('run-1'))[0]!.bytes, file.length)
@@ -258,13 +261,14 @@ test('what ends the run hands everything back first', async () => {
 test('an empty lane is not asked in circles', async () => {
   using folder = temporaryFolder()
   await using rig = await startLoop({ folder: folder.path })
-  let claims = 0
+  const atMs: number[] = []
+  const asked = Promise.withResolvers<void>()
   const { claim } = rig.frontier
   rig.frontier.claim = (request) => {
-    claims++
+    if (atMs.push(performance.now()) === 6) asked.resolve()
     return claim.call(rig.frontier, request)
   }
-  await new Promise((resolve) => setTimeout(resolve, 1500))
-  assert.ok(claims < 40, `${claims} claims`)
-  assert.deepEqual(await rig.loop.load(), { waiting: 0, running: 0 })
+  await asked.promise
+  const lastGapMs = atMs[5]! - atMs[4]!
+  assert.ok(lastGapMs > 300, `the sixth claim came ${lastGapMs} ms after the fifth`)
 })

@@ -68,10 +68,11 @@ test('asks before it follows a redirect and before it stores', async () => {
   const asked: string[] = []
   const hooks = {
     onRedirect: async (url: string) => void asked.push(url),
+    onReceived: () => void asked.push('received'),
     beforeStore: async () => void asked.push('store'),
   }
   await files.run(downloadJob(`${server.url}/a`), never, hooks)
-  assert.deepEqual(asked, [`${server.url}/b`, 'store'])
+  assert.deepEqual(asked, [`${server.url}/b`, 'received', 'store'])
   const refuse = async () => {
     throw new ScrapeError('E_FILE_WORKER', 'its lease is lost')
   }
@@ -238,6 +239,79 @@ test('processes that die again and again are given up', async () => {
   while (!codes.has('E_WORKERS_DIE'))
     codes.add(String(await files.run(downloadJob('http://127.0.0.1:9/x'), never).catch(codeOf)))
   assert.deepEqual([...codes], ['E_FILE_WORKER', 'E_WORKERS_DIE'])
+})
+
+/** Does as the path of the job says, without any file: `die`, `loop`, `wait` until a signal comes, anything else is done at once. */
+const ACTOR = `
+  const done = (id, task) => process.send({ kind: 'done', id, stored: { name: 'a', bytes: 1, sha256: task.id, contentType: 'x', where: 'file:///x', isSame: false, extra: {}, fetchedBytes: 1 } })
+  const waiting = []
+  process.on('message', ({ kind, id, job }) => {
+    if (kind === 'open') process.send({ kind: 'ready' })
+    if (kind === 'ping') process.send({ kind: 'pong' })
+    if (kind !== 'job') return
+    const { pathname } = new URL(job.task.url)
+    if (pathname.startsWith('/die')) process.kill(process.pid, 'SIGKILL')
+    if (pathname.startsWith('/loop')) for (;;);
+    if (pathname.startsWith('/wait')) waiting.push(() => done(id, job.task))
+    else done(id, job.task)
+    if (pathname.startsWith('/go')) for (const one of waiting.splice(0)) one()
+  })
+  process.on('disconnect', () => process.exit(0))`
+
+function actors(folder: string, more: Partial<FilePoolOptions> = {}) {
+  const entry = join(folder, 'actor.mjs')
+  writeFileSync(entry, ACTOR)
+  return pool(folder, { entry, restartMsMin: 1, ...more })
+}
+
+test('a process in an endless loop is killed, and the file that did it is found', { timeout: 20_000 }, async () => {
+  using folder = temporaryFolder()
+  await using files = actors(folder.path, { silenceMsMax: 200 })
+  const ends = await Promise.allSettled(
+    ['/wait', '/loop'].map((path) => files.run(downloadJob(`http://x.example${path}`), never)),
+  )
+  for (const end of ends) assert.equal(((end as PromiseRejectedResult).reason as ScrapeError).details.retryAfterMs, 0)
+  const alone = files.run(downloadJob('http://x.example/loop'), never, { isAlone: true })
+  await assert.rejects(alone, (error: ScrapeError) => error.code === 'E_FILE_WORKER' && error.details.retryAfterMs === undefined) // biome-ignore format: one line reads better
+  const waiting = files.run(downloadJob('http://x.example/wait'), never)
+  await new Promise((resolve) => setTimeout(resolve, 500)) // longer than the silence: one that answers lives on
+  await files.run(downloadJob('http://x.example/go'), never)
+  assert.equal((await waiting).bytes, 1)
+})
+
+test('files that kill their process one after the other do not end the run', async () => {
+  using folder = temporaryFolder()
+  await using files = actors(folder.path)
+  for (let tries = 0; tries < 12; tries++) {
+    const dying = files.run(downloadJob(`http://x.example/die-${tries}`), never, { isAlone: true })
+    assert.equal(await dying.catch(codeOf), 'E_FILE_WORKER')
+  }
+  // Nor do those nobody suspects yet, as long as others get done in between.
+  for (let tries = 0; tries < 12; tries++) {
+    assert.equal(await files.run(downloadJob('http://x.example/die'), never).catch(codeOf), 'E_FILE_WORKER')
+    await files.run(downloadJob('http://x.example/ok'), never)
+  }
+})
+
+test('one that wants to be alone waits for nobody, and nobody for it', { timeout: 20_000 }, async () => {
+  using folder = temporaryFolder()
+  await using files = actors(folder.path)
+  const long = files.run(downloadJob('http://x.example/wait'), never)
+  const alone = { isAlone: true }
+  const suspects = [1, 2].map((n) => files.run(downloadJob(`http://x.example/wait-${n}`), never, alone))
+  await files.run(downloadJob('http://x.example/ok'), never)
+  assert.equal(files.pids.length, 2)
+  // Whoever is alone cannot be told to go on: it ends with its process, and the next takes its turn.
+  process.kill(files.pids[1]!, 'SIGKILL')
+  await assert.rejects(suspects[0]!)
+  const last = files.run(downloadJob('http://x.example/ok-2'), never, alone)
+  while (files.pids.length < 2) await new Promise((resolve) => setTimeout(resolve, 5))
+  process.kill(files.pids[1]!, 'SIGKILL')
+  await assert.rejects(suspects[1]!)
+  assert.equal((await last).bytes, 1)
+  while (files.pids.length > 1) await new Promise((resolve) => setTimeout(resolve, 5))
+  await files.run(downloadJob('http://x.example/go'), never)
+  assert.equal((await long).bytes, 1)
 })
 
 test('processes end with an owner that was killed', async () => {

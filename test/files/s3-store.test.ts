@@ -60,6 +60,24 @@ test('a server that is away is waited for', async () => {
   await assert.rejects(store.has('s3://bucket/x/a', 1), (error: ScrapeError) => error.code === 'E_FILE_STORE')
 })
 
+test('what is stored below a prefix with a space is found again', async () => {
+  await using store = await openFileStore(s3.url('some%20prefix'))
+  const path = join(folder, 'file')
+  writeFileSync(path, 'x')
+  const where = await store.put({ path, key: 'a/b.txt', contentType: 'text/plain', bytes: 1 }, never)
+  assert.ok(where.startsWith(store.place), `${where} is below ${store.place}`)
+  assert.equal(await store.has(where, 1), true)
+})
+
+test('a bucket that does not say what is there is taken for one without it', async () => {
+  const { createServer: createHttpServer } = await import('node:http')
+  await using closed = createHttpServer((_request, response) => void response.writeHead(403).end())
+  await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve))
+  const { port } = closed.address() as AddressInfo
+  await using store = await openFileStore(`s3://bucket/x?endpoint=http://127.0.0.1:${port}&region=us-east-1`)
+  assert.equal(await store.has('s3://bucket/x/a', 1), false)
+})
+
 /** Lets everything through and writes down what was asked for: this server does not know how to abort an upload itself. */
 async function startObserver(
   endpoint: string,

@@ -65,6 +65,27 @@ test('text of PDFs and thumbnails of pictures; what cannot be read leaves a note
   assert.deepEqual(filesIn(`${folder.path}/spool`), [])
 })
 
+test('equal pictures have one thumbnail, and each record says where', async () => {
+  using folder = temporaryFolder()
+  const picture = await sharp({ create: { width: 8, height: 4, channels: 3, background: 'red' } })
+    .png()
+    .toBuffer()
+  await using server = await startFileServer({ '/a.png': serveFile(picture), '/b.png': serveFile(picture) })
+  await using pool = openFilePool({
+    entry: ENTRY,
+    orders: orders(folder.path, { steps: ['thumbnail'] }),
+    workers: 1,
+    findStored: async () => undefined,
+  })
+  const [first, second] = [
+    await pool.run(downloadJob(`${server.url}/a.png`), never),
+    await pool.run(downloadJob(`${server.url}/b.png`), never),
+  ]
+  assert.equal(second.isSame, true)
+  assert.deepEqual(second.extra, first.extra)
+  assert.equal(filesIn(`${folder.path}/store`).length, 2)
+})
+
 test('a step nobody knows is said', () => {
   assert.throws(
     () => openSteps(['ocr']),

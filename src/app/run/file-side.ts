@@ -4,19 +4,22 @@
  */
 import { mkdir, rename } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { ScrapeError } from '../../core/errors.ts'
 import { toScrapeError } from '../../core/errors.ts'
 import type { EventBus } from '../../core/events.ts'
 import type { ResolvedLimits } from '../../core/options.ts'
-import { isFileLane, type Task } from '../../core/task.ts'
+import { FILES_LANE, isFileLane, type Task } from '../../core/task.ts'
 import type { KeptDownload, Sessions } from '../../crawl/contract.ts'
 import { decide } from '../../crawl/retry.ts'
 import type { RateLimit } from '../../fetch/contract.ts'
+import { ForeignLanes } from '../../files/foreign-lanes.ts'
 import type { FileLoop } from '../../files/loop.ts'
 import { pinnedLane } from '../../files/orders.ts'
 import type { OpenFilePool } from '../../files/pool.ts'
-import type { Frontier } from '../../frontier/contract.ts'
+import { spoolId, UPLOADS } from '../../files/spool.ts'
+import type { Frontier, FrontierStats } from '../../frontier/contract.ts'
 import type { FileOrders } from './file-process.ts'
 
 /** Plain data: it may be sent to another process. */
@@ -52,6 +55,9 @@ export interface FileSideParts {
 
 /** How often the frontier is looked at for files of other workers. */
 const LOOK_MS = 2_000
+const DRAIN_LOOK_MS = 200
+/** Engines no second machine can open. */
+const ONE_MACHINE = new Set(['memory:', 'sqlite:'])
 const HEADERS_MS_MAX = 60_000
 const IDLE_MS_MAX = 60_000
 const TOTAL_MS_MAX = 7_200_000
@@ -62,6 +68,11 @@ export class FileSide implements AsyncDisposable {
   readonly #stop: AbortSignal
   readonly #ending = new AbortController()
   readonly #failed = Promise.withResolvers<ScrapeError>()
+  #hasFailed = false
+  readonly #foreign: ForeignLanes
+  /** Pinned to this machine, and which of the lanes it serves may hold anything now. */
+  #ownLane: string | undefined
+  #pinned: readonly string[] = []
   readonly #looking: NodeJS.Timeout
   #pool: OpenFilePool | undefined
   #loop: FileLoop | undefined
@@ -70,6 +81,7 @@ export class FileSide implements AsyncDisposable {
 
   constructor(parts: FileSideParts, stop: AbortSignal) {
     this.#parts = parts
+    this.#foreign = new ForeignLanes(parts.bus)
     this.#stop = AbortSignal.any([stop, this.#ending.signal])
     this.#looking = setInterval(() => void this.#look(), LOOK_MS)
     this.#looking.unref()
@@ -81,7 +93,7 @@ export class FileSide implements AsyncDisposable {
     return this.#pool
   }
 
-  /** Tasks that wait, as of the last look. */
+  /** Tasks that wait in the lanes this worker serves, as of the last look. */
   get waiting(): number {
     return this.#waiting
   }
@@ -94,23 +106,31 @@ export class FileSide implements AsyncDisposable {
 
   /** There is a file: called by whoever has just ordered one. */
   wake(): void {
-    this.#opening ??= this.#open().catch((error) => this.#failed.resolve(toScrapeError(error, 'E_OUTPUT')))
+    if (this.#stop.aborted) return
+    this.#opening ??= this.#open().catch((error) => this.#fail(toScrapeError(error, 'E_OUTPUT')))
+  }
+
+  #fail(error: ScrapeError): void {
+    this.#hasFailed = true
+    this.#failed.resolve(error)
   }
 
   /** Takes a browser's download over, before its page is closed. */
   keep = async ({ path }: { path: string }): Promise<KeptDownload> => {
-    const folder = join(this.#parts.spec.spool, 'uploads')
+    const folder = join(this.#parts.spec.spool, UPLOADS)
     await mkdir(folder, { recursive: true })
     const kept = join(folder, crypto.randomUUID())
     await rename(path, kept)
-    return { path: kept, lane: pinnedLane() }
+    const lane = await this.#lane()
+    if (!this.#pinned.includes(lane)) this.#pinned = [...this.#pinned, lane]
+    return { path: kept, lane }
   }
 
-  /** When no file is left to be stored, or somebody says stop. */
+  /** When no file is left that this worker can store, or somebody says stop. */
   async drained(): Promise<void> {
-    while (!this.#stop.aborted && (await this.#count()) > 0) {
+    while (!this.#stop.aborted && !this.#hasFailed && (await this.#count()) > 0) {
       this.wake()
-      await Promise.race([this.failed, new Promise((resolve) => setTimeout(resolve, 200))])
+      await sleep(DRAIN_LOOK_MS, undefined, { signal: this.#stop }).catch(() => {})
     }
   }
 
@@ -122,20 +142,42 @@ export class FileSide implements AsyncDisposable {
 
   async #count(): Promise<number> {
     const { lanes } = await this.#parts.frontier.stats()
-    const files = Object.entries(lanes).filter(([lane]) => isFileLane(lane))
-    this.#waiting = files.reduce((sum, [, { pending }]) => sum + pending, 0)
-    return files.reduce((sum, [, { pending, claimed }]) => sum + pending + claimed, 0)
+    const served = await this.#served(lanes)
+    this.#pinned = served.map(([lane]) => lane).filter((lane) => lane !== FILES_LANE)
+    this.#waiting = served.reduce((sum, [, { pending }]) => sum + pending, 0)
+    return served.reduce((sum, [, { pending, claimed }]) => sum + pending + claimed, 0)
+  }
+
+  /**
+   * Those of this worker among the lanes of files that hold any. A run that cannot be on several machines has no other machine that
+   * could have the file: what is not here any more is said to be missing, and the run ends.
+   */
+  async #served(lanes: FrontierStats['lanes']): Promise<[string, { pending: number; claimed: number }][]> {
+    const files = Object.entries(lanes).filter(
+      ([lane, { pending, claimed }]) => isFileLane(lane) && pending + claimed > 0,
+    )
+    if (ONE_MACHINE.has(this.#parts.frontier.engine) || files.every(([lane]) => lane === FILES_LANE)) return files
+    const own = await this.#lane()
+    const isServed = (lane: string) => lane === FILES_LANE || lane === own
+    this.#foreign.look(files.filter(([lane]) => !isServed(lane)))
+    return files.filter(([lane]) => isServed(lane))
+  }
+
+  async #lane(): Promise<string> {
+    this.#ownLane ??= pinnedLane(await spoolId(this.#parts.spec.spool))
+    return this.#ownLane
   }
 
   async #open(): Promise<void> {
     const { spec, frontier, limits, rateLimit, mayFetch, bus, runId, scraper, leaseMs, drainMs } = this.#parts
     this.#parts.onBegin()
-    const [{ openFileRecords }, { openFilePool }, { runFiles }] = await Promise.all([
+    const [{ openFileRecords }, { lazyRecords }, { openFilePool }, { runFiles }] = await Promise.all([
       import('../look/file-records.ts'),
+      import('../../files/lazy-records.ts'),
       import('../../files/pool.ts'),
       import('../../files/loop.ts'),
     ])
-    const records = this.#opened.use(await openFileRecords(spec.records))
+    const records = this.#opened.use(lazyRecords(() => openFileRecords(spec.records)))
     const pool = this.#opened.use(
       openFilePool({
         entry: ENTRY,
@@ -162,11 +204,13 @@ export class FileSide implements AsyncDisposable {
         workerId: fileWorkerId(this.#parts.workerId),
         leaseMs,
         drainMs,
+        pinnedLanes: () => this.#pinned,
+        retryAfterMsMax: limits.retryAfterMax,
       },
       this.#stop,
     )
     void this.#loop.ended.then((end) => {
-      if (end.how === 'halted') this.#failed.resolve(end.error)
+      if (end.how === 'halted') this.#fail(end.error)
     })
   }
 

@@ -95,8 +95,8 @@ async function watchMachine(parts: MachineSideParts, opened: DisposableStack): P
 }
 
 /** A process counts as busy when it has all the jobs it may have. Before the first file there is one that has nothing to do. */
-function fileLoad({ pool, waiting }: FileSide) {
+export function fileLoad({ pool, waiting }: Pick<FileSide, 'pool' | 'waiting'>) {
   if (pool === undefined) return { size: 1, busy: 0, queued: 0 }
   const { workers, capacity, busy } = pool
-  return { size: workers, busy: Math.min(workers, Math.ceil((busy * workers) / capacity)), queued: waiting }
+  return { size: workers, busy: Math.min(workers, Math.floor((busy * workers) / capacity)), queued: waiting }
 }
