@@ -198,8 +198,7 @@ class Loop {
     try {
       const lanes = pinnedLanes()
       if (lanes.length > 0) await claim(this.#room().pinned, { lanes })
-      const downloads = this.#waiting.filter(({ task }) => !isUpload(task))
-      const avoidHosts = [...new Set([...downloads.map(({ task }) => hostOf(task.url)), ...rateLimit.busyHosts()])]
+      const avoidHosts = [...new Set([...this.#takenHosts(), ...rateLimit.busyHosts()])]
       await claim(this.#room().shared, { lanes: [FILES_LANE], ...(avoidHosts.length > 0 ? { avoidHosts } : {}) })
     } catch (error) {
       return this.#halt(toScrapeError(error, 'E_SERVICE'))
@@ -210,6 +209,13 @@ class Loop {
     this.#pollMs = isDry ? Math.min(POLL_MS.max, this.#pollMs * 2) : POLL_MS.min
     this.#claimAtMs = Math.min(this.#claimAtMs, isDry ? performance.now() + this.#pollMs : 0)
     this.#pump()
+  }
+
+  /** Hosts that have no place for one more file, or somebody waiting for it: those of pages may still be free. */
+  #takenHosts(): string[] {
+    const isTaken = (lease: Lease) => this.#hostWaitMs(lease) > 0
+    const leases = [...this.#waiting.filter(({ task }) => !isUpload(task)), ...[...this.#jobs.keys()].filter(isTaken)]
+    return leases.map(({ task }) => hostOf(task.url))
   }
 
   /** The lanes are asked at that time, if it is sooner than they would be. */
@@ -369,10 +375,14 @@ class Loop {
     if (this.#isCommitting) return
     this.#isCommitting = true
     await null // those who settle in this turn come along
+    let isNews = false
     try {
       while (this.#settled.length > 0) {
         const batch = this.#settled.splice(0, COMMIT_MAX)
-        for (const { outcome } of batch) this.#committing.add(outcome.lease)
+        for (const { outcome } of batch) {
+          this.#committing.add(outcome.lease)
+          if (outcome.kind !== 'done' || outcome.tasks !== undefined) isNews = true
+        }
         const { stale } = await this.#parts.frontier.commit(batch.map(({ outcome }) => outcome))
         const lost = new Set(stale.map(leaseKey))
         for (const settled of batch) await this.#onCommitted(settled, lost.has(leaseKey(settled.outcome.lease)))
@@ -382,6 +392,7 @@ class Loop {
     } finally {
       this.#isCommitting = false
     }
+    if (!isNews) return // records: nothing came into a lane, and they took no place in the pool
     this.#pollMs = POLL_MS.min
     this.#claimAtMs = 0
     this.#pump()
