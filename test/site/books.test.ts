@@ -4,12 +4,10 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { load } from 'cheerio/slim'
 import {
-import { setFlagsFromString } from 'node:v8'
-
-import { runInNewContext } from 'node:vm'
-
   type Book,
   bookOf,
   CATEGORIES,
