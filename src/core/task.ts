@@ -8,7 +8,7 @@ export const DEFAULT_LANE = 'bulk'
 /** The lane of files. Its tasks are no pages: a claim gives them only to who asks for it by name. */
 export const FILES_LANE = 'files'
 
-/** `files`, and `files@HOST` for what only one machine can do. */
+/** `files`, and `files@SPOOL` for what only the machine with that spool can do. */
 export function isFileLane(lane: string): boolean {
   return lane === FILES_LANE || lane.startsWith(`${FILES_LANE}@`)
 }

@@ -1,0 +1,167 @@
+/** The file side of a worker: which files are its own, when it begins, waits and ends. */
+import assert from 'node:assert/strict'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { FileSide } from '../../src/app/run/file-side.ts'
+import { fileLoad } from '../../src/app/run/machine-side.ts'
+import type { ScrapeError } from '../../src/core/errors.ts'
+import { createEventBus, type RunEvent } from '../../src/core/events.ts'
+import { limitsSchema } from '../../src/core/options.ts'
+import { createRateLimit } from '../../src/fetch/rate-limit.ts'
+import type { FileRecords } from '../../src/files/contract.ts'
+import { ForeignLanes } from '../../src/files/foreign-lanes.ts'
+import { lazyRecords } from '../../src/files/lazy-records.ts'
+import { openSqliteRecords } from '../../src/files/records.ts'
+import type { Frontier } from '../../src/frontier/contract.ts'
+import { openFrontier } from '../../src/frontier/open.ts'
+import { temporaryFolder } from '../sluice.ts'
+import { fileTask } from './loop-rig.ts'
+
+interface Side extends AsyncDisposable {
+  side: FileSide
+  frontier: Frontier
+  begun: () => number
+}
+
+async function start(folder: string, { engine = 'memory:' } = {}): Promise<Side> {
+  await using opening = new AsyncDisposableStack()
+  const frontier = opening.use(await openFrontier('memory:'))
+  Object.defineProperty(frontier, 'engine', { value: engine })
+  const limits = limitsSchema.parse({})
+  const rates = { perHost: { concurrency: 4, rps: 0, delayMs: 0 }, concurrency: 8, crawlDelayMsMax: 0 }
+  let begun = 0
+  const side = opening.use(
+    new FileSide(
+      {
+        spec: {
+          store: join(folder, 'store'),
+          spool: join(folder, 'spool'),
+          records: join(folder, 'files.db'),
+          workersMax: 1,
+          bytesMax: 1_000_000,
+          steps: [],
+        },
+        frontier,
+        limits,
+        rateLimit: opening.use(createRateLimit(rates)),
+        sessions: { get: async () => undefined, keep: async () => {}, headers: () => ({}) },
+        mayFetch: async () => {},
+        http: { userAgent: 'SluiceTest/1.0', allowPrivate: true, allowAddresses: [] },
+        bus: createEventBus(),
+        runId: 'run-1',
+        scraper: 'shop',
+        workerId: 'w1',
+        leaseMs: 30_000,
+        drainMs: 0,
+        onBegin: () => {
+          begun++
+        },
+      },
+      new AbortController().signal,
+    ),
+  )
+  const held = opening.move()
+  return { side, frontier, begun: () => begun, [Symbol.asyncDispose]: () => held.disposeAsync() }
+}
+
+const upload = (lane: string, path: string) =>
+  fileTask('http://shop.example/cart', { type: 'upload', path, name: 'cart.txt' }, { lane, key: `upload ${lane}` })
+
+test('a browser’s download is stored by the machine that has it, under whatever name it is started again', {
+  timeout: 20_000,
+}, async () => {
+  using folder = temporaryFolder()
+  const path = join(folder.path, 'download')
+  writeFileSync(path, 'hello')
+  let kept: { path: string; lane: string }
+  {
+    await using one = await start(folder.path, { engine: 'postgres:' })
+    kept = await one.side.keep({ path })
+  }
+  await using rig = await start(folder.path, { engine: 'postgres:' })
+  await rig.frontier.add([upload(kept.lane, kept.path)])
+  await rig.side.drained()
+  await using records = openSqliteRecords(join(folder.path, 'files.db'))
+  const [record] = await records.list('run-1')
+  assert.equal(readFileSync(fileURLToPath(record!.where), 'utf8'), 'hello')
+})
+
+test('what a machine that is gone had kept is missing, and a run of one machine ends', {
+  timeout: 20_000,
+}, async () => {
+  using folder = temporaryFolder()
+  await using rig = await start(folder.path)
+  await rig.frontier.add([upload('files@old-container', '/nowhere')])
+  await rig.side.drained()
+  const dead = await rig.frontier.dead.list()
+  assert.deepEqual(
+    dead.map(({ error }) => error.code),
+    ['E_FILE_MISSING'],
+  )
+  assert.equal((await rig.frontier.stats()).remaining, 0)
+})
+
+test('a worker of a fleet waits for its own files only', { timeout: 20_000 }, async () => {
+  using folder = temporaryFolder()
+  await using rig = await start(folder.path, { engine: 'postgres:' })
+  await rig.frontier.add([upload('files@another-machine', '/nowhere')])
+  await rig.side.drained()
+  assert.equal((await rig.frontier.stats()).pending, 1)
+  assert.deepEqual([rig.side.waiting, rig.begun()], [0, 0])
+})
+
+test('nothing begins after the end', async () => {
+  using folder = temporaryFolder()
+  const rig = await start(folder.path)
+  await rig[Symbol.asyncDispose]()
+  rig.side.wake()
+  assert.equal(rig.begun(), 0)
+})
+
+test('files of other machines are told of once a minute, as long as nobody stores any', () => {
+  const bus = createEventBus()
+  const said: RunEvent[] = []
+  bus.on((event) => said.push(event))
+  let nowMs = 0
+  const foreign = new ForeignLanes(bus, () => nowMs)
+  const look = (pending: number, claimed = 0) => {
+    foreign.look([['files@there', { pending, claimed }]])
+    nowMs += 20_000
+  }
+  for (let i = 0; i < 4; i++) look(3)
+  assert.equal(said.length, 1)
+  assert.match(JSON.stringify(said[0]), /3 downloads of a browser wait for .* id there/)
+  for (let i = 0; i < 3; i++) look(3)
+  assert.equal(said.length, 2)
+  look(3, 1)
+  look(2)
+  look(2)
+  assert.equal(said.length, 2, 'somebody is there')
+})
+
+test('records whose database is away at first are opened later', async () => {
+  using folder = temporaryFolder()
+  let tries = 0
+  const open = async (): Promise<FileRecords> => {
+    if (tries++ < 2) throw new Error('connection refused')
+    return openSqliteRecords(join(folder.path, 'files.db'))
+  }
+  await using records = lazyRecords(open)
+  for (let i = 0; i < 2; i++)
+    await assert.rejects(records.findStored('x', 'y'), (error: ScrapeError) => error.code === 'E_FILE_RECORD')
+  assert.equal(await records.findStored('x', 'y'), undefined)
+  assert.deepEqual(await records.list('run-1'), [])
+  assert.equal(tries, 3)
+  mkdirSync(join(folder.path, 'folder'))
+  await using wrong = lazyRecords(async () => openSqliteRecords(join(folder.path, 'folder')))
+  await assert.rejects(wrong.list('run-1'), (error: ScrapeError) => error.code === 'E_OUTPUT')
+})
+
+test('a file process counts as busy when it has all the jobs it may have', () => {
+  const pool = (busy: number) => ({ workers: 2, capacity: 8, busy }) as never
+  assert.deepEqual(fileLoad({ pool: pool(3), waiting: 5 }), { size: 2, busy: 0, queued: 5 })
+  assert.deepEqual(fileLoad({ pool: pool(4), waiting: 5 }), { size: 2, busy: 1, queued: 5 })
+  assert.deepEqual(fileLoad({ pool: pool(20), waiting: 5 }), { size: 2, busy: 2, queued: 5 })
+})
