@@ -143,8 +143,12 @@ test('kill -9 in the middle of downloads: resumed, every file whole and recorded
   child.kill('SIGKILL')
   await result
   isSlow = false
-  const { code, stderr } = await sluice([...given, '--resume'], { cwd: folder.path })
+  const { code, stderr, stdout: resumed } = await sluice([...given, '--resume', '--json'], { cwd: folder.path })
   assert.equal(code, 0, stderr)
+  // What the killed one had counted is gone with it; what is certain is not.
+  const { pages, files } = JSON.parse(resumed)
+  const FILES = PAGES * FILES_PER_PAGE + 1
+  assert.deepEqual([pages.ok, pages.failed, files.stored + files.same, files.recorded], [PAGES, 0, FILES, FILES])
   const { stdout } = await sluice(['files', '--out', join(folder.path, 'runs'), '--json'], { cwd: folder.path })
   checkRecords(stdout, onDisk)
 })
@@ -170,4 +174,20 @@ test('several processes of one machine share the files of a run', { timeout: 120
   assert.deepEqual([pages.ok, pages.failed, files.stored, files.recorded], [PAGES, 0, 31, 31])
   const listed = await sluice(['files', '--out', join(folder.path, 'runs'), '--json'], { cwd: folder.path })
   checkRecords(listed.stdout, onDisk)
+})
+
+test('files that cannot be had are dead letters, and too many of them are a run that failed', {
+  timeout: 60_000,
+}, async () => {
+  await using site = await startGallery((response) => response.writeHead(403).end())
+  using folder = folderWithScraper()
+  const out = join(folder.path, 'runs')
+  const given = ['run', 'gallery', '--site', site.url, '--rps', '0', '--retries', '0', '--out', out, '--json']
+  const { code, stdout } = await sluice(given, { cwd: folder.path })
+  assert.equal(code, 1)
+  const { pages, files, reason } = JSON.parse(stdout)
+  assert.deepEqual([pages.ok, pages.failed, files.stored, files.failed], [PAGES, 0, 0, PAGES * FILES_PER_PAGE + 1])
+  assert.match(reason, /100.0 % of files failed/)
+  const groups = await sluice(['dlq', 'groups', '--out', out, '--json'], { cwd: folder.path })
+  assert.match(groups.stdout, /E_FORBIDDEN/)
 })
