@@ -59,3 +59,9 @@ test('the page about embedding shows embed.ts as it is', () => {
   const page = readFileSync(fileURLToPath(new URL('./how-to/embed.md', import.meta.url)), 'utf8')
   assert.ok(page.includes(readFileSync(EMBED, 'utf8')), 'copy docs/examples/embed.ts into docs/how-to/embed.md')
 })
+
+test('the page about logging in shows reports.ts as it is', () => {
+  const page = readFileSync(new URL('./how-to/log-in-and-download.md', import.meta.url), 'utf8')
+  const code = readFileSync(new URL('./examples/reports.ts', import.meta.url), 'utf8')
+  assert.ok(page.includes(code), 'copy docs/examples/reports.ts into docs/how-to/log-in-and-download.md')
+})

@@ -27,7 +27,11 @@ export default defineScraper({
     async login({ page, session = '', args, keepLogin, enqueue }) {
       await page.type('#user', session)
       await page.type('#password', passwords[session] ?? '')
-      await Promise.all([page.waitForNavigation(), page.click('button')])
+      await page.click('button')
+      await page.waitForFunction(
+        "location.pathname !== '/login' || document.querySelector('#error').textContent !== ''",
+      )
+      if (new URL(page.url()).pathname === '/login') throw new Error(`${session} cannot sign in`)
       await keepLogin() // every further page and file of this user is fetched with these cookies
       await enqueue('reports', new URL('/reports?page=1', args.base))
       await enqueue('summary', new URL('/summary', args.base))

@@ -201,16 +201,24 @@ export const OPTIONS = {
     value: 'N',
     describe: 'most processes that download files; default: the processor cores, at least 2 and at most 8',
   },
-  fileMax: { schema: byteSize(1, 1024 ** 4).default(1024 ** 3), value: 'SIZE', describe: 'largest file' },
+  fileMax: {
+    schema: byteSize(1, 1024 ** 4).default(1024 ** 3),
+    value: 'SIZE',
+    describe: 'largest file; 1 GiB unless told',
+  },
   fileSteps: {
-    schema: list.default([]),
+    schema: list
+      .refine((names) => names.every((name) => ['pdf-text', 'thumbnail'].includes(name)), {
+        error: 'must be pdf-text, thumbnail, or both',
+      })
+      .default([]),
     value: 'NAMES',
     describe: 'further looks at stored files: pdf-text (needs the package unpdf), thumbnail (needs sharp)',
   },
   memoryReserve: {
     schema: byteSize(0, 1024 ** 4).default(512 * 1024 ** 2),
     value: 'SIZE',
-    describe: 'memory that stays free: below it no browser page and no file worker is added',
+    describe: 'memory that stays free, 512 MiB unless told: below it no browser page and no file worker is added',
   },
   allowPrivate: { schema: flag.default(false), describe: 'fetch addresses of the private network' },
   allowAddress: {

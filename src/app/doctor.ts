@@ -1,5 +1,6 @@
 /** Looks at the machine a run would work on: what is fine, what may hurt, what is missing, and what to do about it. */
 
+import { spawn } from 'node:child_process'
 import { lookup } from 'node:dns/promises'
 import { accessSync, constants, existsSync, mkdtempSync, readFileSync, rmdirSync, statfsSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -184,12 +185,65 @@ function cpu({ cpu: { usage, limitCores } }: ResourceSnapshot): Result {
     : ok(what)
 }
 
-function browser(config: Config | Error): Result {
+const BROWSER = /\b(?:chrom\w*|headless\w*|edge|brave|vivaldi|opera)\b.*?\d+\.\d+/i
+
+async function browser(config: Config | Error): Promise<Result> {
   try {
     const { path, isShell } = findChromium(config instanceof Error ? undefined : config.values.chrome)
-    return ok(isShell ? path : `${path} (chromium-headless-shell needs half the memory)`)
+    const version = await versionOf(path)
+    if (!BROWSER.test(version))
+      return warn(
+        `${path} does not look like a Chromium: --version says ${version === '' ? 'nothing' : JSON.stringify(version)}`,
+        ERRORS.E_BROWSER_MISSING.fix,
+      )
+    const what = `${version} at ${path}${isShell ? '' : ' (chromium-headless-shell needs half the memory)'}`
+    return process.getuid?.() === 0
+      ? warn(
+          `${what}; its sandbox is off, because we are root`,
+          'Run as another user: a page that breaks out of its process is root here.',
+        )
+      : ok(what)
   } catch (error) {
     return warn((error as Error).message, ERRORS.E_BROWSER_MISSING.fix)
+  }
+}
+
+const VERSION_CHARS_MAX = 200
+
+/** The first line of `FILE --version`. Debian's browser is a script: what it started ends with it. */
+async function versionOf(path: string): Promise<string> {
+  const { PATH, HOME, LD_LIBRARY_PATH } = process.env
+  const child = spawn(path, ['--version'], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+    env: { PATH, HOME, LD_LIBRARY_PATH },
+    detached: true,
+  })
+  let text = ''
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    text = (text + chunk).slice(0, VERSION_CHARS_MAX)
+  })
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  child.once('error', (error) => reject(new Error(`${path} does not start: ${error.message}`)))
+  child.once('close', () => resolve())
+  const timer = setTimeout(
+    () => reject(new Error(`${path} --version gives no answer within ${CHECK_MS_MAX / 1000} s`)),
+    CHECK_MS_MAX,
+  )
+  try {
+    await promise
+    return text.split('\n', 1)[0]!.trim()
+  } finally {
+    clearTimeout(timer)
+    endGroup(child.pid)
+    child.stdout.destroy()
+  }
+}
+
+function endGroup(pid: number | undefined): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL')
+  } catch {
+    // nobody is left in it
   }
 }
 

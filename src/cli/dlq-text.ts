@@ -39,13 +39,15 @@ export function groupsText(groups: DeadGroup[], run: OpenRun, commandOf: Command
 }
 
 export function letterJson({ task, error, attempts, losses, diedAtMs, snapshot }: DeadLetter) {
-  const { id, url, route, data, depth } = task
+  const { id, url, route, data, depth, session } = task
   return {
     id,
     url,
     route,
     data,
     depth,
+    /** Whose page or file it was; null for nobody's. */
+    session: session ?? null,
     error,
     attempts,
     losses,
@@ -65,10 +67,12 @@ export function listText(letters: DeadLetter[], { run, hasMore, isFiltered, comm
   const paint = paintFor(process.stdout)
   const { id, scraper } = run.record
   if (letters.length === 0) return `no dead letters in ${scraper} ${id}${isFiltered ? ' that fit the filter' : ''}`
+  const hasUsers = letters.some(({ task }) => task.session !== undefined)
   const rows = letters.map(({ task, error, attempts }) => [
     paint('cyan', task.id.slice(0, 12)),
     paint('bold', error.code),
     plural(attempts, 'try', 'tries'),
+    ...(hasUsers ? [printable(task.session ?? '')] : []),
     printable(task.url),
   ])
   return [
@@ -102,6 +106,7 @@ export function letterText(letter: DeadLetter, { run, path, picture, head, comma
       'route',
       `${task.route}, depth ${task.depth}${task.data === null ? '' : `, data ${printable(JSON.stringify(task.data))}`}`,
     ],
+    ...(task.session === undefined ? [] : [['session', printable(task.session)] as [string, string]]),
     [
       'tries',
       `${plural(letter.attempts, 'try', 'tries')}${letter.losses > 0 ? `, ${plural(letter.losses, 'lost worker')}` : ''}, the last at ${new Date(letter.diedAtMs).toISOString()}`,

@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import type { Visit } from '../app/author/one-page.ts'
 import type { OptionName } from '../app/config.ts'
-import type { ScrapeError } from '../core/errors.ts'
+import { ScrapeError } from '../core/errors.ts'
 import type { Page } from '../core/page.ts'
 import { VERDICTS } from './explain.ts'
 import { addOptions, collect, configOf } from './flags.ts'
@@ -64,6 +64,7 @@ async function fetch(given: string, flags: FetchFlags): Promise<number> {
   const url = one.urlArgument(given)
   const headers = one.headerArguments(flags.header ?? [])
   const config = await configOf(flags as Record<string, unknown>)
+  if (flags.screenshot !== undefined) await checkPicture(flags.screenshot)
   if (/^\w+:\/\/[^/?#]*@/.test(given.trim()) && !flags.quiet)
     process.stderr.write("credentials in a URL are not sent; use --header 'authorization: …'\n")
   const limits = one.unhurriedLimits(one.limitsOf(config.limits), config.limits)
@@ -92,7 +93,30 @@ async function fetch(given: string, flags: FetchFlags): Promise<number> {
 async function keepPicture(file: string, page: Page | undefined): Promise<void> {
   const picture = (await page?.live?.screenshot()) ?? page?.screenshot
   if (picture === undefined) process.stderr.write('there is no picture: no page came\n')
-  else (await import('node:fs')).writeFileSync(file, picture)
+  else await written(file, async () => (await import('node:fs')).writeFileSync(file, picture))
+}
+
+/** Before a browser is started for it. */
+async function checkPicture(file: string): Promise<void> {
+  const [{ accessSync, constants, existsSync, openSync, closeSync }, { dirname }] = await Promise.all([
+    import('node:fs'),
+    import('node:path'),
+  ])
+  await written(file, () => {
+    if (existsSync(file)) closeSync(openSync(file, 'r+'))
+    else accessSync(dirname(file), constants.W_OK | constants.X_OK)
+  })
+}
+
+async function written(file: string, write: () => unknown): Promise<void> {
+  try {
+    await write()
+  } catch (cause) {
+    throw new ScrapeError('E_OUTPUT', `--screenshot ${file} cannot be written: ${(cause as Error).message}`, {
+      fix: 'Name a file in a folder that is there and that you may write to.',
+      cause,
+    })
+  }
 }
 
 export interface VisitTextOptions {

@@ -92,6 +92,14 @@ describe('sluice fetch', { concurrency: 2 }, () => {
     assert.deepEqual([echoed['x-one'], echoed.accept], ['1', 'application/json'])
   })
 
+  test('says before it starts a browser that the picture has no place', async () => {
+    const result = await sluice(['fetch', other, '--allow-private', '--screenshot', '/nonexist/x.png'])
+    assert.equal(result.code, 2)
+    assert.match(result.stderr, /error E_OUTPUT {2}--screenshot \/nonexist\/x\.png cannot be written: ENOENT/)
+    const inFolder = await sluice(['fetch', other, '--allow-private', '--screenshot', folder.path])
+    assert.match(inFolder.stderr, /E_OUTPUT.*EISDIR/)
+  })
+
   test('ends with 2 for words that are no URL and no header', async () => {
     const noScheme = await sluice(['fetch', 'shop.example/x'])
     assert.equal(noScheme.code, 2)

@@ -37,6 +37,32 @@ test('doctor ends with 1 for what must be mended and with 3 for a service that d
   assert.ok(!missing.stdout.includes('hunter2'))
 })
 
+test('doctor asks the browser for its version, and does not take any program for one', async () => {
+  using folder = temporaryFolder()
+  const program = (name: string, script: string) => {
+    writeFileSync(join(folder.path, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+    return join(folder.path, name)
+  }
+  const look = async (path: string) => {
+    const { stdout } = await sluice(['doctor', ...LOCAL, '--json'], { env: { SLUICE_CHROME: path } })
+    const { findings } = JSON.parse(stdout) as { findings: { check: string; status: string; what: string }[] }
+    return findings.find(({ check }) => check === 'browser')!
+  }
+  const [real, other, silent, stuck] = await Promise.all([
+    look(program('real', 'echo Chromium 156.0.8078.79')),
+    look(program('other', 'echo "true (GNU coreutils) 9.1"')),
+    look(program('silent', 'exit 1')),
+    look(program('stuck', 'sleep 60')),
+  ])
+  const isRoot = process.getuid?.() === 0
+  assert.match(real.what, /^Chromium 156\.0\.8078\.79 at .*\/real/)
+  assert.deepEqual([real.status, /sandbox is off/.test(real.what)], isRoot ? ['warn', true] : ['ok', false])
+  assert.equal(other.status, 'warn')
+  assert.match(other.what, /does not look like a Chromium: --version says "true \(GNU/)
+  assert.match(silent.what, /--version says nothing/)
+  assert.match(stuck.what, /no answer within 5 s/)
+})
+
 test('config tells each value and where it came from, and no secret', async () => {
   using folder = temporaryFolder()
   writeFileSync(join(folder.path, 'sluice.config.ts'), 'export default { rps: 3, timeout: "5s" }\n')

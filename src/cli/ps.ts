@@ -58,7 +58,7 @@ async function ps(flags: PsFlags): Promise<number> {
   return 0
 }
 
-function toJson({ numbers, rate, workers, why, startedAt, ...run }: ListedRun) {
+function toJson({ numbers, files, rate, workers, why, startedAt, ...run }: ListedRun) {
   const { id, scraper, state, isAlive, finishedAt, place } = run
   return {
     id,
@@ -70,6 +70,7 @@ function toJson({ numbers, rate, workers, why, startedAt, ...run }: ListedRun) {
     failed: numbers.failed,
     dead: numbers.dead,
     items: numbers.items,
+    files,
     rate: rate === undefined ? null : Math.round(rate * 100) / 100,
     workers: workers ?? null,
     startedAt: startedAt ?? null,
@@ -91,18 +92,42 @@ const COLOURS = {
 async function psText(runs: ListedRun[]): Promise<string> {
   const { formatCount, formatDuration, formatRate, paintFor, printable, table } = await import('./style.ts')
   const paint = paintFor(process.stdout)
-  const head = ['run', 'scraper', 'state', 'done', 'left', 'failed', 'pages/s', 'workers', 'age', 'why']
-  const rows = runs.map(({ id, scraper, state, numbers, rate, workers, startedAt, why }) => [
-    id,
-    printable(scraper),
-    paint(COLOURS[state], state),
-    formatCount(numbers.completed),
-    formatCount(numbers.remaining),
-    numbers.failed > 0 ? paint('red', formatCount(numbers.failed)) : '0',
-    rate === undefined ? '–' : formatRate(rate),
-    workers === undefined ? '–' : String(workers),
-    startedAt === undefined ? '–' : formatDuration(Date.now() - Date.parse(startedAt)),
-    printable(why ?? ''),
-  ])
+  const filesOf = ({ files: { stored, same, failed, pending, claimed } }: ListedRun) =>
+    [
+      ...(stored + same > 0 ? [`${formatCount(stored + same)} done`] : []),
+      ...(pending + claimed > 0 ? [`${formatCount(pending + claimed)} left`] : []),
+      ...(failed > 0 ? [paint('red', `${formatCount(failed)} failed`)] : []),
+    ].join(', ')
+  const hasFiles = runs.some((run) => filesOf(run) !== '')
+  const files = (text: string) => (hasFiles ? [text] : [])
+  const head = [
+    'run',
+    'scraper',
+    'state',
+    'done',
+    'left',
+    'failed',
+    'pages/s',
+    'workers',
+    'age',
+    ...files('files'),
+    'why',
+  ]
+  const rows = runs.map((run) => {
+    const { id, scraper, state, pages, rate, workers, startedAt, why } = run
+    return [
+      id,
+      printable(scraper),
+      paint(COLOURS[state], state),
+      formatCount(pages.completed),
+      formatCount(pages.remaining),
+      pages.failed > 0 ? paint('red', formatCount(pages.failed)) : '0',
+      rate === undefined ? '–' : formatRate(rate),
+      workers === undefined ? '–' : String(workers),
+      startedAt === undefined ? '–' : formatDuration(Date.now() - Date.parse(startedAt)),
+      ...files(filesOf(run)),
+      printable(why ?? ''),
+    ]
+  })
   return table([head.map((word) => paint('dim', word)), ...rows], { right: [3, 4, 5, 6, 7, 8] })
 }

@@ -1,5 +1,5 @@
 /** The numbers of a run as a person reads them in a terminal, and as a script reads them in JSON. */
-import { livingWorkers, type OpenRun, stuckWorkers } from '../app/look/open-run.ts'
+import { livingWorkers, type OpenRun, runFiles, stuckWorkers } from '../app/look/open-run.ts'
 import { FILLING, moreWords } from '../app/look/run-list.ts'
 import type { FrontierStats } from '../frontier/contract.ts'
 import type { StoredWorker } from '../orchestrator/contract.ts'
@@ -22,6 +22,8 @@ export function statsJson(run: OpenRun, numbers: FrontierStats, rate: number) {
     remaining,
     dead,
     items,
+    /** Of the tasks above, those of files that are left; and how files ended. */
+    files: runFiles(record, numbers),
     /** Pages settled a second. */
     rate: Math.round(rate * 100) / 100,
     /** Those alive. A run of one machine tells only when there are none. */
@@ -92,6 +94,7 @@ export function statsText({ place, numbers, rate, isRateNow }: StatsSheet): stri
     ['remaining', `${count(numbers.remaining)} of ${count(numbers.seen)} seen`],
     ['dead', count(numbers.dead)],
     ['items', count(numbers.items)],
+    ...fileRow(run, numbers),
     ['rate', `${formatRate(rate)} pages/s${isRateNow ? ' now' : ' on average'}`],
     ['time', `${formatMs(record.durationMs)} since ${record.startedAt}`],
   ]
@@ -112,6 +115,25 @@ export function statsText({ place, numbers, rate, isRateNow }: StatsSheet): stri
       : []),
     ...goOn(place, numbers).map(([when, line]) => `  ${when}: ${paint('cyan', line)}${moreWords(run)}`),
   ].join('\n')
+}
+
+/** Empty when the run has none. */
+export function filesText({ record }: OpenRun, numbers: FrontierStats): string {
+  const { pending, claimed, stored, same, failed } = runFiles(record, numbers)
+  if (pending + claimed + stored + same + failed === 0) return ''
+  return [
+    `${formatCount(stored)} stored`,
+    ...(same > 0 ? [`${formatCount(same)} were there already`] : []),
+    ...(failed > 0 ? [paintFor(process.stdout)('red', `${formatCount(failed)} failed`)] : []),
+    `${formatCount(pending)} waiting`,
+    `${formatCount(claimed)} under way`,
+    formatBytes(record.files.bytes),
+  ].join(', ')
+}
+
+function fileRow(run: OpenRun, numbers: FrontierStats): [string, string][] {
+  const text = filesText(run, numbers)
+  return text === '' ? [] : [['files', text]]
 }
 
 function goOn({ run, resume }: RunPlace, { remaining }: FrontierStats): [when: string, line: string][] {

@@ -30,7 +30,7 @@ export function defineStats(program: Command): void {
 }
 
 async function stats(word: string | undefined, flags: StatsFlags): Promise<number> {
-  const [{ averageRate, runStats }, { createRateMeter }, text, { formatRate }] = await Promise.all([
+  const [{ averageRate, pagesSettled, runStats }, { createRateMeter }, text, { formatRate }] = await Promise.all([
     import('../app/look/open-run.ts'),
     import('./rate-meter.ts'),
     import('./stats-text.ts'),
@@ -42,7 +42,7 @@ async function stats(word: string | undefined, flags: StatsFlags): Promise<numbe
     const meter = createRateMeter()
     for (;;) {
       const [numbers] = await Promise.all([runStats(run), run.askBroker()])
-      const rateNow = flags.watch ? meter.rate(numbers.completed + numbers.failed) : undefined
+      const rateNow = flags.watch ? meter.rate(pagesSettled(run, numbers)) : undefined
       const rate = rateNow ?? averageRate(run, numbers)
       const isLast = !flags.watch || run.isOver
       if (flags.json) (flags.watch ? printLine : printJson)(text.statsJson(run, numbers, rate))
@@ -50,7 +50,10 @@ async function stats(word: string | undefined, flags: StatsFlags): Promise<numbe
         // only the exit code
       } else if (!isLast && !canRedraw) {
         const { completed, failed, remaining, items } = numbers
-        print(`${completed} done, ${failed} failed, ${remaining} left, ${items} items, ${formatRate(rate)} pages/s`)
+        const files = text.filesText(run, numbers)
+        print(
+          `${completed} done, ${failed} failed, ${remaining} left, ${items} items, ${formatRate(rate)} pages/s${files === '' ? '' : `; files: ${files}`}`,
+        )
       } else {
         const sheet = text.statsText({ place, numbers, rate, isRateNow: rateNow !== undefined })
         print(canRedraw ? `\x1b[H\x1b[J${sheet}` : sheet)

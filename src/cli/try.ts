@@ -35,6 +35,7 @@ const OPTIONS: OptionName[] = [
 interface TryFlags {
   route?: string
   data?: string
+  session?: string
   arg?: string[]
   site?: string
   json?: boolean
@@ -55,6 +56,7 @@ export function defineTry(program: Command): void {
     .description('read one page with a scraper, now: items, links, what would be refused and why')
     .option('--route <name>', 'the route that reads it, in place of the one whose pattern fits')
     .option('--data <JSON>', 'what the route’s handler gets as data')
+    .option('--session <name>', 'whose page it is: what the handler gets as session; nobody is signed in')
     .option('--json', 'print everything as JSON')
     .option('--quiet', 'print nothing but errors')
     .option('-v, --verbose', 'show every link, the handler’s debug lines, and stacks of errors')
@@ -86,7 +88,8 @@ async function tryOne(name: string, given: string, flags: TryFlags): Promise<num
   const withBrowser = needsBrowsers(compiled)
   await using chain = await one.openOnePage({ config, limits, allowAddresses: [hostOf(url)], withBrowser })
   const signal = new AbortController().signal
-  const tried = await tryPage({ compiled, args, url, route: flags.route, data, chain, signal })
+  const { route, session } = flags
+  const tried = await tryPage({ compiled, args, url, route, data, session, chain, signal })
   const isGood = tried.error === undefined && tried.invalid.length === 0
   if (flags.json) printJson(toJson(tried, scraper.name, isGood, one))
   else show(tried, scraper.name, flags)
@@ -139,6 +142,7 @@ interface TriedTextOptions {
 
 const ITEMS_SHOWN_MAX = 5
 const LINKS_SHOWN_MAX = 3
+const FILES_SHOWN_MAX = 10
 const VALUE_COLUMNS_MAX = 200
 
 /** Blocks with a blank line between; ends with a newline. */
@@ -161,11 +165,12 @@ function triedText(tried: TriedPage, options: TriedTextOptions): string {
 function headLines(tried: TriedPage, { scraper, paint }: TriedTextOptions): string[] {
   const params = Object.entries(tried.params).map(([name, value]) => `${name}=${printable(value)}`)
   const data = tried.data === null || tried.data === undefined ? '' : ` data ${JSON.stringify(tried.data)}`
+  const user = tried.session === null ? '' : ` · session ${printable(tried.session)}`
   const fetched = visitText(tried.visit, { paint })
   const isRead = tried.visit.error === undefined
   return [
     ...(fetched === '' ? [] : [fetched]),
-    `  ${paint('dim', 'route')} ${paint('bold', tried.route)} of ${scraper}${params.length > 0 ? ` (${params.join(', ')})` : ''}${data}${isRead ? ` · read in ${formatMs(tried.readMs)}` : ''}`,
+    `  ${paint('dim', 'route')} ${paint('bold', tried.route)} of ${scraper}${params.length > 0 ? ` (${params.join(', ')})` : ''}${data}${user}${isRead ? ` · read in ${formatMs(tried.readMs)}` : ''}`,
     ...(tried.skipped === undefined ? [] : [paint('yellow', `  skipped by the handler: ${printable(tried.skipped)}`)]),
   ]
 }
@@ -247,10 +252,21 @@ function examples(urls: readonly string[], { paint, columns, isVerbose }: TriedT
   ]
 }
 
-function fileLines({ files }: TriedPage, { paint }: TriedTextOptions): string[] {
+function fileLines({ files }: TriedPage, { paint, columns, isVerbose }: TriedTextOptions): string[] {
   if (files.length === 0) return []
-  const lines = files.map(({ name, bytes }) => `  ${printable(name)}  ${formatBytes(bytes)}`)
-  return [paint('bold', `${plural(files.length, 'file')} would be saved`), ...lines]
+  const shown = isVerbose ? files : files.slice(0, FILES_SHOWN_MAX)
+  const lines = shown.map(({ name, bytes, url }) => {
+    const what = [...(name === null ? [] : [name]), ...(url === undefined ? [] : [url])].map(printable)
+    const size = bytes === undefined ? '' : `  ${formatBytes(bytes)}`
+    const line = `  ${what.join('  ')}${size}`
+    return isVerbose ? line : truncateMiddle(line, columns)
+  })
+  const hidden = files.length - shown.length
+  return [
+    paint('bold', `${plural(files.length, 'file')} would be saved`),
+    ...lines,
+    ...(hidden > 0 ? [paint('dim', `  … and ${hidden} more; -v shows all`)] : []),
+  ]
 }
 
 function logLines({ log }: TriedPage, { paint, isVerbose }: TriedTextOptions): string[] {

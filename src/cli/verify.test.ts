@@ -1,6 +1,6 @@
 /** test and check: a scraper against its saved pages, and against a live site. */
 import assert from 'node:assert/strict'
-import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -59,6 +59,64 @@ test('test without saved pages is an error, and says how to save some', async ()
   const { code, stderr } = await sluice(['test', 'bare'], { cwd })
   assert.equal(code, 2)
   assert.match(stderr, /--record/)
+})
+
+const LIVE = `
+import { defineScraper } from 'sluice'
+import * as z from 'zod'
+export default defineScraper({
+  name: 'live',
+  item: z.object({ n: z.number() }),
+  key: 'n',
+  routes: { app: { fetch: 'browser' }, shown: { fetch: 'browser' } },
+  start: () => {},
+  handlers: {
+    async app({ page }) {
+      await page.click('button')
+    },
+    async shown({ emit, $ }) {
+      await emit({ n: Number($.text('b')) })
+    },
+  },
+})
+`
+
+test('test says which pages of a browser cannot be replayed, and does not fail for them alone', async () => {
+  const file = join(folder.path, 'scrapers/live/live.ts')
+  const pages = join(folder.path, 'scrapers/live/pages')
+  mkdirSync(pages, { recursive: true })
+  writeFileSync(file, LIVE)
+  const recorded = (route: string, more: object) => {
+    writeFileSync(join(pages, `${route}.html`), '<b>7</b>')
+    return JSON.stringify({
+      url: `https://app.test/${route}`,
+      finalUrl: `https://app.test/${route}`,
+      route,
+      data: null,
+      depth: 0,
+      status: 200,
+      contentType: 'text/html',
+      charset: 'utf-8',
+      fetchedAt: '2026-11-15T11:35:01.000Z',
+      args: {},
+      file: `${route}.html`,
+      ...more,
+    })
+  }
+  const download = { route: '$file', url: 'https://app.test/made-in-the-browser.csv' }
+  const index = [recorded('app', { items: [], links: [] }), recorded('shown', { items: [{ n: 7 }], links: [download] })]
+  writeFileSync(join(pages, 'pages.jsonl'), `${index.join('\n')}\n`)
+  const { code, stdout, stderr } = await sluice(['test', file], { cwd })
+  assert.equal(code, 0, stdout + stderr)
+  assert.match(stdout, /handler of route app uses the browser's page; it cannot be replayed offline/)
+  assert.match(stdout, /1 page of live read as recorded\n1 page not replayable/)
+  const { passed, failed, notReplayable } = JSON.parse((await sluice(['test', file, '--json'], { cwd })).stdout)
+  assert.deepEqual([passed, failed, notReplayable], [1, 0, 1])
+  // A bug of a handler that does not touch the page is still one.
+  writeFileSync(file, LIVE.replace("$.text('b')", 'undefined.x'))
+  const broken = await sluice(['test', file], { cwd })
+  assert.equal(broken.code, 1)
+  assert.match(broken.stdout, /1 of 1 page of live read differently\n1 page not replayable/)
 })
 
 test('check reads a few live pages of every route and keeps nothing', async () => {

@@ -155,6 +155,7 @@ function seen(
   living: readonly StoredWorker[],
 ): Partial<TallySnapshot> {
   return {
+    files: record.files,
     latencyMs: record.latencyMs,
     rate: { pages, bytes: meters.bytes.rate(record.bytes) ?? 0, added: meters.added.rate(all) ?? 0 },
     workers: living.map(({ id, silentMs, report }) => ({

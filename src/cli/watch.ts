@@ -30,7 +30,7 @@ export function defineWatch(program: Command): void {
 
 async function watch(word: string | undefined, flags: WatchFlags): Promise<number> {
   const [
-    { averageRate, runStats },
+    { averageRate, pagesSettled, runStats },
     { whyStill },
     { createRateMeter },
     { statsText },
@@ -53,7 +53,7 @@ async function watch(word: string | undefined, flags: WatchFlags): Promise<numbe
       await run.refresh()
       await run.askBroker()
       const numbers = await runStats(run)
-      const rate = meter.rate(numbers.completed + numbers.failed) ?? averageRate(run, numbers)
+      const rate = meter.rate(pagesSettled(run, numbers)) ?? averageRate(run, numbers)
       return { run, numbers, rate, why: await whyStill(run, numbers) }
     }
     for (let last = await look(); ; last = await look().catch((error) => asBefore(last, error))) {

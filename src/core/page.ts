@@ -1,5 +1,6 @@
 /** A page: one fetched response, decoded and within its limits. */
 import type { Page as DriverPage } from 'puppeteer-core'
+import type { ScrapeError } from './errors.ts'
 import type { SessionState } from './session-state.ts'
 
 export interface Page {
@@ -46,13 +47,17 @@ export interface PageTimings {
 /** A page that is still open in a browser. `release` closes it, together with its cookies, storage and cache. */
 export interface LivePage {
   readonly driver: DriverPage
+  /** Why it can do nothing more: its browser, its process or its window is gone, or had to be ended. Undefined while it can. */
+  readonly failure: ScrapeError | undefined
+  /** That failure, if it is what is behind an error of the driver: it may be told some moments after the error. */
+  failureBehind(error: unknown): Promise<ScrapeError | undefined>
   /** The document as it is now. */
   content(): Promise<string>
   /** What a person would see, as PNG; undefined when the browser cannot tell any more. */
   screenshot(): Promise<Buffer | undefined>
   /** Cookies and local storage as they are now. */
   state(): Promise<SessionState>
-  /** What the page downloaded. Waits for what is still coming, within the page's deadline. */
+  /** What the page downloaded. Waits for what is still coming, or may be about to, within the page's deadline. */
   downloads(): Promise<readonly Download[]>
 }
 

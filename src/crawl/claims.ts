@@ -21,17 +21,18 @@ export type Dry = 'over' | 'busy' | number
 
 export class Claims {
   readonly #parts: Parts
-  /** So that manual work cannot hold up the rest for ever. */
-  readonly #othersFirst: readonly string[]
+  /** Lanes in which nobody is in a hurry. */
+  readonly #patientLanes: readonly string[]
   readonly #onClaimed: (leases: Lease[]) => void
   #isUnderWay = false
-  #count = 0
+  /** The last claim gave nothing but manual work: the next one asks for some of the rest first, or that would wait for ever. */
+  #wasManual = false
   #pollMs = POLL_MS.min
 
   constructor(parts: Parts, onClaimed: (leases: Lease[]) => void) {
     this.#parts = parts
     this.#onClaimed = onClaimed
-    this.#othersFirst = othersFirst(parts.compiled)
+    this.#patientLanes = patientLanes(parts.compiled)
   }
 
   get isUnderWay(): boolean {
@@ -40,10 +41,11 @@ export class Claims {
 
   /** Tasks of any lane. False when there are none to be had now. */
   async claim(avoidHosts: readonly string[]): Promise<boolean> {
-    const request = { max: this.#parts.claimMax(), ...(avoidHosts.length > 0 ? { avoidHosts } : {}) }
-    const isOthersTurn = ++this.#count % MANUAL_TURNS === 0
-    if (isOthersTurn && (await this.#claim({ ...request, lanes: this.#othersFirst }))) return true
-    return await this.#claim(request) // after the others' turn, too: there may be lanes the scraper does not name
+    const max = this.#parts.claimMax()
+    const avoid = avoidHosts.length > 0 ? { avoidHosts } : {}
+    const others = Math.max(1, Math.ceil(max / MANUAL_TURNS))
+    const gotOthers = this.#wasManual && (await this.#claim({ max: others, lanes: this.#patientLanes, ...avoid }))
+    return (await this.#claim({ max, ...avoid })) || gotOthers
   }
 
   /** While the inbox is full nothing is claimed; what somebody asks for by hand must not wait for that. */
@@ -63,6 +65,7 @@ export class Claims {
     }
     if (leases.length === 0) return false
     this.#pollMs = POLL_MS.min
+    this.#wasManual = leases.every(({ task }) => task.lane === 'manual')
     this.#onClaimed(leases)
     return true
   }
@@ -90,9 +93,7 @@ export class Claims {
   }
 }
 
-/** Lanes of the scraper in which nobody is in a hurry, then the others. */
-function othersFirst({ routes }: CrawlParts['compiled']): string[] {
+function patientLanes({ routes }: CrawlParts['compiled']): string[] {
   const own = [...routes.values()].flatMap(({ definition }) => definition.lane ?? [])
-  const patient = own.filter((lane) => !URGENT_LANES.includes(lane) && !isFileLane(lane))
-  return [...new Set([DEFAULT_LANE, ...patient]), ...URGENT_LANES]
+  return [...new Set([DEFAULT_LANE, ...own.filter((lane) => !URGENT_LANES.includes(lane) && !isFileLane(lane))])]
 }

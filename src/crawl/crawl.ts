@@ -164,12 +164,16 @@ class CrawlLoop implements AsyncDisposable {
       const reading = await readPage(request)
       reading.tasks.push(...(await downloadTasks({ task, base: page.url }, await live.downloads(), keepDownload)))
       return reading
+    }).catch(async (error: unknown) => {
+      // Whatever a handler throws when its page dies under it, is not the handler's fault: the task is tried again.
+      throw (await live.failureBehind(error)) ?? error
     })
   }
 
   async #settleFailure(lease: Lease, error: ScrapeError, page: Page | undefined, times: TryTimes) {
     const { compiled, now, random, keepSnapshot, failedPage } = this.#parts
-    const screenshot = await page?.live?.screenshot()
+    // A browser that does not answer would be waited for in vain.
+    const screenshot = error.code === 'E_BROWSER_CRASHED' ? undefined : await page?.live?.screenshot()
     return settleFailure(lease, error, {
       limits: compiled.limits,
       nowMs: now(),

@@ -118,16 +118,22 @@ export class PageContext implements Disposable {
     }
   }
 
+  /** What cannot be downloaded (`mailto:`, too many) costs itself, not the page. */
   get file() {
     return async (url: string | URL, options?: FileOptions): Promise<Enqueued> => {
       const { task, page, policy } = this.#request
-      if (this.#reading.tasks.length >= policy.linksMax) {
-        this.#reading.refused++
-        this.log.warn(`a file of a page was dropped: linksMax is ${policy.linksMax} (${task.url})`)
+      const refuse = (why: string): Enqueued => {
+        if (this.#reading.refused++ === 0) this.log.warn(`a file of a page is not ordered: ${why} (${task.url})`)
         return { added: 0, seen: 0, refused: 1 }
       }
-      this.#reading.tasks.push(downloadTask({ task, base: page.url }, url, options))
-      return { added: 1, seen: 0, refused: 0 }
+      if (this.#reading.tasks.length >= policy.linksMax) return refuse(`linksMax is ${policy.linksMax}`)
+      try {
+        this.#reading.tasks.push(downloadTask({ task, base: page.url }, url, options))
+        return { added: 1, seen: 0, refused: 0 }
+      } catch (error) {
+        if (!(error instanceof ScrapeError && error.class === 'url')) throw error
+        return refuse(error.message)
+      }
     }
   }
 

@@ -326,12 +326,23 @@ class Loop {
   #withPatience(error: ScrapeError, task: Task): ScrapeError {
     const { now, rateLimit, retryAfterMsMax } = this.#parts
     const { retryAfterMs } = error.details
-    if (error.code === 'E_FILE_STORE') return named(error, this.#stored.failed(now()), retryAfterMsMax)
-    if (error.code === 'E_FILE_RECORD') return named(error, this.#recorded.failed(now()), retryAfterMsMax)
+    if (error.code === 'E_FILE_STORE' || error.code === 'E_FILE_RECORD') {
+      const service = error.code === 'E_FILE_STORE' ? this.#stored : this.#recorded
+      const isNews = service.waitMs(now()) === 0
+      const waitMs = service.failed(now())
+      if (isNews) this.#sayAway(error, waitMs)
+      return named(error, waitMs, retryAfterMsMax)
+    }
     if (error.code === 'E_FILE_WORKER' && retryAfterMs !== undefined) this.#suspect(task.id)
     if ((error.code === 'E_RATE_LIMITED' || error.code === 'E_SERVER') && retryAfterMs !== undefined)
       rateLimit.pause(hostOf(task.url), now() + retryAfterMs, error.message)
     return error
+  }
+
+  #sayAway(error: ScrapeError, waitMs: number | undefined): void {
+    const next =
+      waitMs === undefined ? 'it has been away for too long' : `trying again in ${Math.round(waitMs / 1000)} s`
+    this.#parts.bus.emit({ type: 'log', level: 'warn', message: `files wait: ${error.message}; ${next}` })
   }
 
   #suspect(taskId: string): void {

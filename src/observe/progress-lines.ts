@@ -1,13 +1,14 @@
 /** The words and numbers of the progress, without a terminal: from counts to lines. */
 import type { FrontierStats } from '../frontier/contract.ts'
-import { formatBytes, formatCount, formatDuration, formatMs, formatRate, formatTime } from './format.ts'
+import { formatBytes, formatCount, formatDuration, formatMs, formatRate, formatTime, plural } from './format.ts'
+import { fileWork, hasFiles, type PageCounts, pageCounts } from './progress-counts.ts'
 import type { TallySnapshot } from './tally.ts'
 import { bar, displayWidth, type Paint, plain, printable, truncate } from './terminal.ts'
 
 /** Of the frontier's numbers, those the progress shows. */
 export type ProgressStats = Pick<
   FrontierStats,
-  'pending' | 'claimed' | 'completed' | 'failed' | 'remaining' | 'seen' | 'items' | 'isPaused' | 'pauseReason'
+  'pending' | 'claimed' | 'completed' | 'failed' | 'remaining' | 'seen' | 'items' | 'isPaused' | 'pauseReason' | 'lanes'
 >
 
 export interface ProgressView {
@@ -24,7 +25,7 @@ const BAR_COLUMNS_MAX = 24
 /** Slower than this and an ETA is fortune telling. */
 const ETA_MS_MAX = 7 * 86_400_000
 
-/** At most three lines, none wider than `columns`. */
+/** At most three lines, and one more when there are files; none wider than `columns`. */
 export function progressLines(view: ProgressView, columns: number, paint: Paint): string[] {
   const name = truncate(printable(view.name), Math.max(8, Math.floor(columns / 4)))
   const indent = ' '.repeat(displayWidth(name) + 1)
@@ -41,6 +42,8 @@ export function progressLines(view: ProgressView, columns: number, paint: Paint)
     `${paint('bold', name)} ${meter}${fit(counts, dot, columns - displayWidth(name) - 1 - displayWidth(meter))}`,
     `${indent}${fit(speed, dot, columns - indent.length)}`,
   ]
+  const files = fileParts(view, paint)
+  if (files.length > 0) lines.push(`${indent}${fit(files, dot, columns - indent.length)}`)
   const notice = noticeText(view)
   if (notice !== undefined) lines.push(indent + paint('yellow', truncate(`! ${notice}`, columns - indent.length)))
   return lines
@@ -48,7 +51,7 @@ export function progressLines(view: ProgressView, columns: number, paint: Paint)
 
 /** All of it in one plain line, for logs. */
 export function progressText(view: ProgressView): string {
-  const parts = [...countParts(view, plain), ...speedParts(view, plain)].join(' · ')
+  const parts = [...countParts(view, plain), ...fileParts(view, plain), ...speedParts(view, plain)].join(' · ')
   const notice = noticeText(view)
   return `${formatTime(view.nowMs)} ${printable(view.name)}: ${parts}${notice === undefined ? '' : ` · ! ${notice}`}`
 }
@@ -64,16 +67,33 @@ function fit(parts: string[], separator: string, columns: number): string {
   return text
 }
 
-function countParts({ stats, tally }: ProgressView, paint: Paint): string[] {
-  const inFlight = tally.workers.length > 0 ? Math.min(tally.inFlight, stats.remaining) : stats.claimed
+/** Without the files. A worker of a fleet knows its own files only: what others stored stays among what is done. */
+const pagesOf = ({ stats, tally }: ProgressView): PageCounts => pageCounts(stats, tally.files)
+
+function countParts(view: ProgressView, paint: Paint): string[] {
+  const { stats, tally } = view
+  const pages = pagesOf(view)
+  const inFlight = tally.workers.length > 0 ? Math.min(tally.inFlight, pages.remaining) : pages.claimed
   const parts = [
-    `${formatCount(stats.completed)} done`,
-    `${formatCount(stats.remaining - inFlight)} queued`,
+    `${formatCount(pages.completed)} done`,
+    `${formatCount(pages.remaining - inFlight)} queued`,
     `${formatCount(inFlight)} in flight`,
-    stats.failed > 0 ? paint('red', `${formatCount(stats.failed)} failed`) : '0 failed',
+    pages.failed > 0 ? paint('red', `${formatCount(pages.failed)} failed`) : '0 failed',
   ]
   if (tally.retrying > 0) parts.push(paint('yellow', `${formatCount(tally.retrying)} retrying`))
   parts.push(paint('green', `${formatCount(stats.items)} items`))
+  return parts
+}
+
+/** None when the run has none. */
+function fileParts({ stats, tally: { files } }: ProgressView, paint: Paint): string[] {
+  if (!hasFiles(stats.lanes, files)) return []
+  const { pending, claimed } = fileWork(stats.lanes)
+  const parts = [paint('green', `${plural(files.stored, 'file')} stored`)]
+  if (claimed > 0) parts.push(`${formatCount(claimed)} under way`)
+  parts.push(`${formatCount(pending)} waiting`, formatBytes(files.bytes))
+  if (files.same > 0) parts.push(`${formatCount(files.same)} were there already`)
+  if (files.failed > 0) parts.push(paint('red', `${plural(files.failed, 'file')} failed`))
   return parts
 }
 
@@ -89,15 +109,19 @@ function speedParts(view: ProgressView, paint: Paint): string[] {
   return parts
 }
 
-/** Tasks that will be worked on before the run ends. */
-function toDo({ stats, pagesMax }: ProgressView): number {
-  const done = stats.completed + stats.failed
-  return pagesMax === undefined ? stats.remaining : Math.max(0, Math.min(stats.remaining, pagesMax - done))
+/** Pages that will be worked on before the run ends. */
+function toDo(view: ProgressView): number {
+  const { pagesMax } = view
+  const { completed, failed, remaining } = pagesOf(view)
+  return pagesMax === undefined ? remaining : Math.max(0, Math.min(remaining, pagesMax - completed - failed))
 }
 
+/** Of pages and files: the run ends with the last of both. */
 function doneRatio(view: ProgressView): number {
-  const done = view.stats.completed + view.stats.failed
-  const all = done + toDo(view)
+  const { stats } = view
+  const done = stats.completed + stats.failed
+  const files = fileWork(stats.lanes)
+  const all = done + toDo(view) + files.pending + files.claimed
   return all === 0 ? 0 : done / all
 }
 
@@ -107,7 +131,7 @@ function etaText(view: ProgressView): string {
   const left = toDo(view)
   const etaMs = (left / tally.rate.pages) * 1000
   if (left === 0 || stats.isPaused || !(etaMs <= ETA_MS_MAX)) return 'ETA –'
-  const isCapped = pagesMax !== undefined && left < stats.remaining
+  const isCapped = pagesMax !== undefined && left < pagesOf(view).remaining
   const isLowerBound = tally.rate.added > 0 && !isCapped
   return `ETA ${isLowerBound ? '≥ ' : ''}${formatDuration(Math.ceil(etaMs / 1000) * 1000)}`
 }

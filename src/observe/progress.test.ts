@@ -102,6 +102,7 @@ const baseStats: ProgressStats = {
   items: 1201,
   isPaused: false,
   pauseReason: undefined,
+  lanes: { bulk: { pending: 1026, claimed: 8 } },
 }
 
 let running: Progress | undefined
@@ -173,6 +174,46 @@ test('shows done, queued, in flight, failed, speed and a lower bound for the end
     /^ {6}\d\d pages\/s · ETA ≥ 0:2\d · p95 1[78]\d ms · [23](\.\d)? MB\/s · RSS 118 MB · CPU 64 % · 0:31$/,
   )
   assert.equal(lines[2], '      ! 429 from shop.example: slowed to 2 req/s until 07:31:20')
+})
+
+test('tells files from pages: they have a line of their own and no part in queue, flight and end', async () => {
+  const stats: ProgressStats = {
+    ...baseStats,
+    pending: 1030,
+    claimed: 10,
+    completed: 1284 + 24,
+    failed: 4,
+    remaining: 1040,
+    lanes: {
+      bulk: { pending: 1026, claimed: 8 },
+      files: { pending: 3, claimed: 2 },
+      'files@spool-1': { pending: 1, claimed: 0 },
+    },
+  }
+  const { clock, tally, screen, progress } = begin({ stats: async () => stats })
+  const file = { type: 'file', url: 'https://shop.example/a.pdf', host: 'shop.example', attempt: 1, ms: 9 } as const
+  for (let i = 0; i < 12; i++) {
+    tally.record({ ...file, outcome: 'stored', order: 'download', bytes: 3e6 })
+    tally.record({ ...file, outcome: 'recorded', order: 'db_update' })
+  }
+  tally.record({ ...file, outcome: 'failed', order: 'download' })
+  feed(tally, 400, 0)
+  await clock.advance(1000)
+  const lines = screen.text.split('\n')
+  assert.match(lines[0]!, /1,284 done · 1,026 queued · 8 in flight · 3 failed/)
+  assert.match(lines[1]!, /ETA 0:0[23] · .* MB\/s/)
+  assert.equal(lines[2], '      12 files stored · 2 under way · 4 waiting · 36 MB · 1 file failed')
+  await progress.stop()
+})
+
+test('shows files that only wait in a plain line too', async () => {
+  const stats = { ...baseStats, completed: 5, remaining: 2, claimed: 1, lanes: { files: { pending: 1, claimed: 1 } } }
+  const { clock, screen } = begin({ stats: async () => stats, screen: new Screen({ isTTY: false }) })
+  await clock.advance(10_000)
+  assert.match(
+    screen.text,
+    /5 done · 0 queued · 0 in flight .* · 0 files stored · 1 under way · 1 waiting · 0 B · .*ETA –/,
+  )
 })
 
 test('gives a plain end once no link was found for a while', async () => {

@@ -172,3 +172,9 @@ test('copes with a run that did nothing', () => {
   const empty = { ...finished, durationMs: 0, fieldFill: {}, outputs: [], bytes: 0, latencyMs: { p50: 0, p95: 0 } }
   assert.doesNotMatch(summaryText(empty), /NaN|Infinity|undefined/)
 })
+
+test('does not call what is left pages when the run has files', () => {
+  assert.match(summaryText(stopped), /pages {3}.* 222 left\n/)
+  const withFiles = { ...stopped, files: { ...NO_FILES, stored: 12, bytes: 36e6 } }
+  assert.match(summaryText(withFiles), /pages {3}.* 222 left \(pages and files\)\n[\s\S]*files {3}12 stored · 36 MB/)
+})

@@ -1,6 +1,6 @@
 /** The end of a run in words: what came out, how full, how fast, what went wrong, and what to type next. */
 import { ERRORS, type ErrorCode } from '../core/error-table.ts'
-import type { RunRecord } from '../core/run.ts'
+import type { FileCounts, RunRecord } from '../core/run.ts'
 import { formatBytes, formatCount, formatMs, formatRate, formatRatio, plural } from './format.ts'
 import {
   bar,
@@ -102,19 +102,24 @@ function headLines(run: RunRecord, columns: number, paint: Paint): string[] {
   return why.length === 0 ? [head] : [head, `  ${paint(colour, truncate(why.join(' · '), columns - 2))}`]
 }
 
-function pagesLine({ pages }: RunRecord, { paint, columns }: Sheet): string {
+function pagesLine({ pages, files }: RunRecord, { paint, columns }: Sheet): string {
   return join(paint, columns, [
     paint('bold', `${formatCount(pages.ok)} ok`),
     pages.failed > 0 ? paint('red', `${formatCount(pages.failed)} failed`) : '0 failed',
     `${formatCount(pages.retried)} retried`,
     pages.postponed > 0 ? `${formatCount(pages.postponed)} postponed` : undefined,
-    pages.remaining > 0 ? paint('yellow', `${formatCount(pages.remaining)} left`) : undefined,
+    pages.remaining > 0 ? paint('yellow', `${formatCount(pages.remaining)} ${leftWords(files)}`) : undefined,
   ])
 }
 
+/** What is left is counted in tasks: the record does not tell how many of them are files. */
+const leftWords = (files: FileCounts) => (hadFiles(files) ? 'left (pages and files)' : 'left')
+
+const hadFiles = ({ stored, same, failed, retried }: FileCounts) => stored + same + failed + retried > 0
+
 /** Nothing when the run had none. */
 function filesLines({ files }: RunRecord, { paint, columns }: Sheet): string[] {
-  if (files.stored + files.same + files.failed + files.retried === 0) return []
+  if (!hadFiles(files)) return []
   return [
     join(paint, columns, [
       paint('bold', `${formatCount(files.stored)} stored`),

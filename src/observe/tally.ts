@@ -64,7 +64,7 @@ export interface TallySnapshot {
   bytes: number
   /** Time of fetching, over all tries that got an answer. */
   latencyMs: { p50: number; p95: number }
-  /** Over the last 10 s. Pages are those settled: ok or failed. */
+  /** Over the last 10 s. Pages are those settled: ok or failed. Bytes are those of pages and of stored files. */
   rate: { pages: number; bytes: number; added: number }
   /** Tasks that failed at least once and wait for, or are in, their next try. */
   retrying: number
@@ -147,7 +147,10 @@ export function createTally(options: { now?: () => number } = {}): Tally {
 
   function recordFile({ outcome, error, url, bytes = 0 }: EventOf<'file'>): void {
     if (outcome !== 'postponed' && outcome !== 'stale') files[outcome] += 1
-    if (outcome === 'stored') files.bytes += bytes
+    if (outcome === 'stored') {
+      files.bytes += bytes
+      window.add(now(), 0, bytes, 0)
+    }
     if (error === undefined) return
     const group = errorGroup(error.code, error.class, url, error.message)
     if (outcome === 'failed') group.count += 1

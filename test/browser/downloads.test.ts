@@ -15,8 +15,9 @@ let pool: TestPool
 before(async () => {
   site = await openSite({
     '/page': `<a id=link href=/report.csv>link</a><a id=window target=_blank href=/window.csv>window</a>
-      <form id=form method=post action=/made></form><a id=blob download="../../../etc/../x.txt"></a>
-      <a id=data download="data.txt" href="data:text/plain,seven%20b">data</a><a id=big download=big></a><script>
+      <form id=form method=post action=/made></form><a id=blob download="../../../etc/../x.txt">blob</a>
+      <a id=data download="data.txt" href="data:text/plain,seven%20b">data</a><a id=big download=big></a>
+      <a id=slow href=/slow.csv>slow</a><a id=quiet href=/slow.csv download>slow</a><script>
         blob.href = URL.createObjectURL(new Blob(['made here']))
         big.onclick = () => { big.href = URL.createObjectURL(new Blob([new Uint8Array(3e6)])) }
       </script>`,
@@ -28,6 +29,13 @@ before(async () => {
       response.end('a,b\n')
     },
     '/window.csv': (_request, response) => void response.writeHead(200, { 'content-type': 'text/csv' }).end('w'),
+    '/slow.csv': (_request, response) => {
+      const headers = { 'content-type': 'text/csv', 'content-disposition': 'attachment' }
+      setTimeout(() => response.writeHead(200, headers).end('s'), 900)
+    },
+    '/by-itself': '<p id=p>your download begins shortly</p><script>location = "/report.csv"</script>',
+    '/by-itself-slowly': '<p id=p>your download begins shortly</p><script>location = "/slow.csv"</script>',
+    '/in-a-frame': '<p>your download begins shortly</p><iframe src=/report.csv></iframe>',
     '/made': (request, response) => {
       response.writeHead(200, {
         'content-type': 'application/zip',
@@ -93,6 +101,64 @@ describe('a download', () => {
     const page = await pool.visit(`${site.url}/page`)
     await page.live!.driver.evaluate('big.click()')
     await assert.rejects(page.live!.downloads(), { code: 'E_TOO_LARGE' })
+    page.release()
+  })
+
+  it('is waited for while it may be starting, also when there is another', async () => {
+    const links = async (first: string, second: string) => {
+      const page = await pool.visit(`${site.url}/page`)
+      await page.live!.driver.click(first)
+      await page.live!.driver.click(second)
+      const names = (await page.live!.downloads()).map(({ name }) => name.replace(/.*_/, ''))
+      page.release()
+      return names.sort()
+    }
+    assert.equal((await links('#blob', '#link')).length, 2)
+    assert.equal((await links('#link', '#blob')).length, 2)
+    assert.equal((await links('#blob', '#slow')).length, 2)
+    assert.equal((await links('#blob', '#quiet')).length, 2)
+    assert.equal((await links('#data', '#window')).length, 2)
+    await until(() => pool.pool.busy === 0, 'all slots free')
+  })
+
+  it('is lost by none of many pages at once', async () => {
+    const counts = await Promise.all(
+      Array.from({ length: 40 }, async () => {
+        const page = await pool.visit(`${site.url}/page`)
+        try {
+          await page.live!.driver.click('#blob')
+          await page.live!.driver.click('#link')
+          return (await page.live!.downloads()).length
+        } finally {
+          page.release()
+        }
+      }),
+    )
+    assert.deepEqual(new Set(counts), new Set([2]))
+  })
+
+  for (const [path, file] of [
+    ['/by-itself', 'report.csv'],
+    ['/by-itself-slowly', 'slow.csv'],
+    ['/in-a-frame', 'report.csv'],
+  ] as const) {
+    it(`that a page starts by itself leaves the page as it is (${path})`, async () => {
+      const page = await pool.visit(`${site.url}${path}`)
+      assert.deepEqual([page.status, page.url, page.redirects], [200, `${site.url}${path}`, []])
+      assert.match(page.text, /begins shortly/)
+      const [download, ...others] = await page.live!.downloads()
+      assert.equal(others.length, 0)
+      assert.ok(download?.kind === 'link')
+      assert.equal(download.url, `${site.url}/${file}`)
+      page.release()
+    })
+  }
+
+  it('costs pages no time that have none', async () => {
+    const page = await pool.visit(`${site.url}/page`)
+    const startedAtMs = performance.now()
+    assert.deepEqual(await page.live!.downloads(), [])
+    assert.ok(performance.now() - startedAtMs < 400)
     page.release()
   })
 

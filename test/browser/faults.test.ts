@@ -7,7 +7,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after, before, describe, it } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import type { Page as DriverPage } from 'puppeteer-core'
 import { findChromium } from '../../src/fetch/browser/find-chromium.ts'
 import { isRenderer, killProcess, treeOf } from '../../src/fetch/browser/processes.ts'
 import { chromiumForTests } from '../services/chromium.ts'
@@ -40,6 +42,58 @@ describe('a browser that', () => {
     assert.match(page.text, /fine/)
     page.release()
     assert.deepEqual(pool.events.map(({ what }) => what), ['launched', 'crashed', 'launched']) // biome-ignore format: one line reads better
+  })
+
+  it('is killed under a handler is what that handler’s error comes from', async () => {
+    for (const work of [
+      (driver: DriverPage) => driver.waitForSelector('#never'),
+      (driver: DriverPage) => driver.goto(`${site.url}/silent`),
+      (driver: DriverPage) => driver.evaluate('new Promise(() => {})'),
+      (driver: DriverPage) => driver.waitForNavigation(),
+    ]) {
+      await using pool = await openTestPool()
+      const page = await pool.visit(`${site.url}/fine`)
+      const live = page.live!
+      const failing = work(live.driver).catch((error: unknown) => error)
+      await delay(50) // under way
+      process.kill(pool.pid, 'SIGKILL')
+      const error = await failing
+      assert.ok(error instanceof Error)
+      assert.equal((await live.failureBehind(error))?.code, 'E_BROWSER_CRASHED')
+      assert.equal(live.failure?.code, 'E_BROWSER_CRASHED')
+      page.release()
+    }
+  })
+
+  it('is killed while a page is being opened fails that visit', async () => {
+    await using pool = await openTestPool({ slots: 8, pagesPerBrowser: 8 })
+    ;(await pool.visit(`${site.url}/fine`)).release()
+    const failing = Array.from({ length: 6 }, () => pool.failure(`${site.url}/silent`))
+    process.kill(pool.pid, 'SIGKILL')
+    for (const { code, message } of await Promise.all(failing)) assert.equal(code, 'E_BROWSER_CRASHED', message)
+  })
+
+  it('hangs under a handler is what that handler’s error comes from', async () => {
+    await using pool = await openTestPool({ hangMsMax: 30_000 })
+    const page = await pool.visit(`${site.url}/fine`)
+    assert.equal(await page.live!.failureBehind(new TypeError('of the handler itself')), undefined)
+    const waiting = page.live!.driver.waitForSelector('#never', { timeout: 300 }).catch((error: unknown) => error)
+    const { pid } = pool
+    process.kill(pid, 'SIGSTOP')
+    const failure = await page.live!.failureBehind(await waiting)
+    assert.equal(failure?.code, 'E_BROWSER_CRASHED')
+    assert.match(failure.message, /did not answer/)
+    process.kill(pid, 'SIGCONT')
+    page.release()
+  })
+
+  it('loses a page for want of memory says so to its handler', async () => {
+    await using pool = await openTestPool({ pageBytesMax: 192 * 1024 ** 2 })
+    const page = await pool.visit(`${site.url}/fine`)
+    const eat = 'new Promise(() => { const all = []; setInterval(() => all.push(new Uint8Array(2e7).fill(7)), 10) })'
+    const error = await page.live!.driver.evaluate(eat).catch((error: unknown) => error)
+    assert.equal((await page.live!.failureBehind(error))?.code, 'E_BROWSER_CRASHED')
+    page.release()
   })
 
   it('loses a page’s process loses that page only', async () => {

@@ -9,6 +9,8 @@ import { openSite, redirect, type Site, status } from './site.ts'
 let site: Site
 let pool: TestPool
 
+const isPng = (bytes: Buffer | undefined) => bytes?.subarray(1, 4).toString() === 'PNG'
+
 before(async () => {
   site = await openSite({
     '/plain': '<!doctype html><title>Plain</title><p id=p>one</p><script>p.textContent = "two"</script>',
@@ -188,6 +190,7 @@ describe('what is no page', () => {
   it('comes with its page and the wait it asks for', async () => {
     const missing = await pool.failure(`${site.url}/missing`)
     assert.match(pageOf(missing)!.text, /gone fishing/)
+    assert.ok(isPng(pageOf(missing)!.screenshot))
     assert.equal((await pool.failure(`${site.url}/slow-down`)).details.retryAfterMs, 7000)
     assert.equal((await pool.failure(`${site.url}/later`)).details.retryAfterMs, 5000)
   })
@@ -217,10 +220,14 @@ describe('time', () => {
   it('runs out with a word about what was waited for', async () => {
     await using slow = await openTestPool({ timeoutMs: 1500 })
     assert.equal((await slow.failure(`${site.url}/silent`)).code, 'E_TIMEOUT_HEADERS')
-    assert.equal((await slow.failure(`${site.url}/drip`)).code, 'E_TIMEOUT_TOTAL')
+    const dripping = await slow.failure(`${site.url}/drip`)
+    assert.equal(dripping.code, 'E_TIMEOUT_TOTAL')
+    assert.match(pageOf(dripping)!.text, /more to come/)
+    assert.ok(isPng(pageOf(dripping)!.screenshot))
     const error = await slow.failure(`${site.url}/plain`, { waitFor: '.never' })
     assert.equal(error.code, 'E_SELECTOR_EMPTY')
     assert.match(pageOf(error)!.text, /<p id="p">two/)
+    assert.ok(isPng(pageOf(error)!.screenshot))
   })
 
   it('ends with the signal', async () => {

@@ -87,6 +87,16 @@ describe('the private network', () => {
     })
   }
 
+  it('is not reached by a handler, who is told why', async () => {
+    const page = await pool.visit(`${site.url}/fine`)
+    const { driver } = page.live!
+    for (const url of [`http://127.0.0.1:${internal.port}/`, 'http://10.1.2.3/', `${site.url}/to-ip`]) {
+      await assert.rejects(driver.goto(url), { code: 'E_PRIVATE_ADDRESS' })
+    }
+    assert.equal((await driver.goto(`${site.url}/fine`))?.status(), 200)
+    page.release()
+  })
+
   it('has heard of nobody', () => {
     assert.deepEqual(internal.asked, [])
   })

@@ -8,7 +8,9 @@ import type { Page } from '../../core/page.ts'
 import type { Scraper } from '../../core/scraper.ts'
 import type { Json, Task } from '../../core/task.ts'
 import { taskId } from '../../core/url.ts'
+import type { CompiledScraper } from '../../crawl/compiled.ts'
 import { enqueuePolicy } from '../../crawl/enqueue.ts'
+import { FILE_ROUTE } from '../../crawl/file-tasks.ts'
 import { type PageReading, readPage } from '../../crawl/read-page.ts'
 import { checkArgs, compileScraper } from './compile-scraper.ts'
 
@@ -80,6 +82,8 @@ export interface Replayed {
   links: number
   /** Empty when the handlers still make of the page what they made when it was recorded. */
   problems: string[]
+  /** Why nothing can be said of the page: its handler wants a browser that is open. */
+  notReplayable?: string
 }
 
 export interface ReplayOptions {
@@ -145,9 +149,11 @@ async function replayPage(
   const compiled = compileScraper(scraper, {}, file)
   const { url, route } = recorded
   const known = { url, route, file: recorded.file }
+  const isBrowser = compiled.routes.get(route)?.definition.fetch === 'browser'
+  const watched = watchPage(compiled, route)
   try {
     const reading = await readPage({
-      compiled,
+      compiled: watched.compiled,
       task: {
         id: taskId({ url }),
         url,
@@ -171,15 +177,43 @@ async function replayPage(
     const result = resultOf(reading)
     const problems = [
       ...compareItems(recorded.items, result.items),
-      ...compareLinks(recorded.links, result.links),
+      ...compareLinks(isBrowser ? withoutDownloads(recorded.links, result.links) : recorded.links, result.links),
       ...reading.invalid.map((invalid) => `invalid item: ${invalid.problems.join(', ')}`),
     ]
     const replayed = { ...known, items: result.items.length, links: result.links.length, problems }
     return { replayed, now: reading.invalid.length === 0 ? result : undefined }
   } catch (error) {
-    const { code, message } = toScrapeError(error, 'E_HANDLER')
+    const { code, message, details } = toScrapeError(error, 'E_HANDLER')
+    if (isBrowser && watched.wantsPage() && details.cause instanceof TypeError) {
+      const notReplayable = `handler of route ${route} uses the browser's page; it cannot be replayed offline`
+      return { replayed: { ...known, items: 0, links: 0, problems: [], notReplayable }, now: undefined }
+    }
     return { replayed: { ...known, items: 0, links: 0, problems: [`${code}: ${message}`] }, now: undefined }
   }
+}
+
+/** The scraper, and whether its handler asked for the browser's page: its own bugs must not pass for that. */
+function watchPage(compiled: CompiledScraper, route: string) {
+  const handler = compiled.scraper.handlers[route]
+  let wantsPage = false
+  if (handler === undefined) return { compiled, wantsPage: () => false }
+  const watching = (context: object) =>
+    handler(
+      new Proxy(context, {
+        get(target, name) {
+          if (name === 'page') wantsPage = true
+          return Reflect.get(target, name)
+        },
+      }) as never,
+    )
+  const handlers = { ...compiled.scraper.handlers, [route]: watching }
+  return { compiled: { ...compiled, scraper: { ...compiled.scraper, handlers } }, wantsPage: () => wantsPage }
+}
+
+/** What the browser downloaded by itself when the page was recorded, no handler can order again. */
+function withoutDownloads(expected: RecordedPage['links'], actual: RecordedPage['links']): RecordedPage['links'] {
+  const now = new Set(actual.filter(({ route }) => route === FILE_ROUTE).map(({ url }) => url))
+  return expected.filter(({ route, url }) => route !== FILE_ROUTE || now.has(url))
 }
 
 function toPage(recorded: RecordedPage, body: Buffer): Page {

@@ -2,13 +2,14 @@
 import { ScrapeError, toScrapeError } from '../../core/errors.ts'
 import type { ItemRow } from '../../core/item.ts'
 import type { Page } from '../../core/page.ts'
-import type { Emitted } from '../../core/scraper.ts'
+import type { Emitted, Enqueued, FileOptions } from '../../core/scraper.ts'
 import type { Json, NewTask, Task } from '../../core/task.ts'
 import { DEFAULT_LANE } from '../../core/task.ts'
 import { hostOf, taskId } from '../../core/url.ts'
 import type { CompiledScraper } from '../../crawl/compiled.ts'
 import type { Sessions } from '../../crawl/contract.ts'
 import { type EnqueuePolicy, enqueuePolicy, toTasks } from '../../crawl/enqueue.ts'
+import { downloadTask } from '../../crawl/file-tasks.ts'
 import { readPage } from '../../crawl/read-page.ts'
 import { requestOf } from '../../crawl/request.ts'
 import type { ChainFetcher } from '../../fetch/fetcher.ts'
@@ -22,6 +23,8 @@ export interface TryRequest {
   /** undefined: the first route that matches. */
   route: string | undefined
   data: unknown
+  /** Whose page it is; left out: nobody's. */
+  session?: string | undefined
   chain: OnePage
   signal: AbortSignal
 }
@@ -31,6 +34,16 @@ export interface TriedItem {
   item: Record<string, unknown>
   /** Its key was emitted before on this page: the first one stays. */
   isRepeated: boolean
+}
+
+/** What would be kept: bytes the handler saved, a file it ordered, or what the page gave the browser to download. */
+export interface TriedFile {
+  /** Null: whoever serves it will name it. */
+  name: string | null
+  /** Of one that is there already. */
+  bytes?: number
+  /** Of one that a file worker would fetch. */
+  url?: string
 }
 
 export interface RefusedLink {
@@ -44,13 +57,13 @@ export interface TriedPage {
   route: string
   params: Record<string, string>
   data: Json
+  session: string | null
   visit: Visit
   items: TriedItem[]
   invalid: { problems: string[]; item: unknown }[]
   links: NewTask[]
   refused: RefusedLink[]
-  /** What the handler would have kept as files. */
-  files: { name: string; bytes: number }[]
+  files: TriedFile[]
   log: { level: string; message: string; extra?: object }[]
   skipped: string | undefined
   readMs: number
@@ -58,7 +71,7 @@ export interface TriedPage {
   error: ScrapeError | undefined
 }
 
-/** A page that is looked at alone has no user. */
+/** A page that is looked at alone may have a user's name, but nobody has signed in before. */
 const NOBODY: Sessions = { get: async () => undefined, keep: async () => {}, headers: () => ({}) }
 
 /** Throws what is wrong with the question (no such route, data that breaks its schema); what the page did is in the answer. */
@@ -71,6 +84,7 @@ export async function tryPage(request: TryRequest): Promise<TriedPage> {
     route: task.route,
     params: route.match(new URL(task.url).pathname) ?? {},
     data: task.data,
+    session: task.session ?? null,
     visit,
     items: [],
     invalid: [],
@@ -90,7 +104,7 @@ export async function tryPage(request: TryRequest): Promise<TriedPage> {
   }
 }
 
-function taskFor({ compiled, url, route, data }: TryRequest): Task {
+function taskFor({ compiled, url, route, data, session }: TryRequest): Task {
   const { routes } = compiled
   if (route !== undefined && !routes.has(route))
     throw new ScrapeError('E_USAGE', `"${compiled.scraper.name}" has no route "${route}"`, {
@@ -99,7 +113,7 @@ function taskFor({ compiled, url, route, data }: TryRequest): Task {
   const policy: EnqueuePolicy = { hosts: 'any', depthMax: 0, linksMax: 1 }
   const target = { url, data }
   try {
-    const open = { base: undefined, depth: 0, room: 1 }
+    const open = { base: undefined, depth: 0, room: 1, session }
     const [task] = toTasks(
       compiled,
       policy,
@@ -114,7 +128,7 @@ function taskFor({ compiled, url, route, data }: TryRequest): Task {
       depth: 0,
       priority: 0,
       lane: DEFAULT_LANE,
-      session: undefined,
+      session,
     }
   } catch (error) {
     const { code, message, details } = toScrapeError(error, 'E_USAGE')
@@ -161,6 +175,12 @@ async function read(request: TryRequest, task: Task, page: Page, tried: TriedPag
       sessions: NOBODY,
     })
     tried.skipped = reading.skipped
+    for (const download of (await page.live?.downloads()) ?? [])
+      tried.files.push(
+        download.kind === 'kept'
+          ? { name: download.name, bytes: download.bytes }
+          : { name: download.name, url: download.url },
+      )
   } catch (error) {
     tried.error = toScrapeError(error, 'E_HANDLER', { url: task.url })
   } finally {
@@ -187,12 +207,15 @@ function watch(compiled: CompiledScraper, policy: EnqueuePolicy, watching: Watch
   const { tried, task } = watching
   const handler = compiled.scraper.handlers[task.route]!
   const listening = (context: object) => {
-    const { enqueue } = context as { enqueue: object }
+    const { enqueue, file } = context as { enqueue: object; file: FileCall }
     const own = createEnqueue(compiled, policy, context, watching)
+    const heard: Record<string | symbol, unknown> = {
+      enqueue: Object.assign(own, { ...enqueue, links: own.links }),
+      file: listenToFiles(file, watching),
+    }
     return handler(
       new Proxy(context, {
-        get: (target, name) =>
-          name === 'enqueue' ? Object.assign(own, { ...enqueue, links: own.links }) : Reflect.get(target, name),
+        get: (target, name) => (Object.hasOwn(heard, name) ? heard[name] : Reflect.get(target, name)),
       }) as never,
     )
   }
@@ -204,6 +227,23 @@ function watch(compiled: CompiledScraper, policy: EnqueuePolicy, watching: Watch
       if (!checked.ok) tried.invalid.push({ problems: checked.problems, item })
       return checked
     },
+  }
+}
+
+type FileCall = (url: string | URL, options?: FileOptions) => Promise<Enqueued>
+
+function listenToFiles(file: FileCall, { task, page, tried }: Watching): FileCall {
+  return async (url, options) => {
+    const answer = await file(url, options)
+    try {
+      const ordered = downloadTask({ task, base: page.url }, url, options).url
+      if (answer.added > 0) tried.files.push({ name: options?.name ?? null, url: ordered })
+      else tried.refused.push({ url: ordered, route: undefined, why: 'a file more than linksMax allows on one page' })
+    } catch (error) {
+      const why = `as a file: ${toScrapeError(error, 'E_URL_INVALID').kind.what}`
+      tried.refused.push({ url: String(url), route: undefined, why })
+    }
+    return answer
   }
 }
 
@@ -221,7 +261,14 @@ function createEnqueue(compiled: CompiledScraper, policy: EnqueuePolicy, context
     toTasks(
       compiled,
       open,
-      { route, targets, base: page.url, depth: task.depth + 1, room: Number.POSITIVE_INFINITY },
+      {
+        route,
+        targets,
+        base: page.url,
+        depth: task.depth + 1,
+        session: task.session,
+        room: Number.POSITIVE_INFINITY,
+      },
       { refused: 0, overLimit: 0 },
     )
   const refuse = (url: string, route: string | undefined, why: string) => void tried.refused.push({ url, route, why })

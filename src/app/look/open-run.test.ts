@@ -5,7 +5,7 @@ import { temporaryFolder } from '../../../test/sluice.ts'
 import { openFrontier } from '../../frontier/open.ts'
 import { RunFolder } from '../run/run-folder.ts'
 import { startRecord } from '../run/run-record.ts'
-import { openRun, runStats } from './open-run.ts'
+import { averageRate, openRun, runFiles, runStats } from './open-run.ts'
 
 /** A run folder as a process leaves it that was killed a minute ago, or is stuck since. */
 function abandonedRun(out: string): RunFolder {
@@ -66,4 +66,18 @@ test('refuses a queue that belongs to another run', async () => {
     await frontier.setMeta('run', 'another')
   }
   await assert.rejects(openRun('books', { out: place.path, frontier: url }), { code: 'E_OPTION' })
+})
+
+test('counts tasks as a queue would when there is none, and takes no file for a page', async () => {
+  using place = temporaryFolder()
+  const folder = abandonedRun(place.path)
+  const record = folder.readRecord()!
+  record.pages = { ok: 10, failed: 1, retried: 0, postponed: 0, remaining: 4, dead: 3 }
+  record.files = { stored: 5, same: 1, recorded: 6, failed: 2, retried: 0, bytes: 1000 }
+  const ended = { ...record, state: 'finished' as const, durationMs: 1000 }
+  const stats = await runStats({ frontier: undefined, record: ended })
+  assert.deepEqual([stats.completed, stats.failed, stats.remaining, stats.seen], [22, 3, 4, 29])
+  assert.equal(averageRate({ record: ended }, stats), 11)
+  const lanes = { bulk: { pending: 1, claimed: 0 }, files: { pending: 2, claimed: 1 } }
+  assert.deepEqual(runFiles(ended, { ...stats, lanes }), { pending: 2, claimed: 1, stored: 5, same: 1, failed: 2 })
 })

@@ -7,6 +7,7 @@ import { ScrapeError } from '../../core/errors.ts'
 import type { RunRecord } from '../../core/run.ts'
 import type { FileRecord } from '../../files/contract.ts'
 import type { Frontier, FrontierStats } from '../../frontier/contract.ts'
+import { fileTasksDone, fileWork, hasFiles } from '../../observe/progress-counts.ts'
 import type { StoredWorker } from '../../orchestrator/contract.ts'
 import type { ConfigValues } from '../config.ts'
 import { storeUrlOf } from '../fleet/fleet.ts'
@@ -177,15 +178,18 @@ export function frontierOf(run: OpenRun): Frontier {
 /** Numbers of the run now: the queue's own where it is here, else what the record says. */
 export async function runStats({ frontier, record }: Pick<OpenRun, 'frontier' | 'record'>): Promise<FrontierStats> {
   if (frontier !== undefined) return await frontier.stats()
-  const { ok, failed, remaining, dead } = record.pages
+  const { pages, files } = record
+  const { remaining, dead } = pages
+  const completed = pages.ok + fileTasksDone(files)
+  const failed = pages.failed + files.failed
   return {
     pending: remaining,
     claimed: 0,
-    completed: ok,
+    completed,
     failed,
     dead,
     remaining,
-    seen: ok + failed + remaining,
+    seen: completed + failed + remaining,
     items: record.items.new,
     isPaused: false,
     pauseReason: undefined,
@@ -202,10 +206,30 @@ export const livingWorkers = (run: OpenRun): StoredWorker[] | undefined =>
 export const stuckWorkers = (run: OpenRun): StoredWorker[] =>
   run.workers?.filter(({ state }) => run.record.state === 'running' && state === 'stuck') ?? []
 
+/** File tasks of a run: what is left of them as the queue has it now, how they ended as the record counted them. */
+export interface RunFiles {
+  pending: number
+  claimed: number
+  stored: number
+  same: number
+  failed: number
+}
+
+export function runFiles({ files: { stored, same, failed } }: RunRecord, { lanes }: FrontierStats): RunFiles {
+  return { ...fileWork(lanes), stored, same, failed }
+}
+
+/** Pages done and given up on. Files come from the record, so with files it is the record's count: two looks would not fit. */
+export function pagesSettled({ record }: Pick<OpenRun, 'record'>, numbers: FrontierStats): number {
+  const { pages, files } = record
+  return hasFiles(numbers.lanes, files) ? pages.ok + pages.failed : numbers.completed + numbers.failed
+}
+
 /** Pages settled a second since the run began. */
-export function averageRate({ record }: OpenRun, { completed, failed }: FrontierStats): number {
+export function averageRate({ record }: Pick<OpenRun, 'record'>, numbers: FrontierStats): number {
   // The record is up to 2 s older than the queue: its own count goes with its own time.
-  const settled = record.state === 'running' ? record.pages.ok + record.pages.failed : completed + failed
+  const { ok, failed } = record.pages
+  const settled = record.state === 'running' ? ok + failed : pagesSettled({ record }, numbers)
   return record.durationMs > 0 ? (settled / record.durationMs) * 1000 : 0
 }
 

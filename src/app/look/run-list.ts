@@ -2,13 +2,16 @@
 import { ScrapeError } from '../../core/errors.ts'
 import type { RunState } from '../../core/run.ts'
 import type { FrontierStats } from '../../frontier/contract.ts'
+import { type PageCounts, pageCounts } from '../../observe/progress-counts.ts'
 import { storeUrlOf } from '../fleet/fleet.ts'
 import { listRuns, type RunFolder } from '../run/run-folder.ts'
 import {
   averageRate,
   livingWorkers,
   type OpenRun,
+  type RunFiles,
   type RunPlaces,
+  runFiles,
   runStats,
   stuckWorkers,
   withStore,
@@ -22,7 +25,11 @@ export interface ListedRun {
   startedAt: string | undefined
   finishedAt: string | null
   isAlive: boolean
+  /** Tasks: of pages and of files. */
   numbers: Pick<FrontierStats, 'completed' | 'remaining' | 'failed' | 'dead' | 'items'>
+  /** Of the tasks, those of pages. */
+  pages: Pick<PageCounts, 'completed' | 'remaining' | 'failed'>
+  files: RunFiles
   /** Pages settled a second since it began; undefined when nobody works on it. */
   rate: number | undefined
   /** Undefined for a run of one machine that is worked on: it does not tell. */
@@ -139,6 +146,8 @@ async function describe(run: OpenRun): Promise<ListedRun> {
     finishedAt: run.isAlive ? null : finishedAt,
     isAlive: run.isAlive,
     numbers,
+    pages: pageCounts(numbers, run.record.files),
+    files: runFiles(run.record, numbers),
     rate: run.isAlive ? averageRate(run, numbers) : undefined,
     workers: livingWorkers(run)?.length ?? (run.isAlive ? undefined : 0),
     place: run.place,
@@ -181,6 +190,8 @@ function unreadable({ id, scraper, place }: FoundRun, why: string): ListedRun {
     finishedAt: null,
     isAlive: false,
     numbers: { completed: 0, remaining: 0, failed: 0, dead: 0, items: 0 },
+    pages: { completed: 0, remaining: 0, failed: 0 },
+    files: { pending: 0, claimed: 0, stored: 0, same: 0, failed: 0 },
     rate: undefined,
     workers: undefined,
     why,

@@ -4,7 +4,18 @@ import { ScrapeError } from '../../core/errors.ts'
 import { detectCharset, parseContentType } from '../charset.ts'
 import { headerOf, type RawHeaders } from '../http-page.ts'
 
-/** What the main frame asked for, and what came, from the first URL on; `onChange` is called at each further one, and at failures. */
+/** A document the page shows, and how it got there. */
+interface Shown {
+  request: HTTPRequest
+  response: HTTPResponse | undefined
+  firstByteAtMs: number
+  passed: number
+}
+
+/**
+ * What the main frame asked for, and what came, from the first URL on; `onChange` is called at each further one, and at failures.
+ * A navigation that ends without a document (a download, a 204) leaves the page as it was, and is forgotten.
+ */
 export class Trail {
   /** Of the latest document; redirects are not documents. */
   response: HTTPResponse | undefined
@@ -13,13 +24,21 @@ export class Trail {
   request: HTTPRequest | undefined
   failed: string | undefined
   readonly passed: string[] = []
+  readonly #driver: DriverPage
   readonly #stop: () => void
+  /** What the page showed when the latest navigation began. */
+  #shown: Shown | undefined
 
   constructor(driver: DriverPage, onChange: () => void) {
+    this.#driver = driver
     const isOurs = (request: HTTPRequest) => request.isNavigationRequest() && request.frame() === driver.mainFrame()
     const onRequest = (request: HTTPRequest) => {
       if (!isOurs(request)) return
       const last = this.request
+      if (last !== undefined && this.#shows(last)) {
+        const { response, firstByteAtMs } = this
+        this.#shown = { request: last, response, firstByteAtMs, passed: this.passed.length }
+      }
       this.request = request
       this.response = undefined
       this.failed = undefined
@@ -28,6 +47,7 @@ export class Trail {
       onChange()
     }
     const onResponse = (response: HTTPResponse) => {
+      if (response.request() === this.#shown?.request) this.#shown.response ??= response
       if (response.request() !== this.request) return
       this.response = response
       this.firstByteAtMs = performance.now()
@@ -35,10 +55,33 @@ export class Trail {
     const onFailed = (request: HTTPRequest) => {
       if (request !== this.request) return
       this.failed = request.failure()?.errorText ?? 'net::ERR_FAILED'
+      if (this.failed.includes('ERR_ABORTED')) this.#goBack()
       onChange()
     }
     driver.on('request', onRequest).on('response', onResponse).on('requestfailed', onFailed)
     this.#stop = () => driver.off('request', onRequest).off('response', onResponse).off('requestfailed', onFailed)
+  }
+
+  /** The page shows the document of the latest request. */
+  get hasArrived(): boolean {
+    return this.request !== undefined && this.response !== undefined && this.#shows(this.request)
+  }
+
+  /** A document has the identifier of the request that brought it. */
+  #shows(request: HTTPRequest): boolean {
+    const { _loaderId } = this.#driver.mainFrame() as unknown as { _loaderId: string }
+    return (request as HTTPRequest & { id: string }).id === _loaderId
+  }
+
+  #goBack(): void {
+    const shown = this.#shown
+    if (shown === undefined || !this.#shows(shown.request)) return
+    this.request = shown.request
+    this.response = shown.response
+    this.firstByteAtMs = shown.firstByteAtMs
+    this.failed = undefined
+    this.passed.length = shown.passed
+    this.#shown = undefined
   }
 
   /** The latest request is made again, and counts once. */

@@ -8,17 +8,26 @@ import { join } from 'node:path'
 import type { BrowserContext, CDPSession, Page as DriverPage, Protocol } from 'puppeteer-core'
 import { ScrapeError } from '../../core/errors.ts'
 import type { Download } from '../../core/page.ts'
+import type { Door } from './egress.ts'
+import { Starting } from './starting.ts'
 
 /** What comes after these is cancelled without a word: more than a person would ask for. */
 const DOWNLOADS_MAX = 50
 const NAME_CHARS_MAX = 120
 /** A click and the download it asks for are some moments apart. */
 const GRACE_MS = 1000
+/** After what a handler did to the page last, and after the latest download: the next one is told of within this time. */
+const QUIET_MS = 500
+/** `<a download>` asks without a word to anybody; only the door sees that something was asked for. */
+const ASKING_MS_MAX = 2000
+/** What a door sees is looked at, not told. */
+const LOOK_MS = 50
 
 export interface DownloadLimits {
   folder: string
   bytesMax: number
   timeoutMs: number
+  door: Pick<Door, 'isAsking'>
 }
 
 interface Kept {
@@ -36,7 +45,12 @@ export class DownloadRouter {
     this.session = session
     session.on('Target.targetCreated', ({ targetInfo }) => {
       const owner = [...this.pages].find((page) => page.contextId === targetInfo.browserContextId)
-      owner?.targets.add(targetInfo.targetId)
+      if (owner === undefined) return
+      owner.targets.add(targetInfo.targetId)
+      owner.starting.onWindow(targetInfo.targetId)
+    })
+    session.on('Target.targetDestroyed', ({ targetId }) => {
+      for (const page of this.pages) if (page.targets.has(targetId)) page.starting.onWindowClosed(targetId)
     })
     session.on('Browser.downloadWillBegin', (event) => {
       const owner = [...this.pages].find((page) => page.owns(event.frameId))
@@ -59,6 +73,7 @@ export class DownloadRouter {
 export class Downloads {
   /** Identifiers of the page, and of windows it opened. */
   readonly targets = new Set<string>()
+  readonly starting: Starting
   readonly #router: DownloadRouter
   readonly #context: BrowserContext
   readonly #driver: DriverPage
@@ -68,6 +83,7 @@ export class Downloads {
   /** URLs of requests that were no GET: what comes back cannot be asked for again. */
   readonly #posted = new Set<string>()
   #begun = 0
+  #begunAtMs = Number.NEGATIVE_INFINITY
   #onChange: (() => void) | undefined
 
   constructor(router: DownloadRouter, driver: DriverPage, limits: DownloadLimits) {
@@ -75,6 +91,7 @@ export class Downloads {
     this.#driver = driver
     this.#context = driver.browserContext()
     this.#limits = limits
+    this.starting = new Starting(driver)
     driver.on('request', (request) => {
       if (request.isNavigationRequest() && request.method() !== 'GET') this.#posted.add(request.url())
     })
@@ -109,8 +126,12 @@ export class Downloads {
   /** Throws `E_TOO_LARGE` and `E_TIMEOUT_BODY` for what is kept only in part. */
   async all(url: string): Promise<readonly Download[]> {
     const endsAtMs = performance.now() + this.#limits.timeoutMs
-    await this.begins()
-    while (this.#has('coming') && performance.now() < endsAtMs) await this.#change(endsAtMs - performance.now())
+    await this.starting.ask(GRACE_MS)
+    for (;;) {
+      const waitMs = Math.min(this.#has('coming') ? Number.POSITIVE_INFINITY : this.#mayBeginMs(), endsAtMs - performance.now())
+      if (waitMs <= 0) break
+      await this.#change(Math.min(waitMs, LOOK_MS))
+    }
     if (this.#has('coming')) throw new ScrapeError('E_TIMEOUT_BODY', 'a download does not end', { url })
     if (this.#has('too-large')) {
       throw new ScrapeError('E_TOO_LARGE', `a download is larger than ${this.#limits.bytesMax} bytes`, { url })
@@ -119,14 +140,34 @@ export class Downloads {
     return [...this.#links, ...kept.filter((entry) => entry !== undefined)]
   }
 
+  /** From here on a handler has the page: what it does may start a download. */
+  handOver(): void {
+    this.starting.handOver()
+  }
+
+  /** How long to wait for a download that may be on its way; 0 when nothing speaks for one. */
+  #mayBeginMs(): number {
+    const { door } = this.#limits
+    const { handedOverAtMs, touchedAtMs, expectedUntilMs } = this.starting
+    const untilMs = Math.max(
+      expectedUntilMs,
+      touchedAtMs + QUIET_MS,
+      this.#begunAtMs + QUIET_MS,
+      door.isAsking ? Math.max(touchedAtMs + ASKING_MS_MAX, handedOverAtMs + GRACE_MS) : 0,
+    )
+    return untilMs - performance.now()
+  }
+
   async remove(): Promise<void> {
     this.#onChange?.()
     this.#router.pages.delete(this)
     if (this.#begun > 0) await rm(this.#limits.folder, { recursive: true, force: true })
   }
 
-  onBegin({ guid, url, suggestedFilename }: Protocol.Browser.DownloadWillBeginEvent): void {
+  onBegin({ guid, url, suggestedFilename, frameId }: Protocol.Browser.DownloadWillBeginEvent): void {
     this.#begun++
+    this.#begunAtMs = performance.now()
+    this.starting.onBegin(frameId)
     const name = safeName(suggestedFilename)
     const isLink = /^https?:/.test(url) && !this.#posted.has(url)
     // The identifier becomes part of a path.

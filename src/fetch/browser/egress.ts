@@ -36,6 +36,8 @@ export interface Door extends AsyncDisposable {
   readonly bytes: number
   /** Connections that are being made. */
   readonly connecting: number
+  /** A connection waits for its answer; one that is only kept open does not. */
+  readonly isAsking: boolean
   /** Why `hostname:port` could not be reached; undefined when it could, or was not tried. */
   failureOf(hostname: string, port: number): ScrapeError | undefined
   /** A connection to it was reset: a body that ends with its connection looks whole then, and is not. */
@@ -76,6 +78,8 @@ class OpenDoor implements Door {
   readonly #failures = new Map<string, ScrapeError>()
   readonly #shutOut = new Set<string>()
   readonly #cut = new Set<string>()
+  /** Outer ends of connections that sent last and received before. */
+  readonly #asking = new Set<Socket>()
   #isShut = false
 
   constructor(guard: AddressGuard, options: DoorOptions & { isLetIn: (peer: Socket) => boolean }) {
@@ -92,6 +96,10 @@ class OpenDoor implements Door {
 
   get proxyServer(): string {
     return `socks5://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+  }
+
+  get isAsking(): boolean {
+    return this.connecting > 0 || this.#asking.size > 0
   }
 
   failureOf(hostname: string, port: number): ScrapeError | undefined {
@@ -161,7 +169,9 @@ class OpenDoor implements Door {
       return
     }
     outside.setNoDelay(true)
+    inside.on('data', () => this.#asking.add(outside))
     outside.on('data', (chunk: Buffer) => {
+      this.#asking.delete(outside)
       this.bytes += chunk.length
       if (this.bytes <= this.#options.bytesMax || this.#isShut) return
       this.shut()
@@ -172,7 +182,10 @@ class OpenDoor implements Door {
       if (this.#cut.size < FAILURES_MAX) this.#cut.add(authority)
       inside.destroy()
     })
-    outside.on('close', () => inside.destroySoon())
+    outside.on('close', () => {
+      this.#asking.delete(outside)
+      inside.destroySoon()
+    })
     inside.on('close', () => outside.destroy())
     sendSocksReply(inside, 'ok')
     inside.pipe(outside)

@@ -2,7 +2,8 @@
 import { ScrapeError } from '../../core/errors.ts'
 import type { LivePage, Page } from '../../core/page.ts'
 import { readHtml } from './document.ts'
-import { messageOf, type OpenPage } from './open-page.ts'
+import { messageOf, refusalOf } from './net-error.ts'
+import type { OpenPage } from './open-page.ts'
 import { readState } from './storage-state.ts'
 
 /** A picture is nice to have; a page that cannot give one in this time gives none. */
@@ -17,10 +18,16 @@ export interface LiveLimits {
 export function livePage(page: OpenPage, { url, timeoutMs, bodyBytesMax }: LiveLimits): LivePage {
   const { driver } = page
   driver.setDefaultTimeout(timeoutMs) // from here on the handler waits
+  explainRefusals(page)
+  page.downloads.handOver()
   const bounded = <T>(work: () => Promise<T>, what: string, msMax = timeoutMs) =>
     withinTime(page, work, msMax, () => new ScrapeError('E_TIMEOUT_TOTAL', `${what} takes longer than ${msMax} ms`, { url })) // biome-ignore format: one line reads better
   return {
     driver,
+    get failure() {
+      return page.failure
+    },
+    failureBehind: (error) => page.failureBehind(error),
     content: () => bounded(() => readHtml(driver, bodyBytesMax), 'the document'),
     state: () => bounded(() => readState(page), 'cookies and storage'),
     downloads: () => bounded(() => page.downloads.all(url), 'a download', timeoutMs + 1000),
@@ -45,13 +52,34 @@ function withinTime<T>(
   return new Promise((resolve, reject) => {
     if (page.failure !== undefined) return reject(page.failure)
     const timer = setTimeout(() => reject(onTimeout()), msMax)
-    page.onFailure(reject)
+    const stopListening = page.onFailure(reject)
     const fail = (error: unknown) => {
       const cause = { cause: error }
       reject(error instanceof ScrapeError ? error : new ScrapeError('E_BROWSER_CRASHED', messageOf(error), cause))
     }
-    return void work().then(resolve, fail).finally(() => clearTimeout(timer)) // biome-ignore format: one line reads better
+    const end = () => {
+      clearTimeout(timer)
+      stopListening()
+    }
+    return void work().then(resolve, fail).finally(end)
   })
+}
+
+/** Chromium knows only that its proxy refused; the door is that proxy, and knows why. */
+function explainRefusals({ driver, door }: OpenPage): void {
+  let failedUrl: string | undefined
+  driver.on('requestfailed', (request) => {
+    if (request.isNavigationRequest() && request.frame() === driver.mainFrame()) failedUrl = request.url()
+  })
+  const goto = driver.goto.bind(driver)
+  driver.goto = async (url, options) => {
+    failedUrl = undefined
+    try {
+      return await goto(url, options)
+    } catch (error) {
+      throw refusalOf(error, failedUrl ?? url, door) ?? error
+    }
+  }
 }
 
 /** A page that is closed in its browser when it is released. */

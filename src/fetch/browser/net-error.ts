@@ -2,7 +2,6 @@
 import type { ErrorCode } from '../../core/error-table.ts'
 import { ScrapeError } from '../../core/errors.ts'
 import type { Door } from './egress.ts'
-import { messageOf } from './open-page.ts'
 
 /** By the name of a network error, in order; the first that fits. */
 const CODES: readonly (readonly [RegExp, ErrorCode])[] = [
@@ -32,15 +31,25 @@ export interface Failed {
   door: Door
 }
 
-export function navigationError(cause: unknown, { url, hasResponse, door }: Failed): ScrapeError {
+/** What the visit's door knows of a navigation it let nobody make; undefined when it was not the door. */
+export function refusalOf(cause: unknown, url: string, door: Door): ScrapeError | undefined {
   const name = netErrorOf(cause)
-  if (name.startsWith('ERR_SOCKS_') || name === 'ERR_PROXY_CONNECTION_FAILED') {
-    const { hostname, port, protocol } = new URL(url)
-    if (door.hasShutOut(hostname)) return new ScrapeError('E_REDIRECT_BAD', `${url} is another site`, { url })
-    const failure = door.failureOf(hostname, Number(port) || (protocol === 'https:' ? 443 : 80))
-    if (failure !== undefined) return new ScrapeError(failure.code, failure.message, { ...failure.details, url })
-  }
+  if (!name.startsWith('ERR_SOCKS_') && name !== 'ERR_PROXY_CONNECTION_FAILED') return undefined
+  const { hostname, port, protocol } = new URL(url)
+  if (door.hasShutOut(hostname)) return new ScrapeError('E_REDIRECT_BAD', `${url} is another site`, { url })
+  const failure = door.failureOf(hostname, Number(port) || (protocol === 'https:' ? 443 : 80))
+  return failure && new ScrapeError(failure.code, failure.message, { ...failure.details, url })
+}
+
+export function navigationError(cause: unknown, { url, hasResponse, door }: Failed): ScrapeError {
+  const refusal = refusalOf(cause, url, door)
+  if (refusal !== undefined) return refusal
+  const name = netErrorOf(cause)
   const known = CODES.find(([pattern]) => pattern.test(name))?.[1]
   const code = known ?? (hasResponse ? 'E_BODY_SHORT' : 'E_CONNECTION')
   return new ScrapeError(code, `${name || messageOf(cause)} (${url})`, { url, cause })
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }

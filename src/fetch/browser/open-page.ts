@@ -6,6 +6,7 @@ import type { BrowserRequest } from '../contract.ts'
 import type { Chromium } from './chromium.ts'
 import { type DownloadLimits, Downloads } from './downloads.ts'
 import type { Door } from './egress.ts'
+import { messageOf } from './net-error.ts'
 import { restoreState } from './storage-state.ts'
 
 /** More windows, dialogs or downloads than this in one visit are an attack. */
@@ -13,6 +14,13 @@ const POPUPS_MAX = 20
 const POPUPS_PATIENT = 3
 const POPUP_MS = 1000
 const DIALOGS_MAX = 50
+/** The driver's calls fail some moments before it tells that their page, or its browser, has ended. */
+const END_TOLD_MS_MAX = 500
+/** A browser that is busy answers within milliseconds, as its pages are processes of their own. */
+const ANSWER_MS_MAX = 2000
+/** What the driver says when a page, its frame, its process or its browser went away under a call. */
+const GONE =
+  /Target(?: page)?(?:, context or browser has been)? (?:closed|crashed)|TargetCloseError|Session closed|Connection closed|[Dd]etached|Protocol error|Waiting for .* failed$/
 
 const RESOURCE_TYPES: Readonly<Record<ResourceKind, readonly Protocol.Network.ResourceType[]>> = {
   image: ['Image'],
@@ -44,8 +52,10 @@ export interface OpenPage {
   readonly origins: ReadonlySet<string>
   /** Why the page can do nothing more; undefined while it can. */
   readonly failure: ScrapeError | undefined
-  /** At most one listener; called at once when it has failed already. */
-  onFailure(listener: (error: ScrapeError) => void): void
+  /** Called at once when it has failed already. Returns how to stop listening. */
+  onFailure(listener: (error: ScrapeError) => void): () => void
+  /** Whether that is why a call of the driver failed with this error: its failure, which may be told a moment after the error. */
+  failureBehind(error: unknown): Promise<ScrapeError | undefined>
   fail(error: ScrapeError): void
   /** Ends the page with all that belongs to it. Never rejects. */
   close(): Promise<void>
@@ -55,22 +65,23 @@ export interface PageNeeds {
   chromium: Chromium
   door: Door
   request: { url: string; headers?: Readonly<Record<string, string>>; browser: BrowserRequest }
-  downloads: DownloadLimits
+  downloads: Omit<DownloadLimits, 'door'>
 }
 
 export async function openPage(needs: PageNeeds): Promise<OpenPage> {
   const { chromium, door, request } = needs
   const browser = await chromium.ready
-  const context = await browser.createBrowserContext({
-    proxyServer: door.proxyServer,
-    proxyBypassList: ['<-loopback>'],
-  })
-  const page = new GuardedPage(context, needs)
+  let page: GuardedPage | undefined
   try {
+    const context = await browser.createBrowserContext({
+      proxyServer: door.proxyServer,
+      proxyBypassList: ['<-loopback>'],
+    })
+    page = new GuardedPage(context, needs)
     await page.open()
     return page
   } catch (error) {
-    await page.close()
+    await page?.close()
     throw new ScrapeError('E_BROWSER_CRASHED', `the browser opens no page: ${messageOf(error)}`, {
       url: request.url,
       cause: error,
@@ -87,7 +98,7 @@ class GuardedPage implements OpenPage {
   failure: ScrapeError | undefined
   readonly #needs: PageNeeds
   readonly #stopListening: () => void
-  #listener: ((error: ScrapeError) => void) | undefined
+  readonly #listeners = new Set<(error: ScrapeError) => void>()
   #popups = 0
   #dialogs = 0
   #closing: Promise<void> | undefined
@@ -120,7 +131,7 @@ class GuardedPage implements OpenPage {
     refuseForbidden(driver)
     this.#session = driver.createCDPSession()
     this.#session.catch(() => {}) // whoever needs it is told
-    this.downloads = new Downloads(this.#needs.chromium.downloads!, driver, this.#needs.downloads)
+    this.downloads = new Downloads(this.#needs.chromium.downloads!, driver, { ...this.#needs.downloads, door: this.door })
     const { browser, headers } = request
     await Promise.all([
       browser.block === undefined && headers === undefined ? undefined : this.guard(),
@@ -136,15 +147,34 @@ class GuardedPage implements OpenPage {
     await this.#guarded
   }
 
-  onFailure(listener: (error: ScrapeError) => void): void {
-    this.#listener = listener
+  onFailure(listener: (error: ScrapeError) => void): () => void {
+    this.#listeners.add(listener)
     if (this.failure !== undefined) listener(this.failure)
+    return () => this.#listeners.delete(listener)
+  }
+
+  async failureBehind(error: unknown): Promise<ScrapeError | undefined> {
+    if (this.failure !== undefined) return this.failure
+    const told = Promise.withResolvers<ScrapeError>()
+    const stopListening = this.onFailure(told.resolve)
+    try {
+      const asking = this.#needs.chromium.downloads!.session.send('Browser.getVersion')
+      const answer = asking.then(() => 'alive' as const, () => 'gone' as const) // biome-ignore format: one line reads better
+      const state = await Promise.race([told.promise, answer, after(ANSWER_MS_MAX)])
+      if (state instanceof ScrapeError) return state
+      if (state === undefined) return this.#crash(`its browser did not answer for ${ANSWER_MS_MAX} ms`)
+      if (state === 'alive' && !GONE.test(String(error))) return undefined
+      const failure = await Promise.race([told.promise, after(END_TOLD_MS_MAX)])
+      return failure ?? (state === 'gone' ? this.#crash('its browser is, too') : undefined)
+    } finally {
+      stopListening()
+    }
   }
 
   fail(error: ScrapeError): void {
     if (this.failure !== undefined || this.#closing !== undefined) return
     this.failure = error
-    this.#listener?.(error)
+    for (const listener of this.#listeners) listener(error)
     // What a handler still waits for fails now, and what the page does without end, ends.
     void quietly(this.context.close())
   }
@@ -243,14 +273,15 @@ async function blockWebSockets(driver: DriverPage): Promise<void> {
   await driver.evaluateOnNewDocument(fail)
 }
 
+/** Keeps no process alive. */
+export function after(ms: number): Promise<undefined> {
+  return new Promise((resolve) => setTimeout(() => resolve(undefined), ms).unref())
+}
+
 export async function quietly(work: Promise<unknown>): Promise<void> {
   try {
     await work
   } catch {
     // The page went away meanwhile, which ends the matter as well.
   }
-}
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

@@ -5,10 +5,10 @@ import type { BrowserRequest, FetchRequest } from '../contract.ts'
 import type { Deadline } from '../deadline.ts'
 import { FAILED_BODY_BYTES_MAX } from '../exchange.ts'
 import { HttpPage, type PageParts } from '../http-page.ts'
-import { outcomeOf, statusError, withPage } from '../status.ts'
+import { outcomeOf, pageOf, statusError, withPage } from '../status.ts'
 import { type Body, headersOf, readBody, Trail } from './document.ts'
-import { navigationError, netErrorOf } from './net-error.ts'
-import { messageOf, type OpenPage } from './open-page.ts'
+import { messageOf, navigationError, netErrorOf } from './net-error.ts'
+import { after, type OpenPage } from './open-page.ts'
 import type { Settings } from './options.ts'
 
 const WAIT_UNTIL = { domcontentloaded: 'domcontentloaded', load: 'load', networkidle: 'networkidle0' } as const
@@ -33,7 +33,7 @@ export async function visit(visit: Visit): Promise<HttpPage> {
     const failure = trailFailure(visit, trail)
     if (failure !== undefined && !isShutOut(visit, trail)) deadline.fail(failure)
   })
-  page.onFailure((error) => deadline.fail(error))
+  const stopListening = page.onFailure((error) => deadline.fail(error))
   try {
     await travel(visit, trail)
     const { waitFor } = visit.request.browser
@@ -41,13 +41,34 @@ export async function visit(visit: Visit): Promise<HttpPage> {
     const [answer] = await Promise.all([arrive(visit, trail), page.guard()])
     return answer
   } catch (error) {
-    if (deadline.failure !== undefined && error === deadline.failure.reason)
-      throw await timeoutError(visit, trail, error)
-    if (error instanceof ScrapeError) throw error
-    throw navigationError(error, { ...whereOf(visit, trail), door: page.door })
+    const failure = await failureOf(visit, trail, error)
+    if (failure instanceof ScrapeError) await addPicture(visit, trail, failure)
+    throw failure
   } finally {
+    stopListening()
     trail.stop()
   }
+}
+
+async function failureOf(visit: Visit, trail: Trail, error: unknown): Promise<unknown> {
+  const { page, deadline } = visit
+  if (deadline.failure !== undefined && error === deadline.failure.reason) return timeoutError(visit, trail, error)
+  if (error instanceof ScrapeError) return error
+  const failure = await page.failureBehind(error)
+  return failure ?? navigationError(error, { ...whereOf(visit, trail), door: page.door })
+}
+
+/** What a person would have seen, for the page that comes with an error; a visit without a document has nothing to show. */
+async function addPicture({ page, settings, ...visit }: Visit, trail: Trail, error: ScrapeError): Promise<void> {
+  if (page.failure !== undefined || trail.response === undefined) return
+  if (error.code === 'E_TIMEOUT_TOTAL' && pageOf(error) === undefined) return // it did not answer a moment ago
+  const { driver } = page
+  const take = async () => Buffer.from(await driver.screenshot({ type: 'png', captureBeyondViewport: false }))
+  const screenshot = await Promise.race([take().catch(() => undefined), after(SNAPSHOT_MS_MAX)])
+  if (screenshot === undefined) return
+  const nothing = { body: Buffer.alloc(0), charset: 'utf-8', contentType: '' }
+  const failed = pageOf(error) ?? new HttpPage(partsOf({ page, settings, ...visit }, trail, nothing))
+  withPage(error, Object.assign(failed, { screenshot }))
 }
 
 /** Ends with a document in the page, or with a 204. */
@@ -76,7 +97,8 @@ async function checkAborted(visit: Visit, trail: Trail, error: unknown): Promise
   // The reason may be told after the end: some looks, in case the driver still sorts its events.
   for (let look = 0; look < ABORTED_LOOKS; look++) {
     const status = trail.response?.status()
-    if (status === 204 || status === 205) return
+    // A page may start a download before it is there: it is a page all the same.
+    if (status === 204 || status === 205 || trail.hasArrived) return
     if (await step(visit, visit.page.downloads.begins(LOOK_AGAIN_MS))) {
       throw new ScrapeError('E_BROWSER_DOWNLOAD', `${url} is a file, not a page`, { url })
     }
@@ -189,12 +211,11 @@ async function timeoutError(visit: Visit, trail: Trail, reason: unknown): Promis
     return new ScrapeError('E_TIMEOUT_HEADERS', `no response ${within}`, { url })
   }
   const { waitFor } = request.browser
-  if (waitFor === undefined) return reason
   // The page may well be there, only without what was waited for: that is worth a look at it.
   const read = readBody(page.driver, trail.response, settings.bodyBytesMax).catch(() => undefined)
-  const late = new Promise<undefined>((resolve) => setTimeout(() => resolve(undefined), SNAPSHOT_MS_MAX).unref())
-  const body = await Promise.race([read, late])
+  const body = await Promise.race([read, after(SNAPSHOT_MS_MAX)])
   if (body === undefined) return reason
+  if (waitFor === undefined) return withPage(reason, new HttpPage(partsOf(visit, trail, body)))
   const error = new ScrapeError('E_SELECTOR_EMPTY', `${JSON.stringify(waitFor)} did not appear ${within}`, { url })
   return withPage(error, new HttpPage(partsOf(visit, trail, body)))
 }
