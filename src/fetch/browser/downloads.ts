@@ -128,7 +128,10 @@ export class Downloads {
     const endsAtMs = performance.now() + this.#limits.timeoutMs
     await this.starting.ask(GRACE_MS)
     for (;;) {
-      const waitMs = Math.min(this.#has('coming') ? Number.POSITIVE_INFINITY : this.#mayBeginMs(), endsAtMs - performance.now())
+      const waitMs = Math.min(
+        this.#has('coming') ? Number.POSITIVE_INFINITY : this.#mayBeginMs(),
+        endsAtMs - performance.now(),
+      )
       if (waitMs <= 0) break
       await this.#change(Math.min(waitMs, LOOK_MS))
     }

@@ -20,7 +20,7 @@ const END_TOLD_MS_MAX = 500
 const ANSWER_MS_MAX = 2000
 /** What the driver says when a page, its frame, its process or its browser went away under a call. */
 const GONE =
-  /Target(?: page)?(?:, context or browser has been)? (?:closed|crashed)|TargetCloseError|Session closed|Connection closed|[Dd]etached|Protocol error|Waiting for .* failed$/
+  /Target(?: closed|CloseError| crashed)|(?:Session|Connection) closed|detached|Protocol error|Waiting for .* failed$/i
 
 const RESOURCE_TYPES: Readonly<Record<ResourceKind, readonly Protocol.Network.ResourceType[]>> = {
   image: ['Image'],
@@ -131,7 +131,10 @@ class GuardedPage implements OpenPage {
     refuseForbidden(driver)
     this.#session = driver.createCDPSession()
     this.#session.catch(() => {}) // whoever needs it is told
-    this.downloads = new Downloads(this.#needs.chromium.downloads!, driver, { ...this.#needs.downloads, door: this.door })
+    this.downloads = new Downloads(this.#needs.chromium.downloads!, driver, {
+      ...this.#needs.downloads,
+      door: this.door,
+    })
     const { browser, headers } = request
     await Promise.all([
       browser.block === undefined && headers === undefined ? undefined : this.guard(),
