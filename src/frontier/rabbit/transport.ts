@@ -28,7 +28,7 @@ export interface TransportParts {
 
 /** A message for a host that is avoided here is given back after this, for others. */
 const UNUSABLE_MS_MAX = 1000
-/** Lanes whose queues every worker reads. */
+/** Lanes whose queues other programs publish into. */
 const OPEN_LANES = ['bulk', 'priority']
 /** Reading what is left in the queues of a run that has nothing left. */
 const READ_AT_ONCE = 256
@@ -120,8 +120,6 @@ class RabbitTransport implements ReadyTransport {
     }
     this.#feeder.publishAside(staged)
     if (isExact) await this.#feeder.settled()
-    // Other programs publish there, too, and no task of ours may ever have been in one of them.
-    if (request.lanes === undefined) await this.#intake.consume(OPEN_LANES, request.max)
     const lanes = [...counts].filter(([, count]) => count > 0).map(([lane]) => lane)
     const onBelt = [...counts.values()].reduce((sum, count) => sum + count, 0)
     const taken = await this.#takeFromBelt(request, { lanes, onBelt, leases })
@@ -221,21 +219,35 @@ class RabbitTransport implements ReadyTransport {
     this.#feeder.tell(letters)
   }
 
+  /** Bounded: a queue that does not answer after its broker was killed must not keep a run from ending. */
   async readToEnd(): Promise<void> {
-    const { broker, names } = this.#parts
-    const endMs = performance.now() + READ_MS_MAX
+    const over = new AbortController()
+    const late = sleep(READ_MS_MAX, undefined, { signal: over.signal }).catch(() => {})
     try {
-      for (let isMore = true; isMore && broker.isOpen && performance.now() < endMs; ) {
-        const { consumer } = await broker.session()
-        const asked = OPEN_LANES.map((lane) => consumer.queueDeclare(names.work(lane))) // answers with how many wait
-        isMore = (await Promise.all(asked)).some(({ messageCount }) => messageCount > 0)
-        await this.#intake.consume(OPEN_LANES, READ_AT_ONCE)
-        if (isMore) await sleep(READ_POLL_MS)
-        for (const { ack } of this.#intake.deliveries.takeAll()) ack?.() // hints of tasks that are settled
-        await this.#intake.settled()
-      }
+      await Promise.race([this.#readQueues(over.signal), late])
     } catch (error) {
       if (!isConnectionLoss(error)) throw error // whoever claims next waits for the broker
+    } finally {
+      over.abort()
+    }
+  }
+
+  async #readQueues(over: AbortSignal): Promise<void> {
+    const { broker, names } = this.#parts
+    for (let isMore = true; isMore && broker.isOpen && !over.aborted; ) {
+      const { consumer } = await broker.session()
+      const waiting: string[] = []
+      for (const lane of OPEN_LANES) {
+        const { messageCount } = await consumer.queueDeclare(names.work(lane)) // answers with how many wait
+        if (messageCount > 0) waiting.push(lane)
+      }
+      isMore = waiting.length > 0
+      if (isMore) {
+        await this.#intake.consume(waiting, READ_AT_ONCE)
+        await sleep(READ_POLL_MS)
+      }
+      for (const { ack } of this.#intake.deliveries.takeAll()) ack?.() // hints of tasks that are settled
+      await this.#intake.settled()
     }
   }
 
