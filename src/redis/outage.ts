@@ -1,15 +1,6 @@
 /** Tells trouble with Redis that passes (it went away, it is starting) from trouble that stays. */
+import { UNREACHABLE_CODES } from '../core/network-errors.ts'
 
-const OUTAGE_SYSTEM_CODES = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ETIMEDOUT',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'EAI_AGAIN',
-  'ENOTFOUND',
-])
 /** What ioredis says in errors without a code. */
 const OUTAGE_MESSAGES =
   /Connection is closed|Stream isn't writeable|Command timed out|Socket timeout|max retries per request|Socket closed/
@@ -23,7 +14,7 @@ const messageOf = (error: unknown) => (error instanceof Error ? error.message : 
 /** The server is not there, or not yet. Waiting helps. */
 export function isOutage(error: unknown): boolean {
   const { code } = error as { code?: unknown }
-  if (typeof code === 'string' && OUTAGE_SYSTEM_CODES.has(code)) return true
+  if (typeof code === 'string' && UNREACHABLE_CODES.has(code)) return true
   return (error instanceof Error && OUTAGE_MESSAGES.test(error.message)) || isBusy(error)
 }
 
