@@ -3,11 +3,13 @@
  * server cannot be had. `--fast` changes nothing on the machine and leaves out the files whose server is missing, loudly.
  * Names of test files choose those; other arguments go to Node's test runner.
  */
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { globSync } from 'node:fs'
 import { startShared } from '../test/services/shared.ts'
 
+/** Twice what they take on two slow cores. A test that hangs keeps its file, and so the whole run, waiting for ever. */
+const MINUTES_MAX = 20
 const FOLDERS = ['src', 'test', 'scrapers', 'scripts', 'docs', 'bench']
 
 async function main(args: readonly string[]): Promise<number> {
@@ -37,8 +39,22 @@ async function run(args: readonly string[], files: readonly string[], serviceEnv
     ...files,
   ]
   const child = spawn(process.execPath, nodeArgs, { stdio: 'inherit', env: { ...process.env, ...serviceEnv } })
+  const deadline = setTimeout(() => {
+    console.error(
+      `\nNOT FINISHED within ${MINUTES_MAX} minutes: a test hangs. What ran is above; its file is still there:`,
+    )
+    console.error(running(child.pid!).join('\n'))
+    child.kill() // it reports what it has so far
+    setTimeout(() => child.kill('SIGKILL'), 10_000).unref()
+  }, MINUTES_MAX * 60_000)
   const [code, signal] = await once(child, 'exit')
+  clearTimeout(deadline)
   return signal === null ? code : 1
+}
+
+function running(parent: number): string[] {
+  const { stdout } = spawnSync('ps', ['--ppid', String(parent), '-o', 'args='], { encoding: 'utf8' })
+  return (stdout ?? '').split('\n').flatMap((args) => args.match(/\S+\.test\.ts/) ?? [])
 }
 
 try {

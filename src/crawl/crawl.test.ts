@@ -777,6 +777,34 @@ describe('lanes', { timeout }, () => {
     assert.ok(places[0]! < 100 && places.at(-1)! < 400, `bulk pages were fetched at ${places.join(' ')}`)
   })
 
+  it('goes on when all it held was done while it looked for work by hand', async () => {
+    await using frontier = await frontierWith('memory:', 3)
+    const { promise: looksFor, resolve: look } = Promise.withResolvers<void>()
+    const { promise: isDone, resolve: done } = Promise.withResolvers<void>()
+    const slow = altered(frontier, {
+      async claim(request) {
+        if (request.lanes?.[0] !== 'manual') return await frontier.claim(request)
+        look()
+        await isDone
+        return []
+      },
+    })
+    const web = new FakeWeb(async () => {
+      await looksFor
+      return ''
+    })
+    const { end, events } = partsOf({
+      frontier: slow,
+      web,
+      concurrency: 1,
+      onEvent(event) {
+        const committed = events.reduce((sum, one) => sum + (one.type === 'committed' ? one.outcomes : 0), 0)
+        if (event.type === 'committed' && committed === 2) setImmediate(done) // the third is still to be claimed
+      },
+    })
+    assert.deepEqual(await end(), { how: 'finished' })
+  })
+
   it('leaves files to those who store them, and does not end before they are stored', async () => {
     await using frontier = await frontierWith('memory:', 3)
     await frontier.add([{ url: 'https://a.test/file', route: '$file', depth: 0, lane: 'files' }])

@@ -257,6 +257,7 @@ class CrawlLoop implements AsyncDisposable {
       this.#halt(toScrapeError(error, 'E_SERVICE'))
     } finally {
       this.#isLookingUp = false
+      this.#pump() // while it claimed, no other claim was made, however dry the inbox ran
     }
   }
 
@@ -320,6 +321,7 @@ class CrawlLoop implements AsyncDisposable {
       for (const held of this.#held) if (gone.has(leaseKey(held))) this.#held.delete(held)
       const first = lost.find((lease) => gone.has(leaseKey(lease)))!
       bus.emit({ type: 'lease.lost', url: first.task.url, count: gone.size })
+      this.#pump() // what it waited for may have been these
     } catch (error) {
       this.#halt(toScrapeError(error, 'E_SERVICE'))
     }
