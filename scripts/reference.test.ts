@@ -6,6 +6,7 @@ import { test } from 'node:test'
 import { ERRORS } from '../src/core/error-table.ts'
 import { limitsSchema } from '../src/core/options.ts'
 import { METRICS } from '../src/observe/metrics-table.ts'
+import { MESSAGES } from '../src/protocol/messages.ts'
 import { outdatedPages, referencePages, writePages } from './reference.ts'
 
 test('the reference pages say what the code says', async () => {
@@ -33,10 +34,20 @@ test('every option has a sentence and its values', () => {
   }
 })
 
+test('every field of every message has its row, and every message its schema', () => {
+  const pages = referencePages()
+  for (const [name, schema] of Object.entries(MESSAGES)) {
+    const { properties, required } = JSON.parse(pages[`messages/${name}.schema.json`]!)
+    assert.deepEqual(Object.keys(properties), Object.keys(schema.shape), name)
+    assert.ok(!required.includes('version'), 'a message that names no version is of the first')
+    for (const field of Object.keys(properties)) assert.ok(pages['messages.md']!.includes(`| \`${field}\` |`), field)
+  }
+})
+
 test('a page that differs is found', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-reference-'))
   try {
-    assert.equal((await outdatedPages(folder)).length, 3)
+    assert.equal((await outdatedPages(folder)).length, Object.keys(referencePages()).length)
     await writePages(folder)
     assert.deepEqual(await outdatedPages(folder), [])
     await writeFile(join(folder, 'errors.md'), 'old')

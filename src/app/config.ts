@@ -5,7 +5,8 @@ import { pathToFileURL } from 'node:url'
 import { parseEnv } from 'node:util'
 import * as z from 'zod'
 import { ScrapeError } from '../core/errors.ts'
-import { type Limits, limitsSchema, parseBytes, parseDurationMs, whole } from '../core/options.ts'
+import { type Limits, limitsSchema, parseBytes, parseDurationMs, siteSchema, whole } from '../core/options.ts'
+import { proxiesSchema } from './proxy-list.ts'
 
 interface OptionSpec {
   schema: z.ZodType
@@ -33,6 +34,16 @@ const byteSize = (min: number, max: number) =>
 const flag = z.union([z.boolean(), z.stringbool()])
 const list = z.union([z.array(z.string()), z.string().transform((text) => text.split(',').filter(Boolean))])
 
+/** From a flag or the environment it is JSON. */
+function parseIfText(value: unknown): unknown {
+  if (typeof value !== 'string') return value
+  try {
+    return JSON.parse(value)
+  } catch {
+    return value
+  }
+}
+
 export const OPTIONS = {
   out: { schema: z.string().default('runs'), value: 'DIR', describe: 'base folder of the runs' },
   format: {
@@ -45,11 +56,12 @@ export const OPTIONS = {
     schema: z
       .string()
       .regex(/^(?:memory:|sqlite(?::|$)|(?:postgres(?:ql)?|amqps?|rediss?):\/\/.)/i, {
-        error: 'must be sqlite:, sqlite:FILE, memory:, postgres://… or amqp://…',
+        error: 'must be sqlite:, sqlite:FILE, memory:, postgres://…, redis://… or amqp://…',
       })
       .default('sqlite:'),
     value: 'URL',
-    describe: 'where the queue lives: sqlite: (in the run folder), sqlite:FILE, memory:, postgres://…, amqp://…',
+    describe:
+      'where the queue lives: sqlite: (in the run folder), sqlite:FILE, memory:, postgres://…, redis://…, amqp://…',
   },
   store: {
     schema: z.string().optional(),
@@ -112,7 +124,7 @@ export const OPTIONS = {
     schema: z.unknown().optional(),
     value: 'TIME',
     limit: 'perHost.delay',
-    describe: 'pause between two requests to one host',
+    describe: 'pause between two requests to one host: 2s (varied by half), or drawn from a range: 1s-3s',
   },
   pages: {
     schema: z.unknown().optional(),
@@ -177,6 +189,29 @@ export const OPTIONS = {
     value: 'URL',
     describe: 'fetch pages through this proxy: socks5://HOST:PORT or http://HOST:PORT, with user:password@ if needed',
   },
+  proxies: {
+    schema: proxiesSchema.optional(),
+    value: 'URL,URL|@FILE',
+    describe:
+      'fetch pages through these proxies, as long as one works: a list, or @FILE with one a line; better ones, for sites that block the others, after ; or a line of ---',
+  },
+  identity: {
+    schema: z.enum(['honest', 'browser']).default('honest'),
+    value: 'honest|browser',
+    describe:
+      'as whom pages are asked for: ourselves, or identities with the headers of a browser each, with cookies and proxy of their own',
+  },
+  identityStrategy: {
+    schema: z.enum(['round-robin', 'random', 'until-failure']).default('round-robin'),
+    value: 'NAME',
+    describe: 'which identity is next: round-robin, random, or until-failure (the same one for a site until it fails)',
+  },
+  sites: {
+    schema: z.preprocess(parseIfText, z.record(z.string(), siteSchema)).default({}),
+    value: 'JSON',
+    describe:
+      'what is different for one site, by host or *.host: rps, perMinute, concurrency, delay, proxies (off), identity; e.g. {"*.example.com": {"delay": "2s-6s"}}',
+  },
   browsers: {
     schema: whole(1, 256).optional(),
     value: 'N',
@@ -219,6 +254,12 @@ export const OPTIONS = {
     schema: byteSize(0, 1024 ** 4).default(512 * 1024 ** 2),
     value: 'SIZE',
     describe: 'memory that stays free, 512 MiB unless told: below it no browser page and no file worker is added',
+  },
+  boards: {
+    schema: list.default([]),
+    value: 'NAME',
+    isList: true,
+    describe: 'scrapers that are off by default and that you turn on, knowing what their sites say about it',
   },
   allowPrivate: { schema: flag.default(false), describe: 'fetch addresses of the private network' },
   allowAddress: {
@@ -313,16 +354,30 @@ export async function resolveConfig({
     else
       problems.push(
         ...parsed.error.issues.map(
-          (issue) => `${name} (${origins[name]}): ${issue.message}, got ${JSON.stringify(given[name])}`,
+          ({ path, message }) =>
+            `${[name, ...path].join('.')} (${origins[name]}): ${message}${gotText(name, given[name])}`,
         ),
       )
   }
-  problems.push(...limitProblems(values, origins))
+  problems.push(...limitProblems(values, origins), ...identityProblems(values))
   if (problems.length > 0)
     throw new ScrapeError('E_OPTION', `${problems.length} option${problems.length > 1 ? 's are' : ' is'} not usable`, {
       notes: problems,
     })
   return { values: values as ConfigValues, limits: toLimits(values), origins: origins as Config['origins'] }
+}
+
+/** What may hold a password is not repeated. */
+const SECRETS = /^(?:prox(?:y|ies)|frontier|store|redis|sink|cacheStore|files)$/
+const gotText = (name: string, value: unknown) => (SECRETS.test(name) ? '' : `, got ${JSON.stringify(value)}`)
+
+function identityProblems(values: Record<string, unknown>): string[] {
+  const problems: string[] = []
+  if (values['proxy'] !== undefined && values['proxies'] !== undefined)
+    problems.push('proxy and proxies: name all of them in proxies')
+  if (values['identity'] === 'browser' && values['userAgent'] !== undefined)
+    problems.push('identity and userAgent: a browser’s headers with another user agent would be nobody’s; choose one')
+  return problems
 }
 
 /** Limits are checked with the scraper's own when a run begins; here each is named by where it was set. */
@@ -369,7 +424,7 @@ function readDotEnv(cwd: string): NodeJS.Dict<string> {
 }
 
 /** Variables that are ours but no option of a run. */
-const OTHER_VARIABLES = /^SLUICE_(?:SELF|TEST_\w+)$/
+const OTHER_VARIABLES = /^SLUICE_(?:SELF|API_KEY|API_KEY_FILE|TEST_\w+)$/
 
 function fromEnv(env: NodeJS.Dict<string>): Record<string, unknown> {
   const byEnvName = new Map<string, string>(optionSpecs.map(([name]) => [envName(name), name]))
@@ -384,7 +439,7 @@ function fromEnv(env: NodeJS.Dict<string>): Record<string, unknown> {
 }
 
 /** `SLUICE_FRONTIER_FILE=/run/secrets/db`: the value is in a file, where `ps` and crash reports do not show it. */
-function readSecret(name: string, path: string): string {
+export function readSecret(name: string, path: string): string {
   try {
     return readFileSync(path, 'utf8').trim()
   } catch (cause) {

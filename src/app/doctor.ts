@@ -9,11 +9,14 @@ import { dirname, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { ERRORS } from '../core/error-table.ts'
 import { findChromium } from '../fetch/browser/find-chromium.ts'
+import { proxyName } from '../fetch/proxy.ts'
+import { checkProxy } from '../fetch/proxy-check.ts'
 import { formatBytes } from '../observe/format.ts'
 import { redactText } from '../observe/redact.ts'
 import { measureResources, type ResourceSnapshot } from '../orchestrator/resources.ts'
 import { listScrapers, loadScraper } from './author/load-scraper.ts'
 import { type Config, resolveConfig } from './config.ts'
+import { waysOf } from './run/ways.ts'
 
 export interface Finding {
   check: string
@@ -58,6 +61,7 @@ export async function examine({ host, flags = {} }: Examination): Promise<Findin
     ['clock', clock],
     ['loopback', loopback],
     ['dns', () => dns(host)],
+    ...proxyChecks(config),
     ...services(config).map(([name, url]): [string, () => Promise<Result>] => [name, () => service(url)]),
   ]
   return await Promise.all(
@@ -315,6 +319,28 @@ const PORTS: Record<string, number> = {
 }
 
 /** Services somebody named: a URL with a host. */
+function proxyChecks(config: Config | Error): [string, () => Promise<Result>][] {
+  if (config instanceof Error) return []
+  const urls = waysOf(config.values).proxies.flat()
+  return urls.length === 0 ? [] : [['proxies', () => proxies(urls)]]
+}
+
+const PROXIES_NAMED_MAX = 5
+
+/** Each is named by its address alone: their URLs may hold passwords. */
+async function proxies(urls: readonly string[]): Promise<Result> {
+  const results = await Promise.allSettled(urls.map((url) => checkProxy(url, CHECK_MS_MAX)))
+  const away = results.flatMap((result, i) =>
+    result.status === 'rejected' ? [`${proxyName(urls[i]!)}: ${(result.reason as Error).message}`] : [],
+  )
+  const what = `${urls.length - away.length} of ${urls.length} answer`
+  if (away.length === 0) return ok(what)
+  const named = away.slice(0, PROXIES_NAMED_MAX).join('; ')
+  const fix = 'Take those out of the list, or mend them; a run goes on with the others.'
+  if (away.length < urls.length) return warn(`${what}; ${named}`, fix)
+  return { status: 'missing', what: `${what}; ${named}`, fix: 'Start one, or correct the list: nothing goes out directly.' }
+}
+
 function services(config: Config | Error): [name: string, url: URL][] {
   const named: [string, string | undefined][] = [
     ['frontier', config instanceof Error ? undefined : config.values.frontier],

@@ -14,6 +14,7 @@ const OPTIONS: OptionName[] = [
   'failAt',
   'contact',
   'userAgent',
+  'boards',
   'allowPrivate',
   'allowAddress',
 ]

@@ -13,8 +13,8 @@ interface DiffFlags extends ReadFlags, PlaceFlags {
 }
 
 const HELP = `
-Runs are named by their ids, scrapers (the latest run of it) or paths; those of a fleet need --frontier postgres://… or
-amqp://… (SLUICE_FRONTIER) and, where that is a broker, --store (SLUICE_STORE). Items are matched by the scraper's key, or by --key FIELD; without either, only as wholes.
+Runs are named by their ids, scrapers (the latest run of it) or paths; those of a fleet need --frontier postgres://…,
+redis://… or amqp://… (SLUICE_FRONTIER) and, where that is not a database, --store (SLUICE_STORE). Items are matched by the scraper's key, or by --key FIELD; without either, only as wholes.
 
 Examples:
   sluice diff 20261114_060000_aa11 20261115_060000_bb22

@@ -17,6 +17,9 @@ const OPTIONS: OptionName[] = [
   'robots',
   'contact',
   'userAgent',
+  'proxy',
+  'proxies',
+  'identity',
   'allowPrivate',
   'allowAddress',
 ]
@@ -138,6 +141,7 @@ export function visitText(visit: Visit, { paint = plain, hasHeaders = false }: V
   ]
   const rows: (readonly [string, string])[] = [
     ...page.redirects.map((url, i) => [i === 0 ? 'via' : '', printable(url)] as const),
+    ...asRows(visit),
     ['type', `${printable(page.contentType) || '(none named)'} · ${page.charset}`],
     ['size', size],
     ['time', time.join(' · ')],
@@ -150,6 +154,12 @@ export function visitText(visit: Visit, { paint = plain, hasHeaders = false }: V
       { indent: 2 },
     ),
   ].join('\n')
+}
+
+function asRows({ as }: Visit): [string, string][] {
+  if (as === undefined) return []
+  const who = as.profile === undefined ? as.identity : `${as.identity}, ${as.profile}`
+  return [['as', as.proxy === undefined ? who : `${who} through ${as.proxy}`]]
 }
 
 function headerRows(headers: Readonly<Record<string, string | string[]>>): [string, string][] {

@@ -1,5 +1,7 @@
 /** `sluice list`: the scrapers there are, with what they take. */
 import type { Command } from 'commander'
+import type { Config } from '../app/config.ts'
+import { addOptions, configOf } from './flags.ts'
 import { addReadFlags, print, printJson, type ReadFlags } from './output.ts'
 
 interface ListFlags extends ReadFlags {
@@ -23,6 +25,7 @@ export function defineList(program: Command): void {
       process.exitCode = await list(flags)
     })
   addReadFlags(command, 'the scrapers')
+  addOptions(command, ['boards'])
 }
 
 interface ListedScraper {
@@ -32,6 +35,8 @@ interface ListedScraper {
   isBundled: boolean
   routes: Record<string, string | null>
   args: { name: string; default: unknown }[]
+  /** Off until `boards` names it; null when it has no such switch. */
+  optIn: { isOn: boolean; why: string } | null
   /** Why it does not load. */
   error: string | null
 }
@@ -44,26 +49,23 @@ async function list(flags: ListFlags): Promise<number> {
     return 0
   }
   const scrapers: ListedScraper[] = []
-  for (const one of found) scrapers.push(await describe(one))
+  const config = await configOf(flags as Record<string, unknown>)
+  for (const one of found) scrapers.push(await describe(one, config))
   if (flags.json) printJson(scrapers)
   else if (!flags.quiet) print(await listText(scrapers))
   return scrapers.some((scraper) => scraper.error !== null) ? 2 : 0
 }
 
-async function describe({
-  name,
-  file,
-  isBundled,
-}: {
-  name: string
-  file: string
-  isBundled: boolean
-}): Promise<ListedScraper> {
-  const [{ loadScraper }, { argumentsOf }] = await Promise.all([
+async function describe(
+  { name, file, isBundled }: { name: string; file: string; isBundled: boolean },
+  config: Config,
+): Promise<ListedScraper> {
+  const [{ loadScraper }, { argumentsOf }, { isTurnedOn }] = await Promise.all([
     import('../app/author/load-scraper.ts'),
     import('../app/author/scraper-arguments.ts'),
+    import('../app/author/opt-in.ts'),
   ])
-  const known = { name, file, isBundled, description: null, routes: {}, args: [], error: null }
+  const known = { name, file, isBundled, description: null, routes: {}, args: [], optIn: null, error: null }
   try {
     const { scraper } = await loadScraper(file)
     return {
@@ -71,6 +73,7 @@ async function describe({
       description: scraper.description ?? null,
       routes: Object.fromEntries(Object.entries(scraper.routes).map(([route, { match }]) => [route, match ?? null])),
       args: argumentsOf(scraper),
+      optIn: scraper.optIn === undefined ? null : { isOn: isTurnedOn(scraper, config), why: scraper.optIn },
     }
   } catch (error) {
     return { ...known, error: (error as Error).message }
@@ -85,7 +88,7 @@ async function listText(scrapers: ListedScraper[]): Promise<string> {
   ])
   const paint = paintFor(process.stdout)
   if (scrapers.length === 0) return `no scrapers in ./scrapers; make one: ${self()} new NAME URL`
-  const blocks = scrapers.map(({ name, description, file, isBundled, routes, args, error }) => {
+  const blocks = scrapers.map(({ name, description, file, isBundled, routes, args, optIn, error }) => {
     const near = relative(process.cwd(), file)
     const rows: [string, string][] = [
       ['file', `${near.startsWith('..') ? file : near}${isBundled ? ' (bundled)' : ''}`],
@@ -97,6 +100,7 @@ async function listText(scrapers: ListedScraper[]): Promise<string> {
                 .map(([route, match]) => (match === null ? route : `${route} ${match}`))
                 .join(' · '),
             ] as [string, string],
+            ...(optIn === null ? [] : [['switch', switchText(optIn, name)] as [string, string]]),
             ...(args.length === 0 ? [] : [['args', args.map(argumentText).join(' · ')] as [string, string]]),
           ]
         : [['error', paint('red', error)] as [string, string]]),
@@ -108,6 +112,10 @@ async function listText(scrapers: ListedScraper[]): Promise<string> {
     return `${paint('bold', name)}${description === null ? '' : `  ${description}`}\n${body}`
   })
   return blocks.join('\n\n')
+}
+
+function switchText({ isOn, why }: NonNullable<ListedScraper['optIn']>, name: string): string {
+  return isOn ? `on: ${why}` : `off, turned on by --boards ${name}: ${why}`
 }
 
 function argumentText({ name, default: value }: { name: string; default: unknown }): string {

@@ -11,7 +11,7 @@ interface PsFlags extends ReadFlags, PlaceFlags {
 
 const HELP = `
 Runs of this machine are in --out, those of a fleet in --store (SLUICE_STORE), which is the database of --frontier postgres://…
-(SLUICE_FRONTIER), or with amqp://… a file of this machine: .sluice/sluice.db.
+(SLUICE_FRONTIER), or with redis://… and amqp://… a file of this machine: .sluice/sluice.db.
 
 Examples:
   sluice ps

@@ -11,8 +11,8 @@ const PLACES: readonly OptionName[] = ['out', 'frontier', 'store', 'redis']
 
 export const RUN_HELP = `
 A run is named by its id, its scraper (the latest run of it), a path, or not at all (the latest run of all). Runs of a fleet
-are found with --frontier postgres://… or amqp://… (SLUICE_FRONTIER), and --store (SLUICE_STORE) where they are not kept in the
-queue's own database.`
+are found with --frontier postgres://…, redis://… or amqp://… (SLUICE_FRONTIER), and --store (SLUICE_STORE) where they are not
+kept in the queue's own database.`
 
 export interface PlaceFlags {
   out?: string | undefined
@@ -63,10 +63,12 @@ export async function placesOf(flags: PlaceFlags) {
   return { places: values, placeFlags, lineOf }
 }
 
-/** Places that were named by flags, which a worker's shell does not know. Passwords are not for command lines. */
+/** Places and boards that were named by flags, which a worker's shell does not know. Passwords are not for command lines. */
 export function workerPlaces({ values, origins }: Config): string[] {
-  return (['frontier', 'store', 'redis'] as const).flatMap((name) => {
+  const places = (['frontier', 'store', 'redis'] as const).flatMap((name) => {
     const value = values[name]
     return value !== undefined && origins[name].startsWith('flag ') ? [flagName(name), withoutPassword(value)] : []
   })
+  const boards = origins.boards.startsWith('flag ') ? values.boards.flatMap((name) => ['--boards', name]) : []
+  return [...places, ...boards]
 }

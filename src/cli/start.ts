@@ -22,6 +22,7 @@ const HELP = `
 Examples:
   sluice start books                                       where the scraper says: here, or for a fleet
   sluice start books --mode distributed --frontier postgres://sluice@db/sluice
+  sluice start books --mode distributed --frontier redis://cache --store postgres://sluice@db/sluice
   sluice start books --mode distributed --frontier amqp://mq --redis redis://cache --store postgres://sluice@db/sluice
   sluice start books --mode distributed --urls-file urls.txt --json
   sluice start books --resume                              go on with the newest unfinished run`

@@ -27,6 +27,7 @@ const OPTIONS: OptionName[] = [
   'depth',
   'contact',
   'userAgent',
+  'boards',
   'allowPrivate',
   'allowAddress',
   'chrome',
@@ -69,18 +70,21 @@ export function defineTry(program: Command): void {
 }
 
 async function tryOne(name: string, given: string, flags: TryFlags): Promise<number> {
-  const [one, { tryPage }, { loadScraper }, compile, { hostOf }, { needsBrowsers }] = await Promise.all([
-    import('../app/author/one-page.ts'),
-    import('../app/author/try-page.ts'),
-    import('../app/author/load-scraper.ts'),
-    import('../app/author/compile-scraper.ts'),
-    import('../core/url.ts'),
-    import('../app/run/open-browsers.ts'),
-  ])
+  const [one, { tryPage }, { loadScraper }, compile, { hostOf }, { needsBrowsers }, { assertTurnedOn }] =
+    await Promise.all([
+      import('../app/author/one-page.ts'),
+      import('../app/author/try-page.ts'),
+      import('../app/author/load-scraper.ts'),
+      import('../app/author/compile-scraper.ts'),
+      import('../core/url.ts'),
+      import('../app/run/open-browsers.ts'),
+      import('../app/author/opt-in.ts'),
+    ])
   const url = one.urlArgument(given)
   const data = flags.data === undefined ? undefined : parseData(flags.data)
   const config = await configOf(flags as Record<string, unknown>)
   const { scraper, file } = await loadScraper(name)
+  assertTurnedOn(scraper, config)
   const compiled = compile.compileScraper(scraper, config.limits, file)
   const args = compile.checkArgs(scraper, argsOf(flags, compile.argumentNames(scraper)))
   const limits = one.unhurriedLimits(compiled.limits, config.limits)

@@ -6,9 +6,10 @@ import type { FleetWorker, FleetWorkerEnd } from '../app/fleet/fleet-worker.ts'
 import { exitCodeOfClass } from '../core/errors.ts'
 import { addOptions, configOf, RUN_OPTIONS } from './flags.ts'
 import { printJson } from './output.ts'
+import { addTypeFlags, type TypeFlags, workOnType } from './worker-type.ts'
 
-interface WorkerFlags {
-  scraper: string
+interface WorkerFlags extends TypeFlags {
+  scraper?: string
   runId?: string
   batchSize: string
   forever?: boolean
@@ -22,8 +23,11 @@ Every worker of a run is the same command; start as many as you like. SIGTERM fi
 
 Examples:
   SLUICE_FRONTIER=postgres://sluice@db/sluice sluice worker --scraper books --run-id 20261115_113501_x7k2
+  SLUICE_FRONTIER=redis://cache SLUICE_STORE=postgres://sluice@db/sluice sluice worker --scraper books
   SLUICE_FRONTIER=amqp://mq SLUICE_REDIS=redis://cache SLUICE_STORE=postgres://sluice@db/sluice sluice worker --scraper books
-  sluice worker --scraper books --forever             takes every run of this scraper, one after the other`
+  sluice worker --scraper books --forever             takes every run of this scraper, one after the other
+  sluice worker --type indeed --concurrency 50 --instances 4 --frontier redis://cache
+                                                      takes tasks of the task protocol from Redis streams, until it is stopped`
 
 /** Options of a run that a worker does not decide. */
 const NOT_OURS = new Set(['format', 'sink', 'processes', 'formulaSafe', 'failAt', 'time'])
@@ -33,7 +37,7 @@ export function defineWorker(program: Command): void {
   const command = program
     .command('worker')
     .description('work on a distributed run together with others, until nothing is left')
-    .requiredOption('--scraper <name>', 'the scraper: its name, or a file that exports one')
+    .option('--scraper <name>', 'the scraper: its name, or a file that exports one')
     .option('--run-id <run>', 'the run; default: the newest one of this scraper that is going on')
     .option('--batch-size <N>', 'tasks claimed at once', '50')
     .option('--forever', 'stay when the queue is empty, and go on with the next run')
@@ -45,6 +49,7 @@ export function defineWorker(program: Command): void {
     .action(async (flags: WorkerFlags) => {
       process.exitCode = await worker(flags)
     })
+  addTypeFlags(command)
   addOptions(
     command,
     RUN_OPTIONS.filter((name) => !NOT_OURS.has(name)),
@@ -60,10 +65,16 @@ async function worker(flags: WorkerFlags): Promise<number> {
   const batchSize = Number(flags.batchSize)
   if (!Number.isSafeInteger(batchSize) || batchSize < 1 || batchSize > 10_000)
     throw new ScrapeError('E_USAGE', `--batch-size takes a whole number from 1 to 10000, got ${flags.batchSize}`)
-  if (flags.tor && config.values.proxy !== undefined)
+  const { proxy, proxies } = config.values
+  if (flags.tor && (proxy !== undefined || proxies !== undefined))
     throw new ScrapeError('E_USAGE', '--tor and --proxy are two ways out: choose one of them')
-  const loaded = await loadScraper(flags.scraper)
   const signals = listenForSignals()
+  if (flags.type !== undefined) return await workOnType({ flags, config, batchSize, signals }).finally(signals.unhook)
+  if (flags.scraper === undefined)
+    throw new ScrapeError('E_USAGE', 'a worker needs to know what it works on', {
+      fix: '--scraper NAME for the runs of a fleet, --type NAME for tasks of the task protocol.',
+    })
+  const loaded = await loadScraper(flags.scraper)
   try {
     for (;;) {
       const end = await oneRun(flags, loaded, config, batchSize, signals)
@@ -180,6 +191,8 @@ function exitCodeOf({ end, record }: FleetWorkerEnd): number {
       return end satisfies never
   }
 }
+
+export type Signals = ReturnType<typeof listenForSignals>
 
 /** First signal: drain. Second Ctrl-C: leave at once; nothing committed is lost. */
 function listenForSignals() {

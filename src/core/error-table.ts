@@ -95,6 +95,13 @@ export const ERRORS = {
     'It is down, refuses our user name or password, or does not allow the connection.',
     'Check its URL with `curl -x URL https://example.com`; another proxy is tried where there is one.',
   ),
+  E_PROXIES_DOWN: kind(
+    'proxy',
+    'later',
+    'no proxy works',
+    'All of them are down, refuse us, or have not come back yet. Nothing goes out directly in their place.',
+    'Nothing is lost: pages wait and go on when one is back. Look at them with `sluice doctor`.',
+  ),
   E_UNAUTHORIZED: kind(
     'forbidden',
     'drop',
@@ -122,6 +129,34 @@ export const ERRORS = {
     'the server asks for fewer requests (429)',
     'Requests come faster than this site allows.',
     'Nothing is lost: the host pauses and the page comes back. Lower `--rps` to avoid it.',
+  ),
+  E_BLOCKED: kind(
+    'blocked',
+    'rotate',
+    'the site turned us away: a block page in place of the page',
+    'A guard in front of the site (its name is in the error) does not want this client, address or pace.',
+    'Slow down, ask the owner for access, or use another way out (`--proxies`). Challenges are reported, never solved.',
+  ),
+  E_CAPTCHA: kind(
+    'captcha',
+    'rotate',
+    'the site wants proof of a human',
+    'A CAPTCHA or challenge came in place of the page. We do not solve these.',
+    'Slow down, ask the owner for access or an API, or use another way out (`--proxies`).',
+  ),
+  E_LOGIN_WALL: kind(
+    'login-wall',
+    'drop',
+    'the site shows its login in place of the page',
+    'The page is for signed-in users, or the site hides it after a number of pages.',
+    'Leave the page out; slow down if it used to be open to everybody.',
+  ),
+  E_CIRCUIT_OPEN: kind(
+    'circuit',
+    'later',
+    'the site fails, so it is left alone for a while',
+    'Too many requests to this host failed or were blocked; the circuit breaker opened.',
+    'Nothing is lost: one page probes it later, and the rest follows when that succeeds. See why with `sluice logs RUN --level warn`.',
   ),
   E_SERVER: kind(
     'server-error',
@@ -366,6 +401,13 @@ export const ERRORS = {
     'It does not compile, exports no scraper, or contradicts itself.',
     'Mend the file; `sluice try NAME URL` is the quickest check.',
   ),
+  E_OPT_IN: kind(
+    'usage',
+    'halt',
+    'the scraper is off until an operator turns it on',
+    'The site it reads says that it does not want automated visitors; the message says what it says.',
+    "Decide whether you may and want to. Then name it in `boards`: `--boards NAME`, or `boards: ['NAME']` in sluice.config.ts.",
+  ),
   E_SCRAPER_NOT_FOUND: kind(
     'usage',
     'halt',
@@ -379,6 +421,13 @@ export const ERRORS = {
     'no such run',
     'A typo, or another --out folder.',
     'Look under runs/, or give --out.',
+  ),
+  E_SCHEDULE_NOT_FOUND: kind(
+    'usage',
+    'halt',
+    'no such schedule',
+    'A typo, or another --store.',
+    'See `sluice schedule list`.',
   ),
   E_RUN_LOCKED: kind(
     'usage',

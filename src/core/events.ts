@@ -39,6 +39,13 @@ export type RunEvent =
   /** How full the fields of the items accepted for commit are: field → count of items that have it. */
   | { type: 'fields'; items: number; filled: Record<string, number> }
   | { type: 'throttled'; host: string; untilMs: number; reason: string }
+  /** A block page, challenge or wall was recognised. `signal` is what gave it away. */
+  | { type: 'blocked'; url: string; host: string; class: string; vendor: string; signal: string }
+  | { type: 'circuit'; host: string; state: 'open' | 'half-open' | 'closed'; reason: string; untilMs?: number }
+  /** `proxy` is `host:port`, never with a login. `host`: only for that site. */
+  | { type: 'proxy'; proxy: string; state: 'up' | 'down'; reason: string; host?: string; untilMs?: number }
+  /** An identity (cookies, proxy, browser profile) is not used any more. */
+  | { type: 'identity.retired'; id: string; reason: string }
   | { type: 'lease.lost'; url: string; count: number }
   | { type: 'leases.expired'; returned: number; dead: number }
   | { type: 'sinks.flushed'; items: number; ms: number; backlog: number }

@@ -32,6 +32,27 @@ const duration = (bounds: { minMs: number; maxMs: number }) =>
       error: `must be a duration such as "30s", "2m" or milliseconds, from ${bounds.minMs} ms to ${bounds.maxMs} ms`,
     })
 
+/** `'2s'` → 2000 (a mean, to be varied) · `'1s-3s'` → [1000, 3000] (a range, to be drawn from). NaN for what is neither. */
+export function parseDelayMs(text: string | number): number | readonly [minMs: number, maxMs: number] {
+  const [from, to, ...more] = String(text).split('-')
+  if (to === undefined) return parseDurationMs(text)
+  // '1-3s' means seconds twice.
+  const unit = /[a-z]+\s*$/.exec(to)?.[0] ?? ''
+  const minMs = parseDurationMs(/[a-z]/.test(from!) ? from! : `${from!.trim()}${unit}`)
+  const maxMs = parseDurationMs(to)
+  return more.length === 0 && minMs <= maxMs ? [minMs, maxMs] : Number.NaN
+}
+
+const DELAY_MS_MAX = 3_600_000
+
+/** Between two requests to one host. */
+const delay = z
+  .union([z.string(), z.number()])
+  .transform(parseDelayMs)
+  .refine((value) => [value].flat().every((ms) => ms >= 0 && ms <= DELAY_MS_MAX), {
+    error: `must be a duration such as "2s", or a range such as "1s-3s", from 0 ms to ${DELAY_MS_MAX} ms`,
+  })
+
 const bytes = (bounds: { min: number; max: number }) =>
   z
     .union([z.string(), z.number()])
@@ -57,6 +78,17 @@ export const whole = (min: number, max: number) => {
 const rateSaid = { error: 'must be a number from 0 to 100000' }
 const rate = z.coerce.number(rateSaid).min(0, rateSaid).max(100_000, rateSaid)
 
+/** What is different for one site. */
+export const siteSchema = z.strictObject({
+  rps: rate.optional(),
+  perMinute: whole(0, 1e6).optional(),
+  concurrency: whole(1, 4096).optional(),
+  delay: delay.optional(),
+  proxies: z.literal('off', { error: 'must be "off", or left out' }).optional(),
+  identity: z.enum(['honest', 'browser']).optional(),
+})
+export type SiteOptions = z.output<typeof siteSchema>
+
 /** What a scraper may set under `limits`, and the CLI and environment may override. */
 export const limitsSchema = z.strictObject({
   pages: whole(1, 1e9).optional().describe('stop, resumable, after this many pages'),
@@ -74,9 +106,9 @@ export const limitsSchema = z.strictObject({
         .describe(
           'requests a minute to one host, over all workers; what is more waits for the next minute where workers share rates through Redis, and is spread evenly elsewhere; 0 = no limit',
         ),
-      delay: duration({ minMs: 0, maxMs: 3_600_000 })
+      delay: delay
         .default(0)
-        .describe('pause between two requests to one host, with jitter from 0.5 to 1.5 of it'),
+        .describe('pause between two requests to one host: drawn from a range ("1s-3s"), or from 0.5 to 1.5 of one value'),
     })
     .prefault({})
     .describe('politeness toward each host'),

@@ -33,6 +33,13 @@ export interface RouteDefinition {
   fetch?: 'http' | 'browser'
   /** How the browser opens them. */
   browser?: BrowserRoute
+  /**
+   * `browser`: once a site has turned a page away (E_BLOCKED, E_CAPTCHA, E_FORBIDDEN), its further tries go through a browser,
+   * where there is one. The handler is the same, without `page`.
+   */
+  fallback?: 'browser'
+  /** Field of its data that is sent as JSON in a POST request. Each body is a task of its own. */
+  post?: string
   /** Higher is claimed first. Default 0. */
   priority?: number
   lane?: string
@@ -183,6 +190,8 @@ export interface ScraperDefinition<N extends string, I extends Schema, R extends
   /** Lower-case words with hyphens: it names folders, metrics and queues. */
   name: N
   description?: string
+  /** Off until an operator names it in `boards`; the text says why. */
+  optIn?: string
   /** What `--arg name=value` may set. */
   args?: AS
   item: I
@@ -233,7 +242,7 @@ export function isScraper(value: unknown): value is Scraper {
 }
 
 const KNOWN_KEYS = new Set(
-  'name description args item key routes start handlers limits mode sinks schedule expect'.split(' '),
+  'name description optIn args item key routes start handlers limits mode sinks schedule expect'.split(' '),
 )
 
 function definitionProblems(scraper: Scraper): string[] {
@@ -259,11 +268,24 @@ function definitionProblems(scraper: Scraper): string[] {
     if (/:\w+:/.test(match ?? '')) problems.push(`routes.${route}.match: something must stand between two parameters`)
     if (/^files(?:@|$)/.test(scraper.routes[route]?.lane ?? ''))
       problems.push(`routes.${route}.lane: "files" is for files; a page cannot wait there`)
-    if (scraper.routes[route]?.browser !== undefined && scraper.routes[route]?.fetch !== 'browser')
-      problems.push(`routes.${route}.browser: only for routes with fetch: 'browser'`)
+    problems.push(...fetchProblems(route, scraper.routes[route] ?? {}))
   }
   for (const handler of Object.keys(scraper.handlers ?? {})) {
     if (!routes.includes(handler)) problems.push(`handlers: "${handler}" is no route`)
   }
+  return problems
+}
+
+function fetchProblems(name: string, { fetch, browser, fallback, post, data }: RouteDefinition): string[] {
+  const problems: string[] = []
+  const isBrowser = fetch === 'browser'
+  if (browser !== undefined && !isBrowser && fallback === undefined)
+    problems.push(`routes.${name}.browser: only for routes with fetch: 'browser' or fallback: 'browser'`)
+  if (fallback !== undefined && (fallback !== 'browser' || isBrowser))
+    problems.push(`routes.${name}.fallback: 'browser', and only for routes that are fetched without one`)
+  if (post === undefined) return problems
+  if (isBrowser || fallback !== undefined) problems.push(`routes.${name}.post: a browser opens pages, it does not POST`)
+  if (typeof post !== 'string' || post === '') problems.push(`routes.${name}.post: the name of a field of its data`)
+  if (data === undefined) problems.push(`routes.${name}.post: a schema in data is needed, with the field "${post}"`)
   return problems
 }

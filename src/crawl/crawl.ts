@@ -16,10 +16,11 @@ import type { Lease } from '../frontier/contract.ts'
 import { Claims } from './claims.ts'
 import { Committer } from './commit.ts'
 import type { CrawlEnd, CrawlParts } from './contract.ts'
+import { Fallbacks } from './fallback.ts'
 import { downloadTasks, isFileTask } from './file-tasks.ts'
 import { Inbox, type WaitMs } from './inbox.ts'
 import { type PageReading, type ReadingRequest, readPage } from './read-page.ts'
-import { needsBrowser, requestOf } from './request.ts'
+import { requestOf } from './request.ts'
 import { leaseKey, type Settled, settleDone, settleFailure, settleHandedBack, type TryTimes } from './settle.ts'
 import { Turns } from './turns.ts'
 
@@ -37,6 +38,7 @@ const HOLD_PAUSED_MS_MAX = 5_000
 
 class CrawlLoop implements AsyncDisposable {
   readonly #parts: CrawlParts
+  readonly #fallbacks: Fallbacks
   readonly #inbox: Inbox
   readonly #committer: Committer
   readonly #hardStop = new AbortController()
@@ -66,7 +68,8 @@ class CrawlLoop implements AsyncDisposable {
   constructor(parts: CrawlParts) {
     this.#parts = parts
     this.#claims = new Claims(parts, (leases) => this.#onClaimed(leases))
-    this.#inbox = new Inbox(({ task }) => needsBrowser(parts.compiled, task))
+    this.#fallbacks = new Fallbacks(parts.compiled, parts.browsers !== undefined)
+    this.#inbox = new Inbox((lease) => this.#fallbacks.isInBrowser(lease))
     this.#committer = new Committer({
       ...parts,
       isHungry: () => this.#inbox.size === 0 || this.#isStopping,
@@ -104,9 +107,9 @@ class CrawlLoop implements AsyncDisposable {
 
   /** One visit of one task, the whole journey. */
   async #visit(lease: Lease): Promise<void> {
-    const { compiled, now } = this.#parts
+    const { now } = this.#parts
     const { task } = lease
-    const isInBrowser = needsBrowser(compiled, task)
+    const isInBrowser = this.#fallbacks.isInBrowser(lease)
     const startedMs = performance.now()
     const times = { queueMs: now() - (this.#claimedAtMs.get(lease) ?? now()), fetchMs: 0, parseMs: 0 }
     let page: Page | undefined
@@ -117,7 +120,7 @@ class CrawlLoop implements AsyncDisposable {
       const refusal = refusalOf(task)
       if (refusal !== undefined) throw new ScrapeError(refusal.code, refusal.message)
       this.#inFlight++
-      page = await this.#fetch(task).finally(() => {
+      page = await this.#fetch(task, isInBrowser).finally(() => {
         this.#inFlight--
         times.fetchMs = performance.now() - startedMs
         this.#pump() // refill the socket before this page is parsed: +27 % at 64 in flight
@@ -145,9 +148,9 @@ class CrawlLoop implements AsyncDisposable {
     this.#pump()
   }
 
-  async #fetch(task: Task): Promise<Page> {
+  async #fetch(task: Task, isInBrowser: boolean): Promise<Page> {
     const { compiled, fetcher, sessions } = this.#parts
-    const request = requestOf(compiled, task, sessions)
+    const request = requestOf({ compiled, isInBrowser }, task, sessions)
     return await fetcher.fetch(request instanceof Promise ? await request : request, this.#hardStop.signal)
   }
 
@@ -172,6 +175,7 @@ class CrawlLoop implements AsyncDisposable {
 
   async #settleFailure(lease: Lease, error: ScrapeError, page: Page | undefined, times: TryTimes) {
     const { compiled, now, random, keepSnapshot, failedPage } = this.#parts
+    this.#fallbacks.note(lease, error.code)
     // A browser that does not answer would be waited for in vain.
     const screenshot = error.code === 'E_BROWSER_CRASHED' ? undefined : await page?.live?.screenshot()
     return settleFailure(lease, error, {

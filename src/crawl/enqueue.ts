@@ -1,9 +1,11 @@
 /** From what a handler enqueues to tasks for the frontier: normalised, matched to a route, checked, within the limits. */
+import { hash } from 'node:crypto'
 import { ScrapeError } from '../core/errors.ts'
 import type { ResolvedLimits } from '../core/options.ts'
 import { isFileLane, type Json, type NewTask } from '../core/task.ts'
 import { hostOf, normaliseUrl } from '../core/url.ts'
 import type { CompiledScraper } from './compiled.ts'
+import { postOf } from './request.ts'
 import { findRoute, type Route, unmatched } from './routes.ts'
 
 /** Where links may lead. Tasks named one by one may go anywhere; found links keep to `hosts`. */
@@ -103,8 +105,9 @@ function toTask(
     throw unmatched(new Map([[name, route]]), compiled.scraper.name, new URL(url))
   }
   const { priority = route.definition.priority, lane = route.definition.lane, session = inherited } = target
-  const key = session === undefined ? target.key : keyOf(session, target.key ?? url)
   const data = checkData(route, target.data, url)
+  const ownKey = target.key ?? postKey(route, data, url)
+  const key = session === undefined ? ownKey : keyOf(session, ownKey ?? url)
   checkPriority(priority, url)
   if (lane !== undefined && isFileLane(lane))
     throw new ScrapeError('E_ROUTE_DATA', `the lane "${lane}" is for files; a page cannot wait there`, { url })
@@ -118,6 +121,12 @@ function toTask(
     ...(lane === undefined ? {} : { lane }),
     ...(session === undefined ? {} : { session }),
   }
+}
+
+/** One URL answers every body in its own way. */
+function postKey({ definition: { post } }: Route, data: Json | undefined, url: string): string | undefined {
+  if (post === undefined) return undefined
+  return `POST ${url} ${hash('sha256', JSON.stringify(postOf(data, post, url)))}`
 }
 
 /** What belongs to a user is another task for each of them, whatever else it is called. */

@@ -1,23 +1,38 @@
 /** From a task to what the fetch chain is asked: the route's headers, its browser, and whoever the page belongs to. */
-import type { Task } from '../core/task.ts'
+import { ScrapeError } from '../core/errors.ts'
+import type { Json, Task } from '../core/task.ts'
 import type { FetchRequest } from '../fetch/contract.ts'
 import type { CompiledScraper } from './compiled.ts'
 import type { Sessions } from './contract.ts'
 
+export interface RequestParts {
+  compiled: CompiledScraper
+  isInBrowser: boolean
+}
+
 /** A promise only where there is a session to look up: most pages are nobody's. */
 export function requestOf(
-  { routes }: CompiledScraper,
-  { url, route, session }: Task,
+  { compiled: { routes }, isInBrowser }: RequestParts,
+  { url, route, session, data }: Task,
   sessions: Sessions,
 ): FetchRequest | Promise<FetchRequest> {
-  const { headers, accept, fetch, browser } = routes.get(route)?.definition ?? {}
+  const { headers, accept, browser, post } = routes.get(route)?.definition ?? {}
   const request = {
     url,
     ...(headers === undefined ? {} : { headers }),
     ...(accept === undefined ? {} : { accept }),
-    ...(fetch === 'browser' ? { browser: { ...browser } } : {}),
+    ...(isInBrowser ? { browser: { ...browser } } : {}),
+    ...(post === undefined ? {} : { post: postOf(data, post, url) }),
   }
   return session === undefined ? request : ofSession({ ...request, session }, session, sessions)
+}
+
+/** What a route with `post` sends. Throws `E_ROUTE_DATA` when its data has no such field. */
+export function postOf(data: Json | undefined, field: string, url: string): Json {
+  const fields = typeof data === 'object' && data !== null && !Array.isArray(data) ? data : {}
+  const body = Object.hasOwn(fields, field) ? fields[field] : undefined
+  if (body !== undefined) return body
+  throw new ScrapeError('E_ROUTE_DATA', `nothing to POST: the task's data has no field "${field}"`, { url })
 }
 
 async function ofSession(request: FetchRequest, session: string, sessions: Sessions): Promise<FetchRequest> {
@@ -28,8 +43,4 @@ async function ofSession(request: FetchRequest, session: string, sessions: Sessi
   const kept = sessions.headers(state, request.url)
   const cookies = [cookie, kept['cookie']].filter((text) => text !== undefined).join('; ')
   return { ...request, headers: { ...own, ...kept, ...(cookies === '' ? {} : { cookie: cookies }) } }
-}
-
-export function needsBrowser({ routes }: CompiledScraper, { route }: Task): boolean {
-  return routes.get(route)?.definition.fetch === 'browser'
 }

@@ -1,20 +1,15 @@
 /** JSON-LD blocks (`<script type="application/ld+json">`), flattened to a list of nodes. */
+import { parseLooseJson } from './json-ld-repair.ts'
 
 /** More nodes than this on one page are no description of it. */
 export const NODES_MAX = 10_000
 
 type Node = Record<string, unknown>
 
-/** The nodes of one block, arrays and `@graph` opened; nothing when it is no JSON. Nodes are never merged or copied. */
+/** The nodes of one block, arrays and `@graph` opened; nothing when it is beyond repair. Nodes are never merged or copied. */
 export function jsonLdNodes(block: string, type?: string): Node[] {
-  let parsed: unknown
-  try {
-    parsed = JSON.parse(unwrapped(block))
-  } catch {
-    return []
-  }
   const nodes: Node[] = []
-  const waiting: unknown[] = [parsed]
+  const waiting: unknown[] = [parseLooseJson(block)]
   // A stack of our own: a block may nest as deep as it likes.
   while (waiting.length > 0 && nodes.length < NODES_MAX) {
     const value = waiting.pop()
@@ -35,15 +30,7 @@ export function jsonLdNodes(block: string, type?: string): Node[] {
 function hasType(node: Node, type: string): boolean {
   const types = Object.hasOwn(node, '@type') ? node['@type'] : undefined
   const isType = (name: unknown): boolean =>
-    typeof name === 'string' && (name === type || name.replace(/^(?:https?:\/\/schema\.org\/|schema:)/, '') === type)
+    typeof name === 'string' &&
+    (name === type || name.replace(/^(?:https?:\/\/(?:www\.)?schema\.org\/|schema:)/, '') === type)
   return Array.isArray(types) ? types.some(isType) : isType(types)
-}
-
-/** Old pages hide the block from older browsers in a comment or CDATA section. */
-function unwrapped(block: string): string {
-  const text = block.trim()
-  if (text.startsWith('<!--') && text.endsWith('-->')) return text.slice(4, -3)
-  if (text.startsWith('<![CDATA[') && text.endsWith(']]>')) return text.slice(9, -3)
-  if (text.startsWith('//<![CDATA[') && text.endsWith('//]]>')) return text.slice(11, -5)
-  return text
 }

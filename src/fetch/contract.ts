@@ -2,6 +2,8 @@
 import type { Page } from '../core/page.ts'
 import type { BrowserRoute } from '../core/scraper.ts'
 import type { SessionState } from '../core/session-state.ts'
+import type { Json } from '../core/task.ts'
+import type { Identity } from './identity.ts'
 
 export interface FetchRequest {
   /** Normalised. */
@@ -11,6 +13,8 @@ export interface FetchRequest {
   /** Statuses besides 2xx that are pages for this route. */
   accept?: readonly number[]
   session?: string
+  /** Sent as JSON in a POST request. Left out: a GET. Never cached. */
+  post?: Json
   /** Left out: fetched without a browser. */
   browser?: BrowserRequest
 }
@@ -19,6 +23,8 @@ export interface FetchRequest {
 export interface BrowserRequest extends BrowserRoute {
   /** Who is signed in. Left out: nobody. */
   state?: SessionState
+  /** Whom it is opened as, through whose proxy. Left out: as ourselves. */
+  identity?: Identity
 }
 
 /** Browsers, and the pages that may be open in them at once. */

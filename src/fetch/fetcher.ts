@@ -1,11 +1,19 @@
-/** The fetch chain: robots → rate limit → cache → http, or → browser. Each link does its part or throws a `ScrapeError`. */
+/**
+ * The fetch chain: robots → circuit → rate limit → cache → identity → http or browser → block check. Each link does its part or
+ * throws a `ScrapeError`; how a request ended is told to the throttle, the circuit, and whom it was made as.
+ */
 import { ScrapeError } from '../core/errors.ts'
 import type { EventBus } from '../core/events.ts'
 import type { Page } from '../core/page.ts'
 import { hostOf } from '../core/url.ts'
+import { asSomebody } from './as-somebody.ts'
 import type { RemoteCache, ResponseCache } from './cache.ts'
+import type { Circuit, Pass } from './circuit.ts'
 import type { BrowserPool, BrowserRequest, Fetcher, FetchRequest, RateLimit, Slot } from './contract.ts'
 import type { HttpClient } from './http.ts'
+import type { Identities } from './identities.ts'
+import type { Identity } from './identity.ts'
+import type { Judge } from './judge.ts'
 import { createRobots, type Robots } from './robots.ts'
 import { createThrottle } from './throttle.ts'
 
@@ -18,6 +26,12 @@ export interface FetcherParts {
   robots?: { userAgent: string }
   /** Left out: every page is asked for. */
   cache?: ResponseCache | RemoteCache
+  /** Left out: a host that only fails is asked all the same. */
+  circuit?: Circuit
+  /** Left out: whatever came is a page. */
+  judge?: Judge
+  /** Left out: everything is asked for as ourselves. */
+  identities?: Identities
   events?: Pick<EventBus, 'emit'>
   /** Longest Retry-After that is obeyed. */
   retryAfterMsMax: number
@@ -30,7 +44,7 @@ export interface ChainFetcher extends Fetcher {
 }
 
 export function createFetcher(parts: FetcherParts): ChainFetcher {
-  const { http, rateLimit, cache } = parts
+  const { http, rateLimit, identities, circuit, judge } = parts
   const now = parts.now ?? Date.now
   const throttle = createThrottle(parts)
   const robots =
@@ -42,8 +56,10 @@ export function createFetcher(parts: FetcherParts): ChainFetcher {
     try {
       const check = robots?.check(request.url, signal)
       if (check !== undefined) await check
+      circuit?.check(hostOf(request.url))
       if (request.browser !== undefined) return await visit({ ...request, browser: request.browser }, signal)
       using turn = await takeTurn(request.url, signal)
+      const cache = request.post === undefined ? parts.cache : undefined
       const fresh = cache === undefined ? undefined : await cache.get(request)
       if (fresh !== undefined) return fresh
       const page = await exchange(request, signal, turn, (url) => robots?.check(url, signal))
@@ -58,22 +74,51 @@ export function createFetcher(parts: FetcherParts): ChainFetcher {
   /** A browser follows redirects by itself: where it was led to is judged when it is there. Its pages are never cached. */
   async function visit(request: FetchRequest & { browser: BrowserRequest }, signal: AbortSignal): Promise<Page> {
     if (parts.browsers === undefined) throw new ScrapeError('E_BROWSER_MISSING', 'this command opens no browser')
+    const { browsers } = parts
     using turn = await takeTurn(request.url, signal)
+    if (identities === undefined) return await visitAs(browsers, request, signal, turn)
+    return await asSomebody(identities, request, signal, (identity) =>
+      visitAs(browsers, { ...request, browser: { ...request.browser, identity } }, signal, turn),
+    )
+  }
+
+  async function visitAs(
+    browsers: Pick<BrowserPool, 'visit'>,
+    request: FetchRequest & { browser: BrowserRequest },
+    signal: AbortSignal,
+    turn: Turn,
+  ): Promise<Page> {
     const startedMs = now()
+    const pass = circuit?.enter(turn.host)
+    let page: Page | undefined
     try {
-      const page = await parts.browsers.visit(request, signal)
-      throttle.onAnswer(turn.host)
-      try {
-        if (page.url !== request.url) await robots?.check(page.url, signal)
-      } catch (error) {
-        page.release()
-        throw error
-      }
+      page = await browsers.visit(request, signal)
+      if (page.url !== request.url) await robots?.check(page.url, signal)
+      onPage(page, request, turn.host, pass)
       return page
     } catch (error) {
-      if (error instanceof ScrapeError) throttle.onError(turn.host, error, startedMs)
-      throw error
+      page?.release()
+      throw onFailure(error, { host: turn.host, startedMs, pass, isJudged: page !== undefined })
     }
+  }
+
+  /** Throws when it is a block in place of the page. */
+  function onPage(page: Page, request: FetchRequest, host: string, pass: Pass | undefined): void {
+    const blocked = judge?.page(page, request.accept).error
+    if (blocked !== undefined) throw blocked
+    throttle.onAnswer(host)
+    pass?.end()
+  }
+
+  /** The error to throw: the same, or one that says by whom we were turned away. */
+  function onFailure(thrown: unknown, { host, startedMs, pass, isJudged }: Failure): unknown {
+    let error = thrown
+    if (error instanceof ScrapeError) {
+      if (!isJudged && judge !== undefined) error = judge.failure(error).error
+      throttle.onError(host, error as ScrapeError, startedMs)
+    }
+    pass?.end(error)
+    return error
   }
 
   /** robots.txt itself keeps to the limits of its host, but asks nobody for leave. */
@@ -86,25 +131,49 @@ export function createFetcher(parts: FetcherParts): ChainFetcher {
     return new Turn(await rateLimit.acquire(hostOf(url), signal), rateLimit)
   }
 
-  /** Every answer says whether its host is well; a redirect goes on under the limits of where it leads. */
   async function exchange(
     request: FetchRequest,
     signal: AbortSignal,
     turn: Turn,
-    checkRedirect?: (url: string) => Promise<void> | undefined,
+    checkRedirect?: CheckRedirect,
+  ): Promise<Page> {
+    if (identities === undefined) return await exchangeAs(undefined, request, signal, turn, checkRedirect)
+    return await asSomebody(identities, request, signal, async (identity) => {
+      const host = hostOf(request.url)
+      if (turn.host !== host) await turn.move(request.url, signal) // an earlier proxy failed after a redirect
+      return await exchangeAs(identity, request, signal, turn, checkRedirect)
+    })
+  }
+
+  /** Every answer says whether its host is well; a redirect goes on under the limits of where it leads. */
+  async function exchangeAs(
+    identity: Identity | undefined,
+    request: FetchRequest,
+    signal: AbortSignal,
+    turn: Turn,
+    checkRedirect?: CheckRedirect,
   ): Promise<Page> {
     let startedMs = now()
-    try {
-      const page = await http.exchange(request, signal, async (url, hopSignal) => {
-        throttle.onAnswer(turn.host)
-        turn.release() // before anything is waited for: two requests that lead to each other's hosts must not block both
-        await checkRedirect?.(url)
-        await turn.take(url, hopSignal)
-        startedMs = now()
-      })
+    // robots.txt, which asks nobody for leave, says what its answer means by itself.
+    const isPage = checkRedirect !== undefined
+    let pass = isPage ? circuit?.enter(turn.host) : undefined
+    const onRedirect = async (url: string, hopSignal: AbortSignal) => {
       throttle.onAnswer(turn.host)
+      pass?.end()
+      turn.release() // before anything is waited for: two requests that lead to each other's hosts must not block both
+      await checkRedirect?.(url)
+      await turn.take(url, hopSignal)
+      pass = isPage ? circuit?.enter(turn.host) : undefined
+      startedMs = now()
+    }
+    let page: Page | undefined
+    try {
+      page = await http.exchange(request, signal, onRedirect, identity)
+      if (isPage) onPage(page, request, turn.host, pass)
+      else throttle.onAnswer(turn.host)
       return page
     } catch (error) {
+      if (isPage) throw onFailure(error, { host: turn.host, startedMs, pass, isJudged: page !== undefined })
       if (error instanceof ScrapeError) throttle.onError(turn.host, error, startedMs)
       throw error
     }
@@ -118,6 +187,16 @@ export function createFetcher(parts: FetcherParts): ChainFetcher {
     },
   }
 }
+
+interface Failure {
+  host: string
+  startedMs: number
+  pass: Pass | undefined
+  /** A page came, and it was what failed. */
+  isJudged: boolean
+}
+
+type CheckRedirect = (url: string) => Promise<void> | undefined
 
 /** The slot of a request, which moves with its redirects from host to host. */
 class Turn implements Disposable {
@@ -135,6 +214,11 @@ class Turn implements Disposable {
 
   release(): void {
     this.#slot[Symbol.dispose]()
+  }
+
+  async move(url: string, signal: AbortSignal): Promise<void> {
+    this.release()
+    await this.take(url, signal)
   }
 
   async take(url: string, signal: AbortSignal): Promise<void> {

@@ -9,8 +9,19 @@ export interface Waiter {
   reject(reason: unknown): void
 }
 
+/** What a host may be asked, by its site's own settings or those of all. */
+export interface HostLimits {
+  readonly concurrency: number
+  /** 0 = no rate. */
+  readonly intervalMs: number
+  /** Drawn from; both 0 for none. */
+  readonly delayMsMin: number
+  readonly delayMsMax: number
+}
+
 export interface HostState {
   readonly host: string
+  readonly limits: HostLimits
   active: number
   readonly waiters: Waiter[]
   /** Theoretical time of the next request, and how far ahead of it one may start. */
@@ -47,9 +58,10 @@ export function createFleetTurns(): FleetTurns {
   return { granted: [], isAsking: false, askAtMs: 0, freeUntilMs: 0, batch: 1, lastGrant: 'none' }
 }
 
-export function createHostState(host: string): HostState {
+export function createHostState(host: string, limits: HostLimits): HostState {
   return {
     host,
+    limits,
     active: 0,
     waiters: [],
     tatMs: 0,

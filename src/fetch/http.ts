@@ -8,7 +8,10 @@ import type { FetchRequest } from './contract.ts'
 import { ChainCookies } from './cookies.ts'
 import { Deadline } from './deadline.ts'
 import { Exchange } from './exchange.ts'
+import type { Identity } from './identity.ts'
+import type { CookieKeeper } from './identity-cookies.ts'
 import { openPools } from './pools.ts'
+import { profileHeaders } from './profile-headers.ts'
 import { redirectTarget } from './redirect.ts'
 import { transportError } from './status.ts'
 
@@ -23,6 +26,8 @@ export interface HttpOptions extends AddressOptions, AnswerLimits {
   connectionsPerHost: number
   /** `socks5://[user:password@]host:port` or `http://…` (CONNECT). All traffic goes there, and names are resolved there. */
   proxy?: string
+  /** Everything goes out as an identity, through its proxy; what does not is refused. Default false. */
+  isOnlyProxied?: boolean
   /** A longer Retry-After is cut to this. */
   retryAfterMsMax: number
   /** Epoch milliseconds. */
@@ -36,7 +41,8 @@ export interface HttpOptions extends AddressOptions, AnswerLimits {
 export type OnRedirect = (url: string, signal: AbortSignal) => Promise<void>
 
 export interface HttpClient extends AsyncDisposable {
-  exchange(request: FetchRequest, signal: AbortSignal, onRedirect?: OnRedirect): Promise<Page>
+  /** As `identity`: over its connections, with its headers and cookies. Left out: as ourselves. */
+  exchange(request: FetchRequest, signal: AbortSignal, onRedirect?: OnRedirect, identity?: Identity): Promise<Page>
   /**
    * What is asked for from now on goes through this proxy and over new connections; what is under way ends where it is, but the
    * next hop of a redirect takes the new way. Throws `E_OPTION` for what is no proxy's URL, and then nothing has changed.
@@ -48,7 +54,10 @@ export interface HttpClient extends AsyncDisposable {
 interface Chain extends Way {
   url: string
   redirects: string[]
-  cookies: ChainCookies | undefined
+  cookies: CookieKeeper | undefined
+  identity: Identity | undefined
+  /** JSON to POST; undefined for a GET, and after a redirect that asks for one. */
+  body: string | undefined
   /** Still at the origin the caller's headers are meant for; once left, they are not sent again. */
   isHome: boolean
 }
@@ -69,8 +78,14 @@ export function openHttp(options: HttpOptions): HttpClient {
     const { request } = chain
     const cookies = chain.cookies?.headerFor(new URL(chain.url)) ?? ''
     const given = chain.isHome ? request.headers : undefined
-    if (given === undefined && cookies === '') return ownHeaderList
+    const profile = chain.identity?.profile
+    if (profile !== undefined) {
+      for (const name in given) if (FRAMING.test(name)) throw badHeader(name, request.url)
+      return profileHeaders(profile, { url: new URL(chain.url), given, cookies, isPost: chain.body !== undefined })
+    }
+    if (given === undefined && cookies === '' && chain.body === undefined) return ownHeaderList
     const headers: Record<string, string> = { ...ownHeaders, ...given }
+    if (chain.body !== undefined) headers['content-type'] ??= 'application/json'
     for (const name in given) if (FRAMING.test(name)) throw badHeader(name, request.url)
     // The server's cookies of a moment ago come last: of two with one name, servers take the last more often than the first.
     if (cookies !== '') headers['cookie'] = [given?.['cookie'], cookies].filter(Boolean).join('; ')
@@ -83,10 +98,14 @@ export function openHttp(options: HttpOptions): HttpClient {
     const origin = pathStart === -1 ? url : url.slice(0, pathStart)
     const path = pathStart === -1 ? '/' : url.slice(pathStart)
     const headers = headersFor(chain)
+    const message =
+      chain.body === undefined
+        ? { path, method: 'GET' as const, headers }
+        : { path, method: 'POST' as const, headers, body: chain.body }
     for (let isSecondTry = false; ; isSecondTry = true) {
       const hop = new Exchange(chain.request, options.bodyBytesMax)
       // Asked for anew at the second try: the first one's pool may have been put away meanwhile, and takes nothing more.
-      pools.get(origin).dispatch({ path, method: 'GET', headers }, hop)
+      pools.get(origin, chain.identity).dispatch(message, hop)
       deadline.watch(hop)
       try {
         await hop.done
@@ -106,7 +125,7 @@ export function openHttp(options: HttpOptions): HttpClient {
     signal: AbortSignal,
     onRedirect: OnRedirect | undefined,
   ): Promise<Exchange> {
-    const seen = new Set<string>([chain.url])
+    const seen = new Set<string>([chain.body === undefined ? chain.url : `POST ${chain.url}`])
     let hop = first
     while (hop.outcome === 'redirect') {
       hop.dropBody()
@@ -120,8 +139,10 @@ export function openHttp(options: HttpOptions): HttpClient {
       chain.redirects.push(chain.url)
       chain.url = target.href
       chain.isHome &&= target.origin === from.origin
+      // As browsers do it: only these two ask for the same again, whatever they lead to.
+      if (hop.status !== 307 && hop.status !== 308) chain.body = undefined
       // The same URL with another cookie is no loop: that is how cookie walls let one in.
-      const visit = `${target.href}\n${chain.cookies?.headerFor(target) ?? ''}`.trimEnd()
+      const visit = `${chain.body === undefined ? '' : 'POST '}${target.href}\n${chain.cookies?.headerFor(target) ?? ''}`.trimEnd()
       if (seen.has(visit)) throw tooManyRedirects(chain, 'a loop')
       if (chain.redirects.length > options.redirectsMax) throw tooManyRedirects(chain, 'the limit')
       seen.add(visit)
@@ -133,17 +154,21 @@ export function openHttp(options: HttpOptions): HttpClient {
   }
 
   return {
-    async exchange(request, signal, onRedirect) {
+    async exchange(request, signal, onRedirect, identity) {
       if (signal.aborted) throw signal.reason
       const { url } = request
       if (url.length > URL_BYTES_MAX) throw new ScrapeError('E_URL_INVALID', `a URL of ${url.length} bytes`, { url })
       const deadline = new Deadline(url, options.timeoutMs, signal)
       const { startedAtMs } = deadline
-      const chain: Chain = { request, url, redirects: [], cookies: undefined, isHome: true, startedAtMs }
+      const body = request.post === undefined ? undefined : JSON.stringify(request.post)
+      const cookies = identity?.cookies
+      const chain: Chain = { request, url, redirects: [], cookies, identity, body, isHome: true, startedAtMs }
       try {
         let answer = await send(chain, deadline)
         if (answer.outcome === 'redirect') answer = await follow(answer, chain, deadline, signal, onRedirect)
         if (signal.aborted) throw signal.reason
+        const setCookie = cookies === undefined ? undefined : answer.headers['set-cookie']
+        if (setCookie !== undefined) cookies!.store(setCookie, new URL(chain.url))
         if (answer.outcome === 'failed') throw toFailure(answer, chain, options, now())
         const page = toPage(answer, chain, options, now())
         return page instanceof Promise ? await deadline.race(page) : page

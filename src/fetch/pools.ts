@@ -3,7 +3,10 @@ import type { Socket } from 'node:net'
 import { LRUCache } from 'lru-cache'
 import type { buildConnector, Dispatcher, Client as UndiciClient, Pool as UndiciPool } from 'undici'
 import { ScrapeError } from '../core/errors.ts'
-import { type AddressOptions, openAddressGuard } from './address.ts'
+import { type AddressGuard, type AddressOptions, openAddressGuard } from './address.ts'
+import { shapeHeads } from './head-shape.ts'
+import type { Identity } from './identity.ts'
+import type { Profile } from './profiles.ts'
 import { openProxyGuard } from './proxy.ts'
 import { Client, Pool } from './undici.ts'
 
@@ -20,11 +23,16 @@ export interface PoolsOptions extends AddressOptions {
   connectionsPerHost: number
   /** `socks5://[user:password@]host:port` or `http://…` (CONNECT). All traffic goes there, and names are resolved there. */
   proxy?: string
+  /** Everything goes out as somebody, through their proxy: what does not is refused. Default false. */
+  isOnlyProxied?: boolean
 }
 
 export interface Pools extends AsyncDisposable {
-  /** `origin` as in a normalised URL: `https://example.com`. Throws `E_URL_INVALID`. */
-  get(origin: string): UndiciPool
+  /**
+   * `origin` as in a normalised URL: `https://example.com`. Throws `E_URL_INVALID`. Identities share no connection: a server
+   * would see two people behind one.
+   */
+  get(origin: string, identity?: Identity): UndiciPool
   readonly size: number
   /**
    * From now on through this proxy, over new connections only: a kept-alive one still has the old exit and the old user name.
@@ -50,6 +58,11 @@ export interface Connection {
 
 export function openPools(options: PoolsOptions): Pools {
   let guard = options.proxy === undefined ? openAddressGuard(options) : openProxyGuard(options, options.proxy)
+  /** Who has no proxy of their own goes the way of the run. Where everybody must have one, only a site's own setting is direct. */
+  const guardFor = (identity: Identity | undefined): AddressGuard => {
+    if (identity?.guard !== undefined) return identity.guard
+    return options.isOnlyProxied === true && identity === undefined ? refuseAll : guard
+  }
   const closing = new Set<UndiciPool>()
   const pools = new LRUCache<string, UndiciPool>({
     max: POOLS_MAX,
@@ -66,13 +79,14 @@ export function openPools(options: PoolsOptions): Pools {
   const sweeper = setInterval(() => pools.purgeStale(), POOL_IDLE_MS / 2)
   sweeper.unref()
 
-  const open = (origin: string): UndiciPool => {
+  const open = (origin: string, identity: Identity | undefined): UndiciPool => {
     const url = URL.parse(origin)
     if (isClosed) throw new ScrapeError('E_CONNECTION', 'the HTTP client is closed', { url: origin })
     if (url === null || url.origin !== origin || !/^https?:$/.test(url.protocol)) {
       throw new ScrapeError('E_URL_INVALID', `not a normalised http(s) URL: ${origin.slice(0, 200)}`, { url: origin })
     }
-    const connect = guard(url)
+    const connect = guardFor(identity)(url)
+    const profile = identity?.profile
     return new Pool(url, {
       connections: options.connectionsPerHost,
       maxHeaderSize: HEAD_BYTES_MAX,
@@ -83,16 +97,17 @@ export function openPools(options: PoolsOptions): Pools {
       keepAliveMaxTimeout: KEEP_ALIVE_MS_MAX,
       allowH2: false,
       connect,
-      factory: (host, settings) => new KnownClient(host, settings, connect),
+      factory: (host, settings) => new KnownClient(host, settings, connect, profile),
     })
   }
 
   return {
-    get(origin) {
-      let pool = pools.get(origin)
+    get(origin, identity) {
+      const key = identity === undefined ? origin : `${identity.id} ${origin}`
+      let pool = pools.get(key)
       if (pool === undefined) {
-        pool = open(origin)
-        pools.set(origin, pool)
+        pool = open(origin, identity)
+        pools.set(key, pool)
       }
       return pool
     },
@@ -112,15 +127,22 @@ export function openPools(options: PoolsOptions): Pools {
   }
 }
 
+/** Should a request ever come here without an identity, it goes nowhere. */
+const refuseAll: AddressGuard = () => (_target, callback) =>
+  callback(new ScrapeError('E_PROXY', 'no proxy was chosen, and nothing goes out directly'), null)
+
 /** A client that shows its connection to the handlers it runs. */
 class KnownClient extends Client {
   readonly #connection: Connection
 
-  constructor(origin: URL, settings: UndiciClient.Options, connect: buildConnector.connector) {
+  constructor(origin: URL, settings: UndiciClient.Options, connect: buildConnector.connector, profile: Profile | undefined) {
     const connection: Connection = { socket: undefined, sent: 0, unreadBytes: 0 }
     const knownConnect: buildConnector.connector = (target, callback) => {
       connect(target, (...result) => {
-        if (result[0] === null) watch(result[1], connection)
+        if (result[0] === null) {
+          watch(result[1], connection)
+          if (profile !== undefined) shapeHeads(result[1], profile)
+        }
         callback(...result)
       })
     }

@@ -105,6 +105,12 @@ function authoritiesOf(entry: string): string[] {
   return /:0*80$/.test(entry) ? [`${hostname}:80`] : [`${hostname}:80`, `${hostname}:443`]
 }
 
+/** What may be shown of a proxy: where it is, and never who we are to it. */
+export function proxyName(proxyUrl: string): string {
+  const { hostname, port } = parseProxy(proxyUrl)
+  return hostOf(hostname, port)
+}
+
 function hostOf(hostname: string, port: number): string {
   return isIP(hostname) === 6 ? `[${hostname}]:${port}` : `${hostname}:${port}`
 }

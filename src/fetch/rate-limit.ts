@@ -18,6 +18,7 @@ import {
   createHostState,
   dueMsOf,
   type FleetTurns,
+  type HostLimits,
   HostSlot,
   type HostState,
   hasTurn,
@@ -27,15 +28,19 @@ import {
 } from './host-state.ts'
 import { type FleetSlots, type SharedSlots, type SlotGrant, spacing } from './spacing.ts'
 
+/** `rps` 0 = no limit. `delayMs`: the gap between two requests, drawn from this range, or from 0.5 to 1.5 of one number. */
+export interface PerHostOptions {
+  concurrency: number
+  rps: number
+  delayMs: number | readonly [minMs: number, maxMs: number]
+  /** Spread evenly over the minute where it is stricter than `rps`, unless the fleet counts by itself. Default 0 = no limit. */
+  perMinute?: number
+}
+
 export interface RateLimitOptions {
-  /** `rps` 0 = no limit. `delayMs` is the mean gap between two requests, drawn from 0.5 to 1.5 of it. */
-  perHost: {
-    concurrency: number
-    rps: number
-    delayMs: number
-    /** Spread evenly over the minute where it is stricter than `rps`, unless the fleet counts by itself. Default 0 = no limit. */
-    perMinute?: number
-  }
+  perHost: PerHostOptions
+  /** What is different for one host. */
+  siteOf?: (host: string) => Partial<PerHostOptions> | undefined
   /** Requests in flight over all hosts, without those for files. */
   concurrency: number
   /** Longest crawl-delay that is obeyed. */
@@ -81,7 +86,7 @@ class HostRateLimit implements RateLimit, Disposable {
   readonly #monotonicNow: () => number
   readonly #random: () => number
   readonly #setTimer: (callback: () => void, ms: number) => () => void
-  readonly #intervalMs: number
+  readonly #limits: HostLimits
   readonly #hosts = new Map<string, HostState>()
   /** Hosts that cannot take a request now, kept up to date on every change so that `busyHosts` counts nothing. */
   readonly #limited = new Set<HostState>()
@@ -106,7 +111,7 @@ class HostRateLimit implements RateLimit, Disposable {
         const timer = setTimeout(callback, ms)
         return () => clearTimeout(timer)
       })
-    this.#intervalMs = intervalMsOf(options)
+    this.#limits = limitsOf(options, options.perHost)
   }
 
   waitMs(host: string, { isFile = false }: SlotUse = {}): number {
@@ -116,7 +121,7 @@ class HostRateLimit implements RateLimit, Disposable {
     if (!this.#hasPlace(state, isFile)) return Number.POSITIVE_INFINITY
     const waitMs = this.#untilDueMs(state)
     const ahead = this.#ahead(state)
-    return ahead === 0 ? waitMs : Math.max(1, waitMs + ahead * this.#intervalMs) // behind those who came first
+    return ahead === 0 ? waitMs : Math.max(1, waitMs + ahead * state.limits.intervalMs) // behind those who came first
   }
 
   acquire(host: string, signal: AbortSignal, { isFile = false }: SlotUse = {}): Promise<Slot> {
@@ -197,7 +202,9 @@ class HostRateLimit implements RateLimit, Disposable {
     if (known !== undefined) return known
     const hostsMax = this.#options.hostsMax ?? 100_000
     if (this.#hosts.size >= hostsMax) this.#makeRoom(hostsMax)
-    const state = createHostState(host)
+    const site = this.#options.siteOf?.(host)
+    const limits = site === undefined ? this.#limits : limitsOf(this.#options, { ...this.#options.perHost, ...site })
+    const state = createHostState(host, limits)
     this.#hosts.set(host, state)
     return state
   }
@@ -227,10 +234,9 @@ class HostRateLimit implements RateLimit, Disposable {
   }
 
   #hasPlace(state: HostState, isFile: boolean): boolean {
-    const { perHost, concurrency } = this.#options
-    if (state.active >= perHost.concurrency) return false
-    if (!isFile) return this.#active < concurrency
-    return (this.#files.get(state) ?? 0) < Math.max(1, perHost.concurrency - 1)
+    if (state.active >= state.limits.concurrency) return false
+    if (!isFile) return this.#active < this.#options.concurrency
+    return (this.#files.get(state) ?? 0) < Math.max(1, state.limits.concurrency - 1)
   }
 
   /** Who waits and lacks nothing but the right time: of those, the first. */
@@ -332,9 +338,9 @@ class HostRateLimit implements RateLimit, Disposable {
   }
 
   #nextSpacing(state: HostState): { intervalMs: number; earlyMs: number } {
-    const { delayMs } = this.#options.perHost
-    const jitteredMs = delayMs > 0 ? delayMs * (0.5 + this.#random()) : 0
-    return spacing(this.#intervalMs, Math.max(jitteredMs, state.crawlDelayMs))
+    const { intervalMs, delayMsMin, delayMsMax } = state.limits
+    const jitteredMs = delayMsMax > 0 ? delayMsMin + this.#random() * (delayMsMax - delayMsMin) : 0
+    return spacing(intervalMs, Math.max(jitteredMs, state.crawlDelayMs))
   }
 
   #pauseHere(state: HostState, pausedUntilMs: number, reason: string): void {
@@ -368,7 +374,7 @@ class HostRateLimit implements RateLimit, Disposable {
       next.resolve(this.#start(state, this.#fileWaiters.has(next)))
     }
     const waitMs = this.#untilDueMs(state)
-    const isFull = state.active >= this.#options.perHost.concurrency
+    const isFull = state.active >= state.limits.concurrency
     const ahead = this.#ahead(state)
     const isBlocked = next === undefined && ahead > 0 && !isFull && waitMs === 0
     if (isBlocked) this.#blocked.add(state)
@@ -399,9 +405,16 @@ class HostRateLimit implements RateLimit, Disposable {
   }
 }
 
-function intervalMsOf({ perHost: { rps, perMinute = 0 }, fleet }: RateLimitOptions): number {
+function limitsOf(options: RateLimitOptions, perHost: PerHostOptions): HostLimits {
+  const { delayMs, concurrency } = perHost
+  const [delayMsMin, delayMsMax] = typeof delayMs === 'number' ? [0.5 * delayMs, 1.5 * delayMs] : delayMs
+  return { concurrency, intervalMs: intervalMsOf(options, perHost), delayMsMin, delayMsMax }
+}
+
+function intervalMsOf({ fleet }: RateLimitOptions, { rps, perMinute = 0 }: PerHostOptions): number {
   const intervalMs = rps > 0 ? 1000 / rps : 0
-  const isCounted = (fleet?.perMinute ?? 0) > 0 && rps > 0 // of hosts without a rate the fleet is asked for no starts
+  // The fleet counts one number for all hosts, and is asked for no starts of hosts without a rate.
+  const isCounted = fleet?.perMinute === perMinute && rps > 0
   return perMinute === 0 || isCounted ? intervalMs : Math.max(intervalMs, 60_000 / perMinute)
 }
 

@@ -42,7 +42,9 @@ interface Group {
   crawlDelayMs: number | undefined
 }
 
-export function parseRobots(text: string, token: string): RobotsRules {
+/** `userAgent`: ours, whole or its product token alone. */
+export function parseRobots(text: string, userAgent: string): RobotsRules {
+  const token = productToken(userAgent)
   const sitemaps: string[] = []
   const groups = new Map<string, Group>()
   let current: Group[] = []
@@ -53,8 +55,8 @@ export function parseRobots(text: string, token: string): RobotsRules {
     if (key === 'user-agent') {
       if (isAfterRule) current = []
       isAfterRule = false
-      const name = value.startsWith('*') ? '*' : leadingToken(value).toLowerCase()
-      if (name === '*' || name === token) current.push(groupOf(groups, name)) // groups of one name are one group
+      const name = value.startsWith('*') ? '*' : productToken(value)
+      if (name === '*' || (name === token && name !== '')) current.push(groupOf(groups, name)) // groups of one name are one group
     } else if (key === 'allow' || key === 'disallow') {
       isAfterRule = true
       if (value === '') continue // "Disallow:" forbids nothing
@@ -108,6 +110,7 @@ function compile(rules: Group['rules']): (path: string) => RobotsRule | undefine
   const lengths = [...new Set(Array.from(byPrefix.keys(), (prefix) => prefix.length))].sort((a, b) => b - a)
   return (rawPath) => {
     const path = canonicalPath(rawPath)
+    if (path === '/robots.txt') return undefined // allowed, whatever the file says
     let found: RobotsRule | undefined
     for (const length of lengths) {
       if (length <= path.length) found = byPrefix.get(path.slice(0, length))

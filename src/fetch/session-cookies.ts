@@ -1,5 +1,6 @@
 /** The cookies of a signed-in user as a request header, for pages and files that are fetched without a browser. */
 import type { SessionCookie, SessionState } from '../core/session-state.ts'
+import { isLoopback } from './loopback.ts'
 
 /** As RFC 6265 sends them: of this host and path, not over plain http when they are secure, the longest path first. */
 export function sessionHeaders(state: SessionState, url: string, nowMs: number = Date.now()): Record<string, string> {
@@ -23,6 +24,3 @@ function isFor({ domain, path, secure }: SessionCookie, { hostname, pathname, pr
   const folder = path.endsWith('/') ? path : `${path}/`
   return isHost && (pathname === path || pathname.startsWith(folder))
 }
-
-/** Browsers take it for trustworthy even without TLS. */
-const isLoopback = (hostname: string) => hostname === 'localhost' || /^127\.|^\[::1\]$/.test(hostname)

@@ -92,3 +92,15 @@ test('blames no host for a robots.txt that cannot be read', () => {
   throttle.onError('a', new ScrapeError('E_ROBOTS_UNREACHABLE', 'x', { status: 429, retryAfterMs: 2000 }), 0)
   assert.deepEqual(pausesMs, [])
 })
+
+test('takes a request to slow down for one, whatever its status, and charges a try in the end', () => {
+  const { throttle, time, pausesMs } = given()
+  const named: unknown[] = []
+  for (let i = 0; i < 7; i++) {
+    const error = new ScrapeError('E_RATE_LIMITED', 'asked to slow down by cloudflare', { status: 200 })
+    throttle.onError('a', error, time.nowMs)
+    named.push(error.details.retryAfterMs)
+    time.nowMs += pausesMs.at(-1)! + 1
+  }
+  assert.deepEqual(named, [1000, 2000, 4000, 8000, 16_000, 32_000, undefined])
+})

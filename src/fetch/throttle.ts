@@ -79,7 +79,9 @@ export function createThrottle(options: ThrottleOptions): Throttle {
     onError(host, error, startedMs) {
       const { status, retryAfterMs } = error.details
       if (error.code === 'E_ROBOTS_UNREACHABLE') return // the answer of another request, perhaps of another host
-      if (status === 429) onRateLimited(host, error, startedMs)
+      // Some say it with another status; without one it was a pause of our own.
+      const isAsked = error.code === 'E_RATE_LIMITED' && status !== undefined
+      if (status === 429 || isAsked) onRateLimited(host, error, startedMs)
       else if (status === 503 && retryAfterMs !== undefined) {
         pause(host, now() + Math.min(retryAfterMs, options.retryAfterMsMax), '503 with Retry-After')
       } else if (status !== undefined && status !== 503) this.onAnswer(host)

@@ -40,7 +40,8 @@ const REPLIES: Readonly<Record<number, { code: 'E_PROXY' | 'E_CONNECTION' | 'E_T
   8: { code: 'E_PROXY', what: 'does not know this kind of address' },
 }
 
-export async function openSocks5Tunnel(socket: Socket, target: TunnelTarget, login?: Login): Promise<void> {
+/** As far as a SOCKS5 proxy can be asked without naming a target: that it is one, and that it knows us. */
+export async function greetSocks5(socket: Socket, login?: Login): Promise<void> {
   const methods = login === undefined ? [NO_LOGIN] : [NO_LOGIN, USER_AND_PASSWORD]
   socket.write(Buffer.from([SOCKS_VERSION, methods.length, ...methods]))
   const [version, method] = await readExactly(socket, 2)
@@ -49,6 +50,10 @@ export async function openSocks5Tunnel(socket: Socket, target: TunnelTarget, log
   else if (method !== NO_LOGIN) {
     throw proxyError(login === undefined ? 'wants a user and a password' : 'accepts no way of logging in we know')
   }
+}
+
+export async function openSocks5Tunnel(socket: Socket, target: TunnelTarget, login?: Login): Promise<void> {
+  await greetSocks5(socket, login)
   const port = Buffer.alloc(2)
   port.writeUInt16BE(target.port)
   socket.write(Buffer.concat([Buffer.from([SOCKS_VERSION, CONNECT, 0]), addressOf(target.hostname), port]))

@@ -27,7 +27,6 @@ test('says which engines there are when it does not know one', async () => {
     message.test(error.message) &&
     /memory: sqlite:/.test(error.details.notes!.join())
   await assert.rejects(openFrontier('mysql://localhost'), isRefusal(/no frontier engine for mysql:/))
-  await assert.rejects(openFrontier('redis://localhost'), isRefusal(/not built yet/))
   await assert.rejects(openFrontier('frontier.db'), isRefusal(/named by a URL/))
 })
 

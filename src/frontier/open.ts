@@ -18,6 +18,8 @@ const ENGINES: Record<string, Open> = {
   postgresql: openPostgres,
   amqp: openRabbit,
   amqps: openRabbit,
+  redis: openRedis,
+  rediss: openRedis,
 }
 
 async function openPostgres(url: string, options: FrontierOptions): Promise<Frontier> {
@@ -28,11 +30,14 @@ async function openRabbit(url: string, options: OpenOptions): Promise<Frontier> 
   return (await import('./rabbit/engine.ts')).openRabbitFrontier(url, options)
 }
 
-const COMING = ['redis', 'rediss']
+async function openRedis(url: string, options: FrontierOptions): Promise<Frontier> {
+  return (await import('./redis-streams/engine.ts')).openRedisStreamsFrontier(url, options)
+}
 
 /**
- * `memory:`, `sqlite:path` (`sqlite:///absolute/path` too), `postgres://user:password@host/database` or
- * `amqp://user:password@host/vhost?redis=redis://host`, which may also say `ack=` and `expired=`.
+ * `memory:`, `sqlite:path` (`sqlite:///absolute/path` too), `postgres://user:password@host/database`,
+ * `redis://user:password@host:port/number`, or `amqp://user:password@host/vhost?redis=redis://host`, which may also say `ack=` and
+ * `expired=`.
  */
 export async function openFrontier(url: string, options: OpenOptions = {}): Promise<Frontier> {
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(url)?.[1]?.toLowerCase()
@@ -40,9 +45,8 @@ export async function openFrontier(url: string, options: OpenOptions = {}): Prom
   if (open !== undefined) return open(url, options)
   const known = Object.keys(ENGINES).map((name) => `${name}:`)
   const what = scheme === undefined ? 'a frontier is named by a URL' : `no frontier engine for ${scheme}:`
-  const isComing = scheme !== undefined && COMING.includes(scheme)
-  throw new ScrapeError('E_OPTION', isComing ? `the ${scheme}: frontier is not built yet` : what, {
-    notes: [`known: ${known.join(' ')}`, 'to come: redis:'],
+  throw new ScrapeError('E_OPTION', what, {
+    notes: [`known: ${known.join(' ')}`],
     fix: 'Use sqlite:PATH for a durable run on one machine, postgres://… for several, or memory: for a try.',
   })
 }

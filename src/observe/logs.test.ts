@@ -52,6 +52,14 @@ test('writes run events, failures and throttles, but no page that went well', as
     record({ ...failed, outcome: 'retried' })
     record(failed)
     record({ type: 'throttled', host: 'x.test', untilMs: 5, reason: '429' })
+    const blocked = { type: 'blocked', url: 'https://x.test/', host: 'x.test', signal: 'title: just a moment' } as const
+    record({ ...blocked, class: 'challenge', vendor: 'cloudflare' })
+    record({ ...blocked, class: 'rate_limit', vendor: 'unknown' })
+    record({ type: 'circuit', host: 'x.test', state: 'open', reason: '10 of 10 requests failed' })
+    record({ type: 'circuit', host: 'x.test', state: 'closed', reason: 'the probe was answered' })
+    record({ type: 'proxy', proxy: 'p:1', state: 'down', reason: 'refused', host: 'x.test' })
+    record({ type: 'proxy', proxy: 'p:1', state: 'up', reason: 'answers' })
+    record({ type: 'identity.retired', id: 'i1', reason: 'blocked' })
     record({ type: 'run.finished', runId: 'r1', scraper: 'books', state: 'finished' })
   })
   assert.deepEqual(
@@ -60,6 +68,11 @@ test('writes run events, failures and throttles, but no page that went well', as
       ['info', 'run started'],
       ['warn', 'failed: via http://***@proxy'],
       ['warn', 'x.test throttled: 429'],
+      ['warn', 'x.test: challenged by cloudflare (title: just a moment)'],
+      ['warn', 'circuit of x.test open: 10 of 10 requests failed'],
+      ['info', 'circuit of x.test closed: the probe was answered'],
+      ['warn', 'proxy p:1 down for x.test: refused'],
+      ['info', 'proxy p:1 up: answers'],
       ['info', 'run finished'],
     ],
   )

@@ -5,6 +5,7 @@ import type { DestinationStream, Logger, LoggerOptions } from 'pino'
 import { ScrapeError } from '../core/errors.ts'
 import type { EventOf, RunEvent } from '../core/events.ts'
 import { redactText, redactValue } from './redact.ts'
+import { blockedWords } from './trouble.ts'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
@@ -232,6 +233,26 @@ function eventWriter(logger: Logger): (event: RunEvent) => void {
         break
       case 'throttled':
         say('warn', event, `${event.host} throttled: ${event.reason}`)
+        break
+      case 'blocked':
+        // Being asked to slow down is told as `throttled`.
+        if (event.class !== 'rate_limit') say('warn', event, `${event.host}: ${blockedWords(event)} (${event.signal})`)
+        else if (isDebug) say('debug', event, `${event.host}: ${blockedWords(event)} (${event.signal})`)
+        break
+      case 'circuit':
+        say(event.state === 'open' ? 'warn' : 'info', event, `circuit of ${event.host} ${event.state}: ${event.reason}`)
+        break
+      case 'proxy': {
+        const where = event.host === undefined ? '' : ` for ${event.host}`
+        say(
+          event.state === 'down' ? 'warn' : 'info',
+          event,
+          `proxy ${event.proxy} ${event.state}${where}: ${event.reason}`,
+        )
+        break
+      }
+      case 'identity.retired':
+        if (isDebug) say('debug', event, `identity ${event.id} retired: ${event.reason}`)
         break
       case 'lease.lost':
         say('warn', event, 'lease lost: the page took longer than its lease, or this worker slept')

@@ -10,12 +10,17 @@ export interface MetricsShared {
   hosts(name: string): string
   routes(name: string): string
   classes(name: string): string
+  vendors(name: string): string
+  proxies(name: string): string
   fields(name: string): string
   /** What all workers of this process have together, with what this one has now. */
   pools(worker: string, sizes: PoolSizes): PoolSizes
   /** False when there are too many workers to tell them apart. */
   heardOf(worker: string): boolean
 }
+
+/** Hosts whose circuit is told apart; a walk over them all happens only when one changes. */
+const CIRCUITS_MAX = 1000
 
 export interface PoolSizes {
   open: number
@@ -37,6 +42,9 @@ export function createMetricsListener(
   const sinkLag = m.sinkLag.labels('all')
   const filled = new Map<string, number>()
   let fieldItems = 0
+  const circuits = new Map<string, 'open' | 'half-open'>()
+  const circuitState = m.circuitState.labels(scraper)
+  circuitState.set(0)
   const firstTry = m.oldRequests.labels('start')
   const laterTry = m.oldRequests.labels('retry')
 
@@ -104,6 +112,19 @@ export function createMetricsListener(
     }
   }
 
+  function onCircuit({ host, state }: EventOf<'circuit'>): void {
+    circuits.delete(host)
+    if (state !== 'closed' && circuits.size < CIRCUITS_MAX) circuits.set(host, state)
+    let worst = 0
+    for (const one of circuits.values()) worst = Math.max(worst, one === 'open' ? 2 : 1)
+    circuitState.set(worst)
+  }
+
+  function onProxy({ proxy, state, host }: EventOf<'proxy'>): void {
+    // One site that refuses it does not make it bad, and proxies over the bound have no common state.
+    if (host === undefined && shared.proxies(proxy) === proxy) m.proxyUp.set({ proxy }, state === 'up' ? 1 : 0)
+  }
+
   function onWorker(event: EventOf<'worker.in-flight'>): void {
     const { workerId } = event
     if (!shared.heardOf(workerId)) return
@@ -141,6 +162,15 @@ export function createMetricsListener(
       case 'throttled':
         m.throttled.inc({ host: shared.hosts(event.host) })
         break
+      case 'blocked':
+        m.blocked.inc({ class: shared.classes(event.class), vendor: shared.vendors(event.vendor) })
+        break
+      case 'circuit':
+        onCircuit(event)
+        break
+      case 'proxy':
+        onProxy(event)
+        break
       case 'leases.expired':
         m.leasesExpired.inc(event.returned + event.dead)
         if (event.dead > 0) m.deadLetters.inc({ class: 'crash' }, event.dead)
@@ -158,6 +188,7 @@ export function createMetricsListener(
       case 'run.started':
       case 'lease.lost':
       case 'scaled':
+      case 'identity.retired':
       case 'log':
         break
       default:

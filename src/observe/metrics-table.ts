@@ -53,6 +53,21 @@ export const METRICS = {
     help: 'Times a host asked for fewer requests. The first 200 hosts by name, then "other".',
     labels: ['host'],
   },
+  sluice_blocked_total: {
+    type: 'counter',
+    help: 'Block pages, challenges and walls in place of pages, by class (rate_limit, challenge, captcha, blocked, login_wall, geo, consent) and by whose they are.',
+    labels: ['class', 'vendor'],
+  },
+  sluice_circuit_state: {
+    type: 'gauge',
+    help: 'The worst of the circuit breakers of all hosts: 0 all closed, 1 one is being probed, 2 one is open.',
+    labels: ['scraper'],
+  },
+  sluice_proxy_up: {
+    type: 'gauge',
+    help: '1 while a proxy is used, 0 while it rests after failures. The first 200 proxies.',
+    labels: ['proxy'],
+  },
   sluice_response_bytes_total: {
     type: 'counter',
     help: 'Bytes of responses, as they came over the wire.',
@@ -180,6 +195,8 @@ const ERROR_TYPES: Readonly<Record<string, string>> = {
   dns: 'connection',
   tls: 'connection',
   forbidden: 'forbidden',
+  blocked: 'forbidden',
+  captcha: 'forbidden',
   'not-found': 'not_found',
   'rate-limited': 'rate_limited',
 }

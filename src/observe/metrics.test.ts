@@ -27,6 +27,20 @@ const EVERY_EVENT: RunEvent[] = [
   { type: 'item.invalid', url: 'https://x.test/', route: 'book', problems: [], item: '{}' },
   { type: 'fields', items: 4, filled: { title: 4, price: 3 } },
   { type: 'throttled', host: 'x.test', untilMs: 1, reason: '429' },
+  {
+    type: 'blocked',
+    url: 'https://x.test/',
+    host: 'x.test',
+    class: 'challenge',
+    vendor: 'cloudflare',
+    signal: 'title',
+  },
+  { type: 'circuit', host: 'x.test', state: 'open', reason: '10 of 10 requests failed', untilMs: 1 },
+  { type: 'circuit', host: 'y.test', state: 'half-open', reason: 'probing' },
+  { type: 'proxy', proxy: 'p1:8080', state: 'down', reason: 'refused' },
+  { type: 'proxy', proxy: 'p2:8080', state: 'up', reason: 'answers' },
+  { type: 'proxy', proxy: 'p2:8080', state: 'down', reason: 'blocked', host: 'x.test' },
+  { type: 'identity.retired', id: 'i1', reason: 'blocked' },
   { type: 'lease.lost', url: 'https://x.test/', count: 1 },
   { type: 'leases.expired', returned: 2, dead: 1 },
   { type: 'sinks.flushed', items: 3, ms: 12, backlog: 4 },
@@ -92,6 +106,10 @@ test('counts what the events say', async () => {
     'sluice_dead_letters_total{class="crash"} 1',
     'sluice_leases_expired_total 3',
     'sluice_throttled_total{host="x.test"} 1',
+    'sluice_blocked_total{class="challenge",vendor="cloudflare"} 1',
+    'sluice_circuit_state{scraper="books"} 2',
+    'sluice_proxy_up{proxy="p1:8080"} 0',
+    'sluice_proxy_up{proxy="p2:8080"} 1',
     'sluice_response_bytes_total 3000',
     'sluice_worker_in_flight{worker="w1"} 7',
     'sluice_worker_heartbeat_timestamp_seconds{worker="w1"} 1000',
@@ -127,6 +145,22 @@ test('puts hosts over the bound into one series', async () => {
   const series = (await metrics.render()).split('\n').filter((line) => line.startsWith('sluice_throttled_total{'))
   assert.equal(series.length, 201)
   assert.equal(series.at(-1), 'sluice_throttled_total{host="other"} 800')
+})
+
+test('shows the worst circuit of all hosts', async () => {
+  const metrics = await openMetrics({ version: '0', withProcess: false })
+  const listen = metrics.listener('books')
+  const shown = async () => /^sluice_circuit_state\{.*\} (\d)$/m.exec(await metrics.render())?.[1]
+  const change = (host: string, state: 'open' | 'half-open' | 'closed') =>
+    listen({ type: 'circuit', host, state, reason: '' })
+  assert.equal(await shown(), '0')
+  change('a', 'open')
+  change('b', 'half-open')
+  assert.equal(await shown(), '2')
+  change('a', 'closed')
+  assert.equal(await shown(), '1')
+  change('b', 'closed')
+  assert.equal(await shown(), '0')
 })
 
 test('forgets workers that are silent for ten minutes', async () => {

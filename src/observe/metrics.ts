@@ -41,6 +41,8 @@ export interface MetricsOptions {
 const HOSTS_MAX = 200
 const ROUTES_MAX = 100
 const CLASSES_MAX = 50
+const VENDORS_MAX = 100
+const PROXIES_MAX = 200
 const FIELDS_MAX = 200
 const WORKERS_MAX = 200
 const WORKER_FORGOTTEN_MS = 600_000
@@ -64,6 +66,8 @@ export async function openMetrics(options: MetricsOptions): Promise<Metrics> {
     hosts: boundedNames(HOSTS_MAX),
     routes: boundedNames(ROUTES_MAX),
     classes: boundedNames(CLASSES_MAX),
+    vendors: boundedNames(VENDORS_MAX),
+    proxies: boundedNames(PROXIES_MAX),
     fields: boundedNames(FIELDS_MAX),
     pools(worker, sizes) {
       if (pools.has(worker) || pools.size < WORKERS_MAX) pools.set(worker, sizes)

@@ -4,6 +4,7 @@ import { formatBytes, formatCount, formatDuration, formatMs, formatRate, formatT
 import { fileWork, hasFiles, type PageCounts, pageCounts } from './progress-counts.ts'
 import type { TallySnapshot } from './tally.ts'
 import { bar, displayWidth, type Paint, plain, printable, truncate } from './terminal.ts'
+import { blockedWords } from './trouble.ts'
 
 /** Of the frontier's numbers, those the progress shows. */
 export type ProgressStats = Pick<
@@ -24,6 +25,8 @@ const BAR_COLUMNS_MIN = 6
 const BAR_COLUMNS_MAX = 24
 /** Slower than this and an ETA is fortune telling. */
 const ETA_MS_MAX = 7 * 86_400_000
+/** A block is news for so long. */
+const BLOCKED_SHOWN_MS = 60_000
 
 /** At most three lines, and one more when there are files; none wider than `columns`. */
 export function progressLines(view: ProgressView, columns: number, paint: Paint): string[] {
@@ -136,17 +139,38 @@ function etaText(view: ProgressView): string {
   return `ETA ${isLowerBound ? '≥ ' : ''}${formatDuration(Math.ceil(etaMs / 1000) * 1000)}`
 }
 
-/** Why it is slow or stands still. */
-function noticeText({ stats, tally }: ProgressView): string | undefined {
+/** Why it is slow or stands still; what holds most back comes first. */
+function noticeText({ stats, tally, nowMs }: ProgressView): string | undefined {
   if (stats.isPaused) return `paused${stats.pauseReason === undefined ? '' : `: ${printable(stats.pauseReason)}`}`
-  const [first, ...others] = tally.throttled
+  return circuitNotice(tally) ?? throttledNotice(tally) ?? blockedNotice(tally, nowMs)
+}
+
+const andMore = (others: readonly unknown[]): string =>
+  others.length === 0 ? '' : ` · and ${formatCount(others.length)} more ${others.length === 1 ? 'host' : 'hosts'}`
+
+const times = (count: number): string => (count > 1 ? ` ×${formatCount(count)}` : '')
+
+function circuitNotice({ circuits }: TallySnapshot): string | undefined {
+  const [first, ...others] = circuits
   if (first === undefined) return undefined
-  const times = first.count > 1 ? ` ×${formatCount(first.count)}` : ''
-  const more =
-    others.length === 0 ? '' : ` · and ${formatCount(others.length)} more ${others.length === 1 ? 'host' : 'hosts'}`
+  const until = first.untilMs === undefined || first.state === 'half-open' ? '' : ` until ${formatTime(first.untilMs)}`
+  const what = first.state === 'open' ? `left alone${until}` : 'being probed'
+  return `${printable(first.host)} ${what}${andMore(others)}: ${printable(first.reason)}`
+}
+
+function throttledNotice({ throttled }: TallySnapshot): string | undefined {
+  const [first, ...others] = throttled
+  if (first === undefined) return undefined
   const [cause, effect] = causeAndEffect(printable(first.reason))
   const until = `${effect} until ${formatTime(first.untilMs)}`
-  return `${cause} from ${printable(first.host)}${times}: ${until}${more}`
+  return `${cause} from ${printable(first.host)}${times(first.count)}: ${until}${andMore(others)}`
+}
+
+function blockedNotice({ blocked }: TallySnapshot, nowMs: number): string | undefined {
+  const [first, ...others] = blocked.filter(({ atMs }) => nowMs - atMs < BLOCKED_SHOWN_MS)
+  if (first === undefined) return undefined
+  const more = others.length === 0 ? '' : ` · and ${plural(others.length, 'other kind')} of block`
+  return `${blockedWords(first)} at ${printable(first.host)}${times(first.count)}${more}`
 }
 
 /** `429: slowed to 2 req/s` and `429, Retry-After 30 s` read best with the host in their middle. */

@@ -350,3 +350,19 @@ test('uses colour on a terminal and none with NO_COLOR', async () => {
   await bare.clock.advance(0)
   assert.ok(!bare.screen.writes.join('').includes('\x1b[36m'))
 })
+
+test('says who turns us away, and which host is left alone until when', async () => {
+  const { clock, tally, screen } = begin()
+  await clock.advance(0)
+  const blocked = { type: 'blocked', url: 'https://shop.example/', host: 'shop.example', signal: 'title' } as const
+  for (let i = 0; i < 4; i++) tally.record({ ...blocked, class: 'challenge', vendor: 'cloudflare' })
+  await clock.advance(200)
+  assert.equal(screen.text.split('\n')[2], '      ! challenged by cloudflare at shop.example ×4')
+  const reason = '10 of 10 requests failed, the last with E_CAPTCHA (status 403)'
+  tally.record({ type: 'circuit', host: 'shop.example', state: 'open', reason, untilMs: START_MS + 20_000 })
+  await clock.advance(200)
+  assert.equal(screen.text.split('\n')[2], `      ! shop.example left alone until 07:30:20: ${reason}`)
+  tally.record({ type: 'circuit', host: 'shop.example', state: 'closed', reason: 'answered' })
+  await clock.advance(61_000)
+  assert.equal(screen.text.split('\n').length, 2, 'old news')
+})

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { EventOf, RunEvent } from '../core/events.ts'
 import { createTally } from './tally.ts'
+import { troubleNotes } from './trouble.ts'
 
 const page = (over: Partial<EventOf<'page'>> = {}): RunEvent => ({
   type: 'page',
@@ -179,4 +180,43 @@ test('adds up what commits and sinks report', () => {
   assert.deepEqual(items, { new: 2, same: 1, changed: 1, invalid: 0 })
   assert.deepEqual([added, rate.added, sinkBacklog], [5, 5, 9])
   assert.deepEqual(leases, { lost: 2, expired: 3, dead: 1 })
+})
+
+test('groups blocks by class and vendor, and knows which hosts are left alone', () => {
+  const { clock, tally } = tallyAt()
+  const blocked = {
+    type: 'blocked',
+    url: 'https://a.test/',
+    signal: 'x',
+    class: 'challenge',
+    vendor: 'cloudflare',
+  } as const
+  tally.record({ ...blocked, host: 'a.test', class: 'captcha', vendor: 'datadome' })
+  tally.record({ ...blocked, host: 'a.test' })
+  tally.record({ ...blocked, host: 'b.test' })
+  tally.record({ type: 'circuit', host: 'a.test', state: 'open', reason: 'failed', untilMs: 5 })
+  tally.record({ type: 'circuit', host: 'b.test', state: 'open', reason: 'failed', untilMs: 5 })
+  tally.record({ type: 'circuit', host: 'b.test', state: 'closed', reason: 'answered' })
+  const { blocked: groups, circuits } = tally.snapshot()
+  assert.deepEqual(groups, [
+    { class: 'challenge', vendor: 'cloudflare', host: 'b.test', count: 2, atMs: clock.nowMs },
+    { class: 'captcha', vendor: 'datadome', host: 'a.test', count: 1, atMs: clock.nowMs },
+  ])
+  assert.deepEqual(circuits, [{ host: 'a.test', state: 'open', reason: 'failed', untilMs: 5 }])
+  assert.deepEqual(troubleNotes({ blocked: groups, circuits }), [
+    '2× challenged by cloudflare, last at b.test',
+    '1× met with a CAPTCHA by datadome, last at a.test',
+    'a.test left alone: failed',
+  ])
+})
+
+test('keeps no more kinds of blocks and open hosts than it can hold', () => {
+  const { tally } = tallyAt()
+  for (let i = 0; i < 5000; i++) {
+    tally.record({ type: 'blocked', url: '', host: 'a', class: 'blocked', vendor: `v${i}`, signal: '' })
+    tally.record({ type: 'circuit', host: `h${i}`, state: 'open', reason: '' })
+  }
+  const { blocked, circuits } = tally.snapshot()
+  assert.equal(blocked.length, 100)
+  assert.equal(circuits.length, 1000)
 })

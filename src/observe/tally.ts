@@ -4,6 +4,7 @@ import { type FileCounts, NO_FILES } from '../core/run.ts'
 import { createHistogram } from './histogram.ts'
 import { redactText } from './redact.ts'
 import { createSlidingWindow } from './sliding-window.ts'
+import { type BlockedGroup, createTrouble, type OpenCircuit } from './trouble.ts'
 
 export type PageOutcome = EventOf<'page'>['outcome']
 export type OutcomeCounts = Record<PageOutcome, number>
@@ -72,6 +73,10 @@ export interface TallySnapshot {
   errors: ErrorGroup[]
   /** Hosts waiting now, the longest wait first. */
   throttled: ThrottledHost[]
+  /** Block pages, challenges and walls, most frequent first. */
+  blocked: BlockedGroup[]
+  /** Hosts that fail and are left alone now. */
+  circuits: OpenCircuit[]
   workers: WorkerNumbers[]
   inFlight: number
   rssBytes: number
@@ -108,6 +113,7 @@ export function createTally(options: { now?: () => number } = {}): Tally {
   const window = createSlidingWindow(WINDOW_MS)
   const errors = new Map<string, ErrorGroup>()
   const throttled = new Map<string, ThrottledHost>()
+  const trouble = createTrouble(now)
   const workers = new Map<string, WorkerState>()
   const fields = new Map<string, number>()
   const leases = { lost: 0, expired: 0, dead: 0 }
@@ -255,6 +261,12 @@ export function createTally(options: { now?: () => number } = {}): Tally {
       case 'throttled':
         recordThrottle(event)
         break
+      case 'blocked':
+        trouble.recordBlocked(event)
+        break
+      case 'circuit':
+        trouble.recordCircuit(event)
+        break
       case 'lease.lost':
         leases.lost += event.count
         break
@@ -273,6 +285,8 @@ export function createTally(options: { now?: () => number } = {}): Tally {
       case 'browser':
       case 'scaled':
       case 'pools':
+      case 'proxy':
+      case 'identity.retired':
       case 'log':
         break
       default:
@@ -302,6 +316,8 @@ export function createTally(options: { now?: () => number } = {}): Tally {
         .filter(({ untilMs }) => untilMs > nowMs)
         .map((host) => ({ ...host }))
         .sort((a, b) => b.untilMs - a.untilMs),
+      blocked: trouble.blocked(),
+      circuits: trouble.circuits(),
       workers: live.map(({ cpuRatio: _, ...numbers }) => numbers),
       inFlight: sumOf(live, 'inFlight'),
       rssBytes: sumOf(live, 'rssBytes'),

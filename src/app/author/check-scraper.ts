@@ -11,10 +11,12 @@ import { createTally, type TallySnapshot } from '../../observe/tally.ts'
 import type { Config } from '../config.ts'
 import { RunFolder } from '../run/run-folder.ts'
 import { seed } from '../run/seed.ts'
+import { waysOf } from '../run/ways.ts'
 import { placeIn, work } from '../run/worker.ts'
 import { browserSpecOf, fileSpecOf } from '../run/worker-pools.ts'
 import { userAgent } from '../user-agent.ts'
 import { checkArgs, compileScraper } from './compile-scraper.ts'
+import { assertTurnedOn } from './opt-in.ts'
 import { type PageYield, sampleFrontier } from './sample-frontier.ts'
 
 export interface CheckRequest {
@@ -67,6 +69,7 @@ export async function checkScraper({
   pages,
   signal,
 }: CheckRequest): Promise<Check> {
+  assertTurnedOn(scraper, config)
   const startedMs = performance.now()
   const compiled = compileScraper(scraper, { ...config.limits, pages }, file)
   const args = checkArgs(scraper, given)
@@ -96,7 +99,7 @@ export async function checkScraper({
       allowPrivate: config.values.allowPrivate,
       allowAddresses: config.values.allowAddress,
       cacheStore: 'memory:',
-      proxy: config.values.proxy,
+      ways: waysOf(config.values),
       browsers: browserSpecOf(config.values),
       files: fileSpecOf(config.values, folder, folder.file('files.db')),
       memoryReserve: config.values.memoryReserve,

@@ -20,19 +20,33 @@ export interface LoadedScraper {
   file: string
 }
 
-/** The user's `scrapers/` before the bundled ones: `name.ts`, or a folder with `name.ts` or `index.ts`. */
+/** The user's `scrapers/` before the bundled ones: `name.ts`, a folder with `name.ts` or `index.ts`, or a folder of such folders. */
 export function listScrapers(cwd = process.cwd()): FoundScraper[] {
   const own = resolve(cwd, 'scrapers')
   const bases = own === resolve(BUNDLED) ? [BUNDLED] : [own, BUNDLED]
   const found = new Map<string, FoundScraper>()
   for (const base of bases) {
-    for (const entry of existsSync(base) ? readdirSync(base).sort() : []) {
-      const file = entryFile(base, entry)
-      const name = basename(entry, '.ts')
-      if (file !== undefined && !found.has(name)) found.set(name, { name, file, isBundled: base === BUNDLED })
+    for (const { name, file } of scrapersIn(base)) {
+      if (!found.has(name)) found.set(name, { name, file, isBundled: base === BUNDLED })
     }
   }
   return [...found.values()]
+}
+
+function scrapersIn(base: string): { name: string; file: string }[] {
+  return foldersAndFiles(base).flatMap((entry) => {
+    const file = entryFile(base, entry)
+    if (file !== undefined) return [{ name: basename(entry, '.ts'), file }]
+    const group = join(base, entry)
+    return foldersAndFiles(group).flatMap((name) => {
+      const inGroup = join(group, name, `${name}.ts`)
+      return existsSync(inGroup) ? [{ name, file: inGroup }] : []
+    })
+  })
+}
+
+function foldersAndFiles(folder: string): string[] {
+  return existsSync(folder) && statSync(folder).isDirectory() ? readdirSync(folder).sort() : []
 }
 
 function entryFile(base: string, entry: string): string | undefined {

@@ -7,12 +7,14 @@ import { createEventBus, type EventBus } from '../../core/events.ts'
 import { type Limits, limitsSchema, type ResolvedLimits } from '../../core/options.ts'
 import type { Page } from '../../core/page.ts'
 import { hostOf, normaliseUrl } from '../../core/url.ts'
+import { identityOf } from '../../fetch/as-somebody.ts'
 import type { BrowserPool, FetchRequest } from '../../fetch/contract.ts'
 import type { ChainFetcher } from '../../fetch/fetcher.ts'
 import { pageOf } from '../../fetch/status.ts'
 import type { Config } from '../config.ts'
 import { openFetching } from '../run/fetching.ts'
 import { openBrowsers } from '../run/open-browsers.ts'
+import { waysOf } from '../run/ways.ts'
 import { userAgent } from '../user-agent.ts'
 
 /** How a visit ended. A page that came with an error status is there beside the error. */
@@ -20,8 +22,18 @@ export interface Visit {
   readonly url: string
   readonly page: Page | undefined
   readonly error: ScrapeError | undefined
+  /** Whom it was asked as, through which proxy; undefined: as ourselves, directly. */
+  readonly as: VisitedAs | undefined
   /** The whole way: waiting for one's turn, robots.txt, redirects, the page. */
   readonly chainMs: number
+}
+
+export interface VisitedAs {
+  identity: string
+  /** The browser its headers are of. */
+  profile: string | undefined
+  /** `host:port`. */
+  proxy: string | undefined
 }
 
 export interface OnePage extends AsyncDisposable {
@@ -63,7 +75,7 @@ export async function openOnePage(options: OnePageOptions): Promise<OnePage> {
       allowPrivate: values.allowPrivate,
       allowAddresses: allowed,
       sharing: {},
-      proxy: values.proxy,
+      ways: waysOf(values),
       browsers,
       bus,
     }),
@@ -79,15 +91,22 @@ export async function openOnePage(options: OnePageOptions): Promise<OnePage> {
       const chainMs = () => performance.now() - startedMs
       try {
         const page = await fetcher.fetch(request, signal)
-        return { url: request.url, page, error: undefined, chainMs: chainMs() }
+        return { url: request.url, page, error: undefined, as: visitedAs(page), chainMs: chainMs() }
       } catch (thrown) {
         const error = toScrapeError(thrown, 'E_CONNECTION', { url: request.url })
         if (error.verdict === 'halt') throw error
-        return { url: request.url, page: pageOf(error), error: withFlag(error), chainMs: chainMs() }
+        const as = visitedAs(error)
+        return { url: request.url, page: pageOf(error), error: withFlag(error), as, chainMs: chainMs() }
       }
     },
     [Symbol.asyncDispose]: () => parts.disposeAsync(),
   }
+}
+
+function visitedAs(result: Page | ScrapeError): VisitedAs | undefined {
+  const identity = identityOf(result)
+  if (identity === undefined) return undefined
+  return { identity: identity.id, profile: identity.profile?.name, proxy: identity.proxy?.name }
 }
 
 interface BrowserFor {
@@ -113,7 +132,6 @@ async function openBrowserFor(
       userAgent: agent,
       allowPrivate: values.allowPrivate,
       allowAddresses: allowed,
-      proxy: values.proxy,
       spool,
       downloadBytesMax: values.fileMax,
       bus,
@@ -186,13 +204,14 @@ export function errorJson(error: ScrapeError) {
 }
 
 /** A visit as the JSON of a command shows it. */
-export function visitJson({ url, page, error, chainMs }: Visit) {
+export function visitJson({ url, page, error, as, chainMs }: Visit) {
   return {
     ok: error === undefined,
     url,
     finalUrl: page?.url ?? null,
     status: page?.status ?? error?.details.status ?? null,
     redirects: page?.redirects ?? [],
+    as: as === undefined ? null : { identity: as.identity, profile: as.profile ?? null, proxy: as.proxy ?? null },
     contentType: page?.contentType ?? null,
     charset: page?.charset ?? null,
     bytes: page?.bytes ?? null,

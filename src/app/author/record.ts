@@ -31,7 +31,14 @@ interface RecordedPage {
   args: Json
   file: string
   items: Json[]
-  links: { route: string; url: string }[]
+  links: RecordedLink[]
+}
+
+interface RecordedLink {
+  route: string
+  url: string
+  /** What tells pages of one URL apart. */
+  key?: string
 }
 
 export type OnRead = (task: Task, page: Page, reading: PageReading, args: unknown) => void
@@ -69,7 +76,7 @@ export function createRecorder(folder: string): OnRead {
 function resultOf(reading: PageReading): Pick<RecordedPage, 'items' | 'links'> {
   return {
     items: reading.items.map((item) => JSON.parse(item.json) as Json),
-    links: reading.tasks.map(({ route, url }) => ({ route, url })),
+    links: reading.tasks.map(({ route, url, key }) => ({ route, url, ...(key === undefined ? {} : { key }) })),
   }
 }
 
@@ -253,8 +260,8 @@ function compareFields(expected: Record<string, Json>, actual: Record<string, Js
     )
 }
 
-function compareLinks(expected: { route: string; url: string }[], actual: { route: string; url: string }[]): string[] {
-  const spell = (links: typeof expected) => new Set(links.map(({ route, url }) => `${route} ${url}`))
+function compareLinks(expected: RecordedLink[], actual: RecordedLink[]): string[] {
+  const spell = (links: RecordedLink[]) => new Set(links.map(({ route, url, key }) => `${route} ${key ?? url}`))
   const before = spell(expected)
   const now = spell(actual)
   const gone = [...before.difference(now)].map((link) => `link no longer found: ${link}`)

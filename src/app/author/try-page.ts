@@ -79,7 +79,8 @@ export async function tryPage(request: TryRequest): Promise<TriedPage> {
   const { compiled, chain, signal } = request
   const task = taskFor(request)
   const route = compiled.routes.get(task.route)!
-  const visit = await chain.visit(await requestOf(compiled, task, NOBODY), signal)
+  const isInBrowser = route.definition.fetch === 'browser'
+  const visit = await chain.visit(await requestOf({ compiled, isInBrowser }, task, NOBODY), signal)
   const tried: TriedPage = {
     route: task.route,
     params: route.match(new URL(task.url).pathname) ?? {},

@@ -26,6 +26,7 @@ import { LOSSES_MAX, sweep } from '../run/processes.ts'
 import { RunFolder } from '../run/run-folder.ts'
 import { cacheStoreOf, redisUrlOf } from '../run/run-identity.ts'
 import { isFilled } from '../run/seed.ts'
+import { waysOf } from '../run/ways.ts'
 import { type WorkerSpec, work } from '../run/worker.ts'
 import { browserSpecOf, fileSpecOf } from '../run/worker-pools.ts'
 import { userAgent } from '../user-agent.ts'
@@ -176,7 +177,7 @@ export class WorkingLife {
       allowPrivate: run.options.allowPrivate || values.allowPrivate,
       allowAddresses: [...run.options.allowAddress, ...values.allowAddress],
       cacheStore: cacheStoreOf(values),
-      proxy: values.proxy,
+      ways: waysOf(values),
       browsers: browserSpecOf(values),
       files: fileSpecOf(values, new RunFolder(join(values.out, scraper.name, run.record.id)), this.#records),
       memoryReserve: values.memoryReserve,

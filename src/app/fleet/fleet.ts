@@ -4,18 +4,21 @@ import type { Json } from '../../core/task.ts'
 import type { Frontier, Outage } from '../../frontier/contract.ts'
 import { openFrontier } from '../../frontier/open.ts'
 import type { Store } from '../../orchestrator/contract.ts'
+import type { SqlDatabase } from '../../orchestrator/store/sql.ts'
 import type { ConfigValues } from '../config.ts'
 import { type QueuePlace, queueUrlOf, redisUrlOf } from '../run/run-identity.ts'
 import { withStoredItems } from './stored-items.ts'
 
 type Places = Pick<ConfigValues, 'frontier' | 'store' | 'redis'>
 
-/** On one machine a fleet needs nothing but its broker. */
+/** On one machine a fleet needs nothing but its queue. */
 const STORE_HERE = 'sqlite:.sluice/sluice.db'
 
 export const isPostgres = (url: string | undefined) => /^postgres(?:ql)?:\/\//i.test(url ?? '')
+/** Queues whose truth is a ledger in Redis: with a broker before it, or by itself. */
+export const hasLedger = (url: string) => /^(?:amqps?|rediss?):/i.test(url)
 /** Whether workers of several processes can share this queue without a run folder of their own. */
-export const isFleetQueue = (url: string) => isPostgres(url) || /^amqps?:/i.test(url)
+export const isFleetQueue = (url: string) => isPostgres(url) || hasLedger(url)
 
 /** Where the fleet's runs are kept; undefined when nobody named a queue that a fleet can share. */
 export function storeUrlOf({ frontier, store }: Pick<Places, 'frontier' | 'store'>): string | undefined {
@@ -25,23 +28,42 @@ export function storeUrlOf({ frontier, store }: Pick<Places, 'frontier' | 'store
 }
 
 export async function openStore(places: Pick<Places, 'frontier' | 'store'>): Promise<Store> {
+  return (await openStoreDatabase(places)).store
+}
+
+export interface StoreDatabase {
+  /** Closes the database with it. */
+  store: Store
+  /** For what else is kept beside runs and workers. */
+  db: SqlDatabase
+}
+
+export async function openStoreDatabase(
+  places: Pick<Places, 'frontier' | 'store'>,
+  options: { connectionsMax?: number } = {},
+): Promise<StoreDatabase> {
   const url = storeUrlOf(places)
   if (url === undefined)
     throw new ScrapeError('E_OPTION', 'a fleet needs a queue that all its workers can reach', {
       notes: [`the frontier is ${places.frontier}`],
-      fix: 'Name it with --frontier postgres://HOST/DATABASE (or amqp://…), or SLUICE_FRONTIER.',
+      fix: 'Name it with --frontier postgres://HOST/DATABASE (or amqp://…, redis://…), or SLUICE_FRONTIER.',
     })
+  const { sqlStore } = await import('../../orchestrator/store/sql-store.ts')
   const path = /^sqlite:(?:\/\/)?(.+)$/.exec(url)?.[1]
-  if (path !== undefined) return (await import('../../orchestrator/store/sqlite.ts')).openSqliteStore(path)
+  if (path !== undefined) {
+    const db = (await import('../../orchestrator/store/sqlite.ts')).openSqliteDatabase(path)
+    return { db, store: sqlStore(db) }
+  }
   if (!isPostgres(url))
     throw new ScrapeError('E_OPTION', `there is no store of the kind ${url.split(':')[0]}:`, {
       fix: 'Use postgres://HOST/DATABASE, or sqlite:FILE for one machine.',
     })
-  const [{ openPostgresStore }, { dropRun }] = await Promise.all([
+  const [{ openPostgresDatabase }, { dropRun }] = await Promise.all([
     import('../../orchestrator/store/postgres.ts'),
     import('../../frontier/postgres/runs.ts'),
   ])
-  return await openPostgresStore(url, async (db, runId) => void (await dropRun(db.pool, runId)))
+  const db = await openPostgresDatabase(url, options)
+  return { db, store: sqlStore(db, async (runId) => void (await dropRun(db.database.pool, runId))) }
 }
 
 export interface FleetFrontierOptions {

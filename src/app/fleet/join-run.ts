@@ -6,6 +6,7 @@ import { openLineLog } from '../../observe/logs.ts'
 import { createTally } from '../../observe/tally.ts'
 import type { Store, StoredRun } from '../../orchestrator/contract.ts'
 import { compileScraper } from '../author/compile-scraper.ts'
+import { assertTurnedOn } from '../author/opt-in.ts'
 import { openMetricsServer } from '../run/run-metrics.ts'
 import { openFleetFrontier, openStore } from './fleet.ts'
 import { type FleetWorker, type FleetWorkerRequest, WorkingLife } from './fleet-worker.ts'
@@ -22,6 +23,7 @@ export function newWorkerId(): string {
 /** Opens everything, then returns while the worker works. Throws when it cannot join. */
 export async function joinRun(request: FleetWorkerRequest): Promise<FleetWorker> {
   const { config, loaded } = request
+  assertTurnedOn(loaded.scraper, config)
   const parts = new AsyncDisposableStack()
   try {
     const store = parts.use(await openStore(config.values))

@@ -10,6 +10,7 @@ import type { NewStoredRun, Store, StoredRun } from '../../orchestrator/contract
 import type { FoundUrl } from '../../sources/contract.ts'
 import { checkArgs, compileScraper } from '../author/compile-scraper.ts'
 import type { LoadedScraper } from '../author/load-scraper.ts'
+import { assertTurnedOn } from '../author/opt-in.ts'
 import type { Config } from '../config.ts'
 import { argumentProblems, withoutPassword } from '../run/run-identity.ts'
 import { startRecord } from '../run/run-record.ts'
@@ -51,6 +52,7 @@ export interface DistributedStart {
 
 export async function startDistributed(request: DistributedRequest): Promise<DistributedStart> {
   const { config, loaded } = request
+  assertTurnedOn(loaded.scraper, config)
   await using store = await openStore(config.values)
   const [unfinished] = await store.listRuns({
     scraper: loaded.scraper.name,

@@ -6,6 +6,7 @@ import type { RunRecord } from '../../core/run.ts'
 import type { FileRecord } from '../../files/contract.ts'
 import type { Frontier } from '../../frontier/contract.ts'
 import { openFrontier } from '../../frontier/open.ts'
+import { isFleetQueue } from '../fleet/fleet.ts'
 import { pictureOf, RunFolder } from '../run/run-folder.ts'
 import { urlOfPlace, withoutPassword } from '../run/run-identity.ts'
 import { linesOf, wholeLines } from './file-lines.ts'
@@ -145,11 +146,9 @@ class FolderRun implements OpenRun {
 
 /** Whoever names no queue means the run's own. A fleet's place in the environment is not the place of every run here. */
 function queueOf(record: RunRecord, { frontier, store }: RunPlaces): string {
-  if (frontier !== 'sqlite:' && !isPostgres(frontier)) return frontier
+  if (frontier !== 'sqlite:' && !isFleetQueue(frontier)) return frontier
   return urlOfPlace(urlOfPlace(record.frontier, frontier), store ?? '')
 }
-
-const isPostgres = (url: string) => /^postgres(?:ql)?:/i.test(url)
 
 async function openExisting(folder: RunFolder, url: string): Promise<Frontier | undefined> {
   if (url === 'sqlite:' || url === 'sqlite') {

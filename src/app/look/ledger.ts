@@ -1,6 +1,6 @@
 /**
- * The ledger of an `amqp:` run by itself, for whoever looks: the broker only carries what is ready, so a run can be read, paused,
- * cancelled and its dead letters put back while the broker is away. Nothing is written before something is to be changed: a
+ * The ledger of an `amqp:` or `redis:` run by itself, for whoever looks: broker and streams only carry tasks, so a run can be read,
+ * paused, cancelled and its dead letters put back while a broker is away. Nothing is written before something is to be changed: a
  * finished run keeps the day on which it goes away.
  */
 import type { Frontier } from '../../frontier/contract.ts'
@@ -26,7 +26,7 @@ export async function openLedgerToLook(url: string, runId: string): Promise<Fron
   /** Opened like a worker's: the run counts as used again, and what it forgets is set anew when it is closed. */
   const whole = () => (opened ??= openRedisFrontier(url, { runId }))
   return {
-    engine: 'amqp:',
+    engine: 'redis:',
     can: { durable: true, shared: true },
     stats: () => readStats(link),
     nextDueMs: () => readNextDueMs(link),
@@ -34,7 +34,7 @@ export async function openLedgerToLook(url: string, runId: string): Promise<Fron
     dead: {
       list: letters.list,
       groups: letters.groups,
-      // To pending in the ledger: the next claim of any worker puts it on the belt.
+      // To pending in the ledger: the next claim of any worker finds it there.
       retry: async (filter) => (await whole()).dead.retry(filter),
       drop: async (filter) => (await whole()).dead.drop(filter),
     },
@@ -55,7 +55,7 @@ export async function openLedgerToLook(url: string, runId: string): Promise<Fron
   }
 }
 
-/** Work goes over the broker. */
+/** Work goes another way. */
 async function onlyLooked(): Promise<never> {
   throw new Error('a queue that was opened to be looked at gives no work and takes none')
 }

@@ -1,7 +1,7 @@
-/** The queue of a fleet's run, for whoever looks at it. Of an `amqp:` one that is its ledger alone. */
+/** The queue of a fleet's run, for whoever looks at it. Of an `amqp:` or `redis:` one that is its ledger alone. */
 import type { Frontier } from '../../frontier/contract.ts'
 import type { Store } from '../../orchestrator/contract.ts'
-import { openFleetFrontier, withRedisNamed } from '../fleet/fleet.ts'
+import { hasLedger, openFleetFrontier, withRedisNamed } from '../fleet/fleet.ts'
 import { withStoredItems } from '../fleet/stored-items.ts'
 import { type QueuePlace, queueUrlOf } from '../run/run-identity.ts'
 
@@ -11,11 +11,16 @@ const REDIS_HERE = 'redis://127.0.0.1:6379/0'
 export const isAmqp = (url: string) => /^amqps?:/i.test(url)
 
 export async function openQueueToLook(places: QueuePlace, runId: string, store: Store): Promise<Frontier> {
-  if (!isAmqp(places.frontier)) return await openFleetFrontier(places, runId, { store })
+  if (!hasLedger(places.frontier)) return await openFleetFrontier(places, runId, { store })
   const { openLedgerToLook } = await import('./ledger.ts')
-  const redis = URL.parse(queueUrlOf(places))?.searchParams.get('redis') ?? REDIS_HERE // as the engine finds it
-  const ledger = await openLedgerToLook(redis, runId).catch((error) => {
+  const ledger = await openLedgerToLook(ledgerUrlOf(places), runId).catch((error) => {
     throw withRedisNamed(error, places)
   })
   return withStoredItems(ledger, store, runId)
+}
+
+/** As the engine finds it. */
+function ledgerUrlOf(places: QueuePlace): string {
+  if (!isAmqp(places.frontier)) return places.frontier
+  return URL.parse(queueUrlOf(places))?.searchParams.get('redis') ?? REDIS_HERE
 }

@@ -8,7 +8,7 @@ import { DEFAULT_LANE } from '../../core/task.ts'
 import type { FileRecord } from '../../files/contract.ts'
 import type { Frontier } from '../../frontier/contract.ts'
 import type { Store, StoredRun, StoredWorker } from '../../orchestrator/contract.ts'
-import { isFleetQueue, openStore, storeUrlOf } from '../fleet/fleet.ts'
+import { hasLedger, isFleetQueue, openStore, storeUrlOf } from '../fleet/fleet.ts'
 import { updateFleetRecord } from '../fleet/fleet-record.ts'
 import { pictureOf } from '../run/run-folder.ts'
 import { urlOfPlace, withoutPassword } from '../run/run-identity.ts'
@@ -61,7 +61,7 @@ export async function openStoredRun(
       ? places.frontier // this machine may reach the place by another name
       : urlOfPlace(record.frontier, places.store ?? '')
     const opened = parts.use(await openQueueToLook({ frontier: url, redis: places.redis }, record.id, store))
-    const isForgotten = isAmqp(url) && (await isForgottenBy(opened, record))
+    const isForgotten = hasLedger(url) && (await isForgottenBy(opened, record))
     const stats = () => runStats({ frontier: undefined, record })
     const frontier = isForgotten ? { ...opened, stats } : opened
     const readQueues = isAmqp(url) ? () => brokerQueues(url, record.id, frontier) : undefined

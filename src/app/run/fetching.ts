@@ -2,11 +2,15 @@
 import type { EventBus } from '../../core/events.ts'
 import type { ResolvedLimits } from '../../core/options.ts'
 import { createMemoryCache, type RemoteCache, type ResponseCache } from '../../fetch/cache.ts'
+import { createCircuit } from '../../fetch/circuit.ts'
 import type { BrowserPool, RateLimit } from '../../fetch/contract.ts'
 import { type ChainFetcher, createFetcher } from '../../fetch/fetcher.ts'
 import { openHttp } from '../../fetch/http.ts'
-import { createRateLimit } from '../../fetch/rate-limit.ts'
+import { createJudge } from '../../fetch/judge.ts'
+import type { ProxyPool } from '../../fetch/proxy-pool.ts'
+import { createRateLimit, type PerHostOptions } from '../../fetch/rate-limit.ts'
 import type { FleetSlots, SharedSlots } from '../../fetch/spacing.ts'
+import { DIRECT, openIdentities, type SiteFinder, siteFinder, type WaysSpec } from './ways.ts'
 
 export interface FetchingOptions {
   limits: ResolvedLimits
@@ -18,8 +22,10 @@ export interface FetchingOptions {
   allowAddresses: readonly string[]
   /** Shares rates and pauses with the other processes of this machine, or with a fleet. */
   sharing: RateSharing
-  /** `socks5://` or `http://`: all pages are fetched through it. */
-  proxy: string | undefined
+  /** `socks5://` or `http://`: a way out that may be exchanged for another (`rotate`). All pages are fetched through it. */
+  proxy?: string | undefined
+  /** Proxies and identities. Left out: directly, or through `proxy`, as ourselves. */
+  ways?: WaysSpec | undefined
   /** For routes that need one. */
   browsers?: BrowserPool | undefined
   /** `memory:`, `sqlite:FILE` or `redis://…`; used when `limits.cache` is above 0. */
@@ -35,13 +41,25 @@ export interface RateSharing {
 export interface Fetching extends AsyncDisposable {
   fetcher: ChainFetcher
   rateLimit: RateLimit
+  /** Undefined without any. */
+  proxies: ProxyPool | undefined
   /** From now on through this proxy, over new connections; see `HttpClient`. */
   rotate(proxyUrl: string): void
 }
 
+/** Throws `E_PROXY` when none of the proxies can be reached. */
 export async function openFetching(options: FetchingOptions): Promise<Fetching> {
-  const { limits, bus } = options
-  const parts = new AsyncDisposableStack()
+  const { limits, bus, ways = DIRECT } = options
+  await using parts = new AsyncDisposableStack()
+  const siteOf = siteFinder(ways.sites)
+  const addresses = {
+    connectTimeoutMs: limits.connectTimeout,
+    allowPrivate: options.allowPrivate,
+    allowAddresses: options.allowAddresses,
+  }
+  const needsChromium = options.browsers !== undefined
+  const identities = await openIdentities({ ways, addresses, siteOf, needsChromium, bus })
+  if (identities !== undefined) parts.use(identities)
   const rateLimit = parts.use(
     createRateLimit({
       perHost: {
@@ -52,6 +70,7 @@ export async function openFetching(options: FetchingOptions): Promise<Fetching> 
       },
       concurrency: options.concurrency,
       crawlDelayMsMax: limits.crawlDelayMax,
+      ...(siteOf === undefined ? {} : { siteOf: perHostOf(siteOf) }),
       ...options.sharing,
     }),
   )
@@ -59,13 +78,12 @@ export async function openFetching(options: FetchingOptions): Promise<Fetching> 
     openHttp({
       userAgent: options.userAgent,
       timeoutMs: limits.timeout,
-      connectTimeoutMs: limits.connectTimeout,
+      ...addresses,
       bodyBytesMax: limits.bodyMax,
       redirectsMax: limits.redirects,
       connectionsPerHost: options.perHostConcurrency,
       retryAfterMsMax: limits.retryAfterMax,
-      allowPrivate: options.allowPrivate,
-      allowAddresses: options.allowAddresses,
+      isOnlyProxied: identities?.proxies !== undefined,
       ...(options.proxy === undefined ? {} : { proxy: options.proxy }),
     }),
   )
@@ -77,11 +95,31 @@ export async function openFetching(options: FetchingOptions): Promise<Fetching> 
       ...(options.browsers === undefined ? {} : { browsers: options.browsers }),
       ...(limits.robots === 'ignore' ? {} : { robots: { userAgent: options.userAgent } }),
       ...(cache === undefined ? {} : { cache }),
+      ...(identities === undefined ? {} : { identities }),
+      circuit: createCircuit({ rateLimit, events: bus }),
+      judge: createJudge({ retryAfterMsMax: limits.retryAfterMax, events: bus }),
       events: bus,
       retryAfterMsMax: limits.retryAfterMax,
     }),
   )
-  return { fetcher, rateLimit, rotate: http.rotate, [Symbol.asyncDispose]: () => parts.disposeAsync() }
+  const opened = parts.move()
+  return {
+    fetcher,
+    rateLimit,
+    proxies: identities?.proxies,
+    rotate: http.rotate,
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}
+
+function perHostOf(siteOf: SiteFinder): (host: string) => Partial<PerHostOptions> | undefined {
+  return (host) => {
+    const site = siteOf(host)
+    if (site === undefined) return undefined
+    const { delay, rps, perMinute, concurrency } = site
+    const given = { delayMs: delay, rps, perMinute, concurrency }
+    return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+  }
 }
 
 async function openCache(

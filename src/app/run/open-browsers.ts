@@ -12,7 +12,7 @@ export interface BrowsersOptions {
   userAgent: string
   allowPrivate: boolean
   allowAddresses: readonly string[]
-  proxy: string | undefined
+  proxy?: string | undefined
   /** A folder for what they keep while they run. */
   spool: string
   downloadBytesMax: number
@@ -21,6 +21,25 @@ export interface BrowsersOptions {
 
 export function needsBrowsers({ routes }: CompiledScraper): boolean {
   return [...routes.values()].some(({ definition }) => definition.fetch === 'browser')
+}
+
+/** Those that need them, and those that fall back to one, where this machine has it. */
+export async function canUseBrowsers(
+  compiled: CompiledScraper,
+  executable: string | undefined,
+  bus: EventBus,
+): Promise<boolean> {
+  if (needsBrowsers(compiled)) return true
+  if (![...compiled.routes.values()].some(({ definition }) => definition.fallback === 'browser')) return false
+  try {
+    const { findChromium } = await import('../../fetch/browser/find-chromium.ts')
+    findChromium(executable)
+    return true
+  } catch (error) {
+    const message = `no browser to fall back to: ${(error as Error).message}`
+    bus.emit({ type: 'log', level: 'warn', message })
+    return false
+  }
 }
 
 export async function openBrowsers({

@@ -31,9 +31,10 @@ export function withoutPassword(url: string): string {
   return parsed.href
 }
 
-/** The Redis somebody named: by itself, or with an `amqp:` queue. */
+/** The Redis somebody named: by itself, with an `amqp:` queue, or as the queue. */
 export function redisUrlOf({ frontier, redis }: { frontier: string; redis?: string | undefined }): string | undefined {
-  return URL.parse(frontier)?.searchParams.get('redis') ?? redis
+  const named = URL.parse(frontier)?.searchParams.get('redis') ?? redis
+  return named ?? (/^rediss?:/i.test(frontier) ? frontier : undefined)
 }
 
 /** The cache to open: `redis:` alone is the Redis somebody named. */

@@ -16,6 +16,7 @@ import { createTally, type Tally } from '../../observe/tally.ts'
 import type { Sink } from '../../sinks/contract.ts'
 import { createDrain, type Drain } from '../../sinks/drain.ts'
 import { checkArgs, compileScraper } from '../author/compile-scraper.ts'
+import { assertTurnedOn } from '../author/opt-in.ts'
 import type { Config } from '../config.ts'
 import { userAgent } from '../user-agent.ts'
 import { LOSSES_MAX, runProcesses, sweep } from './processes.ts'
@@ -34,6 +35,7 @@ import { judge, type RecordBase, setFiles, startRecord, updateRecord } from './r
 import { openRunSinks, rememberSinks } from './run-sinks.ts'
 import { seed } from './seed.ts'
 import { placeIn, type WorkerSpec, work } from './worker.ts'
+import { waysOf } from './ways.ts'
 import { browserSpecOf, fileSpecOf } from './worker-pools.ts'
 
 export interface RunRequest {
@@ -74,6 +76,7 @@ const RECORD_EVERY_MS = 500
 /** Opens everything, then returns while the run goes on. Throws when it cannot begin. */
 export async function startRun(request: RunRequest): Promise<Run> {
   const { config, scraper } = request
+  assertTurnedOn(scraper, config)
   const compiled = compileScraper(scraper, config.limits, request.file)
   const previous = request.resume?.readRecord()
   const given = (previous?.args ?? request.args ?? {}) as Record<string, unknown>
@@ -297,7 +300,7 @@ class RunExecution {
       allowPrivate: values.allowPrivate,
       allowAddresses: values.allowAddress,
       cacheStore: cacheStoreOf(values),
-      proxy: values.proxy,
+      ways: waysOf(values),
       browsers: browserSpecOf(values),
       files: fileSpecOf(values, folder, folder.file('files.db')),
       memoryReserve: values.memoryReserve,

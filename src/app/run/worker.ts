@@ -9,20 +9,21 @@ import type { CrawlEnd, CrawlParts } from '../../crawl/contract.ts'
 import { crawl } from '../../crawl/crawl.ts'
 import { enqueuePolicy } from '../../crawl/enqueue.ts'
 import type { Settled } from '../../crawl/settle.ts'
+import { checkProxy } from '../../fetch/proxy-check.ts'
 import { openSqliteSlots } from '../../fetch/shared-slots.ts'
 import { pageOf } from '../../fetch/status.ts'
 import type { Frontier } from '../../frontier/contract.ts'
 import { writeBatches } from '../../pipeline/batch.ts'
 import { Channel } from '../../pipeline/channel.ts'
 import { createRecorder } from '../author/record.ts'
-import { openFetching, type RateSharing } from './fetching.ts'
+import { type Fetching, openFetching, type RateSharing } from './fetching.ts'
 import { FileSide, type FileSpec } from './file-side.ts'
 import { type MachineSide, openMachineSide } from './machine-side.ts'
-import { needsBrowsers, openBrowsers } from './open-browsers.ts'
-import { reachProxy } from './reach-proxy.ts'
+import { canUseBrowsers, openBrowsers } from './open-browsers.ts'
 import { type Rotation, rotateWhenRefused } from './rotation.ts'
 import type { RunFolder } from './run-folder.ts'
 import { openSessions } from './sessions.ts'
+import type { WaysSpec } from './ways.ts'
 
 /** What a worker is told; plain data, so that it can be sent to another process. */
 export interface WorkerSpec {
@@ -40,7 +41,10 @@ export interface WorkerSpec {
   cacheStore: string
   /** Tasks asked for at once. Default: twice the concurrency. */
   claimMax?: number
-  proxy: string | undefined
+  /** Of a Tor of its own. */
+  proxy?: string | undefined
+  /** Proxies and identities; left out: none. */
+  ways?: WaysSpec
   browsers: BrowserSpec
   files: FileSpec
   /** Memory that stays free for others. */
@@ -63,6 +67,7 @@ export interface BrowserSpec {
 const CHANNEL_CAPACITY = 512
 /** Items the sinks may be behind before the crawl waits for them. */
 const BACKLOG_MAX = 5_000
+const PROXY_MS_MAX = 5_000
 /** Item keys a worker remembers, to tell a handler at once that it emitted one before. */
 const RECALL_MAX = 4096
 export interface WorkerParts {
@@ -97,14 +102,16 @@ export async function work(
   { compiled, frontier, bus, place, isOpenEnded, rotation }: WorkerParts,
   stop: AbortSignal,
 ): Promise<CrawlEnd> {
-  if (spec.proxy !== undefined) await reachProxy(spec.proxy)
+  if (spec.proxy !== undefined) await checkProxy(spec.proxy, PROXY_MS_MAX)
+  // One way out or the other: what is to leave through Tor must not leave through a proxy somewhere.
+  const ways = spec.ways === undefined || spec.proxy === undefined ? spec.ways : { ...spec.ways, proxies: [] }
   const startHosts = JSON.parse((await frontier.getMeta('startHosts')) ?? '[]') as string[]
   const namedHosts = JSON.parse((await frontier.getMeta('namedHosts')) ?? '[]') as string[]
   const allowAddresses = [...spec.allowAddresses, ...namedHosts]
   const sessions = openSessions(frontier)
   await using parts = new AsyncDisposableStack()
   const { userAgent, allowPrivate, proxy } = spec
-  const browsers = needsBrowsers(compiled)
+  const browsers = (await canUseBrowsers(compiled, spec.browsers.executable, bus))
     ? parts.use(
         await openBrowsers({
           limits: compiled.limits,
@@ -127,10 +134,12 @@ export async function work(
       cacheStore: spec.cacheStore,
       sharing: await place.shareRates(parts),
       proxy,
+      ways,
       browsers,
       bus,
     }),
   )
+  const fileProxy = proxy ?? (await fileDoor(fetching, parts))
   using _ = rotation === undefined ? undefined : rotateWhenRefused({ bus, fetching, rotation })
   const recorder = spec.recordTo === undefined ? undefined : createRecorder(spec.recordTo)
   const halted = new AbortController()
@@ -159,7 +168,7 @@ export async function work(
         rateLimit: fetching.rateLimit,
         sessions,
         mayFetch: async (url, signal) => await fetching.fetcher.robots?.check(url, signal),
-        http: { userAgent, allowPrivate, allowAddresses, ...(proxy === undefined ? {} : { proxy }) },
+        http: { userAgent, allowPrivate, allowAddresses, ...(fileProxy === undefined ? {} : { proxy: fileProxy }) },
         bus,
         runId: place.runId,
         scraper: compiled.scraper.name,
@@ -216,6 +225,14 @@ export async function work(
   )
   if (end.how === 'limit') await files.drained() // the files of those pages belong to them
   return fileFailure === undefined ? end : { how: 'halted', error: fileFailure }
+}
+
+/** Files are fetched by other processes: where there are proxies, through a door of ours that leads to one that works. */
+async function fileDoor({ proxies }: Fetching, parts: AsyncDisposableStack): Promise<string | undefined> {
+  if (proxies === undefined) return undefined
+  const { openDoor } = await import('../../fetch/browser/egress.ts')
+  const options = { guard: proxies.guard, bytesMax: Number.POSITIVE_INFINITY, onFlood: () => {} }
+  return parts.use(await openDoor(options)).proxyServer
 }
 
 function createRecall(): (row: ItemRow) => Emitted {

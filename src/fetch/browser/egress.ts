@@ -22,6 +22,8 @@ const CONNECTIONS_MAX = 256
 const FAILURES_MAX = 100
 
 export interface DoorOptions {
+  /** Through the proxy of whom the page is opened as; left out: the way of the run. */
+  guard?: AddressGuard
   /** Who may be asked; everybody, when left out. */
   sites?: Sites
   bytesMax: number
@@ -61,11 +63,19 @@ export function openEgress(options: AddressOptions & { proxy?: string }): Egress
   const isLetIn = options.proxy === undefined ? () => true : isOwnPeer
   return {
     async open(doorOptions) {
+      if (doorOptions.guard !== undefined) return await openDoor({ ...doorOptions, guard: doorOptions.guard })
       const door = new OpenDoor(guard, { ...doorOptions, isLetIn })
       await door.listen()
       return door
     },
   }
+}
+
+/** A door to where `guard` leads, for processes of our own user. */
+export async function openDoor(options: DoorOptions & { guard: AddressGuard }): Promise<Door> {
+  const door = new OpenDoor(options.guard, { ...options, isLetIn: isOwnPeer })
+  await door.listen()
+  return door
 }
 
 class OpenDoor implements Door {

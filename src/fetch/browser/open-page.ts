@@ -7,6 +7,7 @@ import type { Chromium } from './chromium.ts'
 import { type DownloadLimits, Downloads } from './downloads.ts'
 import type { Door } from './egress.ts'
 import { messageOf } from './net-error.ts'
+import { showProfile } from './show-profile.ts'
 import { restoreState } from './storage-state.ts'
 
 /** More windows, dialogs or downloads than this in one visit are an attack. */
@@ -136,11 +137,13 @@ class GuardedPage implements OpenPage {
       door: this.door,
     })
     const { browser, headers } = request
+    const profile = browser.identity?.profile
     await Promise.all([
       browser.block === undefined && headers === undefined ? undefined : this.guard(),
       this.downloads.start(),
       request.browser.block?.includes('websocket') ? blockWebSockets(driver) : undefined,
       request.browser.state === undefined ? undefined : restoreState(this, request.browser.state),
+      profile === undefined ? undefined : this.#session.then((session) => showProfile(session, profile)),
       ...this.#ownHeaders(),
     ])
   }

@@ -72,8 +72,10 @@ export function openBrowserPool(options: BrowserPoolOptions): BrowserPool {
     await chromium.ready
     const sites = request.browser.blockThirdParties === true ? { sites: new Sites(request.url) } : {}
     let page: OpenPage | undefined
+    const guard = request.browser.identity?.guard
     const door = await egress.open({
       ...sites,
+      ...(guard === undefined ? {} : { guard }),
       bytesMax: settings.trafficBytesMax,
       onFlood() {
         const what = `more than ${settings.trafficBytesMax} bytes for one page`

@@ -22,7 +22,8 @@ export class Sites {
   }
 }
 
-function siteOf(hostname: string): string {
+/** The registrable domain; an address is its own. */
+export function siteOf(hostname: string): string {
   const host = hostname.replace(/^\[|\]$/g, '').toLowerCase()
   if (isIP(host) !== 0) return host
   return toughCookie().getPublicSuffix(host, { allowSpecialUseDomain: true, ignoreError: true }) ?? host

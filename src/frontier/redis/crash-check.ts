@@ -53,6 +53,8 @@ async function checkKeys({ redisUrl, runId }: CrashPlan): Promise<void> {
     for (const name of places) assert.equal(await redis.exists(prefixOf(runId) + name), 0, name)
     const perQueue = await redis.keys(`${prefixOf(runId)}*`)
     assert.deepEqual(perQueue.filter((key) => /:(?:ready|back|turn|levels|belt):/.test(key)), []) // biome-ignore format: one line reads better
+    for (const stream of perQueue.filter((key) => /:tasks:/.test(key)))
+      assert.equal(await redis.xlen(stream), 0, stream)
   } finally {
     redis.disconnect()
   }

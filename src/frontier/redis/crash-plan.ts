@@ -2,7 +2,7 @@
 import type { Frontier } from '../contract.ts'
 
 export interface CrashPlan {
-  engine: 'redis' | 'amqp'
+  engine: 'redis' | 'streams' | 'amqp'
   url: string
   redisUrl: string
   runId: string
@@ -11,5 +11,7 @@ export interface CrashPlan {
 
 export async function openPlanned({ engine, url, redisUrl, runId }: CrashPlan): Promise<Frontier> {
   if (engine === 'redis') return (await import('./engine.ts')).openRedisFrontier(redisUrl, { runId })
+  if (engine === 'streams')
+    return (await import('../redis-streams/engine.ts')).openRedisStreamsFrontier(redisUrl, { runId })
   return (await import('../rabbit/engine.ts')).openRabbitFrontier(url, { redisUrl, runId })
 }

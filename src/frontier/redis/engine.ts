@@ -22,7 +22,7 @@ import { createCommit, createExtend } from './commit.ts'
 import { createDead } from './dead.ts'
 import { createItems } from './items.ts'
 import { Link, type LinkOptions } from './link.ts'
-import { dropRun, expireRun, KEEP_MS, refuseEviction, touchRun } from './runs.ts'
+import { dropRun, expireRun, KEEP_MS, mustHave, refuseEviction, touchRun } from './runs.ts'
 import { readNextDueMs, readStats } from './stats.ts'
 import { createSweep } from './sweep.ts'
 import { type ReadyTransport, redisTransport } from './transport.ts'
@@ -47,6 +47,7 @@ export async function openLedger(url: string, options: RedisFrontierOptions): Pr
   const link = new Link(url, options.runId ?? 'default', options)
   try {
     await link.attempt(() => refuseEviction(link))
+    if (options.mustExist === true) await link.attempt(() => mustHave(link))
     await link.attempt(async () => {
       if (options.fresh === true) await dropRun(link.redis, link.prefix)
       else if ((await link.redis.pttl(`${link.prefix}totals`)) >= 0) await expireRun(link, 0)

@@ -6,11 +6,14 @@ export const LEASE = `
 local function leased(task)
   return { task.seq, task.attempts, task.losses, queueOf(task.queue).name, task.body }
 end
+-- Set by a transport whose messages live as long as their leases: sends one, and answers with its id.
+local deliver = nil
 -- Notes the lease of one task; its body is the answer. The caller has taken it from its place.
 local function lease(seq, worker, expires)
   local task = taskOf(seq)
   local isAlone = task.losses > 0
-  call('HSET', P .. 'lease', seq, op .. ' ' .. (isAlone and 1 or 0) .. ' ' .. task.queue .. ' ' .. worker)
+  local sent = deliver and '@' .. deliver(task) or ''
+  call('HSET', P .. 'lease', seq, op .. ' ' .. (isAlone and 1 or 0) .. ' ' .. task.queue .. sent .. ' ' .. worker)
   call('ZADD', P .. 'expiry', expires, seq)
   heldMoved[worker] = (heldMoved[worker] or 0) + 1
   if isAlone then call('HSET', P .. 'alone', worker, seq) end
@@ -22,8 +25,13 @@ end
 local function release(seq, leaseOp)
   local text = call('HGET', P .. 'lease', seq)
   if not text then return nil end
-  local holdingOp, isAlone, queue, worker = string.match(text, '^(%S+) (%d) (%d+) (.*)$')
+  local holdingOp, isAlone, queue, sent, worker = string.match(text, '^(%S+) (%d) (%d+)@?([%d-]*) (.*)$')
   if leaseOp and leaseOp ~= holdingOp then return nil end
+  if sent ~= '' then
+    local stream = P .. 'tasks:' .. queueOf(queue).lane
+    acked[stream] = acked[stream] or {}
+    table.insert(acked[stream], sent)
+  end
   call('HDEL', P .. 'lease', seq)
   call('ZREM', P .. 'expiry', seq)
   heldMoved[worker] = (heldMoved[worker] or 0) - 1

@@ -9,13 +9,17 @@
  *   queue, queue:name name ⇄ number of lane+priority+host     lanes:*, hosts*   pending and claimed of each
  *   ready:Q           numbers in order (a list: 5 bytes each)  back:Q           those that came back (a sorted set)
  *   levels:L, turn:…  priorities of a lane, queues by turn    delayed, suspect  by time, by turn
- *   lease, expiry     number → `op alone queue worker`, by time     held, alone       leases of a worker; who holds a suspect
+ *   lease, expiry     number → `op alone queue[@id] worker`, by time  held, alone       leases of a worker; who holds a suspect
  *   dead, letter, dead:id   dead letters by turn              items, sinks      the item log (a list) and where the sinks stand
  *   belt:L, sending   on the way through a broker             answers           of calls whose answer may have been lost
+ *   tasks:L           stream of what is in the workers' hands  waiting*, wake*   who waits for a task, and the stream that wakes them
  */
 
 /** 16,384 buckets: small hashes are packed, up to 512 entries each, so a URL takes 23 bytes where a set takes 72. */
 export const BUCKETS = 16_384
+
+/** The consumer group of every stream of a run. */
+export const GROUP = 'workers'
 
 /**
  * ARGV of every script: 1 now in ms ('' = the server's clock) · 2 number of the call ('' = none) · 3 calls whose answers were heard,
@@ -105,7 +109,28 @@ local function moved(queueId, pending, claimed)
   note(lanesMoved, queue.lane, pending, claimed)
   note(hostsMoved, queue.host, pending, claimed)
 end
+-- Whoever blocks on a stream until there is work is woken by an entry in it: as many of them as there is work.
+local readyMoved = {}
+local function wake(class, count)
+  local waiting = P .. 'waiting' .. class
+  for _, who in ipairs(call('ZRANGEBYSCORE', waiting, now, '+inf', 'LIMIT', 0, math.min(count, 1000))) do
+    call('ZREM', waiting, who)
+    call('XADD', P .. 'wake' .. class, 'MAXLEN', 1000, '*', 'ready', 1)
+  end
+end
+-- Messages whose leases are over, by stream. Together: one by one they take an eighth more of the server's time.
+local acked = {}
+local function acknowledge()
+  for stream, ids in pairs(acked) do
+    for from = 1, #ids, 1000 do
+      local some = { unpack(ids, from, math.min(from + 999, #ids)) }
+      call('XACK', stream, '${GROUP}', unpack(some))
+      call('XDEL', stream, unpack(some))
+    end
+  end
+end
 local function flush()
+  acknowledge()
   local pending, claimed = 0, 0
   for lane, sum in pairs(lanesMoved) do
     pending = pending + sum[1]
@@ -119,6 +144,17 @@ local function flush()
   end
   if pending ~= 0 then bump('pending', pending) end
   if claimed ~= 0 then bump('claimed', claimed) end
+  for lane, count in pairs(readyMoved) do
+    if count > 0 then
+      wake(':' .. lane, count)
+      if not isFileLane(lane) then wake('', count) end
+    end
+  end
+  -- The end of the run is news as well.
+  if pending + claimed < 0 and total('pending') + total('claimed') == 0 then
+    wake('', 1000)
+    wake(':files', 1000)
+  end
   for worker, by in pairs(heldMoved) do
     if by ~= 0 and call('HINCRBY', P .. 'held', worker, by) == 0 then call('HDEL', P .. 'held', worker) end
   end
@@ -148,6 +184,8 @@ local function open(queueId)
 end
 -- A new task is younger than all others, so it goes to the end of a list; one that comes back has its old place.
 local function makeReady(seq, queueId, losses, isNew)
+  local lane = queueOf(queueId).lane
+  readyMoved[lane] = (readyMoved[lane] or 0) + 1
   if losses > 0 then
     call('ZADD', P .. 'suspect', bump('turn', 1), seq)
     return

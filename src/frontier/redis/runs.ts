@@ -91,6 +91,13 @@ export async function dropAbandoned(link: Link, prefix: string): Promise<boolean
   return true
 }
 
+/** Throws `E_RUN_NOT_FOUND` when nobody has begun the run, or it was forgotten. */
+export async function mustHave(link: Link): Promise<void> {
+  const { redis, prefix, place } = link
+  if ((await redis.exists(`${prefix}meta`, `${prefix}totals`)) > 0) return
+  throw new ScrapeError('E_RUN_NOT_FOUND', `no run ${/\{(.*)\}:$/.exec(prefix)?.[1]} in ${place}`)
+}
+
 /**
  * A Redis that throws keys away when its memory is full would lose tasks without a word. `volatile-*` throws away only what has
  * an end, but a finished run has one, and is half gone when it is opened again.

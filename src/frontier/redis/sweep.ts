@@ -30,7 +30,7 @@ else
   for i = 1, workers do isDead[arg()] = true end
   local all = call('HGETALL', P .. 'lease')
   for i = 1, #all, 2 do
-    local worker = string.match(all[i + 1], '^%S+ %d %d+ (.*)$')
+    local worker = string.match(all[i + 1], '^%S+ %d %d+@?[%d-]* (.*)$')
     if workers < 0 or isDead[worker] or tonumber(call('ZSCORE', P .. 'expiry', all[i])) <= now then expired[#expired + 1] = all[i] end
   end
 end

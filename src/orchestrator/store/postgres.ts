@@ -3,14 +3,57 @@ import { Database } from '../../postgres/database.ts'
 import { migrate } from '../../postgres/migrate.ts'
 import type { Store } from '../contract.ts'
 import { STORE_STEPS } from './schema.ts'
-import { type Dialect, type Row, sqlStore } from './sql-store.ts'
+import type { Dialect, Row, Rows, SqlDatabase } from './sql.ts'
+import { sqlStore } from './sql-store.ts'
 
 const POSTGRES: Dialect = {
   prefix: 'sluice.',
   now: '(extract(epoch from statement_timestamp()) * 1000)::bigint',
   bytes: 'bytea',
   identity: 'bigint generated always as identity primary key',
+  skipLocked: 'for update skip locked',
   oneOf: (column, parameter) => `${column} in (select json_array_elements_text(cast(${parameter} as json)))`,
+}
+
+export interface PostgresDatabase extends SqlDatabase {
+  readonly database: Database
+}
+
+/** Brought to the version this program knows. */
+export async function openPostgresDatabase(url: string, { connectionsMax = 2 } = {}): Promise<PostgresDatabase> {
+  const database = new Database(url, { connectionsMax })
+  try {
+    await database.attempt(() => migrate(database.pool, { part: 'store', steps: STORE_STEPS(POSTGRES) }))
+  } catch (error) {
+    await database.close()
+    throw error
+  }
+  return {
+    dialect: POSTGRES,
+    place: database.place,
+    database,
+    rows: (sql, values) => database.attempt(async () => (await database.pool.query(sql, [...values])).rows as Row[]),
+    transaction: (work) => database.attempt(() => inTransaction(database, work)),
+    close: () => database.close(),
+  }
+}
+
+async function inTransaction<T>({ pool }: Database, work: (rows: Rows) => Promise<T>): Promise<T> {
+  const client = await pool.connect()
+  try {
+    await client.query('begin')
+    const result = await work(async (sql, values) => (await client.query(sql, [...values])).rows as Row[])
+    await client.query('commit')
+    client.release()
+    return result
+  } catch (error) {
+    const isBack = await client.query('rollback').then(
+      () => true,
+      () => false,
+    )
+    client.release(!isBack)
+    throw error
+  }
 }
 
 /** `dropQueue` removes the queue and the items of a run: they are the frontier's, in the same database. */
@@ -18,18 +61,6 @@ export async function openPostgresStore(
   url: string,
   dropQueue: (db: Database, runId: string) => Promise<void>,
 ): Promise<Store> {
-  const db = new Database(url, { connectionsMax: 2 })
-  try {
-    await db.attempt(() => migrate(db.pool, { part: 'store', steps: STORE_STEPS(POSTGRES) }))
-  } catch (error) {
-    await db.close()
-    throw error
-  }
-  return sqlStore({
-    dialect: POSTGRES,
-    place: db.place,
-    rows: (sql, values) => db.attempt(async () => (await db.pool.query(sql, [...values])).rows as Row[]),
-    dropQueue: (runId) => dropQueue(db, runId),
-    close: () => db.close(),
-  })
+  const db = await openPostgresDatabase(url)
+  return sqlStore(db, (runId) => dropQueue(db.database, runId))
 }

@@ -1,9 +1,17 @@
 /** The tables of a store, in words that PostgreSQL and SQLite both understand. Times are epoch milliseconds of its own clock. */
-import type { Dialect } from './sql-store.ts'
+import { accessTables } from './schema-access.ts'
+import { scheduleTables } from './schema-schedules.ts'
+import type { Dialect } from './sql.ts'
 
 /** Never edit a released step: databases out there have it. */
-export const STORE_STEPS = ({ prefix, now, bytes, identity }: Dialect): string[] => [
-  `create table ${prefix}run_record (
+export const STORE_STEPS = (dialect: Dialect): string[] => [
+  runTables(dialect),
+  accessTables(dialect),
+  scheduleTables(dialect),
+]
+
+const runTables = ({ prefix, now, bytes, identity }: Dialect): string => `
+  create table ${prefix}run_record (
     id text primary key,
     scraper text not null,
     state text not null,
@@ -47,5 +55,4 @@ export const STORE_STEPS = ({ prefix, now, bytes, identity }: Dialect): string[]
     run_id text not null,
     line text not null
   );
-  create index run_log_run on ${prefix}run_log (run_id, id);`,
-]
+  create index run_log_run on ${prefix}run_log (run_id, id);`

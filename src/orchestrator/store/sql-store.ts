@@ -14,38 +14,15 @@ import {
   type StoredWorker,
   type WorkerReport,
 } from '../contract.ts'
-
-export interface Dialect {
-  /** Before each table's name. */
-  readonly prefix: string
-  /** The database's clock in epoch milliseconds. */
-  readonly now: string
-  /** The type of bytes. */
-  readonly bytes: string
-  /** A column that numbers its rows by itself. */
-  readonly identity: string
-  /** True when `column` is one of the texts in the parameter, a JSON array. */
-  oneOf(column: string, parameter: string): string
-}
-
-export interface SqlDatabase {
-  readonly dialect: Dialect
-  readonly place: string
-  /** Parameters are `$1`, `$2` …; rows come with the names of their columns. */
-  rows(sql: string, values: readonly (string | number | null | Uint8Array)[]): Promise<Row[]>
-  /** Removes the queue and the items of a run, where they live in this database. */
-  dropQueue(runId: string): Promise<void>
-  close(): Promise<void>
-}
-
-export type Row = Record<string, unknown>
+import type { Row, SqlDatabase } from './sql.ts'
 
 const RUNS_LISTED_MAX = 100
 const ITEMS_AT_ONCE = 200
 /** Old log lines are looked for in one of so many writes: the bound may be passed by a little. */
 const TRIM_ONE_IN = 50
 
-export function sqlStore(db: SqlDatabase): Store {
+/** `dropQueue` removes the queue and the items of a run, where they live in this database. */
+export function sqlStore(db: SqlDatabase, dropQueue: (runId: string) => Promise<void> = async () => {}): Store {
   const { prefix, now, oneOf } = db.dialect
   const alive = `ended_ms is null and beat_ms > ${now} - ${STUCK_MS}`
   const runColumns = 'record, definition_hash, options, created_ms, woken_ms'
@@ -201,7 +178,7 @@ export function sqlStore(db: SqlDatabase): Store {
     },
 
     async dropRun(id: string) {
-      await db.dropQueue(id)
+      await dropQueue(id)
       for (const [table, column] of [
         ['snapshot', 'run_id'],
         ['run_item', 'run_id'],

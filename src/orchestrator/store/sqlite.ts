@@ -5,7 +5,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { ScrapeError } from '../../core/errors.ts'
 import type { Store } from '../contract.ts'
 import { STORE_STEPS } from './schema.ts'
-import { type Dialect, type Row, sqlStore } from './sql-store.ts'
+import type { Dialect, Row, Rows, SqlDatabase } from './sql.ts'
+import { sqlStore } from './sql-store.ts'
 
 const BUSY_MS_MAX = 10_000
 
@@ -14,24 +15,53 @@ const SQLITE: Dialect = {
   now: "cast(unixepoch('subsec') * 1000 as integer)",
   bytes: 'blob',
   identity: 'integer primary key',
+  skipLocked: '', // whoever writes is alone
   oneOf: (column, parameter) => `${column} in (select value from json_each(${parameter}))`,
 }
 
 export function openSqliteStore(path: string): Store {
+  return sqlStore(openSqliteDatabase(path))
+}
+
+export function openSqliteDatabase(path: string): SqlDatabase {
   const file = resolve(path)
   const db = opened(file)
-  return sqlStore({
+  const run: Rows = async (sql, values) => {
+    const named = Object.fromEntries(values.map((value, i) => [`$${i + 1}`, value]))
+    return db.prepare(sql).all(named) as Row[]
+  }
+  // There is one connection: what others ask while a transaction goes on would be part of it.
+  let transactions: Promise<unknown> = Promise.resolve()
+  let isInside = false
+  return {
     dialect: SQLITE,
     place: file,
-    rows: async (sql, values) => {
-      const named = Object.fromEntries(values.map((value, i) => [`$${i + 1}`, value]))
-      return db.prepare(sql).all(named) as Row[]
+    async rows(sql, values) {
+      while (isInside) await transactions
+      return await run(sql, values)
     },
-    dropQueue: async () => {}, // queues have places of their own
+    transaction(work) {
+      const mine = transactions.then(async () => {
+        isInside = true
+        db.exec('begin immediate')
+        try {
+          const result = await work(run)
+          db.exec('commit')
+          return result
+        } catch (error) {
+          db.exec('rollback')
+          throw error
+        } finally {
+          isInside = false
+        }
+      })
+      transactions = mine.catch(() => {})
+      return mine
+    },
     close: async () => {
       if (db.isOpen) db.close()
     },
-  })
+  }
 }
 
 function opened(file: string): DatabaseSync {

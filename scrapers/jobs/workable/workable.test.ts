@@ -1,0 +1,125 @@
+/** The Workable board against its loopback double, over the widget and over the paged API. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { idsOf, runBoard } from '../../../test/site/boards/ats-run.ts'
+import { whenPath } from '../../../test/site/boards/ats-server.ts'
+import { boardConformance, oddConformance } from '../../../test/site/boards/ats-suite.ts'
+import { startWorkableMock, workableCode } from '../../../test/site/boards/workable.ts'
+import workable from './workable.ts'
+
+const ACME = { board: 'acme-robotics' }
+const PAGES = { ...ACME, api: 'pages' }
+
+for (const args of [ACME, PAGES]) {
+  const board = {
+    scraper: quick(workable),
+    start: startWorkableMock,
+    args,
+    nobody: { board: 'nobody' },
+    idOf: workableCode,
+    jobs: 35,
+  }
+  boardConformance(board)
+  oddConformance(board)
+}
+
+/** Without the real board's long waits. */
+function quick(scraper: typeof workable): typeof workable {
+  return { ...scraper, limits: { ...scraper.limits, backoff: 10 } }
+}
+
+test('reads all a posting of the widget says, the whole board in one request', async () => {
+  await using site = await startWorkableMock({ jobs: 3 })
+  const { postings } = await runBoard(workable, site, ACME)
+  const { job_hash, content_hash, ...posting } = postings[0]!
+  assert.deepEqual(posting, {
+    source: 'workable',
+    source_job_id: workableCode(0),
+    board_token: 'acme-robotics',
+    requisition_id: 'INT-0',
+    title: 'Backend Engineer 0',
+    company: 'Acme Robotics, Inc.',
+    company_url: null,
+    company_logo: null,
+    locations: [{ ...posting.locations[0]!, raw: 'Athens, Attica, Greece', city: 'Athens', country_iso2: 'GR' }],
+    workplace: null,
+    is_remote: null,
+    remote_countries: [],
+    employment_type: 'part_time',
+    employment_type_raw: 'Part-time',
+    salary: null,
+    salary_annual_min: null,
+    salary_annual_max: null,
+    date_posted: '2026-11-10',
+    date_posted_precision: 'day',
+    valid_through: null,
+    description_html: '<p>Write Rust.</p><ul><li>Patience</li></ul>',
+    description_text: posting.description_text,
+    job_url: `https://apply.workable.com/j/${workableCode(0)}`,
+    apply_url: `https://apply.workable.com/j/${workableCode(0)}/apply`,
+    department: 'Engineering',
+    team: null,
+    seniority: 'Mid-Senior level',
+    industry: 'Software',
+    function: 'Engineering',
+    language: null,
+    raw: {},
+  })
+  assert.equal(postings[1]!.workplace, 'remote')
+  assert.equal(site.stats().requests.length, 1)
+})
+
+test('reads all a posting of the paged API says, with every part of its text', async () => {
+  await using site = await startWorkableMock({ jobs: 3 })
+  const { postings } = await runBoard(workable, site, PAGES)
+  const hybrid = postings.find(({ source_job_id }) => source_job_id === workableCode(2))!
+  assert.deepEqual(
+    [hybrid.workplace, hybrid.employment_type, hybrid.date_posted, hybrid.department, hybrid.team, hybrid.company],
+    ['hybrid', 'full_time', '2026-11-08T09:00:00.000Z', 'Engineering', 'Platform', 'Acme Robotics'],
+  )
+  assert.equal(hybrid.description_html, '<p>Write Go.</p>\n<ul><li>Patience</li></ul>\n<p>A desk</p>')
+  assert.equal(hybrid.job_url, `https://apply.workable.com/acme-robotics/j/${workableCode(2)}/`)
+  const first = site.stats().requests[0]!
+  assert.deepEqual(
+    [first.method, first.body],
+    ['POST', { query: '', location: [], department: [], worktype: [], remote: [] }],
+  )
+})
+
+test('gives what was asked for, over both APIs', async () => {
+  await using site = await startWorkableMock({ jobs: 36 })
+  for (const args of [ACME, PAGES]) {
+    const count = async (more: object) => (await runBoard(workable, site, { ...args, ...more })).postings.length
+    assert.equal(await count({ search: 'rust patience' }), 8)
+    assert.equal(await count({ location: 'Greece' }), 12)
+    assert.equal(await count({ remote: false }), 27)
+    assert.equal(await count({ type: 'part_time' }), 9)
+    assert.equal(await count({ search: 'rust', results: 3 }), 3)
+  }
+})
+
+test('a search for a few goes on until it has them, over pages and postings that were closed, and no further', async () => {
+  const closed = whenPath(new RegExp(`/${workableCode(5)}$`), () => ({ status: 404, body: {} }))
+  await using site = await startWorkableMock({ jobs: 36, trouble: closed })
+  const { record, postings } = await runBoard(workable, site, { ...PAGES, search: 'rust', results: 3 })
+  assert.equal(record.exitCode, 0)
+  assert.deepEqual(idsOf(postings), [0, 10, 15].map(workableCode))
+  assert.equal(site.stats().requests.length, 2 + 16)
+})
+
+test('a board that throttles is waited for, however often, and never taken for gone', async () => {
+  const busy = (_: unknown, asked: number) =>
+    asked <= 2 ? { status: 429, headers: { 'retry-after': '0' }, body: {} } : undefined
+  await using site = await startWorkableMock({ jobs: 3, trouble: busy })
+  const { record, postings } = await runBoard(quick(workable), site, ACME)
+  assert.equal(record.exitCode, 0)
+  assert.equal(postings.length, 3)
+})
+
+test('a list that does not move on is an alarm', async () => {
+  const stuck = whenPath(/\/v3\//, () => ({ body: { total: 9, results: [], nextPage: 'again' } }))
+  await using site = await startWorkableMock({ jobs: 9, trouble: stuck })
+  const { record, errors } = await runBoard(workable, site, PAGES)
+  assert.equal(record.exitCode, 1)
+  assert.match(errors[0]!.message, /goes on with the page it is at/)
+})

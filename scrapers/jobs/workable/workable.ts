@@ -1,0 +1,134 @@
+/**
+ * Workable, which throttles hard. By default the widget's answer: the whole board with all texts in one request. With
+ * `api=pages` the paged API: it tells requirements, benefits and hybrid work apart, for a request for each posting.
+ */
+import { defineScraper } from 'sluice'
+import { isWanted, postingKey, postingSchema, searchArgs } from 'sluice/jobs'
+import * as z from 'zod'
+import {
+  assertBoard,
+  boardToken,
+  entriesOf,
+  GONE_STATUSES,
+  isChoosy,
+  nextOf,
+  type Rest,
+  readAs,
+  restSchema,
+  text,
+  under,
+  walkOn,
+} from '../shared.ts'
+import { PagedJob, pagedPosting, WidgetJob, widgetPosting } from './posting.ts'
+
+const HOST = 'https://apply.workable.com/'
+/** No employer has more; a list that goes on is going round in circles. */
+const STEPS_MAX = 100_000
+
+const Widget = z.object({ name: z.string(), jobs: z.array(z.unknown()) })
+const List = z.object({ total: z.number(), results: z.array(z.unknown()), nextPage: text })
+const filters = { query: z.string(), location: z.array(z.string()), department: z.array(z.string()) }
+const bodySchema = z.object({
+  ...filters,
+  worktype: z.array(z.string()),
+  remote: z.array(z.string()),
+  token: z.string().optional(),
+})
+
+export default defineScraper({
+  name: 'workable',
+  description: 'Postings of an employer on Workable (apply.workable.com/BOARD)',
+  args: z.object({
+    board: boardToken.describe('the employer, as in apply.workable.com/BOARD'),
+    site: z.url().optional().describe('in place of apply.workable.com'),
+    api: z
+      .enum(['widget', 'pages'])
+      .default('widget')
+      .describe('widget: all in one request; pages: a request for each posting'),
+    ...searchArgs,
+  }),
+  item: postingSchema,
+  key: postingKey,
+  routes: {
+    widget: { match: '/*/widget/accounts/:board', accept: GONE_STATUSES },
+    list: {
+      match: '/*/accounts/:board/jobs',
+      post: 'body',
+      accept: GONE_STATUSES,
+      priority: 1,
+      data: z.object({ body: bodySchema, rest: restSchema }),
+    },
+    job: { match: '/*/jobs/:shortcode', accept: [404, 410], data: z.object({ rest: restSchema.optional() }) },
+  },
+  start: ({ args, enqueue }) =>
+    args.api === 'widget'
+      ? enqueue('widget', under(args.site ?? HOST, `api/v1/widget/accounts/${args.board}?details=true`))
+      : enqueue('list', listTarget(args, restSchema.parse({ left: args.results }))),
+  handlers: {
+    async widget({ args, status, url, fetchedAt, json, emit }) {
+      assertBoard(status, { board: args.board, url })
+      const { name, jobs } = readAs(Widget, json(), url)
+      const postings = (await entriesOf(WidgetJob, jobs, emit))
+        .map((job) => widgetPosting(job, args.board, name, fetchedAt))
+        .filter((posting) => isWanted(posting, args, fetchedAt))
+        .slice(0, args.results)
+      for (const posting of postings) await emit(posting)
+    },
+    async list({ args, data, status, url, fetchedAt, json, emit, enqueue }) {
+      assertBoard(status, { board: args.board, url })
+      const { total, results, nextPage } = readAs(List, json(), url)
+      const { rest } = data
+      if (rest.step > STEPS_MAX) throw new Error(`the list does not end after ${STEPS_MAX} pages`)
+      if (nextPage && nextPage === data.body.token) throw new Error('the list goes on with the page it is at')
+      const jobs = (await entriesOf(PagedJob, results, emit))
+        .filter((job) => isWanted(pagedPosting(job, args.board, fetchedAt), args, fetchedAt))
+        .map(({ shortcode }) => jobUrl(args, shortcode))
+      const lists = nextPage ? [nextPage] : []
+      const isOneByOne = isChoosy(args) && total > args.results
+      const now = isOneByOne ? [] : jobs.slice(0, rest.left)
+      await enqueue('job', now)
+      const next = nextTask({ ...rest, left: rest.left - now.length, jobs: isOneByOne ? jobs : [], lists }, args)
+      if (next !== undefined) await enqueue(next.route, next.target)
+    },
+    async job({ args, data, status, url, fetchedAt, json, log, emit, enqueue }) {
+      let emitted = 0
+      if (status !== 200) log.info('the posting was closed a moment ago')
+      else {
+        const posting = pagedPosting(readAs(PagedJob, json(), url), args.board, fetchedAt)
+        if (isWanted(posting, args, fetchedAt) && (await emit(posting)) === 'new') emitted = 1
+      }
+      if (data.rest === undefined) return
+      const next = nextTask({ ...data.rest, left: data.rest.left - emitted }, args)
+      if (next !== undefined) await enqueue(next.route, next.target)
+    },
+  },
+  // Two at a time, 600 ms apart, and long waits after trouble: more gets 429s, and these last.
+  limits: {
+    concurrency: 2,
+    perHost: { concurrency: 2, delay: '600ms' },
+    retries: 5,
+    backoff: '5s',
+    backoffMax: '60s',
+    bodyMax: '64MiB',
+  },
+  expect: { filled: { title: 0.99, company: 0.99, job_url: 0.99 } },
+})
+
+type Where = { board: string; site?: string | undefined }
+
+const jobUrl = ({ board, site = HOST }: Where, shortcode: string | number) =>
+  under(site, `api/v2/accounts/${board}/jobs/${shortcode}`).href
+
+/** A list has one address; its token says which page. */
+function listTarget({ board, site = HOST }: Where, rest: Rest, token?: string) {
+  const all = { query: '', location: [], department: [], worktype: [], remote: [] }
+  const body = token === undefined ? all : { ...all, token }
+  return { url: under(site, `api/v3/accounts/${board}/jobs`), data: { body, rest } }
+}
+
+function nextTask(rest: Rest, where: Where) {
+  const [job] = walkOn(rest, 0)
+  if (job !== undefined) return { route: 'job', target: job } as const
+  const next = nextOf(rest)
+  return next && ({ route: 'list', target: listTarget(where, next.rest, String(next.list)) } as const)
+}

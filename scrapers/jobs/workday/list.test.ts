@@ -1,0 +1,78 @@
+/** How lists that are too long are split. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { afterPage, bodyOf, List, planOf } from './list.ts'
+
+const facet = (facetParameter: string, counts: Record<string, number>) => ({
+  facetParameter,
+  values: Object.entries(counts).map(([id, count]) => ({ id, count })),
+})
+const plan = (total: number, facets: object[], applied: Record<string, string[]> = {}) =>
+  planOf(List.parse({ total, jobPostings: [], facets }), applied)
+
+test('a list of fewer than 2000 is read as it is', () => {
+  assert.deepEqual(plan(1999, [facet('timeType', { full: 1000, part: 999 })]), {
+    splits: [],
+    end: 1999,
+    countMax: 1999,
+    isCut: false,
+  })
+})
+
+test('facets are taken in their order, each once', () => {
+  const facets = [
+    facet('workerSubType', { regular: 2500, temp: 500 }),
+    facet('timeType', { full: 2500, part: 500 }),
+    facet('jobFamilyGroup', { eng: 2900, ops: 100, none: 0 }),
+  ]
+  assert.deepEqual(plan(2000, facets).splits, [{ jobFamilyGroup: ['eng'] }, { jobFamilyGroup: ['ops'] }])
+  const eng = { jobFamilyGroup: ['eng'] }
+  assert.deepEqual(plan(2000, facets, eng).splits, [
+    { ...eng, timeType: ['full'] },
+    { ...eng, timeType: ['part'] },
+  ])
+  const full = { ...eng, timeType: ['full'] }
+  assert.deepEqual(plan(2000, facets, full).splits[1], { ...full, workerSubType: ['temp'] })
+})
+
+test('locations are found in their group too', () => {
+  const facets = [{ facetParameter: 'locationMainGroup', values: [facet('locations', { berlin: 1500, austin: 1500 })] }]
+  assert.deepEqual(plan(2000, facets), {
+    splits: [{ locations: ['berlin'] }, { locations: ['austin'] }],
+    end: 0,
+    countMax: 3000,
+    isCut: false,
+  })
+})
+
+test('a facet some postings do not have is not split by, as long as there is another', () => {
+  const facets = [facet('jobFamilyGroup', { eng: 1200, ops: 900 }), facet('timeType', { full: 2000, part: 500 })]
+  assert.deepEqual(plan(2000, facets).splits, [{ timeType: ['full'] }, { timeType: ['part'] }])
+  const alone = plan(2000, [facet('jobFamilyGroup', { eng: 900, ops: 800 })])
+  assert.deepEqual([alone.splits.length, alone.end, alone.isCut], [2, 2000, true])
+})
+
+test('a list that cannot be split is read as far as it goes, and says so', () => {
+  const applied = { jobFamilyGroup: ['a'], timeType: ['b'], locations: ['c'], workerSubType: ['d'] }
+  const facets = Object.keys(applied).map((name) => facet(name, { a: 2500, b: 2500 }))
+  assert.deepEqual(plan(2000, facets, applied), { splits: [], end: 2000, countMax: 2000, isCut: true })
+  assert.equal(plan(2000, []).isCut, true)
+})
+
+test('who is served one by one goes through the parts of a list first, and hears of those that are too many', () => {
+  const rest = { left: 5, step: 0, jobs: [], lists: ['older'] }
+  const split = (count: number) => ({
+    splits: Array.from({ length: count }, (_, i) => ({ timeType: [String(i)] })),
+    end: 0,
+    countMax: 9000,
+    isCut: false,
+  })
+  const page = { body: bodyOf(''), end: 0, jobs: ['/job/a'], isChoosy: true }
+  const few = afterPage(rest, { ...page, plan: split(2) })
+  assert.deepEqual(few.rest.lists.slice(1), [{ facets: { timeType: ['1'] }, offset: 0, end: 0 }, 'older'])
+  assert.deepEqual([few.now, few.rest.jobs, few.dropped], [[], [], 0])
+  const many = afterPage(rest, { ...page, plan: split(1500) })
+  assert.deepEqual([many.rest.lists.length, many.dropped], [1000, 501])
+  const last = afterPage(rest, { ...page, plan: undefined, isChoosy: false })
+  assert.deepEqual([last.now, last.rest.left, last.rest.lists], [['/job/a'], 4, ['older']])
+})

@@ -1,0 +1,110 @@
+/**
+ * Lists of Workday: pages of 20, and at most 2000 postings to a list, however many there are. A longer list is split by a
+ * facet ("all of one job family"), and its parts again, until each is short enough.
+ */
+import * as z from 'zod'
+import { listOf, number, type Rest } from '../shared.ts'
+
+export const PAGE_SIZE = 20
+/** A total of exactly this is "at least"; pages beyond are the first one again. */
+export const TOTAL_MAX = 2000
+/** In this order, each once: a list is split at most four times. */
+const SPLIT_BY = ['jobFamilyGroup', 'timeType', 'locations', 'workerSubType']
+/** A posting may have several of these, so their counts may add up to more than there are. */
+const MANY_VALUED = 'locations'
+
+export const bodySchema = z.object({
+  appliedFacets: z.record(z.string(), z.array(z.string())),
+  limit: z.number(),
+  offset: z.number(),
+  searchText: z.string(),
+})
+export type ListBody = z.output<typeof bodySchema>
+type Facets = ListBody['appliedFacets']
+
+const Value = z.object({ id: z.string().min(1), count: number })
+const Facet = z.object({ facetParameter: z.string(), values: listOf(Value) })
+/** Locations often stand in a group of facets. */
+const Group = Facet.extend({ values: listOf(z.union([Value, Facet])) })
+
+export const List = z.object({ total: z.number(), jobPostings: z.array(z.unknown()), facets: listOf(Group) })
+export type List = z.output<typeof List>
+
+export function bodyOf(searchText: string, appliedFacets: Facets = {}, offset = 0): ListBody {
+  return { appliedFacets, limit: PAGE_SIZE, offset, searchText }
+}
+
+export interface Plan {
+  /** Lists in place of this one. */
+  splits: Facets[]
+  /** Where the further pages of this one end; 0 when they are not needed. */
+  end: number
+  /** Postings there may be, at most; some of them twice. */
+  countMax: number
+  /** Not all can be reached. */
+  isCut: boolean
+}
+
+/** What the first page of a list says about the rest; `total` and facets mean nothing on the others. */
+export function planOf({ total, facets }: Pick<List, 'total' | 'facets'>, applied: Facets): Plan {
+  if (total < TOTAL_MAX) return { splits: [], end: total, countMax: total, isCut: false }
+  const known = SPLIT_BY.flatMap((name) => {
+    const values = valuesOf(facets, name)
+    return values.length === 0 ? [] : [{ name, values, sum: values.reduce((sum, { count }) => sum + (count ?? 0), 0) }]
+  })
+  const usable = known.filter(({ name, values }) => !Object.hasOwn(applied, name) && values.length > 1)
+  // Postings without a job family are in no part of a list split by it: a facet must have at least as many as any other.
+  const needed = Math.max(total, ...known.filter(({ name }) => name !== MANY_VALUED).map(({ sum }) => sum))
+  const whole = usable.find(({ sum }) => sum >= needed)
+  const facet = whole ?? usable[0]
+  if (facet === undefined) return { splits: [], end: TOTAL_MAX, countMax: TOTAL_MAX, isCut: true }
+  const splits = facet.values.map(({ id }) => ({ ...applied, [facet.name]: [id] }))
+  if (whole !== undefined) return { splits, end: 0, countMax: facet.sum, isCut: false }
+  return { splits, end: TOTAL_MAX, countMax: facet.sum + TOTAL_MAX, isCut: true }
+}
+
+function valuesOf(facets: List['facets'], name: string): z.output<typeof Value>[] {
+  const all = facets.flatMap((facet) => [facet, ...facet.values.filter((value) => 'facetParameter' in value)])
+  const found = all.find(({ facetParameter }) => facetParameter === name)
+  return (found?.values ?? []).filter((value) => 'id' in value).filter(({ count }) => count !== 0)
+}
+
+/** A list page for who is served one by one; `end` is that of its list. */
+export const listRef = z.object({ facets: bodySchema.shape.appliedFacets, offset: z.number(), end: z.number() })
+/** They travel with every task, so there is a limit to them; the first facet of big tenants has some dozen values. */
+const LISTS_MAX = 1000
+
+export interface ListPage {
+  body: ListBody
+  /** That of its list, on pages after the first. */
+  end: number
+  plan: Plan | undefined
+  /** Paths of what may be wanted. */
+  jobs: string[]
+  isChoosy: boolean
+}
+
+export interface AfterPage {
+  /** Postings to fetch at once. */
+  now: string[]
+  /** The rest of the way. */
+  rest: Rest
+  /** Lists that will not be looked at. */
+  dropped: number
+}
+
+/** What comes after a list page, for who wants `rest.left` more. */
+export function afterPage(rest: Rest, { body, plan, isChoosy, ...page }: ListPage): AfterPage {
+  const isReplaced = plan !== undefined && plan.splits.length > 0 && plan.end === 0
+  const jobs = isReplaced ? [] : page.jobs // its parts have them too
+  const end = plan?.end ?? page.end
+  const offset = body.offset + PAGE_SIZE
+  const parts = (plan?.splits ?? []).map((facets) => ({ facets, offset: 0, end: 0 }))
+  const further = offset < end ? [{ facets: body.appliedFacets, offset, end }] : []
+  const all = [...parts, ...further, ...rest.lists]
+  const lists = all.slice(0, LISTS_MAX)
+  const dropped = all.length - lists.length
+  if (isChoosy) return { now: [], rest: { ...rest, jobs, lists }, dropped }
+  const now = jobs.slice(0, rest.left)
+  return { now, rest: { ...rest, left: rest.left - now.length, jobs: [], lists }, dropped }
+}

@@ -1,0 +1,156 @@
+/**
+ * Workday: list pages of 20 by POST, an answer for each posting, and lists of 2000 and more in parts (`list.ts`).
+ *
+ * The first page of a list names its total, so the others are fetched side by side. Only who wants fewer postings than there
+ * are, and cannot tell from the list which, is served one by one.
+ */
+import { defineScraper, ScrapeError } from 'sluice'
+import { isWanted, postingKey, postingSchema, searchArgs } from 'sluice/jobs'
+import * as z from 'zod'
+import {
+  assertBoard,
+  boardToken,
+  companyArg,
+  entriesOf,
+  GONE_STATUSES,
+  isChoosy,
+  nextOf,
+  type Rest,
+  readAs,
+  restSchema,
+  under,
+} from '../shared.ts'
+import { afterPage, bodyOf, bodySchema, List, listRef, PAGE_SIZE, planOf } from './list.ts'
+import { JobAnswer, ListedJob, listedPosting, type Tenant, wholePosting } from './posting.ts'
+
+/** Answers of a tenant in trouble, or of one that moved: HTML with status 200. */
+const WHY_HTML = 'HTML in place of JSON'
+const INSTANCE_NEEDED = 'wd and a number, as in the address: --arg instance=wd5'
+const JSON_PLEASE = { accept: 'application/json' }
+
+export default defineScraper({
+  name: 'workday',
+  description: 'Postings of an employer on Workday (BOARD.INSTANCE.myworkdayjobs.com/CAREERS)',
+  args: z.object({
+    board: boardToken.describe('the tenant: BOARD of BOARD.wd5.myworkdayjobs.com/CAREERS'),
+    instance: z
+      .string({ error: INSTANCE_NEEDED })
+      .regex(/^wd\d{1,4}$/, { error: INSTANCE_NEEDED })
+      .describe('wd5 of BOARD.wd5.myworkdayjobs.com/CAREERS'),
+    careers: z
+      .string({ error: 'the careers site is needed, as the address has it: --arg careers=NAME' })
+      .pipe(boardToken)
+      .describe('CAREERS of BOARD.wd5.myworkdayjobs.com/CAREERS, without the language before it'),
+    site: z.url().optional().describe('in place of BOARD.INSTANCE.myworkdayjobs.com'),
+    company: companyArg,
+    ...searchArgs,
+  }),
+  item: postingSchema,
+  key: postingKey,
+  routes: {
+    list: {
+      post: 'body',
+      headers: JSON_PLEASE,
+      accept: GONE_STATUSES,
+      priority: 1,
+      data: z.object({
+        body: bodySchema,
+        /** Of this page, at most. */
+        take: z.number().optional(),
+        end: z.number().default(0),
+        rest: restSchema.optional(),
+      }),
+    },
+    job: {
+      headers: JSON_PLEASE,
+      accept: [403, 404, 410],
+      data: z.object({ path: z.string(), rest: restSchema.optional() }),
+    },
+  },
+  start: ({ args, enqueue }) => enqueue('list', { url: apiUrl(args, '/jobs'), data: { body: bodyOf(args.search) } }),
+  handlers: {
+    async list({ args, data, status, url, fetchedAt, html, json, log, emit, enqueue, retry }) {
+      assertBoard(status, { board: `${args.board}/${args.careers}`, url })
+      if (isHtml(html)) retry(undefined, WHY_HTML)
+      const list = readAs(List, json(), url)
+      const { appliedFacets: facets, offset } = data.body
+      const plan = offset === 0 ? planOf(list, facets) : undefined
+      if (plan?.isCut) log.warn(`a list of more than ${list.total} postings cannot be read to its end`, { facets })
+      if (list.jobPostings.length === 0 && offset > 0) log.warn(`an empty page at ${offset} of ${data.end} postings`)
+      const jobs = (await entriesOf(ListedJob, list.jobPostings, emit))
+        .filter((job) => isWanted(listedPosting(job, args, fetchedAt), args, fetchedAt))
+        .map(({ externalPath }) => externalPath)
+
+      const isTooMuch = plan !== undefined && Object.keys(facets).length === 0 && plan.countMax > args.results
+      if (data.rest !== undefined || (isTooMuch && (isChoosy(args) || plan.splits.length > 0))) {
+        const walk = { left: args.results, step: 0, jobs: [], lists: [], ...data.rest }
+        const { now, rest, dropped } = afterPage(walk, { jobs, plan, ...data, isChoosy: isChoosy(args) })
+        if (dropped > 0) log.warn(`${dropped} parts of the list are left out: too many to carry along`)
+        await enqueue(
+          'job',
+          now.map((path) => jobTarget(args, path)),
+        )
+        const next = nextTask(rest, args)
+        if (next !== undefined) await enqueue(next.route, next.target)
+        return
+      }
+      await enqueue(
+        'job',
+        jobs.slice(0, data.take ?? args.results).map((path) => jobTarget(args, path)),
+      )
+      for (const part of plan?.splits ?? []) await enqueue('list', { url, data: { body: bodyOf(args.search, part) } })
+      const end = Math.min(plan?.end ?? 0, args.results)
+      for (let next = PAGE_SIZE; next < end; next += PAGE_SIZE) {
+        const body = bodyOf(args.search, facets, next)
+        await enqueue('list', { url, data: { body, end: plan?.end, take: args.results - next } })
+      }
+    },
+    async job({ args, data, status, url, fetchedAt, html, json, log, emit, enqueue, retry }) {
+      let emitted = 0
+      if (status === 200 && isHtml(html)) retry(undefined, WHY_HTML)
+      if (status === 403) assertClosed(html, url)
+      if (status !== 200) log.info('the posting was closed a moment ago')
+      else {
+        const posting = wholePosting(readAs(JobAnswer, json(), url), data.path, args, fetchedAt)
+        if (isWanted(posting, args, fetchedAt) && (await emit(posting)) === 'new') emitted = 1
+      }
+      if (data.rest === undefined) return
+      const next = nextTask({ ...data.rest, left: data.rest.left - emitted }, args)
+      if (next !== undefined) await enqueue(next.route, next.target)
+    },
+  },
+  limits: { concurrency: 4, perHost: { concurrency: 4, rps: 4 }, linksMax: 100_000 },
+  expect: { filled: { title: 0.99, company: 0.99, job_url: 0.99 } },
+})
+
+type Where = Tenant & { site?: string | undefined; search: string }
+
+function apiUrl({ board, instance, careers, site }: Where, path: string): URL {
+  return under(site ?? `https://${board}.${instance}.myworkdayjobs.com/`, `wday/cxs/${board}/${careers}${path}`)
+}
+
+const isHtml = (body: string) => body.trimStart().startsWith('<')
+
+/** A requisition that was closed is refused as S22. Any other refusal is not about the posting: it comes again later. */
+function assertClosed(body: string, url: URL): void {
+  if (isHtml(body)) throw new ScrapeError('E_FORBIDDEN', `status 403 from ${url.href}`, { url: url.href, status: 403 })
+  if (/"errorCode"\s*:\s*"S22"/.test(body)) return
+  throw new ScrapeError('E_RATE_LIMITED', `throttled: status 403 from ${url.href}`, { url: url.href, status: 403 })
+}
+
+function jobTarget(where: Where, path: string) {
+  return { url: apiUrl(where, path), data: { path } }
+}
+
+function nextTask(rest: Rest, where: Where) {
+  const next = nextOf(rest)
+  if (next === undefined) return undefined
+  if (next.job === undefined) {
+    const { facets, offset, end } = listRef.parse(next.list)
+    const data = { body: bodyOf(where.search, facets, offset), end, rest: next.rest }
+    return { route: 'list', target: { url: apiUrl(where, '/jobs'), data } } as const
+  }
+  const url = apiUrl(where, next.job)
+  const data = { path: next.job, rest: next.rest }
+  return { route: 'job', target: { url, key: `${url.href} ${next.rest.step}`, data } } as const
+}

@@ -1,0 +1,86 @@
+/** A typed client of the API: one method for each endpoint, checked against the same schemas the server has. */
+import { type Answered, type Asking, type Endpoint, isStreamed } from './endpoint.ts'
+import { ENDPOINTS, type EndpointName, type Endpoints } from './endpoints.ts'
+import type { ProblemBody } from './problem.ts'
+
+export interface ClientOptions {
+  /** `http://127.0.0.1:7700` */
+  url: string
+  key?: string
+  fetch?: typeof fetch
+}
+
+export interface CallOptions {
+  idempotencyKey?: string
+  signal?: AbortSignal
+}
+
+type AnswerOf<E extends Endpoint> = E['answer'] extends { contentTypes: readonly string[] } ? Response : Answered<E>
+
+type Ask<E extends Endpoint> =
+  // biome-ignore lint/complexity/noBannedTypes: an endpoint that takes nothing is asked with nothing
+  {} extends Asking<E>
+    ? (asking?: Asking<E>, options?: CallOptions) => Promise<AnswerOf<E>>
+    : (asking: Asking<E>, options?: CallOptions) => Promise<AnswerOf<E>>
+
+/** Streams come as the `Response` itself: read its body. */
+export type Client = { [K in EndpointName]: Ask<Endpoints[K]> }
+
+/** What the server said against a request. */
+export class ApiError extends Error {
+  readonly status: number
+  readonly problem: ProblemBody
+
+  constructor(problem: ProblemBody) {
+    super(`${problem.code}: ${problem.detail}`)
+    this.status = problem.status
+    this.problem = problem
+  }
+}
+
+export function createClient(options: ClientOptions): Client {
+  const calls = Object.entries(ENDPOINTS).map(([name, one]) => [
+    name,
+    (asking: Parts = {}, call: CallOptions = {}) => ask(options, one, asking, call),
+  ])
+  return Object.fromEntries(calls) as Client
+}
+
+interface Parts {
+  params?: Record<string, unknown>
+  query?: Record<string, unknown>
+  body?: unknown
+}
+
+async function ask({ url, key, fetch: send = fetch }: ClientOptions, one: Endpoint, parts: Parts, call: CallOptions) {
+  const path = one.path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(parts.params?.[name])))
+  const target = new URL(path, url)
+  for (const [name, value] of Object.entries(parts.query ?? {}))
+    if (value !== undefined) target.searchParams.set(name, String(value))
+  const response = await send(target, {
+    method: one.method,
+    headers: {
+      ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+      ...(one.body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(call.idempotencyKey === undefined ? {} : { 'idempotency-key': call.idempotencyKey }),
+    },
+    ...(one.body === undefined ? {} : { body: JSON.stringify(parts.body ?? {}) }),
+    ...(call.signal === undefined ? {} : { signal: call.signal }),
+  })
+  if (!response.ok) throw new ApiError(await problemOf(response))
+  if (isStreamed(one.answer)) return response
+  return one.answer === undefined ? undefined : await response.json()
+}
+
+/** Something in between, a proxy say, may answer in its own words. */
+async function problemOf(response: Response): Promise<ProblemBody> {
+  const text = await response.text()
+  try {
+    const problem = JSON.parse(text) as ProblemBody
+    if (typeof problem.code === 'string') return problem
+  } catch {
+    // not ours
+  }
+  const { status, statusText } = response
+  return { type: 'about:blank', title: statusText, status, detail: text.slice(0, 500), code: 'E_NOT_OURS' }
+}

@@ -1,0 +1,17 @@
+/** Every route of the API, area by area. What is not here does not exist. */
+import { deadLetterEndpoints } from './areas/dead-letters.ts'
+import { fleetEndpoints } from './areas/fleet.ts'
+import { healthEndpoints } from './areas/health.ts'
+import { runEndpoints } from './areas/runs.ts'
+import { scheduleEndpoints } from './areas/schedules.ts'
+
+export const ENDPOINTS = {
+  ...runEndpoints,
+  ...deadLetterEndpoints,
+  ...fleetEndpoints,
+  ...scheduleEndpoints,
+  ...healthEndpoints,
+} as const
+
+export type Endpoints = typeof ENDPOINTS
+export type EndpointName = keyof Endpoints

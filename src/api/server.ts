@@ -1,0 +1,219 @@
+/** The HTTP side of the API: checks who asks and what, calls the handler, and says every failure as a problem. */
+import { Readable } from 'node:stream'
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { mayDo, type Role } from '../core/role.ts'
+import { type Answered, type Asked, type Endpoint, isStreamed } from './endpoint.ts'
+import { ENDPOINTS, type EndpointName, type Endpoints } from './endpoints.ts'
+import { invalid, Problem, toProblem } from './problem.ts'
+
+export interface StreamedAnswer {
+  contentType: string
+  body: AsyncIterable<string | Uint8Array>
+  headers?: Readonly<Record<string, string>>
+}
+
+type AnswerOf<E extends Endpoint> = E['answer'] extends { contentTypes: readonly string[] }
+  ? StreamedAnswer
+  : Answered<E>
+
+/** One function for each endpoint of an area, checked against what goes in and comes out. */
+export type HandlersOf<E extends Readonly<Record<string, Endpoint>>> = {
+  [K in keyof E]: (asked: Asked<E[K]>, caller: Caller) => Promise<AnswerOf<E[K]>>
+}
+
+export type Handlers = HandlersOf<Endpoints>
+
+export interface Caller {
+  /** For the audit and for limits: the key's name, or the address. */
+  readonly name: string
+  readonly role: Role | undefined
+  /** The last event a watcher has seen. */
+  readonly lastEventId: string | undefined
+  /** Aborted when the caller hangs up. */
+  readonly signal: AbortSignal
+}
+
+export interface ApiParts {
+  handlers: Handlers
+  /** Who asks; undefined when a key is needed and none, or a wrong one, was given. */
+  identify(request: {
+    authorization: string | undefined
+    address: string
+  }): Promise<Pick<Caller, 'name' | 'role'> | undefined>
+  /** What a repeat with the same key gets. */
+  remembered: Remembered
+  /** Milliseconds until this caller may ask again; 0: now. */
+  throttle(caller: string): number
+  /** Told of everything that is not mere reading, once it is answered. */
+  onAction?: (entry: { caller: string; role: string; action: string; detail: string; status: number }) => void
+  onFault?: (error: unknown, route: string) => void
+}
+
+/** First answers by idempotency key. */
+export interface Remembered {
+  /** Undefined: the caller is the first and goes on. Otherwise the first answer, or undefined yet while it is being made. */
+  begin(key: string, fingerprint: string): Promise<{ status: number; body: string } | 'busy' | 'other' | undefined>
+  end(key: string, answer: { status: number; body: string } | undefined): Promise<void>
+}
+
+const BODY_BYTES_MAX = 1024 * 1024
+
+const SECURITY_HEADERS = {
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'cache-control': 'no-store',
+} as const
+
+export function createApi(parts: ApiParts): FastifyInstance {
+  const app = Fastify({
+    bodyLimit: BODY_BYTES_MAX,
+    routerOptions: { ignoreTrailingSlash: true },
+    forceCloseConnections: true,
+  })
+  app.addHook('onRequest', async (_, reply) => void reply.headers(SECURITY_HEADERS))
+  app.setNotFoundHandler((request, reply) =>
+    sendProblem(
+      reply,
+      new Problem(404, 'E_NO_ROUTE', `there is no ${request.method} ${pathOf(request)}`, { hint: 'See /docs.' }),
+    ),
+  )
+  app.setErrorHandler((error, request, reply) => {
+    const problem = toProblem(fromFastify(error))
+    if (problem.body.status >= 500) parts.onFault?.(error, `${request.method} ${pathOf(request)}`)
+    return sendProblem(reply, problem)
+  })
+  for (const [name, one] of Object.entries(ENDPOINTS) as [EndpointName, Endpoint][])
+    app.route({
+      method: one.method,
+      url: one.path,
+      handler: (request, reply) => answer(parts, name, one, request, reply),
+    })
+  return app
+}
+
+async function answer(
+  parts: ApiParts,
+  name: EndpointName,
+  one: Endpoint,
+  request: FastifyRequest,
+  reply: FastifyReply,
+) {
+  const caller = await callerOf(parts, one, request)
+  const waitMs = parts.throttle(caller.name)
+  if (waitMs > 0)
+    throw new Problem(429, 'E_TOO_MANY_REQUESTS', 'more requests than one caller may make', {
+      headers: { 'retry-after': String(Math.ceil(waitMs / 1000)) },
+    })
+  if (one.method !== 'GET') reportAction(parts, one, caller, request, reply)
+  const asked = {
+    params: parsed('path', one.params, request.params),
+    query: parsed('query', one.query, request.query),
+    body: parsed('body', one.body, request.body ?? undefined),
+  }
+  const handle = parts.handlers[name] as (asked: unknown, caller: Caller) => Promise<unknown>
+  const key = one.isIdempotentByKey ? keyOf(request, caller) : undefined
+  if (key !== undefined) return await answerOnce(parts, one, key, request, reply, () => handle(asked, caller))
+  const result = await handle(asked, caller)
+  if (isStreamed(one.answer)) return sendStream(reply, result as StreamedAnswer)
+  return reply.code(one.status ?? 200).send(result)
+}
+
+function reportAction(
+  { onAction }: ApiParts,
+  { method, path }: Endpoint,
+  caller: Caller,
+  request: FastifyRequest,
+  reply: FastifyReply,
+) {
+  if (onAction === undefined) return
+  const detail = JSON.stringify({ params: request.params, query: request.query, body: request.body ?? null })
+  reply.raw.once('finish', () =>
+    onAction({
+      caller: caller.name,
+      role: caller.role ?? 'none',
+      action: `${method} ${path}`,
+      detail,
+      status: reply.statusCode,
+    }),
+  )
+}
+
+/** The same order twice is carried out once, also when the first answer was lost on the way. */
+async function answerOnce(
+  { remembered }: ApiParts,
+  one: Endpoint,
+  key: string,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  handle: () => Promise<unknown>,
+) {
+  const first = await remembered.begin(key, JSON.stringify([one.method, one.path, request.params, request.body]))
+  if (first === 'busy')
+    throw new Problem(409, 'E_IDEMPOTENCY_BUSY', 'the first request with this key is still going on')
+  if (first === 'other')
+    throw new Problem(422, 'E_IDEMPOTENCY_OTHER', 'this key was used for another request', { hint: 'Use a new key.' })
+  if (first !== undefined)
+    return reply.code(first.status).header('idempotent-replayed', 'true').type('application/json').send(first.body)
+  try {
+    const status = one.status ?? 200
+    const body = JSON.stringify(await handle())
+    await remembered.end(key, { status, body })
+    return reply.code(status).type('application/json').send(body)
+  } catch (error) {
+    await remembered.end(key, undefined)
+    throw error
+  }
+}
+
+async function callerOf(parts: ApiParts, one: Endpoint, request: FastifyRequest): Promise<Caller> {
+  const hangUp = new AbortController()
+  request.socket.once('close', () => hangUp.abort())
+  const { signal } = hangUp
+  const lastEventId = request.headers['last-event-id']?.toString()
+  if (one.role === undefined) return { name: request.ip, role: undefined, lastEventId, signal }
+  const known = await parts.identify({ authorization: request.headers.authorization, address: request.ip })
+  if (known?.role === undefined)
+    throw new Problem(401, 'E_KEY', 'a key is needed', {
+      hint: 'Send it as `Authorization: Bearer KEY`.',
+      headers: { 'www-authenticate': 'Bearer' },
+    })
+  if (!mayDo(known.role, one.role))
+    throw new Problem(403, 'E_ROLE', `this key may ${known.role}; ${one.method} ${one.path} is for ${one.role}`)
+  return { ...known, lastEventId, signal }
+}
+
+function parsed(where: string, schema: Endpoint['body'], given: unknown): unknown {
+  if (schema === undefined) return undefined
+  const result = schema.safeParse(given)
+  if (result.success) return result.data
+  throw invalid(where, result.error)
+}
+
+function keyOf(request: FastifyRequest, caller: Caller): string | undefined {
+  const given = request.headers['idempotency-key']
+  if (given === undefined) return undefined
+  if (typeof given !== 'string' || given === '' || given.length > 200)
+    throw new Problem(400, 'E_REQUEST', 'Idempotency-Key must have 1 to 200 characters')
+  return `${caller.name} ${given}`
+}
+
+function sendStream(reply: FastifyReply, { contentType, headers = {}, body }: StreamedAnswer) {
+  return reply.headers(headers).type(contentType).send(Readable.from(body))
+}
+
+function sendProblem(reply: FastifyReply, { body, headers }: Problem) {
+  return reply.code(body.status).headers(headers).type('application/problem+json').send(JSON.stringify(body))
+}
+
+/** What Fastify itself refuses: a body that is no JSON, too large, of another kind. */
+function fromFastify(error: unknown): unknown {
+  const { statusCode, code, message } = error as { statusCode?: number; code?: string; message?: string }
+  if (!code?.startsWith('FST_') || statusCode === undefined || statusCode >= 500) return error
+  return new Problem(statusCode, 'E_REQUEST', message ?? 'not a usable request', {
+    hint: 'Send JSON with content-type application/json.',
+  })
+}
+
+const pathOf = (request: FastifyRequest) => request.url.split('?')[0]!.slice(0, 200)

@@ -1,0 +1,78 @@
+/** The messages an instance writes. */
+import { type ErrorRecord, ScrapeError, toErrorRecord } from '../../core/errors.ts'
+import { MESSAGE_VERSION, type ResultMessage, type TaskMessage, type TaskParams } from '../../protocol/messages.ts'
+import { errorMessageText } from '../../protocol/refusal.ts'
+import { isPosting, toWireJob } from '../../protocol/wire-job.ts'
+import { paysWithin } from './task-args.ts'
+import { noMetadata, type TaskOutcome } from './task-crawl.ts'
+
+export interface ResultParts {
+  task: TaskMessage
+  outcome: TaskOutcome
+  ms: number
+  workerId: string
+  memoryMb: number
+}
+
+export function resultOf({ task, outcome, ms, workerId, memoryMb }: ResultParts): ResultMessage {
+  const { status, items, metadata, error } = outcome
+  const postings = items.flatMap(({ item }) => (isPosting(item) && paysWithin(task.params, item) ? [item] : []))
+  const others = items.filter(({ item }) => !isPosting(item))
+  return {
+    version: MESSAGE_VERSION,
+    task_id: task.task_id,
+    status,
+    scraper_type: task.scraper_type,
+    attempt: task.retry_count + 1,
+    execution_time: Math.round(ms) / 1000,
+    jobs_found: postings.length + others.length,
+    jobs_data: postings.map(toWireJob),
+    items: others.map(({ item }) => item as Record<string, unknown>),
+    item_keys: others.map(({ key }) => key),
+    params: withoutProxy(task.params),
+    metadata: { ...metadata, memory_usage_mb: memoryMb, worker_id: workerId },
+    completed_at: new Date().toISOString(),
+    error: error?.message ?? null,
+    error_code: error?.code ?? null,
+  }
+}
+
+/** A proxy may have a password. */
+function withoutProxy({ proxy: _, ...params }: TaskParams): TaskParams {
+  return params
+}
+
+interface ErrorParts {
+  task: TaskMessage
+  workerId: string
+  error: ErrorRecord
+  retryAtMs?: number
+}
+
+export function errorText({ task, workerId, error, retryAtMs }: ErrorParts): string {
+  return errorMessageText({
+    error_code: error.code,
+    error_message: error.message,
+    worker_id: workerId,
+    task_id: task.task_id,
+    scraper_type: task.scraper_type,
+    retry_count: task.retry_count,
+    will_retry: retryAtMs !== undefined,
+    retry_at: retryAtMs === undefined ? null : new Date(retryAtMs).toISOString(),
+  })
+}
+
+/** For a task that took its workers along. */
+export function poisonResult(task: TaskMessage, losses: number, workerId: string) {
+  const message = `${losses} workers were lost while they had this task; it is not given to another one`
+  const error = toErrorRecord(new ScrapeError('E_LEASE_LOST', message))
+  const outcome: TaskOutcome = {
+    status: 'failed',
+    items: [],
+    metadata: noMetadata(),
+    error,
+    isWorthAnotherTry: false,
+  }
+  const result = resultOf({ task, outcome, ms: 0, workerId, memoryMb: 0 })
+  return { result, error: errorText({ task, workerId, error }) }
+}

@@ -1,0 +1,172 @@
+/**
+ * The instances of one `sluice worker --type`: threads, or processes. One that dies is replaced, and what it held is free for the
+ * others at once.
+ *
+ *   starting ──▶ working ──stop──▶ ended
+ *                   └─ died ──wait──▶ starting, under a new name
+ */
+import { fork } from 'node:child_process'
+import { Worker } from 'node:worker_threads'
+import type { ErrorCode } from '../../core/error-table.ts'
+import { ScrapeError } from '../../core/errors.ts'
+import { Connection } from '../../redis/connection.ts'
+import { ABANDON } from '../../protocol/redis/lua.ts'
+import { streamNames, WORKERS_GROUP } from '../../protocol/streams.ts'
+import { newWorkerId } from '../fleet/join-run.ts'
+import type { TaskEnd } from './instance.ts'
+import type { InstanceSpec } from './open-instance.ts'
+
+export type InstanceOrder = 'stop'
+
+export type InstanceMessage =
+  | { kind: 'log'; level: 'info' | 'warn'; message: string }
+  | { kind: 'task'; end: TaskEnd }
+  | { kind: 'end' }
+  | { kind: 'failed'; code: ErrorCode; message: string; fix: string }
+
+export interface InstancesRequest {
+  spec: Omit<InstanceSpec, 'workerId'>
+  type: string
+  count: number
+  as: 'threads' | 'processes'
+  /** Of a thread's heap; over it the thread ends, and only it. */
+  heapMbMax: number
+  onLog: (message: string) => void
+  onTask: (end: TaskEnd) => void
+}
+
+export interface Instances {
+  readonly workerIds: () => string[]
+  /** Finish what is begun within the drain time, hand back the rest. */
+  stop(): void
+  /** When all have ended. Throws what keeps them from working. */
+  readonly ended: Promise<void>
+}
+
+const ENTRY = new URL('./instance-thread.ts', import.meta.url)
+const RESTART_MS = { min: 200, max: 10_000 }
+/** Deaths in a row without one task done in between: what one dies of, the next dies of, too. */
+const DEATHS_MAX = 8
+
+/** Of a thread. V8's own choice is 48, nearly all of which it takes under load: 64 MB for one more instance, and 37 with 6. */
+const YOUNG_MB = Number(process.env['YOUNG'] ?? 6)
+for (const f of (process.env['V8F'] ?? '').split(' ').filter(Boolean)) (await import('node:v8')).setFlagsFromString(f)
+
+/** A thread and a process look the same from here. */
+interface Body {
+  order(order: InstanceOrder): void
+  /** Why it ended, when that was not its own decision. */
+  ended: Promise<string | undefined>
+}
+
+export function startInstances(request: InstancesRequest): Instances {
+  const stopping = new AbortController()
+  const bodies = new Map<string, Body>()
+  let deaths = 0
+  const onTask = (end: TaskEnd) => {
+    deaths = 0
+    request.onTask(end)
+  }
+
+  async function keepAlive(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      const workerId = newWorkerId()
+      let failure: ScrapeError | undefined
+      const body = startBody({ ...request.spec, workerId }, request, (message) => {
+        if (message.kind === 'log') request.onLog(`${workerId}: ${message.message}`)
+        if (message.kind === 'task') onTask(message.end)
+        if (message.kind === 'failed') failure = new ScrapeError(message.code, message.message, { fix: message.fix })
+      })
+      bodies.set(workerId, body)
+      if (stopping.signal.aborted) body.order('stop')
+      const why = await body.ended
+      bodies.delete(workerId)
+      if (failure !== undefined) throw failure
+      if (why === undefined) return
+      request.onLog(`${workerId} died: ${why}`)
+      await abandon(request, workerId).catch((error: Error) => request.onLog(error.message))
+      if (++deaths >= DEATHS_MAX)
+        throw new ScrapeError('E_WORKERS_DIE', `${deaths} instances died one after the other, the last one: ${why}`)
+      await pause(Math.min(RESTART_MS.max, RESTART_MS.min * 2 ** (deaths - 1)), stopping.signal)
+    }
+  }
+
+  const stop = () => {
+    stopping.abort()
+    for (const body of bodies.values()) body.order('stop')
+  }
+  const all = Array.from({ length: request.count }, () =>
+    keepAlive().catch((error) => {
+      stop() // the others would fail for the same reason
+      throw error
+    }),
+  )
+  const ended = Promise.allSettled(all).then((results) => {
+    for (const result of results) if (result.status === 'rejected') throw result.reason
+  })
+  return { workerIds: () => [...bodies.keys()], stop, ended }
+}
+
+function startBody(spec: InstanceSpec, request: InstancesRequest, onMessage: (message: InstanceMessage) => void): Body {
+  return request.as === 'threads' ? startThread(spec, request, onMessage) : startProcess(spec, onMessage)
+}
+
+function startThread(
+  spec: InstanceSpec,
+  { heapMbMax }: InstancesRequest,
+  onMessage: (message: InstanceMessage) => void,
+): Body {
+  const resourceLimits = { maxOldGenerationSizeMb: heapMbMax, maxYoungGenerationSizeMb: YOUNG_MB }
+  const thread = new Worker(ENTRY, { workerData: spec, resourceLimits })
+  let isOver = false
+  let why: string | undefined
+  thread.on('message', (message: InstanceMessage) => {
+    isOver ||= message.kind === 'end' || message.kind === 'failed'
+    onMessage(message)
+  })
+  thread.on('error', (error: NodeJS.ErrnoException) => (why = error.code ?? error.message))
+  const ended = new Promise<string | undefined>((resolve) =>
+    thread.on('exit', (code) => resolve(isOver ? undefined : (why ?? `exit code ${code}`))),
+  )
+  return { order: (order) => thread.postMessage(order), ended }
+}
+
+function startProcess(spec: InstanceSpec, onMessage: (message: InstanceMessage) => void): Body {
+  const child = fork(ENTRY, { execArgv: process.execArgv, serialization: 'advanced' })
+  let isOver = false
+  child.on('message', (message: InstanceMessage) => {
+    isOver ||= message.kind === 'end' || message.kind === 'failed'
+    onMessage(message)
+  })
+  child.on('error', () => {}) // its exit says the same
+  const ended = new Promise<string | undefined>((resolve) =>
+    child.on('close', (code, signal) => resolve(isOver ? undefined : (signal ?? `exit code ${code}`))),
+  )
+  child.send({ spec }, () => {})
+  return { order: (order) => void (child.connected && child.send(order, () => {})), ended }
+}
+
+/** Nobody waits for the lease of one that is known to be dead. */
+async function abandon({ spec, type }: InstancesRequest, workerId: string): Promise<void> {
+  const connection = new Connection(spec.redisUrl)
+  try {
+    const streams = streamNames(spec.prefix).tasks(type)
+    await connection.attempt(() => connection.evaluate(ABANDON, [WORKERS_GROUP, workerId, ...streams]))
+  } finally {
+    connection.close()
+  }
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(resolve, ms)
+    signal.addEventListener(
+      'abort',
+      () => {
+        clearTimeout(timer)
+        resolve()
+      },
+      { once: true },
+    )
+  })
+}

@@ -1,0 +1,117 @@
+/** Puts one instance together: scraper, fetch chains, browsers where it needs them, and its place in the group of workers. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createEventBus } from '../../core/events.ts'
+import { GroupReader } from '../../protocol/redis/group-reader.ts'
+import { streamNames, WORKERS_GROUP } from '../../protocol/streams.ts'
+import { compileScraper } from '../author/compile-scraper.ts'
+import { loadScraper } from '../author/load-scraper.ts'
+import { assertTurnedOn } from '../author/opt-in.ts'
+import type { Config } from '../config.ts'
+import type { RateSharing } from '../run/fetching.ts'
+import { needsBrowsers, openBrowsers } from '../run/open-browsers.ts'
+import { cacheStoreOf } from '../run/run-identity.ts'
+import { browserSpecOf } from '../run/worker-pools.ts'
+import { userAgent } from '../user-agent.ts'
+import { Chains } from './chains.ts'
+import { Instance, type InstanceOptions, type StopWord } from './instance.ts'
+
+/** Plain data: it travels to a thread or another process. */
+export interface InstanceSpec {
+  /** The scraper's name, or its file; the type on the wire is always its name. */
+  scraper: string
+  /** What it read. */
+  config: Config
+  redisUrl: string
+  prefix: string
+  workerId: string
+  /** Tasks at once. */
+  tasksMax: number
+  healthMs: number
+  retryMs: number
+}
+
+type Listeners = Pick<InstanceOptions, 'onLog' | 'onTask'>
+
+/** The type on the wire, and the streams of a worker of it. Throws when there is no such scraper, or it is off. */
+export async function workerType({ scraper: word, config }: Pick<InstanceSpec, 'scraper' | 'config'>) {
+  const { scraper, file } = await loadScraper(word)
+  assertTurnedOn(scraper, config)
+  return { type: scraper.name, compiled: compileScraper(scraper, config.limits, file) }
+}
+
+export async function runInstance(spec: InstanceSpec, listeners: Listeners, stop: AbortSignal): Promise<StopWord> {
+  const { values } = spec.config
+  const { type, compiled } = await workerType(spec)
+  const names = streamNames(spec.prefix)
+  const { concurrency } = compiled.limits
+  const bus = createEventBus()
+  bus.on((event) => {
+    if (event.type === 'log' && (event.level === 'warn' || event.level === 'info'))
+      listeners.onLog(event.level, event.message)
+  })
+  await using parts = new AsyncDisposableStack()
+  const common = {
+    userAgent: userAgent(values),
+    allowPrivate: values.allowPrivate,
+    // Only what this worker was told: whoever writes tasks must not open a way into its network.
+    allowAddresses: values.allowAddress,
+    proxy: values.proxy,
+    bus,
+  }
+  const spool = needsBrowsers(compiled) ? mkdtempSync(join(tmpdir(), 'sluice-worker-')) : undefined
+  if (spool !== undefined) parts.defer(() => rmSync(spool, { recursive: true, force: true }))
+  const { pages, executable } = browserSpecOf(values)
+  const browsers =
+    spool === undefined
+      ? undefined
+      : parts.use(
+          await openBrowsers({
+            ...{ limits: compiled.limits, pages, executable, spool, downloadBytesMax: values.fileMax },
+            ...common,
+          }),
+        )
+  const sharing = await shareRates(spec, compiled.limits.perHost.perMinute, listeners, parts)
+  const cacheStore = cacheStoreOf({ ...values, redis: spec.redisUrl })
+  const chains = parts.use(new Chains({ ...common, compiled, concurrency, cacheStore, sharing, browsers }))
+  const reader = parts.use(
+    new GroupReader({
+      url: spec.redisUrl,
+      names,
+      streams: names.tasks(type),
+      group: WORKERS_GROUP,
+      consumer: spec.workerId,
+      leaseMs: values.lease,
+      outageMs: values.outage,
+      onOutage: ({ error, attempt }) =>
+        listeners.onLog('warn', `Redis is away (${error.message}): waiting for it, try ${attempt}`),
+    }),
+  )
+  const instance = new Instance({
+    type,
+    names,
+    reader,
+    parts: { compiled, chains, browsers, concurrency, workerId: spec.workerId, out: values.out },
+    tasksMax: Math.min(spec.tasksMax, concurrency),
+    leaseMs: values.lease,
+    healthMs: spec.healthMs,
+    drainMs: values.drainTimeout,
+    retryMs: spec.retryMs,
+    ...listeners,
+  })
+  return await instance.run(stop)
+}
+
+/** Per host over all instances on this Redis. */
+async function shareRates(
+  { redisUrl }: InstanceSpec,
+  perMinute: number,
+  { onLog }: Listeners,
+  parts: AsyncDisposableStack,
+): Promise<RateSharing> {
+  const { openRedisSlots } = await import('../../fetch/redis-slots.ts')
+  const onAway = (error: Error) => onLog('warn', error.message)
+  const onBack = () => onLog('info', 'rates are shared with the other workers again')
+  return { fleet: parts.use(await openRedisSlots({ url: redisUrl, perMinute, onAway, onBack })) }
+}

@@ -1,0 +1,13 @@
+/** Where the streams of the task protocol are. */
+import { ScrapeError } from '../../core/errors.ts'
+import type { ConfigValues } from '../config.ts'
+import { redisUrlOf } from '../run/run-identity.ts'
+
+/** A `redis://` queue that was named, else the Redis beside another one. */
+export function protocolRedis(values: Pick<ConfigValues, 'frontier' | 'redis'>): string {
+  const url = /^rediss?:\/\//.test(values.frontier) ? values.frontier : redisUrlOf(values)
+  if (url !== undefined) return url
+  throw new ScrapeError('E_OPTION', 'the task protocol runs over Redis, and nobody said where that is', {
+    fix: 'Name it with --frontier redis://HOST:PORT/NUMBER, --redis, or SLUICE_REDIS.',
+  })
+}

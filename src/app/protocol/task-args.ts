@@ -1,0 +1,70 @@
+/** From the parameters of a task to what our scrapers and the fetch chain take. */
+import type { Scraper } from '../../core/scraper.ts'
+import type { Json } from '../../core/task.ts'
+import type { Posting } from '../../jobs/posting.ts'
+import type { TaskParams } from '../../protocol/messages.ts'
+import { argumentNames, checkArgs } from '../author/compile-scraper.ts'
+
+/** Names of the wire → names our job scrapers use; a scraper that takes the wire's own name gets it under that. */
+const OUR_NAMES: Readonly<Record<string, string>> = {
+  search_term: 'search',
+  location: 'location',
+  results_wanted: 'results',
+  job_type: 'type',
+  is_remote: 'remote',
+  posted_since: 'since',
+}
+/** Carried out by the worker, whatever the scraper takes. */
+const OURS = new Set(['proxy', 'user_agent', 'delay_range', 'page_limit', 'results_wanted', 'salary_min', 'salary_max'])
+const DAY_MS = 86_400_000
+
+export interface TaskArgs {
+  args: Json
+  /** Parameters of the wire that this scraper cannot make use of. */
+  ignored: string[]
+}
+
+/** Throws E_OPTION for arguments the scraper does not take, or takes otherwise. */
+export function taskArgs(scraper: Scraper, params: TaskParams, now: () => number = Date.now): TaskArgs {
+  const known = argumentNames(scraper)
+  const given: Record<string, unknown> = {}
+  const ignored: string[] = []
+  const { args = {}, ...named } = params
+  for (const [name, value] of Object.entries(named)) {
+    if (value === undefined) continue
+    const isOfWire = name in OUR_NAMES || OURS.has(name)
+    const own = [name, OUR_NAMES[name] ?? name].find((one) => known.includes(one))
+    if (own !== undefined) given[own] = own === 'since' ? daysSince(value, now()) : value
+    else if (!isOfWire) given[name] = value // for checkArgs to refuse with the list of what there is
+    else if (!OURS.has(name)) ignored.push(name)
+  }
+  return { args: checkArgs(scraper, { ...given, ...args }), ignored }
+}
+
+function daysSince(value: unknown, nowMs: number): unknown {
+  return typeof value === 'string' ? Math.max(0, (nowMs - Date.parse(value)) / DAY_MS) : value
+}
+
+/** What in a task asks for another way out than the worker's own. */
+export interface ChainWish {
+  proxy?: string
+  userAgent?: string
+  delayMs?: number
+}
+
+export function chainWish({ proxy, user_agent, delay_range }: TaskParams): ChainWish {
+  return {
+    ...(proxy === undefined ? {} : { proxy: /^[a-z0-9]+:\/\//i.test(proxy) ? proxy : `http://${proxy}` }),
+    ...(user_agent === undefined ? {} : { userAgent: user_agent }),
+    // The chain spreads a pause from half of it to one and a half.
+    ...(delay_range === undefined ? {} : { delayMs: Math.round(((delay_range[0] + delay_range[1]) / 2) * 1000) }),
+  }
+}
+
+/** A posting that does not say what it pays stays. */
+export function paysWithin({ salary_min, salary_max }: TaskParams, posting: Posting): boolean {
+  const most = posting.salary_annual_max ?? posting.salary_annual_min
+  const least = posting.salary_annual_min ?? posting.salary_annual_max
+  if (salary_min !== undefined && most !== null && most < salary_min) return false
+  return !(salary_max !== undefined && least !== null && least > salary_max)
+}

@@ -1,0 +1,46 @@
+/** The queue of one task: in memory, without files, and with an ear for how many items there are. */
+import { isFileLane } from '../../core/task.ts'
+import type { Frontier, Outcome } from '../../frontier/contract.ts'
+
+export interface TaskFrontierOptions {
+  /** Told after each commit. */
+  onItems: (items: number) => void
+  /** A page ordered files, which a task does not bring home. */
+  onFiles: (files: number) => void
+}
+
+export function taskFrontier(inner: Frontier, { onItems, onFiles }: TaskFrontierOptions): Frontier {
+  let items = 0
+  return {
+    engine: inner.engine,
+    can: inner.can,
+    dead: inner.dead,
+    items: inner.items,
+    async commit(outcomes) {
+      const committed = await inner.commit(outcomes.map((outcome) => withoutFiles(outcome, onFiles)))
+      items += committed.items.new
+      onItems(items)
+      // No sink drains these items, so nobody must wait for one.
+      return { ...committed, items: { ...committed.items, backlog: 0 } }
+    },
+    add: (tasks) => inner.add(tasks),
+    claim: (request) => inner.claim(request),
+    extend: (leases, leaseMs) => inner.extend(leases, leaseMs),
+    sweep: (options) => inner.sweep(options),
+    stats: () => inner.stats(),
+    nextDueMs: () => inner.nextDueMs(),
+    pause: (reason) => inner.pause(reason),
+    resume: () => inner.resume(),
+    getMeta: (name) => inner.getMeta(name),
+    setMeta: (name, value) => inner.setMeta(name, value),
+    [Symbol.asyncDispose]: () => inner[Symbol.asyncDispose](),
+  }
+}
+
+function withoutFiles(outcome: Outcome, onFiles: (files: number) => void): Outcome {
+  if (outcome.kind !== 'done' || outcome.tasks === undefined) return outcome
+  const tasks = outcome.tasks.filter(({ lane = '' }) => !isFileLane(lane))
+  if (tasks.length === outcome.tasks.length) return outcome
+  onFiles(outcome.tasks.length - tasks.length)
+  return { ...outcome, tasks }
+}

@@ -1,0 +1,82 @@
+/** The ways out of a worker: which proxies, as whom, and what is different for some sites. */
+import type { EventBus } from '../../core/events.ts'
+import type { SiteOptions } from '../../core/options.ts'
+import type { AddressOptions } from '../../fetch/address.ts'
+import type { Identities, IdentityMode, IdentityStrategy } from '../../fetch/identities.ts'
+import type { ConfigValues } from '../config.ts'
+
+/** Plain data: it may be sent to another process. */
+export interface WaysSpec {
+  /** URLs by tier; none: directly, or as `proxy` says. */
+  proxies: readonly (readonly string[])[]
+  identity: IdentityMode
+  strategy: IdentityStrategy
+  sites: Readonly<Record<string, SiteOptions>>
+}
+
+type WayValues = Pick<ConfigValues, 'proxy' | 'proxies' | 'identity' | 'identityStrategy' | 'sites'>
+
+/** One proxy is a pool of one. */
+export function waysOf({ proxy, proxies, identity, identityStrategy, sites }: WayValues): WaysSpec {
+  return {
+    proxies: proxies ?? (proxy === undefined ? [] : [[proxy]]),
+    identity,
+    strategy: identityStrategy,
+    sites,
+  }
+}
+
+export const DIRECT: WaysSpec = { proxies: [], identity: 'honest', strategy: 'round-robin', sites: {} }
+
+export type SiteFinder = (host: string) => SiteOptions | undefined
+
+/** Undefined when no site is different. `host` is as in URLs; `*.example.com` stands for what is below it. */
+export function siteFinder(sites: Readonly<Record<string, SiteOptions>>): SiteFinder | undefined {
+  const byName = new Map(Object.entries(sites).map(([name, site]) => [name.toLowerCase(), site]))
+  if (byName.size === 0) return undefined
+  return (host) => {
+    const hostname = host.replace(/:\d+$/, '')
+    const exact = byName.get(host) ?? byName.get(hostname)
+    if (exact !== undefined) return exact
+    for (let dot = hostname.indexOf('.'); dot !== -1; dot = hostname.indexOf('.', dot + 1)) {
+      const site = byName.get(`*${hostname.slice(dot)}`)
+      if (site !== undefined) return site
+    }
+    return undefined
+  }
+}
+
+export interface IdentityParts {
+  ways: WaysSpec
+  addresses: AddressOptions
+  siteOf: SiteFinder | undefined
+  /** Pages may be opened in our own browser. */
+  needsChromium: boolean
+  bus: EventBus
+}
+
+/** Undefined when all goes out as ourselves and the one way there is: then nobody pays for it, nor loads it. Throws `E_PROXY`. */
+export async function openIdentities(parts: IdentityParts): Promise<Identities | undefined> {
+  const { ways, addresses, siteOf, needsChromium, bus } = parts
+  const isAnySiteBrowser = Object.values(ways.sites).some(({ identity }) => identity === 'browser')
+  if (ways.proxies.length === 0 && ways.identity === 'honest' && !isAnySiteBrowser) return undefined
+  const [{ createIdentities }, { openProxyPool }] = await Promise.all([
+    import('../../fetch/identities.ts'),
+    import('../../fetch/proxy-pool.ts'),
+  ])
+  const pool = ways.proxies.length === 0 ? undefined : openProxyPool({ tiers: ways.proxies, addresses, events: bus })
+  try {
+    await pool?.checkAll()
+  } catch (error) {
+    pool?.[Symbol.dispose]()
+    throw error
+  }
+  return createIdentities({
+    mode: ways.identity,
+    strategy: ways.strategy,
+    needsChromium,
+    events: bus,
+    ...(pool === undefined ? {} : { proxies: pool }),
+    ...(siteOf === undefined ? {} : { siteOf }),
+  })
+}

@@ -1,0 +1,32 @@
+/** Workers and scrapers. */
+import type { fleetEndpoints } from '../../../api/areas/fleet.ts'
+import type { HandlersOf } from '../../../api/server.ts'
+import type { StoredWorker } from '../../../orchestrator/contract.ts'
+import type { Server } from '../serve.ts'
+
+export function fleetHandlers(server: Server): HandlersOf<typeof fleetEndpoints> {
+  return {
+    async listWorkers({ query: { run, alive } }) {
+      const filter = {
+        ...(run === undefined ? {} : { runId: run }),
+        ...(alive === undefined ? {} : { isAlive: alive }),
+      }
+      return { data: (await server.store.listWorkers(filter)).map(toWorker) }
+    },
+    async drainWorker({ params: { id } }) {
+      await server.drainWorker(id)
+      return undefined
+    },
+    listScrapers: async () => ({ data: await server.listScrapers() }),
+  }
+}
+
+function toWorker({ startedAtMs, report, ...worker }: StoredWorker) {
+  return {
+    ...worker,
+    startedAt: new Date(startedAtMs).toISOString(),
+    inFlight: report?.inFlight ?? null,
+    rssBytes: report?.rssBytes ?? null,
+    loopLagMs: report?.loopLagMs ?? null,
+  }
+}

@@ -1,0 +1,89 @@
+/** Runs, answered from the same places the commands look at. */
+import type { runEndpoints } from '../../../api/areas/runs.ts'
+import type { HandlersOf } from '../../../api/server.ts'
+import { livingWorkers, runStats } from '../../look/open-run.ts'
+import { type ListedRun, whyStill } from '../../look/run-list.ts'
+import { cancelRun, pauseRun, resumeRun } from '../../look/steer-run.ts'
+import { filterOf } from '../dead-filter.ts'
+import { itemsAnswer } from '../items-answer.ts'
+import type { Server } from '../serve.ts'
+
+export function runHandlers(server: Server): HandlersOf<typeof runEndpoints> {
+  const { looks } = server
+  return {
+    async listRuns({ query: { limit, cursor, scraper, state } }) {
+      const runs = (await server.listRuns()).filter(
+        (run) =>
+          (cursor === undefined || run.id < cursor) &&
+          (scraper === undefined || run.scraper === scraper) &&
+          (state === undefined || run.state === state),
+      )
+      const data = runs.slice(0, limit).map(toSummary)
+      return { data, next: runs.length > limit ? data.at(-1)!.id : null }
+    },
+    async startRun({ body: { scraper, args, limits } }) {
+      const id = await server.startRun(scraper, args, limits)
+      return { id, url: `/v1/runs/${id}` }
+    },
+    async getRun({ params: { id } }) {
+      const run = await looks.run(id)
+      const numbers = await runStats(run)
+      const { pending, claimed, completed, failed, dead, remaining } = numbers
+      return {
+        ...run.record,
+        args: run.record.args ?? null,
+        isAlive: run.isAlive,
+        isPaused: numbers.isPaused,
+        why: (await whyStill(run, numbers)) ?? null,
+        queue: { pending, claimed, completed, failed, dead, remaining },
+        workers: livingWorkers(run)?.length ?? null,
+      }
+    },
+    pauseRun: ({ params: { id } }, { name }) =>
+      looks.change(id, (run) => pauseRun(run, `paused through the API (${name})`)),
+    resumeRun: ({ params: { id } }) =>
+      looks.change(id, async (run) => {
+        const steered = await resumeRun(run)
+        const isStarted = run.isOver && run.record.state !== 'finished' && (await server.goOn(run))
+        return { ...steered, isChanged: steered.isChanged || isStarted }
+      }),
+    cancelRun: ({ params: { id } }, { name }) =>
+      looks.change(id, (run) => cancelRun(run, `cancelled through the API (${name})`)),
+    retryFailed: ({ params: { id }, body }) =>
+      looks.change(id, async (run) => ({ retried: await server.retry(run, filterOf(body)) })),
+    getItems: async ({ params: { id }, query }) => await itemsAnswer(await looks.run(id), query),
+    async watchRun({ params: { id } }, { lastEventId, signal }) {
+      return { contentType: 'text/event-stream', body: await server.feeds.watch(id, lastEventId, signal) }
+    },
+    async getErrors({ params: { id }, query: { group } }) {
+      const { record } = await looks.run(id)
+      const groups = new Map<string, { name: string; count: number; example: string }>()
+      for (const { code, class: kind, count, example } of record.errors) {
+        const name = { class: kind, code, cause: `${code} ${example}` }[group]
+        groups.set(name, { name, count: count + (groups.get(name)?.count ?? 0), example })
+      }
+      return { groups: [...groups.values()].sort((a, b) => b.count - a.count) }
+    },
+  }
+}
+
+function toSummary({ numbers, rate, workers, why, startedAt, ...run }: ListedRun) {
+  const { id, scraper, state, isAlive, finishedAt } = run
+  const { completed, remaining, failed, dead, items } = numbers
+  return {
+    id,
+    scraper,
+    state,
+    isAlive,
+    startedAt: startedAt ?? null,
+    finishedAt,
+    completed,
+    remaining,
+    failed,
+    dead,
+    items,
+    rate: rate ?? null,
+    workers: workers ?? null,
+    why: why ?? null,
+  }
+}

@@ -1,0 +1,168 @@
+/**
+ * What happens in a run, for any number of watchers: one look every quarter of a second however many watch, and none when nobody
+ * does. A watcher that comes back with the id of the last event it has gets what it missed, or a fresh start.
+ */
+import { randomBytes } from 'node:crypto'
+import { type OpenRun, runStats } from '../look/open-run.ts'
+import { whyStill } from '../look/run-list.ts'
+import type { Looks } from './looks.ts'
+
+const LOOK_MS = 250
+/** Events kept for watchers that come back. */
+const KEPT_MAX = 1000
+/** A watcher that is this far behind is cut off: it comes back and begins anew. */
+const BEHIND_MAX = 2000
+/** Something must go over the wire now and then, or what is in between takes the connection for dead. */
+const QUIET_MS_MAX = 15_000
+
+export interface FeedEvent {
+  id: string
+  type: 'run' | 'log' | 'end'
+  data: string
+}
+
+interface Watcher {
+  waiting: FeedEvent[]
+  wake: (() => void) | undefined
+  isCut: boolean
+}
+
+export class Feeds {
+  readonly #looks: Looks
+  readonly #feeds = new Map<string, Feed>()
+
+  constructor(looks: Looks) {
+    this.#looks = looks
+  }
+
+  /** As server-sent events, until the run is over or the caller has gone. Throws `E_RUN_NOT_FOUND` before the first. */
+  async watch(runId: string, lastId: string | undefined, signal: AbortSignal): Promise<AsyncGenerator<string>> {
+    await this.#looks.run(runId)
+    let feed = this.#feeds.get(runId)
+    if (feed === undefined) {
+      feed = new Feed(
+        () => this.#looks.run(runId),
+        () => this.#feeds.delete(runId),
+      )
+      this.#feeds.set(runId, feed)
+    }
+    return feed.watch(lastId, signal)
+  }
+
+  get size(): number {
+    return this.#feeds.size
+  }
+}
+
+class Feed {
+  readonly #look: () => Promise<OpenRun>
+  readonly #onIdle: () => void
+  readonly #epoch = randomBytes(4).toString('hex')
+  readonly #watchers = new Set<Watcher>()
+  readonly #kept: FeedEvent[] = []
+  #count = 0
+  #last: FeedEvent | undefined
+  #isOver = false
+
+  constructor(look: () => Promise<OpenRun>, onIdle: () => void) {
+    this.#look = look
+    this.#onIdle = onIdle
+    void this.#run()
+  }
+
+  async *watch(lastId: string | undefined, signal: AbortSignal): AsyncGenerator<string> {
+    const watcher: Watcher = { waiting: this.#missedSince(lastId), wake: undefined, isCut: false }
+    this.#watchers.add(watcher)
+    const onAbort = () => watcher.wake?.()
+    signal.addEventListener('abort', onAbort, { once: true })
+    try {
+      yield 'retry: 2000\n\n'
+      while (!signal.aborted && !watcher.isCut) {
+        const events = watcher.waiting.splice(0)
+        if (events.length > 0) yield events.map(asText).join('')
+        if (events.at(-1)?.type === 'end') return
+        else if (watcher.waiting.length === 0 && !(await woken(watcher))) yield ': still here\n\n'
+      }
+    } finally {
+      signal.removeEventListener('abort', onAbort)
+      this.#watchers.delete(watcher)
+    }
+  }
+
+  /** All since then, where they are kept; otherwise how it is now. */
+  #missedSince(lastId: string | undefined): FeedEvent[] {
+    const at = this.#kept.findIndex(({ id }) => id === lastId)
+    if (at !== -1) return this.#kept.slice(at + 1)
+    return this.#last === undefined ? [] : [this.#last, ...(this.#isOver ? this.#kept.slice(-1) : [])]
+  }
+
+  async #run(): Promise<void> {
+    let before = ''
+    while (!this.#isOver) {
+      try {
+        const run = await this.#look()
+        before = await this.#report(run, before)
+      } catch {
+        // The store is away: watchers wait with us.
+      }
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+      if (this.#watchers.size === 0) break
+    }
+    this.#onIdle()
+  }
+
+  async #report(run: OpenRun, before: string): Promise<string> {
+    const isOver = run.isOver && run.record.finishedAt !== null
+    for await (const lines of run.log.read()) for (const line of lines) this.#emit('log', line)
+    const numbers = await runStats(run)
+    const { pending, claimed, completed, failed, dead, remaining, isPaused } = numbers
+    const { state, items, latencyMs, bytes, durationMs } = run.record
+    const queue = { pending, claimed, completed, failed, dead, remaining }
+    const why = (await whyStill(run, numbers)) ?? null
+    const now = JSON.stringify({
+      state,
+      isAlive: run.isAlive,
+      isPaused,
+      why,
+      queue,
+      items,
+      latencyMs,
+      bytes,
+      durationMs,
+    })
+    if (now !== before) this.#last = this.#emit('run', now)
+    if (isOver) {
+      this.#isOver = true
+      this.#emit('end', JSON.stringify({ state, reason: run.record.reason }))
+    }
+    return now
+  }
+
+  #emit(type: FeedEvent['type'], data: string): FeedEvent {
+    const event = { id: `${this.#epoch}-${++this.#count}`, type, data }
+    this.#kept.push(event)
+    if (this.#kept.length > KEPT_MAX) this.#kept.splice(0, KEPT_MAX / 10)
+    for (const watcher of this.#watchers) {
+      if (watcher.waiting.length >= BEHIND_MAX) watcher.isCut = true
+      else watcher.waiting.push(event)
+      watcher.wake?.()
+    }
+    return event
+  }
+}
+
+/** False when nothing came for a while. */
+function woken(watcher: Watcher): Promise<boolean> {
+  return new Promise((resolve) => {
+    const done = (isNews: boolean) => {
+      clearTimeout(timer)
+      watcher.wake = undefined
+      resolve(isNews)
+    }
+    const timer = setTimeout(() => done(false), QUIET_MS_MAX)
+    watcher.wake = () => done(true)
+  })
+}
+
+/** Data of one line each: JSON has no line ends in it. */
+const asText = ({ id, type, data }: FeedEvent) => `id: ${id}\nevent: ${type}\ndata: ${data.replaceAll('\n', ' ')}\n\n`

@@ -1,0 +1,18 @@
+/** What the API can be asked, and who answers it. */
+import type { Handlers } from '../../api/server.ts'
+import { deadLetterHandlers } from './areas/dead-letters.ts'
+import { fleetHandlers } from './areas/fleet.ts'
+import { runHandlers } from './areas/runs.ts'
+import { scheduleHandlers } from './areas/schedules.ts'
+import type { Server } from './serve.ts'
+
+export function handlersOf(server: Server): Handlers {
+  return {
+    ...runHandlers(server),
+    ...deadLetterHandlers(server),
+    ...fleetHandlers(server),
+    ...scheduleHandlers(server),
+    healthz: async () => ({ status: 'ok' }),
+    readyz: async () => ({ status: 'ready', checks: await server.checks() }),
+  }
+}

@@ -1,0 +1,50 @@
+/** Who asks: the bearer of a key, or whoever is on this machine where no key is wanted. */
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import type { ApiParts } from '../../api/server.ts'
+import { ScrapeError } from '../../core/errors.ts'
+import type { ApiKey, ApiKeys } from '../../orchestrator/access/keys.ts'
+import { readSecret } from '../config.ts'
+
+/** A key that was revoked is refused after this long at the latest. */
+const KNOWN_MS = 5_000
+const KNOWN_MAX = 1000
+
+/** Throws `E_OPTION` for an address that strangers reach when there is no key. */
+export async function identifier(keys: ApiKeys, host: string): Promise<ApiParts['identify']> {
+  const own = ownKey()
+  const hasKeys = own !== undefined || (await keys.list()).some(({ isRevoked }) => !isRevoked)
+  if (!isLoopback(host) && !hasKeys)
+    throw new ScrapeError('E_OPTION', `${host} is reached by others, and there is no key`, {
+      fix: 'Make one with `sluice key create NAME --role admin`, or set SLUICE_API_KEY; or listen on 127.0.0.1.',
+    })
+  const known = new LRUCache<string, { key: ApiKey | undefined }>({ max: KNOWN_MAX, ttl: KNOWN_MS })
+  return async ({ authorization, address }) => {
+    const given = /^Bearer (\S{1,200})$/.exec(authorization ?? '')?.[1]
+    // On loopback everybody is trusted, as with the files of this machine. A key that is given must be right all the same.
+    if (given === undefined)
+      return authorization === undefined && isLoopback(host) && isLoopback(address)
+        ? { name: address, role: 'admin' }
+        : undefined
+    if (own !== undefined && isSame(given, own)) return { name: 'SLUICE_API_KEY', role: 'admin' }
+    let found = known.get(given)
+    if (found === undefined) {
+      found = { key: await keys.find(given) }
+      known.set(given, found)
+    }
+    return found.key === undefined ? undefined : { name: found.key.name, role: found.key.role }
+  }
+}
+
+function ownKey(): string | undefined {
+  const { SLUICE_API_KEY: text = '', SLUICE_API_KEY_FILE: file } = process.env
+  const key = text === '' && file !== undefined ? readSecret('SLUICE_API_KEY_FILE', file) : text
+  return key === '' ? undefined : key
+}
+
+function isSame(a: string, b: string): boolean {
+  const hash = (text: string) => createHash('sha256').update(text).digest()
+  return timingSafeEqual(hash(a), hash(b))
+}
+
+const isLoopback = (host: string) => /^(?:127\.|::1$|::ffff:127\.|localhost$)/.test(host)

@@ -1,0 +1,239 @@
+/** The server: API and runs of its own in one process, on SQLite by default and on a fleet's queue when given. */
+import type { AddressInfo } from 'node:net'
+import * as z from 'zod'
+import { DOCS_POLICY, docsPage } from '../../api/docs-page.ts'
+import { ENDPOINTS } from '../../api/endpoints.ts'
+import { openApiDocument } from '../../api/openapi.ts'
+import { Problem } from '../../api/problem.ts'
+import { createApi } from '../../api/server.ts'
+import { ScrapeError } from '../../core/errors.ts'
+import { createEventBus } from '../../core/events.ts'
+import type { DeadFilter } from '../../frontier/contract.ts'
+import { Audit } from '../../orchestrator/access/audit.ts'
+import { FirstAnswers } from '../../orchestrator/access/first-answers.ts'
+import { ApiKeys } from '../../orchestrator/access/keys.ts'
+import type { Store } from '../../orchestrator/contract.ts'
+import type { RunLimits } from '../../orchestrator/schedule/contract.ts'
+import { Scheduler } from '../../orchestrator/schedule/scheduler.ts'
+import { Schedules } from '../../orchestrator/schedule/schedules.ts'
+import type { SqlDatabase } from '../../orchestrator/store/sql.ts'
+import { listScrapers, loadScraper } from '../author/load-scraper.ts'
+import { isTurnedOn } from '../author/opt-in.ts'
+import type { Config } from '../config.ts'
+import { isFleetQueue, type StoreDatabase } from '../fleet/fleet.ts'
+import { startDistributed } from '../fleet/start-distributed.ts'
+import { retryLetters } from '../look/dead-letters.ts'
+import type { OpenRun, RunPlaces } from '../look/open-run.ts'
+import { type ListedRun, listAllRuns } from '../look/run-list.ts'
+import { cancelRun } from '../look/steer-run.ts'
+import { openServeDatabase, storeOfServer } from './database.ts'
+import { EmbeddedRuns } from './embedded-runs.ts'
+import { Feeds } from './feed.ts'
+import { handlersOf } from './handlers.ts'
+import { identifier } from './identify.ts'
+import { Looks } from './looks.ts'
+import { createThrottle } from './throttle.ts'
+
+export interface ServeOptions {
+  config: Config
+  /** What the user set for the runs of this server, as on the command line. */
+  flags: Record<string, unknown>
+  host: string
+  port: number
+  version: string
+  say: (level: 'info' | 'warn', message: string) => void
+}
+
+export interface RunningServer extends AsyncDisposable {
+  readonly url: string
+}
+
+/** Listens when this returns. Throws `E_OPTION` for an address that strangers reach when there is no key. */
+export async function serve(options: ServeOptions): Promise<RunningServer> {
+  const { config, host, port, version, say } = options
+  await using opening = new AsyncDisposableStack()
+  const server = opening.use(await Server.open(options))
+  const audit = new Audit(server.db)
+  const app = createApi({
+    handlers: handlersOf(server),
+    identify: await identifier(new ApiKeys(server.db), host),
+    remembered: new FirstAnswers(server.db),
+    throttle: createThrottle(REQUESTS_PER_SECOND),
+    onAction: (entry) =>
+      void audit.add(entry).catch((error: Error) => say('warn', `not in the audit log: ${error.message}`)),
+    onFault: (error, route) =>
+      say('warn', `${route}: ${error instanceof Error ? (error.stack ?? error.message) : error}`),
+  })
+  const document = JSON.stringify(openApiDocument(ENDPOINTS, version))
+  app.get('/openapi.json', (_, reply) => reply.type('application/json').send(document))
+  const page = docsPage(ENDPOINTS, version)
+  app.get('/docs', (_, reply) =>
+    reply.header('content-security-policy', DOCS_POLICY).type('text/html; charset=utf-8').send(page),
+  )
+  opening.defer(() => app.close())
+  await app.listen({ host, port }).catch((cause: Error) => {
+    throw new ScrapeError('E_OPTION', `cannot listen on ${host}:${port}: ${cause.message}`, {
+      cause,
+      fix: 'Choose another port with --port, or stop what listens there.',
+    })
+  })
+  const address = app.server.address() as AddressInfo
+  const parts = opening.move()
+  say('info', `runs under ${config.values.out}, store ${server.store.place}`)
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`,
+    [Symbol.asyncDispose]: () => parts.disposeAsync(),
+  }
+}
+
+/** What is read this often is new enough for a list. */
+const LIST_FRESH_MS = 500
+const RUNS_LISTED_MAX = 1000
+/** Of one caller. More is a mistake, or an attack. */
+const REQUESTS_PER_SECOND = 1000
+
+export class Server implements AsyncDisposable {
+  readonly store: Store
+  readonly db: SqlDatabase
+  readonly looks: Looks
+  readonly feeds: Feeds
+  readonly schedules: Schedules
+  readonly scheduler: Scheduler
+  readonly #config: Config
+  readonly #runs: EmbeddedRuns
+  readonly #places: RunPlaces
+  readonly #say: ServeOptions['say']
+  #listed: { atMs: number; runs: Promise<ListedRun[]> } | undefined
+
+  static async open({ config, flags, say }: ServeOptions): Promise<Server> {
+    const values = { ...config.values, store: storeOfServer(config.values) }
+    return new Server({ ...config, values }, await openServeDatabase(values), flags, say)
+  }
+
+  private constructor(
+    config: Config,
+    { store, db }: StoreDatabase,
+    flags: Record<string, unknown>,
+    say: ServeOptions['say'],
+  ) {
+    this.db = db
+    this.#config = config
+    this.store = store
+    this.#say = say
+    const { out, frontier, redis } = config.values
+    this.#places = { out, frontier, redis, store: config.values.store }
+    this.looks = new Looks(this.#places)
+    this.feeds = new Feeds(this.looks)
+    this.schedules = new Schedules(db)
+    this.scheduler = new Scheduler({
+      schedules: this.schedules,
+      start: ({ scraper, args, limits }) => this.startRun(scraper, args, limits),
+      isRunning: async (id) => !(await this.looks.run(id)).isOver,
+      cancel: (id, reason) => this.looks.change(id, async (run) => void (await cancelRun(run, reason))),
+      onTrouble: ({ name }, outcome, reason) => say('warn', `schedule ${name} ${outcome}: ${reason}`),
+      say,
+    })
+    this.#runs = new EmbeddedRuns({
+      flags,
+      onDeath: (id, how, isGivenUp) =>
+        say('warn', `run ${id} died (${how})${isGivenUp ? '; it stays as it is' : '; it goes on in a new process'}`),
+    })
+  }
+
+  async listRuns(): Promise<ListedRun[]> {
+    const nowMs = performance.now()
+    if (this.#listed === undefined || nowMs - this.#listed.atMs > LIST_FRESH_MS) {
+      const runs = listAllRuns({ places: this.#places, isAll: true, max: RUNS_LISTED_MAX }).then((found) => found.runs)
+      runs.catch(() => {})
+      this.#listed = { atMs: nowMs, runs }
+    }
+    return await this.#listed.runs
+  }
+
+  /** On a fleet's queue it waits there for workers; otherwise a process of ours carries it out. */
+  async startRun(scraper: string, args: Record<string, unknown>, limits: RunLimits): Promise<string> {
+    this.#listed = undefined
+    if (!isFleetQueue(this.#config.values.frontier))
+      return await this.#runs.start({ scraper, args, flags: flagsOf(limits) })
+    const config = { ...this.#config, limits: { ...this.#config.limits, ...limits } }
+    const { runId } = await startDistributed({
+      loaded: await loadScraper(scraper),
+      source: scraper,
+      args,
+      config,
+      bus: createEventBus(),
+      stop: new AbortController().signal,
+    })
+    return runId
+  }
+
+  /** A run that nobody works on and that is not finished. False where workers will find it by themselves. */
+  async goOn(run: OpenRun): Promise<boolean> {
+    if (run.folder === undefined) return false
+    const { id, source } = run.record
+    await this.#runs.start({ scraper: source, args: {}, resume: id })
+    return true
+  }
+
+  async retry(run: OpenRun, filter: DeadFilter): Promise<number> {
+    const count = await retryLetters(run, filter)
+    if (count > 0 && run.isOver && run.folder !== undefined) await this.goOn(run)
+    return count
+  }
+
+  async drainWorker(id: string): Promise<void> {
+    if (!(await this.store.askDrain(id))) throw new Problem(404, 'E_WORKER_NOT_FOUND', `no worker ${id}`)
+  }
+
+  async listScrapers() {
+    return await Promise.all(
+      listScrapers().map(async ({ name, file, isBundled }) => {
+        try {
+          const { scraper } = await loadScraper(file)
+          return {
+            name,
+            description: scraper.description ?? null,
+            routes: Object.keys(scraper.routes),
+            args: argsSchemaOf(scraper.args),
+            isBundled,
+            isOn: isTurnedOn(scraper, this.#config),
+            problem: null,
+          }
+        } catch (error) {
+          const problem = (error as Error).message
+          return { name, description: null, routes: [], args: null, isBundled, isOn: false, problem }
+        }
+      }),
+    )
+  }
+
+  /** Throws a 503 that names what is missing. */
+  async checks() {
+    const startedMs = performance.now()
+    const problem = await this.store.listRuns({ limit: 1 }).then(
+      () => null,
+      (error: Error) => error.message,
+    )
+    const check = { name: 'store', ok: problem === null, ms: performance.now() - startedMs, problem }
+    if (problem === null) return [check]
+    this.#say('warn', `not ready: ${problem}`)
+    throw new Problem(503, 'E_NOT_READY', `not ready: the store: ${problem}`, { headers: { 'retry-after': '5' } })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.scheduler[Symbol.asyncDispose]()
+    await this.#runs[Symbol.asyncDispose]()
+    await this.looks[Symbol.asyncDispose]()
+    await this.store[Symbol.asyncDispose]()
+  }
+}
+
+function flagsOf({ pages, concurrency, retries, perHost }: RunLimits): Record<string, unknown> {
+  const flags = { pages, concurrency, retries, perHost: perHost?.concurrency, rps: perHost?.rps }
+  return Object.fromEntries(Object.entries(flags).filter(([, value]) => value !== undefined))
+}
+
+function argsSchemaOf(args: object | undefined) {
+  if (!(args instanceof z.ZodType)) return null
+  return JSON.parse(JSON.stringify(z.toJSONSchema(args, { io: 'input', unrepresentable: 'any' })))
+}

@@ -1,0 +1,106 @@
+/** `sluice key`: who may ask the API, and what. */
+import type { Command } from 'commander'
+import { ROLES, type Role } from '../core/role.ts'
+import { addReadFlags, print, printJson, type ReadFlags } from './output.ts'
+import { addPlaces, type PlaceFlags, placesOf } from './run-place.ts'
+
+interface KeyFlags extends ReadFlags, PlaceFlags {
+  role?: string
+}
+
+const HELP = `
+A key is shown once, when it is made; what is kept is its hash. read: look · operate: start, steer, retry · admin: all.
+
+Examples:
+  sluice key create grafana --role read
+  sluice key list
+  sluice key revoke 3f2a9c01be77`
+
+export function defineKey(program: Command): void {
+  const key = program.command('key').description('make, list and revoke keys of the API').addHelpText('after', HELP)
+  const create = key
+    .command('create <name>')
+    .description('make a key and print it, this once')
+    .option('--role <role>', ROLES.join(', '), 'read')
+    .action(async (name: string, flags: KeyFlags) => {
+      process.exitCode = await createKey(name, flags)
+    })
+  const list = key
+    .command('list')
+    .description('list the keys')
+    .action(async (flags: KeyFlags) => {
+      process.exitCode = await listKeys(flags)
+    })
+  const revoke = key
+    .command('revoke <id>')
+    .description('refuse a key from now on')
+    .action(async (id: string, flags: KeyFlags) => {
+      process.exitCode = await revokeKey(id, flags)
+    })
+  for (const command of [create, list, revoke]) {
+    addReadFlags(command, 'what was done')
+    addPlaces(command)
+  }
+}
+
+async function withKeys<T>(
+  flags: KeyFlags,
+  work: (keys: import('../orchestrator/access/keys.ts').ApiKeys) => Promise<T>,
+): Promise<T> {
+  const [{ openServeDatabase }, { ApiKeys }] = await Promise.all([
+    import('../app/serve/database.ts'),
+    import('../orchestrator/access/keys.ts'),
+  ])
+  const { places } = await placesOf(flags)
+  const { store, db } = await openServeDatabase(places)
+  await using _ = store
+  return await work(new ApiKeys(db))
+}
+
+async function createKey(name: string, flags: KeyFlags): Promise<number> {
+  const { ScrapeError } = await import('../core/errors.ts')
+  if (!(ROLES as readonly string[]).includes(flags.role ?? ''))
+    throw new ScrapeError('E_USAGE', `--role takes ${ROLES.join(', ')}, got ${JSON.stringify(flags.role)}`)
+  const { key, id } = await withKeys(flags, (keys) => keys.create(name, flags.role as Role))
+  if (flags.json) printJson({ id, name, role: flags.role, key })
+  else print(flags.quiet ? key : `${key}\n\nkey ${id} (${flags.role}). It is not shown again.`)
+  return 0
+}
+
+async function listKeys(flags: KeyFlags): Promise<number> {
+  const keys = await withKeys(flags, (all) => all.list())
+  const time = (ms: number | undefined) => (ms === undefined ? null : new Date(ms).toISOString())
+  if (flags.json) {
+    const shown = keys.map(({ createdAtMs, usedAtMs, ...key }) => ({
+      ...key,
+      createdAt: time(createdAtMs),
+      usedAt: time(usedAtMs),
+    }))
+    printJson({ keys: shown })
+    return 0
+  }
+  const { printable, table } = await import('./style.ts')
+  const rows = keys.map(({ id, name, role, usedAtMs, isRevoked }) => [
+    id,
+    printable(name),
+    role,
+    isRevoked ? 'revoked' : (time(usedAtMs) ?? 'not used yet'),
+  ])
+  print(
+    rows.length === 0
+      ? 'no keys; make one: sluice key create NAME --role read'
+      : table([['id', 'name', 'role', 'last used'], ...rows]),
+  )
+  return 0
+}
+
+async function revokeKey(id: string, flags: KeyFlags): Promise<number> {
+  const { ScrapeError } = await import('../core/errors.ts')
+  if (!(await withKeys(flags, (keys) => keys.revoke(id))))
+    throw new ScrapeError('E_USAGE', `no key ${JSON.stringify(id)} that could be revoked`, {
+      fix: 'See `sluice key list`.',
+    })
+  if (flags.json) printJson({ id, isRevoked: true })
+  else if (!flags.quiet) print(`key ${id} is refused from now on (by servers that run: within 5 s)`)
+  return 0
+}

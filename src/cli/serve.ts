@@ -1,0 +1,65 @@
+/** `sluice serve`: the API, and runs started through it, in one process. */
+import type { Command } from 'commander'
+import { addOptions, configOf, RUN_OPTIONS } from './flags.ts'
+import { print } from './output.ts'
+
+interface ServeFlags {
+  host: string
+  port: string
+  quiet?: boolean
+}
+
+const HELP = `
+Nothing has to be installed: runs go to --out, all else to .sluice/sluice.db. With --frontier postgres://… runs wait in its queue
+for \`sluice worker --scraper NAME --forever\`. Loopback needs no key; another --host needs SLUICE_API_KEY.
+
+Examples:
+  sluice serve
+  curl -s localhost:7700/v1/scrapers
+  curl -s localhost:7700/v1/runs -H 'content-type: application/json' -d '{"scraper":"books","args":{"pages":2}}'`
+
+/** Options of one run that a server does not decide. */
+const NOT_OURS = new Set(['processes', 'failAt', 'time', 'metrics'])
+
+export function defineServe(program: Command): void {
+  const command = program
+    .command('serve')
+    .description('serve the API, and carry out the runs started through it')
+    .option('--host <address>', 'where to listen', '127.0.0.1')
+    .option('--port <N>', 'port to listen on; 0: any free one', '7700')
+    .option('--quiet', 'print nothing but errors')
+    .option('-v, --verbose', 'show stacks of errors')
+    .addHelpText('after', HELP)
+    .action(async (flags: ServeFlags) => {
+      process.exitCode = await serveHere(flags)
+    })
+  addOptions(
+    command,
+    RUN_OPTIONS.filter((name) => !NOT_OURS.has(name)),
+  )
+}
+
+async function serveHere(flags: ServeFlags): Promise<number> {
+  const [{ serve }, { ScrapeError }, { redactText }, { VERSION }] = await Promise.all([
+    import('../app/serve/serve.ts'),
+    import('../core/errors.ts'),
+    import('../observe/redact.ts'),
+    import('../app/user-agent.ts'),
+  ])
+  const port = Number(flags.port)
+  if (!Number.isInteger(port) || port < 0 || port > 65_535)
+    throw new ScrapeError('E_USAGE', `--port takes a number from 0 to 65535, got ${JSON.stringify(flags.port)}`)
+  const { host, port: _, quiet, ...runFlags } = flags as ServeFlags & Record<string, unknown>
+  const config = await configOf(runFlags)
+  const say = (level: 'info' | 'warn', message: string) => {
+    if (level === 'warn' || quiet !== true) process.stderr.write(`${redactText(message)}\n`)
+  }
+  const stopped = new Promise<void>((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, resolve)
+  })
+  await using server = await serve({ config, flags: runFlags, host, port, version: VERSION, say })
+  if (quiet !== true) print(`serving ${server.url}/v1 · ${server.url}/openapi.json`)
+  await stopped
+  say('info', 'stopping: runs hand back what they hold, and can be resumed')
+  return 0
+}

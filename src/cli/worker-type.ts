@@ -1,0 +1,109 @@
+/** `sluice worker --type`: takes tasks of the task protocol, with one or several instances. */
+import type { Command } from 'commander'
+import type { Config } from '../app/config.ts'
+import type { TaskEnd } from '../app/protocol/instance.ts'
+import { printJson } from './output.ts'
+import type { Signals } from './worker.ts'
+
+export interface TypeFlags {
+  type?: string
+  instances?: string
+  as?: string
+  prefix?: string
+  health?: string
+  retryDelay?: string
+  instanceMemory?: string
+  json?: boolean
+  quiet?: boolean
+  runId?: string
+}
+
+export function addTypeFlags(command: Command): void {
+  command
+    .option('--type <name>', 'take tasks of this scraper from the streams of the task protocol (Redis), not from a run')
+    .option('--instances <N>', 'with --type: instances, each with its own --concurrency; 1 unless told')
+    .option('--as <threads|processes>', 'with --type: what an instance is; threads unless told')
+    .option('--prefix <text>', 'with --type: before the names of all streams')
+    .option('--health <time>', 'with --type: how often an instance tells how it is; 10s unless told')
+    .option('--retry-delay <time>', 'with --type: longest wait before the first retry of a task; 5s unless told')
+    .option('--instance-memory <size>', 'with --type: heap of a thread; over it the thread is replaced; 512MiB unless told')
+}
+
+interface TypeRequest {
+  flags: TypeFlags
+  config: Config
+  batchSize: number
+  signals: Signals
+}
+
+const SAY_EVERY_MS = 10_000
+
+export async function workOnType({ flags, config, batchSize, signals }: TypeRequest): Promise<number> {
+  const [{ startInstances }, { workerType }, { protocolRedis }, { redactText }, { printable }] = await Promise.all([
+    import('../app/protocol/instances.ts'),
+    import('../app/protocol/open-instance.ts'),
+    import('../app/protocol/protocol-place.ts'),
+    import('../observe/redact.ts'),
+    import('../observe/terminal.ts'),
+  ])
+  const { count, as, healthMs, retryMs, heapMbMax } = await checked(flags)
+  const spec = {
+    scraper: flags.type!,
+    config,
+    redisUrl: protocolRedis(config.values),
+    prefix: flags.prefix ?? '',
+    tasksMax: batchSize,
+    healthMs,
+    retryMs,
+  }
+  const { type } = await workerType(spec) // what is wrong with it is said once, and not by every instance
+  const isQuiet = flags.quiet === true || flags.json === true
+  const say = (line: string) => void (isQuiet || process.stderr.write(`${printable(redactText(line))}\n`))
+  const done = { tasks: 0, failed: 0, retried: 0, items: 0, requests: 0 }
+  const onTask = ({ status, items, requests }: TaskEnd) => {
+    if (status === 'retry') done.retried++
+    else done.tasks++
+    if (status === 'failed') done.failed++
+    done.items += items
+    done.requests += requests
+  }
+  const instances = startInstances({ spec, type, count, as, heapMbMax, onLog: say, onTask })
+  say(`${count} ${count === 1 ? 'instance' : 'instances'} (${as}) take tasks of type ${type}`)
+  const saying = setInterval(() => say(`${done.tasks} tasks, ${done.failed} failed, ${done.items} items`), SAY_EVERY_MS)
+  signals.onStop((reason) => {
+    say(`${reason}: finishing what is begun, handing the rest back`)
+    instances.stop()
+  })
+  try {
+    await instances.ended
+  } finally {
+    clearInterval(saying)
+  }
+  if (flags.json) printJson({ type, instances: count, ...done })
+  else if (!flags.quiet)
+    process.stdout.write(`${done.tasks} tasks, ${done.failed} failed, ${done.retried} retried, ${done.items} items\n`)
+  return 4
+}
+
+/** All problems in one message. */
+async function checked(flags: TypeFlags) {
+  const [{ parseBytes, parseDurationMs }, { ScrapeError }] = await Promise.all([
+    import('../core/options.ts'),
+    import('../core/errors.ts'),
+  ])
+  const count = Number(flags.instances ?? 1)
+  const healthMs = parseDurationMs(flags.health ?? '10s')
+  const retryMs = parseDurationMs(flags.retryDelay ?? '5s')
+  const heapMbMax = parseBytes(flags.instanceMemory ?? '512MiB') / 1024 ** 2
+  const as = flags.as ?? 'threads'
+  const problems = [
+    flags.runId !== undefined && '--run-id is for the runs of a fleet: leave it out, or --type',
+    !(Number.isSafeInteger(count) && count >= 1 && count <= 64) && '--instances takes a whole number from 1 to 64',
+    as !== 'threads' && as !== 'processes' && '--as takes threads or processes',
+    !(healthMs >= 100 && healthMs <= 3_600_000) && '--health takes a time from 100ms to 1h',
+    !(retryMs >= 0 && retryMs <= 3_600_000) && '--retry-delay takes a time up to 1h',
+    !(heapMbMax >= 32 && heapMbMax <= 65_536) && '--instance-memory takes a size from 32MiB',
+  ].filter((problem) => problem !== false)
+  if (problems.length > 0) throw new ScrapeError('E_USAGE', problems[0]!, { notes: problems.slice(1) })
+  return { count, as: as as 'threads' | 'processes', healthMs, retryMs, heapMbMax }
+}

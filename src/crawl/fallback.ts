@@ -1,0 +1,39 @@
+/**
+ * Which pages go through a browser although their route does without: those a site has turned away, on routes that say
+ * `fallback: 'browser'`.
+ */
+import type { ErrorCode } from '../core/error-table.ts'
+import { LruSet } from '../core/lru-set.ts'
+import type { Lease } from '../frontier/contract.ts'
+import type { CompiledScraper } from './compiled.ts'
+
+const TURNED_AWAY: ReadonlySet<ErrorCode> = new Set(['E_BLOCKED', 'E_CAPTCHA', 'E_FORBIDDEN'])
+/** Pages remembered. One that is forgotten, or was turned away in another worker, is tried without a browser once more. */
+const REMEMBERED_MAX = 10_000
+/** Whatever happened to it, wherever: a page that has come this far gets its last tries in a browser. */
+const ATTEMPT_IN_BROWSER = 3
+
+export class Fallbacks {
+  readonly #routes: CompiledScraper['routes']
+  readonly #hasBrowsers: boolean
+  #turnedAway: LruSet | undefined
+
+  constructor({ routes }: CompiledScraper, hasBrowsers: boolean) {
+    this.#routes = routes
+    this.#hasBrowsers = hasBrowsers
+  }
+
+  isInBrowser({ task, attempt }: Pick<Lease, 'task' | 'attempt'>): boolean {
+    const { fetch, fallback } = this.#routes.get(task.route)?.definition ?? {}
+    if (fetch === 'browser') return true
+    if (fallback !== 'browser' || !this.#hasBrowsers || attempt === 1) return false
+    return attempt >= ATTEMPT_IN_BROWSER || this.#turnedAway?.has(task.id) === true
+  }
+
+  /** A try has failed. */
+  note({ task }: Pick<Lease, 'task'>, code: ErrorCode): void {
+    if (!TURNED_AWAY.has(code) || this.#routes.get(task.route)?.definition.fallback !== 'browser') return
+    this.#turnedAway ??= new LruSet(REMEMBERED_MAX)
+    this.#turnedAway.add(task.id)
+  }
+}

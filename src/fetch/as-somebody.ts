@@ -1,0 +1,39 @@
+/** One request as an identity, and as another where a proxy fails: a proxy that is down costs the page no try. */
+import { ScrapeError } from '../core/errors.ts'
+import type { Page } from '../core/page.ts'
+import type { FetchRequest } from './contract.ts'
+import type { Identities } from './identities.ts'
+import type { Identity } from './identity.ts'
+
+/** A page that fails through so many of them may be to blame itself. */
+const PROXIES_PER_TRY_MAX = 5
+
+const identities = new WeakMap<Page | ScrapeError, Identity>()
+
+/** Whom a page, or its failure, came to; undefined where there are no identities. */
+export function identityOf(result: Page | ScrapeError): Identity | undefined {
+  return identities.get(result)
+}
+
+/** Throws whatever `fetchAs` does, and `E_PROXIES_DOWN`. */
+export async function asSomebody(
+  pool: Identities,
+  request: FetchRequest,
+  signal: AbortSignal,
+  fetchAs: (identity: Identity) => Promise<Page>,
+): Promise<Page> {
+  for (let tries = 1; ; tries++) {
+    const identity = await pool.take(request, signal)
+    try {
+      const page = await fetchAs(identity)
+      pool.onGood(identity)
+      identities.set(page, identity)
+      return page
+    } catch (error) {
+      if (!(error instanceof ScrapeError)) throw error
+      pool.onError(identity, request.url, error)
+      identities.set(error, identity)
+      if (error.code !== 'E_PROXY' || identity.proxy === undefined || tries === PROXIES_PER_TRY_MAX) throw error
+    }
+  }
+}

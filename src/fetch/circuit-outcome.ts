@@ -1,0 +1,54 @@
+/** What the end of a request says about the health of its host. */
+import type { ErrorCode } from '../core/error-table.ts'
+import { ScrapeError } from '../core/errors.ts'
+
+/**
+ * failed: the host is in trouble, or does not want us · answered: it is well, whatever became of the page · throttled: it is well
+ * and asked for less, which is the rate limit's to count · unsent: it was not asked, or not heard.
+ */
+export type RequestOutcome = 'failed' | 'answered' | 'throttled' | 'unsent'
+
+const FAILED: ReadonlySet<ErrorCode> = new Set([
+  'E_TIMEOUT_CONNECT',
+  'E_TIMEOUT_HEADERS',
+  'E_TIMEOUT_BODY',
+  'E_TIMEOUT_TOTAL',
+  'E_CONNECTION',
+  'E_PROTOCOL',
+  'E_BODY_SHORT',
+  'E_TLS',
+  'E_DNS',
+  'E_SERVER',
+  'E_FORBIDDEN',
+  'E_BLOCKED',
+  'E_CAPTCHA',
+  'E_LOGIN_WALL',
+])
+
+/** Answers we could not use; the host gave them all the same. */
+const ANSWERED: ReadonlySet<ErrorCode> = new Set([
+  'E_UNAUTHORIZED',
+  'E_NOT_FOUND',
+  'E_STATUS',
+  'E_TOO_LARGE',
+  'E_HEADERS_TOO_LARGE',
+  'E_ENCODING',
+  'E_CHARSET',
+  'E_REDIRECT_LIMIT',
+  'E_REDIRECT_BAD',
+  'E_BROWSER_DOWNLOAD',
+])
+
+const FAILED_STATUSES: ReadonlySet<number> = new Set([408, 425])
+
+/** `error` undefined: a page came. */
+export function outcomeOfError(error: unknown): RequestOutcome {
+  if (error === undefined) return 'answered'
+  if (!(error instanceof ScrapeError)) return 'unsent'
+  const { code } = error
+  const { status } = error.details
+  if (code === 'E_RATE_LIMITED') return status === undefined ? 'unsent' : 'throttled' // without one: a pause of our own
+  if (FAILED.has(code)) return 'failed'
+  if (code === 'E_STATUS' && status !== undefined && FAILED_STATUSES.has(status)) return 'failed'
+  return ANSWERED.has(code) ? 'answered' : 'unsent'
+}

@@ -1,0 +1,263 @@
+/**
+ * Browser profiles: what a real browser of a real platform sends, whole and in its order. A profile is taken as it is; nothing
+ * of two of them is ever mixed. A table of our own, because generated data (header-generator: 6.5 MB) was seven releases behind
+ * the Chromium at hand, and a profile must agree with the browser that opens the same identity's pages.
+ */
+
+export type ProfileName = keyof typeof PROFILES
+
+export interface Profile {
+  readonly name: string
+  /** Only these can be shown by the browser we have. */
+  readonly isChromium: boolean
+  readonly userAgent: string
+  /** As in `navigator.languages`. */
+  readonly languages: readonly string[]
+  /** What CDP wants to know beside the user agent; undefined for browsers without client hints. */
+  readonly hints: ClientHints | undefined
+  /** `navigator.platform`. */
+  readonly platform: string
+  readonly viewport: { readonly width: number; readonly height: number }
+  /** Where `Connection` goes: before the first of these; at the end, if there is none of them. Undefined: right after Host. */
+  readonly connectionBefore: readonly string[] | undefined
+  /** Header names as HTTP/1.1 spells them, in order; without Host and Connection. `Cookie` marks where that goes. */
+  headersFor(request: ProfileRequest): [name: string, value: string][]
+}
+
+export interface ProfileRequest {
+  /** https, or loopback: elsewhere browsers send no hints, no Sec-Fetch and fewer encodings. */
+  isTrustworthy: boolean
+  /** Of a page's own script (JSON that is sent), in place of a navigation. */
+  post?: { origin: string; contentType: string }
+}
+
+export interface ClientHints {
+  brands: { brand: string; version: string }[]
+  fullVersionList: { brand: string; version: string }[]
+  platform: string
+  platformVersion: string
+  architecture: string
+  bitness: string
+  model: string
+  mobile: boolean
+  wow64: boolean
+}
+
+interface Platform {
+  /** In the user agent; frozen by browsers years ago, whatever the system. */
+  agent: string
+  navigator: string
+  hint: string
+  hintVersion: string
+  architecture: string
+  viewport: { width: number; height: number }
+}
+
+/** What was current in November 2026. */
+const CHROMIUM_MAJOR = 156
+const FIREFOX_MAJOR = 156
+const SAFARI_VERSION = '26.1'
+
+const WINDOWS: Platform = {
+  agent: 'Windows NT 10.0; Win64; x64',
+  navigator: 'Win32',
+  hint: 'Windows',
+  hintVersion: '19.0.0',
+  architecture: 'x86',
+  viewport: { width: 1536, height: 730 },
+}
+const MAC: Platform = {
+  agent: 'Macintosh; Intel Mac OS X 10_15_7',
+  navigator: 'MacIntel',
+  hint: 'macOS',
+  hintVersion: '26.1.0',
+  architecture: 'arm',
+  viewport: { width: 1440, height: 790 },
+}
+const LINUX: Platform = {
+  agent: 'X11; Linux x86_64',
+  navigator: 'Linux x86_64',
+  hint: 'Linux',
+  hintVersion: '6.12.0',
+  architecture: 'x86',
+  viewport: { width: 1536, height: 740 },
+}
+
+const LANGUAGES = ['en-US', 'en']
+
+export const PROFILES = {
+  'chrome-windows': chromium('chrome-windows', WINDOWS, 'Google Chrome'),
+  'chrome-macos': chromium('chrome-macos', MAC, 'Google Chrome'),
+  'chrome-linux': chromium('chrome-linux', LINUX, 'Google Chrome'),
+  'edge-windows': chromium('edge-windows', WINDOWS, 'Microsoft Edge'),
+  'edge-macos': chromium('edge-macos', MAC, 'Microsoft Edge'),
+  'firefox-windows': firefox('firefox-windows', WINDOWS, 'Windows NT 10.0; Win64; x64'),
+  'firefox-macos': firefox('firefox-macos', MAC, 'Macintosh; Intel Mac OS X 10.15'),
+  'firefox-linux': firefox('firefox-linux', LINUX, 'X11; Linux x86_64'),
+  'safari-macos': safari('safari-macos', MAC),
+} satisfies Record<string, Profile>
+
+export const profiles: readonly Profile[] = Object.values(PROFILES)
+
+/**
+ * Brands as Chromium of this version orders and spoils them, so that sites do not rely on them: name, version and order of the
+ * nonsense brand follow from the version.
+ */
+export function brandsOf(major: number, brand: string, version: string, nonsenseSuffix = ''): ClientHints['brands'] {
+  const letters = [' ', '(', ':', '-', '.', '/', ')', ';', '=', '?', '_']
+  const nonsense = {
+    brand: `Not${letters[major % 11]}A${letters[(major + 1) % 11]}Brand`,
+    version: `${['8', '99', '24'][major % 3]}${nonsenseSuffix}`,
+  }
+  const orders = ['012', '021', '102', '120', '201', '210']
+  const order = orders[major % 6]!
+  const brands: ClientHints['brands'] = []
+  for (const [i, one] of [nonsense, { brand: 'Chromium', version }, { brand, version }].entries())
+    brands[Number(order[i])] = one
+  return brands
+}
+
+function chromium(name: string, platform: Platform, brand: 'Google Chrome' | 'Microsoft Edge'): Profile {
+  const major = CHROMIUM_MAJOR
+  const suffix = brand === 'Microsoft Edge' ? ` Edg/${major}.0.0.0` : ''
+  const userAgent = `Mozilla/5.0 (${platform.agent}) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/${major}.0.0.0 Safari/537.36${suffix}`
+  const hints: ClientHints = {
+    brands: brandsOf(major, brand, String(major)),
+    fullVersionList: brandsOf(major, brand, `${major}.0.0.0`, '.0.0.0'),
+    platform: platform.hint,
+    platformVersion: platform.hintVersion,
+    architecture: platform.architecture,
+    bitness: '64',
+    model: '',
+    mobile: false,
+    wow64: false,
+  }
+  const brandList = hints.brands.map((one) => `"${one.brand}";v="${one.version}"`).join(', ')
+  const language = languageHeader(0.9)
+  return {
+    name,
+    isChromium: true,
+    connectionBefore: undefined,
+    userAgent,
+    languages: LANGUAGES,
+    hints,
+    platform: platform.navigator,
+    viewport: platform.viewport,
+    headersFor({ isTrustworthy, post }) {
+      if (post !== undefined)
+        return [
+          ...(isTrustworthy ? [['sec-ch-ua-platform', `"${platform.hint}"`] as [string, string]] : []),
+          ['User-Agent', userAgent],
+          ...(isTrustworthy ? [['sec-ch-ua', brandList] as [string, string]] : []),
+          ['Content-Type', post.contentType],
+          ...(isTrustworthy ? [['sec-ch-ua-mobile', '?0'] as [string, string]] : []),
+          ['Accept', '*/*'],
+          ['Origin', post.origin],
+          ...(isTrustworthy ? fetchHeaders(['Site', 'Mode', 'Dest'], 'cors') : []),
+          ['Accept-Encoding', encodings(isTrustworthy)],
+          ['Accept-Language', language],
+          ['Cookie', ''],
+        ]
+      return [
+        ...(isTrustworthy
+          ? ([
+              ['sec-ch-ua', brandList],
+              ['sec-ch-ua-mobile', '?0'],
+              ['sec-ch-ua-platform', `"${platform.hint}"`],
+            ] as [string, string][])
+          : []),
+        ['Upgrade-Insecure-Requests', '1'],
+        ['User-Agent', userAgent],
+        [
+          'Accept',
+          'text/html,application/xhtml+xml,application/xml;q=0.9,image/jxl,image/avif,image/webp,image/apng,*/*;q=0.8,application/signed-exchange;v=b3;q=0.7',
+        ],
+        ...(isTrustworthy ? fetchHeaders(['Site', 'Mode', 'User', 'Dest'], 'navigate') : []),
+        ['Accept-Encoding', encodings(isTrustworthy)],
+        ['Accept-Language', language],
+        ['Cookie', ''],
+      ]
+    },
+  }
+}
+
+function firefox(name: string, platform: Platform, agent: string): Profile {
+  const userAgent = `Mozilla/5.0 (${agent}; rv:${FIREFOX_MAJOR}.0) Gecko/20100101 Firefox/${FIREFOX_MAJOR}.0`
+  return {
+    name,
+    isChromium: false,
+    connectionBefore: ['Cookie', 'Upgrade-Insecure-Requests', 'Sec-Fetch-Dest', 'Priority'],
+    userAgent,
+    languages: LANGUAGES,
+    hints: undefined,
+    platform: platform.navigator,
+    viewport: platform.viewport,
+    headersFor: ({ isTrustworthy, post }) => [
+      ['User-Agent', userAgent],
+      ['Accept', post === undefined ? 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' : '*/*'],
+      ['Accept-Language', languageHeader(0.5)],
+      ['Accept-Encoding', encodings(isTrustworthy)],
+      ...(post === undefined
+        ? []
+        : ([
+            ['Content-Type', post.contentType],
+            ['Origin', post.origin],
+          ] as [string, string][])),
+      ['Cookie', ''],
+      ...(post === undefined ? [['Upgrade-Insecure-Requests', '1'] as [string, string]] : []),
+      ...(isTrustworthy
+        ? post === undefined
+          ? fetchHeaders(['Dest', 'Mode', 'Site', 'User'], 'navigate')
+          : fetchHeaders(['Dest', 'Mode', 'Site'], 'cors')
+        : []),
+      ['Priority', post === undefined ? 'u=0, i' : 'u=4'],
+    ],
+  }
+}
+
+function safari(name: string, platform: Platform): Profile {
+  const userAgent = `Mozilla/5.0 (${platform.agent}) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/${SAFARI_VERSION} Safari/605.1.15`
+  return {
+    name,
+    isChromium: false,
+    connectionBefore: [],
+    userAgent,
+    languages: LANGUAGES,
+    hints: undefined,
+    platform: platform.navigator,
+    viewport: platform.viewport,
+    headersFor: ({ isTrustworthy, post }) => [
+      ...(isTrustworthy ? fetchHeaders(['Dest'], post === undefined ? 'navigate' : 'cors') : []),
+      ['User-Agent', userAgent],
+      ['Accept', post === undefined ? 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' : '*/*'],
+      ...(post === undefined
+        ? []
+        : ([
+            ['Content-Type', post.contentType],
+            ['Origin', post.origin],
+          ] as [string, string][])),
+      ...(isTrustworthy ? fetchHeaders(['Site', 'Mode'], post === undefined ? 'navigate' : 'cors') : []),
+      ['Cookie', ''],
+      ['Accept-Language', languageHeader(0.9)],
+      ['Priority', post === undefined ? 'u=0, i' : 'u=3, i'],
+      ['Accept-Encoding', isTrustworthy ? 'gzip, deflate, br' : 'gzip, deflate'],
+    ],
+  }
+}
+
+function languageHeader(quality: number): string {
+  return LANGUAGES.map((one, i) => (i === 0 ? one : `${one};q=${quality}`)).join(',')
+}
+
+function encodings(isTrustworthy: boolean): string {
+  return isTrustworthy ? 'gzip, deflate, br, zstd' : 'gzip, deflate'
+}
+
+const FETCH_VALUES = {
+  navigate: { Site: 'none', Mode: 'navigate', User: '?1', Dest: 'document' },
+  cors: { Site: 'same-origin', Mode: 'cors', User: '?1', Dest: 'empty' },
+}
+
+function fetchHeaders(names: readonly (keyof typeof FETCH_VALUES.navigate)[], kind: keyof typeof FETCH_VALUES) {
+  return names.map((name): [string, string] => [`Sec-Fetch-${name}`, FETCH_VALUES[kind][name]])
+}

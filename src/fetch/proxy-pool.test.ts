@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { describe, it, type TestContext } from 'node:test'
+import { ScrapeError } from '../core/errors.ts'
+import type { EventOf, RunEvent } from '../core/events.ts'
+import { openProxyPool, type PooledProxy, type ProxyPoolOptions } from './proxy-pool.ts'
+import { ProxyTiers } from './proxy-tiers.ts'
+
+const never = new AbortController().signal
+const addresses = { connectTimeoutMs: 1000, allowPrivate: true, allowAddresses: [] }
+const url = (n: number) => `http://user:secret@10.0.0.${n}:3128`
+
+function given(t: TestContext, options: Partial<ProxyPoolOptions> & { count?: number } = {}) {
+  const clock = { nowMs: 1_000_000 }
+  const events: RunEvent[] = []
+  const answers = new Map<string, boolean>()
+  const { count = 3, ...rest } = options
+  const pool = openProxyPool({
+    tiers: [Array.from({ length: count }, (_, i) => url(i + 1))],
+    addresses,
+    events: { emit: (event) => void events.push(event) },
+    now: () => clock.nowMs,
+    random: () => 1,
+    recheckMs: 5,
+    waitMsMax: 50,
+    check: async (at) => {
+      if (answers.get(at) === false) throw new ScrapeError('E_PROXY', 'the proxy is away')
+      return 1
+    },
+    ...rest,
+  })
+  t.after(() => pool[Symbol.dispose]())
+  return { pool, clock, events, answers }
+}
+
+/** Makes it fail as the connector would: nobody listens there. */
+async function fail(proxy: PooledProxy, host = 'a.test'): Promise<Error> {
+  const connect = proxy.guard(new URL(`http://${host}`))
+  return await new Promise((resolve) => {
+    connect({ hostname: host, port: '80', protocol: 'http:' }, (error) => resolve(error as Error))
+  })
+}
+
+async function nobody(): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  return `http://kunde:geheim@127.0.0.1:${port}`
+}
+
+describe('a pool of proxies', () => {
+  it('uses all of them in turn, and those that do badly less', (t) => {
+    const { pool } = given(t)
+    const [worst] = [pool.pick('a.test')!]
+    for (let i = 0; i < 30; i++) pool.onGood(pool.pick('a.test')!)
+    const before = countPicks(() => pool.pick('a.test')!.name, 300)
+    assert.ok(Math.max(...before.values()) - Math.min(...before.values()) <= 3, JSON.stringify([...before]))
+    pool.onBlocked(worst, 'other.test', '403')
+    assert.equal(countPicks(() => pool.pick('a.test')!.name, 30).size, 3, 'a block by one site is no matter to others')
+  })
+
+  it('leaves one that a site blocks to other sites, until its rest is over', (t) => {
+    const { pool, clock, events } = given(t, { restMs: 1000 })
+    const blocked = pool.pick('a.test')!
+    pool.onBlocked(blocked, 'a.test', '403')
+    assert.equal(countPicks(() => pool.pick('a.test')!.name, 20).has(blocked.name), false)
+    assert.ok(countPicks(() => pool.pick('b.test')!.name, 20).has(blocked.name))
+    clock.nowMs += 1001
+    assert.ok(countPicks(() => pool.pick('a.test')!.name, 20).has(blocked.name))
+    const [event] = events as EventOf<'proxy'>[]
+    assert.deepEqual([event!.state, event!.host, event!.untilMs], ['down', 'a.test', 1_001_000])
+  })
+
+  it('prefers another one for a page that was turned away, and repeats itself when there is no other', (t) => {
+    const { pool } = given(t, { count: 2 })
+    const [one] = [pool.pick('a.test')!]
+    for (let i = 0; i < 5; i++) assert.notEqual(pool.pick('a.test', new Set([one])), one)
+    const both = new Set([one, pool.pick('a.test', new Set([one]))!])
+    assert.notEqual(pool.pick('a.test', both), undefined)
+  })
+
+  it('gives a name the same one every time, and another only while that is down', async (t) => {
+    const dead = await nobody()
+    const { pool, answers } = given(t, { tiers: [[dead, url(1), url(2)]] })
+    answers.set(dead, false)
+    const names = Array.from({ length: 60 }, (_, i) => `user-${i}`)
+    const before = names.map((name) => pool.pickFor(name)!.name)
+    assert.ok(new Set(before).size === 3)
+    await fail(pool.pickFor(names[before.findIndex((name) => name.startsWith('127.'))]!)!)
+    names.forEach((name, i) => {
+      const now = pool.pickFor(name)!.name
+      if (before[i]!.startsWith('127.')) assert.doesNotMatch(now, /^127\./)
+      else assert.equal(now, before[i])
+    })
+  })
+
+  it('takes one whose connection fails out, rests it ever longer, and checks before it is used again', async (t) => {
+    const dead = await nobody()
+    const { pool, clock, events, answers } = given(t, { tiers: [[dead, url(1)]], restMs: 1000, restMsMax: 3000 })
+    answers.set(dead, false)
+    const [first] = pool.status()
+    let proxy = pool.pick('a.test')!
+    while (proxy.name !== first!.proxy) proxy = pool.pick('a.test')!
+    assert.equal(((await fail(proxy)) as ScrapeError).code, 'E_PROXY')
+    assert.equal(pool.status()[0]!.isUp, false)
+    assert.equal((events[0] as EventOf<'proxy'>).untilMs, clock.nowMs + 1000)
+    for (let i = 0; i < 5; i++) assert.notEqual(pool.pick('a.test')!.name, first!.proxy)
+    answers.set(dead, true)
+    clock.nowMs += 1001
+    await settled(() => pool.status()[0]!.isUp)
+    assert.deepEqual(events.map((event) => (event as EventOf<'proxy'>).state), ['down', 'up']) // biome-ignore format: one line
+    assert.doesNotMatch(JSON.stringify([events, pool.status()]), /geheim|kunde|secret/)
+  })
+
+  it('refuses to wait for ever, and says when to come again', async (t) => {
+    const dead = await nobody()
+    const { pool, answers, clock } = given(t, { tiers: [[dead]] })
+    answers.set(dead, false)
+    await fail(pool.pick('a.test')!)
+    const waiting = pool.wait('a.test', never).then(assert.fail, (error: ScrapeError) => error)
+    clock.nowMs += 100
+    const error = await waiting
+    assert.deepEqual([error.code, error.verdict, error.details.retryAfterMs], ['E_PROXIES_DOWN', 'later', 25])
+  })
+
+  it('tells proxies at one address apart without their login', (t) => {
+    const { pool } = given(t, { tiers: [['http://a:1@h.test:1', 'http://b:2@h.test:1']] })
+    assert.deepEqual(pool.status().map(({ proxy }) => proxy), ['h.test:1', 'h.test:1#2']) // biome-ignore format: one line
+  })
+
+  it('begins with none that does not answer, and not at all when none does', async (t) => {
+    const { pool, answers } = given(t)
+    answers.set(url(2), false)
+    await pool.checkAll()
+    assert.deepEqual(pool.status().map(({ isUp }) => isUp), [true, false, true]) // biome-ignore format: one line
+    const none = given(t)
+    for (const n of [1, 2, 3]) none.answers.set(url(n), false)
+    await assert.rejects(none.pool.checkAll(), { code: 'E_PROXY', message: 'none of the 3 proxies can be reached' })
+  })
+})
+
+describe('tiers', () => {
+  it('climb where cheap ones are turned away, and come down again', () => {
+    const tiers = new ProxyTiers(3)
+    assert.equal(tiers.next('a.test'), 0)
+    tiers.onError('a.test', 0)
+    assert.equal(tiers.next('a.test'), 1)
+    assert.equal(tiers.next('b.test'), 0, 'other sites stay')
+    tiers.onError('a.test', 1)
+    tiers.onError('a.test', 1)
+    assert.equal(tiers.next('a.test'), 2)
+    const later = Array.from({ length: 40 }, () => tiers.next('a.test'))
+    assert.equal(later.at(-1), 0)
+  })
+
+  it('decide which proxies a site gets', (t) => {
+    const { pool } = given(t, { tiers: [[url(1), url(2)], [url(3)]] })
+    assert.equal(countPicks(() => pool.pick('a.test')!.tier, 10).get(1), undefined)
+    for (const proxy of [pool.pick('a.test')!, pool.pick('a.test')!]) pool.onBlocked(proxy, 'a.test', '403')
+    assert.equal(pool.pick('a.test')!.tier, 1)
+  })
+})
+
+function countPicks<T>(pick: () => T, times: number): Map<T, number> {
+  const counts = new Map<T, number>()
+  for (let i = 0; i < times; i++) {
+    const one = pick()
+    counts.set(one, (counts.get(one) ?? 0) + 1)
+  }
+  return counts
+}
+
+async function settled(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 2))
+}

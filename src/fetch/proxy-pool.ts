@@ -1,0 +1,414 @@
+/**
+ * Many proxies as one way out. Those that work are used, by how well they do; those that do not rest and are looked at again.
+ *
+ *        connection or login fails               rest is over, and a check succeeds
+ *   up ────────────────────────────▶ down ─────────────────────────────────────────▶ up
+ *    └─ blocked by a site: rests for that site only            └─ check fails: rests again, longer
+ *
+ * With none up, all are checked every few seconds and pages wait. Nothing ever goes out directly in their place. Whatever
+ * leaves this file about a proxy is its `host:port`: a login is in no event, error or status.
+ */
+import { LRUCache } from 'lru-cache'
+import { ScrapeError } from '../core/errors.ts'
+import type { EventBus } from '../core/events.ts'
+import type { AddressGuard, AddressOptions } from './address.ts'
+import { openProxyGuard, proxyName } from './proxy.ts'
+import { checkProxy } from './proxy-check.ts'
+import { ProxyTiers } from './proxy-tiers.ts'
+
+export interface ProxyPoolOptions {
+  /** URLs by tier, the cheapest first. */
+  tiers: readonly (readonly string[])[]
+  addresses: AddressOptions
+  events?: Pick<EventBus, 'emit'>
+  /** A rest is drawn from 0 to this, doubled with each in a row. Default 5 minutes. */
+  restMs?: number
+  /** Default 1 hour. */
+  restMsMax?: number
+  /** How often those whose rest is over are checked, and all of them while none is up. Default 1 s. */
+  recheckMs?: number
+  /** How long a page waits for a proxy to come back before it is put off. Default 10 s. */
+  waitMsMax?: number
+  now?: () => number
+  random?: () => number
+  check?: (url: string, timeoutMs: number) => Promise<number>
+}
+
+export interface PooledProxy {
+  /** `host:port`. */
+  readonly name: string
+  readonly tier: number
+  readonly guard: AddressGuard
+}
+
+export interface ProxyStatus {
+  proxy: string
+  tier: number
+  isUp: boolean
+  /** Moving average of what succeeded, 0 to 1. */
+  success: number
+  latencyMs: number
+  failuresInARow: number
+  /** Why it is down. */
+  reason: string
+}
+
+export interface ProxyPool extends Disposable {
+  readonly size: number
+  /** Looks at all of them; those that do not answer are down. Throws `E_PROXY` when none does. */
+  checkAll(): Promise<void>
+  /** The way to a socket for whoever is no identity: through one that is up, and through another when that one fails. */
+  readonly guard: AddressGuard
+  /** One that is up, for a request to `host`; rather none of `avoid`. Undefined: none is up. */
+  pick(host: string, avoid?: ReadonlySet<PooledProxy>): PooledProxy | undefined
+  /** As `pick`, and waits for one to come up. Rejects with `E_PROXIES_DOWN`, which says when to come again. */
+  wait(host: string, signal: AbortSignal): Promise<PooledProxy>
+  /** The same one for a name as long as it is up, in whatever process. */
+  pickFor(name: string): PooledProxy | undefined
+  isUp(proxy: PooledProxy): boolean
+  /** A page came through it. */
+  onGood(proxy: PooledProxy): void
+  /** The site turned us away there: others are used for it, for a while. */
+  onBlocked(proxy: PooledProxy, host: string, reason: string): void
+  status(): ProxyStatus[]
+}
+
+const EWMA_ALPHA = 0.1
+/** Worse than this nobody is rated: a proxy must be able to show that it is better again. */
+const SCORE_MIN = 0.05
+/** A proxy this slow counts half. */
+const SLOW_MS = 3000
+const CHECK_MS_MAX = 5000
+const CHECKS_AT_ONCE_MAX = 64
+const RECHECK_MS = 1000
+const FAILED_TUNNELS_MAX = 3
+/** Sites a proxy is known to be blocked by. */
+const BLOCKS_MAX = 1000
+
+export function openProxyPool(options: ProxyPoolOptions): ProxyPool {
+  return new Proxies(options)
+}
+
+class Member implements PooledProxy {
+  readonly name: string
+  readonly url: string
+  readonly tier: number
+  guard!: AddressGuard
+  success = 1
+  latencyMs = 0
+  failures = 0
+  /** In a row, without a success between them. */
+  downs = 0
+  /** 0 while it is up. */
+  restUntilMs = 0
+  reason = ''
+  isChecking = false
+  /** Grows by the inverse of its score with every pick; the lowest is picked next, so good ones come more often. */
+  turn = 0
+  readonly blocks = new LRUCache<string, { count: number; untilMs: number }>({ max: BLOCKS_MAX })
+
+  constructor(name: string, url: string, tier: number) {
+    this.name = name
+    this.url = url
+    this.tier = tier
+  }
+
+  get score(): number {
+    const speed = SLOW_MS / (SLOW_MS + this.latencyMs)
+    return Math.max(SCORE_MIN, (this.success * speed) / (1 + this.failures))
+  }
+}
+
+class Proxies implements ProxyPool {
+  readonly #options: ProxyPoolOptions
+  readonly #members: Member[]
+  readonly #tiers: ProxyTiers
+  readonly #now: () => number
+  readonly #random: () => number
+  readonly #sweeper: NodeJS.Timeout
+  readonly #waiters = new Set<() => void>()
+  readonly #disposal = new AbortController()
+  #areAllDown = false
+
+  constructor(options: ProxyPoolOptions) {
+    this.#options = options
+    this.#now = options.now ?? Date.now
+    this.#random = options.random ?? Math.random
+    const names = new Map<string, number>()
+    this.#members = options.tiers.flatMap((urls, tier) =>
+      urls.map((url) => {
+        const member = new Member(uniqueName(proxyName(url), names), url, tier)
+        member.guard = this.#watchedGuard(member, openProxyGuard(options.addresses, url))
+        return member
+      }),
+    )
+    this.#tiers = new ProxyTiers(options.tiers.length)
+    this.#sweeper = setInterval(() => this.#sweep(), options.recheckMs ?? RECHECK_MS)
+    this.#sweeper.unref()
+  }
+
+  get size(): number {
+    return this.#members.length
+  }
+
+  async checkAll(): Promise<void> {
+    const left = [...this.#members]
+    const work = async () => {
+      for (let member = left.pop(); member !== undefined; member = left.pop()) {
+        try {
+          member.latencyMs = await this.#look(member)
+        } catch (error) {
+          this.#down(member, (error as Error).message)
+        }
+      }
+    }
+    await Promise.all(Array.from({ length: CHECKS_AT_ONCE_MAX }, work))
+    if (this.#members.some(({ restUntilMs }) => restUntilMs === 0)) return
+    const notes = this.#members.slice(0, 10).map(({ name, reason }) => `${name}: ${reason}`)
+    const what = this.size === 1 ? `the proxy ${notes[0]}` : `none of the ${this.size} proxies can be reached`
+    throw new ScrapeError('E_PROXY', what, { notes })
+  }
+
+  readonly guard: AddressGuard = (origin) => (target, callback) => {
+    const failed = new Set<PooledProxy>()
+    const host = hostKey(target.hostname, origin)
+    const tryNext = (proxy: PooledProxy) =>
+      proxy.guard(origin)(target, (...result) => {
+        const next = isProxyFault(result[0]) ? this.pick(host, failed.add(proxy)) : undefined
+        if (next === undefined || failed.has(next) || failed.size >= FAILED_TUNNELS_MAX) callback(...result)
+        else tryNext(next)
+      })
+    this.wait(host, this.#disposal.signal).then(tryNext, (error: Error) => callback(error, null))
+  }
+
+  pick(host: string, avoid?: ReadonlySet<PooledProxy>): PooledProxy | undefined {
+    const tier = this.#tiers.next(host)
+    const nowMs = this.#now()
+    let best: Member | undefined
+    let bestRank = Number.POSITIVE_INFINITY
+    for (const member of this.#members) {
+      if (member.restUntilMs > 0) continue
+      const isBlocked = member.blocks.size > 0 && (member.blocks.get(host)?.untilMs ?? 0) > nowMs
+      // What was tried in vain weighs most, then a block by this site, then the distance to the tier that suits it.
+      const rank = (avoid?.has(member) === true ? 10_000 : 0) + (isBlocked ? 100 : 0) + Math.abs(member.tier - tier)
+      if (rank > bestRank || (rank === bestRank && member.turn >= best!.turn)) continue
+      best = member
+      bestRank = rank
+    }
+    if (best !== undefined) best.turn += 1 / best.score
+    return best
+  }
+
+  async wait(host: string, signal: AbortSignal): Promise<PooledProxy> {
+    const untilMs = this.#now() + (this.#options.waitMsMax ?? 10_000)
+    for (;;) {
+      if (signal.aborted) throw signal.reason
+      const proxy = this.pick(host)
+      if (proxy !== undefined) return proxy
+      if (this.#now() >= untilMs) throw this.#downError()
+      await this.#change(untilMs - this.#now(), signal)
+    }
+  }
+
+  /** Rendezvous hashing: one that goes down moves only its own names to others. */
+  pickFor(name: string): PooledProxy | undefined {
+    let best: Member | undefined
+    let bestWeight = -1
+    for (const member of this.#members) {
+      if (member.restUntilMs > 0) continue
+      const weight = hash32(`${member.url}\n${name}`)
+      if (weight > bestWeight) {
+        best = member
+        bestWeight = weight
+      }
+    }
+    return best
+  }
+
+  isUp(proxy: PooledProxy): boolean {
+    return (proxy as Member).restUntilMs === 0
+  }
+
+  onGood(proxy: PooledProxy): void {
+    this.#rate(proxy as Member, 1)
+  }
+
+  onBlocked(proxy: PooledProxy, host: string, reason: string): void {
+    const member = proxy as Member
+    const count = member.blocks.get(host)?.count ?? 0
+    const untilMs = this.#now() + this.#restMs(count)
+    member.blocks.set(host, { count: count + 1, untilMs })
+    this.#tiers.onError(host, member.tier)
+    this.#tell(member, 'down', reason, { host, untilMs })
+  }
+
+  status(): ProxyStatus[] {
+    return this.#members.map(({ name, tier, restUntilMs, success, latencyMs, failures, reason }) => ({
+      proxy: name,
+      tier,
+      isUp: restUntilMs === 0,
+      success,
+      latencyMs,
+      failuresInARow: failures,
+      reason,
+    }))
+  }
+
+  [Symbol.dispose](): void {
+    this.#disposal.abort(new ScrapeError('E_STOPPED', 'the proxies are not needed any more'))
+    clearInterval(this.#sweeper)
+    this.#wake()
+  }
+
+  /** The connector sees what no status tells: whether it was the proxy that failed, or who is behind it. */
+  #watchedGuard(member: Member, guard: AddressGuard): AddressGuard {
+    return (origin) => {
+      const connect = guard(origin)
+      return (target, callback) => {
+        const startedMs = performance.now()
+        connect(target, (...result) => {
+          if (result[0] === null) this.#onTunnel(member, performance.now() - startedMs)
+          else this.#onFailure(member, hostKey(target.hostname, origin), result[0])
+          callback(...result)
+        })
+      }
+    }
+  }
+
+  #onTunnel(member: Member, ms: number): void {
+    member.latencyMs = member.latencyMs === 0 ? ms : member.latencyMs + EWMA_ALPHA * (ms - member.latencyMs)
+    member.failures = 0
+    member.downs = 0
+  }
+
+  /** That a proxy cannot reach a site (502, 504) may be the site's fault: it rests for that site, and others are asked. */
+  #onFailure(member: Member, host: string, error: Error): void {
+    if (!(error instanceof ScrapeError)) return
+    if (isProxyFault(error)) this.#down(member, error.message)
+    else if (error.code === 'E_CONNECTION' || error.code === 'E_TIMEOUT_CONNECT') {
+      this.#rate(member, 0)
+      const count = member.blocks.get(host)?.count ?? 0
+      member.blocks.set(host, { count: count + 1, untilMs: this.#now() + this.#restMs(count) })
+      this.#tiers.onError(host, member.tier)
+    }
+  }
+
+  #rate(member: Member, result: 0 | 1): void {
+    member.success += EWMA_ALPHA * (result - member.success)
+    if (result === 1) member.failures = 0
+    else member.failures++
+  }
+
+  #down(member: Member, reason: string): void {
+    this.#rate(member, 0)
+    const wasUp = member.restUntilMs === 0
+    member.restUntilMs = this.#now() + this.#restMs(member.downs++)
+    member.reason = reason
+    if (wasUp) this.#tell(member, 'down', reason, { untilMs: member.restUntilMs })
+    if (this.#areAllDown || this.#members.some((one) => one.restUntilMs === 0)) return
+    this.#areAllDown = true
+    const count = this.size === 1 ? 'the proxy is' : `all ${this.size} proxies are`
+    this.#log('warn', `${count} down (${reason}): pages wait, and nothing goes out directly`)
+    this.#sweep()
+  }
+
+  #up(member: Member): void {
+    member.restUntilMs = 0
+    member.failures = 0
+    // Not behind by all the turns it missed: it would be the only one picked until it had caught up.
+    member.turn = Math.max(member.turn, ...this.#members.filter((one) => one !== member).map((one) => one.turn))
+    this.#tell(member, 'up', 'answers again')
+    if (this.#areAllDown) this.#log('info', `the proxy ${member.name} is back: pages go on`)
+    this.#areAllDown = false
+    this.#wake()
+  }
+
+  #sweep(): void {
+    const nowMs = this.#now()
+    for (const member of this.#members) {
+      if (member.restUntilMs === 0 || member.isChecking) continue
+      if (this.#areAllDown || member.restUntilMs <= nowMs) void this.#check(member)
+    }
+  }
+
+  async #check(member: Member): Promise<void> {
+    member.isChecking = true
+    try {
+      await this.#look(member)
+      if (!this.#disposal.signal.aborted) this.#up(member)
+    } catch (error) {
+      if (this.#disposal.signal.aborted) return
+      member.reason = (error as Error).message
+      // While none is up, being asked again and again is no reason to rest longer.
+      if (!this.#areAllDown) member.restUntilMs = this.#now() + this.#restMs(member.downs++)
+    } finally {
+      member.isChecking = false
+    }
+  }
+
+  #look(member: Member): Promise<number> {
+    return (this.#options.check ?? checkProxy)(member.url, CHECK_MS_MAX)
+  }
+
+  #restMs(inARow: number): number {
+    const { restMs = 300_000, restMsMax = 3_600_000 } = this.#options
+    return Math.max(1, this.#random() * Math.min(restMsMax, restMs * 2 ** inARow))
+  }
+
+  #downError(): ScrapeError {
+    const retryAfterMs = 5 * (this.#options.recheckMs ?? RECHECK_MS)
+    const names = this.#members.slice(0, 10).map(({ name, reason }) => `${name}: ${reason}`)
+    const message = this.size === 1 ? 'the proxy is down' : `none of the ${this.size} proxies is up`
+    return new ScrapeError('E_PROXIES_DOWN', message, { retryAfterMs, notes: names })
+  }
+
+  /** Until a proxy comes up, or `ms` have passed. */
+  #change(ms: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        clearTimeout(timer)
+        signal.removeEventListener('abort', done)
+        this.#waiters.delete(done)
+        resolve()
+      }
+      const timer = setTimeout(done, Math.max(1, ms))
+      signal.addEventListener('abort', done, { once: true })
+      this.#waiters.add(done)
+    })
+  }
+
+  #wake(): void {
+    for (const done of [...this.#waiters]) done()
+  }
+
+  #tell(member: Member, state: 'up' | 'down', reason: string, more: { host?: string; untilMs?: number } = {}): void {
+    this.#options.events?.emit({ type: 'proxy', proxy: member.name, state, reason, ...more })
+  }
+
+  #log(level: 'info' | 'warn', message: string): void {
+    this.#options.events?.emit({ type: 'log', level, message })
+  }
+}
+
+const isProxyFault = (error: Error | null) => error instanceof ScrapeError && error.code === 'E_PROXY'
+
+/** As URLs name it. A browser's door knows no scheme, so both default ports are left out. */
+function hostKey(hostname: string, { port }: URL): string {
+  return port === '' || port === '443' || port === '80' ? hostname : `${hostname}:${port}`
+}
+
+/** Gateways sell many ways out at one address, told apart by the user name. */
+function uniqueName(name: string, seen: Map<string, number>): string {
+  const count = (seen.get(name) ?? 0) + 1
+  seen.set(name, count)
+  return count === 1 ? name : `${name}#${count}`
+}
+
+/** FNV-1a, finished as in MurmurHash: spreads well, and needs no secret. */
+export function hash32(text: string): number {
+  let hash = 0x811c9dc5
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
+  return (hash ^ (hash >>> 16)) >>> 0
+}

@@ -1,0 +1,115 @@
+/**
+ * Claims over streams: one script. A task is put on the stream of its lane when it is chosen, not before: a stream is first in, first
+ * out, and what is on it could neither be overtaken by a higher priority nor be left to others by who avoids its host. From there
+ * it is read under the worker's name at once, and stays pending in the group until its lease is over, with which it is acknowledged
+ * and deleted. So the streams hold the work in hand, and nothing else.
+ *
+ *   ready ──claim: XADD, XREADGROUP──▶ pending under the worker's name ──commit, sweep: XACK, XDEL──▶ gone
+ */
+import type { ClaimRequest, Lease } from '../contract.ts'
+import { LEASE, type LeaseRow, leaseFrom } from '../redis/lease.ts'
+import type { Link } from '../redis/link.ts'
+import { BASE, GROUP, PLACES } from '../redis/lua.ts'
+import { type Arg, script } from '../redis/script.ts'
+import { lanesArg, setArg, TAKE } from '../redis/take.ts'
+
+const STREAM = `
+local function openStream(key)
+  if call('EXISTS', key) == 0 then call('XGROUP', 'CREATE', key, '${GROUP}', 0, 'MKSTREAM') end
+end
+`
+
+const DELIVER = `
+local sentTo = {}
+deliver = function(task)
+  local lane = queueOf(task.queue).lane
+  local stream = P .. 'tasks:' .. lane
+  if not sentTo[stream] then openStream(stream) end
+  sentTo[stream] = (sentTo[stream] or 0) + 1
+  readyMoved[lane] = (readyMoved[lane] or 0) - 1 -- nobody need be woken for what is given
+  return call('XADD', stream, '*', 'task', task.seq)
+end
+-- All that is unread is what was just sent.
+local function readSent(worker)
+  for stream, count in pairs(sentTo) do
+    call('XREADGROUP', 'GROUP', '${GROUP}', worker, 'COUNT', count, 'STREAMS', stream, '>')
+  end
+end
+`
+
+/** Whoever finds nothing is noted as waiting, in the same step: what becomes ready later wakes it, however soon that is. */
+const WAIT = `
+local function waitingClasses(lanes)
+  local classes = {}
+  for i, lane in ipairs(lanes or {}) do classes[i] = ':' .. lane end
+  return lanes and classes or { '' }
+end
+-- How long to wait: not past the next time at which something is due. With leases in hand its own commit may bring the next task;
+-- a host that is avoided may be free before anybody has news; and who asks for some lanes of pages asks for the others next.
+local function waitFor(worker, lanes, avoid, waitMs)
+  if waitMs <= 0 or next(avoid) or lanes and not isFileLane(lanes[1] or '') then return 0 end
+  if call('HEXISTS', P .. 'held', worker) == 1 then return 0 end
+  if total('pending') + total('claimed') == 0 then return 0 end
+  local due = call('ZRANGE', P .. 'delayed', 0, 0, 'WITHSCORES')[2]
+  return due and math.max(0, math.min(waitMs, tonumber(due) - now)) or waitMs
+end
+`
+
+/** Is a repeat, max, worker, lease in ms, who waits, was waiting, how long it would, lanes, hosts to avoid. */
+const CLAIM = script(
+  'streams-claim',
+  `${BASE}${PLACES}${TAKE}${LEASE}${STREAM}${DELIVER}${WAIT}
+local isRepeat, max, worker, leaseMs = arg() == '1', argNumber(), arg(), argNumber()
+local client, wasWaiting, waitMs = arg(), arg() == '1', argNumber()
+local lanes, avoid = argLanes(), argSet()
+if isRepeat then
+  local found = leasesOf(op)
+  if #found > 0 then return { found, 0 } end
+end
+if wasWaiting then
+  for _, class in ipairs(waitingClasses(lanes)) do call('ZREM', P .. 'waiting' .. class, client) end
+end
+if call('HEXISTS', P .. 'totals', 'pause') == 1 then return { {}, 0 } end
+promote()
+local given = claimSuspect(worker, now + leaseMs, lanes, avoid)
+if not given then
+  given = {}
+  for i, one in ipairs(take(lanes, max, avoid)) do given[i] = lease(one.seq, worker, now + leaseMs) end
+end
+readSent(worker)
+local waits = #given == 0 and waitFor(worker, lanes, avoid, waitMs) or 0
+if waits > 0 then
+  for _, class in ipairs(waitingClasses(lanes)) do
+    openStream(P .. 'wake' .. class)
+    call('ZREMRANGEBYSCORE', P .. 'waiting' .. class, '-inf', '(' .. now) -- who has given up, or was killed
+    call('ZADD', P .. 'waiting' .. class, now + waits, client)
+  end
+end
+flush()
+return { given, waits }`,
+)
+
+export interface Claimed {
+  leases: Lease[]
+  /** Noted as waiting for so long; 0: not at all. */
+  waitsMs: number
+}
+
+export interface Waiting {
+  client: string
+  /** This claim is the end of a wait. */
+  wasWaiting: boolean
+  /** How long the claim would wait if there is nothing. */
+  waitMs: number
+}
+
+export async function claimOnce(link: Link, request: ClaimRequest, waiting: Waiting): Promise<Claimed> {
+  const { max, workerId, leaseMs, lanes, avoidHosts } = request
+  const op = link.nextOp()
+  const args = (isRepeat: boolean): Arg[] => {
+    const who = [waiting.client, waiting.wasWaiting ? 1 : 0, Math.floor(waiting.waitMs)]
+    return [isRepeat ? 1 : 0, max, workerId, leaseMs, ...who, ...lanesArg(lanes), ...setArg(avoidHosts)]
+  }
+  const [rows, waitsMs] = await link.run<[LeaseRow[], number]>(CLAIM, { op, args })
+  return { leases: rows.map((row) => leaseFrom(op, row)), waitsMs }
+}

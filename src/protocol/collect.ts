@@ -1,0 +1,118 @@
+/**
+ * The orchestrator's side: results from the stream into the store, each task once, then the acknowledgement. A crash in between
+ * repeats a message, which changes nothing.
+ */
+import type { NewStoredRun, Store } from '../orchestrator/contract.ts'
+import { FINAL_STATUSES, MESSAGE_BYTES_MAX, type ResultMessage, readMessage, resultSchema } from './messages.ts'
+import { type Entry, GroupReader } from './redis/group-reader.ts'
+import { refusalText } from './refusal.ts'
+import { itemsOf, runOfResult } from './run-of-result.ts'
+import { COLLECTORS_GROUP, streamNames } from './streams.ts'
+
+export interface CollectOptions {
+  redisUrl: string
+  prefix?: string
+  store: Store
+  /** Of this collector; several may share the work. */
+  collectorId: string
+  /** Where the streams are, for a person: without a password. */
+  place: string
+  /** How long another collector may be silent before its messages are taken over. Default 60,000. */
+  leaseMs?: number
+  /** Ends when nothing is left, in place of waiting for more. */
+  isOnce?: boolean
+  onResult?: (result: ResultMessage, stored: Stored) => void
+  onRefused?: (entry: Entry, reason: string) => void
+  onOutage?: (message: string) => void
+}
+
+/** known: another result of the same task is stored; this one changed nothing. */
+export type Stored = 'stored' | 'known' | 'passed over'
+
+const READ_AT_ONCE = 50
+const BLOCK_MS = 1_000
+const TAKE_OVER_EVERY_MS = 2_000
+const TRIM_EVERY_MS = 10_000
+/** Whoever waits for one result reads the stream, too, and may come a little later than we. */
+const KEEP_MS = 60_000
+
+export async function collectResults(options: CollectOptions, stop: AbortSignal): Promise<void> {
+  const names = streamNames(options.prefix)
+  const leaseMs = options.leaseMs ?? 60_000
+  using reader = new GroupReader({
+    url: options.redisUrl,
+    names,
+    streams: [names.results],
+    group: COLLECTORS_GROUP,
+    consumer: options.collectorId,
+    leaseMs,
+    onOutage: ({ error }) => options.onOutage?.(`Redis is away (${error.message}): waiting for it`),
+  })
+  await reader.open()
+  const every = createEvery()
+  let held: Entry[] = []
+  try {
+    while (!stop.aborted) {
+      if (every('take over', TAKE_OVER_EVERY_MS)) held = await reader.takeOver(READ_AT_ONCE)
+      if (held.length === 0) held = await reader.read(READ_AT_ONCE, options.isOnce ? 0 : BLOCK_MS)
+      if (held.length === 0 && options.isOnce) return
+      while (held.length > 0 && !stop.aborted) {
+        await settle(reader, held[0]!, options)
+        held.shift()
+        if (every('renew', leaseMs / 3)) await reader.renew()
+      }
+      if (every('trim', TRIM_EVERY_MS)) await reader.trim(KEEP_MS)
+    }
+  } finally {
+    await reader.release(held).catch(() => {}) // for the next one; otherwise it waits for the lease
+  }
+}
+
+async function settle(reader: GroupReader, entry: Entry, options: CollectOptions): Promise<void> {
+  const read = readMessage(resultSchema, entry.message, MESSAGE_BYTES_MAX.result)
+  if (!read.ok) {
+    options.onRefused?.(entry, read.reason)
+    await reader.finish(entry, { error: refusalText(entry, read.reason, options.collectorId) })
+    return
+  }
+  const stored = await storeResult(options.store, read.value, options.place)
+  await reader.acknowledge(entry)
+  options.onResult?.(read.value, stored)
+}
+
+/** May be repeated. */
+export async function storeResult(store: Store, result: ResultMessage, place: string): Promise<Stored> {
+  if (!FINAL_STATUSES.includes(result.status)) return 'passed over'
+  const run = runOfResult(result, place)
+  if (!(await begin(store, run))) return 'known'
+  await store.putItems(run.record.id, itemsOf(result))
+  // Parts are on the stream in order; where several collectors share them, the last may be stored before another one.
+  if (result.part === undefined || result.part.number === result.part.of) await store.saveRun(run.record, ['running'])
+  return 'stored'
+}
+
+/** False when the task has another result already. The row is made first: it decides which of two results counts. */
+async function begin(store: Store, run: NewStoredRun): Promise<boolean> {
+  const { id } = run.record
+  const known = await store.findRun(id)
+  if (known !== undefined) return known.definitionHash === run.definitionHash
+  try {
+    await store.createRun({ ...run, record: { ...run.record, state: 'running', reason: 'its result is being stored' } })
+    return true
+  } catch (error) {
+    const other = await store.findRun(id) // a collector beside us was quicker
+    if (other === undefined) throw error
+    return other.definitionHash === run.definitionHash
+  }
+}
+
+/** True when `ms` have gone by since it last was, by name. */
+function createEvery(): (name: string, ms: number) => boolean {
+  const last = new Map<string, number>()
+  return (name, ms) => {
+    const nowMs = performance.now()
+    if (nowMs - (last.get(name) ?? Number.NEGATIVE_INFINITY) < ms) return false
+    last.set(name, nowMs)
+    return true
+  }
+}

@@ -1,0 +1,105 @@
+/** The other side of the workers: puts tasks and commands on the streams, and waits for results. */
+import { randomUUID } from 'node:crypto'
+import { Connection, type ConnectionOptions } from '../../redis/connection.ts'
+import {
+  type CommandMessage,
+  commandSchema,
+  FINAL_STATUSES,
+  MESSAGE_BYTES_MAX,
+  type ResultMessage,
+  readMessage,
+  resultSchema,
+  type TaskMessage,
+  taskSchema,
+} from '../messages.ts'
+import { COMMANDS_KEPT, type StreamNames } from '../streams.ts'
+import { entriesByStream, messageOf } from './replies.ts'
+
+export interface ProducerOptions extends ConnectionOptions {
+  url: string
+  names: StreamNames
+}
+
+export type NewTaskMessage = Pick<TaskMessage, 'scraper_type'> & Partial<TaskMessage>
+
+const WAIT_BLOCK_MS = 1_000
+const RESULTS_READ = 20
+
+export class TaskProducer implements Disposable {
+  readonly #names: StreamNames
+  readonly #connection: Connection
+
+  constructor({ names, url, ...options }: ProducerOptions) {
+    this.#names = names
+    this.#connection = new Connection(url, options)
+  }
+
+  /** A task as it goes on the stream. Throws what zod finds wrong with it. */
+  static taskOf(task: NewTaskMessage): TaskMessage {
+    return taskSchema.parse({ task_id: randomUUID(), created_at: new Date().toISOString(), ...task })
+  }
+
+  /** May be on the stream twice when the answer was lost; its results are stored once. */
+  async submit(task: TaskMessage): Promise<void> {
+    const [priority, ordinary] = this.#names.tasks(task.scraper_type)
+    await this.#add(task.priority > 0 ? priority : ordinary, JSON.stringify(task))
+  }
+
+  async command(command: Omit<CommandMessage, 'version'>): Promise<void> {
+    const text = JSON.stringify(commandSchema.parse(command))
+    await this.#add(this.#names.commands, text, 'MAXLEN', '~', COMMANDS_KEPT)
+  }
+
+  /** From where on results are new: ask before the task is put on the stream. */
+  async resultsSoFar(): Promise<string> {
+    const last = (await this.#call('XREVRANGE', this.#names.results, '+', '-', 'COUNT', 1)) as [string][]
+    return last[0]?.[0] ?? '0-0'
+  }
+
+  /** The final result of a task, part by part. Ends early with the signal. */
+  async *resultOf(taskId: string, since: string, signal: AbortSignal): AsyncGenerator<ResultMessage> {
+    let after = since
+    while (!signal.aborted) {
+      const words = ['COUNT', RESULTS_READ, 'BLOCK', WAIT_BLOCK_MS, 'STREAMS', this.#names.results, after]
+      const [found] = entriesByStream(await this.#call('XREAD', ...words))
+      for (const [id, fields] of found?.[1] ?? []) {
+        after = id
+        const read = readMessage(resultSchema, messageOf(fields), MESSAGE_BYTES_MAX.result)
+        if (!read.ok || read.value.task_id !== taskId || !FINAL_STATUSES.includes(read.value.status)) continue
+        yield read.value
+        if (read.value.part === undefined || read.value.part.number === read.value.part.of) return
+      }
+    }
+  }
+
+  /** Tasks nobody has taken yet, and those being worked on. */
+  async depth(type: string, group: string): Promise<{ waiting: number; active: number; delayed: number }> {
+    const depth = { waiting: 0, active: 0, delayed: Number(await this.#call('ZCARD', this.#names.delayed(type))) }
+    for (const stream of this.#names.tasks(type)) {
+      const groups = (await this.#call('XINFO', 'GROUPS', stream).catch(() => [])) as (string | number)[][]
+      const info = groups.map(pairs).find((one) => one['name'] === group)
+      const length = info === undefined ? Number(await this.#call('XLEN', stream)) : Number(info['lag'] ?? 0)
+      depth.waiting += length
+      depth.active += Number(info?.['pending'] ?? 0)
+    }
+    return depth
+  }
+
+  #add(stream: string, message: string, ...how: (string | number)[]): Promise<unknown> {
+    return this.#call('XADD', stream, ...how, '*', 'message', message)
+  }
+
+  #call(command: string, ...args: (string | number)[]): Promise<unknown> {
+    return this.#connection.attempt(() => this.#connection.redis.call(command, ...args))
+  }
+
+  [Symbol.dispose](): void {
+    this.#connection.close()
+  }
+}
+
+function pairs(list: (string | number)[]): Record<string, string | number> {
+  return Object.fromEntries(
+    Array.from({ length: list.length / 2 }, (_, i) => [String(list[i * 2]), list[i * 2 + 1]!]),
+  )
+}

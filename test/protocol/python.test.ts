@@ -1,0 +1,64 @@
+/** A worker in another language takes part: what it answers is collected, and what it leaves behind is taken over. */
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { errorSchema, resultSchema } from '../../src/protocol/messages.ts'
+import { until } from '../fleet.ts'
+import { findProgram, type Service } from '../services/find-program.ts'
+import { ProtocolRig } from './rig.ts'
+
+const PYTHON: Service = { name: 'Python 3', program: 'usr/bin/python3', package: 'python3' }
+const SCRIPT = fileURLToPath(new URL('worker.py', import.meta.url))
+
+async function startPython(rig: ProtocolRig, ...more: string[]): Promise<ChildProcess & AsyncDisposable> {
+  const { path, env } = await findProgram(PYTHON)
+  const { port } = new URL(rig.server.url)
+  const child = spawn(path, [SCRIPT, '--port', port, ...more], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const ended = once(child, 'close')
+  return Object.assign(child, {
+    async [Symbol.asyncDispose]() {
+      if (child.exitCode === null) child.kill('SIGKILL')
+      await ended
+    },
+  })
+}
+
+test('a task is answered by a worker in Python, printed, and collected', async () => {
+  await using rig = await ProtocolRig.open()
+  await using _ = await startPython(rig)
+  await rig.redis.xadd(rig.names.tasks('echo')[1], '*', 'message', '{"version": 9}')
+  const submitted = await rig.run('submit', 'echo', '--param', 'search_term=welder', '--wait', '20', '--json')
+  assert.equal(submitted.code, 0, submitted.stderr)
+  const result = resultSchema.parse(JSON.parse(submitted.stdout))
+  assert.deepEqual(result.items, [{ echo: { search_term: 'welder' } }])
+  assert.match(result.metadata.worker_id!, /_python$/)
+  const collected = await rig.run('collect', '--once', '--json')
+  assert.equal(JSON.parse(collected.stdout).stored, 1, collected.stderr)
+  const [refused] = await rig.errors()
+  assert.match(errorSchema.parse(refused).error_message, /another version/)
+})
+
+test('a worker in Python that is killed with a task loses nothing: another one takes it over', async () => {
+  await using rig = await ProtocolRig.open()
+  const { task_id } = await rig.put({}, { scraper_type: 'echo' })
+  await using stalled = await startPython(rig, '--stall')
+  await once(stalled.stdout!, 'data') // it says that it has claimed
+  stalled.kill('SIGKILL')
+  await using _ = await startPython(rig, '--lease-ms', '300', '--tasks', '1')
+  const results = await rig.resultsWhen(1)
+  assert.equal(results.get(task_id)?.status, 'success')
+  const pending = async () => ((await rig.redis.xpending(rig.names.tasks('echo')[1], 'workers')) as [number])[0]
+  await until('nothing is held', async () => (await pending()) === 0)
+})
+
+test('what a worker in Python let lie is taken over by one of ours', async () => {
+  await using rig = await ProtocolRig.open()
+  const { task_id } = await rig.put({})
+  await using stalled = await startPython(rig, '--stall', '--type', 'things')
+  await once(stalled.stdout!, 'data')
+  stalled.kill('SIGKILL')
+  rig.worker('--lease', '500ms')
+  assert.equal((await rig.resultsWhen(1)).get(task_id)?.status, 'success')
+})

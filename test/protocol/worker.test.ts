@@ -1,0 +1,100 @@
+/** Workers of the task protocol as a user starts them: tasks in, results out, commands heard. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { healthSchema, resultSchema } from '../../src/protocol/messages.ts'
+import { until } from '../fleet.ts'
+import { ProtocolRig } from './rig.ts'
+
+test('a task that is submitted is done by a worker, printed, collected, and exported', async () => {
+  await using rig = await ProtocolRig.open()
+  const worker = rig.worker()
+  const base = `base=${rig.site.url}`
+  const { code, stdout, stderr } = await rig.run('submit', 'things', '--arg', base, '--wait', '20', '--json')
+  assert.equal(code, 0, stderr)
+  const result = resultSchema.parse(JSON.parse(stdout))
+  const { status, jobs_found, attempt, metadata } = result
+  assert.deepEqual([status, jobs_found, attempt, metadata.requests_made, metadata.pages_scraped], ['success', 3, 1, 4, 4])
+  assert.deepEqual(
+    result.items.map(({ id }) => id),
+    result.item_keys,
+  )
+  worker.child.kill('SIGTERM')
+  const ended = await worker.result
+  assert.equal(ended.code, 4, ended.stderr)
+  assert.match(ended.stdout, /1 tasks, 0 failed, 0 retried, 3 items/)
+  assert.equal(await rig.held(), 0)
+  const collected = await rig.run('collect', '--once', '--json')
+  assert.deepEqual(JSON.parse(collected.stdout), { stored: 1, known: 0, refused: 0, items: 3 }, collected.stderr)
+  const exported = await rig.run('export', result.task_id, '--frontier', rig.server.url)
+  assert.equal(exported.stdout.split('\n').filter(Boolean).length, 3, exported.stderr)
+  const listed = await rig.run('ps', '--all', '--json', '--frontier', rig.server.url)
+  assert.match(listed.stdout, new RegExp(result.task_id), listed.stderr)
+})
+
+test('urgent tasks are done before ordinary ones', async () => {
+  await using rig = await ProtocolRig.open()
+  const tasks = [await rig.put({}), await rig.put({}), await rig.put({}, { priority: 5 })]
+  rig.worker('--batch-size', '1')
+  await rig.resultsWhen(3)
+  const order = (await rig.results()).map(({ task_id }) => task_id)
+  assert.deepEqual(order, [tasks[2]!.task_id, tasks[0]!.task_id, tasks[1]!.task_id])
+})
+
+test('a task that fails is tried again later, and its result says which try it was', async () => {
+  await using rig = await ProtocolRig.open()
+  let refusals = 2
+  rig.site.answer = (_, response) => {
+    if (refusals-- <= 0) return false
+    response.writeHead(503).end()
+    return true
+  }
+  const { task_id } = await rig.put({})
+  rig.worker()
+  const result = (await rig.resultsWhen(1)).get(task_id)!
+  assert.deepEqual([result.status, result.attempt, result.jobs_found], ['success', 3, 3])
+  const told = (await rig.errors()).map((error) => [error.task_id, error.error_code, error.will_retry])
+  assert.deepEqual(told, [
+    [task_id, 'E_SERVER', true],
+    [task_id, 'E_SERVER', true],
+  ])
+})
+
+test('a task ends with as many results, or after as many pages, as it asks for; what cannot be done is said', async () => {
+  await using rig = await ProtocolRig.open()
+  const few = await rig.put({ results_wanted: 2, args: { n: 50 } })
+  const short = await rig.put({ page_limit: 1, args: { n: 50 }, search_term: 'x' })
+  const wrong = await rig.put({ args: { nonsense: 1 } })
+  rig.worker()
+  const results = await rig.resultsWhen(3)
+  assert.deepEqual([results.get(few.task_id)!.status, results.get(few.task_id)!.items.length], ['success', 2])
+  const one = results.get(short.task_id)!
+  assert.deepEqual([one.jobs_found, one.metadata.pages_scraped, one.metadata.ignored_params], [0, 1, ['search_term']])
+  const failed = results.get(wrong.task_id)!
+  assert.deepEqual([failed.status, failed.error_code, failed.attempt], ['failed', 'E_OPTION', 1])
+})
+
+test('workers hear commands, and tell how they are', async () => {
+  await using rig = await ProtocolRig.open()
+  const worker = rig.worker('--instances', '2')
+  await until('both tell', async () => new Set((await rig.health()).map(({ worker_id }) => worker_id)).size === 2)
+  for (const message of await rig.health()) assert.equal(healthSchema.parse(message).scraper_type, 'things')
+  await rig.command({ command: 'pause', scraper_type: 'things' })
+  await until('both are paused', async () => {
+    const last = new Map((await rig.health()).map((message) => [message.worker_id, message.is_paused]))
+    return [...last.values()].every(Boolean)
+  })
+  await rig.put({})
+  await rig.command({ command: 'resume' })
+  await rig.resultsWhen(1)
+  await rig.command({ command: 'drain', worker_id: 'somebody-else' })
+  await rig.command({ command: 'drain' })
+  assert.equal((await worker.result).code, 4)
+})
+
+test('a worker of an unknown type, or of a scraper that is off, is refused at once', async () => {
+  await using rig = await ProtocolRig.open()
+  const unknown = await rig.run('worker', '--type', 'nothing')
+  assert.deepEqual([unknown.code, /E_SCRAPER_NOT_FOUND/.test(unknown.stderr)], [2, true], unknown.stderr)
+  const off = await rig.run('worker', '--type', 'linkedin')
+  assert.deepEqual([off.code, /E_OPT_IN/.test(off.stderr)], [2, true], off.stderr)
+})

@@ -1,0 +1,220 @@
+/** `sluice serve` as its callers meet it: a real process, real runs, real HTTP. */
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { after, before, describe, it } from 'node:test'
+import { ApiError, createClient } from '../src/api/client.ts'
+import type { Endpoint } from '../src/api/endpoint.ts'
+import { ENDPOINTS } from '../src/api/endpoints.ts'
+import { problemSchema } from '../src/api/problem.ts'
+import { until } from './fleet.ts'
+import { type BooksSite, startBooksSite } from './site/books.ts'
+import { type SluiceProcess, sluice, startSluice, temporaryFolder } from './sluice.ts'
+
+let site: BooksSite
+let folder: ReturnType<typeof temporaryFolder>
+let server: SluiceProcess
+let base: string
+
+before(async () => {
+  site = await startBooksSite({ products: 100, misbehave: false })
+  folder = temporaryFolder()
+  const address = new URL(site.url).host
+  server = startSluice(['serve', '--port', '0', '--rps', '0', '--allow-address', address], { cwd: folder.path })
+  let printed = ''
+  server.child.stdout!.on('data', (text) => {
+    printed += text
+  })
+  await until('it serves', () => /serving (http:\S+)\/v1/.test(printed))
+  base = /serving (http:\S+)\/v1/.exec(printed)![1]!
+})
+
+after(async () => {
+  server.child.kill('SIGTERM')
+  assert.equal((await server.result).code, 0)
+  await site[Symbol.asyncDispose]()
+  folder[Symbol.dispose]()
+})
+
+async function ask(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) {
+  const response = await fetch(base + path, {
+    method,
+    headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  })
+  const text = await response.text()
+  const isJson = /json(?:;|$)/.test(response.headers.get('content-type') ?? '')
+  return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : undefined }
+}
+
+const startBooks = async (headers = {}) =>
+  await ask('POST', '/v1/runs', { scraper: 'books', args: { site: site.url } }, headers)
+
+describe('sluice serve', { timeout: 60_000 }, () => {
+  it('carries out a run that is asked for, and gives its items', async () => {
+    const started = await startBooks()
+    assert.equal(started.status, 202, started.text)
+    const { id, url } = started.json
+    await until('the run is finished', async () => (await ask('GET', url)).json.state === 'finished')
+    const { json: run } = await ask('GET', url)
+    assert.deepEqual([run.items.new, run.queue.remaining, run.isAlive, run.exitCode], [100, 0, false, 0])
+    const first = (await ask('GET', `${url}/items?limit=60`)).json
+    const second = (await ask('GET', `${url}/items?limit=60&cursor=${first.next}`)).json
+    assert.deepEqual([first.data.length, second.data.length, second.next], [60, 40, null])
+    const { text } = await ask('GET', `${url}/items?format=jsonl`)
+    assert.equal(text.trim().split('\n').length, 100)
+    assert.match((await ask('GET', `${url}/items?format=csv`)).text, /^title,price,rating/)
+    const listed = (await ask('GET', '/v1/runs?scraper=books')).json.data
+    assert.ok(listed.some((one: { id: string; state: string }) => one.id === id && one.state === 'finished'))
+    assert.match(
+      (await sluice(['ps', '--all'], { cwd: folder.path })).stdout,
+      new RegExp(id),
+      'the commands see it, too',
+    )
+  })
+
+  it('carries out an order that comes twice once', async () => {
+    const key = { 'idempotency-key': 'twice' }
+    const [first, second] = [await startBooks(key), await startBooks(key)]
+    assert.equal(first.json.id, second.json.id)
+    assert.equal(second.headers.get('idempotent-replayed'), 'true')
+    const other = await ask('POST', '/v1/runs', { scraper: 'pages' }, key)
+    assert.equal(other.status, 422)
+    assert.equal(other.json.code, 'E_IDEMPOTENCY_OTHER')
+  })
+
+  it('goes on with a run whose process was killed', async () => {
+    const slow = { scraper: 'books', args: { site: site.url, details: true }, limits: { perHost: { rps: 50 } } }
+    const { url, id } = (await ask('POST', '/v1/runs', slow)).json
+    await until('it works', async () => (await ask('GET', url)).json.queue.completed > 10)
+    process.kill(childWorkingOn(server.child.pid!), 'SIGKILL')
+    await until('it is finished all the same', async () => (await ask('GET', url)).json.state === 'finished', 40_000)
+    assert.equal((await ask('GET', `${url}/items?format=jsonl`)).text.trim().split('\n').length, 100, id)
+  })
+
+  it('tells watchers what happens, and goes on where one left off', async () => {
+    const { url } = (await startBooks()).json
+    const events = await eventsOf(`${url}/events`)
+    assert.equal(events.at(-1)!.type, 'end')
+    assert.equal(JSON.parse(events.at(-1)!.data).state, 'finished')
+    const reports = events.filter(({ type }) => type === 'run').map(({ data }) => JSON.parse(data))
+    assert.equal(reports.at(-1).items.new, 100)
+    assert.ok(events.some(({ type }) => type === 'log'))
+    assert.deepEqual((await eventsOf(`${url}/events`)).map(({ type }) => type).at(-1), 'end', 'also when it is over')
+  })
+
+  it('says how each route is asked wrongly, and never fails itself', async () => {
+    for (const [name, one] of Object.entries(ENDPOINTS) as [string, Endpoint][]) {
+      for (const wrong of wrongAsksOf(one)) {
+        const { status, json, text } = await ask(one.method, wrong.path, wrong.body)
+        assert.ok(status >= 400 && status < 500, `${name} ${wrong.path}: ${status} ${text}`)
+        problemSchema.parse(json)
+      }
+    }
+  })
+
+  it('describes itself', async () => {
+    const { json: document } = await ask('GET', '/openapi.json')
+    assert.equal(document.openapi, '3.1.0')
+    const described = Object.entries<object>(document.paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+    )
+    const known = Object.values(ENDPOINTS).map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`)
+    assert.deepEqual(described.sort(), known.sort())
+    const { text } = await ask('GET', '/docs')
+    for (const { path, summary } of Object.values(ENDPOINTS))
+      assert.ok(text.includes(path) && text.includes(summary), path)
+  })
+
+  it('is asked by the typed client as by anybody', async () => {
+    const client = createClient({ url: base })
+    const { id } = await client.startRun({ body: { scraper: 'books', args: { site: site.url, pages: 1 } } })
+    await until('it is finished', async () => (await client.getRun({ params: { id } })).state === 'finished')
+    const items = await client.getItems({ params: { id }, query: { format: 'jsonl' } })
+    assert.equal((await items.text()).trim().split('\n').length, 20)
+    const wrong = client.getRun({ params: { id: '20200101_000000_none' } })
+    await assert.rejects(wrong, (error) => error instanceof ApiError && error.problem.code === 'E_RUN_NOT_FOUND')
+  })
+
+  it('fires a schedule that is asked for, by the API and by the command', async () => {
+    const client = createClient({ url: base })
+    const body = {
+      name: 'each morning',
+      scraper: 'books',
+      args: { site: site.url, pages: 1 },
+      cron: 'daily',
+      tz: 'Europe/Rome',
+    }
+    const { id, nextAt } = await client.createSchedule({ body })
+    assert.match(nextAt!, /T0[45]:00:00/)
+    const run = await client.triggerSchedule({ params: { id } })
+    await until(
+      'its run is finished',
+      async () => (await client.getRun({ params: { id: run.id } })).state === 'finished',
+    )
+    assert.equal((await sluice(['schedule', 'run-now', 'each morning'], { cwd: folder.path })).code, 0)
+    const fires = async () => (await client.getSchedule({ params: { id } })).lastFires
+    await until('the server has started another', async () => (await fires()).filter(({ runId }) => runId).length === 2)
+    assert.equal((await client.nextTimes({ params: { id }, query: { n: 5 } })).times.length, 5)
+    const twice = client.createSchedule({ body })
+    await assert.rejects(twice, /there is a schedule named/)
+    await client.deleteSchedule({ params: { id } })
+    await assert.rejects(client.getSchedule({ params: { id } }), /E_SCHEDULE_NOT_FOUND/)
+  })
+
+  it('lets each key do what its role allows, and writes down what was done', async () => {
+    const created = await sluice(['key', 'create', 'reader', '--role', 'read', '--json'], { cwd: folder.path })
+    const { key, id } = JSON.parse(created.stdout)
+    const bearer = { authorization: `Bearer ${key}` }
+    assert.equal((await ask('GET', '/v1/runs', undefined, bearer)).status, 200)
+    const refused = await ask('POST', '/v1/runs', { scraper: 'books' }, bearer)
+    assert.deepEqual([refused.status, refused.json.code], [403, 'E_ROLE'])
+    assert.equal((await ask('GET', '/v1/runs', undefined, { authorization: 'Bearer slk_wrong' })).status, 401)
+    assert.equal((await sluice(['key', 'revoke', id], { cwd: folder.path })).code, 0)
+    const listed = (await sluice(['key', 'list', '--json'], { cwd: folder.path })).stdout
+    assert.deepEqual(JSON.parse(listed).keys[0].isRevoked, true)
+    assert.ok(!listed.includes(key))
+  })
+
+  it('does not listen where strangers are without a key', async () => {
+    const { code, stderr } = await sluice(['serve', '--host', '0.0.0.0', '--port', '0'], { cwd: folder.path })
+    assert.equal(code, 2)
+    assert.match(stderr, /there is no key/)
+  })
+})
+
+/** Until the server ends the stream. */
+async function eventsOf(path: string): Promise<{ id: string; type: string; data: string }[]> {
+  const { text } = await ask('GET', path)
+  return text
+    .split('\n\n')
+    .map((block) => Object.fromEntries(block.split('\n').map((line) => line.split(/: (.*)/s, 2))))
+    .filter((fields) => 'data' in fields)
+    .map(({ id, event, data }) => ({ id, type: event, data }))
+}
+
+/** An unknown parameter, ids that are none, and bodies of every wrong kind. */
+function wrongAsksOf({ path, query, params, body }: Endpoint): { path: string; body?: unknown }[] {
+  const real = path.replace(':id', '20260101_000000_aaaa')
+  return [
+    ...(query === undefined ? [] : [{ path: `${real}?nonsense=1` }]),
+    ...(params === undefined ? [] : [{ path: path.replace(':id', '..%2f..%2fetc') }, { path: real }]),
+    ...(body === undefined
+      ? []
+      : [null, 'x', [], { nonsense: true }, '{"a":'].map((wrong) => ({ path: real, body: wrong }))),
+  ]
+}
+
+function childWorkingOn(parent: number): number {
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      const [, , ppid] = readFileSync(`/proc/${pid}/stat`, 'utf8')
+        .replace(/\(.*\)/, '()')
+        .split(' ')
+        .slice(1)
+      if (Number(ppid) === parent) return Number(pid)
+    } catch {
+      // it has just ended
+    }
+  }
+  throw new Error('the server has no child')
+}

@@ -1,0 +1,52 @@
+/** Runs a board's scraper in this process, the whole crawl, and gives what came out. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { RunRecord, Scraper } from '../../../src/index.ts'
+import { start } from '../../../src/index.ts'
+import type { Posting } from '../../../src/jobs/posting.ts'
+import { temporaryFolder } from '../../sluice.ts'
+
+export interface BoardRun {
+  record: RunRecord
+  postings: Posting[]
+  /** What was given up, and items that were refused. */
+  errors: { code: string; message: string; url?: string }[]
+  warnings: string[]
+}
+
+/** Without the board's pauses: they are for the real one. */
+export async function runBoard(
+  scraper: Scraper,
+  site: { url: string },
+  args: Record<string, unknown>,
+  options: { retries?: number } = {},
+): Promise<BoardRun> {
+  using folder = temporaryFolder()
+  const run = await start(scraper, {
+    args: { site: site.url, ...args },
+    rps: 0,
+    delay: 0,
+    ...options,
+    out: folder.path,
+    format: 'jsonl',
+    allowAddress: [new URL(site.url).host],
+  })
+  const warnings: string[] = []
+  for await (const event of run.events) {
+    if (event.type === 'log' && event.level === 'warn') warnings.push(event.message)
+  }
+  const record = await run.result
+  return {
+    record,
+    postings: readLines(join(run.folder, 'items.jsonl')) as Posting[],
+    errors: readLines(join(run.folder, 'errors.jsonl')) as BoardRun['errors'],
+    warnings,
+  }
+}
+
+function readLines(path: string): unknown[] {
+  const lines = readFileSync(path, { encoding: 'utf8', flag: 'a+' }).split('\n').filter(Boolean)
+  return lines.map((line) => JSON.parse(line))
+}
+
+export const idsOf = (postings: readonly Posting[]) => postings.map(({ source_job_id }) => source_job_id).sort()
