@@ -33,7 +33,9 @@ const STAGES = [
   'observe',
   'jobs',
   'api',
+  'history',
   'protocol',
+  'webhooks',
 ]
 const DRIVERS = ['postgres', 'redis']
 const COMPOSERS = ['app', 'cli']

@@ -1,36 +1,30 @@
 /** `sluice serve` as its callers meet it: a real process, real runs, real HTTP. */
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync } from 'node:fs'
 import { after, before, describe, it } from 'node:test'
 import { ApiError, createClient } from '../src/api/client.ts'
 import type { Endpoint } from '../src/api/endpoint.ts'
 import { ENDPOINTS } from '../src/api/endpoints.ts'
 import { problemSchema } from '../src/api/problem.ts'
 import { until } from './fleet.ts'
+import { childrenOf, type Served, startServe } from './serve.ts'
 import { type BooksSite, startBooksSite } from './site/books.ts'
-import { type SluiceProcess, sluice, startSluice, temporaryFolder } from './sluice.ts'
+import { sluice, temporaryFolder } from './sluice.ts'
 
 let site: BooksSite
 let folder: ReturnType<typeof temporaryFolder>
-let server: SluiceProcess
+let server: Served
 let base: string
 
 before(async () => {
   site = await startBooksSite({ products: 100, misbehave: false })
   folder = temporaryFolder()
-  const address = new URL(site.url).host
-  server = startSluice(['serve', '--port', '0', '--rps', '0', '--allow-address', address], { cwd: folder.path })
-  let printed = ''
-  server.child.stdout!.on('data', (text) => {
-    printed += text
-  })
-  await until('it serves', () => /serving (http:\S+)\/v1/.test(printed))
-  base = /serving (http:\S+)\/v1/.exec(printed)![1]!
+  const flags = ['--rps', '0', '--allow-address', new URL(site.url).host]
+  server = await startServe(flags, { cwd: folder.path })
+  base = server.url
 })
 
 after(async () => {
-  server.child.kill('SIGTERM')
-  assert.equal((await server.result).code, 0)
+  await server[Symbol.asyncDispose]()
   await site[Symbol.asyncDispose]()
   folder[Symbol.dispose]()
 })
@@ -86,7 +80,7 @@ describe('sluice serve', { timeout: 60_000 }, () => {
     const slow = { scraper: 'books', args: { site: site.url, details: true }, limits: { perHost: { rps: 50 } } }
     const { url, id } = (await ask('POST', '/v1/runs', slow)).json
     await until('it works', async () => (await ask('GET', url)).json.queue.completed > 10)
-    process.kill(childWorkingOn(server.child.pid!), 'SIGKILL')
+    process.kill(childrenOf(server.pid)[0]!, 'SIGKILL')
     await until('it is finished all the same', async () => (await ask('GET', url)).json.state === 'finished', 40_000)
     assert.equal((await ask('GET', `${url}/items?format=jsonl`)).text.trim().split('\n').length, 100, id)
   })
@@ -133,6 +127,16 @@ describe('sluice serve', { timeout: 60_000 }, () => {
     assert.equal((await items.text()).trim().split('\n').length, 20)
     const wrong = client.getRun({ params: { id: '20200101_000000_none' } })
     await assert.rejects(wrong, (error) => error instanceof ApiError && error.problem.code === 'E_RUN_NOT_FOUND')
+  })
+
+  it('tries one page, lists a site, and refuses the private network to whoever asks', async () => {
+    const client = createClient({ url: base })
+    const page = new URL('catalogue/page-1.html', site.url).href
+    const tried = await client.tryPage({ body: { scraper: 'books', url: page, args: { site: site.url } } })
+    assert.deepEqual([tried.ok, tried.route, tried.items.length], [true, 'listing', 20])
+    const inside = await client.tryPage({ body: { scraper: 'pages', url: 'http://127.0.0.1:1/' } })
+    assert.equal(inside.error?.code, 'E_PRIVATE_ADDRESS')
+    assert.ok((await client.mapSite({ body: { url: site.url } })).urls.length > 0)
   })
 
   it('fires a schedule that is asked for, by the API and by the command', async () => {
@@ -202,19 +206,4 @@ function wrongAsksOf({ path, query, params, body }: Endpoint): { path: string; b
       ? []
       : [null, 'x', [], { nonsense: true }, '{"a":'].map((wrong) => ({ path: real, body: wrong }))),
   ]
-}
-
-function childWorkingOn(parent: number): number {
-  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
-    try {
-      const [, , ppid] = readFileSync(`/proc/${pid}/stat`, 'utf8')
-        .replace(/\(.*\)/, '()')
-        .split(' ')
-        .slice(1)
-      if (Number(ppid) === parent) return Number(pid)
-    } catch {
-      // it has just ended
-    }
-  }
-  throw new Error('the server has no child')
 }

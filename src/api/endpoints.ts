@@ -2,11 +2,13 @@
 import { deadLetterEndpoints } from './areas/dead-letters.ts'
 import { fleetEndpoints } from './areas/fleet.ts'
 import { healthEndpoints } from './areas/health.ts'
+import { onePageEndpoints } from './areas/one-page.ts'
 import { runEndpoints } from './areas/runs.ts'
 import { scheduleEndpoints } from './areas/schedules.ts'
 
 export const ENDPOINTS = {
   ...runEndpoints,
+  ...onePageEndpoints,
   ...deadLetterEndpoints,
   ...fleetEndpoints,
   ...scheduleEndpoints,

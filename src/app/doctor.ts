@@ -338,7 +338,11 @@ async function proxies(urls: readonly string[]): Promise<Result> {
   const named = away.slice(0, PROXIES_NAMED_MAX).join('; ')
   const fix = 'Take those out of the list, or mend them; a run goes on with the others.'
   if (away.length < urls.length) return warn(`${what}; ${named}`, fix)
-  return { status: 'missing', what: `${what}; ${named}`, fix: 'Start one, or correct the list: nothing goes out directly.' }
+  return {
+    status: 'missing',
+    what: `${what}; ${named}`,
+    fix: 'Start one, or correct the list: nothing goes out directly.',
+  }
 }
 
 function services(config: Config | Error): [name: string, url: URL][] {

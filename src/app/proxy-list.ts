@@ -28,7 +28,9 @@ export const proxiesSchema = z
 function tiersOf(given: string | readonly (string | readonly string[])[]): string[][] {
   if (typeof given !== 'string') {
     const isTiered = given.some((entry) => typeof entry !== 'string')
-    return isTiered ? given.map((tier) => [tier].flat().map(proxyUrl)) : [given.map((url, index) => proxyUrl(url as string, index))]
+    return isTiered
+      ? given.map((tier) => [tier].flat().map(proxyUrl))
+      : [given.map((url, index) => proxyUrl(url as string, index))]
   }
   const text = given.startsWith('@') ? readList(given.slice(1)) : given
   let entries = 0

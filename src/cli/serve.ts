@@ -6,12 +6,13 @@ import { print } from './output.ts'
 interface ServeFlags {
   host: string
   port: string
+  workers: string
   quiet?: boolean
 }
 
 const HELP = `
 Nothing has to be installed: runs go to --out, all else to .sluice/sluice.db. With --frontier postgres://… runs wait in its queue
-for \`sluice worker --scraper NAME --forever\`. Loopback needs no key; another --host needs SLUICE_API_KEY.
+for --workers of this server, of others on the same database, and for every \`sluice worker\`. Loopback needs no key; another --host needs SLUICE_API_KEY.
 
 Examples:
   sluice serve
@@ -27,6 +28,7 @@ export function defineServe(program: Command): void {
     .description('serve the API, and carry out the runs started through it')
     .option('--host <address>', 'where to listen', '127.0.0.1')
     .option('--port <N>', 'port to listen on; 0: any free one', '7700')
+    .option('--workers <N>', 'with a fleet’s queue: worker processes it brings along; 0: none', '2')
     .option('--quiet', 'print nothing but errors')
     .option('-v, --verbose', 'show stacks of errors')
     .addHelpText('after', HELP)
@@ -49,7 +51,10 @@ async function serveHere(flags: ServeFlags): Promise<number> {
   const port = Number(flags.port)
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
     throw new ScrapeError('E_USAGE', `--port takes a number from 0 to 65535, got ${JSON.stringify(flags.port)}`)
-  const { host, port: _, quiet, ...runFlags } = flags as ServeFlags & Record<string, unknown>
+  const { host, port: _, workers: wanted, quiet, ...runFlags } = flags as ServeFlags & Record<string, unknown>
+  const workers = Number(wanted)
+  if (!Number.isInteger(workers) || workers < 0 || workers > 256)
+    throw new ScrapeError('E_USAGE', `--workers takes a number from 0 to 256, got ${JSON.stringify(wanted)}`)
   const config = await configOf(runFlags)
   const say = (level: 'info' | 'warn', message: string) => {
     if (level === 'warn' || quiet !== true) process.stderr.write(`${redactText(message)}\n`)
@@ -57,7 +62,7 @@ async function serveHere(flags: ServeFlags): Promise<number> {
   const stopped = new Promise<void>((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, resolve)
   })
-  await using server = await serve({ config, flags: runFlags, host, port, version: VERSION, say })
+  await using server = await serve({ config, flags: runFlags, workers, host, port, version: VERSION, say })
   if (quiet !== true) print(`serving ${server.url}/v1 · ${server.url}/openapi.json`)
   await stopped
   say('info', 'stopping: runs hand back what they hold, and can be resumed')

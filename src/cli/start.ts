@@ -90,6 +90,10 @@ async function modeOfRun({ resume }: StartFlags, { values }: Config): Promise<'d
 /** Options of a run that a fleet's run cannot take along: each worker has its own, or there are no files to write. */
 const NOT_CARRIED: readonly OptionName[] = [
   'proxy',
+  'proxies',
+  'identity',
+  'identityStrategy',
+  'sites',
   'format',
   'sink',
   'formulaSafe',

@@ -429,6 +429,20 @@ export const ERRORS = {
     'A typo, or another --store.',
     'See `sluice schedule list`.',
   ),
+  E_WEBHOOK_NOT_FOUND: kind(
+    'usage',
+    'halt',
+    'no such webhook',
+    'A typo, or another --store.',
+    'See GET /v1/webhooks.',
+  ),
+  E_DELIVERY_NOT_FOUND: kind(
+    'usage',
+    'halt',
+    'no such delivery',
+    'A typo, or it is older than what is kept (30 days).',
+    'See GET /v1/webhooks/ID/deliveries.',
+  ),
   E_RUN_LOCKED: kind(
     'usage',
     'halt',

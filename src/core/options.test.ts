@@ -169,3 +169,27 @@ describe('limitsSchema', () => {
     for (const [name, option] of Object.entries(limitsSchema.shape)) assert.ok(option.description, name)
   })
 })
+
+describe('a pause between requests', () => {
+  const delayOf = (delay: unknown) => limitsSchema.safeParse({ perHost: { delay } })
+
+  it('is one time, or a range of times', () => {
+    for (const [given, expected] of [
+      ['2s', 2000],
+      [250, 250],
+      ['1s-3s', [1000, 3000]],
+      ['1-3s', [1000, 3000]],
+      ['500ms - 2s', [500, 2000]],
+      [
+        [10, 20],
+        [10, 20],
+      ],
+    ])
+      assert.deepEqual(delayOf(given).data?.perHost.delay, expected)
+  })
+
+  it('is refused when it is neither', () => {
+    for (const given of ['3s-1s', '1s-2s-3s', '-', '1s-', 'soon', '-1s', '1s-2d'])
+      assert.match(delayOf(given).error?.issues[0]?.message ?? `${given} was taken`, /range such as "1s-3s"/)
+  })
+})

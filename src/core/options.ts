@@ -32,8 +32,11 @@ const duration = (bounds: { minMs: number; maxMs: number }) =>
       error: `must be a duration such as "30s", "2m" or milliseconds, from ${bounds.minMs} ms to ${bounds.maxMs} ms`,
     })
 
+export type DelayRange = readonly [minMs: number, maxMs: number]
+
 /** `'2s'` → 2000 (a mean, to be varied) · `'1s-3s'` → [1000, 3000] (a range, to be drawn from). NaN for what is neither. */
-export function parseDelayMs(text: string | number): number | readonly [minMs: number, maxMs: number] {
+export function parseDelayMs(text: string | number | DelayRange): number | DelayRange {
+  if (typeof text === 'object') return text[0] <= text[1] ? text : Number.NaN
   const [from, to, ...more] = String(text).split('-')
   if (to === undefined) return parseDurationMs(text)
   // '1-3s' means seconds twice.
@@ -47,7 +50,7 @@ const DELAY_MS_MAX = 3_600_000
 
 /** Between two requests to one host. */
 const delay = z
-  .union([z.string(), z.number()])
+  .union([z.string(), z.number(), z.tuple([z.number(), z.number()]).readonly()])
   .transform(parseDelayMs)
   .refine((value) => [value].flat().every((ms) => ms >= 0 && ms <= DELAY_MS_MAX), {
     error: `must be a duration such as "2s", or a range such as "1s-3s", from 0 ms to ${DELAY_MS_MAX} ms`,
@@ -108,7 +111,9 @@ export const limitsSchema = z.strictObject({
         ),
       delay: delay
         .default(0)
-        .describe('pause between two requests to one host: drawn from a range ("1s-3s"), or from 0.5 to 1.5 of one value'),
+        .describe(
+          'pause between two requests to one host: drawn from a range ("1s-3s"), or from 0.5 to 1.5 of one value',
+        ),
     })
     .prefault({})
     .describe('politeness toward each host'),

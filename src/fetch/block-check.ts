@@ -40,6 +40,7 @@ const NONE: BlockVerdict = { class: 'none', vendor: '', signal: '', confidence: 
 
 /** Statuses by which guards refuse; others come from the site itself. */
 const REFUSALS: ReadonlySet<number> = new Set([202, 403, 405, 406, 418, 429, 503, 999])
+
 export function checkForBlock({ url, status, headers, body }: BlockEvidence): BlockVerdict {
   const named = lowerNames(headers)
   const text = new BodyText(body)
@@ -47,7 +48,10 @@ export function checkForBlock({ url, status, headers, body }: BlockEvidence): Bl
   if (sure !== undefined) return sure
   if (status === 404 || status === 410) return { ...NONE, class: 'gone', signal: `status ${status}` }
   if (status >= 200 && status < 300) return checkPage(url, status, named, text)
-  return checkRefusal(status, named, text) ?? NONE
+  const verdict = checkRefusal(status, named, text) ?? NONE
+  return verdict.vendor === UNKNOWN_VENDOR && verdict.class !== 'gone'
+    ? { ...verdict, ...vendorOf(named, text) }
+    : verdict
 }
 
 /** A 2xx answer: a page unless it has next to nothing to read and bears a sign. */
@@ -87,7 +91,7 @@ function checkRefusal(status: number, headers: Headers, text: BodyText): BlockVe
   if (sign !== undefined) return sign
   if (status === 999) return { class: 'blocked', vendor: 'linkedin', signal: 'status 999', confidence: 1 }
   if (status === 429 || status === 430)
-    return found({ ...vendorOf(headers, text), class: 'rate_limit', confidence: 0.95 }, `status ${status}`)
+    return { class: 'rate_limit', vendor: UNKNOWN_VENDOR, signal: `status ${status}`, confidence: 0.95 }
   if (status === 451) return { class: 'geo', vendor: UNKNOWN_VENDOR, signal: 'status 451', confidence: 0.9 }
   if (status === 401 || (status >= 500 && !isRefusal)) return undefined
   const said = phraseSign(text, true)
@@ -96,5 +100,5 @@ function checkRefusal(status: number, headers: Headers, text: BodyText): BlockVe
   if (headers.has('www-authenticate')) return undefined // wants a login, as a 401 does
   const cookie = COOKIE_SIGNS.find((one) => headers.get('set-cookie')?.includes(one.cookie))
   if (cookie !== undefined) return found(cookie, `status ${status} with cookie ${cookie.cookie.replace(/=$/, '')}`)
-  return found({ ...vendorOf(headers, text), class: 'blocked', confidence: 0.6 }, `status ${status}`)
+  return { class: 'blocked', vendor: UNKNOWN_VENDOR, signal: `status ${status}`, confidence: 0.6 }
 }

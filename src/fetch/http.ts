@@ -142,7 +142,8 @@ export function openHttp(options: HttpOptions): HttpClient {
       // As browsers do it: only these two ask for the same again, whatever they lead to.
       if (hop.status !== 307 && hop.status !== 308) chain.body = undefined
       // The same URL with another cookie is no loop: that is how cookie walls let one in.
-      const visit = `${chain.body === undefined ? '' : 'POST '}${target.href}\n${chain.cookies?.headerFor(target) ?? ''}`.trimEnd()
+      const visit =
+        `${chain.body === undefined ? '' : 'POST '}${target.href}\n${chain.cookies?.headerFor(target) ?? ''}`.trimEnd()
       if (seen.has(visit)) throw tooManyRedirects(chain, 'a loop')
       if (chain.redirects.length > options.redirectsMax) throw tooManyRedirects(chain, 'the limit')
       seen.add(visit)

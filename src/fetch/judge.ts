@@ -113,7 +113,9 @@ export function createJudge(options: JudgeOptions): Judge {
       const verdict = judge(page)
       report(page, verdict)
       // Where the status is all there is to say, its own error says it best.
-      const isPlain = verdict.vendor === UNKNOWN_VENDOR && verdict.signal.startsWith('status ')
+      const isSaid =
+        verdict.signal.startsWith('status ') || (verdict.class === 'blocked' && error.code === 'E_FORBIDDEN')
+      const isPlain = verdict.vendor === UNKNOWN_VENDOR && isSaid
       const named =
         isPlain || (verdict.class === 'gone' && error.details.status !== 403) ? undefined : errorOf(verdict, page)
       if (named === undefined) return { verdict, error }

@@ -135,7 +135,12 @@ const refuseAll: AddressGuard = () => (_target, callback) =>
 class KnownClient extends Client {
   readonly #connection: Connection
 
-  constructor(origin: URL, settings: UndiciClient.Options, connect: buildConnector.connector, profile: Profile | undefined) {
+  constructor(
+    origin: URL,
+    settings: UndiciClient.Options,
+    connect: buildConnector.connector,
+    profile: Profile | undefined,
+  ) {
     const connection: Connection = { socket: undefined, sent: 0, unreadBytes: 0 }
     const knownConnect: buildConnector.connector = (target, callback) => {
       connect(target, (...result) => {

@@ -38,7 +38,7 @@ function given(t: TestContext, options: Partial<ProxyPoolOptions> & { count?: nu
 async function fail(proxy: PooledProxy, host = 'a.test'): Promise<Error> {
   const connect = proxy.guard(new URL(`http://${host}`))
   return await new Promise((resolve) => {
-    connect({ hostname: host, port: '80', protocol: 'http:' }, (error) => resolve(error as Error))
+    connect({ hostname: host, port: '80', protocol: 'http:' }, (...[error]: unknown[]) => resolve(error as Error))
   })
 }
 
@@ -119,9 +119,9 @@ describe('a pool of proxies', () => {
     const { pool, answers, clock } = given(t, { tiers: [[dead]] })
     answers.set(dead, false)
     await fail(pool.pick('a.test')!)
-    const waiting = pool.wait('a.test', never).then(assert.fail, (error: ScrapeError) => error)
+    const waiting = pool.wait('a.test', never).catch((error: ScrapeError) => error)
     clock.nowMs += 100
-    const error = await waiting
+    const error = (await waiting) as ScrapeError
     assert.deepEqual([error.code, error.verdict, error.details.retryAfterMs], ['E_PROXIES_DOWN', 'later', 25])
   })
 

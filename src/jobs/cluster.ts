@@ -51,7 +51,7 @@ export function prepare(posting: Comparable): Prepared {
     company: employerKey(posting.company),
     requisition: requisitionKey(posting),
     applyUrl: jobAddress(posting.apply_url) ?? jobAddress(posting.job_url),
-    words: () => (words ??= titleWords(posting.title, posting.locations)),
+    words: () => (words ??= titleWords(posting.title, { places: posting.locations, company: posting.company })),
     description: () => (description ??= fingerprint(posting.description_text)),
   }
 }
@@ -98,7 +98,8 @@ function titlesOf(a: Prepared, b: Prepared): TitleDifference {
   const difference = titleDifference(a.words(), b.words())
   if (difference === 'none') return difference
   const places = [...a.posting.locations, ...b.posting.locations]
-  return titleDifference(titleWords(a.posting.title, places), titleWords(b.posting.title, places))
+  const words = ({ posting }: Prepared) => titleWords(posting.title, { places, company: posting.company })
+  return titleDifference(words(a), words(b))
 }
 
 const different = (veto: Comparison['veto'] & string, reason: string): Comparison => ({

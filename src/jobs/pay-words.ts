@@ -50,7 +50,7 @@ const INTERVAL_WORDS: Readonly<Record<Interval, readonly RegExp[]>> = {
     ),
     /月給|月薪|月収|월급/gu,
     new RegExp(
-      `${SLASH}(?:months?|mo|mth|m|monat|mois|mes|m[eê]s|mese|maand|mies|měs|měsíc|mån|mnd|bulan|bln|kk|hó|月)(?![\\p{L}])`,
+      `${SLASH}(?:months?|mo|mth|m|monat|mois|mes|m[eê]s|mese|maand|mies|miesiąc|měs|měsíc|mån|mnd|bulan|bln|kk|hó|月)(?![\\p{L}])`,
       'giu',
     ),
   ],
@@ -133,11 +133,13 @@ export const ON_TARGET = word(
 /** Near a number, these make it something else than pay. */
 const OTHER = oneLine(`
   bonus\\w{0,2}|bonificación|sign[ -]?(?:on|ing)|joining|referral|relocation|401 ?\\(?k\\)?|403b|match(?:ing|ed|
-  es)?|rais(?:e|es|ed|ing)|funding|funded|revenues?|customers?(?: pay)|customers|(?:clients|users|members|
+  es)?|rais(?:e|es|ed|ing)|funding|funded|revenues?|customers? pay|customers|(?:clients|users|members|
   subscribers) pay|savings|budgets?|equity grants?|stock options?|rsus?|stipends?|discounts?|allowances?|
   reimburse\\w{0,5}|tuition|series [a-f]|valuation|quota|arr|mrr|acv|gmv|aum|deductible|hsa|fsa|pension|vouchers?|
-  gift cards?|prizes?|scholarships?|donations?|ad spend|differential|severance|commissions?(?: potential| of|
-   up to|:)|prämie|zuschuss|zuschüsse|umsatz|urlaubsgeld|weihnachtsgeld|primes?|chiffre d.affaires|bono|
+  gift cards?|prizes?|scholarships?|donations?|ad spend|differential|severance|deal sizes?|profit[ -]sharing|
+  loan forgiveness|forgiveness|raffles?|giveaways?|subsid(?:y|ies)|incentives?|copays?|cash ?back|contributions?|
+  commissions? (?:potential|of|up to)|commissions?:|prämie|zuschuss|zuschüsse|umsatz|urlaubsgeld|weihnachtsgeld|primes?|
+  chiffre d.affaires|bono|
   facturación|presupuesto|premia|premie|obrót
 `)
 /** So do these, but they are in titles too ("Insurance Agent, $50,000 a year"): only when they are tied to the number. */
@@ -150,14 +152,14 @@ const OTHER_TIED = oneLine(`
 `)
 const OTHER_VERBS = oneLine(`
   manag(?:e|es|ed|ing)|process(?:es|ed|ing)?|saves?|saved|saving|invest(?:ed|s|ing)?|spend(?:s|ing)?|generat(?:e|
-  es|ed|ing)|worth|valued at|donat(?:e|ed|ing)|priced at|grow|win|contribut(?:e|es|ed|ing)|costs?|handl(?:e|es|
+  es|ed|ing)|worth|valued at|premiums?|fees?|rent|prices?|deposits?|copays?|donat(?:e|ed|ing)|priced at|grow|win|contribut(?:e|es|ed|ing)|costs?|handl(?:e|es|
   ing)|clos(?:e|ed|ing)|sell(?:s|ing)?|borrow|lend(?:s|ing)?|insured
 `)
 const VETO = word(OTHER)
-const TIES = `
+const TIES = oneLine(`
   (?:of|worth|from|between|up to|to|over|in|is|are|at|with|ranging|about|around|approximately|exceeding|averaging|
   average|valued|totaling|starting|than|more|per|the|a|:|-)
-`
+`)
 const TIED = new RegExp(
   `(?<![\\p{L}])(?:(?:${OTHER_TIED}) ?(?:${TIES} ?){1,4}|(?:${OTHER_VERBS})(?: (?:of|up to|over|about|around|between|from|approximately|customers|clients|users|them|you|us))?)\\s{0,2}$`,
   'iu',
@@ -192,7 +194,7 @@ const AFTER_VETO = new RegExp(
   'iu',
 )
 const AFTER_TIED = new RegExp(
-  `^\\s?(?:per \\p{L}{1,6} |\\/\\p{L}{1,6} |monthly |annual |annually )?(?:(?:in|of|worth of|for|off) (?:[\\p{L}-]{1,14} ){0,2}(?:${OTHER_TIED}|gym|phone|internet|transit|commuting|parking|meals?|lunch|health|wellness|learning|education)|(?:gym|phone|internet|transit|commuter|parking|life insurance|prize|grants?|investments?|loans?|deposits?|credits?|fund))(?![\\p{L}\\p{N}])`,
+  `^\\s?(?:per \\p{L}{1,6} |\\/\\p{L}{1,6} |monthly |annual |annually )?(?:(?:in|of|worth of|for|off) (?:[\\p{L}-]{1,14} ){0,2}(?:${OTHER_TIED}|gym|phone|internet|transit|commuting|parking|meals?|lunch|health|wellness|learning|education)|(?:gym|phone|internet|transit|commuter|parking|life insurance|(?:\\p{L}{1,12} )?credits?|copays?|prize|grants?|investments?|loans?|deposits?|credits?|fund))(?![\\p{L}\\p{N}])`,
   'iu',
 )
 

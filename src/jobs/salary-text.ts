@@ -18,6 +18,8 @@ export interface SalaryHints {
 const TEXT_CHARS_MAX = 65_536
 const WINDOW_CHARS = 40
 const RAW_CHARS_MAX = 200
+/** A text this short is a label, not prose: "55.000 € + Bonus". */
+const TERSE_CHARS_MAX = 30
 
 /** The pay a text names, or null. */
 export function parseSalaryText(text: string, hints: SalaryHints = {}): Salary | null {
@@ -66,7 +68,7 @@ interface Range {
 }
 
 const SEPARATOR =
-  /^\s{0,3}(?:[-\u2010-\u2015\u2212~\uff5e\u301c]|to|through|thru|up to|bis(?: zu)?|à|do|tot|till|til|hasta|até|ate)\s{0,3}$/iu
+  /^\s{0,3}(?:[-\u2010-\u2015\u2212~\uff5e\u301c]|(?:rising |increasing |up )?to|through|thru|up to|bis(?: zu)?|à|do|tot|till|til|hasta|até|ate)\s{0,3}$/iu
 /** These join a range only where a word before opens one: "between 30 and 40". */
 const CONJUNCTION = /^\s{0,3}(?:and|et|und|och|og|en|y|e|a|i|&)\s{0,3}$/iu
 const OPENER =
@@ -122,7 +124,8 @@ function offerOf(range: Range, text: string, hints: SalaryHints): Offer | undefi
   if (isVetoedAfter(after)) return undefined
   const { pay, veto } = lastWords(before)
   if (veto >= pay && veto !== -1) return undefined
-  const written = pickWritten(low, high)
+  const sign = pickWritten(low, high)
+  const written = sign === '$' ? (dollarCode(before, after) ?? sign) : sign
   if (written === undefined) return undefined
   const context = text.slice(Math.max(0, start - 60), end + 40)
   const currency = resolveCurrency(written, { country: hints.country ?? null, context })
@@ -161,6 +164,15 @@ function pickWritten(low: Amount, high: Amount | undefined): string | undefined 
   if (a === undefined || b === undefined) return a ?? b
   const isVague = a === '$' || a === '¥' || a === 'kr'
   return isVague ? b : a
+}
+
+const DOLLARS = '(USD|AUD|CAD|NZD|SGD|HKD|TWD|MXN|COP|CLP|ARS)'
+const CODE_BEFORE = new RegExp(`(?<!\\p{L})${DOLLARS}[\\s:(]{0,2}$`, 'u')
+const CODE_AFTER = new RegExp(`^.{0,20}?(?<!\\p{L})${DOLLARS}(?!\\p{L})`, 'u')
+
+/** "CAD $30", "$15,000 mensuales MXN": which dollar or peso it is, is said beside it. */
+function dollarCode(before: string, after: string): string | undefined {
+  return (CODE_BEFORE.exec(before) ?? CODE_AFTER.exec(after))?.[1]
 }
 
 const UP_TO =
@@ -206,13 +218,16 @@ function speaksForItself(
   { isPayField }: SalaryHints,
 ): boolean {
   const isWhole = end - start >= text.trim().length * 0.6
-  if (isPayField || isWhole) return true
+  const isTerse = text.trim().length <= TERSE_CHARS_MAX && interval === 'year'
+  if (isPayField || isWhole || isTerse) return true
   return high !== undefined && interval === 'year' && low.factor < 1e6
 }
 
 function weightOf({ high }: Range, before: string, after: string, hasInterval: boolean): number {
-  const isBase = lastEnd(before, BASE) !== -1 || lastEnd(after.slice(0, 15), BASE) !== -1
-  const isOnTarget = lastEnd(before, ON_TARGET) > lastEnd(before, BASE) || /^\s?(?:ote|on[ -]target|total)/i.test(after)
+  // Words before another number belong to that one: "OTE: $300K ($150K base)".
+  const near = before.slice(lastEnd(before, /\d/g) + 1)
+  const isBase = lastEnd(near, BASE) !== -1 || lastEnd(after.slice(0, 15), BASE) !== -1
+  const isOnTarget = lastEnd(near, ON_TARGET) > lastEnd(near, BASE) || /^\s?(?:ote|on[ -]target|total)/i.test(after)
   return (
     (isBase ? 8 : 0) -
     (isOnTarget ? 16 : 0) +

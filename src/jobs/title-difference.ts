@@ -1,7 +1,7 @@
 /** What tells two titles apart: nothing, a word only one of them has, or a word that makes it another job. */
 import { placeKey } from './location.ts'
 import type { Place } from './posting.ts'
-import { titleKey } from './titles.ts'
+import { companyKey, titleKey } from './titles.ts'
 
 /** Beyond what the identity hash expands: good enough to compare by, too bold to be written into a hash for ever. */
 const EXPANDED: Readonly<Record<string, string>> = {
@@ -94,8 +94,11 @@ const LEVEL = /^(?:\d{1,2}|[ltep]\d{1,2})$/
 export type TitleDifference = 'none' | 'seniority' | 'level' | 'speciality' | 'one-sided'
 
 /** The words two titles are compared by, in order. Places of both postings are left out where they end a title. */
-export function titleWords(title: string, places: readonly Place[]): string[] {
-  let text = titleKey(title, places)
+export function titleWords(
+  title: string,
+  { places, company }: { places: readonly Place[]; company: string | null },
+): string[] {
+  let text = withoutCompany(titleKey(title, places), companyKey(company))
   text = text
     .split(' ')
     .map((word) => (Object.hasOwn(EXPANDED, word) ? EXPANDED[word]! : word))
@@ -103,6 +106,11 @@ export function titleWords(title: string, places: readonly Place[]): string[] {
   for (const [pattern, one] of COMPOUNDS) text = text.replace(pattern, one)
   const words = text.split(' ').filter((word) => word !== '' && !NEUTRAL.has(word))
   return [...new Set(words.map(singular))].sort()
+}
+
+/** "Engineer | Acme", "Engineer at Acme". */
+function withoutCompany(title: string, company: string): string {
+  return company !== '' && title.endsWith(` ${company}`) ? title.slice(0, -company.length - 1) : title
 }
 
 /** "analysts" is "analyst"; "sales", "business" and "c" stay. */

@@ -5,6 +5,8 @@ import type { Limits } from '../core/options.ts'
 import type { RunRecord, RunState, WorkTally } from '../core/run.ts'
 import type { Json } from '../core/task.ts'
 
+export type { Dialect, Row, Rows, SqlDatabase } from './store/sql.ts'
+
 export interface Store extends AsyncDisposable {
   /** Where it is, for a person: without a password. */
   readonly place: string

@@ -1,10 +1,10 @@
 /** What a browser shows of an identity, beside what its HTTP requests show: one and the same. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer, type Socket } from 'node:net'
-import { after, before, test } from 'node:test'
 import { writeFileSync } from 'node:fs'
+import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
+import { after, before, test } from 'node:test'
 import { openHttp } from '../../src/fetch/http.ts'
 import { PinnedIdentity } from '../../src/fetch/identity.ts'
 import { PROFILES, type Profile, profiles } from '../../src/fetch/profiles.ts'
@@ -89,12 +89,15 @@ for (const profile of profiles.filter(({ isChromium }) => isChromium)) {
       const { timeZone, locale } = new Intl.DateTimeFormat().resolvedOptions()
       return { userAgent, languages, brands, hint: platform, mobile, platform: navigator.platform, timeZone, locale }
     })
-    const size = await page.live!.driver.evaluate(() => ({ width: innerWidth, height: innerHeight }))
+    const size = await page.live!.driver.evaluate('({ width: innerWidth, height: innerHeight })')
     page.release()
     const head = await headOverHttp(profile, site.url, site.heads)
-    const header = (name: string) => head.find((line) => line.toLowerCase().startsWith(`${name}: `))?.slice(name.length + 2)
+    const header = (name: string) =>
+      head.find((line) => line.toLowerCase().startsWith(`${name}: `))?.slice(name.length + 2)
     assert.equal(header('user-agent'), seen.userAgent)
-    const brands = (seen.brands as { brand: string; version: string }[]).map((one) => `"${one.brand}";v="${one.version}"`)
+    const brands = (seen.brands as { brand: string; version: string }[]).map(
+      (one) => `"${one.brand}";v="${one.version}"`,
+    )
     assert.equal(header('sec-ch-ua'), brands.join(', '))
     assert.equal(header('sec-ch-ua-platform'), JSON.stringify(seen.hint))
     assert.equal(header('sec-ch-ua-mobile'), seen.mobile ? '?1' : '?0')

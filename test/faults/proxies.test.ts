@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import type { ScrapeError } from '../../src/core/errors.ts'
 import { createEventBus, type RunEvent } from '../../src/core/events.ts'
 import { limitsSchema } from '../../src/core/options.ts'
 import { decide } from '../../src/crawl/retry.ts'
@@ -58,7 +59,9 @@ const run = (site: string, out: string, proxies: string, ...more: string[]) =>
   startSluice(['run', 'books', '--site', site, '--out', out, '--proxies', proxies, '--json', '-v', ...more])
 
 describe('a run with many proxies', () => {
-  it('goes on with those that work, whether the others were never there or die under it', { timeout: 30_000 }, async () => {
+  it('goes on with those that work, whether the others were never there or die under it', {
+    timeout: 30_000,
+  }, async () => {
     await using site = await startBooksSite({ products: 600, delayMs: 20 })
     using folder = temporaryFolder()
     const nowhere = `socks5://${login.user}:${login.password}@127.0.0.1:${await freePort()}`
@@ -170,7 +173,7 @@ describe('a page without a proxy', () => {
     await using site = await startBooksSite({ products: 20 })
     const dead = `http://${login.user}:${login.password}@127.0.0.1:${await freePort()}`
     await using way = chain([dead], { waitMsMax: 100 })
-    const error = await way.fetcher.fetch({ url: site.url }, never).then(assert.fail, (thrown) => thrown)
+    const error = (await way.fetcher.fetch({ url: site.url }, never).catch((thrown) => thrown)) as ScrapeError
     assert.equal(error.code, 'E_PROXIES_DOWN')
     assert.equal(decide(error, { attempt: 99 }, limitsSchema.parse({ retries: 0 }), 0).kind, 'postpone')
     await assert.rejects(way.http.exchange({ url: site.url }, never), { code: 'E_PROXY' })

@@ -19,6 +19,7 @@ import { CommandEar } from './command-ear.ts'
 import { errorText, poisonResult, resultOf } from './instance-messages.ts'
 import { Pulse } from './pulse.ts'
 import { crawlTask, type TaskCrawlParts } from './task-crawl.ts'
+import { TaskShare } from './task-share.ts'
 
 export interface InstanceOptions {
   type: string
@@ -48,6 +49,7 @@ export interface TaskEnd {
 export type StopWord = 'stop' | 'drain'
 
 const BLOCK_MS = 1_000
+const LOOK_AGAIN_MS = 50
 const TEND_MS = 1_000
 const RETRY_MS_MAX = 300_000
 const PROMOTED_AT_ONCE = 100
@@ -72,6 +74,7 @@ export class Instance {
   readonly #history = new TaskHistory()
   readonly #ear: CommandEar
   readonly #pulse: Pulse
+  readonly #share: TaskShare
   readonly #active = new Map<string, Active>()
   /** Taken over, and to be run alone. */
   readonly #suspects: Active[] = []
@@ -85,6 +88,7 @@ export class Instance {
     this.#reader = options.reader
     this.#ear = new CommandEar(options.reader, options.names, { workerId: options.parts.workerId, type: options.type })
     this.#pulse = new Pulse(options, this.#history)
+    this.#share = new TaskShare({ concurrency: options.parts.concurrency, tasksMax: options.tasksMax })
   }
 
   /** Until it is stopped, by the signal or by a command. */
@@ -132,20 +136,18 @@ export class Instance {
   }
 
   #room(): number {
-    const { tasksMax, parts } = this.#options
     if (this.#isPaused || this.#suspects.length > 0 || this.#isAlone()) return 0
-    if (parts.chains.inFlight >= parts.concurrency) return 0
-    return Math.max(0, tasksMax - this.#active.size)
+    return this.#share.room({ active: this.#active.size, inFlight: this.#options.parts.chains.inFlight })
   }
 
   #isAlone(): boolean {
     return this.#active.values().some(({ entry }) => isSuspect(entry))
   }
 
-  /** Something ended; or half a second, since a free chain tells nobody. */
+  /** Something ended; or a moment, since a chain that is free tells nobody. */
   async #untilWoken(): Promise<void> {
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, 50)
+      const timer = setTimeout(resolve, LOOK_AGAIN_MS)
       this.#wake = () => {
         clearTimeout(timer)
         resolve()
@@ -186,6 +188,7 @@ export class Instance {
       const finish = willRetry ? this.#retryOf(active, outcome) : this.#resultOf(active, outcome, ms)
       const isOurs = await this.#reader.finish(entry, finish)
       if (!isOurs) return onLog('warn', `task ${task.task_id} had been given to somebody else: its result is dropped`)
+      this.#share.learn(outcome.metadata.requests_made)
       this.#history.add(outcome.status === 'success' || outcome.status === 'partial')
       onTask({
         status: willRetry ? 'retry' : outcome.status,

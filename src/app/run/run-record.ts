@@ -133,7 +133,7 @@ export function judge(
   stopReason: string | undefined,
 ): void {
   Object.assign(record, verdictOf(record, end, compiled, stopReason))
-  if (end.how === 'finished') record.warnings = emptyWarnings(record)
+  record.warnings = end.how === 'finished' ? emptyWarnings(record) : []
 }
 
 type RunVerdict = Pick<RunRecord, 'state' | 'reason' | 'exitCode'>

@@ -13,6 +13,7 @@ import type { Frontier, FrontierStats } from '../../frontier/contract.ts'
 import { openFrontier } from '../../frontier/open.ts'
 import { openRunLog } from '../../observe/logs.ts'
 import { createTally, type Tally } from '../../observe/tally.ts'
+import { troubleNotes } from '../../observe/trouble.ts'
 import type { Sink } from '../../sinks/contract.ts'
 import { createDrain, type Drain } from '../../sinks/drain.ts'
 import { checkArgs, compileScraper } from '../author/compile-scraper.ts'
@@ -233,6 +234,7 @@ class RunExecution {
     updateRecord(record, this.#base, await frontier.stats(), tally.snapshot(), Date.now() - this.#startedAtMs)
     await this.#countFiles()
     judge(record, end, compiled, this.#stopReason())
+    record.warnings.push(...troubleNotes(tally.snapshot()))
     record.finishedAt = new Date().toISOString()
     try {
       folder.writeRecord(record)

@@ -2,6 +2,7 @@
 import type { Handlers } from '../../api/server.ts'
 import { deadLetterHandlers } from './areas/dead-letters.ts'
 import { fleetHandlers } from './areas/fleet.ts'
+import { onePageHandlers } from './areas/one-page.ts'
 import { runHandlers } from './areas/runs.ts'
 import { scheduleHandlers } from './areas/schedules.ts'
 import type { Server } from './serve.ts'
@@ -9,6 +10,7 @@ import type { Server } from './serve.ts'
 export function handlersOf(server: Server): Handlers {
   return {
     ...runHandlers(server),
+    ...onePageHandlers(server),
     ...deadLetterHandlers(server),
     ...fleetHandlers(server),
     ...scheduleHandlers(server),

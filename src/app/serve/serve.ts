@@ -28,6 +28,7 @@ import { type ListedRun, listAllRuns } from '../look/run-list.ts'
 import { cancelRun } from '../look/steer-run.ts'
 import { openServeDatabase, storeOfServer } from './database.ts'
 import { EmbeddedRuns } from './embedded-runs.ts'
+import { EmbeddedWorkers } from './embedded-workers.ts'
 import { Feeds } from './feed.ts'
 import { handlersOf } from './handlers.ts'
 import { identifier } from './identify.ts'
@@ -35,6 +36,8 @@ import { Looks } from './looks.ts'
 import { createThrottle } from './throttle.ts'
 
 export interface ServeOptions {
+  /** Workers it brings along to a fleet's queue; 0: none. */
+  workers: number
   config: Config
   /** What the user set for the runs of this server, as on the command line. */
   flags: Record<string, unknown>
@@ -93,37 +96,41 @@ const RUNS_LISTED_MAX = 1000
 const REQUESTS_PER_SECOND = 1000
 
 export class Server implements AsyncDisposable {
+  readonly config: Config
   readonly store: Store
   readonly db: SqlDatabase
   readonly looks: Looks
   readonly feeds: Feeds
   readonly schedules: Schedules
   readonly scheduler: Scheduler
-  readonly #config: Config
   readonly #runs: EmbeddedRuns
+  readonly #workers: EmbeddedWorkers | undefined
   readonly #places: RunPlaces
   readonly #say: ServeOptions['say']
   #listed: { atMs: number; runs: Promise<ListedRun[]> } | undefined
 
-  static async open({ config, flags, say }: ServeOptions): Promise<Server> {
+  static async open({ config, flags, workers, say }: ServeOptions): Promise<Server> {
     const values = { ...config.values, store: storeOfServer(config.values) }
-    return new Server({ ...config, values }, await openServeDatabase(values), flags, say)
+    return new Server({ ...config, values }, await openServeDatabase(values), flags, workers, say)
   }
 
   private constructor(
     config: Config,
     { store, db }: StoreDatabase,
     flags: Record<string, unknown>,
+    workers: number,
     say: ServeOptions['say'],
   ) {
     this.db = db
-    this.#config = config
+    this.config = config
     this.store = store
     this.#say = say
     const { out, frontier, redis } = config.values
     this.#places = { out, frontier, redis, store: config.values.store }
     this.looks = new Looks(this.#places)
     this.feeds = new Feeds(this.looks)
+    this.#workers =
+      isFleetQueue(frontier) && workers > 0 ? new EmbeddedWorkers({ store, max: workers, flags, say }) : undefined
     this.schedules = new Schedules(db)
     this.scheduler = new Scheduler({
       schedules: this.schedules,
@@ -153,9 +160,9 @@ export class Server implements AsyncDisposable {
   /** On a fleet's queue it waits there for workers; otherwise a process of ours carries it out. */
   async startRun(scraper: string, args: Record<string, unknown>, limits: RunLimits): Promise<string> {
     this.#listed = undefined
-    if (!isFleetQueue(this.#config.values.frontier))
+    if (!isFleetQueue(this.config.values.frontier))
       return await this.#runs.start({ scraper, args, flags: flagsOf(limits) })
-    const config = { ...this.#config, limits: { ...this.#config.limits, ...limits } }
+    const config = { ...this.config, limits: { ...this.config.limits, ...limits } }
     const { runId } = await startDistributed({
       loaded: await loadScraper(scraper),
       source: scraper,
@@ -196,7 +203,7 @@ export class Server implements AsyncDisposable {
             routes: Object.keys(scraper.routes),
             args: argsSchemaOf(scraper.args),
             isBundled,
-            isOn: isTurnedOn(scraper, this.#config),
+            isOn: isTurnedOn(scraper, this.config),
             problem: null,
           }
         } catch (error) {
@@ -222,7 +229,7 @@ export class Server implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.scheduler[Symbol.asyncDispose]()
-    await this.#runs[Symbol.asyncDispose]()
+    await Promise.all([this.#runs[Symbol.asyncDispose](), this.#workers?.[Symbol.asyncDispose]()])
     await this.looks[Symbol.asyncDispose]()
     await this.store[Symbol.asyncDispose]()
   }

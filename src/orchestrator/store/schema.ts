@@ -1,6 +1,7 @@
 /** The tables of a store, in words that PostgreSQL and SQLite both understand. Times are epoch milliseconds of its own clock. */
 import { accessTables } from './schema-access.ts'
 import { scheduleTables } from './schema-schedules.ts'
+import { webhookTables } from './schema-webhooks.ts'
 import type { Dialect } from './sql.ts'
 
 /** Never edit a released step: databases out there have it. */
@@ -8,6 +9,7 @@ export const STORE_STEPS = (dialect: Dialect): string[] => [
   runTables(dialect),
   accessTables(dialect),
   scheduleTables(dialect),
+  webhookTables(dialect),
 ]
 
 const runTables = ({ prefix, now, bytes, identity }: Dialect): string => `

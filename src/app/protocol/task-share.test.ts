@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { TaskShare } from './task-share.ts'
+
+function shareWith(requests: number) {
+  let nowMs = 1000
+  const share = new TaskShare({ concurrency: 60, tasksMax: 50, now: () => nowMs })
+  for (let i = 0; i < 50; i++) share.learn(requests)
+  return { share, pass: (ms: number) => void (nowMs += ms) }
+}
+
+test('tasks of many pages are few at once, tasks of one page as many as allowed', () => {
+  assert.equal(shareWith(50).share.room({ active: 0, inFlight: 0 }), 2)
+  assert.equal(shareWith(1).share.room({ active: 0, inFlight: 0 }), 50)
+  assert.equal(shareWith(1).share.room({ active: 50, inFlight: 10 }), 0)
+})
+
+test('while all requests are out, no task is begun', () => {
+  assert.equal(shareWith(1).share.room({ active: 1, inFlight: 60 }), 0)
+})
+
+test('tasks that leave requests idle are joined by others, a few at a time', () => {
+  const { share, pass } = shareWith(50)
+  share.room({ active: 0, inFlight: 0 })
+  assert.equal(share.room({ active: 2, inFlight: 2 }), 0)
+  pass(300)
+  assert.equal(share.room({ active: 2, inFlight: 2 }), 1)
+  assert.equal(share.room({ active: 3, inFlight: 3 }), 0)
+  pass(300)
+  assert.equal(share.room({ active: 12, inFlight: 12 }), 3)
+})

@@ -1,0 +1,36 @@
+/** A worker in a process of its own, for a server on a fleet's queue: joins one run and leaves when nothing is left. */
+import { loadScraper } from '../author/load-scraper.ts'
+import { resolveConfig } from '../config.ts'
+import { joinRun } from '../fleet/join-run.ts'
+
+export interface WorkerOrders {
+  scraper: string
+  runId: string
+  /** Options as the server got them, over those of the environment. */
+  flags: Record<string, unknown>
+}
+
+const BATCH_SIZE = 50
+/** Usage, configuration, or a scraper that differs: another process would say the same. */
+export const HOPELESS = 2
+
+process.once('message', async ({ scraper, runId, flags }: WorkerOrders) => {
+  try {
+    const worker = await joinRun({
+      loaded: await loadScraper(scraper),
+      config: await resolveConfig({ flags }),
+      runId,
+      batchSize: BATCH_SIZE,
+      isForever: false,
+      useTor: false,
+    })
+    process.on('SIGTERM', () => worker.stop('the server stopped'))
+    process.on('disconnect', () => worker.stop('the server is gone'))
+    process.send?.({ workerId: worker.id })
+    await worker.result
+    process.exit(0)
+  } catch (error) {
+    console.error(`worker of run ${runId}: ${(error as Error).message}`)
+    process.exit(HOPELESS)
+  }
+})

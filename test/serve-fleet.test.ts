@@ -1,0 +1,34 @@
+/** Servers on one PostgreSQL: they share the work, and none of it is done twice. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createClient } from '../src/api/client.ts'
+import { until } from './fleet.ts'
+import { childrenOf, startServe } from './serve.ts'
+import { postgresForTests } from './services/postgres.ts'
+import { startBooksSite } from './site/books.ts'
+import { temporaryFolder } from './sluice.ts'
+
+test('two servers share runs and schedules, and replace workers that are killed', { timeout: 120_000 }, async () => {
+  await using database = await postgresForTests()
+  await using site = await startBooksSite({ products: 300, delayMs: 15, misbehave: false })
+  using folder = temporaryFolder()
+  const more = { cwd: folder.path, env: { SLUICE_FRONTIER: database.url } }
+  const flags = ['--rps', '0', '--lease', '2s', '--workers', '1', '--allow-address', new URL(site.url).host]
+  await using one = await startServe(flags, more)
+  await using other = await startServe(flags, more)
+  const [first, second] = [createClient({ url: one.url }), createClient({ url: other.url })]
+  const body = { name: 'books', scraper: 'books', args: { site: site.url, details: true }, cron: '0 6 * * *' }
+  const { id: schedule } = await first.createSchedule({ body })
+  const { id } = await second.triggerSchedule({ params: { id: schedule } })
+  await until(
+    'both work on it',
+    async () => (await first.listWorkers({ query: { run: id, alive: 'true' } })).data.length === 2,
+  )
+  process.kill(childrenOf(one.pid)[0]!, 'SIGKILL')
+  await until('the run is finished', async () => (await second.getRun({ params: { id } })).state === 'finished', 60_000)
+  const items = await first.getItems({ params: { id }, query: { format: 'jsonl' } })
+  assert.equal((await items.text()).trim().split('\n').length, 300)
+  const { data } = await first.listWorkers({ query: { run: id } })
+  assert.ok(data.length >= 3, 'the killed one was replaced')
+  assert.equal((await second.getSchedule({ params: { id: schedule } })).lastFires.length, 1)
+})
