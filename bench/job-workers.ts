@@ -78,7 +78,10 @@ async function measure(plan: Plan) {
     const results = await redis.xlen(names.results)
     done = results // every result of this size is one message
     if (done < plan.tasks / 3) continue
-    rssMb = Math.max(rssMb, treeOf(worker.pid!).reduce((sum, pid) => sum + statusMb(pid, 'VmRSS'), 0))
+    rssMb = Math.max(
+      rssMb,
+      treeOf(worker.pid!).reduce((sum, pid) => sum + statusMb(pid, 'VmRSS'), 0),
+    )
   }
   const minutes = (performance.now() - startedMs) / 60_000
   const entries = await redis.xrange(names.results, '-', '+')
@@ -98,7 +101,9 @@ function summary(results: readonly ResultMessage[], minutes: number) {
     jobs,
     jobsPerMinute: Math.round(jobs / minutes),
     requests,
-    pageSeconds: Math.round((sum(({ metadata }) => metadata.average_response_time * metadata.requests_made) / requests) * 1000) / 1000,
+    pageSeconds:
+      Math.round((sum(({ metadata }) => metadata.average_response_time * metadata.requests_made) / requests) * 1000) /
+      1000,
   }
 }
 

@@ -216,7 +216,11 @@ function messagesPage(): string {
       [
         [`\`${ordinary}\``, 'tasks; `TYPE` is the name of the scraper', `group \`${WORKERS_GROUP}\``],
         [`\`${priority}\``, 'tasks with a priority above 0, read first', `group \`${WORKERS_GROUP}\``],
-        [`\`${names.delayed('TYPE')}\``, 'a sorted set: tasks to be tried again, by time (epoch ms)', 'every worker, once a second'],
+        [
+          `\`${names.delayed('TYPE')}\``,
+          'a sorted set: tasks to be tried again, by time (epoch ms)',
+          'every worker, once a second',
+        ],
         [`\`${names.results}\``, 'results', `group \`${COLLECTORS_GROUP}\``],
         [`\`${names.errors}\``, 'errors', 'whoever looks'],
         [`\`${names.health}\``, 'health', 'whoever looks'],
@@ -236,7 +240,12 @@ function fieldRows(schema: JsonSchema, prefix: string): string[][] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, property]) => {
     const isRequired = schema.required?.includes(name) === true
     const standard = property.default === undefined ? '–' : `\`${JSON.stringify(property.default)}\``
-    const row = [`\`${prefix}${name}\``, typeText(property), isRequired ? 'required' : standard, sentence(property.description ?? '')]
+    const row = [
+      `\`${prefix}${name}\``,
+      typeText(property),
+      isRequired ? 'required' : standard,
+      sentence(property.description ?? ''),
+    ]
     const inner = property.type === 'array' ? property.items : property
     return [row, ...fieldRows(inner ?? {}, `${prefix}${name}${property.type === 'array' ? '[]' : ''}.`)]
   })

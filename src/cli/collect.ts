@@ -71,6 +71,7 @@ async function collect(flags: CollectFlags): Promise<number> {
     process.off('SIGINT', onSignal).off('SIGTERM', onSignal)
   }
   if (flags.json) printJson(done)
-  else say(`${done.stored} results with ${done.items} items stored, ${done.known} known before, ${done.refused} refused`)
+  else
+    say(`${done.stored} results with ${done.items} items stored, ${done.known} known before, ${done.refused} refused`)
   return stop.signal.aborted ? 4 : 0
 }

@@ -26,6 +26,7 @@ const COMMANDS: Record<string, () => Promise<Define>> = {
   dlq: async () => (await import('./dlq.ts')).defineDlq,
   export: async () => (await import('./export.ts')).defineExport,
   files: async () => (await import('./files.ts')).defineFiles,
+  quality: async () => (await import('./quality.ts')).defineQuality,
   diff: async () => (await import('./diff.ts')).defineDiff,
   try: async () => (await import('./try.ts')).defineTry,
   shell: async () => (await import('./shell.ts')).defineShell,

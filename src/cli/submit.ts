@@ -31,7 +31,11 @@ export function defineSubmit(program: Command): void {
     .argument('<type>', 'the scraper that is to do it')
     .description('put a task on the Redis streams of the task protocol')
     .option('--arg <name=value>', 'an argument of the scraper (may be repeated)', collect)
-    .option('--param <name=value>', 'a parameter of the task: search_term, location, results_wanted … (may be repeated)', collect)
+    .option(
+      '--param <name=value>',
+      'a parameter of the task: search_term, location, results_wanted … (may be repeated)',
+      collect,
+    )
     .option('--priority <N>', 'above 0: before the others')
     .option('--timeout <seconds>', 'how long a try may take; 300 unless told')
     .option('--max-retries <N>', 'tries after the first one; 3 unless told')
@@ -91,7 +95,10 @@ function waitMs({ wait, timeout, maxRetries }: SubmitFlags): number {
   return (Number(timeout ?? 300) * 1000 + WAIT_SLACK_MS) * (Number(maxRetries ?? 3) + 1)
 }
 
-function report({ task, result }: { task: TaskMessage; result: ResultMessage | undefined }, flags: SubmitFlags): number {
+function report(
+  { task, result }: { task: TaskMessage; result: ResultMessage | undefined },
+  flags: SubmitFlags,
+): number {
   if (flags.wait === undefined) {
     if (flags.json) printJson(task)
     else if (!flags.quiet) print(task.task_id)

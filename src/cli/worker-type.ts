@@ -26,7 +26,10 @@ export function addTypeFlags(command: Command): void {
     .option('--prefix <text>', 'with --type: before the names of all streams')
     .option('--health <time>', 'with --type: how often an instance tells how it is; 10s unless told')
     .option('--retry-delay <time>', 'with --type: longest wait before the first retry of a task; 5s unless told')
-    .option('--instance-memory <size>', 'with --type: heap of a thread; over it the thread is replaced; 512MiB unless told')
+    .option(
+      '--instance-memory <size>',
+      'with --type: heap of a thread; over it the thread is replaced; 512MiB unless told',
+    )
 }
 
 interface TypeRequest {

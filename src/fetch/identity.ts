@@ -6,8 +6,8 @@
  */
 import type { AddressGuard } from './address.ts'
 import { type CookieKeeper, IdentityCookies } from './identity-cookies.ts'
+import type { PooledProxy } from './pooled-proxy.ts'
 import type { Profile } from './profiles.ts'
-import type { PooledProxy } from './proxy-pool.ts'
 
 /** What the transport needs to know. */
 export interface Identity {

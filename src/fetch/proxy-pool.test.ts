@@ -4,7 +4,8 @@ import { type AddressInfo, createServer } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { ScrapeError } from '../core/errors.ts'
 import type { EventOf, RunEvent } from '../core/events.ts'
-import { openProxyPool, type PooledProxy, type ProxyPoolOptions } from './proxy-pool.ts'
+import type { PooledProxy } from './pooled-proxy.ts'
+import { openProxyPool, type ProxyPoolOptions } from './proxy-pool.ts'
 import { ProxyTiers } from './proxy-tiers.ts'
 
 const never = new AbortController().signal

@@ -8,10 +8,10 @@
  * With none up, all are checked every few seconds and pages wait. Nothing ever goes out directly in their place. Whatever
  * leaves this file about a proxy is its `host:port`: a login is in no event, error or status.
  */
-import { LRUCache } from 'lru-cache'
 import { ScrapeError } from '../core/errors.ts'
 import type { EventBus } from '../core/events.ts'
 import type { AddressGuard, AddressOptions } from './address.ts'
+import { hash32, Member, type PooledProxy, type ProxyStatus, uniqueName } from './pooled-proxy.ts'
 import { openProxyGuard, proxyName } from './proxy.ts'
 import { checkProxy } from './proxy-check.ts'
 import { ProxyTiers } from './proxy-tiers.ts'
@@ -34,25 +34,6 @@ export interface ProxyPoolOptions {
   check?: (url: string, timeoutMs: number) => Promise<number>
 }
 
-export interface PooledProxy {
-  /** `host:port`. */
-  readonly name: string
-  readonly tier: number
-  readonly guard: AddressGuard
-}
-
-export interface ProxyStatus {
-  proxy: string
-  tier: number
-  isUp: boolean
-  /** Moving average of what succeeded, 0 to 1. */
-  success: number
-  latencyMs: number
-  failuresInARow: number
-  /** Why it is down. */
-  reason: string
-}
-
 export interface ProxyPool extends Disposable {
   readonly size: number
   /** Looks at all of them; those that do not answer are down. Throws `E_PROXY` when none does. */
@@ -73,50 +54,13 @@ export interface ProxyPool extends Disposable {
   status(): ProxyStatus[]
 }
 
-const EWMA_ALPHA = 0.1
-/** Worse than this nobody is rated: a proxy must be able to show that it is better again. */
-const SCORE_MIN = 0.05
-/** A proxy this slow counts half. */
-const SLOW_MS = 3000
 const CHECK_MS_MAX = 5000
 const CHECKS_AT_ONCE_MAX = 64
 const RECHECK_MS = 1000
 const FAILED_TUNNELS_MAX = 3
-/** Sites a proxy is known to be blocked by. */
-const BLOCKS_MAX = 1000
 
 export function openProxyPool(options: ProxyPoolOptions): ProxyPool {
   return new Proxies(options)
-}
-
-class Member implements PooledProxy {
-  readonly name: string
-  readonly url: string
-  readonly tier: number
-  guard!: AddressGuard
-  success = 1
-  latencyMs = 0
-  failures = 0
-  /** In a row, without a success between them. */
-  downs = 0
-  /** 0 while it is up. */
-  restUntilMs = 0
-  reason = ''
-  isChecking = false
-  /** Grows by the inverse of its score with every pick; the lowest is picked next, so good ones come more often. */
-  turn = 0
-  readonly blocks = new LRUCache<string, { count: number; untilMs: number }>({ max: BLOCKS_MAX })
-
-  constructor(name: string, url: string, tier: number) {
-    this.name = name
-    this.url = url
-    this.tier = tier
-  }
-
-  get score(): number {
-    const speed = SLOW_MS / (SLOW_MS + this.latencyMs)
-    return Math.max(SCORE_MIN, (this.success * speed) / (1 + this.failures))
-  }
 }
 
 class Proxies implements ProxyPool {
@@ -188,7 +132,7 @@ class Proxies implements ProxyPool {
     let bestRank = Number.POSITIVE_INFINITY
     for (const member of this.#members) {
       if (member.restUntilMs > 0) continue
-      const isBlocked = member.blocks.size > 0 && (member.blocks.get(host)?.untilMs ?? 0) > nowMs
+      const isBlocked = member.isBlockedBy(host, nowMs)
       // What was tried in vain weighs most, then a block by this site, then the distance to the tier that suits it.
       const rank = (avoid?.has(member) === true ? 10_000 : 0) + (isBlocked ? 100 : 0) + Math.abs(member.tier - tier)
       if (rank > bestRank || (rank === bestRank && member.turn >= best!.turn)) continue
@@ -226,32 +170,22 @@ class Proxies implements ProxyPool {
   }
 
   isUp(proxy: PooledProxy): boolean {
-    return (proxy as Member).restUntilMs === 0
+    return (proxy as Member).isUp
   }
 
   onGood(proxy: PooledProxy): void {
-    this.#rate(proxy as Member, 1)
+    ;(proxy as Member).rate(1)
   }
 
   onBlocked(proxy: PooledProxy, host: string, reason: string): void {
     const member = proxy as Member
-    const count = member.blocks.get(host)?.count ?? 0
-    const untilMs = this.#now() + this.#restMs(count)
-    member.blocks.set(host, { count: count + 1, untilMs })
+    const untilMs = member.rest(host, this.#now(), this.#restMs)
     this.#tiers.onError(host, member.tier)
     this.#tell(member, 'down', reason, { host, untilMs })
   }
 
   status(): ProxyStatus[] {
-    return this.#members.map(({ name, tier, restUntilMs, success, latencyMs, failures, reason }) => ({
-      proxy: name,
-      tier,
-      isUp: restUntilMs === 0,
-      success,
-      latencyMs,
-      failuresInARow: failures,
-      reason,
-    }))
+    return this.#members.map(({ status }) => status)
   }
 
   [Symbol.dispose](): void {
@@ -267,7 +201,7 @@ class Proxies implements ProxyPool {
       return (target, callback) => {
         const startedMs = performance.now()
         connect(target, (...result) => {
-          if (result[0] === null) this.#onTunnel(member, performance.now() - startedMs)
+          if (result[0] === null) member.onTunnel(performance.now() - startedMs)
           else this.#onFailure(member, hostKey(target.hostname, origin), result[0])
           callback(...result)
         })
@@ -275,32 +209,19 @@ class Proxies implements ProxyPool {
     }
   }
 
-  #onTunnel(member: Member, ms: number): void {
-    member.latencyMs = member.latencyMs === 0 ? ms : member.latencyMs + EWMA_ALPHA * (ms - member.latencyMs)
-    member.failures = 0
-    member.downs = 0
-  }
-
   /** That a proxy cannot reach a site (502, 504) may be the site's fault: it rests for that site, and others are asked. */
   #onFailure(member: Member, host: string, error: Error): void {
     if (!(error instanceof ScrapeError)) return
     if (isProxyFault(error)) this.#down(member, error.message)
     else if (error.code === 'E_CONNECTION' || error.code === 'E_TIMEOUT_CONNECT') {
-      this.#rate(member, 0)
-      const count = member.blocks.get(host)?.count ?? 0
-      member.blocks.set(host, { count: count + 1, untilMs: this.#now() + this.#restMs(count) })
+      member.rate(0)
+      member.rest(host, this.#now(), this.#restMs)
       this.#tiers.onError(host, member.tier)
     }
   }
 
-  #rate(member: Member, result: 0 | 1): void {
-    member.success += EWMA_ALPHA * (result - member.success)
-    if (result === 1) member.failures = 0
-    else member.failures++
-  }
-
   #down(member: Member, reason: string): void {
-    this.#rate(member, 0)
+    member.rate(0)
     const wasUp = member.restUntilMs === 0
     member.restUntilMs = this.#now() + this.#restMs(member.downs++)
     member.reason = reason
@@ -350,7 +271,7 @@ class Proxies implements ProxyPool {
     return (this.#options.check ?? checkProxy)(member.url, CHECK_MS_MAX)
   }
 
-  #restMs(inARow: number): number {
+  readonly #restMs = (inARow: number): number => {
     const { restMs = 300_000, restMsMax = 3_600_000 } = this.#options
     return Math.max(1, this.#random() * Math.min(restMsMax, restMs * 2 ** inARow))
   }
@@ -395,20 +316,4 @@ const isProxyFault = (error: Error | null) => error instanceof ScrapeError && er
 /** As URLs name it. A browser's door knows no scheme, so both default ports are left out. */
 function hostKey(hostname: string, { port }: URL): string {
   return port === '' || port === '443' || port === '80' ? hostname : `${hostname}:${port}`
-}
-
-/** Gateways sell many ways out at one address, told apart by the user name. */
-function uniqueName(name: string, seen: Map<string, number>): string {
-  const count = (seen.get(name) ?? 0) + 1
-  seen.set(name, count)
-  return count === 1 ? name : `${name}#${count}`
-}
-
-/** FNV-1a, finished as in MurmurHash: spreads well, and needs no secret. */
-export function hash32(text: string): number {
-  let hash = 0x811c9dc5
-  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
-  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
-  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
-  return (hash ^ (hash >>> 16)) >>> 0
 }

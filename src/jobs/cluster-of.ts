@@ -24,7 +24,7 @@ const RANK: Partial<Record<Source, number>> = {
   ziprecruiter: 2,
   google: 2,
 }
-const rankOf = ({ source }: Clusterable): number => RANK[source] ?? 0
+export const rankOf = ({ source }: Pick<Posting, 'source'>): number => RANK[source] ?? 0
 
 interface Group<P> {
   members: { prepared: Prepared; posting: P }[]
@@ -46,7 +46,8 @@ export function clusterOf<P extends Clusterable>(postings: Iterable<P>): Cluster
   return groups.map(toCluster)
 }
 
-function blockKeys({ posting, company, requisition, applyUrl, words }: Prepared): string[] {
+/** A posting can only be the same job as one that shares one of these. */
+export function blockKeys({ posting, company, requisition, applyUrl, words }: Prepared): string[] {
   const keys = company === '' ? [] : [`title\n${company}\n${words().join(' ')}`, `hash\n${posting.job_hash}`]
   if (requisition !== null) keys.push(`requisition\n${requisition}`)
   if (applyUrl !== null) keys.push(`url\n${applyUrl}`)

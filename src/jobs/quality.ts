@@ -145,7 +145,7 @@ const zeroes = <K extends string>(names: readonly K[]) =>
 const share = (part: number, whole: number) => (whole === 0 ? 0 : part / whole)
 const quantileOf = (values: Quantiles, q: number) => (values.count === 0 ? null : values.quantile(q))
 
-function isFilled(posting: Posting, field: QualityField): boolean {
+export function isFilled(posting: Posting, field: QualityField): boolean {
   if (field === 'location') return posting.locations.length > 0 || posting.workplace === 'remote'
   const value = field === 'description' ? posting.description_text : posting[field]
   return value !== null && value !== ''

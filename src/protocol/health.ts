@@ -64,5 +64,7 @@ export function judgeHealth({ tasks, sinceSuccessMs, memoryMb, cpuPercent }: Vit
     memoryMb > 1024 && 'over 1 GB of memory',
     cpuPercent > 90 && 'over 90 % of a core',
   ].find((reason) => reason !== false)
-  return degraded === undefined ? { status: 'healthy', reason: null } : { status: 'degraded', reason: degraded as string }
+  return degraded === undefined
+    ? { status: 'healthy', reason: null }
+    : { status: 'degraded', reason: degraded as string }
 }

@@ -53,7 +53,10 @@ const reasonOf = (value: unknown) => {
 test('reads a task and a result as other programs write them, without a version', () => {
   const task = read(TASK)
   assert.ok(task.ok)
-  assert.deepEqual({ ...task.value, version: undefined, priority: undefined }, { ...TASK, version: undefined, priority: undefined })
+  assert.deepEqual(
+    { ...task.value, version: undefined, priority: undefined },
+    { ...TASK, version: undefined, priority: undefined },
+  )
   assert.deepEqual([task.value.version, task.value.priority], [1, 0])
   const result = readMessage(resultSchema, JSON.stringify(RESULT), MESSAGE_BYTES_MAX.result)
   assert.ok(result.ok)
@@ -73,7 +76,8 @@ test('refuses what it cannot read, and says why, whatever it is', () => {
   assert.match(reasonOf({ ...TASK, timeout: -1 })!, /timeout/)
   assert.match(reasonOf({ ...TASK, scraper_type: 'a:b' })!, /name of a scraper/)
   assert.match(reasonOf({ ...TASK, params: { delay_range: [1] } })!, /delay_range/)
-  for (const odd of [null, [], 'text', 7, { version: { a: 1 } }, { version: null, params: [] }]) assert.ok(reasonOf(odd), String(odd))
+  for (const odd of [null, [], 'text', 7, { version: { a: 1 } }, { version: null, params: [] }])
+    assert.ok(reasonOf(odd), String(odd))
   const texts = [undefined, '', '{', `{"a":${'['.repeat(60_000)}`, '\u0000']
   for (const text of texts) assert.equal(readMessage(taskSchema, text, MESSAGE_BYTES_MAX.task).ok, false)
 })

@@ -39,7 +39,10 @@ const paramsSchema = z
     salary_min: z.number().optional().describe('postings that say less are left out; what says nothing stays'),
     salary_max: z.number().optional().describe('postings that ask for more are left out'),
     page_limit: z.int().min(1).max(1_000_000).optional().describe('the task ends after so many pages'),
-    posted_since: z.union([z.number().min(0), time, z.iso.date()]).optional().describe('days back, or a date'),
+    posted_since: z
+      .union([z.number().min(0), time, z.iso.date()])
+      .optional()
+      .describe('days back, or a date'),
     args: z.record(z.string(), z.unknown()).optional().describe('any argument of the scraper, by its own name'),
   })
   .describe('what to look for; a name that is not here is taken for an argument of the scraper')
@@ -49,7 +52,12 @@ export const taskSchema = z.object({
   task_id: taskId,
   scraper_type: scraperType,
   params: paramsSchema.default({}),
-  priority: z.int().min(-1000).max(1000).default(0).describe('above 0: put on the priority stream, which is read first'),
+  priority: z
+    .int()
+    .min(-1000)
+    .max(1000)
+    .default(0)
+    .describe('above 0: put on the priority stream, which is read first'),
   created_at: time,
   timeout: seconds.min(0.1).max(86_400).default(300).describe('seconds a try may take'),
   retry_count: count.max(1000).default(0).describe('tries before this one'),

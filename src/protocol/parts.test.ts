@@ -27,7 +27,10 @@ test('a large one comes in parts that hold every item once, in order, with its k
   const items = Array.from({ length: 25 }, (_, i) => ({ id: i, text: 'x'.repeat(1000) }))
   const parts = read(resultTexts(result({ items, item_keys: items.map(({ id }) => `k${id}`) }), 5000))
   assert.ok(parts.length > 5)
-  assert.deepEqual(parts.flatMap((part) => part.items), items)
+  assert.deepEqual(
+    parts.flatMap((part) => part.items),
+    items,
+  )
   assert.deepEqual(
     parts.flatMap((part) => part.item_keys),
     items.map(({ id }) => `k${id}`),

@@ -73,7 +73,9 @@ async function recordSome(rows: Rows, { prefix }: Dialect, told: readonly Told[]
     ]),
   )
   const fresh = new Set(added.map((row) => String(row['id'])))
-  const due = made.filter(({ id }) => fresh.has(id)).flatMap(({ id, event, to }) => to.map((one) => ({ id, event, one })))
+  const due = made
+    .filter(({ id }) => fresh.has(id))
+    .flatMap(({ id, event, to }) => to.map((one) => ({ id, event, one })))
   // What is meant for one subscription is an answer to it, and not collected.
   const isAtOnce = ({ event, one }: (typeof due)[number]) => one.mode === 'instant' || event.webhookId !== undefined
   await insertAll(rows, `${prefix}delivery (event_id, webhook_id, created_ms, next_ms)`, [

@@ -110,8 +110,7 @@ const columnsOf = ({ name, url, events, filter, mode, isActive }: NewSubscriptio
   isActive ? 1 : 0,
 ]
 
-const nameTaken = (name: string) =>
-  new ScrapeError('E_OPTION', `there is a webhook named ${JSON.stringify(name)}`)
+const nameTaken = (name: string) => new ScrapeError('E_OPTION', `there is a webhook named ${JSON.stringify(name)}`)
 const notFound = (word: string) => new ScrapeError('E_WEBHOOK_NOT_FOUND', `no webhook ${JSON.stringify(word)}`)
 
 function toSubscription(row: Row): Subscription {

@@ -74,7 +74,15 @@ test('messages nobody can read are put aside with the reason, and hurt nobody', 
   assert.equal((await rig.resultsWhen(1)).get(good.task_id)?.status, 'success')
   await until('all are put aside', async () => (await rig.errors()).length === bad.length)
   const reasons = (await rig.errors()).map(({ error_message }) => error_message)
-  const wanted = [/no JSON/, /version 2/, /task_id/, /"else"/, /over the limit of 65536/, /message/, /no field "message"/]
+  const wanted = [
+    /no JSON/,
+    /version 2/,
+    /task_id/,
+    /"else"/,
+    /over the limit of 65536/,
+    /message/,
+    /no field "message"/,
+  ]
   for (const [i, pattern] of wanted.entries()) assert.match(reasons[i]!, pattern)
   assert.equal(await rig.held(), 0)
 })
@@ -88,14 +96,18 @@ test('a task whose time is over answers with what it found', async () => {
   assert.deepEqual([result.status, result.items.map(({ id }) => id).sort()], ['timeout', ['1', '3']])
 })
 
-test('a task that ends its thread three times has failed; the thread is replaced, and other tasks are done', async () => {
-  await using rig = await ProtocolRig.open()
-  const deadly = await rig.put({ args: { how: 'deadly', n: 1 } })
-  const worker = rig.worker('--lease', '10m')
-  const failed = (await rig.resultsWhen(1)).get(deadly.task_id)!
-  assert.deepEqual([failed.status, failed.error_code], ['failed', 'E_LEASE_LOST'])
-  const fine = await rig.put({})
-  assert.equal((await rig.resultsWhen(2)).get(fine.task_id)?.status, 'success')
-  worker.child.kill('SIGTERM')
-  assert.equal((await worker.result).stderr.match(/ died: /g)?.length, 3)
-})
+for (const [what, how] of [
+  ['threads', 'deadly'],
+  ['processes', 'poison'],
+] as const)
+  test(`a task that ends three ${what} has failed; they are replaced, and other tasks are done`, async () => {
+    await using rig = await ProtocolRig.open()
+    const deadly = await rig.put({ args: { how, n: 1 } })
+    const worker = rig.worker('--lease', '10m', '--as', what)
+    const failed = (await rig.resultsWhen(1)).get(deadly.task_id)!
+    assert.deepEqual([failed.status, failed.error_code], ['failed', 'E_LEASE_LOST'])
+    const fine = await rig.put({})
+    assert.equal((await rig.resultsWhen(2)).get(fine.task_id)?.status, 'success')
+    worker.child.kill('SIGTERM')
+    assert.equal((await worker.result).stderr.match(/ died: /g)?.length, 3)
+  })

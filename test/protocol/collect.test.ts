@@ -41,7 +41,14 @@ async function openRig(): Promise<Rig> {
     },
     async collect(more = {}) {
       const answers: string[] = []
-      const common = { redisUrl: server.url, prefix: PREFIX, store, collectorId: 'c1', place: 'redis://here', isOnce: true }
+      const common = {
+        redisUrl: server.url,
+        prefix: PREFIX,
+        store,
+        collectorId: 'c1',
+        place: 'redis://here',
+        isOnce: true,
+      }
       await collectResults({ ...common, ...more, onResult: (_, stored) => answers.push(stored) }, NEVER)
       return answers
     },
@@ -67,12 +74,17 @@ function result(id: number, more: Partial<ResultMessage> = {}): ResultMessage {
   }
 }
 
-const keysOf = async (store: Store, id: string) => (await store.readItems(id, { afterSeq: 0, max: 100 })).map(({ key }) => key)
+const keysOf = async (store: Store, id: string) =>
+  (await store.readItems(id, { afterSeq: 0, max: 100 })).map(({ key }) => key)
 
 test('a task is a run of its own, with its numbers and items; a second result of it changes nothing', async () => {
   await using rig = await openRig()
   const first = result(1)
-  await rig.add(first, result(1, { attempt: 2, items: [{ n: 1 }, { n: 2 }, { n: 3 }], status: 'failed' }), result(2, { status: 'retry' }))
+  await rig.add(
+    first,
+    result(1, { attempt: 2, items: [{ n: 1 }, { n: 2 }, { n: 3 }], status: 'failed' }),
+    result(2, { status: 'retry' }),
+  )
   assert.deepEqual(await rig.collect(), ['stored', 'known', 'passed over'])
   const { record } = (await rig.store.findRun(first.task_id))!
   const { state, exitCode, pages, items, durationMs, startedAt } = record
@@ -87,7 +99,11 @@ test('a task is a run of its own, with its numbers and items; a second result of
 test('how a task ended is how its run ended', async () => {
   await using rig = await openRig()
   const bad = { error: 'status 503', error_code: 'E_SERVER' }
-  await rig.add(result(1, { status: 'failed', items: [], ...bad }), result(2, { status: 'timeout' }), result(3, { status: 'partial', ...bad }))
+  await rig.add(
+    result(1, { status: 'failed', items: [], ...bad }),
+    result(2, { status: 'timeout' }),
+    result(3, { status: 'partial', ...bad }),
+  )
   await rig.collect()
   const runs = (await rig.store.listRuns()).map(({ record }) => [record.state, record.reason, record.exitCode])
   assert.deepEqual(runs.sort(), [
@@ -145,7 +161,8 @@ test('only what every group has acknowledged is removed from a stream', async ()
   await rig.redis.xgroup('CREATE', NAMES.results, 'auditors', '0', 'MKSTREAM')
   await rig.add(result(1), result(2), result(3))
   await rig.collect()
-  const reader = (group: string) => new GroupReader({ url: rig.url, names: NAMES, streams: [NAMES.results], group, consumer: 'x', leaseMs: 1000 })
+  const reader = (group: string) =>
+    new GroupReader({ url: rig.url, names: NAMES, streams: [NAMES.results], group, consumer: 'x', leaseMs: 1000 })
   using ours = reader('collectors')
   using auditors = reader('auditors')
   await ours.trim(0)

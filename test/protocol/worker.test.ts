@@ -13,7 +13,10 @@ test('a task that is submitted is done by a worker, printed, collected, and expo
   assert.equal(code, 0, stderr)
   const result = resultSchema.parse(JSON.parse(stdout))
   const { status, jobs_found, attempt, metadata } = result
-  assert.deepEqual([status, jobs_found, attempt, metadata.requests_made, metadata.pages_scraped], ['success', 3, 1, 4, 4])
+  assert.deepEqual(
+    [status, jobs_found, attempt, metadata.requests_made, metadata.pages_scraped],
+    ['success', 3, 1, 4, 4],
+  )
   assert.deepEqual(
     result.items.map(({ id }) => id),
     result.item_keys,

@@ -164,8 +164,8 @@ function readKey(read: (item: Item) => unknown): KeyOf {
   }
 }
 
-/** Text says why there is none. */
-async function ownKey(run: OpenRun): Promise<KeyOf | string> {
+/** How the items of a run are told apart: by its log, else by its scraper. Text says why there is none. */
+export async function ownKey(run: OpenRun): Promise<KeyOf | string> {
   const items = await run.items()
   if (items?.isKeyed) return (line) => line.key ?? wholeKey(line)
   const { source, scraper: name } = run.record

@@ -20,8 +20,42 @@ export async function wholeLines(path: string): Promise<number> {
 
 /** Whole lines from byte `start` to byte `end`, some hundred at a time. */
 export async function* linesOf(path: string, start: number, end: number): AsyncGenerator<string[]> {
+  for await (const { bytes } of blocksOf(path, start, end)) yield bytes.toString('utf8').split('\n')
+}
+
+export interface PlacedText {
+  text: string
+  /** The byte behind its line end: where the next line begins. */
+  end: number
+}
+
+/** The same, each with its place. */
+export async function* placedLinesOf(path: string, start: number, end: number): AsyncGenerator<PlacedText[]> {
+  for await (const { bytes, at } of blocksOf(path, start, end)) {
+    const lines: PlacedText[] = []
+    for (let from = 0; from <= bytes.length; ) {
+      const found = bytes.indexOf(0x0a, from)
+      const to = found === -1 ? bytes.length : found
+      lines.push({ text: bytes.toString('utf8', from, to), end: at + to + 1 })
+      from = to + 1
+    }
+    yield lines
+  }
+}
+
+/** Whether a line begins at this byte. */
+export async function isLineStart(path: string, at: number): Promise<boolean> {
+  if (at === 0) return true
+  await using file = await open(path, 'r')
+  const { bytesRead, buffer } = await file.read(Buffer.alloc(1), 0, 1, at - 1)
+  return bytesRead === 1 && buffer[0] === 0x0a
+}
+
+/** Whole lines as they come from the disk, without the last line end, and the byte they begin at. */
+async function* blocksOf(path: string, start: number, end: number): AsyncGenerator<{ bytes: Buffer; at: number }> {
   if (end <= start) return
   let rest: Buffer[] = []
+  let at = start
   for await (const chunk of createReadStream(path, {
     start,
     end: end - 1,
@@ -32,9 +66,9 @@ export async function* linesOf(path: string, start: number, end: number): AsyncG
       rest.push(chunk)
       continue
     }
-    yield Buffer.concat([...rest, chunk.subarray(0, last)])
-      .toString('utf8')
-      .split('\n')
+    const bytes = Buffer.concat([...rest, chunk.subarray(0, last)])
+    yield { bytes, at }
+    at += bytes.length + 1
     rest = last + 1 < chunk.length ? [chunk.subarray(last + 1)] : []
   }
 }

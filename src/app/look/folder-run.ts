@@ -9,9 +9,19 @@ import { openFrontier } from '../../frontier/open.ts'
 import { isFleetQueue } from '../fleet/fleet.ts'
 import { pictureOf, RunFolder } from '../run/run-folder.ts'
 import { urlOfPlace, withoutPassword } from '../run/run-identity.ts'
-import { linesOf, wholeLines } from './file-lines.ts'
+import { isLineStart, linesOf, placedLinesOf, wholeLines } from './file-lines.ts'
 import { listFiles } from './file-records.ts'
-import { type ItemLine, type OpenRun, outFlag, type RunItems, type RunLogLines, type RunPlaces } from './open-run.ts'
+import {
+  type ItemLine,
+  noPosition,
+  numberOfPosition,
+  type OpenRun,
+  outFlag,
+  type PlacedLine,
+  type RunItems,
+  type RunLogLines,
+  type RunPlaces,
+} from './open-run.ts'
 
 /** A working run saves its record twice a second: one this old belongs to a process that is gone, or badly stuck. */
 const RECORD_FRESH_MS = 5_000
@@ -102,6 +112,11 @@ class FolderRun implements OpenRun {
       isKeyed: false,
       batches: async function* () {
         for await (const lines of linesOf(path, 0, bytes)) yield lines.map((json): ItemLine => ({ json }))
+      },
+      after: async (position) => {
+        const start = numberOfPosition(position)
+        if (!(await isLineStart(path, start))) throw noPosition(position)
+        return placedItems(path, start, bytes)
       },
       text: () => (bytes === 0 ? nothing() : createReadStream(path, { end: bytes - 1 })),
       columns: () => headerOf(this.#folder.file('items.csv')),
@@ -217,6 +232,11 @@ async function headerOf(path: string): Promise<string[] | undefined> {
 }
 
 async function* nothing(): AsyncGenerator<never> {}
+
+async function* placedItems(path: string, start: number, end: number): AsyncGenerator<PlacedLine[]> {
+  for await (const lines of placedLinesOf(path, start, end))
+    yield lines.map(({ text, end: behind }) => ({ json: text, position: String(behind) }))
+}
 
 /** `log.jsonl`, from where it was read to last. The writer's half line waits for its end. */
 class FileLog implements RunLogLines {

@@ -76,12 +76,19 @@ export interface ItemLine {
   json: string
 }
 
+/** With the place behind it, from which `after` goes on: a word of the run's own kind. */
+export interface PlacedLine extends ItemLine {
+  position: string
+}
+
 /** The accepted items in their order: of a run that is going on, those that nothing can take back any more. */
 export interface RunItems {
   /** Every line comes with its key. */
   readonly isKeyed: boolean
   /** Some hundred at a time. Each call begins anew. */
   batches(): AsyncIterable<readonly ItemLine[]>
+  /** Those behind a place, some hundred at a time; without one, all. Throws `E_OPTION` for a place that is none of the run's. */
+  after(position?: string): Promise<AsyncIterable<readonly PlacedLine[]>>
   /** The same as JSON Lines, in pieces that need not end with a line. */
   text(): AsyncIterable<string | Buffer>
   /** Of the CSV the run wrote itself, which has the scraper's order. */
@@ -158,6 +165,17 @@ export function storeFileNote(storeUrl: string | undefined): string | undefined 
   if (file === undefined) return undefined
   return `runs and items are kept in ${resolve(file)} on this machine: workers on other machines need --store postgres://…`
 }
+
+/** A number of items or bytes that was given out as a position. */
+export function numberOfPosition(position: string | undefined): number {
+  if (position === undefined) return 0
+  const at = /^\d{1,15}$/.test(position) ? Number(position) : Number.NaN
+  if (Number.isNaN(at)) throw noPosition(position)
+  return at
+}
+
+export const noPosition = (position: string | undefined) =>
+  new ScrapeError('E_OPTION', `${JSON.stringify(position)} is no place in the items of this run`)
 
 /** The queue of a run, or an error that says why there is none. */
 export function frontierOf(run: OpenRun): Frontier {

@@ -16,9 +16,10 @@ import { listFiles, recordsBeside } from './file-records.ts'
 import { isAmqp, openQueueToLook } from './look-queue.ts'
 import {
   type BrokerQueue,
-  type ItemLine,
   livingWorkers,
+  numberOfPosition,
   type OpenRun,
+  type PlacedLine,
   type RunItems,
   type RunLogLines,
   type RunPlaces,
@@ -183,18 +184,19 @@ class FleetRun implements OpenRun {
 
   async items(): Promise<RunItems> {
     const { items } = this.frontier
-    async function* batches(): AsyncGenerator<readonly ItemLine[]> {
-      for (let afterSeq = 0; ; ) {
+    async function* batches(from = 0): AsyncGenerator<readonly PlacedLine[]> {
+      for (let afterSeq = from; ; ) {
         const rows = await items.read({ afterSeq, max: ITEMS_READ })
         if (rows.length === 0) return
-        yield rows
+        yield rows.map(({ key, json, seq }) => ({ key, json, position: String(seq) }))
         afterSeq = rows.at(-1)!.seq
       }
     }
+    const after = async (position?: string) => batches(numberOfPosition(position))
     async function* text(): AsyncGenerator<string> {
       for await (const rows of batches()) yield rows.map(({ json }) => `${json}\n`).join('')
     }
-    return { isKeyed: true, batches, text, columns: async () => undefined }
+    return { isKeyed: true, batches: () => batches(), after, text, columns: async () => undefined }
   }
 
   finishedFile(): undefined {

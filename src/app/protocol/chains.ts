@@ -107,7 +107,8 @@ export class Chains implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const { fetching } of this.#open.values()) await (await fetching.catch(() => undefined))?.[Symbol.asyncDispose]()
+    for (const { fetching } of this.#open.values())
+      await (await fetching.catch(() => undefined))?.[Symbol.asyncDispose]()
     this.#open.clear()
   }
 }

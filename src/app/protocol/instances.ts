@@ -10,9 +10,9 @@ import { setFlagsFromString } from 'node:v8'
 import { Worker } from 'node:worker_threads'
 import type { ErrorCode } from '../../core/error-table.ts'
 import { ScrapeError } from '../../core/errors.ts'
-import { Connection } from '../../redis/connection.ts'
 import { ABANDON } from '../../protocol/redis/lua.ts'
 import { streamNames, WORKERS_GROUP } from '../../protocol/streams.ts'
+import { Connection } from '../../redis/connection.ts'
 import { newWorkerId } from '../fleet/join-run.ts'
 import type { TaskEnd } from './instance.ts'
 import type { InstanceSpec } from './open-instance.ts'
@@ -50,10 +50,16 @@ const RESTART_MS = { min: 200, max: 10_000 }
 const DEATHS_MAX = 8
 
 /**
- * Of a thread: the command line gives the old space of a process 40 MB before it is looked through for the first time, which a
- * thread fills as well, with what it needed to load. From 12 MB on an idle thread has 37 MB in place of 42.
+ * A thread has a heap of its own, and V8 fills what it is given: with the flags of the command line, made for one process, one
+ * more instance cost 59 MB at 64 requests in flight; with these 43 MB, for no CPU that could be measured (bench/job-workers.ts).
  */
-const THREAD_OLD_SPACE = '--initial-old-space-size=12'
+const THREAD_FLAGS = [
+  '--initial-old-space-size=12',
+  '--min-semi-space-size=1',
+  '--max-semi-space-size=2',
+  '--heap-growing-percent=15',
+  '--optimize-for-size',
+]
 
 /** A thread and a process look the same from here. */
 interface Body {
@@ -119,7 +125,7 @@ function startThread(
   { heapMbMax }: InstancesRequest,
   onMessage: (message: InstanceMessage) => void,
 ): Body {
-  for (const f of (process.env['V8F'] ?? THREAD_OLD_SPACE).split(' ')) setFlagsFromString(f)
+  for (const flag of THREAD_FLAGS) setFlagsFromString(flag) // read when a heap is made: ours has been long since
   const thread = new Worker(ENTRY, { workerData: spec, resourceLimits: { maxOldGenerationSizeMb: heapMbMax } })
   let isOver = false
   let why: string | undefined

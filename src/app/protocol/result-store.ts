@@ -5,5 +5,8 @@ import { openStore, storeUrlOf } from '../fleet/fleet.ts'
 
 /** The store of a fleet; a Redis beside another queue has one, too. */
 export async function openResultStore({ frontier, store }: Pick<ConfigValues, 'frontier' | 'store'>): Promise<Store> {
-  return await openStore({ frontier, store: storeUrlOf({ frontier, store }) ?? storeUrlOf({ frontier: 'redis:', store }) })
+  return await openStore({
+    frontier,
+    store: storeUrlOf({ frontier, store }) ?? storeUrlOf({ frontier: 'redis:', store }),
+  })
 }

@@ -31,10 +31,10 @@ test('names of the wire become the names our job scrapers use', () => {
     },
     now,
   )
-  assert.deepEqual([args, ignored], [
-    { board: 'acme', search: 'go', location: '', results: 5, since: 5, remote: true, type: 'contract' },
-    [],
-  ])
+  assert.deepEqual(
+    [args, ignored],
+    [{ board: 'acme', search: 'go', location: '', results: 5, since: 5, remote: true, type: 'contract' }, []],
+  )
 })
 
 test('what a scraper cannot use of the wire is told, what it does not know at all is refused', () => {

@@ -35,7 +35,8 @@ export function taskArgs(scraper: Scraper, params: TaskParams, now: () => number
     const isOfWire = name in OUR_NAMES || OURS.has(name)
     const own = [name, OUR_NAMES[name] ?? name].find((one) => known.includes(one))
     if (own !== undefined) given[own] = own === 'since' ? daysSince(value, now()) : value
-    else if (!isOfWire) given[name] = value // for checkArgs to refuse with the list of what there is
+    else if (!isOfWire)
+      given[name] = value // for checkArgs to refuse with the list of what there is
     else if (!OURS.has(name)) ignored.push(name)
   }
   return { args: checkArgs(scraper, { ...given, ...args }), ignored }

@@ -77,7 +77,9 @@ async function crawlInside(
   const wanted = params.results_wanted ?? Number.POSITIVE_INFINITY
   await using frontier = taskFrontier(openMemoryFrontier(), {
     onItems: (items) => items >= wanted && over.abort(ENOUGH),
-    onFiles: (files) => void (watch.metadata.files_left_out += files),
+    onFiles: (files) => {
+      watch.metadata.files_left_out += files
+    },
   })
   const ended = AbortSignal.any([stop, over.signal])
   const bus = createEventBus()
@@ -101,7 +103,10 @@ async function crawlInside(
         policy: enqueuePolicy(compiled.limits, startHosts),
         concurrency,
         claimMax: () => 2 * concurrency,
-        pagesMax: Math.min(params.page_limit ?? Number.POSITIVE_INFINITY, compiled.limits.pages ?? Number.POSITIVE_INFINITY),
+        pagesMax: Math.min(
+          params.page_limit ?? Number.POSITIVE_INFINITY,
+          compiled.limits.pages ?? Number.POSITIVE_INFINITY,
+        ),
         leaseMs: LEASE_MS,
         drainMs: 0, // what is in flight when the time is over, or enough was found, is not waited for
         backlogMax: Number.POSITIVE_INFINITY,
@@ -119,7 +124,10 @@ async function crawlInside(
     )
     const { completed } = await frontier.stats()
     watch.metadata.pages_scraped = completed
-    const rows = await frontier.items.read({ afterSeq: 0, max: Number.isFinite(wanted) ? wanted : Number.MAX_SAFE_INTEGER })
+    const rows = await frontier.items.read({
+      afterSeq: 0,
+      max: Number.isFinite(wanted) ? wanted : Number.MAX_SAFE_INTEGER,
+    })
     const failures = (await frontier.dead.list({})).map(({ error }) => error)
     const items = rows.map(({ key, json }) => ({ key, item: JSON.parse(json) as object }))
     return outcomeOf({ end, stopped: over.signal.reason, items, failures, watch })

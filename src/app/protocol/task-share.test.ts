@@ -6,7 +6,10 @@ function shareWith(requests: number) {
   let nowMs = 1000
   const share = new TaskShare({ concurrency: 60, tasksMax: 50, now: () => nowMs })
   for (let i = 0; i < 50; i++) share.learn(requests)
-  return { share, pass: (ms: number) => void (nowMs += ms) }
+  const pass = (ms: number) => {
+    nowMs += ms
+  }
+  return { share, pass }
 }
 
 test('tasks of many pages are few at once, tasks of one page as many as allowed', () => {

@@ -1,8 +1,9 @@
 /** The items of a run as an answer: one page of JSON with a cursor, or all of them streamed. */
 import { Problem } from '../../api/problem.ts'
 import type { StreamedAnswer } from '../../api/server.ts'
+import { ScrapeError } from '../../core/errors.ts'
 import { exportItems } from '../look/export-items.ts'
-import type { OpenRun } from '../look/open-run.ts'
+import type { OpenRun, PlacedLine } from '../look/open-run.ts'
 
 export interface ItemsQuery {
   format: 'json' | 'jsonl' | 'csv'
@@ -11,11 +12,8 @@ export interface ItemsQuery {
 }
 
 export async function itemsAnswer(run: OpenRun, { format, limit, cursor }: ItemsQuery): Promise<StreamedAnswer> {
-  if (format === 'json') {
-    const from = cursor === undefined ? 0 : Number(cursor)
-    if (!Number.isSafeInteger(from) || from < 0) throw new Problem(400, 'E_REQUEST', 'query.cursor: not one of ours')
-    return { contentType: 'application/json; charset=utf-8', body: pageOfItems(run, from, limit) }
-  }
+  if (format === 'json')
+    return { contentType: 'application/json; charset=utf-8', body: pageOfItems(await itemsAfter(run, cursor), limit) }
   const contentType = { jsonl: 'application/jsonl; charset=utf-8', csv: 'text/csv; charset=utf-8' }[format]
   const disposition = `attachment; filename="${run.record.scraper}-${run.record.id}.${format}"`
   return {
@@ -25,22 +23,31 @@ export async function itemsAnswer(run: OpenRun, { format, limit, cursor }: Items
   }
 }
 
-async function* pageOfItems(run: OpenRun, from: number, limit: number): AsyncGenerator<string> {
+async function itemsAfter(run: OpenRun, cursor: string | undefined) {
+  try {
+    return (await (await run.items())?.after(cursor)) ?? []
+  } catch (error) {
+    if (error instanceof ScrapeError && error.code === 'E_OPTION')
+      throw new Problem(400, 'E_REQUEST', 'query.cursor: not one of ours')
+    throw error
+  }
+}
+
+type Batches = AsyncIterable<readonly PlacedLine[]> | readonly never[]
+
+async function* pageOfItems(batches: Batches, limit: number): AsyncGenerator<string> {
   yield '{"data":['
-  let at = 0
   let given = 0
+  let last = ''
   let isMore = false
-  const items = await run.items()
-  for await (const batch of items?.batches() ?? []) {
-    for (const { json } of batch) {
-      if (at++ < from) continue
-      if (given === limit) {
-        isMore = true
-        break
-      }
+  for await (const batch of batches) {
+    const page = batch.slice(0, limit - given)
+    for (const { json, position } of page) {
       yield given++ === 0 ? json : `,${json}`
+      last = position
     }
+    isMore = page.length < batch.length
     if (isMore) break
   }
-  yield `],"next":${isMore ? `"${from + limit}"` : 'null'}}`
+  yield `],"next":${isMore ? JSON.stringify(last) : 'null'}}`
 }

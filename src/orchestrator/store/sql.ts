@@ -1,6 +1,8 @@
 /** A database as the store sees it: PostgreSQL or SQLite, told apart by their dialect and by nothing else. */
 
 export interface Dialect {
+  /** For what only one of them has: partitions, full-text search. */
+  readonly name: 'postgres' | 'sqlite'
   /** Before each table's name. */
   readonly prefix: string
   /** The database's clock in epoch milliseconds. */

@@ -11,6 +11,7 @@ import { sqlStore } from './sql-store.ts'
 const BUSY_MS_MAX = 10_000
 
 const SQLITE: Dialect = {
+  name: 'sqlite',
   prefix: '',
   now: "cast(unixepoch('subsec') * 1000 as integer)",
   bytes: 'blob',

@@ -72,19 +72,6 @@ export class TaskProducer implements Disposable {
     }
   }
 
-  /** Tasks nobody has taken yet, and those being worked on. */
-  async depth(type: string, group: string): Promise<{ waiting: number; active: number; delayed: number }> {
-    const depth = { waiting: 0, active: 0, delayed: Number(await this.#call('ZCARD', this.#names.delayed(type))) }
-    for (const stream of this.#names.tasks(type)) {
-      const groups = (await this.#call('XINFO', 'GROUPS', stream).catch(() => [])) as (string | number)[][]
-      const info = groups.map(pairs).find((one) => one['name'] === group)
-      const length = info === undefined ? Number(await this.#call('XLEN', stream)) : Number(info['lag'] ?? 0)
-      depth.waiting += length
-      depth.active += Number(info?.['pending'] ?? 0)
-    }
-    return depth
-  }
-
   #add(stream: string, message: string, ...how: (string | number)[]): Promise<unknown> {
     return this.#call('XADD', stream, ...how, '*', 'message', message)
   }
@@ -96,10 +83,4 @@ export class TaskProducer implements Disposable {
   [Symbol.dispose](): void {
     this.#connection.close()
   }
-}
-
-function pairs(list: (string | number)[]): Record<string, string | number> {
-  return Object.fromEntries(
-    Array.from({ length: list.length / 2 }, (_, i) => [String(list[i * 2]), list[i * 2 + 1]!]),
-  )
 }

@@ -4,6 +4,8 @@ import { type BoardAnswer, type BoardServer, type MockOptions, notFound, startBo
 export interface GreenhouseOptions extends MockOptions {
   /** The list leaves out all beyond this many, and still names the total. */
   sends?: number
+  /** Fields its postings do not have. */
+  lacks?: readonly string[]
 }
 
 const CITIES = ['Berlin, Germany', 'London, United Kingdom', 'Remote - US', 'New York, NY']
@@ -41,13 +43,14 @@ const PAY = [
 
 /** Its one board is `acme`. */
 export async function startGreenhouseMock(options: GreenhouseOptions): Promise<BoardServer> {
-  const { jobs, sends = jobs } = options
+  const { jobs, sends = jobs, lacks = [] } = options
+  const withoutThem = (job: object) => Object.fromEntries(Object.entries(job).filter(([name]) => !lacks.includes(name)))
   const base = '/v1/boards/acme/jobs'
   return await startBoardServer(({ path, query }): BoardAnswer => {
     if (path === base) {
       const list = Array.from({ length: Math.min(sends, jobs) }, (_, n) => greenhouseJob(n))
       const bare = query.get('content') === 'true' ? list : list.map(({ content: _, ...job }) => job)
-      return { body: { jobs: bare, meta: { total: jobs } } }
+      return { body: { jobs: bare.map(withoutThem), meta: { total: jobs } } }
     }
     const n = Number(path.startsWith(`${base}/`) ? path.slice(base.length + 1) : Number.NaN) - 4_000_000
     if (!(n >= 0 && n < jobs)) return notFound

@@ -1,0 +1,76 @@
+/** `sluice quality`: how complete, valid and fresh the job postings of a run are. */
+import type { Command } from 'commander'
+import type { QualityReport } from '../jobs/index.ts'
+import { addReadFlags, print, printJson, type ReadFlags } from './output.ts'
+import { addPlaces, type PlaceFlags, placesOf, RUN_HELP, withRun } from './run-place.ts'
+
+interface QualityFlags extends ReadFlags, PlaceFlags {}
+
+const HELP = `${RUN_HELP}
+
+A field that fell against the runs before it is an alarm (exit 1): the page was changed, and its reader was not.
+
+Examples:
+  sluice quality greenhouse
+  sluice quality 20261115_113501_x7k2 --json`
+
+export function defineQuality(program: Command): void {
+  const command = program
+    .command('quality [run]')
+    .description('show how complete, valid and fresh the job postings of a run are')
+    .addHelpText('after', HELP)
+    .action(async (run: string | undefined, flags: QualityFlags) => {
+      process.exitCode = await quality(run, flags)
+    })
+  addReadFlags(command, 'the reports')
+  addPlaces(command)
+}
+
+async function quality(word: string | undefined, flags: QualityFlags): Promise<number> {
+  const [{ runQuality }, { ScrapeError }] = await Promise.all([
+    import('../app/look/run-quality.ts'),
+    import('../core/errors.ts'),
+  ])
+  const { places } = await placesOf(flags)
+  return await withRun(word, flags, async ({ run }) => {
+    const found = await runQuality(run, places)
+    if (found.reports.length === 0)
+      throw new ScrapeError('E_USAGE', `run ${run.record.id} of "${run.record.scraper}" has no job postings`, {
+        fix: 'For other items see `sluice stats`, which shows how full each field is.',
+      })
+    if (flags.json) printJson({ run: run.record.id, scraper: run.record.scraper, ...found })
+    else if (!flags.quiet) {
+      const { plural } = await import('./style.ts')
+      print(found.reports.map(reportText).join('\n\n'))
+      for (const { source, field, today, median } of found.alarms)
+        print(`! ${source}: ${field} fell to ${percent(today)}, it was ${percent(median)} in the runs before`)
+      if (found.others > 0) print(`${plural(found.others, 'item')} of the run are no postings`)
+    }
+    return found.alarms.length > 0 ? 1 : 0
+  })
+}
+
+const percent = (share: number) => `${(share * 100).toFixed(share < 0.9995 && share > 0.9945 ? 1 : 0)} %`
+
+function reportText({
+  source,
+  items,
+  score,
+  completeness,
+  validity,
+  duplicates,
+  freshness,
+  yield: yields,
+}: QualityReport) {
+  const fields = Object.entries(completeness).map(([field, share]) => `${field} ${percent(share)}`)
+  const failed = Object.entries(validity.failed).flatMap(([check, count]) => (count > 0 ? [`${check} ${count}`] : []))
+  const { lagHoursP50: p50, lagHoursP95: p95 } = freshness
+  return [
+    `${source}  ${items} postings · score ${percent(score)}`,
+    `  filled      ${fields.join(' · ')}`,
+    `  valid       ${percent(validity.share)}${failed.length === 0 ? '' : ` (not: ${failed.join(', ')})`}`,
+    `  duplicates  ${duplicates.exact} seen twice`,
+    `  requests    ${yields.itemsPerRequest.toFixed(2)} postings each · blocked ${percent(yields.blockedRate)}${yields.isTruncated ? ' · the list was cut' : ''}`,
+    `  age         ${p50 === null || p95 === null ? 'the dates do not tell' : `p50 ${p50.toFixed(0)} h · p95 ${p95.toFixed(0)} h when found`}`,
+  ].join('\n')
+}

@@ -1,0 +1,48 @@
+/** What is known beyond one run: how far each run has been read, every item as it is now, and every change of it. */
+import type { Dialect } from './sql.ts'
+
+export const historyTables = ({ prefix, identity }: Dialect): string => `
+  create table ${prefix}ingest_run (
+    run_id text primary key,
+    scraper text not null,
+    scope text not null,
+    position text not null default '',
+    items bigint not null default 0,
+    started_ms bigint not null,
+    is_done int not null default 0,
+    version text not null default '',
+    is_finished int not null default 0,
+    is_complete int not null default 0,
+    why text
+  );
+  create index ingest_run_scope on ${prefix}ingest_run (scraper, scope, run_id);
+  create table ${prefix}ingest_turn (
+    scraper text primary key,
+    at_ms bigint not null
+  );
+  create table ${prefix}entity (
+    scraper text not null,
+    key text not null,
+    json text not null,
+    content text not null,
+    status text not null,
+    first_seen_ms bigint not null,
+    last_seen_ms bigint not null,
+    last_run text not null,
+    seen bigint not null default 1,
+    missed int not null default 0,
+    scopes text not null,
+    primary key (scraper, key)
+  );
+  create index entity_gone on ${prefix}entity (last_seen_ms) where status = 'gone';
+  create table ${prefix}entity_change (
+    id ${identity},
+    scraper text not null,
+    key text not null,
+    at_ms bigint not null,
+    run_id text not null,
+    kind text not null,
+    fields text not null
+  );
+  create index entity_change_of on ${prefix}entity_change (scraper, key, id);
+  create index entity_change_at on ${prefix}entity_change (at_ms);`
