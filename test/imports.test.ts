@@ -43,6 +43,7 @@ const DRIVERS = ['postgres', 'redis']
 const COMPOSERS = ['app', 'cli']
 const PUBLIC: Readonly<Record<string, string>> = {
   sluice: 'src/index.ts',
+  'sluice/client': 'src/api/client.ts',
   'sluice/jobs': 'src/jobs/index.ts',
   'sluice/testing': 'src/testing.ts',
 }

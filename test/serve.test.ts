@@ -165,6 +165,14 @@ describe('sluice serve', { timeout: 60_000 }, () => {
     await assert.rejects(client.getSchedule({ params: { id } }), /E_SCHEDULE_NOT_FOUND/)
   })
 
+  it('says how it is', async () => {
+    const { scrapers, store, api } = await createClient({ url: base }).health()
+    assert.ok(store.ok && api.requests > 0 && api.faults === 0)
+    assert.ok(scrapers.some(({ name, successRate }) => name === 'books' && successRate === 1))
+    assert.match((await ask('GET', '/metrics')).text, /sluice_queue_tasks\{scraper="books",state="completed"\}/)
+    assert.equal((await ask('GET', '/readyz')).json.status, 'ready')
+  })
+
   it('lets each key do what its role allows, and writes down what was done', async () => {
     const created = await sluice(['key', 'create', 'reader', '--role', 'read', '--json'], { cwd: folder.path })
     const { key, id } = JSON.parse(created.stdout)

@@ -5,6 +5,7 @@ import { healthEndpoints } from './areas/health.ts'
 import { onePageEndpoints } from './areas/one-page.ts'
 import { runEndpoints } from './areas/runs.ts'
 import { scheduleEndpoints } from './areas/schedules.ts'
+import { webhookEndpoints } from './areas/webhooks.ts'
 
 export const ENDPOINTS = {
   ...runEndpoints,
@@ -12,6 +13,7 @@ export const ENDPOINTS = {
   ...deadLetterEndpoints,
   ...fleetEndpoints,
   ...scheduleEndpoints,
+  ...webhookEndpoints,
   ...healthEndpoints,
 } as const
 

@@ -46,6 +46,8 @@ export interface ApiParts {
   throttle(caller: string): number
   /** Told of everything that is not mere reading, once it is answered. */
   onAction?: (entry: { caller: string; role: string; action: string; detail: string; status: number }) => void
+  /** Told how long each answer took, streams until their first byte. */
+  onAnswer?: (ms: number, status: number) => void
   onFault?: (error: unknown, route: string) => void
 }
 
@@ -73,6 +75,7 @@ export function createApi(parts: ApiParts): FastifyInstance {
     forceCloseConnections: true,
   })
   app.addHook('onRequest', async (_, reply) => void reply.headers(SECURITY_HEADERS))
+  app.addHook('onSend', async (_, reply) => parts.onAnswer?.(reply.elapsedTime, reply.statusCode))
   app.setNotFoundHandler((request, reply) =>
     sendProblem(
       reply,

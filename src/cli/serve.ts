@@ -7,6 +7,7 @@ interface ServeFlags {
   host: string
   port: string
   workers: string
+  apiRps: string
   quiet?: boolean
 }
 
@@ -29,6 +30,7 @@ export function defineServe(program: Command): void {
     .option('--host <address>', 'where to listen', '127.0.0.1')
     .option('--port <N>', 'port to listen on; 0: any free one', '7700')
     .option('--workers <N>', 'with a fleet’s queue: worker processes it brings along; 0: none', '2')
+    .option('--api-rps <N>', 'requests a second one caller may make', '1000')
     .option('--quiet', 'print nothing but errors')
     .option('-v, --verbose', 'show stacks of errors')
     .addHelpText('after', HELP)
@@ -51,10 +53,13 @@ async function serveHere(flags: ServeFlags): Promise<number> {
   const port = Number(flags.port)
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
     throw new ScrapeError('E_USAGE', `--port takes a number from 0 to 65535, got ${JSON.stringify(flags.port)}`)
-  const { host, port: _, workers: wanted, quiet, ...runFlags } = flags as ServeFlags & Record<string, unknown>
+  const { host, port: _, workers: wanted, apiRps, quiet, ...runFlags } = flags as ServeFlags & Record<string, unknown>
   const workers = Number(wanted)
   if (!Number.isInteger(workers) || workers < 0 || workers > 256)
     throw new ScrapeError('E_USAGE', `--workers takes a number from 0 to 256, got ${JSON.stringify(wanted)}`)
+  const requestsPerSecond = Number(apiRps)
+  if (!(requestsPerSecond >= 1 && requestsPerSecond <= 1e6))
+    throw new ScrapeError('E_USAGE', `--api-rps takes a number from 1 to 1000000, got ${JSON.stringify(apiRps)}`)
   const config = await configOf(runFlags)
   const say = (level: 'info' | 'warn', message: string) => {
     if (level === 'warn' || quiet !== true) process.stderr.write(`${redactText(message)}\n`)
@@ -62,7 +67,16 @@ async function serveHere(flags: ServeFlags): Promise<number> {
   const stopped = new Promise<void>((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, resolve)
   })
-  await using server = await serve({ config, flags: runFlags, workers, host, port, version: VERSION, say })
+  await using server = await serve({
+    config,
+    flags: runFlags,
+    workers,
+    requestsPerSecond,
+    host,
+    port,
+    version: VERSION,
+    say,
+  })
   if (quiet !== true) print(`serving ${server.url}/v1 · ${server.url}/openapi.json`)
   await stopped
   say('info', 'stopping: runs hand back what they hold, and can be resumed')

@@ -12,14 +12,14 @@ import { createFetcher, type FetcherParts } from './fetcher.ts'
 import { openHttp } from './http.ts'
 import { createIdentities } from './identities.ts'
 import { createJudge } from './judge.ts'
-import { createRateLimit, type RateLimitOptions } from './rate-limit.ts'
+import { createRateLimit } from './rate-limit.ts'
 
 const never = new AbortController().signal
 
 async function given(
   t: TestContext,
   handler: (request: IncomingMessage, response: ServerResponse) => void,
-  { limit, ...parts }: Partial<FetcherParts> & { limit?: Partial<RateLimitOptions> } = {},
+  parts: Partial<FetcherParts> = {},
 ) {
   const server = createServer(handler).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -38,7 +38,7 @@ async function given(
   const events: RunEvent[] = []
   bus.on((event) => events.push(event))
   const perHost = { concurrency: 8, rps: 0, delayMs: 0 }
-  const rateLimit = createRateLimit({ perHost, concurrency: 8, crawlDelayMsMax: 0, ...limit })
+  const rateLimit = createRateLimit({ perHost, concurrency: 8, crawlDelayMsMax: 0 })
   const judge = createJudge({ retryAfterMsMax: 60_000, events: bus })
   const identities = createIdentities({ mode: 'browser', events: bus })
   const chain = { http, rateLimit, judge, identities, events: bus, retryAfterMsMax: 60_000, ...parts }
@@ -119,27 +119,35 @@ test('robots.txt is obeyed under our own name, whoever the page is asked as', as
   assert.deepEqual(agents.length, 1)
 })
 
-test('a site of its own is asked at its own pace', async (t) => {
-  const limit: Partial<RateLimitOptions> = {
-    siteOf: (host) => (host.startsWith('127.') ? { concurrency: 1, delayMs: [20, 30] } : undefined),
-    random: () => 0.5,
+test('a site of its own is asked at its own pace, drawn from a range', async () => {
+  let chance = 0
+  const rateLimit = createRateLimit({
+    perHost: { concurrency: 8, rps: 0, delayMs: 0 },
+    concurrency: 8,
+    crawlDelayMsMax: 0,
+    siteOf: (host) => (host === 'slow.test' ? { concurrency: 1, delayMs: [2000, 6000] } : undefined),
+    monotonicNow: () => 1000,
+    setTimer: () => () => {},
+    random: () => chance,
+  })
+  const gapMs = async (host: string) => {
+    const slot = await rateLimit.acquire(host, never)
+    const whileBusy = rateLimit.waitMs(host)
+    slot[Symbol.dispose]()
+    return [whileBusy, rateLimit.waitMs(host)]
   }
-  const starts: number[] = []
-  let inFlight = 0
-  let inFlightMax = 0
-  const { fetcher, url } = await given(
-    t,
-    (_request, response) => {
-      starts.push(performance.now())
-      inFlightMax = Math.max(inFlightMax, ++inFlight)
-      setTimeout(() => {
-        inFlight--
-        response.end('x')
-      }, 2)
-    },
-    { limit },
-  )
-  await Promise.all(Array.from({ length: 5 }, (_, i) => fetcher.fetch({ url: `${url}${i}` }, never)))
-  assert.equal(inFlightMax, 1)
-  assert.ok(starts.at(-1)! - starts[0]! >= 4 * 25 - 10, `${starts.at(-1)! - starts[0]!} ms for 4 gaps of 25`)
+  assert.deepEqual(await gapMs('slow.test'), [Number.POSITIVE_INFINITY, 2000])
+  assert.deepEqual(await gapMs('other.test'), [0, 0])
+  rateLimit[Symbol.dispose]()
+  chance = 0.75
+  const again = createRateLimit({
+    perHost: { concurrency: 1, rps: 0, delayMs: [2000, 6000] },
+    concurrency: 8,
+    crawlDelayMsMax: 0,
+    monotonicNow: () => 1000,
+    random: () => chance,
+  })
+  ;(await again.acquire('a.test', never))[Symbol.dispose]()
+  assert.equal(again.waitMs('a.test'), 5000)
+  again[Symbol.dispose]()
 })

@@ -84,6 +84,16 @@ describe('an identity', () => {
     assert.ok(after.every((id) => !before.has(id)))
   })
 
+  it('that is ourselves is one behind each proxy, and does not wear out', (t) => {
+    const { take, clock } = given(t, { mode: 'honest' })
+    const seen = new Set<string>()
+    for (let i = 0; i < 1000; i++) {
+      clock.nowMs += 10_000
+      seen.add(take().id)
+    }
+    assert.equal(seen.size, 3)
+  })
+
   it('is one of a bounded number', (t) => {
     const { identities, take } = given(t, { count: 20, identitiesMax: 40 })
     for (let i = 0; i < 1000; i++) take(`http://a.test/${i}`)

@@ -44,8 +44,8 @@ export interface Identities extends Disposable {
   onError(identity: Identity, url: string, error: ScrapeError): void
 }
 
-/** Behind one proxy, or without any: more would only be strangers at one address. */
-const PER_WAY_MAX = 8
+/** Behind one proxy, or without any: more would only be strangers at one address. As ourselves we are one. */
+const PER_WAY_MAX: Readonly<Record<IdentityMode, number>> = { browser: 8, honest: 1 }
 /** Pages whose next try is made as somebody else. */
 const REFUSED_MAX = 10_000
 const SITES_MAX = 10_000
@@ -88,7 +88,7 @@ class IdentityPool implements Identities {
     this.#random = options.random ?? Math.random
     const identitiesMax = options.identitiesMax ?? 1000
     const ways = Math.max(1, options.proxies?.size ?? 1)
-    this.#perWayMax = Math.max(1, Math.min(PER_WAY_MAX, Math.floor(identitiesMax / ways)))
+    this.#perWayMax = Math.max(1, Math.floor(identitiesMax / ways))
     this.#sessions = new LRUCache({ max: identitiesMax })
   }
 
@@ -158,7 +158,9 @@ class IdentityPool implements Identities {
     const way = this.#wayOf(proxy, mode)
     this.#retireOld(way)
     // Grown one by one: a site that is asked ten times does not need to meet eight strangers.
-    const isGrowing = way.identities.length < this.#perWayMax && (strategy !== 'until-failure' || kept !== undefined)
+    const isGrowing =
+      way.identities.length < Math.min(this.#perWayMax, PER_WAY_MAX[mode]) &&
+      (strategy !== 'until-failure' || kept !== undefined)
     let found: PinnedIdentity | undefined
     if (!isGrowing && way.identities.length > 0) found = this.#choose(way, strategy, refused?.profiles)
     found ??= this.#bear(proxy, mode, way, refused?.profiles)

@@ -78,10 +78,13 @@ export class PinnedIdentity implements Identity {
     this.errorScore += BAD
   }
 
-  /** Why it must not be used any more; undefined while it may. A named user keeps theirs however long it takes. */
+  /**
+   * Why it must not be used any more; undefined while it may. Only a disguise wears out: a named user keeps theirs, and we stay
+   * ourselves, however long it takes.
+   */
   exhaustion({ errorScoreMax, usesMax, ageMsMax }: IdentityLimits, nowMs: number): string | undefined {
     if (this.errorScore >= errorScoreMax) return `error score ${this.errorScore}`
-    if (this.session !== undefined) return undefined
+    if (this.session !== undefined || this.profile === undefined) return undefined
     if (this.uses >= usesMax) return `${this.uses} uses`
     return nowMs - this.#bornAtMs >= ageMsMax ? `${Math.round((nowMs - this.#bornAtMs) / 1000)} s old` : undefined
   }

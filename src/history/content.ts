@@ -1,4 +1,5 @@
 /** What of an item counts as its content: all but the time it was looked at, which differs each time. */
+import { isDeepStrictEqual } from 'node:util'
 import { contentKey } from '../core/item.ts'
 
 /** Fields that say when a page was read. They are no change, neither here nor in the comparison of two runs. */
@@ -49,8 +50,18 @@ export function differencesOf(before: Item, after: Item): FieldDifference[] {
   const fields = new Set([...Object.keys(before), ...Object.keys(after)])
   return [...fields].flatMap((field) => {
     const [was, is] = [before[field] ?? null, after[field] ?? null]
-    return isTimeOfReading.has(field) || JSON.stringify(was) === JSON.stringify(is)
-      ? []
-      : [{ field, before: was, after: is }]
+    return isDeepStrictEqual(was, is) ? [] : [{ field, before: was, after: is }]
   })
+}
+
+export const changesOf = (before: Item, after: Item): FieldDifference[] =>
+  differencesOf(before, after).filter(({ field }) => !isTimeOfReading.has(field))
+
+/** PostgreSQL indexes no more than 2,700 bytes. */
+const KEY_CHARACTERS_MAX = 500
+
+/** A key as a database takes it: without what is no text there, and not longer than an index takes. */
+export function storableKey(key: string): string {
+  const text = key.replaceAll('\0', '\ufffd')
+  return text.length <= KEY_CHARACTERS_MAX ? text : `${text.slice(0, 200)}…${contentKey(text)}`
 }

@@ -1,8 +1,10 @@
 /** Workers of the task protocol as a user starts them: tasks in, results out, commands heard. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { postingSchema } from '../../src/jobs/posting.ts'
 import { healthSchema, resultSchema } from '../../src/protocol/messages.ts'
 import { until } from '../fleet.ts'
+import { startGreenhouseMock } from '../site/boards/greenhouse.ts'
 import { ProtocolRig } from './rig.ts'
 
 test('a task that is submitted is done by a worker, printed, collected, and exported', async () => {
@@ -32,6 +34,30 @@ test('a task that is submitted is done by a worker, printed, collected, and expo
   assert.equal(exported.stdout.split('\n').filter(Boolean).length, 3, exported.stderr)
   const listed = await rig.run('ps', '--all', '--json', '--frontier', rig.server.url)
   assert.match(listed.stdout, new RegExp(result.task_id), listed.stderr)
+})
+
+test('postings of a job board travel under the names of the wire, and are whole again in the store', async () => {
+  await using rig = await ProtocolRig.open()
+  await using board = await startGreenhouseMock({ jobs: 5 })
+  const params = {
+    search_term: 'engineer',
+    results_wanted: 4,
+    args: { base: undefined, board: 'acme', site: board.url },
+  }
+  const { task_id } = await rig.put(params, { scraper_type: 'greenhouse' })
+  rig.worker('--type', 'greenhouse')
+  const { jobs_data, items } = (await rig.resultsWhen(1)).get(task_id)!
+  assert.deepEqual([jobs_data.length, items.length], [4, 0])
+  const { title, company, posted_date, job_url, external_job_id } = jobs_data[0]!
+  assert.deepEqual([title, company, external_job_id], ['Backend Engineer 0', 'Acme & Sons', '4000000'])
+  assert.ok(posted_date!.startsWith('2026-11-10') && job_url.endsWith('/4000000'))
+  await rig.run('collect', '--once')
+  const exported = await rig.run('export', task_id, '--frontier', rig.server.url)
+  const stored = exported.stdout
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => postingSchema.parse(JSON.parse(line)))
+  assert.deepEqual(stored.map(({ job_hash }) => job_hash).sort(), jobs_data.map(({ job_hash }) => job_hash).sort())
 })
 
 test('urgent tasks are done before ordinary ones', async () => {

@@ -7,6 +7,7 @@ import { POSTGRES, startPostgres } from './postgres.ts'
 import { RABBITMQ, startRabbit } from './rabbitmq.ts'
 import { REDIS } from './redis.ts'
 import { MICROSOCKS } from './socks.ts'
+import { TINYPROXY } from './tinyproxy.ts'
 import { TOR } from './tor.ts'
 
 interface Needed {
@@ -23,6 +24,7 @@ const SERVICES: Readonly<Record<string, Needed>> = {
   'rabbitmq.ts': { service: RABBITMQ, startForAll: startRabbit },
   'redis.ts': { service: REDIS },
   'socks.ts': { service: MICROSOCKS },
+  'tinyproxy.ts': { service: TINYPROXY },
   'tor.ts': { service: TOR },
 }
 

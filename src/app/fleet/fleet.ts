@@ -48,11 +48,14 @@ export async function openStoreDatabase(
       notes: [`the frontier is ${places.frontier}`],
       fix: 'Name it with --frontier postgres://HOST/DATABASE (or amqp://…, redis://…), or SLUICE_FRONTIER.',
     })
-  const { sqlStore } = await import('../../orchestrator/store/sql-store.ts')
+  const [{ sqlStore }, { runWatch }] = await Promise.all([
+    import('../../orchestrator/store/sql-store.ts'),
+    import('./run-watch.ts'),
+  ])
   const path = /^sqlite:(?:\/\/)?(.+)$/.exec(url)?.[1]
   if (path !== undefined) {
     const db = (await import('../../orchestrator/store/sqlite.ts')).openSqliteDatabase(path)
-    return { db, store: sqlStore(db) }
+    return { db, store: sqlStore(db, undefined, runWatch(db.dialect)) }
   }
   if (!isPostgres(url))
     throw new ScrapeError('E_OPTION', `there is no store of the kind ${url.split(':')[0]}:`, {
@@ -63,7 +66,8 @@ export async function openStoreDatabase(
     import('../../frontier/postgres/runs.ts'),
   ])
   const db = await openPostgresDatabase(url, options)
-  return { db, store: sqlStore(db, async (runId) => void (await dropRun(db.database.pool, runId))) }
+  const dropQueue = async (runId: string) => void (await dropRun(db.database.pool, runId))
+  return { db, store: sqlStore(db, dropQueue, runWatch(db.dialect)) }
 }
 
 export interface FleetFrontierOptions {

@@ -4,10 +4,10 @@
  * a million items need no more memory than a thousand.
  */
 import { DatabaseSync } from 'node:sqlite'
-import { isDeepStrictEqual } from 'node:util'
 import { ScrapeError } from '../../core/errors.ts'
 import { contentKey } from '../../core/item.ts'
 import type { Json } from '../../core/task.ts'
+import { differencesOf } from '../../history/content.ts'
 import type { ItemLine, OpenRun, RunItems } from './open-run.ts'
 
 type Item = Record<string, Json>
@@ -107,12 +107,8 @@ async function load(
 
 /** Field by field, nested values as wholes. */
 export function changedFields(before: Item, after: Item): Record<string, FieldChange> {
-  const changes: Record<string, FieldChange> = {}
-  for (const field of new Set([...Object.keys(before), ...Object.keys(after)])) {
-    const [was, is] = [before[field] ?? null, after[field] ?? null]
-    if (!isDeepStrictEqual(was, is)) changes[field] = { old: was, new: is }
-  }
-  return changes
+  const changes = differencesOf(before, after) as { field: string; before: Json; after: Json }[]
+  return Object.fromEntries(changes.map(({ field, before: was, after: is }) => [field, { old: was, new: is }]))
 }
 
 /** How the items of two runs are told apart: by what, and why not better. */

@@ -44,11 +44,18 @@ export interface ListRequest {
   /** The finished ones too. */
   isAll: boolean
   max: number
+  /** What an earlier look said of a run that cannot have changed since; undefined: it is looked at. */
+  known?: (id: string) => ListedRun | undefined
 }
 
 const UNFINISHED: readonly RunState[] = ['running', 'stopped', 'failed']
 
-export async function listAllRuns({ places, isAll, max }: ListRequest): Promise<{ runs: ListedRun[]; more: number }> {
+export async function listAllRuns({
+  places,
+  isAll,
+  max,
+  known = () => undefined,
+}: ListRequest): Promise<{ runs: ListedRun[]; more: number }> {
   const folders = listRuns(places.out).filter((folder) => isAll || isUnfinished(folder))
   await using parts = new AsyncDisposableStack()
   const store = storeUrlOf(withStore(places)) === undefined ? undefined : parts.use(await openStoreOf(places))
@@ -69,7 +76,7 @@ export async function listAllRuns({ places, isAll, max }: ListRequest): Promise<
       open: async () => (await import('./stored-run.ts')).openStoredRun(run, { store: store!, places }),
     })),
   ].sort((a, b) => (a.id < b.id ? 1 : -1))
-  return { runs: await lookAtAll(found.slice(0, max)), more: Math.max(0, found.length - max) }
+  return { runs: await lookAtAll(found.slice(0, max), known), more: Math.max(0, found.length - max) }
 }
 
 /** One after the other, 60 runs over a network took a quarter of a minute. */
@@ -85,7 +92,10 @@ interface FoundRun {
 }
 
 /** In their order. One bad run must not hide the others; a server that is away for one is away for all of them. */
-async function lookAtAll(found: readonly FoundRun[]): Promise<ListedRun[]> {
+async function lookAtAll(
+  found: readonly FoundRun[],
+  known: (id: string) => ListedRun | undefined,
+): Promise<ListedRun[]> {
   const runs: ListedRun[] = []
   let away: string | undefined
   let next = 0
@@ -93,7 +103,8 @@ async function lookAtAll(found: readonly FoundRun[]): Promise<ListedRun[]> {
     for (let i = next++; i < found.length; i = next++) {
       const one = found[i]!
       try {
-        runs[i] = one.isStored && away !== undefined ? unreadable(one, away) : await inTime(lookAt(one))
+        runs[i] =
+          known(one.id) ?? (one.isStored && away !== undefined ? unreadable(one, away) : await inTime(lookAt(one)))
       } catch (error) {
         const { message } = error as Error
         if (one.isStored && error instanceof ScrapeError && error.class === 'service') away = message

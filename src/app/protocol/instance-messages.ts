@@ -1,6 +1,8 @@
-/** The messages an instance writes. */
+/** What an instance writes at the end of a try. */
 import { type ErrorRecord, ScrapeError, toErrorRecord } from '../../core/errors.ts'
 import { MESSAGE_VERSION, type ResultMessage, type TaskMessage, type TaskParams } from '../../protocol/messages.ts'
+import { resultTexts } from '../../protocol/parts.ts'
+import type { Finish } from '../../protocol/redis/group-reader.ts'
 import { errorMessageText } from '../../protocol/refusal.ts'
 import { isPosting, toWireJob } from '../../protocol/wire-job.ts'
 import { paysWithin } from './task-args.ts'
@@ -14,7 +16,7 @@ export interface ResultParts {
   memoryMb: number
 }
 
-export function resultOf({ task, outcome, ms, workerId, memoryMb }: ResultParts): ResultMessage {
+function resultOf({ task, outcome, ms, workerId, memoryMb }: ResultParts): ResultMessage {
   const { status, items, metadata, error } = outcome
   const postings = items.flatMap(({ item }) => (isPosting(item) && paysWithin(task.params, item) ? [item] : []))
   const others = items.filter(({ item }) => !isPosting(item))
@@ -42,6 +44,29 @@ function withoutProxy({ proxy: _, ...params }: TaskParams): TaskParams {
   return params
 }
 
+export function resultFinish(parts: ResultParts): Finish {
+  const { task, outcome, workerId } = parts
+  const error = outcome.error === null ? undefined : errorText({ task, workerId, error: outcome.error })
+  return { results: resultTexts(resultOf(parts)), error }
+}
+
+export interface RetryParts {
+  task: TaskMessage
+  error: ErrorRecord
+  workerId: string
+  waitMs: number
+  /** The sorted set where it waits. */
+  delayed: string
+}
+
+export function retryFinish({ task, error, workerId, waitMs, delayed }: RetryParts): Finish {
+  const again = JSON.stringify({ ...task, retry_count: task.retry_count + 1 })
+  return {
+    error: errorText({ task, workerId, error, retryAtMs: Date.now() + waitMs }),
+    retry: { delayed, waitMs, task: again },
+  }
+}
+
 interface ErrorParts {
   task: TaskMessage
   workerId: string
@@ -49,7 +74,7 @@ interface ErrorParts {
   retryAtMs?: number
 }
 
-export function errorText({ task, workerId, error, retryAtMs }: ErrorParts): string {
+function errorText({ task, workerId, error, retryAtMs }: ErrorParts): string {
   return errorMessageText({
     error_code: error.code,
     error_message: error.message,
@@ -63,7 +88,7 @@ export function errorText({ task, workerId, error, retryAtMs }: ErrorParts): str
 }
 
 /** For a task that took its workers along. */
-export function poisonResult(task: TaskMessage, losses: number, workerId: string) {
+export function poisonFinish(task: TaskMessage, losses: number, workerId: string): Finish {
   const message = `${losses} workers were lost while they had this task; it is not given to another one`
   const error = toErrorRecord(new ScrapeError('E_LEASE_LOST', message))
   const outcome: TaskOutcome = {
@@ -73,6 +98,5 @@ export function poisonResult(task: TaskMessage, losses: number, workerId: string
     error,
     isWorthAnotherTry: false,
   }
-  const result = resultOf({ task, outcome, ms: 0, workerId, memoryMb: 0 })
-  return { result, error: errorText({ task, workerId, error }) }
+  return resultFinish({ task, outcome, ms: 0, workerId, memoryMb: 0 })
 }

@@ -10,15 +10,15 @@ import { toScrapeError } from '../../core/errors.ts'
 import { backoffMs } from '../../crawl/backoff.ts'
 import { TaskHistory } from '../../protocol/health.ts'
 import { MESSAGE_BYTES_MAX, readMessage, type TaskMessage, taskSchema } from '../../protocol/messages.ts'
-import { resultTexts } from '../../protocol/parts.ts'
-import type { Entry, Finish, GroupReader } from '../../protocol/redis/group-reader.ts'
+import { type Entry, entryKey, type Finish, type GroupReader } from '../../protocol/redis/group-reader.ts'
 import { PROMOTE } from '../../protocol/redis/lua.ts'
 import { refusalText } from '../../protocol/refusal.ts'
 import { HEALTH_KEPT, type StreamNames } from '../../protocol/streams.ts'
 import { CommandEar } from './command-ear.ts'
-import { errorText, poisonResult, resultOf } from './instance-messages.ts'
+import { poisonFinish, resultFinish, retryFinish } from './instance-messages.ts'
 import { Pulse } from './pulse.ts'
-import { crawlTask, type TaskCrawlParts } from './task-crawl.ts'
+import { repeat } from './repeat.ts'
+import { crawlTask, type TaskCrawlParts, type TaskOutcome } from './task-crawl.ts'
 import { TaskShare } from './task-share.ts'
 
 export interface InstanceOptions {
@@ -179,19 +179,18 @@ export class Instance {
     const { parts, onLog, onTask } = this.#options
     const { entry, task } = active
     const startedMs = performance.now()
-    this.#active.set(entry.id, active)
+    this.#active.set(entryKey(entry), active)
     try {
       const outcome = await crawlTask(task, parts, active.stop.signal)
       if (active.isGivenUp) return
       const ms = performance.now() - startedMs
-      const willRetry = outcome.isWorthAnotherTry && task.retry_count < task.max_retries
-      const finish = willRetry ? this.#retryOf(active, outcome) : this.#resultOf(active, outcome, ms)
+      const finish = this.#finishOf(task, outcome, ms)
       const isOurs = await this.#reader.finish(entry, finish)
       if (!isOurs) return onLog('warn', `task ${task.task_id} had been given to somebody else: its result is dropped`)
       this.#share.learn(outcome.metadata.requests_made)
       this.#history.add(outcome.status === 'success' || outcome.status === 'partial')
       onTask({
-        status: willRetry ? 'retry' : outcome.status,
+        status: finish.retry === undefined ? outcome.status : 'retry',
         items: outcome.items.length,
         requests: outcome.metadata.requests_made,
         ms,
@@ -199,28 +198,19 @@ export class Instance {
     } catch (error) {
       onLog('warn', `task ${task.task_id}: ${toScrapeError(error, 'E_SERVICE').message}; it is left to its lease`)
     } finally {
-      this.#active.delete(entry.id)
+      this.#active.delete(entryKey(entry))
       this.#beginSuspect()
       this.#wake?.()
     }
   }
 
-  #resultOf({ task }: Active, outcome: Awaited<ReturnType<typeof crawlTask>>, ms: number): Finish {
-    const { workerId } = this.#options.parts
-    const error = outcome.error === null ? undefined : errorText({ task, workerId, error: outcome.error })
-    const memoryMb = this.#pulse.memoryMb()
-    return { results: resultTexts(resultOf({ task, outcome, ms, workerId, memoryMb })), error }
-  }
-
-  #retryOf({ task }: Active, { error }: Awaited<ReturnType<typeof crawlTask>>): Finish {
+  #finishOf(task: TaskMessage, outcome: TaskOutcome, ms: number): Finish {
     const { names, type, retryMs, parts } = this.#options
+    const { workerId } = parts
+    if (!outcome.isWorthAnotherTry || task.retry_count >= task.max_retries)
+      return resultFinish({ task, outcome, ms, workerId, memoryMb: this.#pulse.memoryMb() })
     const waitMs = backoffMs(task.retry_count + 1, { delayMsMin: retryMs, delayMsMax: RETRY_MS_MAX })
-    const again = { ...task, retry_count: task.retry_count + 1 }
-    const retryAtMs = Date.now() + waitMs
-    return {
-      error: errorText({ task, workerId: parts.workerId, error: error!, retryAtMs }),
-      retry: { delayed: names.delayed(type), waitMs, task: JSON.stringify(again) },
-    }
+    return retryFinish({ task, error: outcome.error!, workerId, waitMs, delayed: names.delayed(type) })
   }
 
   /** Hurts nobody: its copy is on the stream of errors, and the next message is read. */
@@ -231,9 +221,8 @@ export class Instance {
   }
 
   async #bury({ entry, task }: Active): Promise<void> {
-    const { workerId } = this.#options.parts
-    const { result, error } = poisonResult(task, entry.deliveries - 1, workerId)
-    await this.#reader.finish(entry, { results: resultTexts(result), error }).catch(() => {})
+    const finish = poisonFinish(task, entry.deliveries - 1, this.#options.parts.workerId)
+    await this.#reader.finish(entry, finish).catch(() => {})
     this.#history.add(false)
   }
 
@@ -259,8 +248,10 @@ export class Instance {
 
   async #renew(): Promise<void> {
     for (const entry of await this.#reader.renew()) {
-      const active = this.#active.get(entry.id)
+      const active = this.#active.get(entryKey(entry))
       if (active !== undefined) this.#giveUp(active)
+      const waiting = this.#suspects.findIndex((suspect) => suspect.entry === entry)
+      if (waiting !== -1) this.#suspects.splice(waiting, 1)
     }
   }
 
@@ -290,20 +281,3 @@ export class Instance {
 }
 
 const isSuspect = ({ deliveries }: Entry) => deliveries > LOSSES_ALONE
-
-/** One call after the other, never two at once. What it throws goes to `onError`, once. */
-function repeat(body: () => Promise<void>, ms: number, onError: (error: unknown) => void): () => void {
-  let isUnderWay = false
-  const timer = setInterval(async () => {
-    if (isUnderWay) return
-    isUnderWay = true
-    try {
-      await body()
-    } catch (error) {
-      onError(error)
-    } finally {
-      isUnderWay = false
-    }
-  }, ms)
-  return () => clearInterval(timer)
-}

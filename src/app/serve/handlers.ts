@@ -1,10 +1,12 @@
 /** What the API can be asked, and who answers it. */
+import { Readable } from 'node:stream'
 import type { Handlers } from '../../api/server.ts'
 import { deadLetterHandlers } from './areas/dead-letters.ts'
 import { fleetHandlers } from './areas/fleet.ts'
 import { onePageHandlers } from './areas/one-page.ts'
 import { runHandlers } from './areas/runs.ts'
 import { scheduleHandlers } from './areas/schedules.ts'
+import { webhookHandlers } from './areas/webhooks.ts'
 import type { Server } from './serve.ts'
 
 export function handlersOf(server: Server): Handlers {
@@ -14,7 +16,13 @@ export function handlersOf(server: Server): Handlers {
     ...deadLetterHandlers(server),
     ...fleetHandlers(server),
     ...scheduleHandlers(server),
+    ...webhookHandlers(server),
     healthz: async () => ({ status: 'ok' }),
+    health: () => server.health.report(),
+    async metrics() {
+      const { contentType, text } = await server.health.metricsText()
+      return { contentType, body: Readable.from([text]) }
+    },
     readyz: async () => ({ status: 'ready', checks: await server.checks() }),
   }
 }

@@ -33,11 +33,15 @@ import { Feeds } from './feed.ts'
 import { handlersOf } from './handlers.ts'
 import { identifier } from './identify.ts'
 import { Looks } from './looks.ts'
+import { Notifications } from './notifications.ts'
+import { ServerHealth } from './server-health.ts'
 import { createThrottle } from './throttle.ts'
 
 export interface ServeOptions {
   /** Workers it brings along to a fleet's queue; 0: none. */
   workers: number
+  /** One caller may make so many; more is a mistake, or an attack. */
+  requestsPerSecond: number
   config: Config
   /** What the user set for the runs of this server, as on the command line. */
   flags: Record<string, unknown>
@@ -61,9 +65,10 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     handlers: handlersOf(server),
     identify: await identifier(new ApiKeys(server.db), host),
     remembered: new FirstAnswers(server.db),
-    throttle: createThrottle(REQUESTS_PER_SECOND),
+    throttle: createThrottle(options.requestsPerSecond),
     onAction: (entry) =>
       void audit.add(entry).catch((error: Error) => say('warn', `not in the audit log: ${error.message}`)),
+    onAnswer: (ms, status) => server.health.onAnswer(ms, status),
     onFault: (error, route) =>
       say('warn', `${route}: ${error instanceof Error ? (error.stack ?? error.message) : error}`),
   })
@@ -92,8 +97,6 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
 /** What is read this often is new enough for a list. */
 const LIST_FRESH_MS = 500
 const RUNS_LISTED_MAX = 1000
-/** Of one caller. More is a mistake, or an attack. */
-const REQUESTS_PER_SECOND = 1000
 
 export class Server implements AsyncDisposable {
   readonly config: Config
@@ -101,12 +104,16 @@ export class Server implements AsyncDisposable {
   readonly db: SqlDatabase
   readonly looks: Looks
   readonly feeds: Feeds
+  readonly health: ServerHealth
   readonly schedules: Schedules
   readonly scheduler: Scheduler
+  readonly notifications: Notifications
   readonly #runs: EmbeddedRuns
   readonly #workers: EmbeddedWorkers | undefined
   readonly #places: RunPlaces
   readonly #say: ServeOptions['say']
+  /** As they were last seen: nothing happens to these any more, unless it is asked for here. */
+  #finished = new Map<string, ListedRun>()
   #listed: { atMs: number; runs: Promise<ListedRun[]> } | undefined
 
   static async open({ config, flags, workers, say }: ServeOptions): Promise<Server> {
@@ -129,8 +136,10 @@ export class Server implements AsyncDisposable {
     this.#places = { out, frontier, redis, store: config.values.store }
     this.looks = new Looks(this.#places)
     this.feeds = new Feeds(this.looks)
+    this.health = new ServerHealth({ store, listRuns: () => this.listRuns() })
     this.#workers =
       isFleetQueue(frontier) && workers > 0 ? new EmbeddedWorkers({ store, max: workers, flags, say }) : undefined
+    this.notifications = new Notifications({ db, config, say })
     this.schedules = new Schedules(db)
     this.scheduler = new Scheduler({
       schedules: this.schedules,
@@ -142,15 +151,21 @@ export class Server implements AsyncDisposable {
     })
     this.#runs = new EmbeddedRuns({
       flags,
-      onDeath: (id, how, isGivenUp) =>
-        say('warn', `run ${id} died (${how})${isGivenUp ? '; it stays as it is' : '; it goes on in a new process'}`),
+      onDeath: (id, how, isGivenUp) => {
+        say('warn', `run ${id} died (${how})${isGivenUp ? '; it stays as it is' : '; it goes on in a new process'}`)
+        if (isGivenUp) this.notifications.runGivenUp(id, how)
+      },
     })
   }
 
   async listRuns(): Promise<ListedRun[]> {
     const nowMs = performance.now()
     if (this.#listed === undefined || nowMs - this.#listed.atMs > LIST_FRESH_MS) {
-      const runs = listAllRuns({ places: this.#places, isAll: true, max: RUNS_LISTED_MAX }).then((found) => found.runs)
+      const known = (id: string) => this.#finished.get(id)
+      const runs = listAllRuns({ places: this.#places, isAll: true, max: RUNS_LISTED_MAX, known }).then((found) => {
+        this.#finished = new Map(found.runs.flatMap((run) => (isSettled(run) ? [[run.id, run]] : [])))
+        return found.runs
+      })
       runs.catch(() => {})
       this.#listed = { atMs: nowMs, runs }
     }
@@ -216,24 +231,23 @@ export class Server implements AsyncDisposable {
 
   /** Throws a 503 that names what is missing. */
   async checks() {
-    const startedMs = performance.now()
-    const problem = await this.store.listRuns({ limit: 1 }).then(
-      () => null,
-      (error: Error) => error.message,
-    )
-    const check = { name: 'store', ok: problem === null, ms: performance.now() - startedMs, problem }
-    if (problem === null) return [check]
-    this.#say('warn', `not ready: ${problem}`)
-    throw new Problem(503, 'E_NOT_READY', `not ready: the store: ${problem}`, { headers: { 'retry-after': '5' } })
+    const check = await this.health.checkStore()
+    if (check.ok) return [check]
+    this.#say('warn', `not ready: ${check.problem}`)
+    throw new Problem(503, 'E_NOT_READY', `not ready: the store: ${check.problem}`, { headers: { 'retry-after': '5' } })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.scheduler[Symbol.asyncDispose]()
+    await this.notifications[Symbol.asyncDispose]()
     await Promise.all([this.#runs[Symbol.asyncDispose](), this.#workers?.[Symbol.asyncDispose]()])
     await this.looks[Symbol.asyncDispose]()
     await this.store[Symbol.asyncDispose]()
   }
 }
+
+/** Finished, with nothing to try again. */
+const isSettled = ({ state, isAlive, numbers }: ListedRun) => state === 'finished' && !isAlive && numbers.dead === 0
 
 function flagsOf({ pages, concurrency, retries, perHost }: RunLimits): Record<string, unknown> {
   const flags = { pages, concurrency, retries, perHost: perHost?.concurrency, rps: perHost?.rps }

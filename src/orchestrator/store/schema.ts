@@ -1,6 +1,7 @@
 /** The tables of a store, in words that PostgreSQL and SQLite both understand. Times are epoch milliseconds of its own clock. */
 import { accessTables } from './schema-access.ts'
 import { historyTables } from './schema-history.ts'
+import { jobTables } from './schema-jobs.ts'
 import { scheduleTables } from './schema-schedules.ts'
 import { webhookTables } from './schema-webhooks.ts'
 import type { Dialect } from './sql.ts'
@@ -12,6 +13,7 @@ export const STORE_STEPS = (dialect: Dialect): string[] => [
   scheduleTables(dialect),
   webhookTables(dialect),
   historyTables(dialect),
+  jobTables(dialect),
 ]
 
 const runTables = ({ prefix, now, bytes, identity }: Dialect): string => `

@@ -14,15 +14,26 @@ import {
   type StoredWorker,
   type WorkerReport,
 } from '../contract.ts'
-import type { Row, SqlDatabase } from './sql.ts'
+import type { Row, Rows, SqlDatabase } from './sql.ts'
 
 const RUNS_LISTED_MAX = 100
 const ITEMS_AT_ONCE = 200
 /** Old log lines are looked for in one of so many writes: the bound may be passed by a little. */
 const TRIM_ONE_IN = 50
 
+/** Told of a run within the transaction that makes it so. */
+export interface RunWatch {
+  began(rows: Rows, record: RunRecord): Promise<void>
+  /** Of some runs more than once. */
+  ended(rows: Rows, record: RunRecord): Promise<void>
+}
+
 /** `dropQueue` removes the queue and the items of a run, where they live in this database. */
-export function sqlStore(db: SqlDatabase, dropQueue: (runId: string) => Promise<void> = async () => {}): Store {
+export function sqlStore(
+  db: SqlDatabase,
+  dropQueue: (runId: string) => Promise<void> = async () => {},
+  watch?: RunWatch,
+): Store {
   const { prefix, now, oneOf } = db.dialect
   const alive = `ended_ms is null and beat_ms > ${now} - ${STUCK_MS}`
   const runColumns = 'record, definition_hash, options, created_ms, woken_ms'
@@ -35,11 +46,15 @@ export function sqlStore(db: SqlDatabase, dropQueue: (runId: string) => Promise<
     place: db.place,
 
     async createRun({ record, definitionHash, options }: NewStoredRun) {
-      const created = await db.rows(
-        `insert into ${prefix}run_record (id, scraper, state, record, definition_hash, options)
-         values ($1, $2, $3, $4, $5, $6) on conflict do nothing returning id`,
-        [record.id, record.scraper, record.state, JSON.stringify(record), definitionHash, JSON.stringify(options)],
-      )
+      const created = await db.transaction(async (rows) => {
+        const added = await rows(
+          `insert into ${prefix}run_record (id, scraper, state, record, definition_hash, options)
+           values ($1, $2, $3, $4, $5, $6) on conflict do nothing returning id`,
+          [record.id, record.scraper, record.state, JSON.stringify(record), definitionHash, JSON.stringify(options)],
+        )
+        if (added.length > 0) await watch?.began(rows, record)
+        return added
+      })
       if (created.length > 0) return
       // Unless it is our own: the answer to the first try was lost.
       const [there] = await db.rows(`select record from ${prefix}run_record where id = $1`, [record.id])
@@ -66,11 +81,14 @@ export function sqlStore(db: SqlDatabase, dropQueue: (runId: string) => Promise<
     },
 
     async saveRun(record: RunRecord, from: readonly RunState[]) {
-      const changed = await db.rows(
-        `update ${prefix}run_record set record = $2, state = $3 where id = $1 and ${oneOf('state', '$4')} returning id`,
-        [record.id, JSON.stringify(record), record.state, JSON.stringify(from)],
-      )
-      return changed.length > 0
+      return await db.transaction(async (rows) => {
+        const changed = await rows(
+          `update ${prefix}run_record set record = $2, state = $3 where id = $1 and ${oneOf('state', '$4')} returning id`,
+          [record.id, JSON.stringify(record), record.state, JSON.stringify(from)],
+        )
+        if (changed.length > 0 && record.state !== 'running') await watch?.ended(rows, record)
+        return changed.length > 0
+      })
     },
 
     async wakeRun(record: RunRecord, options: RunOptions) {

@@ -98,7 +98,7 @@ export class GroupReader implements Disposable {
     }
   }
 
-  /** What other consumers let lie for a lease, or released. */
+  /** What other consumers let lie for a lease, or released. XAUTOCLAIM would do, but it does not tell how often it was given out. */
   async takeOver(max: number): Promise<Entry[]> {
     const { streams, group, consumer, leaseMs } = this.#options
     const taken: Entry[] = []
@@ -112,7 +112,7 @@ export class GroupReader implements Disposable {
         deliveries: number,
       ][]
       const deliveries = new Map(pending.map(([id, , , count]) => [id, Number(count) + 1]))
-      const ids = [...deliveries.keys()].filter((id) => !this.#held.has(keyOf({ stream, id })))
+      const ids = [...deliveries.keys()].filter((id) => !this.#held.has(entryKey({ stream, id })))
       if (ids.length === 0) continue
       const entries = (await this.call('XCLAIM', stream, group, consumer, leaseMs, ...ids)) as RawEntry[]
       taken.push(...this.#hold(stream, entries, (id) => deliveries.get(id) ?? 2))
@@ -124,7 +124,7 @@ export class GroupReader implements Disposable {
     return entries.flatMap(([id, fields]) => {
       if (fields === null) return [] // deleted by somebody
       const entry = { stream, id, message: messageOf(fields), deliveries: deliveriesOf(id) }
-      this.#held.set(keyOf(entry), entry)
+      this.#held.set(entryKey(entry), entry)
       return [entry]
     })
   }
@@ -140,13 +140,13 @@ export class GroupReader implements Disposable {
       isRepeat = isAgain
       return await this.#calls.evaluate(FINISH, all)
     })
-    this.#held.delete(keyOf(entry))
+    this.#held.delete(entryKey(entry))
     return done === 1 || isRepeat // its first time may have been the one that counted
   }
 
   async acknowledge(entry: Entry): Promise<void> {
     await this.call('XACK', entry.stream, this.#options.group, entry.id)
-    this.#held.delete(keyOf(entry))
+    this.#held.delete(entryKey(entry))
   }
 
   /** Keeps what is held for another lease. Gives what is lost. */
@@ -154,15 +154,15 @@ export class GroupReader implements Disposable {
     const held = [...this.#held.values()]
     if (held.length === 0) return []
     const lost = new Set((await this.#runHold(held, 0, () => '')) as string[])
-    const gone = held.filter((entry) => lost.has(keyOf(entry)) && this.#held.has(keyOf(entry)))
-    for (const entry of gone) this.#held.delete(keyOf(entry))
+    const gone = held.filter((entry) => lost.has(entryKey(entry)) && this.#held.has(entryKey(entry)))
+    for (const entry of gone) this.#held.delete(entryKey(entry))
     return gone
   }
 
   /** For the next one, at once. That it was given to us does not count. */
   async release(entries: readonly Entry[]): Promise<void> {
     if (entries.length > 0) await this.#runHold(entries, RELEASED_IDLE_MS, ({ deliveries }) => deliveries - 1)
-    for (const entry of entries) this.#held.delete(keyOf(entry))
+    for (const entry of entries) this.#held.delete(entryKey(entry))
   }
 
   #runHold(entries: readonly Entry[], idleMs: number, deliveries: (entry: Entry) => Arg): Promise<unknown> {
@@ -186,4 +186,5 @@ export class GroupReader implements Disposable {
   }
 }
 
-const keyOf = ({ stream, id }: Pick<Entry, 'stream' | 'id'>) => `${stream} ${id}`
+/** Two streams may give out the same id. */
+export const entryKey = ({ stream, id }: Pick<Entry, 'stream' | 'id'>) => `${stream} ${id}`

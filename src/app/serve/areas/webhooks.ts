@@ -1,0 +1,99 @@
+/** Webhooks, their deliveries, and the events themselves. */
+import { randomBytes } from 'node:crypto'
+import type { webhookEndpoints } from '../../../api/areas/webhooks.ts'
+import { Problem } from '../../../api/problem.ts'
+import type { HandlersOf } from '../../../api/server.ts'
+import type { Delivery, NewSubscription, Subscription } from '../../../webhooks/contract.ts'
+import { payloadOf } from '../../../webhooks/payload.ts'
+import type { Server } from '../serve.ts'
+
+export function webhookHandlers({ notifications }: Server): HandlersOf<typeof webhookEndpoints> {
+  const { subscriptions, log, worker } = notifications
+  /** One that is off would never send it. */
+  const activeOne = async (word: string) => {
+    const found = await subscriptions.get(word)
+    if (!found.isActive)
+      throw new Problem(409, 'E_WEBHOOK_OFF', `webhook ${found.name} is turned off`, {
+        hint: 'Turn it on with PUT /v1/webhooks/ID, isActive true.',
+      })
+    return found
+  }
+  return {
+    listWebhooks: async () => ({ data: (await subscriptions.list()).map(toDetail) }),
+    async createWebhook({ body }) {
+      const { subscription, secret } = await subscriptions.create(body as NewSubscription)
+      return { ...toDetail(subscription), secret }
+    },
+    getWebhook: async ({ params: { id } }) => toDetail(await subscriptions.get(id)),
+    updateWebhook: async ({ params: { id }, body }) =>
+      toDetail(await subscriptions.update(id, body as NewSubscription)),
+    async deleteWebhook({ params: { id } }) {
+      await subscriptions.remove(id)
+      return undefined
+    },
+    async testWebhook({ params: { id } }) {
+      const { id: webhookId, name } = await activeOne(id)
+      const dedupeKey = `webhook.test:${randomBytes(8).toString('hex')}`
+      await notifications.tell([
+        { type: 'webhook.test', data: { webhook: { id: webhookId, name } }, dedupeKey, webhookId },
+      ])
+      const [made] = (await log.deliveries(webhookId, { max: 50 })).filter(({ type }) => type === 'webhook.test')
+      return toAnswer(made!)
+    },
+    async rotateSecret({ params: { id } }) {
+      const { secret, oldUntilMs } = await subscriptions.rotateSecret(id)
+      return { secret, oldUntil: timeOf(oldUntilMs) }
+    },
+    async listDeliveries({ params: { id }, query: { limit, cursor } }) {
+      const { id: webhookId } = await subscriptions.get(id)
+      const before = cursor === undefined ? {} : { before: Number(cursor) }
+      const found = await log.deliveries(webhookId, { ...before, max: limit + 1 })
+      const data = found.slice(0, limit).map(toAnswer)
+      return { data, next: found.length > limit ? data.at(-1)!.id : null }
+    },
+    async redeliver({ params: { id } }) {
+      const first = await log.delivery(Number(id))
+      if (first !== undefined) await activeOne(first.webhookId)
+      const made = await log.redeliver(Number(id), Date.now())
+      void worker.look()
+      return toAnswer(made)
+    },
+    async listEvents({ query: { limit, cursor, type } }) {
+      const found = await log.events({
+        max: limit + 1,
+        ...(cursor === undefined ? {} : { before: cursor }),
+        ...(type === undefined ? {} : { type }),
+      })
+      const data = found.slice(0, limit).map((event) => ({ ...payloadOf(event), data: event.data as Answered }))
+      return { data, next: found.length > limit ? data.at(-1)!.id : null }
+    },
+  }
+}
+
+/** Read from the store, where nothing is undefined. */
+type Answered = Record<string, NonNullable<unknown> & string>
+
+function toDetail({ createdAtMs, disabledReason, failingSinceMs, ...rest }: Subscription) {
+  return {
+    ...rest,
+    createdAt: timeOf(createdAtMs),
+    disabledReason: disabledReason ?? null,
+    failingSince: failingSinceMs === undefined ? null : timeOf(failingSinceMs),
+  }
+}
+
+function toAnswer({ id, createdAtMs, nextAtMs, lastAtMs, ...rest }: Delivery) {
+  return {
+    ...rest,
+    id: String(id),
+    createdAt: timeOf(createdAtMs),
+    nextAt: nextAtMs === undefined ? null : timeOf(nextAtMs),
+    lastAt: lastAtMs === undefined ? null : timeOf(lastAtMs),
+    status: rest.status ?? null,
+    durationMs: rest.durationMs ?? null,
+    answer: rest.answer ?? null,
+    error: rest.error ?? null,
+  }
+}
+
+const timeOf = (ms: number) => new Date(ms).toISOString()

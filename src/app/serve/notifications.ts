@@ -1,0 +1,91 @@
+/** Who is told of what happens: a server's part in webhooks. */
+import { randomBytes } from 'node:crypto'
+import { hostname } from 'node:os'
+import { openPoster, type Poster } from '../../fetch/post.ts'
+import type { SqlDatabase } from '../../orchestrator/store/sql.ts'
+import type { NewEvent, RecordEvents } from '../../webhooks/contract.ts'
+import { DeliveryLog } from '../../webhooks/delivery-log.ts'
+import { DeliveryWorker } from '../../webhooks/delivery-worker.ts'
+import { Outbox } from '../../webhooks/outbox.ts'
+import { eventRecorder } from '../../webhooks/record.ts'
+import { Subscriptions } from '../../webhooks/subscriptions.ts'
+import type { Config } from '../config.ts'
+import { failAtOf } from '../fleet/run-watch.ts'
+import { userAgent } from '../user-agent.ts'
+import { ObservedEvents } from './observed-events.ts'
+
+const PRUNE_MS = 3_600_000
+const CONNECT_MS_MAX = 5_000
+
+export interface NotificationsOptions {
+  db: SqlDatabase
+  config: Config
+  say(level: 'info' | 'warn', message: string): void
+}
+
+export class Notifications implements AsyncDisposable {
+  readonly subscriptions: Subscriptions
+  readonly log: DeliveryLog
+  readonly worker: DeliveryWorker
+  /** For whoever makes a change: give it the `rows` of the transaction. */
+  readonly recordEvents: RecordEvents
+  readonly #db: SqlDatabase
+  readonly #observed: ObservedEvents
+  readonly #poster: Poster
+  readonly #pruning: NodeJS.Timeout
+  readonly #say: NotificationsOptions['say']
+
+  constructor({ db, config: { values, limits }, say }: NotificationsOptions) {
+    this.#db = db
+    this.#say = say
+    this.subscriptions = new Subscriptions(db)
+    this.log = new DeliveryLog(db)
+    // Where its transaction ends later than that, the next look finds it.
+    this.recordEvents = eventRecorder({ dialect: db.dialect, onRecorded: () => setImmediate(() => this.worker.look()) })
+    this.#poster = openPoster({
+      userAgent: userAgent(values),
+      connectTimeoutMs: CONNECT_MS_MAX,
+      allowPrivate: values.allowPrivate,
+      allowAddresses: values.allowAddress,
+    })
+    this.worker = new DeliveryWorker({
+      outbox: new Outbox(db, {
+        holder: `${hostname()}_${process.pid}_${randomBytes(4).toString('hex')}`,
+        record: this.recordEvents,
+      }),
+      post: this.#poster.post,
+      say,
+      isAlone: db.dialect.skipLocked === '',
+    })
+    this.#observed = new ObservedEvents({
+      db,
+      record: this.recordEvents,
+      out: values.out,
+      failAt: failAtOf(limits),
+      say,
+    })
+    this.#pruning = setInterval(() => {
+      this.log.prune(Date.now()).catch((error: Error) => say('warn', `old events stay: ${error.message}`))
+    }, PRUNE_MS)
+  }
+
+  /** For what is no change of the store. */
+  async tell(events: readonly NewEvent[]): Promise<void> {
+    await this.#db.transaction((rows) => this.recordEvents(rows, events))
+  }
+
+  /** Its record cannot say so: the process that wrote it is dead. */
+  runGivenUp(runId: string, how: string): void {
+    const data = { runId, state: 'failed', reason: `its processes died one after the other (${how})` }
+    this.tell([{ type: 'run.failed', data, dedupeKey: `run.failed:${runId}:died` }]).catch((error: Error) =>
+      this.#say('warn', `not told that run ${runId} failed: ${error.message}`),
+    )
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    clearInterval(this.#pruning)
+    await this.#observed[Symbol.asyncDispose]()
+    await this.worker[Symbol.asyncDispose]()
+    await this.#poster[Symbol.asyncDispose]()
+  }
+}

@@ -1,0 +1,135 @@
+/**
+ * Events that are found by looking: runs in folders begin and end in processes that know no store, and a schedule's trouble is
+ * in its fires. What is found is told once, by its key; so nothing is lost with a server that dies, or was not there.
+ */
+import { statSync } from 'node:fs'
+import type { RunRecord } from '../../core/run.ts'
+import type { SqlDatabase } from '../../orchestrator/store/sql.ts'
+import type { NewEvent, RecordEvents } from '../../webhooks/contract.ts'
+import { RUNS_BEFORE_MAX, runEnded, runStarted } from '../../webhooks/run-events.ts'
+import { listRuns, type RunFolder } from '../run/run-folder.ts'
+import { NewestRuns } from './newest-runs.ts'
+
+const LOOK_MS = 2_000
+const RUNS_MAX = 500
+/** What ended longer ago is no news, and its event may have been forgotten. */
+const NEWS_MS_MAX = 7 * 24 * 3_600_000
+
+export interface ObservedEventsParts {
+  db: SqlDatabase
+  record: RecordEvents
+  /** Where run folders are. */
+  out: string
+  failAt: number
+  say(level: 'info' | 'warn', message: string): void
+}
+
+export class ObservedEvents implements AsyncDisposable {
+  readonly #parts: ObservedEventsParts
+  readonly #looking: NodeJS.Timeout
+  /** Records as they were when they were told, by their time of change. */
+  readonly #told = new Map<string, number>()
+  readonly #begun = new Set<string>()
+  readonly #newest: NewestRuns
+  #sinceMs: number | undefined
+  #look: Promise<void> | undefined
+
+  constructor(parts: ObservedEventsParts) {
+    this.#parts = parts
+    this.#newest = new NewestRuns(parts.out, RUNS_MAX)
+    this.#looking = setInterval(() => void this.look(), LOOK_MS)
+    void this.look()
+  }
+
+  /** Every two seconds; one look at a time. */
+  look(): Promise<void> {
+    this.#look ??= this.#lookOnce()
+      .catch((error: Error) => this.#parts.say('warn', `events cannot be recorded: ${error.message}`))
+      .finally(() => {
+        this.#look = undefined
+      })
+    return this.#look
+  }
+
+  async #lookOnce(): Promise<void> {
+    this.#sinceMs ??= await this.#firstLook()
+    const sinceMs = Math.max(this.#sinceMs, Date.now() - NEWS_MS_MAX)
+    await this.#lookAtRuns(sinceMs)
+    await this.#lookAtFires(sinceMs)
+  }
+
+  /** What happened before anybody could subscribe is no news either. */
+  async #firstLook(): Promise<number> {
+    const { prefix } = this.#parts.db.dialect
+    await this.#parts.db.rows(`insert into ${prefix}event_mark (name) values ('first look') on conflict do nothing`, [])
+    const [row] = await this.#parts.db.rows(`select at_ms from ${prefix}event_mark where name = 'first look'`, [])
+    return Number(row!['at_ms'])
+  }
+
+  async #lookAtRuns(sinceMs: number): Promise<void> {
+    const { db, record } = this.#parts
+    for (const folder of this.#newest.list()) {
+      const changedMs = statSync(folder.file('run.json'), { throwIfNoEntry: false })?.mtimeMs
+      if (changedMs === undefined || this.#told.get(folder.path) === changedMs) continue
+      const events = this.#eventsOf(folder, sinceMs)
+      if (events.length > 0) await db.transaction((rows) => record(rows, events))
+      this.#told.set(folder.path, changedMs)
+    }
+  }
+
+  #eventsOf(folder: RunFolder, sinceMs: number): NewEvent[] {
+    const run = readable(folder)
+    if (run === undefined) return []
+    const events: NewEvent[] = []
+    if (!this.#begun.has(run.id) && Date.parse(run.startedAt) >= sinceMs) events.push(runStarted(run))
+    this.#begun.add(run.id)
+    if (run.finishedAt !== null && Date.parse(run.finishedAt) >= sinceMs)
+      events.push(...runEnded({ record: run, before: this.#runsBefore(folder), failAt: this.#parts.failAt }))
+    return events
+  }
+
+  #runsBefore({ scraper, runId }: RunFolder): RunRecord[] {
+    return listRuns(this.#parts.out, scraper)
+      .filter((folder) => folder.runId < runId)
+      .slice(0, 2 * RUNS_BEFORE_MAX)
+      .flatMap((folder) => readable(folder) ?? [])
+      .filter(({ state }) => state === 'finished')
+  }
+
+  async #lookAtFires(sinceMs: number): Promise<void> {
+    const { db, record } = this.#parts
+    const { prefix } = db.dialect
+    const fires = await db.rows(
+      `select f.id, f.due_ms, f.outcome, f.reason, s.id as schedule_id, s.name, s.scraper
+       from ${prefix}schedule_fire f join ${prefix}schedule s on s.id = f.schedule_id
+       where f.outcome in ('missed', 'failed') and f.at_ms >= $1 and not exists (
+         select 1 from ${prefix}event e where e.dedupe = 'schedule.' || f.outcome || ':' || cast(f.id as text))
+       order by f.id limit 100`,
+      [sinceMs],
+    )
+    const events = fires.map(
+      ({ id, due_ms: due, outcome, reason, schedule_id: scheduleId, name, scraper }): NewEvent => {
+        const type = `schedule.${outcome as 'missed' | 'failed'}` as const
+        const schedule = { id: String(scheduleId), name: String(name) }
+        const dueAt = new Date(Number(due)).toISOString()
+        const data = { scraper: String(scraper), schedule, dueAt, reason: reason === null ? null : String(reason) }
+        return { type, data, dedupeKey: `${type}:${id}` }
+      },
+    )
+    if (events.length > 0) await db.transaction((rows) => record(rows, events))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    clearInterval(this.#looking)
+    await this.#look
+  }
+}
+
+/** One bad record must not keep the others from being told. */
+function readable(folder: RunFolder): RunRecord | undefined {
+  try {
+    return folder.readRecord()
+  } catch {
+    return undefined
+  }
+}

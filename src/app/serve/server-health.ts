@@ -1,0 +1,119 @@
+/** How the server and what it looks after are: for `/v1/health`, `/readyz` and `/metrics`. */
+import { createHistogram } from '../../observe/histogram.ts'
+import { type Metrics, openMetrics } from '../../observe/metrics.ts'
+import type { Store } from '../../orchestrator/contract.ts'
+import type { ListedRun } from '../look/run-list.ts'
+import { VERSION } from '../user-agent.ts'
+
+export interface HealthParts {
+  store: Store
+  listRuns(): Promise<ListedRun[]>
+}
+
+/** Latencies are of the last this many minutes, two slices of it. */
+const SLICE_MS = 5 * 60_000
+
+export class ServerHealth {
+  readonly #parts: HealthParts
+  #slices = [createHistogram(), createHistogram()]
+  #slicedAtMs = performance.now()
+  #requests = 0
+  #faults = 0
+  #metrics: Promise<Metrics> | undefined
+  readonly #watched = new Set<string>()
+
+  constructor(parts: HealthParts) {
+    this.#parts = parts
+  }
+
+  onAnswer(ms: number, status: number): void {
+    this.#requests++
+    if (status >= 500) this.#faults++
+    if (performance.now() - this.#slicedAtMs > SLICE_MS) {
+      this.#slices = [createHistogram(), this.#slices[0]!]
+      this.#slicedAtMs = performance.now()
+    }
+    this.#slices[0]!.add(ms)
+  }
+
+  /** Never throws: what cannot be asked is not ok, and says why. */
+  async checkStore(): Promise<{ name: string; ok: boolean; ms: number; problem: string | null }> {
+    const startedMs = performance.now()
+    const problem = await this.#parts.store.listRuns({ limit: 1 }).then(
+      () => null,
+      (error: Error) => error.message,
+    )
+    return { name: 'store', ok: problem === null, ms: performance.now() - startedMs, problem }
+  }
+
+  async report() {
+    const store = await this.checkStore()
+    const [runs, workers] = store.ok
+      ? await Promise.all([this.#parts.listRuns(), this.#parts.store.listWorkers()])
+      : [[], []]
+    const moving = runs.filter(({ isAlive }) => isAlive)
+    const sum = (of: (run: ListedRun) => number) => moving.reduce((all, run) => all + of(run), 0)
+    const inState = (state: string) => workers.filter((worker) => worker.state === state).length
+    // The busier slice speaks: a new one has seen too little.
+    const times = this.#slices[0]!.count >= this.#slices[1]!.count ? this.#slices[0]! : this.#slices[1]!
+    return {
+      store,
+      runs: { running: moving.length, paused: runs.filter(({ state }) => state === 'paused').length },
+      queue: { remaining: sum(({ numbers }) => numbers.remaining), dead: sum(({ numbers }) => numbers.dead) },
+      workers: { working: inState('working'), draining: inState('draining'), stuck: inState('stuck') },
+      scrapers: [...Map.groupBy(runs, ({ scraper }) => scraper)].map(([name, own]) => scraperHealth(name, own)),
+      api: {
+        requests: this.#requests,
+        faults: this.#faults,
+        p50Ms: times.quantile(0.5),
+        p95Ms: times.quantile(0.95),
+        p99Ms: times.quantile(0.99),
+      },
+    }
+  }
+
+  /** Queues and workers of the runs that are going on, beside those of the process itself. */
+  async metricsText(): Promise<{ contentType: string; text: string }> {
+    this.#metrics ??= openMetrics({ version: VERSION })
+    const metrics = await this.#metrics
+    const runs = await this.#parts.listRuns().catch(() => [])
+    for (const { scraper } of runs) {
+      if (this.#watched.has(scraper)) continue
+      this.#watched.add(scraper)
+      metrics.watchQueue(scraper, () => this.#queueOf(scraper))
+      metrics.watchWorkers(scraper, async () =>
+        (await this.#parts.store.listWorkers()).flatMap((one) => (one.scraper === scraper ? [one.state] : [])),
+      )
+    }
+    return { contentType: metrics.contentType, text: await metrics.render() }
+  }
+
+  async #queueOf(scraper: string) {
+    const runs = (await this.#parts.listRuns()).filter((run) => run.scraper === scraper && run.isAlive)
+    const sum = (of: (numbers: ListedRun['numbers']) => number) =>
+      runs.reduce((all, { numbers }) => all + of(numbers), 0)
+    return {
+      pending: sum(({ remaining }) => remaining),
+      claimed: 0,
+      completed: sum(({ completed }) => completed),
+      failed: sum(({ failed }) => failed),
+      dead: sum(({ dead }) => dead),
+      lanes: {},
+    }
+  }
+}
+
+/** Newest first. */
+function scraperHealth(name: string, runs: readonly ListedRun[]) {
+  const ended = runs.filter(({ isAlive, state }) => !isAlive && state !== 'paused')
+  const lastGood = ended.find(({ state }) => state === 'finished')
+  const [last] = ended
+  const recent = ended.slice(0, 10)
+  return {
+    name,
+    status: last === undefined ? 'running' : last.state,
+    lastRun: runs[0]?.id ?? null,
+    lastSuccessAt: lastGood?.finishedAt ?? null,
+    successRate: recent.length === 0 ? null : recent.filter(({ state }) => state === 'finished').length / recent.length,
+  }
+}

@@ -1,0 +1,72 @@
+/** What the record of a run has to tell. The same record tells the same events, however often it is looked at. */
+import type { RunRecord } from '../core/run.ts'
+import type { EventType, NewEvent } from './contract.ts'
+
+/** Points of a hundred by which a field's fill must drop to look like a new layout. */
+const FILL_DROP = 0.2
+/** Fewer runs before it are no measure. */
+const RUNS_BEFORE_MIN = 2
+export const RUNS_BEFORE_MAX = 5
+
+export function runStarted(record: RunRecord): NewEvent {
+  const { id, scraper, startedAt, args } = record
+  return { type: 'run.started', data: { runId: id, scraper, startedAt, args }, dedupeKey: `run.started:${id}` }
+}
+
+export interface RunEnd {
+  record: RunRecord
+  /** Of the finished runs of this scraper before it, the newest. */
+  before: readonly RunRecord[]
+  /** Share of failed pages above which a run counts as failed. */
+  failAt: number
+}
+
+/** Empty for a run that goes on. One that was resumed ends again, and tells again. */
+export function runEnded({ record, before, failAt }: RunEnd): NewEvent[] {
+  const { id, scraper, state, reason, exitCode, startedAt, finishedAt, durationMs, pages, items } = record
+  if (state === 'running' || finishedAt === null) return []
+  const common = { runId: id, scraper, state, reason, exitCode, startedAt, finishedAt, durationMs, pages, items }
+  const end = (type: EventType, more: NewEvent['data'] = {}): NewEvent => ({
+    type,
+    data: { ...common, ...more },
+    dedupeKey: `${type}:${id}:${finishedAt}`,
+  })
+  const events = [end(endType(record))]
+  const failedShare = pages.failed / Math.max(1, pages.ok + pages.failed)
+  if (failedShare > failAt) events.push(end('run.error_rate', { failedShare, failAt }))
+  const drops = fillDrops(record, before)
+  if (drops.length > 0) events.push(end('run.layout_changed', { fields: drops }))
+  const circuit = record.errors.find(({ code }) => code === 'E_CIRCUIT_OPEN')
+  if (circuit !== undefined) events.push(end('circuit.opened', { postponed: circuit.count, example: circuit.example }))
+  return events
+}
+
+function endType({ state, exitCode }: RunRecord): EventType {
+  if (state === 'stopped') return 'run.stopped'
+  return state === 'failed' || exitCode !== 0 ? 'run.failed' : 'run.finished'
+}
+
+interface FillDrop {
+  field: string
+  fill: number
+  usual: number
+  [more: string]: string | number
+}
+
+/** Fields that the runs before had more often, by their median. */
+function fillDrops({ state, pages, fieldFill }: RunRecord, before: readonly RunRecord[]): FillDrop[] {
+  const measures = before.filter(({ items }) => items.new > 0).slice(0, RUNS_BEFORE_MAX)
+  if (state !== 'finished' || pages.ok === 0 || measures.length < RUNS_BEFORE_MIN) return []
+  const fields = new Set(measures.flatMap((run) => Object.keys(run.fieldFill)))
+  return [...fields].flatMap((field) => {
+    const usual = median(measures.map((run) => run.fieldFill[field] ?? 0))
+    const fill = fieldFill[field] ?? 0
+    return usual - fill > FILL_DROP ? [{ field, fill, usual }] : []
+  })
+}
+
+function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b)
+  const middle = sorted.length / 2
+  return (sorted[Math.floor(middle)]! + sorted[Math.ceil(middle) - 1]!) / 2
+}

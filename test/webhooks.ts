@@ -1,0 +1,95 @@
+/** Words for tests of webhooks: a server's part in them, on either database, with a clock that is turned by hand. */
+import { join } from 'node:path'
+import { openPoster } from '../src/fetch/post.ts'
+import { openPostgresDatabase } from '../src/orchestrator/store/postgres.ts'
+import type { SqlDatabase } from '../src/orchestrator/store/sql.ts'
+import { openSqliteDatabase } from '../src/orchestrator/store/sqlite.ts'
+import type { NewEvent, NewSubscription } from '../src/webhooks/contract.ts'
+import { DeliveryLog } from '../src/webhooks/delivery-log.ts'
+import { DeliveryWorker } from '../src/webhooks/delivery-worker.ts'
+import { Outbox } from '../src/webhooks/outbox.ts'
+import { eventRecorder } from '../src/webhooks/record.ts'
+import { Subscriptions } from '../src/webhooks/subscriptions.ts'
+import { postgresForTests } from './services/postgres.ts'
+import { temporaryFolder } from './sluice.ts'
+
+export const START = Date.UTC(2026, 10, 15, 12, 30)
+
+/** One server's webhooks, whose looks are asked for. */
+export class Bench implements AsyncDisposable {
+  readonly db: SqlDatabase
+  readonly subscriptions: Subscriptions
+  readonly log: DeliveryLog
+  readonly worker: DeliveryWorker
+  readonly said: string[] = []
+  readonly #poster
+  nowMs: number
+
+  constructor(db: SqlDatabase, { nowMs = START, allowPrivate = true, isAlone = true, holder = 'one' } = {}) {
+    this.db = db
+    this.nowMs = nowMs
+    const now = () => this.nowMs
+    this.subscriptions = new Subscriptions(db, now)
+    this.log = new DeliveryLog(db)
+    this.#poster = openPoster({ connectTimeoutMs: 5000, allowPrivate, allowAddresses: [], userAgent: 'sluice-test' })
+    const record = eventRecorder({ dialect: db.dialect, now })
+    this.worker = new DeliveryWorker({
+      outbox: new Outbox(db, { holder, record }),
+      post: this.#poster.post,
+      say: (_, message) => this.said.push(message),
+      isAlone,
+      now,
+      random: () => 0.5,
+    })
+  }
+
+  async subscribe(url: string, more: Partial<NewSubscription> = {}) {
+    const given = { name: `to ${url}`, url, events: ['*'], filter: {}, mode: 'instant' as const, isActive: true }
+    return await this.subscriptions.create({ ...given, ...more })
+  }
+
+  async record(...events: (Pick<NewEvent, 'type'> & Partial<NewEvent>)[]): Promise<void> {
+    const record = eventRecorder({ dialect: this.db.dialect, now: () => this.nowMs })
+    await this.db.transaction((rows) => record(rows, events.map(event)))
+  }
+
+  /** Everything that is due then has been tried when it returns. */
+  async lookAt(ms: number): Promise<void> {
+    this.nowMs = ms
+    await this.worker.look()
+    await this.worker.idle()
+  }
+
+  async states(webhookId: string): Promise<string[]> {
+    return (await this.log.deliveries(webhookId, { max: 100 })).map(({ state }) => state).reverse()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.worker[Symbol.asyncDispose]()
+    await this.#poster[Symbol.asyncDispose]()
+  }
+}
+
+let keys = 0
+export const event = (given: Pick<NewEvent, 'type'> & Partial<NewEvent>): NewEvent => ({
+  data: {},
+  dedupeKey: `key ${++keys}`,
+  ...given,
+})
+
+export const ENGINES: Record<string, () => Promise<AsyncDisposable & { open(): Promise<SqlDatabase> }>> = {
+  'sqlite:': async () => {
+    const folder = temporaryFolder()
+    return {
+      open: async () => openSqliteDatabase(join(folder.path, 'store.db')),
+      [Symbol.asyncDispose]: async () => folder[Symbol.dispose](),
+    }
+  },
+  'postgres:': async () => {
+    const database = await postgresForTests()
+    return {
+      open: () => openPostgresDatabase(database.url),
+      [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+    }
+  },
+}
