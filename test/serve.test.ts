@@ -209,7 +209,9 @@ function wrongAsksOf({ path, query, params, body }: Endpoint): { path: string; b
   const real = path.replace(':id', '20260101_000000_aaaa')
   return [
     ...(query === undefined ? [] : [{ path: `${real}?nonsense=1` }]),
-    ...(params === undefined ? [] : [{ path: path.replace(':id', '..%2f..%2fetc') }, { path: real }]),
+    ...(params === undefined
+      ? []
+      : [{ path: path.replace(':id', '..%2f..%2fetc') }, { path: path.replace(':id', '%00') }, { path: real }]),
     ...(body === undefined
       ? []
       : [null, 'x', [], { nonsense: true }, '{"a":'].map((wrong) => ({ path: real, body: wrong }))),

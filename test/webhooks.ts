@@ -1,5 +1,6 @@
 /** Words for tests of webhooks: a server's part in them, on either database, with a clock that is turned by hand. */
 import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
 import { openPoster } from '../src/fetch/post.ts'
 import { openPostgresDatabase } from '../src/orchestrator/store/postgres.ts'
 import type { SqlDatabase } from '../src/orchestrator/store/sql.ts'
@@ -38,6 +39,7 @@ export class Bench implements AsyncDisposable {
       post: this.#poster.post,
       say: (_, message) => this.said.push(message),
       isAlone,
+      stopMsMax: 0,
       now,
       random: () => 0.5,
     })
@@ -92,4 +94,34 @@ export const ENGINES: Record<string, () => Promise<AsyncDisposable & { open(): P
       [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
     }
   },
+}
+
+interface Suite {
+  engine: string
+  /** `open` gives another connection, as another server has it. */
+  check(title: string, body: (db: SqlDatabase, open: () => Promise<SqlDatabase>) => Promise<void>): void
+}
+
+/** Each test finds the tables empty. */
+export function onBothDatabases(title: string, define: (suite: Suite) => void): void {
+  for (const [engine, start] of Object.entries(ENGINES))
+    describe(`${title} on ${engine}`, () => {
+      let place: Awaited<ReturnType<typeof start>>
+      before(async () => {
+        place = await start()
+      })
+      after(() => place[Symbol.asyncDispose]())
+      define({
+        engine,
+        check: (name, body) =>
+          it(name, { timeout: 60_000 }, async () => {
+            await using opened = new AsyncDisposableStack()
+            const open = async () => opened.adopt(await place.open(), (db) => db.close())
+            const db = await open()
+            for (const table of ['webhook', 'delivery', 'digest_event', 'event'])
+              await db.rows(`delete from ${db.dialect.prefix}${table}`, [])
+            await body(db, open)
+          }),
+      })
+    })
 }

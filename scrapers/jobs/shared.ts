@@ -63,6 +63,23 @@ export function readAs<T extends z.ZodType>(schema: T, value: unknown, url: URL)
   })
 }
 
+/** Throws E_SELECTOR_EMPTY for a page with nothing on it before the end the board names: that page was lost, the list has not ended. */
+export function assertFilled(entries: readonly unknown[], page: { offset: number; total: number; url: URL }): void {
+  const { offset, total, url } = page
+  if (entries.length > 0 || offset >= total) return
+  throw new ScrapeError('E_SELECTOR_EMPTY', `an empty page at ${offset} of ${total} postings (${url.href})`, {
+    url: url.href,
+  })
+}
+
+/** Throws E_SELECTOR_EMPTY for a page that starts as another page of its list did: some boards answer so past their end, for ever. */
+export function assertMoved(first: string, firstBefore: string, url: URL): void {
+  if (first === '' || first !== firstBefore) return
+  throw new ScrapeError('E_SELECTOR_EMPTY', `the board answers every page with the same postings (${url.href})`, {
+    url: url.href,
+  })
+}
+
 /** The entries that have their shape. The others are emitted as they are: that counts and keeps them as invalid items. */
 export async function entriesOf<T extends z.ZodType>(
   schema: T,
@@ -135,9 +152,13 @@ export const restSchema = z.object({
 })
 export type Rest = z.output<typeof restSchema>
 
+/** No employer has more; a board that goes on is going round in circles. */
+const STEPS_MAX = 100_000
+
 /** The next posting, else the next list page; undefined when nothing is left, or nothing more wanted. */
 export function nextOf({ left, step, jobs, lists }: Rest): { job?: string; list?: unknown; rest: Rest } | undefined {
   if (left <= 0 || jobs.length + lists.length === 0) return undefined
+  if (step >= STEPS_MAX) throw new Error(`the board does not end after ${STEPS_MAX} pages`)
   const [job, ...otherJobs] = jobs
   if (job !== undefined) return { job, rest: { left, step: step + 1, jobs: otherJobs, lists } }
   const [list, ...otherLists] = lists

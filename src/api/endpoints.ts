@@ -1,7 +1,10 @@
 /** Every route of the API, area by area. What is not here does not exist. */
+import { analyticsEndpoints } from './areas/analytics.ts'
 import { deadLetterEndpoints } from './areas/dead-letters.ts'
 import { fleetEndpoints } from './areas/fleet.ts'
 import { healthEndpoints } from './areas/health.ts'
+import { historyEndpoints } from './areas/history.ts'
+import { jobEndpoints } from './areas/jobs.ts'
 import { onePageEndpoints } from './areas/one-page.ts'
 import { runEndpoints } from './areas/runs.ts'
 import { scheduleEndpoints } from './areas/schedules.ts'
@@ -14,6 +17,9 @@ export const ENDPOINTS = {
   ...fleetEndpoints,
   ...scheduleEndpoints,
   ...webhookEndpoints,
+  ...historyEndpoints,
+  ...jobEndpoints,
+  ...analyticsEndpoints,
   ...healthEndpoints,
 } as const
 

@@ -59,6 +59,8 @@ export interface Remembered {
 }
 
 const BODY_BYTES_MAX = 1024 * 1024
+/** The key of an item is a part of a path, and often a URL. */
+const PARAM_CHARACTERS_MAX = 6000
 
 const SECURITY_HEADERS = {
   'x-content-type-options': 'nosniff',
@@ -71,7 +73,7 @@ const SECURITY_HEADERS = {
 export function createApi(parts: ApiParts): FastifyInstance {
   const app = Fastify({
     bodyLimit: BODY_BYTES_MAX,
-    routerOptions: { ignoreTrailingSlash: true },
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: PARAM_CHARACTERS_MAX },
     forceCloseConnections: true,
   })
   app.addHook('onRequest', async (_, reply) => void reply.headers(SECURITY_HEADERS))
@@ -189,9 +191,17 @@ async function callerOf(parts: ApiParts, one: Endpoint, request: FastifyRequest)
 
 function parsed(where: string, schema: Endpoint['body'], given: unknown): unknown {
   if (schema === undefined) return undefined
+  if (hasNul(given)) throw new Problem(400, 'E_REQUEST', `the ${where} has a NUL character in it`)
   const result = schema.safeParse(given)
   if (result.success) return result.data
   throw invalid(where, result.error)
+}
+
+/** No database keeps it in a text. The depth is bounded by that of a parsed body. */
+function hasNul(value: unknown): boolean {
+  if (typeof value === 'string') return value.includes('\u0000')
+  if (typeof value !== 'object' || value === null) return false
+  return Object.entries(value).some(([name, inner]) => name.includes('\u0000') || hasNul(inner))
 }
 
 function keyOf(request: FastifyRequest, caller: Caller): string | undefined {

@@ -196,10 +196,10 @@ export const OPTIONS = {
       'fetch pages through these proxies, as long as one works: a list, or @FILE with one a line; better ones, for sites that block the others, after ; or a line of ---',
   },
   identity: {
-    schema: z.enum(['honest', 'browser']).default('honest'),
-    value: 'honest|browser',
+    schema: z.enum(['honest', 'browser', 'tls']).default('honest'),
+    value: 'honest|browser|tls',
     describe:
-      'as whom pages are asked for: ourselves, or identities with the headers of a browser each, with cookies and proxy of their own',
+      'as whom pages are asked for: ourselves, or identities with the headers of a browser each, with cookies and proxy of their own; tls: with its TLS handshake, too (needs the package wreq-js)',
   },
   identityStrategy: {
     schema: z.enum(['round-robin', 'random', 'until-failure']).default('round-robin'),
@@ -375,7 +375,7 @@ function identityProblems(values: Record<string, unknown>): string[] {
   const problems: string[] = []
   if (values['proxy'] !== undefined && values['proxies'] !== undefined)
     problems.push('proxy and proxies: name all of them in proxies')
-  if (values['identity'] === 'browser' && values['userAgent'] !== undefined)
+  if (values['identity'] !== 'honest' && values['userAgent'] !== undefined)
     problems.push('identity and userAgent: a browser’s headers with another user agent would be nobody’s; choose one')
   return problems
 }

@@ -8,6 +8,9 @@ interface ServeFlags {
   port: string
   workers: string
   apiRps: string
+  keepLogs: string
+  keepHistory: string
+  keepRuns: string
   quiet?: boolean
 }
 
@@ -31,6 +34,9 @@ export function defineServe(program: Command): void {
     .option('--port <N>', 'port to listen on; 0: any free one', '7700')
     .option('--workers <N>', 'with a fleet’s queue: worker processes it brings along; 0: none', '2')
     .option('--api-rps <N>', 'requests a second one caller may make', '1000')
+    .option('--keep-logs <time>', 'how long logs of stored runs, events and deliveries are kept, or forever', '30d')
+    .option('--keep-history <time>', 'how long changes of items and what is gone are kept, or forever', '2y')
+    .option('--keep-runs <time>', 'how long stored runs are kept, or forever; run folders always stay', '180d')
     .option('--quiet', 'print nothing but errors')
     .option('-v, --verbose', 'show stacks of errors')
     .addHelpText('after', HELP)
@@ -53,13 +59,15 @@ async function serveHere(flags: ServeFlags): Promise<number> {
   const port = Number(flags.port)
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
     throw new ScrapeError('E_USAGE', `--port takes a number from 0 to 65535, got ${JSON.stringify(flags.port)}`)
-  const { host, port: _, workers: wanted, apiRps, quiet, ...runFlags } = flags as ServeFlags & Record<string, unknown>
+  const { host, port: _, workers: wanted, apiRps, quiet, ...more } = flags as ServeFlags & Record<string, unknown>
   const workers = Number(wanted)
   if (!Number.isInteger(workers) || workers < 0 || workers > 256)
     throw new ScrapeError('E_USAGE', `--workers takes a number from 0 to 256, got ${JSON.stringify(wanted)}`)
   const requestsPerSecond = Number(apiRps)
   if (!(requestsPerSecond >= 1 && requestsPerSecond <= 1e6))
     throw new ScrapeError('E_USAGE', `--api-rps takes a number from 1 to 1000000, got ${JSON.stringify(apiRps)}`)
+  const { keepLogs, keepHistory, keepRuns, ...runFlags } = more
+  const keep = await keepOf({ keepLogs, keepHistory, keepRuns })
   const config = await configOf(runFlags)
   const say = (level: 'info' | 'warn', message: string) => {
     if (level === 'warn' || quiet !== true) process.stderr.write(`${redactText(message)}\n`)
@@ -72,6 +80,7 @@ async function serveHere(flags: ServeFlags): Promise<number> {
     flags: runFlags,
     workers,
     requestsPerSecond,
+    keep,
     host,
     port,
     version: VERSION,
@@ -81,4 +90,16 @@ async function serveHere(flags: ServeFlags): Promise<number> {
   await stopped
   say('info', 'stopping: runs hand back what they hold, and can be resumed')
   return 0
+}
+
+async function keepOf(flags: Pick<ServeFlags, 'keepLogs' | 'keepHistory' | 'keepRuns'>) {
+  const [{ parseKeepMs }, { ScrapeError }] = await Promise.all([
+    import('../orchestrator/retention.ts'),
+    import('../core/errors.ts'),
+  ])
+  const [logs, history, runs] = [flags.keepLogs, flags.keepHistory, flags.keepRuns].map(parseKeepMs)
+  const keep = { logs: logs!, history: history!, runs: runs! }
+  const wrong = Object.entries(keep).find(([, ms]) => Number.isNaN(ms))
+  if (wrong === undefined) return keep
+  throw new ScrapeError('E_USAGE', `--keep-${wrong[0]} takes a time such as 30d or 2y, at least an hour, or forever`)
 }

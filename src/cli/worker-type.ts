@@ -16,6 +16,7 @@ export interface TypeFlags {
   json?: boolean
   quiet?: boolean
   runId?: string
+  tor?: boolean
 }
 
 export function addTypeFlags(command: Command): void {
@@ -101,6 +102,7 @@ async function checked(flags: TypeFlags) {
   const as = flags.as ?? 'threads'
   const problems = [
     flags.runId !== undefined && '--run-id is for the runs of a fleet: leave it out, or --type',
+    flags.tor === true && '--tor is for the runs of a fleet: with --type name the proxies there are, with --proxies',
     !(Number.isSafeInteger(count) && count >= 1 && count <= 64) && '--instances takes a whole number from 1 to 64',
     as !== 'threads' && as !== 'processes' && '--as takes threads or processes',
     !(healthMs >= 100 && healthMs <= 3_600_000) && '--health takes a time from 100ms to 1h',

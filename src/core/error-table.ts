@@ -422,6 +422,13 @@ export const ERRORS = {
     'A typo, or another --out folder.',
     'Look under runs/, or give --out.',
   ),
+  E_ITEM_NOT_FOUND: kind(
+    'usage',
+    'halt',
+    'no such item in the history',
+    'A typo, another --store, or no server (`sluice serve`) has read a run with it yet.',
+    'See GET /v1/items?scraper=NAME for the keys that are known.',
+  ),
   E_SCHEDULE_NOT_FOUND: kind(
     'usage',
     'halt',
@@ -462,7 +469,7 @@ export const ERRORS = {
     'drop',
     'a message in the queue is not one of ours',
     'Another program publishes to the same queue, or it was made by another version.',
-    'Look at it in failed_urls, and give that program a queue of its own.',
+    'Look at it in failed_urls (scrapers:errors for the task protocol), and give that program a queue of its own.',
   ),
   E_DEFINITION_DIFFERS: kind(
     'definition',

@@ -88,7 +88,7 @@ export const siteSchema = z.strictObject({
   concurrency: whole(1, 4096).optional(),
   delay: delay.optional(),
   proxies: z.literal('off', { error: 'must be "off", or left out' }).optional(),
-  identity: z.enum(['honest', 'browser']).optional(),
+  identity: z.enum(['honest', 'browser', 'tls']).optional(),
 })
 export type SiteOptions = z.output<typeof siteSchema>
 

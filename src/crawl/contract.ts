@@ -21,6 +21,8 @@ export interface CrawlParts {
   rateLimit: RateLimit
   /** Left out: no route needs one. */
   browsers?: Pick<BrowserPool, 'slots' | 'busy' | 'onFree'>
+  /** An earlier crawl of the same was: routes with `fallback: 'browser'` begin with it. Default false. */
+  wasTurnedAway?: boolean
   sessions: Sessions
   channel: Channel<Settled>
   writeBatches: WriteBatches

@@ -68,7 +68,7 @@ class CrawlLoop implements AsyncDisposable {
   constructor(parts: CrawlParts) {
     this.#parts = parts
     this.#claims = new Claims(parts, (leases) => this.#onClaimed(leases))
-    this.#fallbacks = new Fallbacks(parts.compiled, parts.browsers !== undefined)
+    this.#fallbacks = new Fallbacks(parts.compiled, parts.browsers !== undefined, parts.wasTurnedAway)
     this.#inbox = new Inbox((lease) => this.#fallbacks.isInBrowser(lease))
     this.#committer = new Committer({
       ...parts,

@@ -7,7 +7,7 @@ import { LruSet } from '../core/lru-set.ts'
 import type { Lease } from '../frontier/contract.ts'
 import type { CompiledScraper } from './compiled.ts'
 
-const TURNED_AWAY: ReadonlySet<ErrorCode> = new Set(['E_BLOCKED', 'E_CAPTCHA', 'E_FORBIDDEN'])
+export const TURNED_AWAY: ReadonlySet<ErrorCode> = new Set(['E_BLOCKED', 'E_CAPTCHA', 'E_FORBIDDEN'])
 /** Pages remembered. One that is forgotten, or was turned away in another worker, is tried without a browser once more. */
 const REMEMBERED_MAX = 10_000
 /** Whatever happened to it, wherever: a page that has come this far gets its last tries in a browser. */
@@ -16,17 +16,22 @@ const ATTEMPT_IN_BROWSER = 3
 export class Fallbacks {
   readonly #routes: CompiledScraper['routes']
   readonly #hasBrowsers: boolean
+  readonly #isAtOnce: boolean
   #turnedAway: LruSet | undefined
 
-  constructor({ routes }: CompiledScraper, hasBrowsers: boolean) {
+  /** `isAtOnce`: an earlier crawl was turned away, so the first try is in a browser, too. */
+  constructor({ routes }: CompiledScraper, hasBrowsers: boolean, isAtOnce = false) {
     this.#routes = routes
     this.#hasBrowsers = hasBrowsers
+    this.#isAtOnce = isAtOnce
   }
 
   isInBrowser({ task, attempt }: Pick<Lease, 'task' | 'attempt'>): boolean {
     const { fetch, fallback } = this.#routes.get(task.route)?.definition ?? {}
     if (fetch === 'browser') return true
-    if (fallback !== 'browser' || !this.#hasBrowsers || attempt === 1) return false
+    if (fallback !== 'browser' || !this.#hasBrowsers) return false
+    if (this.#isAtOnce) return true
+    if (attempt === 1) return false
     return attempt >= ATTEMPT_IN_BROWSER || this.#turnedAway?.has(task.id) === true
   }
 

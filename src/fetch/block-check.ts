@@ -5,6 +5,8 @@
  *
  * Nothing is solved or circumvented here; a block is named so that it can be reported, waited out, or met with another identity.
  */
+
+import { BODY_SIGNS } from './block-body-signs.ts'
 import {
   BLOCK_PAGE_BYTES_MAX,
   bodySign,
@@ -26,14 +28,7 @@ import {
   vendorOf,
   wallSign,
 } from './block-finders.ts'
-import {
-  type BlockEvidence,
-  type BlockVerdict,
-  BODY_SIGNS,
-  COOKIE_SIGNS,
-  GONE_PHRASE,
-  UNKNOWN_VENDOR,
-} from './block-signals.ts'
+import { type BlockEvidence, type BlockVerdict, COOKIE_SIGNS, GONE_PHRASE, UNKNOWN_VENDOR } from './block-signals.ts'
 import { BodyText, LOOKED_AT_BYTES_MAX } from './block-text.ts'
 
 const NONE: BlockVerdict = { class: 'none', vendor: '', signal: '', confidence: 1 }

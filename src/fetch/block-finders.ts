@@ -1,8 +1,8 @@
 /** Looks for one kind of sign each; the block check says in which order, and what a sign means for an answer. */
+import { BODY_SIGNS } from './block-body-signs.ts'
 import {
   type BlockEvidence,
   type BlockVerdict,
-  BODY_SIGNS,
   CHECK_PATH,
   CLOUDFLARE_CODES,
   HEADER_SIGNS,

@@ -3,7 +3,7 @@
 /** Block pages are small; what stands further down is content. */
 export const LOOKED_AT_BYTES_MAX = 64 * 1024
 /** A page with this much to read is a page. */
-export const THIN_CHARS_MAX = 1500
+const THIN_CHARS_MAX = 1500
 
 /** Contents of these are no text a person reads. */
 const HIDDEN = /<(script|style|noscript|template|svg|title|textarea|iframe)\b/iy

@@ -13,6 +13,8 @@ export interface FetchRequest {
   /** Statuses besides 2xx that are pages for this route. */
   accept?: readonly number[]
   session?: string
+  /** Proxies (`host:port`) and browser profiles by name: rather through others, as somebody else. */
+  avoid?: ReadonlySet<string>
   /** Sent as JSON in a POST request. Left out: a GET. Never cached. */
   post?: Json
   /** Left out: fetched without a browser. */

@@ -10,7 +10,7 @@ import { Deadline } from './deadline.ts'
 import { Exchange } from './exchange.ts'
 import type { Identity } from './identity.ts'
 import type { CookieKeeper } from './identity-cookies.ts'
-import { openPools } from './pools.ts'
+import { openPools, type Wire } from './pools.ts'
 import { profileHeaders } from './profile-headers.ts'
 import { redirectTarget } from './redirect.ts'
 import { transportError } from './status.ts'
@@ -62,8 +62,8 @@ interface Chain extends Way {
   isHome: boolean
 }
 
-export function openHttp(options: HttpOptions): HttpClient {
-  const pools = openPools(options)
+/** `wire` is the client's from here on, and ends with it. */
+export function openHttp(options: HttpOptions, wire: Wire = openPools(options)): HttpClient {
   const now = options.now ?? Date.now
   const ownHeaders: Readonly<Record<string, string>> = {
     'user-agent': options.userAgent,
@@ -105,7 +105,7 @@ export function openHttp(options: HttpOptions): HttpClient {
     for (let isSecondTry = false; ; isSecondTry = true) {
       const hop = new Exchange(chain.request, options.bodyBytesMax)
       // Asked for anew at the second try: the first one's pool may have been put away meanwhile, and takes nothing more.
-      pools.get(origin, chain.identity).dispatch(message, hop)
+      wire.get(origin, chain.identity).dispatch(message, hop)
       deadline.watch(hop)
       try {
         await hop.done
@@ -180,8 +180,8 @@ export function openHttp(options: HttpOptions): HttpClient {
         deadline.end()
       }
     },
-    rotate: (proxyUrl) => pools.rotate(proxyUrl),
-    [Symbol.asyncDispose]: () => pools[Symbol.asyncDispose](),
+    rotate: (proxyUrl) => wire.rotate(proxyUrl),
+    [Symbol.asyncDispose]: () => wire[Symbol.asyncDispose](),
   }
 }
 

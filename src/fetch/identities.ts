@@ -10,17 +10,22 @@ import type { FetchRequest } from './contract.ts'
 import { IDENTITY_LIMITS, type Identity, type IdentityLimits, PinnedIdentity } from './identity.ts'
 import { hash32, type PooledProxy } from './pooled-proxy.ts'
 import { type Profile, profiles } from './profiles.ts'
-import type { ProxyPool } from './proxy-pool.ts'
+import type { Avoided, ProxyPool } from './proxy-pool.ts'
 
 export type IdentityStrategy = 'round-robin' | 'random' | 'until-failure'
-export type IdentityMode = 'honest' | 'browser'
+/** tls: as a browser, down to its handshake. */
+export type IdentityMode = 'honest' | 'browser' | 'tls'
 
 export interface IdentitiesOptions {
   mode: IdentityMode
   /** Undefined: there are none, and every identity goes out as the run does. */
   proxies?: ProxyPool
+  /** Others use them, too: they are not closed with the identities. */
+  areProxiesShared?: boolean
   /** Pages of this run may be opened in our own browser, which can only pass for its own kind. */
   needsChromium?: boolean
+  /** For the mode `tls`: those the TLS library can pass for. */
+  tlsProfiles?: readonly Profile[]
   /** Default `round-robin`. */
   strategy?: IdentityStrategy
   /** What one site wants otherwise. */
@@ -33,11 +38,13 @@ export interface IdentitiesOptions {
   random?: () => number
 }
 
+export type IdentityRequest = Pick<FetchRequest, 'url' | 'session' | 'avoid'>
+
 export interface Identities extends Disposable {
   readonly proxies: ProxyPool | undefined
   readonly size: number
   /** Whom to make this request as. A promise only while no proxy is up. Throws `E_PROXIES_DOWN`. */
-  take(request: Pick<FetchRequest, 'url' | 'session'>, signal: AbortSignal): Identity | Promise<Identity>
+  take(request: IdentityRequest, signal: AbortSignal): Identity | Promise<Identity>
   /** A page came. */
   onGood(identity: Identity): void
   /** It failed. What was a block retires the identity, and its proxy rests for that site. */
@@ -45,7 +52,7 @@ export interface Identities extends Disposable {
 }
 
 /** Behind one proxy, or without any: more would only be strangers at one address. As ourselves we are one. */
-const PER_WAY_MAX: Readonly<Record<IdentityMode, number>> = { browser: 8, honest: 1 }
+const PER_WAY_MAX: Readonly<Record<IdentityMode, number>> = { browser: 8, tls: 8, honest: 1 }
 /** Pages whose next try is made as somebody else. */
 const REFUSED_MAX = 10_000
 const SITES_MAX = 10_000
@@ -56,6 +63,12 @@ const NOBODYS_FAULT: ReadonlySet<string> = new Set(['drop', 'halt', 'later'])
 
 export function createIdentities(options: IdentitiesOptions): Identities {
   return new IdentityPool(options)
+}
+
+/** By whom a page was turned away. */
+interface Refused {
+  proxies: Avoided<PooledProxy>
+  profiles: Avoided<Profile>
 }
 
 interface Way {
@@ -75,7 +88,7 @@ class IdentityPool implements Identities {
   readonly #sessions: LRUCache<string, PinnedIdentity>
   /** Whom a site goes on with, for `until-failure`. */
   readonly #kept = new LRUCache<string, PinnedIdentity>({ max: SITES_MAX })
-  /** By whom a page was turned away: its next try is made through another proxy, as somebody else. */
+  /** By URL: the next try is made through another proxy, as somebody else. */
   readonly #refused = new LRUCache<string, { proxies: Set<PooledProxy>; profiles: Set<Profile> }>({ max: REFUSED_MAX })
   #size = 0
   #born = 0
@@ -96,7 +109,7 @@ class IdentityPool implements Identities {
     return this.#size + this.#sessions.size
   }
 
-  take(request: Pick<FetchRequest, 'url' | 'session'>, signal: AbortSignal): Identity | Promise<Identity> {
+  take(request: IdentityRequest, signal: AbortSignal): Identity | Promise<Identity> {
     const host = hostOf(request.url)
     const site = this.#options.siteOf?.(host)
     const mode = site?.identity ?? this.#options.mode
@@ -128,15 +141,15 @@ class IdentityPool implements Identities {
     this.#ways.clear()
     this.#sessions.clear()
     this.#kept.clear()
-    this.proxies?.[Symbol.dispose]()
+    if (this.#options.areProxiesShared !== true) this.proxies?.[Symbol.dispose]()
   }
 
-  #proxyFor(proxies: ProxyPool, { url, session }: { url: string; session?: string }, host: string) {
+  #proxyFor(proxies: ProxyPool, { url, session, avoid }: IdentityRequest, host: string) {
     if (session !== undefined) {
       const pinned = this.#sessions.get(session)?.proxy
       return pinned !== undefined && proxies.isUp(pinned) ? pinned : proxies.pickFor(session)
     }
-    const refused = this.#refused.size === 0 ? undefined : this.#refused.get(url)
+    const refused = this.#refusedFor(url, avoid)
     if (refused === undefined && this.#options.strategy === 'until-failure') {
       const kept = this.#kept.get(host)
       if (kept?.isRetired === false && kept.proxy !== undefined && proxies.isUp(kept.proxy)) return kept.proxy
@@ -147,12 +160,12 @@ class IdentityPool implements Identities {
   #of(
     proxy: PooledProxy | undefined,
     mode: IdentityMode,
-    { url, session }: { url: string; session?: string },
+    { url, session, avoid }: IdentityRequest,
     host: string,
   ): PinnedIdentity {
     if (session !== undefined) return this.#ofSession(session, proxy, mode)
     const { strategy = 'round-robin' } = this.#options
-    const refused = this.#refused.size === 0 ? undefined : this.#refused.get(url)
+    const refused = this.#refusedFor(url, avoid)
     const kept = strategy === 'until-failure' ? this.#kept.get(host) : undefined
     if (kept?.isRetired === false && kept.proxy === proxy && refused === undefined) return kept
     const way = this.#wayOf(proxy, mode)
@@ -168,6 +181,16 @@ class IdentityPool implements Identities {
     return found
   }
 
+  /** What is known here, and what the request was told. */
+  #refusedFor(url: string, avoid: ReadonlySet<string> | undefined): Refused | undefined {
+    const known = this.#refused.size === 0 ? undefined : this.#refused.get(url)
+    if (avoid === undefined || avoid.size === 0) return known
+    return {
+      proxies: { has: (proxy) => avoid.has(proxy.name) || known?.proxies.has(proxy) === true },
+      profiles: { has: (profile) => avoid.has(profile.name) || known?.profiles.has(profile) === true },
+    }
+  }
+
   /** The oldest comes first. */
   #retireOld({ identities }: Way): void {
     for (let one = identities[0]; one !== undefined; one = identities[0]) {
@@ -177,7 +200,7 @@ class IdentityPool implements Identities {
     }
   }
 
-  #choose(way: Way, strategy: IdentityStrategy, avoid: ReadonlySet<Profile> | undefined): PinnedIdentity | undefined {
+  #choose(way: Way, strategy: IdentityStrategy, avoid: Avoided<Profile> | undefined): PinnedIdentity | undefined {
     const { identities } = way
     for (let looks = 0; looks < identities.length; looks++) {
       const at = strategy === 'random' ? Math.floor(this.#random() * identities.length) : way.next++ % identities.length
@@ -187,8 +210,8 @@ class IdentityPool implements Identities {
     return identities[way.next++ % identities.length]
   }
 
-  #bear(proxy: PooledProxy | undefined, mode: IdentityMode, way: Way, avoid: ReadonlySet<Profile> | undefined) {
-    const profile = mode === 'browser' ? this.#profile(this.#random(), avoid) : undefined
+  #bear(proxy: PooledProxy | undefined, mode: IdentityMode, way: Way, avoid: Avoided<Profile> | undefined) {
+    const profile = this.#profile(mode, this.#random(), avoid)
     const one = new PinnedIdentity({ id: `i${++this.#born}`, profile, proxy, bornAtMs: this.#now() })
     way.identities.push(one)
     this.#size++
@@ -200,14 +223,16 @@ class IdentityPool implements Identities {
     const known = this.#sessions.get(session)
     if (known?.isRetired === false && known.proxy === proxy) return known
     const chance = hash32(`${known?.isRetired === true ? this.#born : ''} ${session}`) / 2 ** 32
-    const profile = mode === 'browser' ? this.#profile(chance, undefined) : undefined
+    const profile = this.#profile(mode, chance, undefined)
     const one = new PinnedIdentity({ id: `u${++this.#born}`, profile, proxy, bornAtMs: this.#now(), session })
     this.#sessions.set(session, one)
     return one
   }
 
-  #profile(chance: number, avoid: ReadonlySet<Profile> | undefined): Profile {
-    const possible = profiles.filter((one) => one.isChromium || this.#options.needsChromium !== true)
+  #profile(mode: IdentityMode, chance: number, avoid: Avoided<Profile> | undefined): Profile | undefined {
+    if (mode === 'honest') return undefined
+    const all = mode === 'tls' ? (this.#options.tlsProfiles ?? []) : profiles
+    const possible = all.filter((one) => one.isChromium || this.#options.needsChromium !== true)
     const others = possible.filter((one) => avoid?.has(one) !== true)
     const from = others.length > 0 ? others : possible
     return from[Math.min(from.length - 1, Math.floor(chance * from.length))]!

@@ -58,7 +58,7 @@ const NOT_JUDGED: BlockVerdict = { class: 'none', vendor: '', signal: '', confid
 const ACCEPTED_CONFIDENCE_MIN = 0.9
 
 /** Undefined for a page. A 403 by which a provider says "closed" is `E_NOT_FOUND`. */
-export function blockError(
+function blockError(
   verdict: BlockVerdict,
   page: Page,
   { retryAfterMsMax, nowMs }: { retryAfterMsMax: number; nowMs: number },

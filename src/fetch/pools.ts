@@ -13,11 +13,11 @@ import { Client, Pool } from './undici.ts'
 /** 16 KiB each, used or not; the least recently used pool closes when its requests are done. */
 const POOLS_MAX = 512
 /** A pool nobody used for this long is closed. Its sockets went before: see the keep-alive times. */
-const POOL_IDLE_MS = 60_000
-const KEEP_ALIVE_MS = 4000
+export const POOL_IDLE_MS = 60_000
+export const KEEP_ALIVE_MS = 4000
 /** However long the server offers. */
 const KEEP_ALIVE_MS_MAX = 30_000
-const HEAD_BYTES_MAX = 65_536
+export const HEAD_BYTES_MAX = 65_536
 
 export interface PoolsOptions extends AddressOptions {
   connectionsPerHost: number
@@ -27,7 +27,13 @@ export interface PoolsOptions extends AddressOptions {
   isOnlyProxied?: boolean
 }
 
-export interface Pools extends AsyncDisposable {
+/** What carries requests to where they are meant for. */
+export interface Wire extends AsyncDisposable {
+  get(origin: string, identity?: Identity): Pick<Dispatcher, 'dispatch'>
+  rotate(proxyUrl: string): void
+}
+
+export interface Pools extends Wire {
   /**
    * `origin` as in a normalised URL: `https://example.com`. Throws `E_URL_INVALID`. Identities share no connection: a server
    * would see two people behind one.
@@ -80,11 +86,8 @@ export function openPools(options: PoolsOptions): Pools {
   sweeper.unref()
 
   const open = (origin: string, identity: Identity | undefined): UndiciPool => {
-    const url = URL.parse(origin)
     if (isClosed) throw new ScrapeError('E_CONNECTION', 'the HTTP client is closed', { url: origin })
-    if (url === null || url.origin !== origin || !/^https?:$/.test(url.protocol)) {
-      throw new ScrapeError('E_URL_INVALID', `not a normalised http(s) URL: ${origin.slice(0, 200)}`, { url: origin })
-    }
+    const url = parseOrigin(origin)
     const connect = guardFor(identity)(url)
     const profile = identity?.profile
     return new Pool(url, {
@@ -125,6 +128,13 @@ export function openPools(options: PoolsOptions): Pools {
       await Promise.all([...closing].map((pool) => pool.destroy()))
     },
   }
+}
+
+/** Throws `E_URL_INVALID`. */
+export function parseOrigin(origin: string): URL {
+  const url = URL.parse(origin)
+  if (url !== null && url.origin === origin && /^https?:$/.test(url.protocol)) return url
+  throw new ScrapeError('E_URL_INVALID', `not a normalised http(s) URL: ${origin.slice(0, 200)}`, { url: origin })
 }
 
 /** Should a request ever come here without an identity, it goes nowhere. */

@@ -17,8 +17,10 @@ export function profileHeaders(profile: Profile, { url, given, cookies, isPost }
   const contentType = left.get('content-type') ?? 'application/json'
   const isTrustworthy = url.protocol === 'https:' || isLoopback(url.hostname)
   const post = isPost ? { post: { origin: url.origin, contentType } } : {}
+  // Node's side offers HTTP/1.1 only. A browser's handshake offers both, and whoever speaks TLS nearly always takes the newer.
+  const isHttp2 = profile.tls !== undefined && url.protocol === 'https:'
   const list: string[] = []
-  for (const [name, value] of profile.headersFor({ isTrustworthy, ...post })) {
+  for (const [name, value] of profile.headersFor({ isTrustworthy, isHttp2, ...post })) {
     const key = name.toLowerCase()
     const own = left.get(key)
     left.delete(key)

@@ -4,7 +4,7 @@
  * the Chromium at hand, and a profile must agree with the browser that opens the same identity's pages.
  */
 
-export type ProfileName = keyof typeof PROFILES
+export type ProfileName = keyof ReturnType<typeof profilesAt>
 
 export interface Profile {
   readonly name: string
@@ -20,6 +20,8 @@ export interface Profile {
   readonly viewport: { readonly width: number; readonly height: number }
   /** Where `Connection` goes: before the first of these; at the end, if there is none of them. Undefined: right after Host. */
   readonly connectionBefore: readonly string[] | undefined
+  /** Whose handshake goes with it, as the TLS library names it. Undefined: Node's own. */
+  readonly tls?: { readonly browser: string; readonly os: string }
   /** Header names as HTTP/1.1 spells them, in order; without Host and Connection. `Cookie` marks where that goes. */
   headersFor(request: ProfileRequest): [name: string, value: string][]
 }
@@ -27,6 +29,8 @@ export interface Profile {
 export interface ProfileRequest {
   /** https, or loopback: elsewhere browsers send no hints, no Sec-Fetch and fewer encodings. */
   isTrustworthy: boolean
+  /** Browsers say a little more there. */
+  isHttp2?: boolean
   /** Of a page's own script (JSON that is sent), in place of a navigation. */
   post?: { origin: string; contentType: string }
 }
@@ -53,10 +57,17 @@ interface Platform {
   viewport: { width: number; height: number }
 }
 
+export interface BrowserVersions {
+  chrome: number
+  edge: number
+  firefox: number
+  safari: string
+}
+
 /** What was current in November 2026. */
-const CHROMIUM_MAJOR = 156
-const FIREFOX_MAJOR = 156
-const SAFARI_VERSION = '26.1'
+export const VERSIONS: BrowserVersions = { chrome: 156, edge: 156, firefox: 156, safari: '26.1' }
+/** 149 does not ask for JPEG XL, 156 does; nobody here has seen those between. */
+const JXL_MAJOR_MIN = 150
 
 const WINDOWS: Platform = {
   agent: 'Windows NT 10.0; Win64; x64',
@@ -85,17 +96,25 @@ const LINUX: Platform = {
 
 const LANGUAGES = ['en-US', 'en']
 
-export const PROFILES = {
-  'chrome-windows': chromium('chrome-windows', WINDOWS, 'Google Chrome'),
-  'chrome-macos': chromium('chrome-macos', MAC, 'Google Chrome'),
-  'chrome-linux': chromium('chrome-linux', LINUX, 'Google Chrome'),
-  'edge-windows': chromium('edge-windows', WINDOWS, 'Microsoft Edge'),
-  'edge-macos': chromium('edge-macos', MAC, 'Microsoft Edge'),
-  'firefox-windows': firefox('firefox-windows', WINDOWS, 'Windows NT 10.0; Win64; x64'),
-  'firefox-macos': firefox('firefox-macos', MAC, 'Macintosh; Intel Mac OS X 10.15'),
-  'firefox-linux': firefox('firefox-linux', LINUX, 'X11; Linux x86_64'),
-  'safari-macos': safari('safari-macos', MAC),
-} satisfies Record<string, Profile>
+/** All of them, for browsers of these versions. */
+export function profilesAt(versions: BrowserVersions) {
+  const chrome = { brand: 'Google Chrome', major: versions.chrome } as const
+  const edge = { brand: 'Microsoft Edge', major: versions.edge } as const
+  const gecko = versions.firefox
+  return {
+    'chrome-windows': chromium('chrome-windows', WINDOWS, chrome),
+    'chrome-macos': chromium('chrome-macos', MAC, chrome),
+    'chrome-linux': chromium('chrome-linux', LINUX, chrome),
+    'edge-windows': chromium('edge-windows', WINDOWS, edge),
+    'edge-macos': chromium('edge-macos', MAC, edge),
+    'firefox-windows': firefox('firefox-windows', WINDOWS, `Windows NT 10.0; Win64; x64; rv:${gecko}.0`),
+    'firefox-macos': firefox('firefox-macos', MAC, `Macintosh; Intel Mac OS X 10.15; rv:${gecko}.0`),
+    'firefox-linux': firefox('firefox-linux', LINUX, `X11; Linux x86_64; rv:${gecko}.0`),
+    'safari-macos': safari('safari-macos', MAC, versions.safari),
+  } satisfies Record<string, Profile>
+}
+
+export const PROFILES = profilesAt(VERSIONS)
 
 export const profiles: readonly Profile[] = Object.values(PROFILES)
 
@@ -117,8 +136,12 @@ export function brandsOf(major: number, brand: string, version: string, nonsense
   return brands
 }
 
-function chromium(name: string, platform: Platform, brand: 'Google Chrome' | 'Microsoft Edge'): Profile {
-  const major = CHROMIUM_MAJOR
+interface ChromiumBrand {
+  brand: 'Google Chrome' | 'Microsoft Edge'
+  major: number
+}
+
+function chromium(name: string, platform: Platform, { brand, major }: ChromiumBrand): Profile {
   const suffix = brand === 'Microsoft Edge' ? ` Edg/${major}.0.0.0` : ''
   const userAgent = `Mozilla/5.0 (${platform.agent}) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/${major}.0.0.0 Safari/537.36${suffix}`
   const hints: ClientHints = {
@@ -134,6 +157,7 @@ function chromium(name: string, platform: Platform, brand: 'Google Chrome' | 'Mi
   }
   const brandList = hints.brands.map((one) => `"${one.brand}";v="${one.version}"`).join(', ')
   const language = languageHeader(0.9)
+  const images = major < JXL_MAJOR_MIN ? 'image/avif' : 'image/jxl,image/avif'
   return {
     name,
     isChromium: true,
@@ -143,7 +167,7 @@ function chromium(name: string, platform: Platform, brand: 'Google Chrome' | 'Mi
     hints,
     platform: platform.navigator,
     viewport: platform.viewport,
-    headersFor({ isTrustworthy, post }) {
+    headersFor({ isTrustworthy, isHttp2, post }) {
       if (post !== undefined)
         return [
           ...(isTrustworthy ? [['sec-ch-ua-platform', `"${platform.hint}"`] as [string, string]] : []),
@@ -157,6 +181,7 @@ function chromium(name: string, platform: Platform, brand: 'Google Chrome' | 'Mi
           ['Accept-Encoding', encodings(isTrustworthy)],
           ['Accept-Language', language],
           ['Cookie', ''],
+          ...(isHttp2 === true ? [['Priority', 'u=1, i'] as [string, string]] : []),
         ]
       return [
         ...(isTrustworthy
@@ -170,19 +195,20 @@ function chromium(name: string, platform: Platform, brand: 'Google Chrome' | 'Mi
         ['User-Agent', userAgent],
         [
           'Accept',
-          'text/html,application/xhtml+xml,application/xml;q=0.9,image/jxl,image/avif,image/webp,image/apng,*/*;q=0.8,application/signed-exchange;v=b3;q=0.7',
+          `text/html,application/xhtml+xml,application/xml;q=0.9,${images},image/webp,image/apng,*/*;q=0.8,application/signed-exchange;v=b3;q=0.7`,
         ],
         ...(isTrustworthy ? fetchHeaders(['Site', 'Mode', 'User', 'Dest'], 'navigate') : []),
         ['Accept-Encoding', encodings(isTrustworthy)],
         ['Accept-Language', language],
         ['Cookie', ''],
+        ...(isHttp2 === true ? [['Priority', 'u=0, i'] as [string, string]] : []),
       ]
     },
   }
 }
 
 function firefox(name: string, platform: Platform, agent: string): Profile {
-  const userAgent = `Mozilla/5.0 (${agent}; rv:${FIREFOX_MAJOR}.0) Gecko/20100101 Firefox/${FIREFOX_MAJOR}.0`
+  const userAgent = `Mozilla/5.0 (${agent}) Gecko/20100101 Firefox/${agent.slice(agent.lastIndexOf(':') + 1)}`
   return {
     name,
     isChromium: false,
@@ -192,7 +218,7 @@ function firefox(name: string, platform: Platform, agent: string): Profile {
     hints: undefined,
     platform: platform.navigator,
     viewport: platform.viewport,
-    headersFor: ({ isTrustworthy, post }) => [
+    headersFor: ({ isTrustworthy, isHttp2, post }) => [
       ['User-Agent', userAgent],
       ['Accept', post === undefined ? 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' : '*/*'],
       ['Accept-Language', languageHeader(0.5)],
@@ -211,12 +237,13 @@ function firefox(name: string, platform: Platform, agent: string): Profile {
           : fetchHeaders(['Dest', 'Mode', 'Site'], 'cors')
         : []),
       ['Priority', post === undefined ? 'u=0, i' : 'u=4'],
+      ...(isHttp2 === true ? [['TE', 'trailers'] as [string, string]] : []),
     ],
   }
 }
 
-function safari(name: string, platform: Platform): Profile {
-  const userAgent = `Mozilla/5.0 (${platform.agent}) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/${SAFARI_VERSION} Safari/605.1.15`
+function safari(name: string, platform: Platform, version: string): Profile {
+  const userAgent = `Mozilla/5.0 (${platform.agent}) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/${version} Safari/605.1.15`
   return {
     name,
     isChromium: false,

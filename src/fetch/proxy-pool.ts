@@ -34,6 +34,9 @@ export interface ProxyPoolOptions {
   check?: (url: string, timeoutMs: number) => Promise<number>
 }
 
+/** A set, or whatever can tell. */
+export type Avoided<T> = Pick<ReadonlySet<T>, 'has'>
+
 export interface ProxyPool extends Disposable {
   readonly size: number
   /** Looks at all of them; those that do not answer are down. Throws `E_PROXY` when none does. */
@@ -41,7 +44,7 @@ export interface ProxyPool extends Disposable {
   /** The way to a socket for whoever is no identity: through one that is up, and through another when that one fails. */
   readonly guard: AddressGuard
   /** One that is up, for a request to `host`; rather none of `avoid`. Undefined: none is up. */
-  pick(host: string, avoid?: ReadonlySet<PooledProxy>): PooledProxy | undefined
+  pick(host: string, avoid?: Avoided<PooledProxy>): PooledProxy | undefined
   /** As `pick`, and waits for one to come up. Rejects with `E_PROXIES_DOWN`, which says when to come again. */
   wait(host: string, signal: AbortSignal): Promise<PooledProxy>
   /** The same one for a name as long as it is up, in whatever process. */
@@ -125,7 +128,7 @@ class Proxies implements ProxyPool {
     this.wait(host, this.#disposal.signal).then(tryNext, (error: Error) => callback(error, null))
   }
 
-  pick(host: string, avoid?: ReadonlySet<PooledProxy>): PooledProxy | undefined {
+  pick(host: string, avoid?: Avoided<PooledProxy>): PooledProxy | undefined {
     const tier = this.#tiers.next(host)
     const nowMs = this.#now()
     let best: Member | undefined

@@ -1,4 +1,5 @@
 /** History: what is known beyond one run. The items of runs are read once, as they come, and handed to projections. */
+import type { RunRecord } from '../core/run.ts'
 import type { Rows } from '../orchestrator/contract.ts'
 
 /** Some items of one run, in the order they were accepted. No key comes twice in a run. */
@@ -32,6 +33,10 @@ export interface IngestedRun {
   /** Finished by itself, with no page failed, nothing cut by a limit, and not suspiciously empty. */
   isComplete: boolean
   items: number
+  /** Read to its end without trouble, however little it found. */
+  isWhole?: boolean
+  /** How it went; undefined when nobody knows. */
+  record?: RunRecord | undefined
 }
 
 /** Something the world may want to hear of. */
@@ -73,6 +78,8 @@ export interface NewsOfRun {
 export interface SourceRun {
   readonly scraper: string
   readonly scope: string
+  /** How it went, as far as it is known. */
+  readonly record?: RunRecord | undefined
   readonly startedAtMs: number
   /** Undefined while it goes on. */
   readonly endedAtMs: number | undefined

@@ -97,7 +97,9 @@ export class IngestRuns {
     const last = before.findIndex((row) => Number(row['is_complete']) === 1)
     const expected = last === -1 ? 0 : Number(before[last]!['items'])
     if (items >= expected * SHARE_MIN) return undefined
-    const alike = before.slice(0, last).filter((row) => Number(row['items']) > 0 && String(row['why']).startsWith(FOUND))
+    const alike = before
+      .slice(0, last)
+      .filter((row) => Number(row['items']) > 0 && String(row['why']).startsWith(FOUND))
     if (alike.length >= FEW_RUNS_BELIEVED - 1) return undefined
     return `${FOUND} ${items} items, the last complete run ${expected}`
   }

@@ -3,6 +3,7 @@
  * the projections change their tables, the events are written down. So a batch counts once, whoever dies in between, and two
  * servers that read the same run do not count it twice: the place moves from where the reader found it, or not at all.
  */
+import { setImmediate as breathe } from 'node:timers/promises'
 import type { Rows, SqlDatabase } from '../orchestrator/contract.ts'
 import { contentOf, type Item, readAtMs, storableKey } from './content.ts'
 import type { IngestedItem, NewsOfRun, Projection, RunSource, SourceItem, SourceRun, TellEvents } from './contract.ts'
@@ -22,10 +23,11 @@ export interface IngestParts {
 
 const LOOK_MS = 1_000
 /** Small enough that a SQLite transaction does not keep a request waiting. */
-const ITEMS_AT_ONCE = 200
+const ITEMS_AT_ONCE = 100
 /** A run that cannot be read is left alone: first this long, then longer and longer. */
 const REST_MS_MIN = 30_000
 const REST_MS_MAX = 3_600_000
+
 const tellNobody: TellEvents = async () => {}
 
 export class Ingest implements AsyncDisposable {
@@ -96,6 +98,7 @@ export class Ingest implements AsyncDisposable {
       for (let at = 0; at < batch.length; at += ITEMS_AT_ONCE) {
         if (this.#isStopping) return true
         await this.#take(run, cursor, batch.slice(at, at + ITEMS_AT_ONCE))
+        await breathe() // SQLite never waits, so nobody else would have a turn
       }
     }
     return true
@@ -127,8 +130,19 @@ export class Ingest implements AsyncDisposable {
       const gap = isReadable ? (run.gap ?? (await this.#runs.tooFew(rows, cursor, run))) : 'its items are not kept'
       await this.#runs.finish(rows, cursor, run, gap)
       const { runId, items } = cursor
-      const { scraper, scope, startedAtMs, endedAtMs } = run
-      const ended = { runId, scraper, scope, startedAtMs, atMs: endedAtMs ?? now(), isComplete: gap === undefined, items }
+      const { scraper, scope, startedAtMs, endedAtMs, record } = run
+      const isWhole = isReadable && run.gap === undefined
+      const ended = {
+        runId,
+        scraper,
+        scope,
+        record,
+        startedAtMs,
+        atMs: endedAtMs ?? now(),
+        isComplete: gap === undefined,
+        isWhole,
+        items,
+      }
       for (const projection of this.#fitting(run)) await tellAll(tell, rows, projection.finish(rows, ended))
     })
   }

@@ -12,6 +12,8 @@ import { changesOf, type FieldDifference, type Item } from './content.ts'
 import type { HistoryEvent, IngestBatch, IngestedItem, IngestedRun, Projection } from './contract.ts'
 
 export interface ItemsOptions {
+  /** Default: all. */
+  accepts?: (scraper: string) => boolean
   /** Complete runs in a row that must have missed it. Default 1. */
   missedMax?: number
 }
@@ -43,14 +45,12 @@ export class ItemsProjection implements Projection {
   readonly name = 'items'
   readonly #dialect: Dialect
   readonly #missedMax: number
+  readonly accepts: (scraper: string) => boolean
 
-  constructor(dialect: Dialect, { missedMax = 1 }: ItemsOptions = {}) {
+  constructor(dialect: Dialect, { accepts = () => true, missedMax = 1 }: ItemsOptions = {}) {
     this.#dialect = dialect
+    this.accepts = accepts
     this.#missedMax = missedMax
-  }
-
-  accepts(): boolean {
-    return true
   }
 
   async project(rows: Rows, batch: IngestBatch): Promise<HistoryEvent[]> {
@@ -86,10 +86,10 @@ export class ItemsProjection implements Projection {
         const item = JSON.parse(String(json)) as Item
         return { kind: 'gone', key: String(key), item, content: '', scopes: '', fields: [] }
       })
-      await rows(`update ${prefix}entity set status = 'gone', scopes = '' where scraper = $1 and ${oneOf('key', '$2')}`, [
-        run.scraper,
-        JSON.stringify(steps.map(({ key }) => key)),
-      ])
+      await rows(
+        `update ${prefix}entity set status = 'gone', scopes = '' where scraper = $1 and ${oneOf('key', '$2')}`,
+        [run.scraper, JSON.stringify(steps.map(({ key }) => key))],
+      )
       await this.#writeChanges(rows, run, steps)
       after = steps.at(-1)!.key
       yield steps.map((step) => eventOf(step, run))
@@ -199,6 +199,13 @@ function eventOf(
   return {
     type: TYPES[kind],
     dedupe: `${TYPES[kind]}:${scraper}:${runId}:${key}`,
-    data: { scraper, runId, key, item, ...(kind === 'back' ? { isBack: true } : {}), ...(fields.length > 0 ? sides : {}) },
+    data: {
+      scraper,
+      runId,
+      key,
+      item,
+      ...(kind === 'back' ? { isBack: true } : {}),
+      ...(fields.length > 0 ? sides : {}),
+    },
   }
 }

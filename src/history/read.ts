@@ -58,17 +58,19 @@ export class History {
   }
 
   /** By scraper and key. `next` may be there though fewer than `limit` were found. */
-  async entities(filter: EntityFilter): Promise<{ entities: Entity[]; next: { scraper: string; key: string } | undefined }> {
+  async entities(
+    filter: EntityFilter,
+  ): Promise<{ entities: Entity[]; next: { scraper: string; key: string } | undefined }> {
     const { prefix } = this.#db.dialect
     const { scraper, status, q, limit, after } = filter
     const isSearch = status !== undefined || q !== undefined
     const scanned = isSearch ? SCANNED_MAX : limit + 1
-    const window = `select * from ${prefix}entity where (cast($1 as text) is null or scraper = $1)
-      and (scraper > $2 or (scraper = $2 and key > $3)) order by scraper, key limit ${scanned}`
-    const from = [scraper ?? null, after?.scraper ?? scraper ?? '', after?.key ?? '']
+    const place = scraper === undefined ? '(scraper, key) > ($1, $2)' : 'scraper = $1 and key > $2'
+    const window = `select * from ${prefix}entity where ${place} order by scraper, key limit ${scanned}`
+    const from = [scraper ?? after?.scraper ?? '', after?.key ?? '']
     const rows = await this.#db.rows(
-      `select * from (${window}) as part where (cast($4 as text) is null or status = $4)
-       and (cast($5 as text) is null or lower(json) like $5 escape '!') order by scraper, key limit ${limit + 1}`,
+      `select * from (${window}) as part where (cast($3 as text) is null or status = $3)
+       and (cast($4 as text) is null or lower(json) like $4 escape '!') order by scraper, key limit ${limit + 1}`,
       [...from, status ?? null, q === undefined ? null : `%${likeText(q)}%`],
     )
     const entities = rows.slice(0, limit).map(toEntity)
@@ -114,7 +116,7 @@ function valuesOf({ item, firstSeenAtMs }: Entity, changes: readonly Change[]): 
   return Object.fromEntries(values)
 }
 
-const likeText = (text: string) => text.toLowerCase().replace(/[!%_]/g, '!$&')
+const likeText = (text: string) => text.toLowerCase().replaceAll('\0', '').replace(/[!%_]/g, '!$&')
 const placeOf = (row: Row) => ({ scraper: String(row['scraper']), key: String(row['key']) })
 
 function toEntity(row: Row): Entity {

@@ -1,4 +1,5 @@
 /** Boards: how many postings a run has found on each, and whether what is missing from one may be taken for gone. */
+import type { IngestedRun } from '../history/contract.ts'
 import { type BoardState, type CycleVerdict, judgeCycle, NEW_BOARD } from '../jobs/listing-cycle.ts'
 import type { Posting, Source } from '../jobs/posting.ts'
 import type { Dialect, Rows } from '../orchestrator/contract.ts'
@@ -38,9 +39,9 @@ export class Boards {
   }
 
   /** Those a run has read, each with its verdict; their states move on. */
-  async judge(run: JudgedRun, listing: Listing): Promise<JudgedBoard[]> {
+  async judge(run: IngestedRun, listing: Listing): Promise<JudgedBoard[]> {
     const { prefix } = this.#dialect
-    const empty = boardOf(run.scraper, run.args)
+    const empty = boardOf(run.scraper, run.record?.args)
     const rows = await this.#rows(
       `select source, board_token, run_id, run_items, is_truncated, state from ${prefix}job_board
        where run_id = $1 or (source = $2 and board_token = $3) order by source, board_token`,
@@ -51,7 +52,7 @@ export class Boards {
       const [source, boardToken] = [row['source'] as Source, String(row['board_token'])]
       const items = row['run_id'] === run.runId ? Number(row['run_items']) : 0
       const { verdict, board } = judgeCycle(JSON.parse(String(row['state'])) as BoardState, {
-        isComplete: (run.isComplete || items === 0) && run.isEnded && listing.isWhole && !isSearched(source),
+        isComplete: (items > 0 ? run.isComplete : run.isWhole === true) && listing.isWhole && !isSearched(source),
         isTruncated: items > 0 && Number(row['is_truncated']) === 1,
         isCapped: items >= listing.resultsMax,
         items,

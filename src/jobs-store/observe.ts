@@ -8,7 +8,10 @@ import { type Happening, type JobEntry, preferredOf, type SourceEntry, statusOf 
 export function addSource(job: JobEntry, posting: Posting, at: Date): void {
   const isNew = job.sources.length === 0
   const twins = job.sources.filter(({ source }) => source === posting.source)
-  const twinSeenAt = twins.map(({ state }) => state.last_seen_at).sort().at(-1)
+  const twinSeenAt = twins
+    .map(({ state }) => state.last_seen_at)
+    .sort()
+    .at(-1)
   const { state, events } = nextState(null, {
     kind: 'seen',
     at,
@@ -94,9 +97,7 @@ function happeningOf(event: LifecycleEvent, { source }: SourceEntry, isShown: bo
     case 'cluster_joined':
       return { type, at, source }
     case 'updated':
-      return isShown
-        ? { type, at, source, before: event.before, after: event.after, changed: event.fields }
-        : undefined
+      return isShown ? { type, at, source, before: event.before, after: event.after, changed: event.fields } : undefined
     case 'salary_changed':
       return isShown
         ? { type, at, source, before: { salary: event.before }, after: { salary: event.after }, changed: ['salary'] }

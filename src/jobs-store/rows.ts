@@ -18,10 +18,14 @@ export async function insertMany(rows: Rows, { into, columns, records, tail = ''
   const returned: Record<string, unknown>[] = []
   for (const part of partsOf(records)) {
     const sql = `insert into ${into} (${columns.join(', ')}) values ${placesOf(part)} ${tail}`
-    returned.push(...(await rows(sql, part.flat())))
+    returned.push(...(await rows(sql, part.flat().map(storable))))
   }
   return returned
 }
+
+/** PostgreSQL keeps no NUL in a text. */
+const storable = (value: Value) =>
+  typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '') : value
 
 /** `set` and `where` name the values of a record `v.column1`, `v.column2` …; all of them are texts. */
 export async function updateMany(rows: Rows, table: string, set: string, records: readonly (readonly string[])[]) {
@@ -44,5 +48,6 @@ function placesOf(records: readonly (readonly Value[])[]): string {
 
 /** PostgreSQL gives moments as dates, SQLite as the text we wrote. */
 export const timeOf = (value: unknown): string => (value instanceof Date ? value.toISOString() : String(value))
-export const numberOf = (value: unknown): number | null => (value === null || value === undefined ? null : Number(value))
+export const numberOf = (value: unknown): number | null =>
+  value === null || value === undefined ? null : Number(value)
 export const textOf = (value: unknown): string | null => (value === null || value === undefined ? null : String(value))

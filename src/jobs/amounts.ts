@@ -34,6 +34,9 @@ const FACTORS: readonly (readonly [RegExp, number])[] = [
   [/^\s?(?:b|bn|billion|billions|mrd)(?![\p{L}\p{N}])/iu, 1e9],
 ]
 
+/** "95'000.–", "2.800,-": a dash in place of cents. */
+const NO_CENTS = /^[.,][-\u2010-\u2015]{1,2}(?!\d)/
+
 /** "100k+", but not "100k + bonus" or "100k+ super": there the plus joins something. */
 const OPEN =
   /^\+(?!\p{L}|\d|\s?(?:\p{L}+ )?(?:bonus|equity|super|commission|benefits|stock|ote|tips|holiday|car|pension|rsu|\d))|^\s\+\s*$/iu
@@ -61,6 +64,7 @@ function amountAt(text: string, at: number, digits: string): Amount | undefined 
   if (prefix === undefined && /[\p{L}\p{N}_#]$/u.test(before) && !/\p{Script=Han}|[가-힣ァ-ヶぁ-ん]$/u.test(before))
     return undefined
   let end = at + digits.length
+  end += NO_CENTS.exec(text.slice(end, end + 4))?.[0].length ?? 0
   const factor = FACTORS.find(([pattern]) => pattern.test(text.slice(end, end + 16)))
   const factorText = factor === undefined ? '' : factor[0].exec(text.slice(end, end + 16))![0]
   end += factorText.length

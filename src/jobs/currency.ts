@@ -16,7 +16,7 @@ const SPELLINGS: Readonly<Record<string, string>> = {
   CLP: 'clp$',
   COP: 'cop$',
   JPY: 'jp¥|円|yen',
-  CNY: 'cn¥|rmb¥|rmb|元|yuan',
+  CNY: 'cn¥|rmb¥|rmb|人民币|元|yuan',
   GBP: '£|pounds|pounds sterling',
   EUR: '€|euro|euros|eur',
   INR: '₹|rs.|rs|inr.|rupees',

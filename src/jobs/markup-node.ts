@@ -58,7 +58,7 @@ const MISREAD = new RegExp(`[ÂÃ]${REST}|â${REST}{2}|ð${REST}{3}`, 'g')
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /** UTF-8 that was read as Latin-1 (`Â£`, `â‚¬`, `Ã©`) is made whole again; what is no such thing stays. */
-export function mendedText(text: string): string {
+function mendedText(text: string): string {
   return text.replace(MISREAD, (run) => {
     try {
       return utf8.decode(Uint8Array.from(run, byteOf))

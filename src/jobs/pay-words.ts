@@ -9,13 +9,13 @@ function oneLine(list: string): string {
   return list.replace(/\n\s*/g, '').trim()
 }
 
-const PER = '(?:per|в|a|an|each|every|pro|par|por|al|la|il|le|ao|à|na|za|i|om|pr\\.?|je|de l.|all.|/|p/) ?'
+const PER = '(?:per|в|a|an|each|every|pro|par|por|al|la|il|le|ao|à|na|za|pe|i|om|pr\\.?|je|de l.|all.|/|p/) ?'
 const SLASH = '\\s?/\\s?'
 
 const INTERVAL_WORDS: Readonly<Record<Interval, readonly RegExp[]>> = {
   hour: [
     word(
-      `${PER}(?:hours?|hr|hrs|h|std\\.?|stunde|heure|hora|ora|uur|godz\\w{0,5}|hod\\w{0,5}|timme\\w?|timen|time|saat)`,
+      `${PER}(?:hours?|hr|hrs|h|std\\.?|stunde|heure|hora|ora|uur|godz\\w{0,5}|hod\\w{0,5}|timme\\w?|timen|time|saat|oră|час)`,
     ),
     word(
       `
@@ -27,7 +27,7 @@ const INTERVAL_WORDS: Readonly<Record<Interval, readonly RegExp[]>> = {
     new RegExp(`${SLASH}(?:hours?|hr|hrs|h|std|stunde|heure|hora|ora|uur|godz|hod|timme|time)(?![\\p{L}])`, 'giu'),
   ],
   day: [
-    word(`${PER}(?:days?|tag|jour|d[ií]a|giorno|dag|dzień|den)`),
+    word(`${PER}(?:days?|tag|jour|d[ií]a|giorno|dag|dzień|den|zi|день)`),
     word('daily|day rate|tagessatz|tjm|dagtarief|dagsats|täglich|dniówka|pd|p\\.d\\.'),
     /日給|日薪|일급/gu,
     new RegExp(`${SLASH}(?:days?|d|tag|jour|j|d[ií]a|giorno|dag|天|日)(?![\\p{L}])`, 'giu'),
@@ -40,7 +40,7 @@ const INTERVAL_WORDS: Readonly<Record<Interval, readonly RegExp[]>> = {
   ],
   month: [
     word(
-      `${PER}(?:months?|mo|monat|mois|mes|m[eê]s|mese|maand|mies\\w{0,8}|měs\\w{0,5}|månad\\w{0,2}|måned\\w{0,2}|mnd|ay|bulan|tháng|kuukausi|месяц|hó)`,
+      `${PER}(?:months?|mo|monat|mois|mes|m[eê]s|mese|maand|mies\\w{0,8}|měs\\w{0,5}|månad\\w{0,2}|måned\\w{0,2}|mnd|ay|bulan|tháng|kuukausi|lun[ăa]|месяц|місяць|hó)`,
     ),
     word(
       `
@@ -74,7 +74,7 @@ const NOT_PAID_BY =
 /** "Paid monthly", "bi-weekly" say when, not for what. */
 const WHEN_PAID = /(?:paid|payable|bi|semi|reviewed|review) ?-?$/iu
 
-export interface IntervalFound {
+interface IntervalFound {
   interval: Interval
   at: number
   end: number
@@ -118,7 +118,7 @@ export const PAY = word(
   salary|salaries|base|base pay|pay|pays|paying|paid|compensation|remuneration|wages?|earn|earning|earnings|rate|
   package|ctc|ote|income|tc|gehalt\\w{0,3}|\\w{0,20}gehalt|lohn|vergütung|verdienst|entgelt|brutto\\w{0,20}|netto|
   salaire|rémunération|brut|fixe|sueldo|salario|retribución|retribuzione|stipendio|lordi|lordo|ral|bruto|salário|
-  remuneração|bolsa|salaris|loon|lön|løn|lønn|månadslön|wynagrodzenie|pensja|zarobki|mzda|plat|maaş|ücret|lpa|
+  remuneração|bolsa|salaris|salariu|зарплата|оклад|loon|lön|løn|lønn|månadslön|wynagrodzenie|pensja|zarobki|mzda|plat|maaş|ücret|lpa|
   super|superannuation|doe|dep\\. on experience|depending on experience|negotiable|fte|hourly
 `,
 )
@@ -151,17 +151,20 @@ const OTHER_TIED = oneLine(`
   purchases?|clients?|companies|businesses|funds?|plans?|subscriptions?|income of households
 `)
 const OTHER_VERBS = oneLine(`
-  manag(?:e|es|ed|ing)|process(?:es|ed|ing)?|saves?|saved|saving|invest(?:ed|s|ing)?|spend(?:s|ing)?|generat(?:e|
+  cut|cuts|cutting|reduc(?:e|es|ed|ing)|manag(?:e|es|ed|ing)|process(?:es|ed|ing)?|saves?|saved|saving|invest(?:ed|s|ing)?|spend(?:s|ing)?|generat(?:e|
   es|ed|ing)|worth|valued at|premiums?|fees?|rent|prices?|deposits?|copays?|donat(?:e|ed|ing)|priced at|grow|win|contribut(?:e|es|ed|ing)|costs?|handl(?:e|es|
   ing)|clos(?:e|ed|ing)|sell(?:s|ing)?|borrow|lend(?:s|ing)?|insured
 `)
 const VETO = word(OTHER)
 const TIES = oneLine(`
-  (?:of|worth|from|between|up to|to|over|in|is|are|at|with|ranging|about|around|approximately|exceeding|averaging|
+  (?:of|by|worth|from|between|up to|to|over|in|is|are|at|with|ranging|about|around|approximately|exceeding|averaging|
   average|valued|totaling|starting|than|more|per|the|a|:|-)
 `)
+/** Whom it is done to, and about how much: "saves our clients up to". */
+const OBJECTS =
+  '(?: (?:our|your|their|the|its|each|every|many|most)){0,2}(?: \\p{L}{1,14}s| them| you| us)?(?: (?:of|by|up to|over|about|around|between|from|approximately)){0,2}'
 const TIED = new RegExp(
-  `(?<![\\p{L}])(?:(?:${OTHER_TIED}) ?(?:${TIES} ?){1,4}|(?:${OTHER_VERBS})(?: (?:of|up to|over|about|around|between|from|approximately|customers|clients|users|them|you|us))?)\\s{0,2}$`,
+  `(?<![\\p{L}])(?:(?:${OTHER_TIED}) ?(?:${TIES} ?){1,4}|(?:${OTHER_VERBS})${OBJECTS})\\s{0,2}$`,
   'iu',
 )
 const VETO_CJK = /賞与|手当|交通費|奖金|补贴|津贴|資本金|注册资本|売上|融资/gu
@@ -193,8 +196,18 @@ const AFTER_VETO = new RegExp(
   `^[\\s-]{0,2}(?:[\\p{L}'’/.-]{1,14}\\s){0,4}(?:${OTHER}|towards?)(?![\\p{L}\\p{N}])`,
   'iu',
 )
+const PERKS = 'wellness|wellbeing|lifestyle|fitness|health|learning|education|training|development|childcare|equipment'
+const DAILY = 'gym|phone|internet|transit|commut(?:er|ing)|parking'
+/** Each may follow the number and its time: "$300 per month in parking", "£1.2M annual sales target". */
+const AFTER_FORMS = [
+  `(?:in|of|worth of|for|off) (?:[\\p{L}-]{1,14} ){0,2}(?:${OTHER_TIED}|${DAILY}|meals?|lunch|health|wellness|learning|education)`,
+  `(?:${PERKS}) (?:\\p{L}{1,12} )?(?:benefits?|programs?|perks?|accounts?|pot)`,
+  '(?:quarterly |yearly )?(?:sales |revenue |profit )?(?:targets?|portfolios?|turnover|pipelines?|territory)',
+  `(?:${DAILY}|life insurance|(?:\\p{L}{1,12} )?credits?|copays?|prize|grants?|investments?|loans?|deposits?|fund)`,
+  'more (?:each|every|per|a)',
+]
 const AFTER_TIED = new RegExp(
-  `^\\s?(?:per \\p{L}{1,6} |\\/\\p{L}{1,6} |monthly |annual |annually )?(?:(?:in|of|worth of|for|off) (?:[\\p{L}-]{1,14} ){0,2}(?:${OTHER_TIED}|gym|phone|internet|transit|commuting|parking|meals?|lunch|health|wellness|learning|education)|(?:gym|phone|internet|transit|commuter|parking|life insurance|(?:\\p{L}{1,12} )?credits?|copays?|prize|grants?|investments?|loans?|deposits?|credits?|fund))(?![\\p{L}\\p{N}])`,
+  `^\\s?(?:per \\p{L}{1,6} |\\/\\p{L}{1,6} |monthly |annual |annually )?(?:${AFTER_FORMS.join('|')})(?![\\p{L}\\p{N}])`,
   'iu',
 )
 

@@ -46,7 +46,7 @@ export type Interval = (typeof INTERVALS)[number]
 
 const text = z.string().nullable()
 
-export const placeSchema = z.object({
+const placeSchema = z.object({
   /** As the board says it, always. */
   raw: z.string(),
   city: text,
@@ -58,7 +58,7 @@ export const placeSchema = z.object({
   area: z.literal(true).optional(),
 })
 
-export const salarySchema = z.object({
+const salarySchema = z.object({
   min: z.number().nullable(),
   max: z.number().nullable(),
   currency: text,

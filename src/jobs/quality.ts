@@ -4,7 +4,7 @@ import { type Posting, postingKey, type Source } from './posting.ts'
 import { countryOf } from './regions.ts'
 
 /** Weight of a field in the score; job_url is always there, and counts for that. */
-const WEIGHTS = {
+export const WEIGHTS = {
   title: 3,
   company: 3,
   job_url: 3,
@@ -22,7 +22,7 @@ export const QUALITY_FIELDS = Object.keys(WEIGHTS) as QualityField[]
 const WEIGHT_SUM = QUALITY_FIELDS.reduce((sum, field) => sum + WEIGHTS[field], 0)
 
 const CHECKS = ['title', 'salary', 'date_posted', 'job_url', 'country'] as const
-export type QualityCheck = (typeof CHECKS)[number]
+type QualityCheck = (typeof CHECKS)[number]
 
 const TITLE_CHARS_MAX = 200
 const DAY_MS = 86_400_000
@@ -37,7 +37,7 @@ export interface Quantiles {
   readonly count: number
 }
 
-export interface Sighting {
+interface Sighting {
   now: Date
   /** Postings of the same job, this one counted. */
   clusterSize?: number

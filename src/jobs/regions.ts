@@ -164,7 +164,7 @@ export function fold(text: string): string {
     .trim()
 }
 
-export interface Region {
+interface Region {
   code: string
   country: string
 }

@@ -10,7 +10,7 @@ export interface BoardAddress {
 }
 
 /** It becomes part of a host name or path: a token that could leave its place there is none. */
-export const BOARD_TOKEN = /^[A-Za-z0-9][A-Za-z0-9._-]*$/
+const BOARD_TOKEN = /^[A-Za-z0-9][A-Za-z0-9._-]*$/
 const TOKEN_CHARS_MAX = 100
 
 /** Hosts that serve all tenants, each under its own path. */

@@ -68,11 +68,15 @@ interface Range {
 }
 
 const SEPARATOR =
-  /^\s{0,3}(?:[-\u2010-\u2015\u2212~\uff5e\u301c]|(?:rising |increasing |up )?to|through|thru|up to|bis(?: zu)?|à|do|tot|till|til|hasta|até|ate)\s{0,3}$/iu
+  /^\s{0,3}(?:[-\u2010-\u2015\u2212~\uff5e\u301c]|(?:rising |increasing |up )?to|through|thru|up to|bis(?: zu)?|à|do|до|tot|till|til|hasta|até|ate)\s{0,3}$/iu
 /** These join a range only where a word before opens one: "between 30 and 40". */
 const CONJUNCTION = /^\s{0,3}(?:and|et|und|och|og|en|y|e|a|i|&)\s{0,3}$/iu
 const OPENER =
   /(?<![\p{L}])(?:between|entre|zwischen|mellan|mellem|mellom|tra|fra|tussen|from|de|da|desde|von|od|pomiędzy|between:)(?: (?:the|a range of))?[\s:]{0,3}$/iu
+/** "Min: $50,000 Max: $60,000": both ends have their names. */
+const LOW_NAME = /(?<![\p{L}])(?:min(?:imum|\.)?|lowest|mindestens)(?: \p{L}{1,12}){0,3}[\s:]{0,3}$/iu
+const HIGH_NAME =
+  /^(?:\s?\/\s?\p{L}{1,6})?[\s,;/|\u2010-\u2015-]{0,4}(?:\p{L}{1,12} ){0,3}(?:max(?:imum|\.)?|highest|maximal)(?: \p{L}{1,12}){0,3}[\s:]{0,3}$/iu
 /** "$25/hr - $32/hr", "50.000 € brutto - 60.000 €": what may stand between an end and the separator. */
 const BETWEEN =
   /^\s?(?:\/\s?|per |an? |pro |p\.?)?(?:hours?|hr|h|days?|weeks?|wk|months?|mo|years?|yr|annum|annually|hourly|monthly|gross|brutto|brut|jahr|monat|a\.?|base)?\.?(?=\s{0,3}(?:[-\u2010-\u2015\u2212~]|to\s|bis\s|and\s|à\s))/iu
@@ -96,11 +100,13 @@ function isRange(text: string, low: Amount, high: Amount): boolean {
   if (low.currency === undefined && high.currency === undefined) return false
   const gap = text.slice(low.end, high.start)
   if (gap.length > 30) return false
+  const before = text.slice(Math.max(0, low.start - WINDOW_CHARS), low.start)
+  if (HIGH_NAME.test(gap) && LOW_NAME.test(before)) return true
   const rest = gap.replace(BETWEEN, '')
   if (SEPARATOR.test(rest) || (rest === '' && gap === '')) return rest !== ''
   if (!CONJUNCTION.test(rest)) return false
   const isTwice = /^\s(?:a|e|i)\s$/i.test(rest) && low.currency !== undefined && low.currency === high.currency
-  return isTwice || OPENER.test(text.slice(Math.max(0, low.start - 24), low.start))
+  return isTwice || OPENER.test(before)
 }
 
 /** One k, 万 or lakh counts for both ends: "$120-160k". */
@@ -176,9 +182,9 @@ function dollarCode(before: string, after: string): string | undefined {
 }
 
 const UP_TO =
-  /(?<![\p{L}])(?:up to|upto|to|max\.?|maximum(?: of)?|as much as|bis(?: zu)?|jusqu.?(?:à|au)?|hasta|fino a|até|tot|upp till|opptil|op til|do|less than|under|maximal)[\s:]{0,3}$/iu
+  /(?<![\p{L}])(?:up to|upto|to|max\.?|maximum(?: of)?|as much as|bis(?: zu)?|jusqu.?(?:à|au)?|hasta|fino a|até|tot|upp till|opptil|op til|do|до|less than|under|maximal|max(?:imum)? (?:salary|pay|rate))[\s:]{0,3}$/iu
 const FROM =
-  /(?<![\p{L}])(?:from|starting(?: (?:at|from|salary of|pay of|rate of))?|starts? (?:at|from)|at least|min\.?|minimum(?: of)?|no less than|above|over|ab|mindestens|à partir de|a partir (?:de|da)|desde|da|von|od|vanaf|från|fra|minimal|more than)[\s:]{0,3}$/iu
+  /(?<![\p{L}])(?:from|starting(?: (?:at|from|salary of|pay of|rate of))?|starts? (?:at|from)|at least|min\.?|minimum(?: of)?|no less than|above|over|ab|mindestens|à partir de|a partir (?:de|da)|desde|da|von|od|vanaf|från|fra|от|від|minimal|more than|min(?:imum)? (?:salary|pay|wage|rate)|mindest(?:gehalt|lohn|entgelt))[\s:]{0,3}$/iu
 
 function endsOf({ low, high }: Range, before: string, after: string): Pick<Salary, 'min' | 'max'> {
   if (high !== undefined) {

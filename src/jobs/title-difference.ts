@@ -151,7 +151,7 @@ function isMisspelt(a: string, b: string): boolean {
 }
 
 /** What two sets of places have in common. */
-export type PlaceRelation = 'same' | 'compatible' | 'unknown' | 'disjoint'
+type PlaceRelation = 'same' | 'compatible' | 'unknown' | 'disjoint'
 
 export function placeRelation(a: readonly Place[], b: readonly Place[]): PlaceRelation {
   const citiesA = a.filter(({ city }) => city !== null)

@@ -38,7 +38,7 @@ const FIELD: Readonly<Record<string, Workplace | null>> = {
 const TEXT_CHARS_MAX = 300
 
 /** What words say. "Remote or hybrid" is hybrid: nobody may stay away all week. */
-export function workplaceInText(text: string): Workplace | null {
+function workplaceInText(text: string): Workplace | null {
   const words = text.slice(0, TEXT_CHARS_MAX).replace(/[\s_\u2010-\u2015-]+/g, ' ')
   const isRemote = REMOTE.test(words) && !NOT_REMOTE.test(words)
   if (HYBRID.test(words) || (isRemote && ONSITE.test(words))) return 'hybrid'

@@ -27,6 +27,7 @@ export function createInstruments(library: typeof prom, registry: prom.Registry)
     throttled: counter('sluice_throttled_total'),
     blocked: counter('sluice_blocked_total'),
     circuitState: gauge('sluice_circuit_state'),
+    webhookDeliveries: counter('sluice_webhook_deliveries_total'),
     proxyUp: gauge('sluice_proxy_up'),
     responseBytes: counter('sluice_response_bytes_total'),
     workers: gauge('sluice_workers'),

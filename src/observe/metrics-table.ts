@@ -63,6 +63,11 @@ export const METRICS = {
     help: 'The worst of the circuit breakers of all hosts: 0 all closed, 1 one is being probed, 2 one is open.',
     labels: ['scraper'],
   },
+  sluice_webhook_deliveries_total: {
+    type: 'counter',
+    help: 'Tries to deliver an event: delivered, failed (tried again later), dead (given up).',
+    labels: ['outcome'],
+  },
   sluice_proxy_up: {
     type: 'gauge',
     help: '1 while a proxy is used, 0 while it rests after failures. The first 200 proxies.',

@@ -79,6 +79,7 @@ async function fed() {
     diskFreeBytes: 9,
     loopLagMs: 20,
   }))
+  metrics.watchDeliveries(() => ({ delivered: 4, failed: 2, dead: 1 }))
   metrics.watchWorkers('books', async () => ['working', 'working', 'stuck', 'ended'])
   return metrics
 }
@@ -108,6 +109,7 @@ test('counts what the events say', async () => {
     'sluice_throttled_total{host="x.test"} 1',
     'sluice_blocked_total{class="challenge",vendor="cloudflare"} 1',
     'sluice_circuit_state{scraper="books"} 2',
+    'sluice_webhook_deliveries_total{outcome="failed"} 2',
     'sluice_proxy_up{proxy="p1:8080"} 0',
     'sluice_proxy_up{proxy="p2:8080"} 1',
     'sluice_response_bytes_total 3000',

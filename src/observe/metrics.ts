@@ -17,6 +17,8 @@ export interface Metrics {
   watchWorkers(scraper: string, states: () => Promise<readonly string[]>): () => void
   /** Looks at the machine at each scrape. Returns how to stop. */
   watchMachine(look: () => MachineNumbers): () => void
+  /** Asks for the deliveries of webhooks by outcome, counted since the start, at each scrape. Returns how to stop. */
+  watchDeliveries(counts: () => Readonly<Record<string, number>>): () => void
 }
 
 export type QueueCounts = Pick<FrontierStats, 'pending' | 'claimed' | 'completed' | 'failed' | 'dead' | 'lanes'>
@@ -60,6 +62,7 @@ export async function openMetrics(options: MetricsOptions): Promise<Metrics> {
   const pools = new Map<string, PoolSizes>()
   const queues = new Map<string, () => Promise<QueueCounts>>()
   let lookAtMachine: (() => MachineNumbers) | undefined
+  let countDeliveries: (() => Readonly<Record<string, number>>) | undefined
   const fleets = new Map<string, () => Promise<readonly string[]>>()
   const shared: MetricsShared = {
     now,
@@ -125,6 +128,12 @@ export async function openMetrics(options: MetricsOptions): Promise<Metrics> {
     m.loopLag.set(numbers.loopLagMs / 1000)
   }
 
+  function askDeliveries(): void {
+    if (countDeliveries === undefined) return
+    m.webhookDeliveries.reset()
+    for (const [outcome, count] of Object.entries(countDeliveries())) m.webhookDeliveries.inc({ outcome }, count)
+  }
+
   async function askFleets(): Promise<void> {
     for (const [scraper, ask] of fleets) {
       const states = await ask().catch(() => undefined)
@@ -141,6 +150,7 @@ export async function openMetrics(options: MetricsOptions): Promise<Metrics> {
       await askQueues()
       await askFleets()
       askMachine()
+      askDeliveries()
       return registry.metrics()
     },
     listener: (scraper) => createMetricsListener(m, shared, scraper),
@@ -152,6 +162,12 @@ export async function openMetrics(options: MetricsOptions): Promise<Metrics> {
       lookAtMachine = look
       return () => {
         lookAtMachine = undefined
+      }
+    },
+    watchDeliveries(counts) {
+      countDeliveries = counts
+      return () => {
+        countDeliveries = undefined
       }
     },
     watchWorkers(scraper, states) {

@@ -62,6 +62,11 @@ export const taskSchema = z.object({
   timeout: seconds.min(0.1).max(86_400).default(300).describe('seconds a try may take'),
   retry_count: count.max(1000).default(0).describe('tries before this one'),
   max_retries: count.max(100).default(3).describe('tries after the first one'),
+  turned_away: z
+    .array(z.string().max(300))
+    .max(1000)
+    .optional()
+    .describe('ways on which earlier tries were: proxies (`host:port`), browser profiles, or `http`; others are taken'),
 })
 
 export const RESULT_STATUSES = ['pending', 'running', 'success', 'failed', 'partial', 'timeout', 'retry'] as const
@@ -104,6 +109,8 @@ const metadataSchema = z.object({
   worker_id: workerId.optional(),
   ignored_params: z.array(z.string()).default([]).describe('search parameters the scraper has no use for'),
   files_left_out: count.default(0).describe('files the pages ordered; a task brings none home'),
+  items_invalid: count.default(0).describe('left out, as they break the schema of the scraper'),
+  warnings: z.array(z.string()).default([]).describe('what a person should know of, such as that nothing was found'),
 })
 
 export const resultSchema = z.object({
@@ -203,7 +210,8 @@ export function readMessage<T>(schema: z.ZodType<T>, message: string | undefined
   try {
     value = JSON.parse(message)
   } catch (error) {
-    return refused(`no JSON: ${(error as Error).message}`)
+    // The rest of what it says repeats the text, which may have a password in it.
+    return refused(`no JSON${/ at position \d+/.exec((error as Error).message)?.[0] ?? ''}`)
   }
   const spoken = (value as { version?: unknown } | null)?.version ?? MESSAGE_VERSION
   if (spoken !== MESSAGE_VERSION)

@@ -1,4 +1,5 @@
 /** What goes on the stream of errors in place of a message nobody could read. */
+import { withoutLogins } from './logins.ts'
 import { type ErrorMessage, MESSAGE_VERSION } from './messages.ts'
 import type { Entry } from './redis/group-reader.ts'
 
@@ -12,7 +13,7 @@ export function refusalText({ stream, id, message }: Entry, reason: string, read
     worker_id: readerId,
     stream,
     entry_id: id,
-    refused: message?.slice(0, REFUSED_SHOWN_MAX) ?? null,
+    refused: message === undefined ? null : withoutLogins(message.slice(0, REFUSED_SHOWN_MAX)),
   })
 }
 

@@ -15,7 +15,8 @@ export function resultIdentity({ attempt, metadata }: ResultMessage): string {
 
 /** The run as it is when its result is complete. `place` is where the streams are, without a password. */
 export function runOfResult(result: ResultMessage, place: string): NewStoredRun {
-  const { metadata, params = {} } = result
+  const { metadata } = result
+  const { proxy: _, ...params } = result.params ?? {} // not everybody leaves it out, and it may have a password
   const finishedMs = Date.parse(result.completed_at)
   const record: RunRecord = {
     id: result.task_id,
@@ -44,7 +45,7 @@ export function runOfResult(result: ResultMessage, place: string): NewStoredRun 
     cpuMs: 0,
     errors: errorsOf(result),
     outputs: [],
-    warnings: [],
+    warnings: metadata.warnings,
   }
   const options = { limits: {}, allowPrivate: false, allowAddress: [], userAgent: '' }
   return { record, definitionHash: resultIdentity(result), options }

@@ -28,6 +28,7 @@ export const EVENT_TYPES = [
   'job.relisted',
   'job.expired',
   'job.gone',
+  'job.cluster_joined',
   'digest',
 ] as const
 

@@ -55,12 +55,17 @@ export class DeliveryLog {
     return made
   }
 
-  /** What is over and old goes; what still waits stays. */
+  /** What is over and old goes, and what was recorded while its subscription was removed; what still waits stays. */
   async prune(nowMs: number): Promise<void> {
     const beforeMs = nowMs - KEPT_MS
     await this.#db.rows(
-      `delete from ${this.#prefix}delivery where state in ('delivered', 'dead') and created_ms < $1`,
+      `delete from ${this.#prefix}delivery where created_ms < $1 and (state in ('delivered', 'dead')
+       or webhook_id not in (select id from ${this.#prefix}webhook))`,
       [beforeMs],
+    )
+    await this.#db.rows(
+      `delete from ${this.#prefix}digest_event where webhook_id not in (select id from ${this.#prefix}webhook)`,
+      [],
     )
     await this.#db.rows(
       `delete from ${this.#prefix}event where created_ms < $1

@@ -25,6 +25,8 @@ export interface DeliveryWorkerParts {
   say(level: 'info' | 'warn', message: string): void
   /** Nobody else uses this database. */
   isAlone: boolean
+  /** What is being sent when the server stops may still arrive, for so long. Default 3,000. */
+  stopMsMax?: number
   now?: () => number
   random?: () => number
 }
@@ -44,9 +46,10 @@ export class DeliveryWorker implements AsyncDisposable {
   readonly #looking: NodeJS.Timeout
   #look: Promise<void> | undefined
   #isFresh = true
+  #isStopping = false
 
   constructor(parts: DeliveryWorkerParts) {
-    this.#parts = { now: Date.now, random: Math.random, ...parts }
+    this.#parts = { stopMsMax: 3_000, now: Date.now, random: Math.random, ...parts }
     this.#looking = setInterval(() => void this.look(), LOOK_MS)
   }
 
@@ -67,7 +70,7 @@ export class DeliveryWorker implements AsyncDisposable {
 
   async #lookOnce(): Promise<void> {
     const { outbox, now, isAlone } = this.#parts
-    if (this.#stop.signal.aborted) return
+    if (this.#isStopping) return
     if (isAlone && this.#isFresh) await outbox.releaseAll()
     this.#isFresh = false
     for (const id of await outbox.due(now(), LANES_MAX - this.#lanes.size)) {
@@ -84,7 +87,7 @@ export class DeliveryWorker implements AsyncDisposable {
     const { outbox, now } = this.#parts
     try {
       for (;;) {
-        if (this.#stop.signal.aborted) return
+        if (this.#isStopping) return
         const claimed = await outbox.claim(id, now())
         if (claimed === undefined) return
         if (claimed.mode !== 'instant') await outbox.collectDigest(id, now())
@@ -159,12 +162,14 @@ export class DeliveryWorker implements AsyncDisposable {
     }
   }
 
-  /** What is under way is broken off, and sent again by whoever comes next. */
+  /** What does not arrive in time is sent again by whoever comes next. */
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#looking)
-    this.#stop.abort(new Error('the server is stopping'))
+    this.#isStopping = true
     await this.#look
+    const timer = setTimeout(() => this.#stop.abort(new Error('the server is stopping')), this.#parts.stopMsMax)
     await this.idle()
+    clearTimeout(timer)
   }
 }
 

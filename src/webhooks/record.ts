@@ -1,6 +1,7 @@
 /** Writes events down, and with each the deliveries it causes, in the transaction of the change it tells of. */
+import { hash, randomBytes } from 'node:crypto'
 import type { Dialect, Row, Rows } from '../orchestrator/contract.ts'
-import { type EventData, isBulk, type Mode, type NewEvent, type RecordEvents } from './contract.ts'
+import { type EventData, isBulk, type Mode, type NewEvent, type RecordEvents, type Subscription } from './contract.ts'
 import { newEventId } from './event-id.ts'
 import { isWanted } from './filter.ts'
 
@@ -8,6 +9,7 @@ const EVENTS_AT_ONCE = 200
 /** More than a receiver should have to take. */
 export const DATA_BYTES_MAX = 256 * 1024
 const FIELD_BYTES_MAX = 1024
+const DEDUPE_CHARS_MAX = 300
 const HOUR_MS = 3_600_000
 
 export interface RecorderOptions {
@@ -29,6 +31,12 @@ export function eventRecorder({ dialect, onRecorded, now = Date.now }: RecorderO
       await recordSome(rows, dialect, told.slice(at, at + EVENTS_AT_ONCE), now())
     onRecorded?.()
   }
+}
+
+/** Each is an event of its own. */
+export function testEvent({ id, name }: Pick<Subscription, 'id' | 'name'>): NewEvent {
+  const dedupeKey = `webhook.test:${randomBytes(8).toString('hex')}`
+  return { type: 'webhook.test', data: { webhook: { id, name } }, dedupeKey, webhookId: id }
 }
 
 interface Active {
@@ -68,7 +76,7 @@ async function recordSome(rows: Rows, { prefix }: Dialect, told: readonly Told[]
       event.type,
       nowMs,
       dataText(event.data),
-      event.dedupeKey,
+      dedupeText(event.dedupeKey),
       event.webhookId ?? null,
     ]),
   )
@@ -102,6 +110,11 @@ function places(count: number, columns: number): string {
 function endOfTime(mode: Mode, nowMs: number): number {
   const lengthMs = mode === 'daily' ? 24 * HOUR_MS : HOUR_MS
   return (Math.floor(nowMs / lengthMs) + 1) * lengthMs
+}
+
+/** Keys may be made of what a site says: an index takes no text of any length, and PostgreSQL no NUL. */
+function dedupeText(key: string): string {
+  return key.length > DEDUPE_CHARS_MAX || key.includes('\0') ? hash('sha256', key) : key
 }
 
 /** Of what is too large the small fields stay, and it is said. */

@@ -1,5 +1,6 @@
 /** What the record of a run has to tell. The same record tells the same events, however often it is looked at. */
 import type { RunRecord } from '../core/run.ts'
+import type { Json } from '../core/task.ts'
 import type { EventType, NewEvent } from './contract.ts'
 
 /** Points of a hundred by which a field's fill must drop to look like a new layout. */
@@ -36,9 +37,29 @@ export function runEnded({ record, before, failAt }: RunEnd): NewEvent[] {
   if (failedShare > failAt) events.push(end('run.error_rate', { failedShare, failAt }))
   const drops = fillDrops(record, before)
   if (drops.length > 0) events.push(end('run.layout_changed', { fields: drops }))
-  const circuit = record.errors.find(({ code }) => code === 'E_CIRCUIT_OPEN')
-  if (circuit !== undefined) events.push(end('circuit.opened', { postponed: circuit.count, example: circuit.example }))
   return events
+}
+
+/** A line of a run's log that may tell of a circuit: cheap, for all the lines that do not. */
+export const isOfCircuit = (line: string) => line.includes('"event":"circuit"')
+
+/** Once for each host of a run: one that opens again and again is no more news. */
+export function circuitsOpened(run: Pick<RunRecord, 'id' | 'scraper'>, lines: readonly string[]): NewEvent[] {
+  return lines.filter(isOfCircuit).flatMap((line): NewEvent[] => {
+    const { event, state, host, reason, time } = parsed(line)
+    if (event !== 'circuit' || state !== 'open' || typeof host !== 'string') return []
+    const data = { runId: run.id, scraper: run.scraper, host, reason: reason ?? null, at: time ?? null }
+    return [{ type: 'circuit.opened', data, dedupeKey: `circuit.opened:${run.id}:${host}` }]
+  })
+}
+
+function parsed(line: string): Record<string, Json> {
+  try {
+    const value = JSON.parse(line)
+    return typeof value === 'object' && value !== null ? value : {}
+  } catch {
+    return {} // half a line
+  }
 }
 
 function endType({ state, exitCode }: RunRecord): EventType {

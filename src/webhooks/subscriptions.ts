@@ -49,7 +49,7 @@ export class Subscriptions {
     return toSubscription(row)
   }
 
-  /** Turned on again it starts afresh: what it missed is there to be redelivered. */
+  /** Turned on again it starts afresh: what died is there to be redelivered. */
   async update(word: string, given: NewSubscription): Promise<Subscription> {
     check(given)
     const { id } = await this.get(word)
@@ -90,7 +90,8 @@ export class Subscriptions {
 
 function check({ url, events }: NewSubscription): void {
   const parsed = URL.parse(url)
-  if (parsed === null || !/^https?:$/.test(parsed.protocol) || parsed.username !== '' || parsed.password !== '')
+  const isOdd = /[\s\p{Cc}]/u.test(url) || parsed?.username !== '' || parsed.password !== ''
+  if (isOdd || !/^https?:$/.test(parsed.protocol))
     throw new ScrapeError('E_OPTION', `not a URL to deliver to: ${JSON.stringify(url.slice(0, 200))}`, {
       fix: 'Use https://HOST/PATH (or http://), without a login in it.',
     })

@@ -14,7 +14,7 @@ test('tasks of a worker that was killed are done by another one, each once', asy
   killed.child.kill('SIGKILL')
   await killed.result
   rig.site.answer = () => false
-  rig.worker()
+  await rig.instance()
   const results = await rig.resultsWhen(3)
   assert.deepEqual(
     tasks.map(({ task_id }) => [results.get(task_id)?.status, results.get(task_id)?.jobs_found]),
@@ -32,7 +32,7 @@ test('a worker that is asked to end hands its tasks back, and nobody waits for a
   first.child.kill('SIGTERM')
   assert.equal((await first.result).code, 4)
   rig.site.answer = () => false
-  rig.worker('--lease', '10m')
+  await rig.instance({ lease: '10m' })
   const [result] = [...(await rig.resultsWhen(1)).values()]
   assert.equal(result!.status, 'success')
 })
@@ -44,7 +44,7 @@ test('a Redis that is killed and comes back finds the workers still there, and n
     setTimeout(() => !response.destroyed && response.end('<h1>slow</h1>'), 400)
     return path !== '/list'
   }
-  const worker = rig.worker('--lease', '5s')
+  const worker = await rig.instance({ lease: '5s' })
   for (let i = 0; i < 6; i++) await rig.put({})
   await until('some are being done', () => rig.site.asked.length > 3)
   await server.stop('SIGKILL')
@@ -52,7 +52,7 @@ test('a Redis that is killed and comes back finds the workers still there, and n
   for (let i = 0; i < 2; i++) await rig.put({})
   const results = await rig.resultsWhen(8)
   assert.ok([...results.values()].every(({ status, jobs_found }) => status === 'success' && jobs_found === 3))
-  assert.equal(worker.child.exitCode, null)
+  assert.match(worker.log.join('\n'), /Redis is away/)
 })
 
 test('messages nobody can read are put aside with the reason, and hurt nobody', async () => {
@@ -70,7 +70,7 @@ test('messages nobody can read are put aside with the reason, and hurt nobody', 
   ]
   for (const [field, text] of bad) await rig.redis.xadd(stream, '*', field, text)
   const good = await rig.put({})
-  rig.worker()
+  await rig.instance()
   assert.equal((await rig.resultsWhen(1)).get(good.task_id)?.status, 'success')
   await until('all are put aside', async () => (await rig.errors()).length === bad.length)
   const reasons = (await rig.errors()).map(({ error_message }) => error_message)
@@ -90,24 +90,36 @@ test('messages nobody can read are put aside with the reason, and hurt nobody', 
 test('a task whose time is over answers with what it found', async () => {
   await using rig = await ProtocolRig.open()
   rig.site.answer = (path) => path === '/thing/2'
-  const { task_id } = await rig.put({}, { timeout: 1.5 })
-  rig.worker()
+  const { task_id } = await rig.put({}, { timeout: 1 })
+  await rig.instance()
   const result = (await rig.resultsWhen(1)).get(task_id)!
   assert.deepEqual([result.status, result.items.map(({ id }) => id).sort()], ['timeout', ['1', '3']])
 })
 
-for (const [what, how] of [
-  ['threads', 'deadly'],
-  ['processes', 'poison'],
-] as const)
-  test(`a task that ends three ${what} has failed; they are replaced, and other tasks are done`, async () => {
-    await using rig = await ProtocolRig.open()
-    const deadly = await rig.put({ args: { how, n: 1 } })
-    const worker = rig.worker('--lease', '10m', '--as', what)
-    const failed = (await rig.resultsWhen(1)).get(deadly.task_id)!
-    assert.deepEqual([failed.status, failed.error_code], ['failed', 'E_LEASE_LOST'])
-    const fine = await rig.put({})
-    assert.equal((await rig.resultsWhen(2)).get(fine.task_id)?.status, 'success')
-    worker.child.kill('SIGTERM')
-    assert.equal((await worker.result).stderr.match(/ died: /g)?.length, 3)
-  })
+test('a task that ends three threads has failed; they are replaced, and other tasks are done', async () => {
+  await using rig = await ProtocolRig.open()
+  const deadly = await rig.put({ args: { how: 'deadly', n: 1 } })
+  const worker = rig.worker('--lease', '10m')
+  const failed = (await rig.resultsWhen(1)).get(deadly.task_id)!
+  assert.deepEqual([failed.status, failed.error_code], ['failed', 'E_LEASE_LOST'])
+  const fine = await rig.put({})
+  assert.equal((await rig.resultsWhen(2)).get(fine.task_id)?.status, 'success')
+  worker.child.kill('SIGTERM')
+  assert.equal((await worker.result).stderr.match(/ died: /g)?.length, 3)
+})
+
+test('a process that is killed is replaced, and the next one has its task at once', async () => {
+  await using rig = await ProtocolRig.open()
+  let hasKilled = false
+  rig.site.answer = (path, response) => {
+    if (path === '/list' || hasKilled) return false
+    hasKilled = true
+    response.setHeader('content-type', 'text/html').end('<h1>poison</h1>')
+    return true
+  }
+  const { task_id } = await rig.put({ args: { n: 1 } })
+  const worker = rig.worker('--lease', '10m', '--as', 'processes')
+  assert.equal((await rig.resultsWhen(1)).get(task_id)!.status, 'success')
+  worker.child.kill('SIGTERM')
+  assert.match((await worker.result).stderr, / died: SIGKILL/)
+})

@@ -59,6 +59,6 @@ test('what a worker in Python let lie is taken over by one of ours', async () =>
   await using stalled = await startPython(rig, '--stall', '--type', 'things')
   await once(stalled.stdout!, 'data')
   stalled.kill('SIGKILL')
-  rig.worker('--lease', '500ms')
+  await rig.instance({ lease: '500ms' })
   assert.equal((await rig.resultsWhen(1)).get(task_id)?.status, 'success')
 })

@@ -1,10 +1,12 @@
-/** Words for tests of the task protocol: a Redis, a scraper and a site of their own, workers as real processes. */
+/** Words for tests of the task protocol: a Redis, a scraper and a site of their own, workers in this process or as real ones. */
 import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
+import { type OptionName, resolveConfig } from '../../src/app/config.ts'
+import { type InstanceSpec, runInstance } from '../../src/app/protocol/open-instance.ts'
 import type { ErrorMessage, HealthMessage, ResultMessage, TaskMessage } from '../../src/protocol/messages.ts'
 import { TaskProducer } from '../../src/protocol/redis/producer.ts'
 import { streamNames } from '../../src/protocol/streams.ts'
@@ -40,8 +42,8 @@ export interface ThingSite extends AsyncDisposable {
   readonly url: string
   /** Paths asked for, in order. */
   readonly asked: string[]
-  /** Answers in place of the site; undefined leaves the answer to it. */
-  answer: (path: string, response: ServerResponse) => boolean
+  /** Answers in place of the site; false leaves the answer to it. */
+  answer: (path: string, response: ServerResponse, request: IncomingMessage) => boolean
 }
 
 /** `/thing/ID?how=WORD` is a page about WORD. */
@@ -50,7 +52,7 @@ export async function startThingSite(): Promise<ThingSite> {
   const server = createServer((request: IncomingMessage, response: ServerResponse) => {
     const url = new URL(request.url!, 'http://site')
     asked.push(url.pathname)
-    if (site.answer(url.pathname, response)) return
+    if (site.answer(url.pathname, response, request)) return
     const how = url.searchParams.get('how') ?? ''
     response.setHeader('content-type', 'text/html')
     if (url.pathname === '/list') {
@@ -71,6 +73,15 @@ export async function startThingSite(): Promise<ThingSite> {
   return site
 }
 
+export interface TestInstance {
+  /** What it said. */
+  readonly log: string[]
+  /** Tasks it answered, by how. */
+  readonly ends: string[]
+  readonly ended: Promise<'drain' | 'stop'>
+  stop(): Promise<void>
+}
+
 export class ProtocolRig implements AsyncDisposable {
   readonly server: TestRedis
   readonly redis: Redis
@@ -78,6 +89,7 @@ export class ProtocolRig implements AsyncDisposable {
   readonly folder = temporaryFolder()
   readonly names = streamNames()
   readonly #workers: SluiceProcess[] = []
+  readonly #instances: TestInstance[] = []
   readonly #producer: TaskProducer
 
   static async open(server?: TestRedis): Promise<ProtocolRig> {
@@ -91,7 +103,17 @@ export class ProtocolRig implements AsyncDisposable {
     this.redis.on('error', () => {}) // tests take the server away
     this.#producer = new TaskProducer({ url: server.url, names: this.names })
     mkdirSync(join(this.folder.path, 'scrapers'))
-    writeFileSync(join(this.folder.path, 'scrapers', 'things.ts'), SCRAPER)
+    this.scraper('things')
+    writeFileSync(join(this.folder.path, 'package.json'), '{"type": "module"}')
+  }
+
+  /** One more, like the one of things. */
+  scraper(name: string, change: (things: string) => string = (things) => things): void {
+    writeFileSync(this.scraperFile(name), change(SCRAPER).replace("name: 'things'", `name: '${name}'`))
+  }
+
+  scraperFile(name: string): string {
+    return join(this.folder.path, 'scrapers', `${name}.ts`)
   }
 
   #options() {
@@ -100,6 +122,46 @@ export class ProtocolRig implements AsyncDisposable {
 
   run(...args: string[]): Promise<SluiceResult> {
     return sluice(args, this.#options())
+  }
+
+  /** One in this process, which costs a tenth of the others: for whatever does not kill it. Stopped at the end of the test. */
+  async instance(
+    flags: Partial<Record<OptionName, unknown>> = {},
+    more: Partial<InstanceSpec> = {},
+  ): Promise<TestInstance> {
+    const given = { allowPrivate: true, lease: '2s', drainTimeout: '0', out: join(this.folder.path, 'runs'), ...flags }
+    const spec: InstanceSpec = {
+      scraper: this.scraperFile('things'),
+      config: await resolveConfig({ flags: given, cwd: this.folder.path }),
+      redisUrl: this.server.url,
+      prefix: '',
+      workerId: `here_${this.#instances.length}`,
+      tasksMax: 50,
+      healthMs: 300,
+      retryMs: 100,
+      ...more,
+    }
+    const stop = new AbortController()
+    const log: string[] = []
+    const ends: string[] = []
+    const listeners = {
+      onLog: (_: string, message: string) => void log.push(message),
+      onTask: ({ status }: { status: string }) => void ends.push(status),
+    }
+    const ended = runInstance(spec, listeners, stop.signal)
+    const instance = {
+      log,
+      ends,
+      ended,
+      stop: async () => {
+        stop.abort()
+        await this.redis.xadd(this.names.tasks('things')[1], '*', 'message', 'whoever waits for one looks up')
+        await ended
+      },
+    }
+    this.#instances.push(instance)
+    ended.catch(() => {}) // stop() tells
+    return instance
   }
 
   /** Killed at the end of the test, if it still lives. */
@@ -152,6 +214,13 @@ export class ProtocolRig implements AsyncDisposable {
     return this.#read(this.names.health)
   }
 
+  /** All that workers ever wrote or said, but for the tasks themselves. */
+  async said(): Promise<string> {
+    const streams = [this.names.results, this.names.errors, this.names.health]
+    const written = await Promise.all(streams.map((stream) => this.redis.xrange(stream, '-', '+')))
+    return JSON.stringify([written, this.#instances.map(({ log }) => log)])
+  }
+
   async #read<T>(stream: string): Promise<T[]> {
     const entries = await this.redis.xrange(stream, '-', '+')
     return entries.map(([, [, message]]) => JSON.parse(message!))
@@ -162,6 +231,7 @@ export class ProtocolRig implements AsyncDisposable {
       if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
       await result
     }
+    await Promise.all(this.#instances.map((instance) => instance.stop()))
     this.redis.disconnect()
     this.#producer[Symbol.dispose]()
     await this.site[Symbol.asyncDispose]()

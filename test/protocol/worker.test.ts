@@ -1,9 +1,15 @@
 /** Workers of the task protocol as a user starts them: tasks in, results out, commands heard. */
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
 import { test } from 'node:test'
+import { resolveConfig } from '../../src/app/config.ts'
+import { workerType } from '../../src/app/protocol/open-instance.ts'
 import { postingSchema } from '../../src/jobs/posting.ts'
+import { openSqliteStore } from '../../src/orchestrator/store/sqlite.ts'
+import { storeResult } from '../../src/protocol/collect.ts'
 import { healthSchema, resultSchema } from '../../src/protocol/messages.ts'
 import { until } from '../fleet.ts'
+import { chromiumForTests } from '../services/chromium.ts'
 import { startGreenhouseMock } from '../site/boards/greenhouse.ts'
 import { ProtocolRig } from './rig.ts'
 
@@ -39,31 +45,30 @@ test('a task that is submitted is done by a worker, printed, collected, and expo
 test('postings of a job board travel under the names of the wire, and are whole again in the store', async () => {
   await using rig = await ProtocolRig.open()
   await using board = await startGreenhouseMock({ jobs: 5 })
+  await using store = openSqliteStore(join(rig.folder.path, 'store.db'))
   const params = {
     search_term: 'engineer',
     results_wanted: 4,
     args: { base: undefined, board: 'acme', site: board.url },
   }
   const { task_id } = await rig.put(params, { scraper_type: 'greenhouse' })
-  rig.worker('--type', 'greenhouse')
-  const { jobs_data, items } = (await rig.resultsWhen(1)).get(task_id)!
+  await rig.instance({}, { scraper: 'greenhouse' })
+  const result = (await rig.resultsWhen(1)).get(task_id)!
+  const { jobs_data, items } = result
   assert.deepEqual([jobs_data.length, items.length], [4, 0])
   const { title, company, posted_date, job_url, external_job_id } = jobs_data[0]!
   assert.deepEqual([title, company, external_job_id], ['Backend Engineer 0', 'Acme & Sons', '4000000'])
   assert.ok(posted_date!.startsWith('2026-11-10') && job_url.endsWith('/4000000'))
-  await rig.run('collect', '--once')
-  const exported = await rig.run('export', task_id, '--frontier', rig.server.url)
-  const stored = exported.stdout
-    .split('\n')
-    .filter(Boolean)
-    .map((line) => postingSchema.parse(JSON.parse(line)))
+  await storeResult(store, result, 'redis://here')
+  const rows = await store.readItems(task_id, { afterSeq: 0, max: 100 })
+  const stored = rows.map(({ json }) => postingSchema.parse(JSON.parse(json)))
   assert.deepEqual(stored.map(({ job_hash }) => job_hash).sort(), jobs_data.map(({ job_hash }) => job_hash).sort())
 })
 
 test('urgent tasks are done before ordinary ones', async () => {
   await using rig = await ProtocolRig.open()
   const tasks = [await rig.put({}), await rig.put({}), await rig.put({}, { priority: 5 })]
-  rig.worker('--batch-size', '1')
+  await rig.instance({}, { tasksMax: 1 })
   await rig.resultsWhen(3)
   const order = (await rig.results()).map(({ task_id }) => task_id)
   assert.deepEqual(order, [tasks[2]!.task_id, tasks[0]!.task_id, tasks[1]!.task_id])
@@ -78,7 +83,7 @@ test('a task that fails is tried again later, and its result says which try it w
     return true
   }
   const { task_id } = await rig.put({})
-  rig.worker()
+  await rig.instance()
   const result = (await rig.resultsWhen(1)).get(task_id)!
   assert.deepEqual([result.status, result.attempt, result.jobs_found], ['success', 3, 3])
   const told = (await rig.errors()).map((error) => [error.task_id, error.error_code, error.will_retry])
@@ -93,7 +98,7 @@ test('a task ends with as many results, or after as many pages, as it asks for; 
   const few = await rig.put({ results_wanted: 2, args: { n: 50 } })
   const short = await rig.put({ page_limit: 1, args: { n: 50 }, search_term: 'x' })
   const wrong = await rig.put({ args: { nonsense: 1 } })
-  rig.worker()
+  await rig.instance()
   const results = await rig.resultsWhen(3)
   assert.deepEqual([results.get(few.task_id)!.status, results.get(few.task_id)!.items.length], ['success', 2])
   const one = results.get(short.task_id)!
@@ -102,9 +107,22 @@ test('a task ends with as many results, or after as many pages, as it asks for; 
   assert.deepEqual([failed.status, failed.error_code, failed.attempt], ['failed', 'E_OPTION', 1])
 })
 
+test('a task that takes longer than a lease stays with its worker', async () => {
+  await using rig = await ProtocolRig.open()
+  rig.site.answer = (path, response) => {
+    if (path !== '/list') return false
+    setTimeout(() => response.end('<a href="/thing/1">1</a>'), 1200)
+    return true
+  }
+  for (let i = 0; i < 2; i++) await rig.instance({ lease: '400ms' })
+  const { task_id } = await rig.put({})
+  const result = (await rig.resultsWhen(1)).get(task_id)!
+  assert.deepEqual([result.status, rig.site.asked], ['success', ['/list', '/thing/1']])
+})
+
 test('workers hear commands, and tell how they are', async () => {
   await using rig = await ProtocolRig.open()
-  const worker = rig.worker('--instances', '2')
+  const workers = [await rig.instance(), await rig.instance()]
   await until('both tell', async () => new Set((await rig.health()).map(({ worker_id }) => worker_id)).size === 2)
   for (const message of await rig.health()) assert.equal(healthSchema.parse(message).scraper_type, 'things')
   await rig.command({ command: 'pause', scraper_type: 'things' })
@@ -117,13 +135,28 @@ test('workers hear commands, and tell how they are', async () => {
   await rig.resultsWhen(1)
   await rig.command({ command: 'drain', worker_id: 'somebody-else' })
   await rig.command({ command: 'drain' })
-  assert.equal((await worker.result).code, 4)
+  assert.deepEqual(await Promise.all(workers.map(({ ended }) => ended)), ['drain', 'drain'])
 })
 
-test('a worker of an unknown type, or of a scraper that is off, is refused at once', async () => {
+test('a worker of an unknown type, of a scraper that is off, or with a way out it does not have, is refused at once', async () => {
   await using rig = await ProtocolRig.open()
-  const unknown = await rig.run('worker', '--type', 'nothing')
-  assert.deepEqual([unknown.code, /E_SCRAPER_NOT_FOUND/.test(unknown.stderr)], [2, true], unknown.stderr)
-  const off = await rig.run('worker', '--type', 'linkedin')
-  assert.deepEqual([off.code, /E_OPT_IN/.test(off.stderr)], [2, true], off.stderr)
+  const config = await resolveConfig({ cwd: rig.folder.path })
+  await assert.rejects(workerType({ scraper: 'nothing', config }), { code: 'E_SCRAPER_NOT_FOUND' })
+  await assert.rejects(workerType({ scraper: 'linkedin', config }), { code: 'E_OPT_IN' })
+  const { code, stderr } = await rig.run('worker', '--type', 'things', '--tor')
+  assert.deepEqual([code, /--tor is for the runs of a fleet/.test(stderr)], [2, true], stderr)
+})
+
+test('a task that was turned away is tried again in a browser, where its route says so', async () => {
+  await using rig = await ProtocolRig.open()
+  rig.site.answer = (path, response, { headers }) => {
+    if (path !== '/list' || headers['user-agent']?.includes('Chrome/')) return false
+    response.writeHead(403).end()
+    return true
+  }
+  rig.scraper('shy', (things) => things.replace("{ match: '/list' }", "{ match: '/list', fallback: 'browser' }"))
+  await rig.instance({ chrome: await chromiumForTests(), retries: 0 }, { scraper: rig.scraperFile('shy') })
+  const { task_id } = await rig.put({}, { scraper_type: 'shy' })
+  const { status, attempt, error } = (await rig.resultsWhen(1)).get(task_id)!
+  assert.deepEqual([status, attempt], ['success', 2], error ?? '')
 })

@@ -30,6 +30,8 @@ export interface BooksSiteOptions {
   readonly misbehave?: boolean
   /** Keep rendered pages. On for catalogues of up to 5,000 books (about 90 MB when all were asked for), off beyond. */
   readonly cache?: boolean
+  /** What becomes of a listing before it is sent: other text, or a status in its place. Nothing is kept then. */
+  readonly edit?: (path: string, html: string) => string | number
   /** What /robots.txt says; without it that page is a 404, as on many sites. */
   readonly robots?: string
 }
@@ -86,7 +88,8 @@ const page = (title: string) =>
 
 /** Targets to replies. Holds the cache and the counts of the faults that pass. */
 function booksHandler(options: BooksSiteOptions & { products: number }): (target: string) => Reply {
-  const { products, delayMs = 0, misbehave = false, robots, cache = products <= CACHED_PRODUCTS_MAX } = options
+  const { products, delayMs = 0, misbehave = false, robots, edit } = options
+  const { cache = edit === undefined && products <= CACHED_PRODUCTS_MAX } = options
   const pages = pageCount(products)
   const kept = new Map<string, Reply>()
   const failures = new Map<number, number>()
@@ -101,6 +104,13 @@ function booksHandler(options: BooksSiteOptions & { products: number }): (target
     const count = failures.get(id) ?? 0
     failures.set(id, count + 1)
     return count < times
+  }
+
+  function listing(path: string, body: Buffer): Reply {
+    const edited = edit?.(path, body.toString('utf8')) ?? body
+    return typeof edited === 'number'
+      ? respond({ status: edited, body: page(String(edited)) })
+      : respond({ body: edited })
   }
 
   function product(id: number): Reply {
@@ -127,7 +137,7 @@ function booksHandler(options: BooksSiteOptions & { products: number }): (target
     if (found === null) return fixed.get(path) ?? notFound
     const number = Number(found[1] ?? found[2])
     if (found[1] !== undefined)
-      return number <= pages ? respond({ body: toBytes(listingPage(number, products, { misbehave })) }) : notFound
+      return number <= pages ? listing(path, toBytes(listingPage(number, products, { misbehave }))) : notFound
     return number <= products && podOf(number).path === path ? product(number) : notFound
   }
 

@@ -14,7 +14,7 @@ const BOARD = {
   args: ACME,
   nobody: { board: 'nobody' },
   idOf: ashbyId,
-  jobs: 300,
+  jobs: 60,
 }
 boardConformance(BOARD)
 oddConformance(BOARD)

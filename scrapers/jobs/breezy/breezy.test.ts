@@ -16,7 +16,7 @@ boardConformance({
   start: startBreezyMock,
   args: { board: 'acme' },
   idOf: (n) => `b${1000 + n}`,
-  jobs: 300,
+  jobs: 60,
   startNobody: () => startBreezyMock({ jobs: 0, trouble: () => notFound }),
 })
 

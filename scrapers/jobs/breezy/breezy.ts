@@ -9,6 +9,7 @@ import {
   entriesOf,
   flag,
   GONE_STATUSES,
+  httpUrl,
   id,
   listOf,
   nameOfToken,
@@ -24,7 +25,7 @@ const Place = z.object({ city: text, state: named, country: named, is_remote: fl
 const Job = z.object({
   id,
   name: z.string().min(1),
-  url: z.url(),
+  url: httpUrl,
   published_date: text,
   type: named,
   location: part(Place),

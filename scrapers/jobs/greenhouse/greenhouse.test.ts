@@ -15,7 +15,7 @@ const BOARD = {
   args: { board: 'acme' },
   nobody: { board: 'nobody' },
   idOf: (n: number) => String(4_000_000 + n),
-  jobs: 600,
+  jobs: 60,
 }
 boardConformance(BOARD)
 oddConformance(BOARD)
@@ -101,10 +101,19 @@ test('leaves out what was posted before the days asked for', async () => {
   assert.deepEqual(idsOf(postings), idsUpTo(5))
 })
 
+test('a list without postings that names a total is an alarm, not an empty board', async () => {
+  await using site = await startGreenhouseMock({ jobs: 10, sends: 0 })
+  const { record, errors } = await runBoard(greenhouse, site, { board: 'acme' }, { retries: 0 })
+  assert.equal(record.exitCode, 1)
+  assert.match(errors[0]!.message, /an empty page at 0 of 10 postings/)
+})
+
 test('says when the board sends less than it has', async () => {
   await using site = await startGreenhouseMock({ jobs: 10, sends: 6 })
-  const { postings, warnings } = await runBoard(greenhouse, site, { board: 'acme' })
-  assert.equal(postings.length, 6)
-  assert.ok(postings.every(({ raw }) => raw['truncated'] === true))
-  assert.ok(warnings.some((warning) => warning.includes('has 10 postings and sent 6')))
+  for (const pay of [true, false]) {
+    const { postings, warnings } = await runBoard(greenhouse, site, { board: 'acme', pay })
+    assert.equal(postings.length, 6)
+    assert.ok(postings.every(({ raw }) => raw['truncated'] === true))
+    assert.ok(warnings.some((warning) => warning.includes('has 10 postings and sent 6')))
+  }
 })

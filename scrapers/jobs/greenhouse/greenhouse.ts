@@ -4,6 +4,7 @@ import { isWanted, type Posting, postingKey, postingSchema, searchArgs, toPostin
 import * as z from 'zod'
 import {
   assertBoard,
+  assertFilled,
   boardToken,
   entriesOf,
   GONE_STATUSES,
@@ -54,13 +55,14 @@ export default defineScraper({
   key: postingKey,
   routes: {
     list: { match: '/*/jobs', accept: GONE_STATUSES, priority: 1 },
-    job: { match: '/*/jobs/:id', accept: [404, 410] },
+    job: { match: '/*/jobs/:id', accept: [404, 410], data: z.object({ isCut: z.boolean().default(false) }) },
   },
   start: ({ args, enqueue }) => enqueue('list', under(args.site ?? API, `v1/boards/${args.board}/jobs?content=true`)),
   handlers: {
     async list({ args, status, url, fetchedAt, json, log, emit, enqueue }) {
       assertBoard(status, { board: args.board, url })
       const { jobs, meta } = readAs(Board, json(), url)
+      assertFilled(jobs, { offset: 0, total: meta?.total ?? 0, url })
       const isCut = (meta?.total ?? jobs.length) > jobs.length
       if (isCut) log.warn(`the board has ${meta?.total} postings and sent ${jobs.length}`)
       const postings = (await entriesOf(Job, jobs, emit))
@@ -71,20 +73,23 @@ export default defineScraper({
       else {
         await enqueue(
           'job',
-          postings.map((posting) => under(url.origin + url.pathname, `${posting.source_job_id}?pay_transparency=true`)),
+          postings.map((posting) => ({
+            url: under(url.origin + url.pathname, `${posting.source_job_id}?pay_transparency=true`),
+            data: { isCut },
+          })),
         )
       }
     },
-    async job({ args, status, url, fetchedAt, json, emit, skip }) {
+    async job({ args, data, status, url, fetchedAt, json, emit, skip }) {
       if (status !== 200) skip('the posting was closed a moment ago')
-      await emit(postingOf(readAs(Job, json(), url), args.board, fetchedAt))
+      await emit(postingOf(readAs(Job, json(), url), args.board, fetchedAt, data.isCut))
     },
   },
   limits: { concurrency: 8, perHost: { concurrency: 8, rps: 8 }, bodyMax: '128MiB', linksMax: 100_000 },
   expect: { filled: { title: 0.99, company: 0.99, job_url: 0.99 } },
 })
 
-function postingOf(job: Job, board: string, now: Date, isCut = false): Posting {
+function postingOf(job: Job, board: string, now: Date, isCut: boolean): Posting {
   const office = job.offices[0]
   return toPosting(
     'greenhouse',

@@ -4,6 +4,7 @@ import { isWanted, type Posting, postingKey, postingSchema, searchArgs, toPostin
 import * as z from 'zod'
 import {
   assertBoard,
+  assertMoved,
   boardToken,
   companyArg,
   entriesOf,
@@ -83,8 +84,7 @@ export default defineScraper({
       const page = readAs(z.array(z.unknown(), { error: 'a list of postings was expected' }), json(), url)
       const jobs = await entriesOf(Job, page, emit)
       const firstId = jobs[0]?.id ?? ''
-      if (data.skip > 0 && firstId !== '' && firstId === data.firstId)
-        throw new Error(`the board answers every page with the same postings (skip=${data.skip})`)
+      assertMoved(firstId, data.firstId, url)
       const postings = jobs
         .map((job) => postingOf(job, args, fetchedAt))
         .filter((posting) => isWanted(posting, args, fetchedAt))
@@ -97,7 +97,8 @@ export default defineScraper({
       await enqueue('list', { url: pageUrl(url, skip), data: { skip, left, firstId } })
     },
   },
-  limits: { concurrency: 6, perHost: { concurrency: 2, rps: 2 }, bodyMax: '64MiB' },
+  // failAt: one page that fails ends the list, and would look like a short one.
+  limits: { concurrency: 6, perHost: { concurrency: 2, rps: 2 }, bodyMax: '64MiB', failAt: 0 },
   expect: { filled: { title: 0.99, company: 0.99, job_url: 0.99 } },
 })
 

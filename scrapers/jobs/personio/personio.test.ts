@@ -12,7 +12,7 @@ boardConformance({
   start: startPersonioMock,
   args: { board: 'acme' },
   idOf: (n) => String(9000 + n),
-  jobs: 200,
+  jobs: 60,
   startNobody: () => startPersonioMock({ jobs: 0, trouble: () => notFound }),
 })
 

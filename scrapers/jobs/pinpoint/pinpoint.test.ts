@@ -12,7 +12,7 @@ boardConformance({
   start: startPinpointMock,
   args: { board: 'acme' },
   idOf: (n) => String(70_000 + n),
-  jobs: 300,
+  jobs: 60,
   startNobody: () => startPinpointMock({ jobs: 0, trouble: () => notFound }),
 })
 

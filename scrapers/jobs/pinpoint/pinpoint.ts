@@ -8,6 +8,7 @@ import {
   entriesOf,
   flag,
   GONE_STATUSES,
+  httpUrl,
   id,
   nameOfToken,
   part,
@@ -23,7 +24,7 @@ const amount = part(z.union([z.number(), z.string()]))
 const Job = z.object({
   id,
   title: z.string().min(1),
-  url: z.url(),
+  url: httpUrl,
   description: text,
   key_responsibilities: text,
   skills_knowledge_expertise: text,

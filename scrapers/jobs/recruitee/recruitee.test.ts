@@ -15,7 +15,7 @@ const BOARD = {
   // On a host of its own: its name is no part of the path.
   startNobody: () => startRecruiteeMock({ jobs: 3, isNobodys: true }),
   idOf: (n: number) => String(700_000 + n),
-  jobs: 150,
+  jobs: 60,
 }
 boardConformance(BOARD)
 oddConformance(BOARD)

@@ -115,3 +115,24 @@ test('a posting that is closed between the list and its own page is left out', a
   assert.equal(record.exitCode, 0)
   assert.deepEqual(idsOf(postings), [0, 2].map(smartId))
 })
+
+const listsAre = (list: object) => whenPath(/\/postings$/, () => ({ body: list }))
+
+test('a list that contradicts itself is an alarm, and no walk without an end', async () => {
+  const job = { id: smartId(0), name: 'Engineer', company: { name: 'Acme' } }
+  const odd: [object, RegExp][] = [
+    [{ totalFound: 50, limit: 100, content: [] }, /an empty page at 0 of 50 postings/],
+    [{ totalFound: 1e12, limit: 100, content: [job] }, /every page with the same postings/],
+    [{ totalFound: 500, limit: -5, content: [job] }, /every page with the same postings/],
+    [{ totalFound: 500, limit: 0.001, content: [job] }, /every page with the same postings/],
+  ]
+  for (const [list, message] of odd)
+    for (const search of ['', 'zebra']) {
+      await using site = await startSmartRecruitersMock({ jobs: 1, trouble: listsAre(list) })
+      const args = { ...ACME, search, results: 400 }
+      const { record, errors } = await runBoard(smartrecruiters, site, args, { retries: 0 })
+      assert.equal(record.exitCode, 1, JSON.stringify(list))
+      assert.match(errors[0]!.message, message)
+      assert.ok(site.stats().requests.length < 10)
+    }
+})

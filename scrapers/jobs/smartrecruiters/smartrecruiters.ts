@@ -9,12 +9,13 @@ import { isWanted, postingKey, postingSchema, searchArgs } from 'sluice/jobs'
 import * as z from 'zod'
 import {
   assertBoard,
+  assertFilled,
+  assertMoved,
   boardToken,
   entriesOf,
   GONE_STATUSES,
   isChoosy,
   nextOf,
-  number,
   type Rest,
   readAs,
   restSchema,
@@ -27,7 +28,10 @@ import { Job, postingOf } from './posting.ts'
 const API = 'https://api.smartrecruiters.com/'
 const PAGE_SIZE = 100
 
-const List = z.object({ totalFound: z.number(), limit: number, content: z.array(z.unknown()) })
+const size = z.number().int().min(1).max(PAGE_SIZE).catch(PAGE_SIZE)
+const List = z.object({ totalFound: z.number(), limit: size, content: z.array(z.unknown()) })
+/** `first`: id that another page of the list starts with. */
+const pageRef = z.object({ offset: z.number(), first: z.string().default('') })
 
 export default defineScraper({
   name: 'smartrecruiters',
@@ -44,7 +48,7 @@ export default defineScraper({
       match: '/*/postings',
       accept: GONE_STATUSES,
       priority: 1,
-      data: z.object({ offset: z.number(), take: z.number().optional(), rest: restSchema.optional() }),
+      data: pageRef.extend({ take: z.number().optional(), rest: restSchema.optional() }),
     },
     job: { match: '/*/postings/:id', accept: [404, 410], data: z.object({ rest: restSchema.optional() }) },
   },
@@ -52,18 +56,20 @@ export default defineScraper({
   handlers: {
     async list({ args, data, status, url, fetchedAt, json, log, emit, enqueue }) {
       assertBoard(status, { board: args.board, url })
-      const { totalFound: total, limit, content } = readAs(List, json(), url)
-      const size = Math.min(PAGE_SIZE, limit || PAGE_SIZE)
+      const { totalFound: total, limit: size, content } = readAs(List, json(), url)
+      assertFilled(content, { offset: data.offset, total, url })
       if (data.offset === 0) warnIfEmpty(total, args.board, log)
-      if (content.length === 0 && data.offset < total) log.warn(`an empty page at ${data.offset} of ${total} postings`)
-      const jobs = (await entriesOf(Job, content, emit))
+      const listed = await entriesOf(Job, content, emit)
+      const first = String(listed[0]?.id ?? '')
+      assertMoved(first, data.first, url)
+      const jobs = listed
         .filter(
           (job) => job.visibility !== 'PRIVATE' && isWanted(postingOf(job, args.board, fetchedAt), args, fetchedAt),
         )
         .map((job) => under(url.origin + url.pathname, String(job.id)).href)
 
       if (data.rest !== undefined || (data.offset === 0 && isChoosy(args) && total > args.results)) {
-        const lists = data.offset + size < total ? [data.offset + size] : []
+        const lists = data.offset + size < total ? [{ offset: data.offset + size, first }] : []
         const next = nextTask({ ...(data.rest ?? { left: args.results, step: 0 }), jobs, lists }, args)
         if (next !== undefined) await enqueue(next.route, next.target)
         return
@@ -71,7 +77,7 @@ export default defineScraper({
       await enqueue('job', jobs.slice(0, data.take ?? args.results))
       if (data.offset > 0) return
       for (let offset = size; offset < Math.min(total, args.results); offset += size)
-        await enqueue('list', { url: pageUrl(args, offset), data: { offset, take: args.results - offset } })
+        await enqueue('list', { url: pageUrl(args, offset), data: { offset, first, take: args.results - offset } })
     },
     async job({ args, data, status, url, fetchedAt, json, log, emit, enqueue }) {
       let emitted = 0
@@ -100,6 +106,6 @@ function nextTask(rest: Rest, where: Where) {
   if (job !== undefined) return { route: 'job', target: job } as const
   const next = nextOf(rest)
   if (next === undefined) return undefined
-  const offset = Number(next.list)
-  return { route: 'list', target: { url: pageUrl(where, offset), data: { offset, rest: next.rest } } } as const
+  const page = pageRef.parse(next.list)
+  return { route: 'list', target: { url: pageUrl(where, page.offset), data: { ...page, rest: next.rest } } } as const
 }

@@ -12,7 +12,7 @@ boardConformance({
   start: startTeamtailorMock,
   args: { board: 'acme' },
   idOf: (n) => String(3000 + n),
-  jobs: 200,
+  jobs: 60,
   startNobody: () => startTeamtailorMock({ jobs: 0, trouble: () => notFound }),
 })
 

@@ -17,6 +17,7 @@ import {
   boardToken,
   entriesOf,
   GONE_STATUSES,
+  httpUrl,
   nameOfToken,
   tenantBase,
   text,
@@ -28,7 +29,7 @@ const HOST = 'teamtailor.com'
 const Item = z.object({
   id: z.string(),
   title: z.string().min(1),
-  link: z.url(),
+  link: httpUrl,
   guid: text,
   pubDate: text,
   description: text,

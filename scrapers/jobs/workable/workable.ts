@@ -7,6 +7,7 @@ import { isWanted, postingKey, postingSchema, searchArgs } from 'sluice/jobs'
 import * as z from 'zod'
 import {
   assertBoard,
+  assertFilled,
   boardToken,
   entriesOf,
   GONE_STATUSES,
@@ -22,8 +23,8 @@ import {
 import { PagedJob, pagedPosting, WidgetJob, widgetPosting } from './posting.ts'
 
 const HOST = 'https://apply.workable.com/'
-/** No employer has more; a list that goes on is going round in circles. */
-const STEPS_MAX = 100_000
+/** A list may grow by some while it is read; one that goes on beyond is going round in circles. */
+const GROWTH_MAX = 100
 
 const Widget = z.object({ name: z.string(), jobs: z.array(z.unknown()) })
 const List = z.object({ total: z.number(), results: z.array(z.unknown()), nextPage: text })
@@ -34,6 +35,8 @@ const bodySchema = z.object({
   remote: z.array(z.string()),
   token: z.string().optional(),
 })
+
+const listRef = z.object({ token: z.string().optional(), listed: z.number() })
 
 export default defineScraper({
   name: 'workable',
@@ -56,14 +59,15 @@ export default defineScraper({
       post: 'body',
       accept: GONE_STATUSES,
       priority: 1,
-      data: z.object({ body: bodySchema, rest: restSchema }),
+      /** `listed`: postings on the pages before. */
+      data: z.object({ body: bodySchema, listed: z.number(), rest: restSchema }),
     },
     job: { match: '/*/jobs/:shortcode', accept: [404, 410], data: z.object({ rest: restSchema.optional() }) },
   },
   start: ({ args, enqueue }) =>
     args.api === 'widget'
       ? enqueue('widget', under(args.site ?? HOST, `api/v1/widget/accounts/${args.board}?details=true`))
-      : enqueue('list', listTarget(args, restSchema.parse({ left: args.results }))),
+      : enqueue('list', listTarget(args, restSchema.parse({ left: args.results }), { listed: 0 })),
   handlers: {
     async widget({ args, status, url, fetchedAt, json, emit }) {
       assertBoard(status, { board: args.board, url })
@@ -78,12 +82,13 @@ export default defineScraper({
       assertBoard(status, { board: args.board, url })
       const { total, results, nextPage } = readAs(List, json(), url)
       const { rest } = data
-      if (rest.step > STEPS_MAX) throw new Error(`the list does not end after ${STEPS_MAX} pages`)
-      if (nextPage && nextPage === data.body.token) throw new Error('the list goes on with the page it is at')
+      if (nextPage || data.listed === 0) assertFilled(results, { offset: 0, total, url })
+      const listed = data.listed + results.length
+      if (listed > total + GROWTH_MAX) throw new Error(`the list goes on after all ${total} postings`)
       const jobs = (await entriesOf(PagedJob, results, emit))
         .filter((job) => isWanted(pagedPosting(job, args.board, fetchedAt), args, fetchedAt))
         .map(({ shortcode }) => jobUrl(args, shortcode))
-      const lists = nextPage ? [nextPage] : []
+      const lists = nextPage && results.length > 0 ? [{ token: nextPage, listed }] : []
       const isOneByOne = isChoosy(args) && total > args.results
       const now = isOneByOne ? [] : jobs.slice(0, rest.left)
       await enqueue('job', now)
@@ -110,6 +115,8 @@ export default defineScraper({
     backoff: '5s',
     backoffMax: '60s',
     bodyMax: '64MiB',
+    // One list page that fails ends the list, and would look like a short one.
+    failAt: 0,
   },
   expect: { filled: { title: 0.99, company: 0.99, job_url: 0.99 } },
 })
@@ -119,16 +126,17 @@ type Where = { board: string; site?: string | undefined }
 const jobUrl = ({ board, site = HOST }: Where, shortcode: string | number) =>
   under(site, `api/v2/accounts/${board}/jobs/${shortcode}`).href
 
-/** A list has one address; its token says which page. */
-function listTarget({ board, site = HOST }: Where, rest: Rest, token?: string) {
+/** A list has one address; its token says which page. Not so its key: a token that comes again is to be noticed. */
+function listTarget({ board, site = HOST }: Where, rest: Rest, { token, listed }: z.output<typeof listRef>) {
   const all = { query: '', location: [], department: [], worktype: [], remote: [] }
   const body = token === undefined ? all : { ...all, token }
-  return { url: under(site, `api/v3/accounts/${board}/jobs`), data: { body, rest } }
+  const url = under(site, `api/v3/accounts/${board}/jobs`)
+  return { url, key: `${url.href} ${token ?? ''} ${listed}`, data: { body, listed, rest } }
 }
 
 function nextTask(rest: Rest, where: Where) {
   const [job] = walkOn(rest, 0)
   if (job !== undefined) return { route: 'job', target: job } as const
   const next = nextOf(rest)
-  return next && ({ route: 'list', target: listTarget(where, next.rest, String(next.list)) } as const)
+  return next && ({ route: 'list', target: listTarget(where, next.rest, listRef.parse(next.list)) } as const)
 }

@@ -1,7 +1,7 @@
 /** How lists that are too long are split. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { afterPage, bodyOf, List, planOf } from './list.ts'
+import { afterPage, bodyOf, List, PARTS_MAX, type Plan, planOf } from './list.ts'
 
 const facet = (facetParameter: string, counts: Record<string, number>) => ({
   facetParameter,
@@ -9,6 +9,7 @@ const facet = (facetParameter: string, counts: Record<string, number>) => ({
 })
 const plan = (total: number, facets: object[], applied: Record<string, string[]> = {}) =>
   planOf(List.parse({ total, jobPostings: [], facets }), applied)
+const partsOf = ({ splits }: Plan) => splits.map(({ facets }) => facets)
 
 test('a list of fewer than 2000 is read as it is', () => {
   assert.deepEqual(plan(1999, [facet('timeType', { full: 1000, part: 999 })]), {
@@ -25,20 +26,23 @@ test('facets are taken in their order, each once', () => {
     facet('timeType', { full: 2500, part: 500 }),
     facet('jobFamilyGroup', { eng: 2900, ops: 100, none: 0 }),
   ]
-  assert.deepEqual(plan(2000, facets).splits, [{ jobFamilyGroup: ['eng'] }, { jobFamilyGroup: ['ops'] }])
+  assert.deepEqual(partsOf(plan(2000, facets)), [{ jobFamilyGroup: ['eng'] }, { jobFamilyGroup: ['ops'] }])
   const eng = { jobFamilyGroup: ['eng'] }
-  assert.deepEqual(plan(2000, facets, eng).splits, [
+  assert.deepEqual(partsOf(plan(2000, facets, eng)), [
     { ...eng, timeType: ['full'] },
     { ...eng, timeType: ['part'] },
   ])
   const full = { ...eng, timeType: ['full'] }
-  assert.deepEqual(plan(2000, facets, full).splits[1], { ...full, workerSubType: ['temp'] })
+  assert.deepEqual(partsOf(plan(2000, facets, full))[1], { ...full, workerSubType: ['temp'] })
 })
 
 test('locations are found in their group too', () => {
   const facets = [{ facetParameter: 'locationMainGroup', values: [facet('locations', { berlin: 1500, austin: 1500 })] }]
   assert.deepEqual(plan(2000, facets), {
-    splits: [{ locations: ['berlin'] }, { locations: ['austin'] }],
+    splits: [
+      { facets: { locations: ['berlin'] }, partsMax: 10_000 },
+      { facets: { locations: ['austin'] }, partsMax: 10_000 },
+    ],
     end: 0,
     countMax: 3000,
     isCut: false,
@@ -47,7 +51,7 @@ test('locations are found in their group too', () => {
 
 test('a facet some postings do not have is not split by, as long as there is another', () => {
   const facets = [facet('jobFamilyGroup', { eng: 1200, ops: 900 }), facet('timeType', { full: 2000, part: 500 })]
-  assert.deepEqual(plan(2000, facets).splits, [{ timeType: ['full'] }, { timeType: ['part'] }])
+  assert.deepEqual(partsOf(plan(2000, facets)), [{ timeType: ['full'] }, { timeType: ['part'] }])
   const alone = plan(2000, [facet('jobFamilyGroup', { eng: 900, ops: 800 })])
   assert.deepEqual([alone.splits.length, alone.end, alone.isCut], [2, 2000, true])
 })
@@ -59,17 +63,31 @@ test('a list that cannot be split is read as far as it goes, and says so', () =>
   assert.equal(plan(2000, []).isCut, true)
 })
 
+test('facets that say the same of every part come to an end', () => {
+  const values = Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`v${i}`, 2500]))
+  const facets = ['jobFamilyGroup', 'timeType', 'locations', 'workerSubType'].map((name) => facet(name, values))
+  const listsOf = (applied: Record<string, string[]>, partsMax: number): number => {
+    const { splits, isCut } = planOf(List.parse({ total: 2000, jobPostings: [], facets }), applied, partsMax)
+    assert.equal(isCut, splits.length === 0)
+    return splits.length === 0 ? 1 : splits.reduce((sum, part) => sum + listsOf(part.facets, part.partsMax), 0)
+  }
+  assert.equal(listsOf({}, PARTS_MAX), 30 * 30)
+})
+
 test('who is served one by one goes through the parts of a list first, and hears of those that are too many', () => {
   const rest = { left: 5, step: 0, jobs: [], lists: ['older'] }
   const split = (count: number) => ({
-    splits: Array.from({ length: count }, (_, i) => ({ timeType: [String(i)] })),
+    splits: Array.from({ length: count }, (_, i) => ({ facets: { timeType: [String(i)] }, partsMax: 9 })),
     end: 0,
     countMax: 9000,
     isCut: false,
   })
-  const page = { body: bodyOf(''), end: 0, jobs: ['/job/a'], isChoosy: true }
+  const page = { body: bodyOf(''), end: 0, first: '/job/a', jobs: ['/job/a'], isChoosy: true }
   const few = afterPage(rest, { ...page, plan: split(2) })
-  assert.deepEqual(few.rest.lists.slice(1), [{ facets: { timeType: ['1'] }, offset: 0, end: 0 }, 'older'])
+  assert.deepEqual(few.rest.lists.slice(1), [
+    { facets: { timeType: ['1'] }, partsMax: 9, offset: 0, end: 0, first: '' },
+    'older',
+  ])
   assert.deepEqual([few.now, few.rest.jobs, few.dropped], [[], [], 0])
   const many = afterPage(rest, { ...page, plan: split(1500) })
   assert.deepEqual([many.rest.lists.length, many.dropped], [1000, 501])

@@ -10,6 +10,8 @@ export const PAGE_SIZE = 20
 export const TOTAL_MAX = 2000
 /** In this order, each once: a list is split at most four times. */
 const SPLIT_BY = ['jobFamilyGroup', 'timeType', 'locations', 'workerSubType']
+/** Lists there may come of one; parts get theirs by how much they hold, so facets that lie cannot make it endless. */
+export const PARTS_MAX = 20_000
 /** A posting may have several of these, so their counts may add up to more than there are. */
 const MANY_VALUED = 'locations'
 
@@ -35,8 +37,8 @@ export function bodyOf(searchText: string, appliedFacets: Facets = {}, offset = 
 }
 
 export interface Plan {
-  /** Lists in place of this one. */
-  splits: Facets[]
+  /** Lists in place of this one, and how many may come of each. */
+  splits: { facets: Facets; partsMax: number }[]
   /** Where the further pages of this one end; 0 when they are not needed. */
   end: number
   /** Postings there may be, at most; some of them twice. */
@@ -46,19 +48,24 @@ export interface Plan {
 }
 
 /** What the first page of a list says about the rest; `total` and facets mean nothing on the others. */
-export function planOf({ total, facets }: Pick<List, 'total' | 'facets'>, applied: Facets): Plan {
+export function planOf({ total, facets }: Pick<List, 'total' | 'facets'>, applied: Facets, partsMax = PARTS_MAX): Plan {
   if (total < TOTAL_MAX) return { splits: [], end: total, countMax: total, isCut: false }
   const known = SPLIT_BY.flatMap((name) => {
     const values = valuesOf(facets, name)
     return values.length === 0 ? [] : [{ name, values, sum: values.reduce((sum, { count }) => sum + (count ?? 0), 0) }]
   })
-  const usable = known.filter(({ name, values }) => !Object.hasOwn(applied, name) && values.length > 1)
+  const usable = known.filter(
+    ({ name, values }) => !Object.hasOwn(applied, name) && values.length > 1 && values.length <= partsMax,
+  )
   // Postings without a job family are in no part of a list split by it: a facet must have at least as many as any other.
   const needed = Math.max(total, ...known.filter(({ name }) => name !== MANY_VALUED).map(({ sum }) => sum))
   const whole = usable.find(({ sum }) => sum >= needed)
   const facet = whole ?? usable[0]
   if (facet === undefined) return { splits: [], end: TOTAL_MAX, countMax: TOTAL_MAX, isCut: true }
-  const splits = facet.values.map(({ id }) => ({ ...applied, [facet.name]: [id] }))
+  const splits = facet.values.map(({ id, count }) => ({
+    facets: { ...applied, [facet.name]: [id] },
+    partsMax: Math.floor((partsMax * (count ?? 1)) / Math.max(1, facet.sum)),
+  }))
   if (whole !== undefined) return { splits, end: 0, countMax: facet.sum, isCut: false }
   return { splits, end: TOTAL_MAX, countMax: facet.sum + TOTAL_MAX, isCut: true }
 }
@@ -70,7 +77,13 @@ function valuesOf(facets: List['facets'], name: string): z.output<typeof Value>[
 }
 
 /** A list page for who is served one by one; `end` is that of its list. */
-export const listRef = z.object({ facets: bodySchema.shape.appliedFacets, offset: z.number(), end: z.number() })
+export const listRef = z.object({
+  facets: bodySchema.shape.appliedFacets,
+  offset: z.number(),
+  end: z.number(),
+  partsMax: z.number(),
+  first: z.string(),
+})
 /** They travel with every task, so there is a limit to them; the first facet of big tenants has some dozen values. */
 const LISTS_MAX = 1000
 
@@ -79,6 +92,8 @@ export interface ListPage {
   /** That of its list, on pages after the first. */
   end: number
   plan: Plan | undefined
+  /** Path of the first posting on it. */
+  first: string
   /** Paths of what may be wanted. */
   jobs: string[]
   isChoosy: boolean
@@ -99,8 +114,8 @@ export function afterPage(rest: Rest, { body, plan, isChoosy, ...page }: ListPag
   const jobs = isReplaced ? [] : page.jobs // its parts have them too
   const end = plan?.end ?? page.end
   const offset = body.offset + PAGE_SIZE
-  const parts = (plan?.splits ?? []).map((facets) => ({ facets, offset: 0, end: 0 }))
-  const further = offset < end ? [{ facets: body.appliedFacets, offset, end }] : []
+  const parts = (plan?.splits ?? []).map((part) => ({ ...part, offset: 0, end: 0, first: '' }))
+  const further = offset < end ? [{ facets: body.appliedFacets, offset, end, partsMax: 0, first: page.first }] : []
   const all = [...parts, ...further, ...rest.lists]
   const lists = all.slice(0, LISTS_MAX)
   const dropped = all.length - lists.length

@@ -9,6 +9,8 @@ import { isWanted, postingKey, postingSchema, searchArgs } from 'sluice/jobs'
 import * as z from 'zod'
 import {
   assertBoard,
+  assertFilled,
+  assertMoved,
   boardToken,
   companyArg,
   entriesOf,
@@ -20,7 +22,7 @@ import {
   restSchema,
   under,
 } from '../shared.ts'
-import { afterPage, bodyOf, bodySchema, List, listRef, PAGE_SIZE, planOf } from './list.ts'
+import { afterPage, bodyOf, bodySchema, List, listRef, PAGE_SIZE, PARTS_MAX, planOf } from './list.ts'
 import { JobAnswer, ListedJob, listedPosting, type Tenant, wholePosting } from './posting.ts'
 
 /** Answers of a tenant in trouble, or of one that moved: HTML with status 200. */
@@ -58,6 +60,9 @@ export default defineScraper({
         /** Of this page, at most. */
         take: z.number().optional(),
         end: z.number().default(0),
+        partsMax: z.number().default(PARTS_MAX),
+        /** Path that the page before, or the first one, starts with. */
+        first: z.string().default(''),
         rest: restSchema.optional(),
       }),
     },
@@ -74,17 +79,20 @@ export default defineScraper({
       if (isHtml(html)) retry(undefined, WHY_HTML)
       const list = readAs(List, json(), url)
       const { appliedFacets: facets, offset } = data.body
-      const plan = offset === 0 ? planOf(list, facets) : undefined
+      const plan = offset === 0 ? planOf(list, facets, data.partsMax) : undefined
+      assertFilled(list.jobPostings, { offset, total: plan === undefined ? data.end : list.total, url })
       if (plan?.isCut) log.warn(`a list of more than ${list.total} postings cannot be read to its end`, { facets })
-      if (list.jobPostings.length === 0 && offset > 0) log.warn(`an empty page at ${offset} of ${data.end} postings`)
-      const jobs = (await entriesOf(ListedJob, list.jobPostings, emit))
+      const listed = await entriesOf(ListedJob, list.jobPostings, emit)
+      const first = listed[0]?.externalPath ?? ''
+      assertMoved(first, data.first, url)
+      const jobs = listed
         .filter((job) => isWanted(listedPosting(job, args, fetchedAt), args, fetchedAt))
         .map(({ externalPath }) => externalPath)
 
       const isTooMuch = plan !== undefined && Object.keys(facets).length === 0 && plan.countMax > args.results
       if (data.rest !== undefined || (isTooMuch && (isChoosy(args) || plan.splits.length > 0))) {
         const walk = { left: args.results, step: 0, jobs: [], lists: [], ...data.rest }
-        const { now, rest, dropped } = afterPage(walk, { jobs, plan, ...data, isChoosy: isChoosy(args) })
+        const { now, rest, dropped } = afterPage(walk, { ...data, jobs, first, plan, isChoosy: isChoosy(args) })
         if (dropped > 0) log.warn(`${dropped} parts of the list are left out: too many to carry along`)
         await enqueue(
           'job',
@@ -98,11 +106,12 @@ export default defineScraper({
         'job',
         jobs.slice(0, data.take ?? args.results).map((path) => jobTarget(args, path)),
       )
-      for (const part of plan?.splits ?? []) await enqueue('list', { url, data: { body: bodyOf(args.search, part) } })
+      for (const { facets: part, partsMax } of plan?.splits ?? [])
+        await enqueue('list', { url, data: { body: bodyOf(args.search, part), partsMax } })
       const end = Math.min(plan?.end ?? 0, args.results)
       for (let next = PAGE_SIZE; next < end; next += PAGE_SIZE) {
         const body = bodyOf(args.search, facets, next)
-        await enqueue('list', { url, data: { body, end: plan?.end, take: args.results - next } })
+        await enqueue('list', { url, data: { body, end: plan?.end, first, take: args.results - next } })
       }
     },
     async job({ args, data, status, url, fetchedAt, html, json, log, emit, enqueue, retry }) {
@@ -146,8 +155,8 @@ function nextTask(rest: Rest, where: Where) {
   const next = nextOf(rest)
   if (next === undefined) return undefined
   if (next.job === undefined) {
-    const { facets, offset, end } = listRef.parse(next.list)
-    const data = { body: bodyOf(where.search, facets, offset), end, rest: next.rest }
+    const { facets, offset, ...page } = listRef.parse(next.list)
+    const data = { ...page, body: bodyOf(where.search, facets, offset), rest: next.rest }
     return { route: 'list', target: { url: apiUrl(where, '/jobs'), data } } as const
   }
   const url = apiUrl(where, next.job)

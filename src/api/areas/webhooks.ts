@@ -5,7 +5,8 @@ import { endpoint } from '../endpoint.ts'
 import { cursorQuery, pageOf } from '../schemas.ts'
 
 const time = z.iso.datetime()
-const word = z.strictObject({ id: z.string().min(1).max(100) })
+const name = z.string().regex(/^[\w][\w .-]{0,99}$/, 'letters, digits, spaces, dots and hyphens, at most 100')
+const word = z.strictObject({ id: name })
 const words = z.array(z.string().min(1).max(200)).min(1).max(100)
 
 const filter = z
@@ -25,7 +26,7 @@ const filter = z
   .default({})
 
 const settings = {
-  name: z.string().regex(/^[\w][\w .-]{0,99}$/, 'letters, digits, spaces, dots and hyphens, at most 100'),
+  name,
   url: z.string().min(1).max(2000).describe('http(s), reached without redirects; private addresses are refused'),
   events: z
     .array(z.string().min(1).max(50))
@@ -181,7 +182,7 @@ export const webhookEndpoints = {
     area,
     role: 'read',
     summary: 'What happened, the newest first; kept for 30 days',
-    query: z.strictObject({ ...cursorQuery, type: z.enum(EVENT_TYPES).optional() }),
+    query: z.strictObject({ ...cursorQuery, cursor: z.uuid().optional(), type: z.enum(EVENT_TYPES).optional() }),
     answer: pageOf(webhookEvent),
   }),
 } as const

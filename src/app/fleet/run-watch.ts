@@ -4,11 +4,16 @@ import type { RunRecord } from '../../core/run.ts'
 import type { Dialect } from '../../orchestrator/store/sql.ts'
 import type { RunWatch } from '../../orchestrator/store/sql-store.ts'
 import { eventRecorder } from '../../webhooks/record.ts'
-import { RUNS_BEFORE_MAX, runEnded, runStarted } from '../../webhooks/run-events.ts'
+import { circuitsOpened, isOfCircuit, RUNS_BEFORE_MAX, runEnded, runStarted } from '../../webhooks/run-events.ts'
 
 export function runWatch(dialect: Dialect): RunWatch {
   const record = eventRecorder({ dialect })
   return {
+    isNews: isOfCircuit,
+    async logged(rows, runId, lines) {
+      const [run] = await rows(`select scraper from ${dialect.prefix}run_record where id = $1`, [runId])
+      await record(rows, circuitsOpened({ id: runId, scraper: String(run?.['scraper'] ?? '') }, lines))
+    },
     began: (rows, run) => record(rows, [runStarted(run)]),
     async ended(rows, run) {
       const found = await rows(

@@ -2,10 +2,13 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { postgresForTests, type TestDatabase } from '../../../test/services/postgres.ts'
+import { redisForTests } from '../../../test/services/redis.ts'
 import { temporaryFolder } from '../../../test/sluice.ts'
 import { NO_FILES, newRunId, type RunRecord } from '../../core/run.ts'
 import type { NewTask } from '../../core/task.ts'
 import type { Store, WorkerReport } from '../../orchestrator/contract.ts'
+import { storeResult } from '../../protocol/collect.ts'
+import { resultSchema } from '../../protocol/messages.ts'
 import { openFleetFrontier, openStore } from '../fleet/fleet.ts'
 import { RunFolder } from '../run/run-folder.ts'
 import { startRecord } from '../run/run-record.ts'
@@ -231,4 +234,25 @@ test('the log is read once, in order, and then only what is new', async () => {
   await store.addLogs(record.id, ['{"n":1200}\n'])
   assert.deepEqual(await read(), ['{"n":1200}'])
   assert.equal(run.log.isComplete(), false)
+})
+
+test('a task of the task protocol is looked for in Redis, also where the runs are in PostgreSQL', async () => {
+  await using redis = await redisForTests()
+  const result = resultSchema.parse({
+    task_id: crypto.randomUUID(),
+    status: 'success',
+    scraper_type: 'things',
+    execution_time: 1,
+    jobs_found: 1,
+    items: [{ id: 'a' }],
+    metadata: { pages_scraped: 3 },
+    completed_at: new Date().toISOString(),
+  })
+  await storeResult(store, result, redis.url)
+  await using run = await openRun(result.task_id, { ...places(), redis: redis.url })
+  assert.equal(run.frontier?.engine, 'redis:')
+  assert.deepEqual([run.record.pages.ok, run.record.items.new], [3, 1])
+  const lines: string[] = []
+  for await (const rows of (await run.items())!.batches()) lines.push(...rows.map(({ json }) => json))
+  assert.deepEqual(lines, ['{"id":"a"}'])
 })

@@ -8,7 +8,7 @@ import { DEFAULT_LANE } from '../../core/task.ts'
 import type { FileRecord } from '../../files/contract.ts'
 import type { Frontier } from '../../frontier/contract.ts'
 import type { Store, StoredRun, StoredWorker } from '../../orchestrator/contract.ts'
-import { hasLedger, isFleetQueue, openStore, storeUrlOf } from '../fleet/fleet.ts'
+import { hasLedger, isFleetQueue, isPostgres, openStore, storeUrlOf } from '../fleet/fleet.ts'
 import { updateFleetRecord } from '../fleet/fleet-record.ts'
 import { pictureOf } from '../run/run-folder.ts'
 import { urlOfPlace, withoutPassword } from '../run/run-identity.ts'
@@ -58,9 +58,7 @@ export async function openStoredRun(
   { store, places, parts = new AsyncDisposableStack() }: StoredRunParts,
 ): Promise<OpenRun> {
   try {
-    const url = isFleetQueue(places.frontier)
-      ? places.frontier // this machine may reach the place by another name
-      : urlOfPlace(record.frontier, places.store ?? '')
+    const url = queueUrlFor(record, places)
     const opened = parts.use(await openQueueToLook({ frontier: url, redis: places.redis }, record.id, store))
     const isForgotten = hasLedger(url) && (await isForgottenBy(opened, record))
     const stats = () => runStats({ frontier: undefined, record })
@@ -74,6 +72,12 @@ export async function openStoredRun(
     await parts.disposeAsync()
     throw error
   }
+}
+
+/** This machine may reach the place by another name; but a task of the task protocol is in Redis, wherever the runs are. */
+function queueUrlFor({ frontier: place }: RunRecord, { frontier, store, redis }: RunPlaces): string {
+  if (isPostgres(frontier) && /^rediss?:/.test(place)) return urlOfPlace(place, redis ?? '')
+  return isFleetQueue(frontier) ? frontier : urlOfPlace(place, store ?? '')
 }
 
 /** Redis forgets a finished run after a week. Its record and its items are in the store, and stay. */

@@ -1,10 +1,17 @@
-/** The fetch chains of one worker instance: one for all its tasks, and a few more for tasks that name a way out of their own. */
-import { ScrapeError } from '../../core/errors.ts'
+/**
+ * The fetch chains of one worker instance: one for all its tasks, and a few more for tasks that name a way out of their own. All
+ * share the proxies of the instance, but for a task's own proxy, which is a pool of one. Where there are proxies, nothing ever
+ * goes out directly.
+ */
 import type { EventBus } from '../../core/events.ts'
+import type { SiteOptions } from '../../core/options.ts'
 import type { Page } from '../../core/page.ts'
 import type { CompiledScraper } from '../../crawl/compiled.ts'
 import type { BrowserPool, Fetcher, FetchRequest, RateLimit } from '../../fetch/contract.ts'
+import type { ProxyPool } from '../../fetch/proxy-pool.ts'
 import { type Fetching, openFetching, type RateSharing } from '../run/fetching.ts'
+import type { WaysSpec } from '../run/ways.ts'
+import { checkOwnProxy } from './own-proxy.ts'
 import type { ChainWish } from './task-args.ts'
 
 export interface ChainsOptions {
@@ -14,7 +21,9 @@ export interface ChainsOptions {
   allowPrivate: boolean
   allowAddresses: readonly string[]
   cacheStore: string
-  proxy: string | undefined
+  ways: WaysSpec
+  /** The proxies of `ways`, opened; undefined without any. Closed by whoever opened them. */
+  pool: ProxyPool | undefined
   sharing: RateSharing
   browsers: BrowserPool | undefined
   bus: EventBus
@@ -22,8 +31,8 @@ export interface ChainsOptions {
 
 export interface Chain {
   fetcher: Fetcher
-  /** `host:port`. */
-  proxy: string | null
+  /** There are some, and none of them is up: requests wait. */
+  areProxiesDown(): boolean
   /** A view for one crawl: who waits for a free host there is forgotten with it. */
   rateLimit(): RateLimit & Disposable
 }
@@ -37,14 +46,12 @@ export class Chains implements AsyncDisposable {
   readonly #open = new Map<string, { chain: Promise<Chain>; fetching: Promise<Fetching>; users: number }>()
   /** Requests out, over all chains. */
   inFlight = 0
-  /** Requests through proxies, by how they ended. */
-  readonly #proxied = { ok: 0, failed: 0 }
 
   constructor(options: ChainsOptions) {
     this.#options = options
   }
 
-  /** `release` when the task is over: a chain that nobody uses may be closed. */
+  /** `release` when the task is over: a chain that nobody uses may be closed. Throws `E_PROXY` for a dead proxy of the task's own. */
   async take(wish: ChainWish): Promise<{ chain: Chain; release: () => void }> {
     const key = JSON.stringify(wish)
     const entry = this.#open.get(key) ?? this.#openOne(wish)
@@ -56,45 +63,45 @@ export class Chains implements AsyncDisposable {
       return { chain: await entry.chain, release: () => void entry.users-- }
     } catch (error) {
       entry.users--
-      this.#open.delete(key)
+      if (this.#open.get(key) === entry) this.#open.delete(key)
       throw error
     }
   }
 
+  /** Those of the instance, and how well they do; one that is down does not do at all. */
+  proxies(): { size: number; successRate: number } {
+    const all = this.#options.pool?.status() ?? []
+    const successes = all.reduce((sum, { isUp, success }) => sum + (isUp ? success : 0), 0)
+    return { size: all.length, successRate: all.length === 0 ? 1 : successes / all.length }
+  }
+
   #openOne(wish: ChainWish) {
     const fetching = this.#openFetching(wish)
-    const proxy = wish.proxy ?? this.#options.proxy
-    const place = proxy === undefined ? null : (URL.parse(proxy)?.host ?? null)
-    const chain = fetching.then((opened) => chainOf(opened, place, this))
+    const count = (change: 1 | -1) => {
+      this.inFlight += change
+    }
+    const chain = fetching.then((opened) => chainOf(opened, count))
     chain.catch(() => {}) // whoever takes it hears of it
     return { chain, fetching, users: 0 }
   }
 
   async #openFetching({ proxy, userAgent, delayMs }: ChainWish): Promise<Fetching> {
-    const { compiled, concurrency, ...rest } = this.#options
-    if (proxy !== undefined && !/^(?:socks5h?|http):\/\/./.test(proxy))
-      throw new ScrapeError('E_OPTION', 'the proxy of the task is neither user:password@host:port nor a URL of one')
+    const { compiled, concurrency, ways, pool, ...rest } = this.#options
     const { limits } = compiled
+    // Who says what to be called does not want to pass for somebody else.
+    const identity = userAgent === undefined ? ways.identity : 'honest'
     return await openFetching({
       ...rest,
       limits: delayMs === undefined ? limits : { ...limits, perHost: { ...limits.perHost, delay: delayMs } },
       concurrency,
       perHostConcurrency: Math.min(concurrency, limits.perHost.concurrency),
-      ...(proxy === undefined ? {} : { proxy }),
+      ...(proxy === undefined
+        ? { pool, ways: { ...ways, identity } }
+        : {
+            ways: { ...ways, identity, proxies: [[await checkOwnProxy(proxy, rest)]], sites: allProxied(ways.sites) },
+          }),
       ...(userAgent === undefined ? {} : { userAgent }),
     })
-  }
-
-  count(change: 1 | -1, isOk: boolean, proxy: string | null): void {
-    this.inFlight += change
-    if (change < 0 && proxy !== null) this.#proxied[isOk ? 'ok' : 'failed']++
-  }
-
-  proxies(): { size: number; successRate: number } {
-    const ways = [...this.#open.keys()].map((key) => (JSON.parse(key) as ChainWish).proxy ?? this.#options.proxy)
-    const { ok, failed } = this.#proxied
-    const size = new Set(ways.filter((proxy) => proxy !== undefined)).size
-    return { size, successRate: ok + failed === 0 ? 1 : ok / (ok + failed) }
   }
 
   #closeUnused(): void {
@@ -113,23 +120,25 @@ export class Chains implements AsyncDisposable {
   }
 }
 
-function chainOf({ fetcher, rateLimit }: Fetching, proxy: string | null, chains: Pick<Chains, 'count'>): Chain {
+/** Who names a proxy wants to be seen behind it, also where the worker itself would do without. */
+function allProxied(sites: WaysSpec['sites']): Record<string, SiteOptions> {
+  return Object.fromEntries(Object.entries(sites).map(([host, { proxies: _, ...site }]) => [host, site]))
+}
+
+function chainOf({ fetcher, rateLimit, proxies }: Fetching, count: (change: 1 | -1) => void): Chain {
   const listeners = new Set<() => void>()
   rateLimit.onFree(() => {
     for (const listener of listeners) listener()
   })
   return {
-    proxy,
+    areProxiesDown: () => proxies?.status().every(({ isUp }) => !isUp) === true,
     fetcher: {
       async fetch(request: FetchRequest, signal: AbortSignal): Promise<Page> {
-        let isOk = false
-        chains.count(1, isOk, proxy)
+        count(1)
         try {
-          const page = await fetcher.fetch(request, signal)
-          isOk = true
-          return page
+          return await fetcher.fetch(request, signal)
         } finally {
-          chains.count(-1, isOk, proxy)
+          count(-1)
         }
       },
       [Symbol.asyncDispose]: async () => {},

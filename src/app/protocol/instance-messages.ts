@@ -1,12 +1,16 @@
 /** What an instance writes at the end of a try. */
 import { type ErrorRecord, ScrapeError, toErrorRecord } from '../../core/errors.ts'
+import { redactText } from '../../observe/redact.ts'
 import { MESSAGE_VERSION, type ResultMessage, type TaskMessage, type TaskParams } from '../../protocol/messages.ts'
 import { resultTexts } from '../../protocol/parts.ts'
 import type { Finish } from '../../protocol/redis/group-reader.ts'
 import { errorMessageText } from '../../protocol/refusal.ts'
 import { isPosting, toWireJob } from '../../protocol/wire-job.ts'
 import { paysWithin } from './task-args.ts'
-import { noMetadata, type TaskOutcome } from './task-crawl.ts'
+import type { TaskOutcome } from './task-crawl.ts'
+import { noMetadata } from './task-watch.ts'
+
+const TURNED_AWAY_MAX = 100
 
 export interface ResultParts {
   task: TaskMessage
@@ -34,7 +38,7 @@ function resultOf({ task, outcome, ms, workerId, memoryMb }: ResultParts): Resul
     params: withoutProxy(task.params),
     metadata: { ...metadata, memory_usage_mb: memoryMb, worker_id: workerId },
     completed_at: new Date().toISOString(),
-    error: error?.message ?? null,
+    error: error === null ? null : redactText(error.message),
     error_code: error?.code ?? null,
   }
 }
@@ -52,17 +56,19 @@ export function resultFinish(parts: ResultParts): Finish {
 
 export interface RetryParts {
   task: TaskMessage
-  error: ErrorRecord
+  outcome: TaskOutcome
   workerId: string
   waitMs: number
   /** The sorted set where it waits. */
   delayed: string
 }
 
-export function retryFinish({ task, error, workerId, waitMs, delayed }: RetryParts): Finish {
-  const again = JSON.stringify({ ...task, retry_count: task.retry_count + 1 })
+/** Of a task that failed. Whoever takes it next has other ways out, or the same ones, and must not begin with what was in vain. */
+export function retryFinish({ task, outcome, workerId, waitMs, delayed }: RetryParts): Finish {
+  const turned_away = outcome.turnedAway.slice(-TURNED_AWAY_MAX)
+  const again = JSON.stringify({ ...task, retry_count: task.retry_count + 1, turned_away })
   return {
-    error: errorText({ task, workerId, error, retryAtMs: Date.now() + waitMs }),
+    error: errorText({ task, workerId, error: outcome.error!, retryAtMs: Date.now() + waitMs }),
     retry: { delayed, waitMs, task: again },
   }
 }
@@ -77,7 +83,7 @@ interface ErrorParts {
 function errorText({ task, workerId, error, retryAtMs }: ErrorParts): string {
   return errorMessageText({
     error_code: error.code,
-    error_message: error.message,
+    error_message: redactText(error.message),
     worker_id: workerId,
     task_id: task.task_id,
     scraper_type: task.scraper_type,
@@ -97,6 +103,7 @@ export function poisonFinish(task: TaskMessage, losses: number, workerId: string
     metadata: noMetadata(),
     error,
     isWorthAnotherTry: false,
+    turnedAway: [],
   }
   return resultFinish({ task, outcome, ms: 0, workerId, memoryMb: 0 })
 }

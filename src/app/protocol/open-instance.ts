@@ -3,15 +3,17 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createEventBus } from '../../core/events.ts'
+import type { CompiledScraper } from '../../crawl/compiled.ts'
 import { GroupReader } from '../../protocol/redis/group-reader.ts'
 import { streamNames, WORKERS_GROUP } from '../../protocol/streams.ts'
 import { compileScraper } from '../author/compile-scraper.ts'
 import { loadScraper } from '../author/load-scraper.ts'
 import { assertTurnedOn } from '../author/opt-in.ts'
-import type { Config } from '../config.ts'
+import type { Config, ConfigValues } from '../config.ts'
 import type { RateSharing } from '../run/fetching.ts'
-import { needsBrowsers, openBrowsers } from '../run/open-browsers.ts'
+import { type BrowsersOptions, canUseBrowsers, openBrowsers } from '../run/open-browsers.ts'
 import { cacheStoreOf } from '../run/run-identity.ts'
+import { openPool, waysOf } from '../run/ways.ts'
 import { browserSpecOf } from '../run/worker-pools.ts'
 import { userAgent } from '../user-agent.ts'
 import { Chains } from './chains.ts'
@@ -57,24 +59,16 @@ export async function runInstance(spec: InstanceSpec, listeners: Listeners, stop
     allowPrivate: values.allowPrivate,
     // Only what this worker was told: whoever writes tasks must not open a way into its network.
     allowAddresses: values.allowAddress,
-    proxy: values.proxy,
     bus,
   }
-  const spool = needsBrowsers(compiled) ? mkdtempSync(join(tmpdir(), 'sluice-worker-')) : undefined
-  if (spool !== undefined) parts.defer(() => rmSync(spool, { recursive: true, force: true }))
-  const { pages, executable } = browserSpecOf(values)
-  const browsers =
-    spool === undefined
-      ? undefined
-      : parts.use(
-          await openBrowsers({
-            ...{ limits: compiled.limits, pages, executable, spool, downloadBytesMax: values.fileMax },
-            ...common,
-          }),
-        )
+  const ways = waysOf(values)
+  const pool = await openPool({ ways, addresses: { ...common, connectTimeoutMs: compiled.limits.connectTimeout }, bus })
+  if (pool !== undefined) parts.use(pool)
+  await pool?.checkAll().catch(() => {}) // it has said so; a worker outlives its proxies, and tasks wait for them
+  const browsers = await openOwnBrowsers({ compiled, values, common }, parts)
   const sharing = await shareRates(spec, compiled.limits.perHost.perMinute, listeners, parts)
   const cacheStore = cacheStoreOf({ ...values, redis: spec.redisUrl })
-  const chains = parts.use(new Chains({ ...common, compiled, concurrency, cacheStore, sharing, browsers }))
+  const chains = parts.use(new Chains({ ...common, compiled, concurrency, cacheStore, ways, pool, sharing, browsers }))
   const reader = parts.use(
     new GroupReader({
       url: spec.redisUrl,
@@ -101,6 +95,24 @@ export async function runInstance(spec: InstanceSpec, listeners: Listeners, stop
     ...listeners,
   })
   return await instance.run(stop)
+}
+
+interface BrowserParts {
+  compiled: CompiledScraper
+  values: ConfigValues
+  common: Pick<BrowsersOptions, 'userAgent' | 'allowPrivate' | 'allowAddresses' | 'bus'>
+}
+
+/** Undefined where the scraper has no use for them. Each page goes out as its identity does. */
+async function openOwnBrowsers({ compiled, values, common }: BrowserParts, parts: AsyncDisposableStack) {
+  const { pages, executable } = browserSpecOf(values)
+  if (!(await canUseBrowsers(compiled, executable, common.bus))) return undefined
+  const spool = mkdtempSync(join(tmpdir(), 'sluice-worker-'))
+  parts.defer(() => rmSync(spool, { recursive: true, force: true }))
+  const { limits } = compiled
+  return parts.use(
+    await openBrowsers({ ...common, limits, pages, executable, spool, downloadBytesMax: values.fileMax }),
+  )
 }
 
 /** Per host over all instances on this Redis. */

@@ -48,7 +48,7 @@ test('a task may name a way out of its own', () => {
   assert.deepEqual(chainWish({ proxy: 'u:p@proxy:8080', delay_range: [1, 3], user_agent: 'me' }), {
     proxy: 'http://u:p@proxy:8080',
     userAgent: 'me',
-    delayMs: 2000,
+    delayMs: [1000, 3000],
   })
   assert.deepEqual(chainWish({ proxy: 'socks5://proxy:1' }), { proxy: 'socks5://proxy:1' })
   assert.deepEqual(chainWish({}), {})

@@ -1,4 +1,5 @@
 /** From the parameters of a task to what our scrapers and the fetch chain take. */
+import type { DelayRange } from '../../core/options.ts'
 import type { Scraper } from '../../core/scraper.ts'
 import type { Json } from '../../core/task.ts'
 import type { Posting } from '../../jobs/posting.ts'
@@ -50,16 +51,19 @@ function daysSince(value: unknown, nowMs: number): unknown {
 export interface ChainWish {
   proxy?: string
   userAgent?: string
-  delayMs?: number
+  delayMs?: DelayRange
 }
 
 export function chainWish({ proxy, user_agent, delay_range }: TaskParams): ChainWish {
   return {
     ...(proxy === undefined ? {} : { proxy: /^[a-z0-9]+:\/\//i.test(proxy) ? proxy : `http://${proxy}` }),
     ...(user_agent === undefined ? {} : { userAgent: user_agent }),
-    // The chain spreads a pause from half of it to one and a half.
-    ...(delay_range === undefined ? {} : { delayMs: Math.round(((delay_range[0] + delay_range[1]) / 2) * 1000) }),
+    ...(delay_range === undefined ? {} : { delayMs: rangeMs(delay_range) }),
   }
+}
+
+function rangeMs([one, other]: readonly [number, number]): DelayRange {
+  return [Math.min(one, other) * 1000, Math.max(one, other) * 1000]
 }
 
 /** A posting that does not say what it pays stays. */

@@ -3,25 +3,25 @@ import { join } from 'node:path'
 import { ERRORS } from '../../core/error-table.ts'
 import { type ErrorRecord, ScrapeError, toErrorRecord, toScrapeError } from '../../core/errors.ts'
 import { createEventBus } from '../../core/events.ts'
-import { contentKey, type ItemRow } from '../../core/item.ts'
-import type { Emitted } from '../../core/scraper.ts'
 import type { CompiledScraper } from '../../crawl/compiled.ts'
 import type { CrawlEnd } from '../../crawl/contract.ts'
 import { crawl } from '../../crawl/crawl.ts'
 import { enqueuePolicy } from '../../crawl/enqueue.ts'
 import type { Settled } from '../../crawl/settle.ts'
-import type { BrowserPool, Fetcher } from '../../fetch/contract.ts'
+import type { BrowserPool } from '../../fetch/contract.ts'
 import { pageOf } from '../../fetch/status.ts'
 import { openMemoryFrontier } from '../../frontier/memory.ts'
 import { writeBatches } from '../../pipeline/batch.ts'
 import { Channel } from '../../pipeline/channel.ts'
-import type { ResultMetadata, ResultStatus, TaskMessage } from '../../protocol/messages.ts'
+import type { ResultStatus, TaskMessage } from '../../protocol/messages.ts'
+import { createRecall } from '../run/recall.ts'
 import { RunFolder } from '../run/run-folder.ts'
 import { seed } from '../run/seed.ts'
 import { openSessions } from '../run/sessions.ts'
 import type { Chains } from './chains.ts'
 import { chainWish, taskArgs } from './task-args.ts'
 import { taskFrontier } from './task-frontier.ts'
+import { PLAIN_HTTP, type TaskMetadata, TaskWatch } from './task-watch.ts'
 
 export interface TaskCrawlParts {
   compiled: CompiledScraper
@@ -36,10 +36,12 @@ export interface TaskCrawlParts {
 export interface TaskOutcome {
   status: Extract<ResultStatus, 'success' | 'failed' | 'partial' | 'timeout'>
   items: { key: string; item: object }[]
-  metadata: Omit<ResultMetadata, 'memory_usage_mb' | 'worker_id'>
+  metadata: TaskMetadata
   error: ErrorRecord | null
   /** A failure that may pass by itself. */
   isWorthAnotherTry: boolean
+  /** For the next try: ways that are better not taken again. */
+  turnedAway: readonly string[]
 }
 
 const CHANNEL_CAPACITY = 512
@@ -50,7 +52,7 @@ const LATE = Symbol('the time is over')
 
 /** Never throws: a task that cannot even begin has failed. Ends early, with what there is, when `stop` is aborted. */
 export async function crawlTask(task: TaskMessage, parts: TaskCrawlParts, stop: AbortSignal): Promise<TaskOutcome> {
-  const watch = createWatch()
+  const watch = new TaskWatch(task.turned_away)
   try {
     return await crawlInside(task, parts, watch, stop)
   } catch (error) {
@@ -62,14 +64,13 @@ export async function crawlTask(task: TaskMessage, parts: TaskCrawlParts, stop: 
 async function crawlInside(
   task: TaskMessage,
   { compiled, chains, browsers, concurrency, workerId, out }: TaskCrawlParts,
-  watch: Watch,
+  watch: TaskWatch,
   stop: AbortSignal,
 ): Promise<TaskOutcome> {
   const { params } = task
   const { args, ignored } = taskArgs(compiled.scraper, params)
   watch.metadata.ignored_params = ignored
   const { chain, release } = await chains.take(chainWish(params))
-  watch.metadata.proxy_used = chain.proxy
   using rateLimit = chain.rateLimit()
   using _ = { [Symbol.dispose]: release }
   const over = new AbortController()
@@ -83,6 +84,7 @@ async function crawlInside(
   })
   const ended = AbortSignal.any([stop, over.signal])
   const bus = createEventBus()
+  bus.on(watch.onEvent)
   try {
     await seed({ compiled, args, frontier, bus, stop: ended })
     const startHosts = JSON.parse((await frontier.getMeta('startHosts')) ?? '[]') as string[]
@@ -91,9 +93,10 @@ async function crawlInside(
         compiled,
         frontier,
         bus,
-        fetcher: watched(chain.fetcher, watch),
+        fetcher: watch.watched(chain.fetcher),
         rateLimit,
         ...(browsers === undefined ? {} : { browsers }),
+        wasTurnedAway: task.turned_away?.includes(PLAIN_HTTP) === true,
         sessions: openSessions(frontier),
         channel: new Channel<Settled>(CHANNEL_CAPACITY),
         writeBatches,
@@ -122,6 +125,8 @@ async function crawlInside(
       },
       ended,
     )
+    // A request that still waits for a proxy has not failed; but it is why there is nothing.
+    if (chain.areProxiesDown()) watch.lastError ??= toErrorRecord(new ScrapeError('E_PROXIES_DOWN', 'no proxy is up'))
     const { completed } = await frontier.stats()
     watch.metadata.pages_scraped = completed
     const rows = await frontier.items.read({
@@ -141,82 +146,30 @@ interface Ending {
   stopped: unknown
   items: TaskOutcome['items']
   failures: ErrorRecord[]
-  watch: Watch
+  watch: TaskWatch
 }
 
 function outcomeOf({ end, stopped, items, failures, watch }: Ending): TaskOutcome {
   const { metadata } = watch
   metadata.pages_failed = failures.length
-  metadata.average_response_time = watch.answers === 0 ? 0 : round(watch.answerMs / watch.answers / 1000)
-  const error = end.how === 'halted' ? toErrorRecord(end.error) : (failures[0] ?? null)
-  const common = { items, metadata, error, isWorthAnotherTry: false }
-  if (stopped === LATE) return { ...common, status: 'timeout' }
-  if (stopped === ENOUGH) return { ...common, status: 'success', error: null }
-  if (error === null) return { ...common, status: 'success' }
-  if (items.length > 0) return { ...common, status: 'partial' }
-  const causes = end.how === 'halted' ? [toErrorRecord(end.error)] : failures
-  const isWorthAnotherTry = causes.some(({ code }) => ['retry', 'rotate', 'later'].includes(ERRORS[code].verdict))
-  return { ...common, status: 'failed', isWorthAnotherTry }
+  metadata.average_response_time = watch.averageSeconds()
+  if (metadata.items_invalid > items.length) failures.push(mostlyInvalid(metadata.items_invalid, items.length))
+  if (end.how === 'halted') failures.unshift(toErrorRecord(end.error))
+  const isLate = stopped === LATE
+  if (isLate && failures.length === 0 && watch.lastError !== undefined) failures.push(watch.lastError)
+  const outcome = { items, metadata, error: failures[0] ?? null, turnedAway: [...watch.turnedAway] }
+  const isWorthAnotherTry = items.length === 0 && failures.some(mayPass)
+  if (isLate) return { ...outcome, status: 'timeout', isWorthAnotherTry }
+  if (stopped === ENOUGH) return { ...outcome, status: 'success', error: null, isWorthAnotherTry: false }
+  if (outcome.error !== null) return { ...outcome, status: items.length > 0 ? 'partial' : 'failed', isWorthAnotherTry }
+  if (items.length === 0) watch.warn(`nothing was found on the ${metadata.pages_scraped} pages that were read`)
+  return { ...outcome, status: 'success', isWorthAnotherTry: false }
 }
 
-/** What is counted on the way. */
-interface Watch {
-  metadata: TaskOutcome['metadata']
-  answers: number
-  answerMs: number
+const mayPass = ({ code }: ErrorRecord) => ['retry', 'rotate', 'later'].includes(ERRORS[code].verdict)
+
+/** A site that was rebuilt, more likely than one with so many odd entries. */
+function mostlyInvalid(invalid: number, valid: number): ErrorRecord {
+  const message = `${invalid} of ${invalid + valid} items break the schema of the scraper`
+  return toErrorRecord(new ScrapeError('E_ITEM_INVALID', message))
 }
-
-function createWatch(): Watch {
-  return { metadata: noMetadata(), answers: 0, answerMs: 0 }
-}
-
-export function noMetadata(): TaskOutcome['metadata'] {
-  return {
-    proxy_used: null,
-    requests_made: 0,
-    rate_limited: false,
-    captcha_encountered: false,
-    pages_scraped: 0,
-    pages_failed: 0,
-    blocked_requests: 0,
-    average_response_time: 0,
-    ignored_params: [],
-    files_left_out: 0,
-  }
-}
-
-const BLOCKS = new Set(['E_BLOCKED', 'E_CAPTCHA', 'E_LOGIN_WALL', 'E_FORBIDDEN'])
-
-function watched(fetcher: Fetcher, watch: Watch): Fetcher {
-  const { metadata } = watch
-  return {
-    async fetch(request, signal) {
-      metadata.requests_made++
-      const startedMs = performance.now()
-      try {
-        return await fetcher.fetch(request, signal)
-      } catch (error) {
-        const { code } = toScrapeError(error, 'E_CONNECTION')
-        if (code === 'E_RATE_LIMITED') metadata.rate_limited = true
-        if (code === 'E_CAPTCHA') metadata.captcha_encountered = true
-        if (BLOCKS.has(code)) metadata.blocked_requests++
-        throw error
-      } finally {
-        watch.answers++
-        watch.answerMs += performance.now() - startedMs
-      }
-    },
-    [Symbol.asyncDispose]: async () => {},
-  }
-}
-
-function createRecall(): (row: ItemRow) => Emitted {
-  const known = new Map<string, string>()
-  return ({ key, json, content = contentKey(json) }) => {
-    const before = known.get(key)
-    if (before === undefined) known.set(key, content)
-    return before === undefined ? 'new' : before === content ? 'same' : 'changed'
-  }
-}
-
-const round = (seconds: number) => Math.round(seconds * 1000) / 1000

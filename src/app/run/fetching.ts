@@ -7,10 +7,11 @@ import type { BrowserPool, RateLimit } from '../../fetch/contract.ts'
 import { type ChainFetcher, createFetcher } from '../../fetch/fetcher.ts'
 import { openHttp } from '../../fetch/http.ts'
 import { createJudge } from '../../fetch/judge.ts'
+import type { PoolsOptions } from '../../fetch/pools.ts'
 import type { ProxyPool } from '../../fetch/proxy-pool.ts'
 import { createRateLimit, type PerHostOptions } from '../../fetch/rate-limit.ts'
 import type { FleetSlots, SharedSlots } from '../../fetch/spacing.ts'
-import { DIRECT, openIdentities, type SiteFinder, siteFinder, type WaysSpec } from './ways.ts'
+import { DIRECT, isAnywhereAs, openIdentities, type SiteFinder, siteFinder, type WaysSpec } from './ways.ts'
 
 export interface FetchingOptions {
   limits: ResolvedLimits
@@ -26,6 +27,8 @@ export interface FetchingOptions {
   proxy?: string | undefined
   /** Proxies and identities. Left out: directly, or through `proxy`, as ourselves. */
   ways?: WaysSpec | undefined
+  /** Proxies shared with other chains, in place of those of `ways`; whoever opened them closes them. */
+  pool?: ProxyPool | undefined
   /** For routes that need one. */
   browsers?: BrowserPool | undefined
   /** `memory:`, `sqlite:FILE` or `redis://…`; used when `limits.cache` is above 0. */
@@ -58,7 +61,17 @@ export async function openFetching(options: FetchingOptions): Promise<Fetching> 
     allowAddresses: options.allowAddresses,
   }
   const needsChromium = options.browsers !== undefined
-  const identities = await openIdentities({ ways, addresses, siteOf, needsChromium, bus })
+  const tls = isAnywhereAs(ways, 'tls') ? await openTls() : undefined
+  const tlsProfiles = tls?.profiles
+  const identities = await openIdentities({
+    ways,
+    addresses,
+    siteOf,
+    needsChromium,
+    pool: options.pool,
+    tlsProfiles,
+    bus,
+  })
   if (identities !== undefined) parts.use(identities)
   const rateLimit = parts.use(
     createRateLimit({
@@ -74,19 +87,18 @@ export async function openFetching(options: FetchingOptions): Promise<Fetching> 
       ...options.sharing,
     }),
   )
-  const http = parts.use(
-    openHttp({
-      userAgent: options.userAgent,
-      timeoutMs: limits.timeout,
-      ...addresses,
-      bodyBytesMax: limits.bodyMax,
-      redirectsMax: limits.redirects,
-      connectionsPerHost: options.perHostConcurrency,
-      retryAfterMsMax: limits.retryAfterMax,
-      isOnlyProxied: identities?.proxies !== undefined,
-      ...(options.proxy === undefined ? {} : { proxy: options.proxy }),
-    }),
-  )
+  const httpOptions = {
+    userAgent: options.userAgent,
+    timeoutMs: limits.timeout,
+    ...addresses,
+    bodyBytesMax: limits.bodyMax,
+    redirectsMax: limits.redirects,
+    connectionsPerHost: options.perHostConcurrency,
+    retryAfterMsMax: limits.retryAfterMax,
+    isOnlyProxied: identities?.proxies !== undefined,
+    ...(options.proxy === undefined ? {} : { proxy: options.proxy }),
+  }
+  const http = parts.use(openHttp(httpOptions, tls?.openWire(httpOptions)))
   const cache = limits.cache === 0 ? undefined : parts.use(await openCache(options.cacheStore, limits))
   const fetcher = parts.use(
     createFetcher({
@@ -109,6 +121,20 @@ export async function openFetching(options: FetchingOptions): Promise<Fetching> 
     proxies: identities?.proxies,
     rotate: http.rotate,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}
+
+/** Throws `E_OPTION`, when the package for it is not there. */
+async function openTls() {
+  const [{ loadTlsLibrary }, { tlsProfiles }, { openTlsWire }] = await Promise.all([
+    import('../../fetch/tls-library.ts'),
+    import('../../fetch/tls-profiles.ts'),
+    import('../../fetch/tls-wire.ts'),
+  ])
+  const library = await loadTlsLibrary()
+  return {
+    profiles: tlsProfiles(library.getProfiles()),
+    openWire: (options: PoolsOptions) => openTlsWire(library, options),
   }
 }
 

@@ -3,6 +3,8 @@ import type { EventBus } from '../../core/events.ts'
 import type { SiteOptions } from '../../core/options.ts'
 import type { AddressOptions } from '../../fetch/address.ts'
 import type { Identities, IdentityMode, IdentityStrategy } from '../../fetch/identities.ts'
+import type { Profile } from '../../fetch/profiles.ts'
+import type { ProxyPool } from '../../fetch/proxy-pool.ts'
 import type { ConfigValues } from '../config.ts'
 
 /** Plain data: it may be sent to another process. */
@@ -52,31 +54,55 @@ export interface IdentityParts {
   siteOf: SiteFinder | undefined
   /** Pages may be opened in our own browser. */
   needsChromium: boolean
+  /** Proxies that others use, too, in place of those of `ways`. Whoever opened them looks at them and closes them. */
+  pool?: ProxyPool | undefined
+  /** For the mode `tls`. */
+  tlsProfiles?: readonly Profile[] | undefined
   bus: EventBus
+}
+
+/** Undefined without any. Nobody has looked at them yet. */
+export async function openPool({
+  ways,
+  addresses,
+  bus,
+}: Pick<IdentityParts, 'ways' | 'addresses' | 'bus'>): Promise<ProxyPool | undefined> {
+  if (ways.proxies.length === 0) return undefined
+  const { openProxyPool } = await import('../../fetch/proxy-pool.ts')
+  return openProxyPool({ tiers: ways.proxies, addresses, events: bus })
+}
+
+/** Everywhere, or at one site. */
+export function isAnywhereAs({ identity, sites }: WaysSpec, ...modes: IdentityMode[]): boolean {
+  return [identity, ...Object.values(sites).map((site) => site.identity)].some((mode) =>
+    modes.includes(mode ?? identity),
+  )
 }
 
 /** Undefined when all goes out as ourselves and the one way there is: then nobody pays for it, nor loads it. Throws `E_PROXY`. */
 export async function openIdentities(parts: IdentityParts): Promise<Identities | undefined> {
-  const { ways, addresses, siteOf, needsChromium, bus } = parts
-  const isAnySiteBrowser = Object.values(ways.sites).some(({ identity }) => identity === 'browser')
-  if (ways.proxies.length === 0 && ways.identity === 'honest' && !isAnySiteBrowser) return undefined
-  const [{ createIdentities }, { openProxyPool }] = await Promise.all([
-    import('../../fetch/identities.ts'),
-    import('../../fetch/proxy-pool.ts'),
-  ])
-  const pool = ways.proxies.length === 0 ? undefined : openProxyPool({ tiers: ways.proxies, addresses, events: bus })
-  try {
-    await pool?.checkAll()
-  } catch (error) {
-    pool?.[Symbol.dispose]()
-    throw error
-  }
+  const { ways, siteOf, needsChromium, pool: shared, tlsProfiles, bus } = parts
+  if (shared === undefined && ways.proxies.length === 0 && !isAnywhereAs(ways, 'browser', 'tls')) return undefined
+  const { createIdentities } = await import('../../fetch/identities.ts')
+  const pool = shared ?? (await openCheckedPool(parts))
   return createIdentities({
     mode: ways.identity,
     strategy: ways.strategy,
     needsChromium,
     events: bus,
-    ...(pool === undefined ? {} : { proxies: pool }),
+    ...(pool === undefined ? {} : { proxies: pool, areProxiesShared: shared !== undefined }),
     ...(siteOf === undefined ? {} : { siteOf }),
+    ...(tlsProfiles === undefined ? {} : { tlsProfiles }),
   })
+}
+
+async function openCheckedPool(parts: IdentityParts): Promise<ProxyPool | undefined> {
+  const pool = await openPool(parts)
+  try {
+    await pool?.checkAll()
+    return pool
+  } catch (error) {
+    pool?.[Symbol.dispose]()
+    throw error
+  }
 }

@@ -1,9 +1,6 @@
 /** One worker: opens what a crawl needs and runs it, in this process or in one of its own (`worker-process.ts`). */
 import type { ScrapeError } from '../../core/errors.ts'
 import type { EventBus } from '../../core/events.ts'
-import { contentKey, type ItemRow } from '../../core/item.ts'
-import { LruSet } from '../../core/lru-set.ts'
-import type { Emitted } from '../../core/scraper.ts'
 import type { CompiledScraper } from '../../crawl/compiled.ts'
 import type { CrawlEnd, CrawlParts } from '../../crawl/contract.ts'
 import { crawl } from '../../crawl/crawl.ts'
@@ -20,6 +17,7 @@ import { type Fetching, openFetching, type RateSharing } from './fetching.ts'
 import { FileSide, type FileSpec } from './file-side.ts'
 import { type MachineSide, openMachineSide } from './machine-side.ts'
 import { canUseBrowsers, openBrowsers } from './open-browsers.ts'
+import { createRecall } from './recall.ts'
 import { type Rotation, rotateWhenRefused } from './rotation.ts'
 import type { RunFolder } from './run-folder.ts'
 import { openSessions } from './sessions.ts'
@@ -68,8 +66,7 @@ const CHANNEL_CAPACITY = 512
 /** Items the sinks may be behind before the crawl waits for them. */
 const BACKLOG_MAX = 5_000
 const PROXY_MS_MAX = 5_000
-/** Item keys a worker remembers, to tell a handler at once that it emitted one before. */
-const RECALL_MAX = 4096
+
 export interface WorkerParts {
   compiled: CompiledScraper
   frontier: Frontier
@@ -233,14 +230,4 @@ async function fileDoor({ proxies }: Fetching, parts: AsyncDisposableStack): Pro
   const { openDoor } = await import('../../fetch/browser/egress.ts')
   const options = { guard: proxies.guard, bytesMax: Number.POSITIVE_INFINITY, onFlood: () => {} }
   return parts.use(await openDoor(options)).proxyServer
-}
-
-function createRecall(): (row: ItemRow) => Emitted {
-  const keys = new LruSet(RECALL_MAX)
-  const contents = new LruSet(RECALL_MAX)
-  return ({ key, json, content = contentKey(json) }) => {
-    const isNewContent = contents.add(content)
-    if (keys.add(key)) return 'new'
-    return isNewContent ? 'changed' : 'same'
-  }
 }

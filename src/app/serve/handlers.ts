@@ -3,6 +3,8 @@ import { Readable } from 'node:stream'
 import type { Handlers } from '../../api/server.ts'
 import { deadLetterHandlers } from './areas/dead-letters.ts'
 import { fleetHandlers } from './areas/fleet.ts'
+import { historyHandlers } from './areas/history.ts'
+import { analyticsHandlers, jobHandlers } from './areas/jobs.ts'
 import { onePageHandlers } from './areas/one-page.ts'
 import { runHandlers } from './areas/runs.ts'
 import { scheduleHandlers } from './areas/schedules.ts'
@@ -16,6 +18,9 @@ export function handlersOf(server: Server): Handlers {
     ...deadLetterHandlers(server),
     ...fleetHandlers(server),
     ...scheduleHandlers(server),
+    ...historyHandlers(server),
+    ...jobHandlers(server),
+    ...analyticsHandlers(server),
     ...webhookHandlers(server),
     healthz: async () => ({ status: 'ok' }),
     health: () => server.health.report(),

@@ -2,16 +2,20 @@
  * Events that are found by looking: runs in folders begin and end in processes that know no store, and a schedule's trouble is
  * in its fires. What is found is told once, by its key; so nothing is lost with a server that dies, or was not there.
  */
-import { statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import type { RunRecord } from '../../core/run.ts'
 import type { SqlDatabase } from '../../orchestrator/store/sql.ts'
 import type { NewEvent, RecordEvents } from '../../webhooks/contract.ts'
-import { RUNS_BEFORE_MAX, runEnded, runStarted } from '../../webhooks/run-events.ts'
+import { circuitsOpened, isOfCircuit, RUNS_BEFORE_MAX, runEnded, runStarted } from '../../webhooks/run-events.ts'
+import { linesOf, wholeLines } from '../look/file-lines.ts'
 import { listRuns, type RunFolder } from '../run/run-folder.ts'
 import { NewestRuns } from './newest-runs.ts'
 
 const LOOK_MS = 2_000
 const RUNS_MAX = 500
+const LOG_BYTES_FIRST = 256 * 1024
+/** Of one look at one log's block. */
+const CIRCUITS_MAX = 100
 /** What ended longer ago is no news, and its event may have been forgotten. */
 const NEWS_MS_MAX = 7 * 24 * 3_600_000
 
@@ -31,6 +35,8 @@ export class ObservedEvents implements AsyncDisposable {
   readonly #told = new Map<string, number>()
   readonly #begun = new Set<string>()
   readonly #newest: NewestRuns
+  /** How far logs have been read. */
+  readonly #readTo = new Map<string, number>()
   #sinceMs: number | undefined
   #look: Promise<void> | undefined
 
@@ -71,21 +77,36 @@ export class ObservedEvents implements AsyncDisposable {
     for (const folder of this.#newest.list()) {
       const changedMs = statSync(folder.file('run.json'), { throwIfNoEntry: false })?.mtimeMs
       if (changedMs === undefined || this.#told.get(folder.path) === changedMs) continue
-      const events = this.#eventsOf(folder, sinceMs)
+      const { events, logEnd } = await this.#newsOf(folder, sinceMs)
       if (events.length > 0) await db.transaction((rows) => record(rows, events))
       this.#told.set(folder.path, changedMs)
+      this.#begun.add(folder.runId)
+      if (logEnd !== undefined) this.#readTo.set(folder.path, logEnd)
     }
   }
 
-  #eventsOf(folder: RunFolder, sinceMs: number): NewEvent[] {
+  async #newsOf(folder: RunFolder, sinceMs: number): Promise<{ events: NewEvent[]; logEnd?: number | undefined }> {
     const run = readable(folder)
-    if (run === undefined) return []
+    if (run === undefined) return { events: [] }
     const events: NewEvent[] = []
     if (!this.#begun.has(run.id) && Date.parse(run.startedAt) >= sinceMs) events.push(runStarted(run))
-    this.#begun.add(run.id)
-    if (run.finishedAt !== null && Date.parse(run.finishedAt) >= sinceMs)
+    if (run.finishedAt !== null && Date.parse(run.finishedAt) < sinceMs) return { events }
+    const { lines, end } = await this.#newLinesOf(folder)
+    events.push(...circuitsOpened(run, lines))
+    if (run.finishedAt !== null)
       events.push(...runEnded({ record: run, before: this.#runsBefore(folder), failAt: this.#parts.failAt }))
-    return events
+    return { events, logEnd: end }
+  }
+
+  /** What its log has of circuits since the last look; of a log seen for the first time, its end. */
+  async #newLinesOf(folder: RunFolder): Promise<{ lines: string[]; end: number | undefined }> {
+    const path = folder.file('log.jsonl')
+    if (!existsSync(path)) return { lines: [], end: undefined }
+    const end = await wholeLines(path)
+    const start = this.#readTo.get(folder.path) ?? Math.max(0, end - LOG_BYTES_FIRST)
+    const found: string[] = []
+    for await (const lines of linesOf(path, start, end)) found.push(...lines.filter(isOfCircuit).slice(0, CIRCUITS_MAX))
+    return { lines: found, end }
   }
 
   #runsBefore({ scraper, runId }: RunFolder): RunRecord[] {

@@ -40,7 +40,9 @@ export class ServedRuns implements RunSource, AsyncDisposable {
       this.#newsOf(folder.runId, () => openFolderRun(folder, this.#parts.places), settle),
     )
     const stored = this.#parts.isLeader() ? await this.#stored() : []
-    return [...folders, ...stored].sort((a, b) => (a.runId < b.runId ? -1 : 1))
+    const all = [...folders, ...stored].sort((a, b) => (a.runId < b.runId ? -1 : 1))
+    await this.#closeOthers(new Set(all.map(({ runId }) => runId)))
+    return all
   }
 
   #newsOf(runId: string, open: () => Promise<OpenRun>, settle: () => void): NewsOfRun {
@@ -65,6 +67,11 @@ export class ServedRuns implements RunSource, AsyncDisposable {
       await this.#close(runId)
       throw error
     }
+  }
+
+  /** Deleted ones, and those another server reads from now on. */
+  async #closeOthers(wanted: ReadonlySet<string>): Promise<void> {
+    for (const runId of [...this.#open.keys()]) if (!wanted.has(runId)) await this.#close(runId)
   }
 
   async #close(runId: string): Promise<void> {
@@ -115,7 +122,7 @@ export class ServedRuns implements RunSource, AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const runId of [...this.#open.keys()]) await this.#close(runId)
+    await this.#closeOthers(new Set())
   }
 }
 
@@ -128,6 +135,7 @@ async function toSourceRun(run: OpenRun): Promise<SourceRun> {
   return {
     scraper: record.scraper,
     scope: scopeOf(record),
+    record,
     startedAtMs,
     endedAtMs: isOver ? endedAtMs : undefined,
     version: isOver ? versionOf(record) : 'running',

@@ -13,6 +13,7 @@ import { Audit } from '../../orchestrator/access/audit.ts'
 import { FirstAnswers } from '../../orchestrator/access/first-answers.ts'
 import { ApiKeys } from '../../orchestrator/access/keys.ts'
 import type { Store } from '../../orchestrator/contract.ts'
+import type { KeepMs } from '../../orchestrator/retention.ts'
 import type { RunLimits } from '../../orchestrator/schedule/contract.ts'
 import { Scheduler } from '../../orchestrator/schedule/scheduler.ts'
 import { Schedules } from '../../orchestrator/schedule/schedules.ts'
@@ -31,7 +32,9 @@ import { EmbeddedRuns } from './embedded-runs.ts'
 import { EmbeddedWorkers } from './embedded-workers.ts'
 import { Feeds } from './feed.ts'
 import { handlersOf } from './handlers.ts'
+import { HistoryKeeper } from './history-keeper.ts'
 import { identifier } from './identify.ts'
+import { JobStore } from './job-store.ts'
 import { Looks } from './looks.ts'
 import { Notifications } from './notifications.ts'
 import { ServerHealth } from './server-health.ts'
@@ -42,6 +45,8 @@ export interface ServeOptions {
   workers: number
   /** One caller may make so many; more is a mistake, or an attack. */
   requestsPerSecond: number
+  /** How long the store keeps what nobody needs any more. */
+  keep: KeepMs
   config: Config
   /** What the user set for the runs of this server, as on the command line. */
   flags: Record<string, unknown>
@@ -108,6 +113,8 @@ export class Server implements AsyncDisposable {
   readonly schedules: Schedules
   readonly scheduler: Scheduler
   readonly notifications: Notifications
+  readonly keeping: HistoryKeeper
+  readonly jobs: JobStore
   readonly #runs: EmbeddedRuns
   readonly #workers: EmbeddedWorkers | undefined
   readonly #places: RunPlaces
@@ -116,9 +123,9 @@ export class Server implements AsyncDisposable {
   #finished = new Map<string, ListedRun>()
   #listed: { atMs: number; runs: Promise<ListedRun[]> } | undefined
 
-  static async open({ config, flags, workers, say }: ServeOptions): Promise<Server> {
+  static async open({ config, flags, workers, keep, say }: ServeOptions): Promise<Server> {
     const values = { ...config.values, store: storeOfServer(config.values) }
-    return new Server({ ...config, values }, await openServeDatabase(values), flags, workers, say)
+    return new Server({ ...config, values }, await openServeDatabase(values), flags, workers, keep, say)
   }
 
   private constructor(
@@ -126,6 +133,7 @@ export class Server implements AsyncDisposable {
     { store, db }: StoreDatabase,
     flags: Record<string, unknown>,
     workers: number,
+    keep: KeepMs,
     say: ServeOptions['say'],
   ) {
     this.db = db
@@ -136,10 +144,25 @@ export class Server implements AsyncDisposable {
     this.#places = { out, frontier, redis, store: config.values.store }
     this.looks = new Looks(this.#places)
     this.feeds = new Feeds(this.looks)
-    this.health = new ServerHealth({ store, listRuns: () => this.listRuns() })
+    this.health = new ServerHealth({
+      store,
+      listRuns: () => this.listRuns(),
+      deliveries: () => ({ ...this.notifications.worker.counts }),
+    })
     this.#workers =
       isFleetQueue(frontier) && workers > 0 ? new EmbeddedWorkers({ store, max: workers, flags, say }) : undefined
     this.notifications = new Notifications({ db, config, say })
+    this.jobs = new JobStore(db, say)
+    this.keeping = new HistoryKeeper({
+      db,
+      store,
+      places: this.#places,
+      record: this.notifications.recordEvents,
+      projections: [this.jobs.projection],
+      also: [this.jobs.health],
+      keep,
+      say,
+    })
     this.schedules = new Schedules(db)
     this.scheduler = new Scheduler({
       schedules: this.schedules,
@@ -239,6 +262,8 @@ export class Server implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.scheduler[Symbol.asyncDispose]()
+    await this.keeping[Symbol.asyncDispose]()
+    await this.jobs[Symbol.asyncDispose]()
     await this.notifications[Symbol.asyncDispose]()
     await Promise.all([this.#runs[Symbol.asyncDispose](), this.#workers?.[Symbol.asyncDispose]()])
     await this.looks[Symbol.asyncDispose]()

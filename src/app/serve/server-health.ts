@@ -8,6 +8,8 @@ import { VERSION } from '../user-agent.ts'
 export interface HealthParts {
   store: Store
   listRuns(): Promise<ListedRun[]>
+  /** Of webhooks, by outcome. */
+  deliveries(): Readonly<Record<string, number>>
 }
 
 /** Latencies are of the last this many minutes, two slices of it. */
@@ -76,6 +78,7 @@ export class ServerHealth {
   async metricsText(): Promise<{ contentType: string; text: string }> {
     this.#metrics ??= openMetrics({ version: VERSION })
     const metrics = await this.#metrics
+    metrics.watchDeliveries(this.#parts.deliveries)
     const runs = await this.#parts.listRuns().catch(() => [])
     for (const { scraper } of runs) {
       if (this.#watched.has(scraper)) continue

@@ -44,6 +44,8 @@ export interface Door extends AsyncDisposable {
   failureOf(hostname: string, port: number): ScrapeError | undefined
   /** A connection to it was reset: a body that ends with its connection looks whole then, and is not. */
   wasCut(hostname: string, port: number): boolean
+  /** How often that has happened; for doors that outlive a visit. */
+  cutsOf(hostname: string, port: number): number
   /** Not one of the visit's sites, as opposed to not reachable. */
   hasShutOut(hostname: string): boolean
   /** Its site is one of the visit's from now on. */
@@ -87,7 +89,7 @@ class OpenDoor implements Door {
   readonly #sockets = new Set<Socket>()
   readonly #failures = new Map<string, ScrapeError>()
   readonly #shutOut = new Set<string>()
-  readonly #cut = new Set<string>()
+  readonly #cuts = new Map<string, number>()
   /** Outer ends of connections that sent last and received before. */
   readonly #asking = new Set<Socket>()
   #isShut = false
@@ -117,7 +119,11 @@ class OpenDoor implements Door {
   }
 
   wasCut(hostname: string, port: number): boolean {
-    return this.#cut.has(authorityOf({ hostname, port }))
+    return this.cutsOf(hostname, port) > 0
+  }
+
+  cutsOf(hostname: string, port: number): number {
+    return this.#cuts.get(authorityOf({ hostname, port })) ?? 0
   }
 
   hasShutOut(hostname: string): boolean {
@@ -189,7 +195,7 @@ class OpenDoor implements Door {
     })
     // Told, not passed on: Node's `resetAndDestroy` loses the handle when `destroy` follows it, and the process then never ends.
     outside.on('error', () => {
-      if (this.#cut.size < FAILURES_MAX) this.#cut.add(authority)
+      this.#noteCut(authority)
       inside.destroy()
     })
     outside.on('close', () => {
@@ -209,10 +215,19 @@ class OpenDoor implements Door {
   }
 
   #remember({ hostname, port }: SocksTarget, error: unknown): void {
-    if (this.#failures.size >= FAILURES_MAX) return
     const failure = transportError(error, { url: `${hostname}:${port}`, hasResponse: false })
     this.#failures.set(authorityOf({ hostname, port }), failure)
+    forgetOldest(this.#failures)
   }
+
+  #noteCut(authority: string): void {
+    this.#cuts.set(authority, (this.#cuts.get(authority) ?? 0) + 1)
+    forgetOldest(this.#cuts)
+  }
+}
+
+function forgetOldest(notes: Map<string, unknown>): void {
+  if (notes.size > FAILURES_MAX) notes.delete(notes.keys().next().value!)
 }
 
 function authorityOf({ hostname, port }: SocksTarget): string {

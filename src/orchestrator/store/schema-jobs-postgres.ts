@@ -110,7 +110,11 @@ const RETENTION: Readonly<Record<TimeTable, string>> = { job_observation: '365 d
 function continuousAggregate(rollup: Rollup): string {
   const { name, from, keys, values } = rollup
   const source = `sluice.${from}`
-  const select = rollup.select({ prefix: 'sluice.', source, day: `time_bucket(interval '1 day', ${TIME_TABLES[from]})` })
+  const select = rollup.select({
+    prefix: 'sluice.',
+    source,
+    day: `time_bucket(interval '1 day', ${TIME_TABLES[from]})`,
+  })
   const columns = [...Object.keys(keys), ...Object.keys(values)].join(', ')
   return `
       create materialized view sluice.${name}_rollup

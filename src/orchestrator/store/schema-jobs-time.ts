@@ -51,4 +51,3 @@ export function rollupTable(dialect: Dialect, rollup: Rollup): string {
     union all
     select * from (${rollup.select({ prefix, source: tail, day: dayOf(time) })}) as fresh;`
 }
-

@@ -52,6 +52,7 @@ function stateTables(dialect: Dialect): string {
     status text not null,
     first_seen_at ${time} not null,
     last_seen_at ${time} not null,
+    summary text not null,
     search text not null
   );
   create index job_company on ${prefix}job (company_id, id desc);
@@ -74,6 +75,7 @@ function stateTables(dialect: Dialect): string {
     status text not null,
     state text not null,
     posting text not null,
+    job_url text not null,
     valid_through text,
     first_seen_at ${time} not null,
     last_seen_at ${time} not null

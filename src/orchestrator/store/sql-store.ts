@@ -26,6 +26,9 @@ export interface RunWatch {
   began(rows: Rows, record: RunRecord): Promise<void>
   /** Of some runs more than once. */
   ended(rows: Rows, record: RunRecord): Promise<void>
+  /** Whether a line of a log is for `logged`. */
+  isNews(line: string): boolean
+  logged(rows: Rows, runId: string, lines: readonly string[]): Promise<void>
 }
 
 /** `dropQueue` removes the queue and the items of a run, where they live in this database. */
@@ -179,6 +182,8 @@ export function sqlStore(
       if (lines.length === 0) return
       const places = lines.map((_, i) => `($1, $${i + 2})`).join(', ')
       await db.rows(`insert into ${prefix}run_log (run_id, line) values ${places}`, [runId, ...lines])
+      const news = watch === undefined ? [] : lines.filter(watch.isNews)
+      if (news.length > 0) await db.transaction((rows) => watch!.logged(rows, runId, news))
       if (Math.random() * TRIM_ONE_IN >= 1) return
       await db.rows(
         `delete from ${prefix}run_log where run_id = $1 and id <=

@@ -31,20 +31,18 @@ export function openSqliteDatabase(path: string): SqlDatabase {
     const named = Object.fromEntries(values.map((value, i) => [`$${i + 1}`, value]))
     return db.prepare(sql).all(named) as Row[]
   }
-  // There is one connection: what others ask while a transaction goes on would be part of it.
-  let transactions: Promise<unknown> = Promise.resolve()
-  let isInside = false
+  const turn = takeTurns(file)
   return {
     dialect: SQLITE,
     place: file,
     async rows(sql, values) {
-      while (isInside) await transactions
+      while (turn.isInside) await turn.transactions
       return await run(sql, values)
     },
     transaction(work) {
-      const mine = transactions.then(async () => {
-        isInside = true
+      const mine = turn.transactions.then(async () => {
         db.exec('begin immediate')
+        turn.isInside = true
         try {
           const result = await work(run)
           db.exec('commit')
@@ -53,16 +51,38 @@ export function openSqliteDatabase(path: string): SqlDatabase {
           db.exec('rollback')
           throw error
         } finally {
-          isInside = false
+          turn.isInside = false
         }
       })
-      transactions = mine.catch(() => {})
+      turn.transactions = mine.catch(() => {})
       return mine
     },
     close: async () => {
-      if (db.isOpen) db.close()
+      if (!db.isOpen) return
+      db.close()
+      turn.users--
+      if (turn.users === 0) TURNS.delete(file)
     },
   }
+}
+
+interface Turn {
+  transactions: Promise<unknown>
+  isInside: boolean
+  users: number
+}
+
+/**
+ * What is asked on a connection while a transaction goes on would be part of it; and a second connection of this process would
+ * wait for the lock with the whole process, so that the first could never let go of it.
+ */
+const TURNS = new Map<string, Turn>()
+
+function takeTurns(file: string): Turn {
+  const turn = TURNS.get(file) ?? { transactions: Promise.resolve(), isInside: false, users: 0 }
+  turn.users++
+  TURNS.set(file, turn)
+  return turn
 }
 
 function opened(file: string): DatabaseSync {
@@ -81,6 +101,8 @@ function opened(file: string): DatabaseSync {
 }
 
 function migrate(db: DatabaseSync, file: string): void {
+  const known = Number(db.prepare('pragma user_version').get()!['user_version'])
+  if (known === STORE_STEPS(SQLITE).length) return // without the lock, which another connection of this process may hold
   db.exec('begin immediate')
   try {
     const version = Number(db.prepare('pragma user_version').get()!['user_version'])

@@ -25,7 +25,7 @@ const equity = {
 }
 
 /** The n-th posting; the higher the number, the older. */
-export function ashbyJob(n: number) {
+function ashbyJob(n: number) {
   const workplaceType = ['Remote', 'Hybrid', 'OnSite', null][n % 4]
   return {
     id: ashbyId(n),

@@ -14,15 +14,19 @@ export interface BoardRun {
   warnings: string[]
 }
 
-/** Without the board's pauses: they are for the real one. */
+/** Waits after trouble, in milliseconds. */
+const HURRY = { backoff: 5, backoffMax: 20, retryAfterMax: 20 }
+
+/** Without the board's pauses and its waits after trouble: they are for the real one. */
 export async function runBoard(
   scraper: Scraper,
   site: { url: string },
   args: Record<string, unknown>,
-  options: { retries?: number } = {},
+  options: { retries?: number; boards?: string[]; chrome?: string } = {},
 ): Promise<BoardRun> {
   using folder = temporaryFolder()
-  const run = await start(scraper, {
+  const hurried = { ...scraper, limits: { ...scraper.limits, ...HURRY } }
+  const run = await start(hurried, {
     args: { site: site.url, ...args },
     rps: 0,
     delay: 0,

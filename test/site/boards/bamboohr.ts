@@ -11,7 +11,7 @@ const DAY_MS = 86_400_000
 const placeOf = (n: number) => (n % 2 === 0 ? { city: 'Lindon', state: 'Utah' } : { city: 'Boise', state: 'Idaho' })
 
 /** The n-th entry of the list. */
-export function bamboohrEntry(n: number) {
+function bamboohrEntry(n: number) {
   return {
     id: String(500 + n),
     jobOpeningName: `${['Welder', 'Fitter', 'Planner'][n % 3]} ${n}`,

@@ -12,7 +12,7 @@ const SPONSORED = 2
 
 export const indeedKey = (n: number) => n.toString(16).padStart(16, '0')
 
-export function indeedCard(n: number, nowMs: number): Record<string, unknown> {
+function indeedCard(n: number, nowMs: number): Record<string, unknown> {
   return {
     jobkey: indeedKey(n),
     title: `Nurse ${n}`,

@@ -17,7 +17,7 @@ export const PAGE_SIZE = 10
 const DAY_MS = 86_400_000
 
 /** What the n-th job page describes; the higher the number, the older. */
-export function careersPosting(n: number) {
+function careersPosting(n: number) {
   return {
     '@context': 'https://schema.org',
     '@type': 'JobPosting',

@@ -11,7 +11,7 @@ const WORKPLACES = ['on-site', 'remote', 'hybrid', 'unspecified']
 export const leverId = (n: number) => `0f0e0d0c-0000-4000-8000-${String(n).padStart(12, '0')}`
 
 /** The n-th posting; the higher the number, the older. */
-export function leverJob(n: number) {
+function leverJob(n: number) {
   return {
     id: leverId(n),
     text: `${['Backend', 'Frontend'][n % 2]} Engineer ${n}`,

@@ -1,4 +1,4 @@
-/** Runs a board that is off by default, turned on, against a loopback board, without the pauses that the real one is owed. */
+/** Runs a board that is off by default, turned on, against a loopback board. */
 import type { Scraper } from '../../../src/index.ts'
 import { type BoardRun, runBoard } from './ats-run.ts'
 
@@ -8,7 +8,5 @@ export async function runOptIn(
   args: Record<string, unknown> = {},
   more: { chrome?: string; retries?: number } = {},
 ): Promise<BoardRun> {
-  const hurried = { ...scraper, limits: { ...scraper.limits, backoff: 5, backoffMax: 20 } }
-  const options = { retries: 2, boards: [scraper.name], ...more }
-  return await runBoard(hurried, site, args, options)
+  return await runBoard(scraper, site, args, { retries: 2, boards: [scraper.name], ...more })
 }

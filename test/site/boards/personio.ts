@@ -11,7 +11,7 @@ export interface PersonioOptions extends MockOptions {
 const DAY_MS = 86_400_000
 
 /** The n-th position; the higher the number, the older. */
-export function personioPosition(n: number, language = 'en') {
+function personioPosition(n: number, language = 'en') {
   return {
     id: 9000 + n,
     name: `${language === 'de' ? 'Köchin' : 'Cook'} & ${n % 2 === 0 ? 'Baker' : 'Waiter'} ${n}`,

@@ -7,7 +7,7 @@ export interface RecruiteeOptions extends MockOptions {
 }
 
 /** The n-th offer; the higher the number, the older. */
-export function recruiteeOffer(n: number) {
+function recruiteeOffer(n: number) {
   const at = new Date(Date.UTC(2026, 10, 10, 9) - n * 86_400_000)
     .toISOString()
     .replace('T', ' ')

@@ -7,7 +7,7 @@ const PLACES = ['Remote (United States)', 'San Francisco, CA', 'Dublin, Ireland'
 export const ripplingId = (n: number) => `00000000-aaaa-4bbb-8ccc-${String(n).padStart(12, '0')}`
 
 /** The rows of the n-th posting: every fourth is open in two places. */
-export function ripplingRows(n: number) {
+function ripplingRows(n: number) {
   const places = n % 4 === 0 ? [PLACES[1], PLACES[2]] : [PLACES[n % 3]]
   return places.map((place) => ({
     uuid: ripplingId(n),

@@ -13,7 +13,7 @@ const TYPES = ['permanent', 'part-time', 'contract', 'intern']
 export const smartId = (n: number) => String(743_999_000_000_000 + n)
 
 /** The n-th posting as the list has it; the higher the number, the older. */
-export function listedJob(n: number) {
+function listedJob(n: number) {
   const type = TYPES[n % TYPES.length]!
   return {
     id: smartId(n),

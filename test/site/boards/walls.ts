@@ -8,7 +8,7 @@ const page = (code: number, title: string, text: string): Answer =>
   status(code, HTML, `<!doctype html><html><head><title>${title}</title></head><body><p>${text}</p></body></html>`)
 const forbidden = (errorCode: string): Answer => status(403, JSON_TYPE, JSON.stringify({ error_code: errorCode }))
 
-export const WALLS = {
+const WALLS = {
   rateLimit: status(429, { 'retry-after': '1' }, 'too many requests'),
   serverError: status(502, HTML, '<h1>502 Bad Gateway</h1>'),
   /** LinkedIn. */

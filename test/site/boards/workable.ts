@@ -14,7 +14,7 @@ const titleOf = (n: number) => `${['Backend', 'Frontend'][n % 2]} Engineer ${n}`
 const wordsOf = (n: number) => `<p>Write ${n % 5 === 0 ? 'Rust' : 'Go'}.</p>`
 
 /** The n-th posting as the widget has it; the higher the number, the older. */
-export function widgetJob(n: number) {
+function widgetJob(n: number) {
   const { city, region, country, countryCode } = cityOf(n)
   return {
     title: titleOf(n),

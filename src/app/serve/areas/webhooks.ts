@@ -1,10 +1,10 @@
 /** Webhooks, their deliveries, and the events themselves. */
-import { randomBytes } from 'node:crypto'
 import type { webhookEndpoints } from '../../../api/areas/webhooks.ts'
 import { Problem } from '../../../api/problem.ts'
 import type { HandlersOf } from '../../../api/server.ts'
 import type { Delivery, NewSubscription, Subscription } from '../../../webhooks/contract.ts'
 import { payloadOf } from '../../../webhooks/payload.ts'
+import { testEvent } from '../../../webhooks/record.ts'
 import type { Server } from '../serve.ts'
 
 export function webhookHandlers({ notifications }: Server): HandlersOf<typeof webhookEndpoints> {
@@ -32,12 +32,9 @@ export function webhookHandlers({ notifications }: Server): HandlersOf<typeof we
       return undefined
     },
     async testWebhook({ params: { id } }) {
-      const { id: webhookId, name } = await activeOne(id)
-      const dedupeKey = `webhook.test:${randomBytes(8).toString('hex')}`
-      await notifications.tell([
-        { type: 'webhook.test', data: { webhook: { id: webhookId, name } }, dedupeKey, webhookId },
-      ])
-      const [made] = (await log.deliveries(webhookId, { max: 50 })).filter(({ type }) => type === 'webhook.test')
+      const subscription = await activeOne(id)
+      await notifications.tell([testEvent(subscription)])
+      const [made] = (await log.deliveries(subscription.id, { max: 50 })).filter(({ type }) => type === 'webhook.test')
       return toAnswer(made!)
     },
     async rotateSecret({ params: { id } }) {

@@ -1,0 +1,27 @@
+/** The jobs inside a server: what reads postings into them, what is asked of them, and what keeps their numbers fresh. */
+import { Analytics } from '../../jobs-store/analytics.ts'
+import { JobsProjection } from '../../jobs-store/projection.ts'
+import { Rollups } from '../../jobs-store/rollups.ts'
+import { ScrapeHealth } from '../../jobs-store/scrape-health.ts'
+import { JobSearch } from '../../jobs-store/search.ts'
+import type { SqlDatabase } from '../../orchestrator/store/sql.ts'
+
+export class JobStore implements AsyncDisposable {
+  readonly projection: JobsProjection
+  readonly search: JobSearch
+  readonly analytics: Analytics
+  readonly health: ScrapeHealth
+  readonly rollups: Rollups
+
+  constructor(db: SqlDatabase, say: (level: 'info' | 'warn', message: string) => void) {
+    this.projection = new JobsProjection(db.dialect)
+    this.search = new JobSearch(db)
+    this.analytics = new Analytics(db)
+    this.health = new ScrapeHealth(db)
+    this.rollups = new Rollups({ db, say })
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.rollups[Symbol.asyncDispose]()
+  }
+}

@@ -1,0 +1,147 @@
+/** What becomes known of items over many runs, on both databases. */
+import assert from 'node:assert/strict'
+import { Bench, onBothDatabases } from '../../test/history.ts'
+
+const two = [
+  { url: '/1', price: 10 },
+  { url: '/2', price: 20 },
+]
+
+onBothDatabases('items', (check) => {
+  check('a first run is no news; later ones tell what is new, changed and gone', async (db) => {
+    await using bench = new Bench(db)
+    await bench.complete('r1', two)
+    assert.deepEqual(bench.told(), [])
+    await bench.complete('r2', [
+      { url: '/1', price: 12 },
+      { url: '/3', price: 30 },
+    ])
+    assert.deepEqual(bench.told().sort(), ['changed /1', 'gone /2', 'new /3'])
+    await bench.complete('r3', [...two, { url: '/3', price: 30 }])
+    const back = bench.events.find(({ data }) => data['key'] === '/2')!
+    assert.deepEqual([back.type, back.data['isBack']], ['item.new', true])
+    const { entity, changes, fields } = await bench.history.of('books', '/1')
+    assert.deepEqual([entity.status, entity.timesSeen, entity.item['price']], ['active', 3, 10])
+    assert.deepEqual(
+      changes.map(({ kind, fields: changed }) => [kind, changed]),
+      [
+        ['new', []],
+        ['changed', [{ field: 'price', before: 10, after: 12 }]],
+        ['changed', [{ field: 'price', before: 12, after: 10 }]],
+      ],
+    )
+    assert.deepEqual(
+      fields['price']!.map(({ value }) => value),
+      [10, 12, 10],
+    )
+    assert.deepEqual(await bench.kinds('/2'), ['new', 'gone', 'back'])
+  })
+
+  check('the time of reading and the order of fields are no change', async (db) => {
+    await using bench = new Bench(db)
+    await bench.complete('r1', [{ url: '/1', price: 1, tags: { a: 1, b: 2 }, scraped_at: '2026-11-01T00:00:00Z' }])
+    await bench.complete('r2', [{ scraped_at: '2026-11-02T00:00:00Z', tags: { b: 2, a: 1 }, price: 1, url: '/1' }])
+    assert.deepEqual(bench.told(), [])
+    assert.deepEqual(await bench.kinds('/1'), ['new'])
+    assert.equal((await bench.history.of('books', '/1')).entity.timesSeen, 2)
+  })
+
+  check('a run that failed, was cut short or found too little makes nothing gone', async (db) => {
+    await using bench = new Bench(db)
+    const ten = Array.from({ length: 10 }, (_, i) => ({ url: `/${i}` }))
+    await bench.complete('r1', ten)
+    await bench.complete('r2', ten.slice(0, 8), { gap: '1 pages failed' })
+    bench
+      .run('r3')
+      .add(...ten.slice(0, 6))
+      .end(bench.nowMs + 1000, { isFinished: false })
+    await bench.look()
+    await bench.complete('r4', ten.slice(0, 4))
+    await bench.complete('r5', [])
+    assert.deepEqual(bench.told(), [])
+    await bench.complete('r6', ten.slice(0, 9))
+    assert.deepEqual(bench.told(), ['gone /9'])
+  })
+
+  check('a shop that lost most of its items is believed the third time', async (db) => {
+    await using bench = new Bench(db)
+    const ten = Array.from({ length: 10 }, (_, i) => ({ url: `/${i}` }))
+    await bench.complete('r1', ten)
+    for (const id of ['r2', 'r3']) await bench.complete(id, ten.slice(0, 4))
+    assert.deepEqual(bench.told(), [])
+    await bench.complete('r4', ten.slice(0, 4))
+    assert.equal(bench.told().length, 6)
+  })
+
+  check('a run over another part of the site tells nothing about the rest', async (db) => {
+    await using bench = new Bench(db)
+    await bench.complete('r1', two)
+    await bench.complete('r2', [two[0]!, { url: '/9' }], { scope: 'bbbb' })
+    assert.deepEqual(bench.told(), [], 'its first run is no news either')
+    await bench.complete('r3', [{ url: '/2', price: 20 }])
+    assert.deepEqual(bench.told(), ['gone /1'], 'the other part saw it before, not since')
+    await bench.complete('r4', [two[0]!, { url: '/9' }], { scope: 'bbbb' })
+    assert.deepEqual(bench.told(), ['new /1'])
+    await bench.complete('r5', [{ url: '/2', price: 20 }])
+    assert.deepEqual(bench.told(), [], 'it belongs to the part that shows it')
+  })
+
+  check('what is missed once stays when two complete runs are asked for', async (db) => {
+    await using bench = new Bench(db, undefined, { missedMax: 2 })
+    await bench.complete('r1', two)
+    await bench.complete('r2', two.slice(1))
+    await bench.complete('r3', two)
+    await bench.complete('r4', two.slice(1))
+    assert.deepEqual(bench.told(), [])
+    await bench.complete('r5', two.slice(1))
+    assert.deepEqual(bench.told(), ['gone /1'])
+  })
+
+  check('an older run that is read late does not turn values back', async (db) => {
+    await using bench = new Bench(db)
+    const late = bench.run('r1').add({ url: '/1', price: 1 })
+    late.isSettled = true
+    await bench.complete('r2', [{ url: '/1', price: 2 }])
+    late.isSettled = false
+    late.end(late.startedAtMs + 1000)
+    await bench.look()
+    const { entity, changes } = await bench.history.of('books', '/1')
+    assert.deepEqual([entity.item['price'], entity.timesSeen, changes.length], [2, 2, 1])
+  })
+
+  check('items are listed by part, text and page', async (db) => {
+    await using bench = new Bench(db)
+    const many = Array.from({ length: 25 }, (_, i) => ({ url: `/${10 + i}`, title: i === 7 ? '100%_Déjà Vu' : 'x' }))
+    await bench.complete('r1', many)
+    await bench.complete('r2', many.slice(1))
+    const first = await bench.history.entities({ limit: 10 })
+    const second = await bench.history.entities({ limit: 10, after: first.next })
+    const third = await bench.history.entities({ limit: 10, after: second.next })
+    assert.deepEqual(
+      [first, second, third].map(({ entities }) => entities.length),
+      [10, 10, 5],
+    )
+    assert.equal(third.next, undefined)
+    const keys = async (filter: object) =>
+      (await bench.history.entities({ limit: 10, ...filter })).entities.map(({ key }) => key)
+    assert.deepEqual(await keys({ status: 'gone' }), ['/10'])
+    assert.deepEqual(await keys({ q: '100%_d', scraper: 'books' }), ['/17'])
+    assert.deepEqual(await keys({ q: '%' }), ['/17'])
+    assert.deepEqual(await keys({ scraper: 'others' }), [])
+    await assert.rejects(bench.history.of('books', 'nobody'), /no item "nobody"/)
+  })
+
+  check('odd keys and values are kept as they are, or left out', async (db) => {
+    await using bench = new Bench(db)
+    const long = `/${'x'.repeat(5000)}`
+    const run = bench.run('r1').add({ url: 'a\0b', note: '\0\ud800' }, { url: long })
+    run.lines.push({ key: 'broken', json: '{"url":', position: '3' }, { key: 'list', json: '[1]', position: '4' })
+    run.lines.push({ key: undefined, json: '{"no":"key"}', position: '5' })
+    run.end(bench.nowMs + 1000)
+    await bench.look()
+    assert.deepEqual(bench.warnings, [])
+    assert.equal((await bench.history.of('books', 'a\0b')).entity.item['note'], '\0\ud800')
+    assert.equal((await bench.history.of('books', long)).entity.item['url'], long)
+    assert.equal((await bench.history.entities({ limit: 10 })).entities.length, 2)
+  })
+})

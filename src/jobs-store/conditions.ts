@@ -1,0 +1,28 @@
+/** The parts of a WHERE, with their values numbered as they come. */
+import type { Value } from './rows.ts'
+
+export class Conditions {
+  readonly values: Value[] = []
+  readonly #parts: string[] = []
+
+  /** Each `?` stands for the next of the values. */
+  add(sql: string, ...values: Value[]): this {
+    let at = 0
+    this.#parts.push(sql.replace(/\?/g, () => this.value(values[at++]!)))
+    return this
+  }
+
+  /** Only where there is something to compare with. */
+  maybe(sql: string, value: Value | undefined): this {
+    return value === undefined ? this : this.add(sql, value)
+  }
+
+  value(value: Value): string {
+    this.values.push(value)
+    return `$${this.values.length}`
+  }
+
+  get sql(): string {
+    return this.#parts.length === 0 ? '' : `where ${this.#parts.join(' and ')}`
+  }
+}
