@@ -11,11 +11,14 @@ import { ROLLUPS } from '../src/jobs-store/contract.ts'
 import { Rollups } from '../src/jobs-store/rollups.ts'
 import { JobSearch } from '../src/jobs-store/search.ts'
 import { openPostgresDatabase } from '../src/orchestrator/store/postgres.ts'
+import { Bench, posting } from '../test/jobs-bench.ts'
 import { startPostgres } from '../test/services/postgres.ts'
 import { fill } from './analytics/fill.ts'
 
 const DAY_MS = 86_400_000
 const ASKS = 7
+/** As many as are read from a run at once. */
+const INGESTED = 200
 const { values: options } = parseArgs({ options: { quick: { type: 'boolean', default: false } } })
 const sizes = options.quick
   ? { jobs: 20_000, observations: 200_000, days: 98 }
@@ -102,6 +105,21 @@ for (const [name, query] of Object.entries(searches)) searchMs[name] = await med
 searchMs['one job'] = await median(() => search.get(4711))
 searchMs['companies'] = await median(() => search.companies({ limit: 50 }))
 
+const ingest = new Bench(db, async () => {})
+const ingestMs = async (scraper: 'greenhouse' | 'lever') => {
+  let at = Date.now()
+  let n = 0
+  return await median(async () => {
+    const postings = Array.from({ length: INGESTED }, () => posting(n++, {}, scraper))
+    await ingest.run((at += 1000), postings, { scraper, isComplete: false })
+  })
+}
+const ingestOf200Ms = {
+  new: await ingestMs('greenhouse'),
+  joined: await ingestMs('lever'),
+  again: await ingestMs('greenhouse'),
+}
+
 const twoDays = [daysBack(40), daysBack(41)]
 const refreshMs = await median(async () => {
   for (const day of twoDays)
@@ -142,6 +160,7 @@ console.log(
       rawMs,
       analyticsMs,
       searchMs,
+      ingestOf200Ms,
       refreshTwoDaysMs: refreshMs,
       retention: { rowsOfAWeek: Number(week!['n']), deleteMs, dropMs },
     },

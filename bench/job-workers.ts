@@ -1,8 +1,10 @@
 /**
  * Workers of the task protocol on job boards that answer after half a second: jobs a minute of one instance, what another
- * instance costs in memory, and the whole system while a tenth of all answers is trouble.
+ * instance costs in memory, and the whole system while a tenth of all answers is trouble (429, 503, none at all) and a third of
+ * its proxies is dead: real ones (tinyproxy), killed after the workers have seen them alive.
  *
- *   node bench/job-workers.ts [--in-flight 64] [--instances 4] [--tasks 60] [--jobs 40] [--delay 500] [--json]
+ *   node bench/job-workers.ts [--in-flight 64] [--instances 4] [--tasks 60] [--jobs 40] [--delay 500] [--proxies 6]
+ *                             [--only one|several|system] [--json]
  *
  * Memory: resident memory of the worker process under load (highest sample after the first third of the tasks), with one
  * instance and with several, divided by the instances there are more. Job pages are the postings' own pages.
@@ -18,6 +20,7 @@ import type { ResultMessage } from '../src/protocol/messages.ts'
 import { TaskProducer } from '../src/protocol/redis/producer.ts'
 import { streamNames } from '../src/protocol/streams.ts'
 import { startRedis } from '../test/services/redis.ts'
+import { type HttpProxyServer, tinyproxyForTests } from '../test/services/tinyproxy.ts'
 import { statusMb, treeOf } from './process-tree.ts'
 
 const SLUICE = fileURLToPath(new URL('../bin/sluice', import.meta.url))
@@ -33,7 +36,8 @@ interface Plan {
   jobs: number
   delayMs: number
   troubleShare: number
-  /** For flags of what is to come: proxies, identities. */
+  /** A third of them dies before the first task. */
+  proxies: number
   flags: readonly string[]
 }
 
@@ -50,6 +54,11 @@ async function end(child: ChildProcess, ask: () => void): Promise<void> {
   await exited
 }
 
+async function startProxies({ proxies }: Plan, parts: AsyncDisposableStack): Promise<HttpProxyServer[]> {
+  const login = { user: 'bench', password: 'bench' }
+  return await Promise.all(Array.from({ length: proxies }, async () => parts.use(await tinyproxyForTests(login))))
+}
+
 function startWorker(url: string, { instances, as, inFlight, flags }: Plan): ChildProcess & AsyncDisposable {
   const args = ['worker', '--type', 'greenhouse', '--frontier', url, '--instances', String(instances), '--as', as]
   const limits = ['--concurrency', String(inFlight), '--rps', '0', '--timeout', '5s', '--allow-private', '--quiet']
@@ -60,12 +69,17 @@ function startWorker(url: string, { instances, as, inFlight, flags }: Plan): Chi
 async function measure(plan: Plan) {
   await using server = await startRedis()
   await using site = await startSite(plan)
+  await using parts = new AsyncDisposableStack()
+  const proxies = await startProxies(plan, parts)
+  const through = proxies.length === 0 ? [] : ['--proxies', proxies.map((proxy) => proxy.url).join(',')]
+  const dying = proxies.slice(0, Math.floor(proxies.length / 3))
   const names = streamNames()
   const redis = new Redis(server.url)
   using producer = new TaskProducer({ url: server.url, names })
   using _ = { [Symbol.dispose]: () => redis.disconnect() }
-  await using worker = startWorker(server.url, plan)
+  await using worker = startWorker(server.url, { ...plan, flags: [...plan.flags, ...through] })
   while ((await redis.xlen(names.health)) < plan.instances) await sleep(50) // all are there
+  await Promise.all(dying.map((proxy) => proxy.stop()))
   const startedMs = performance.now()
   for (let i = 0; i < plan.tasks; i++) {
     const args = { board: `board-${i}`, site: site.urls[i % site.urls.length]!, pay: true }
@@ -100,6 +114,8 @@ function summary(results: readonly ResultMessage[], minutes: number) {
     partial: by('partial'),
     jobs,
     jobsPerMinute: Math.round(jobs / minutes),
+    jobsPerHour: Math.round((jobs / minutes) * 60),
+    failedPercent: Math.round(((by('failed') + by('timeout')) / results.length) * 1000) / 10,
     requests,
     pageSeconds:
       Math.round((sum(({ metadata }) => metadata.average_response_time * metadata.requests_made) / requests) * 1000) /
@@ -115,6 +131,8 @@ const { values } = parseArgs({
     jobs: { type: 'string', default: '40' },
     delay: { type: 'string', default: '500' },
     trouble: { type: 'string', default: '0.1' },
+    proxies: { type: 'string', default: '6' },
+    only: { type: 'string' },
     as: { type: 'string', default: 'threads' },
     flag: { type: 'string', multiple: true, default: [] },
     json: { type: 'boolean', default: false },
@@ -128,23 +146,31 @@ const plan: Plan = {
   jobs: Number(values.jobs),
   delayMs: Number(values.delay),
   troubleShare: 0,
+  proxies: 0,
   flags: values.flag,
 }
 const more = Number(values.instances)
-const one = await measure(plan)
-const several = await measure({ ...plan, instances: more, tasks: plan.tasks * 2 })
-const troubled = await measure({ ...plan, troubleShare: Number(values.trouble) })
-const instanceMb = Math.round((several.rssMb - one.rssMb) / (more - 1))
-if (values.json) console.log(JSON.stringify({ plan, one, several, instanceMb, troubled }, null, 2))
+type Figures = Awaited<ReturnType<typeof measure>>
+
+const plans: Record<string, Plan> = {
+  one: plan,
+  several: { ...plan, instances: more, tasks: plan.tasks * 2 },
+  system: { ...plan, instances: more, troubleShare: Number(values.trouble), proxies: Number(values.proxies) },
+}
+const figures: Record<string, Figures> = {}
+for (const [name, one] of Object.entries(plans))
+  if (values.only === undefined || values.only === name) figures[name] = await measure(one)
+const { one, several } = figures
+const instanceMb =
+  one === undefined || several === undefined ? undefined : Math.round((several.rssMb - one.rssMb) / (more - 1))
+if (values.json) console.log(JSON.stringify({ plan, ...figures, instanceMb }, null, 2))
 else {
-  const row = (name: string, { jobsPerMinute, pageSeconds, rssMb, tasks, failed, partial, jobs }: typeof one) =>
-    console.log(
-      `${name.padEnd(34)} ${String(jobsPerMinute).padStart(6)} jobs/min · ${pageSeconds.toFixed(3)} s a page · ` +
-        `${rssMb} MB · ${jobs} jobs of ${tasks} tasks, ${failed} failed, ${partial} partial`,
-    )
   console.log(`${plan.inFlight} requests in flight per instance, ${plan.delayMs} ms before each answer, ${plan.as}`)
-  row('1 instance', one)
-  row(`${more} instances`, several)
-  row(`1 instance, ${Math.round(Number(values.trouble) * 100)} % trouble`, troubled)
-  console.log(`one more instance: ${instanceMb} MB of resident memory`)
+  for (const [name, each] of Object.entries(figures))
+    console.log(
+      `${name.padEnd(8)} ${each.jobsPerMinute} jobs/min (${each.jobsPerHour}/h) · ${each.pageSeconds.toFixed(3)} s a page · ` +
+        `${each.rssMb} MB · ${each.jobs} jobs of ${each.tasks} tasks, ${each.failed} failed (${each.failedPercent} %), ` +
+        `${each.partial} partial`,
+    )
+  if (instanceMb !== undefined) console.log(`one more instance: ${instanceMb} MB of resident memory`)
 }

@@ -204,6 +204,8 @@ async function eventsOf(path: string): Promise<{ id: string; type: string; data:
     .map(({ id, event, data }) => ({ id, type: event, data }))
 }
 
+const NESTED = `${'{"args":'.repeat(50_000)}1${'}'.repeat(50_000)}`
+
 /** An unknown parameter, ids that are none, and bodies of every wrong kind. */
 function wrongAsksOf({ path, query, params, body }: Endpoint): { path: string; body?: unknown }[] {
   const real = path.replace(':id', '20260101_000000_aaaa')
@@ -214,6 +216,6 @@ function wrongAsksOf({ path, query, params, body }: Endpoint): { path: string; b
       : [{ path: path.replace(':id', '..%2f..%2fetc') }, { path: path.replace(':id', '%00') }, { path: real }]),
     ...(body === undefined
       ? []
-      : [null, 'x', [], { nonsense: true }, '{"a":'].map((wrong) => ({ path: real, body: wrong }))),
+      : [null, 'x', [], { nonsense: true }, '{"a":', NESTED].map((wrong) => ({ path: real, body: wrong }))),
   ]
 }

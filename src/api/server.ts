@@ -105,18 +105,18 @@ async function answer(
   request: FastifyRequest,
   reply: FastifyReply,
 ) {
-  const caller = await callerOf(parts, one, request)
+  const caller = await callerOf(parts, one, request, reply)
   const waitMs = parts.throttle(caller.name)
   if (waitMs > 0)
     throw new Problem(429, 'E_TOO_MANY_REQUESTS', 'more requests than one caller may make', {
       headers: { 'retry-after': String(Math.ceil(waitMs / 1000)) },
     })
-  if (one.method !== 'GET') reportAction(parts, one, caller, request, reply)
   const asked = {
     params: parsed('path', one.params, request.params),
     query: parsed('query', one.query, request.query),
     body: parsed('body', one.body, request.body ?? undefined),
   }
+  if (one.method !== 'GET') reportAction(parts, one, caller, request, reply)
   const handle = parts.handlers[name] as (asked: unknown, caller: Caller) => Promise<unknown>
   const key = one.isIdempotentByKey ? keyOf(request, caller) : undefined
   if (key !== undefined) return await answerOnce(parts, one, key, request, reply, () => handle(asked, caller))
@@ -172,9 +172,9 @@ async function answerOnce(
   }
 }
 
-async function callerOf(parts: ApiParts, one: Endpoint, request: FastifyRequest): Promise<Caller> {
+async function callerOf(parts: ApiParts, one: Endpoint, request: FastifyRequest, reply: FastifyReply): Promise<Caller> {
   const hangUp = new AbortController()
-  request.socket.once('close', () => hangUp.abort())
+  reply.raw.once('close', () => hangUp.abort())
   const { signal } = hangUp
   const lastEventId = request.headers['last-event-id']?.toString()
   if (one.role === undefined) return { name: request.ip, role: undefined, lastEventId, signal }
@@ -191,17 +191,25 @@ async function callerOf(parts: ApiParts, one: Endpoint, request: FastifyRequest)
 
 function parsed(where: string, schema: Endpoint['body'], given: unknown): unknown {
   if (schema === undefined) return undefined
-  if (hasNul(given)) throw new Problem(400, 'E_REQUEST', `the ${where} has a NUL character in it`)
+  const problem = unusable(given)
+  if (problem !== undefined) throw new Problem(400, 'E_REQUEST', `the ${where} ${problem}`)
   const result = schema.safeParse(given)
   if (result.success) return result.data
   throw invalid(where, result.error)
 }
 
-/** No database keeps it in a text. The depth is bounded by that of a parsed body. */
-function hasNul(value: unknown): boolean {
-  if (typeof value === 'string') return value.includes('\u0000')
-  if (typeof value !== 'object' || value === null) return false
-  return Object.entries(value).some(([name, inner]) => name.includes('\u0000') || hasNul(inner))
+const DEPTH_MAX = 64
+
+/** No database keeps a NUL in a text, and what is nested without end would take the stack of whoever reads it. */
+function unusable(value: unknown, depth = 0): string | undefined {
+  if (typeof value === 'string') return value.includes('\u0000') ? 'has a NUL character in it' : undefined
+  if (typeof value !== 'object' || value === null) return undefined
+  if (depth === DEPTH_MAX) return `is nested deeper than ${DEPTH_MAX} levels`
+  for (const [name, inner] of Object.entries(value)) {
+    const problem = unusable(name) ?? unusable(inner, depth + 1)
+    if (problem !== undefined) return problem
+  }
+  return undefined
 }
 
 function keyOf(request: FastifyRequest, caller: Caller): string | undefined {

@@ -45,6 +45,21 @@ describe('an identity', () => {
     assert.ok(seen.size >= 3)
   })
 
+  it('is somebody else, behind another proxy, than a request was told to avoid, as long as there is one', (t) => {
+    for (const strategy of ['round-robin', 'until-failure'] as const) {
+      const { identities, take } = given(t, { strategy })
+      const known = [take(), take()]
+      const avoid = new Set(known.flatMap(({ proxy, profile }) => [proxy!.name, profile!.name]))
+      for (let i = 0; i < 20; i++) {
+        const other = identities.take({ url: 'http://a.test/', avoid }, never) as PinnedIdentity
+        assert.equal(avoid.has(other.proxy!.name), false)
+        assert.equal(avoid.has(other.profile!.name), false)
+      }
+      const all = new Set(['10.0.0.1:3128', '10.0.0.2:3128', '10.0.0.3:3128'])
+      assert.ok(identities.take({ url: 'http://a.test/', avoid: all }, never))
+    }
+  })
+
   it('is retired at once by a block, by a block alone, and for good', (t) => {
     const { identities, take, retired } = given(t)
     for (const code of ['E_NOT_FOUND', 'E_RATE_LIMITED', 'E_SERVER'] as const)

@@ -9,9 +9,9 @@ import { socksForTests } from '../../test/services/socks.ts'
 import { tinyproxyForTests } from '../../test/services/tinyproxy.ts'
 import { CERTIFICATES } from '../../test/site/certificates.ts'
 import { type HostileSite, openHostileSite } from '../../test/site/hostile.ts'
+import { as, never, openTlsHttp, optionsFor, profiles } from '../../test/tls-client.ts'
 import type { HttpOptions } from './http.ts'
 import { openProxyGuard } from './proxy.ts'
-import { as, never, openTlsHttp, optionsFor, profiles } from './tls-wire.test-kit.ts'
 
 const login = { user: 'kunde7', password: 'geheim4711' }
 let site: HostileSite

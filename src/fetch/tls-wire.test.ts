@@ -8,9 +8,9 @@ import { until } from '../../test/fleet.ts'
 import { CERTIFICATES } from '../../test/site/certificates.ts'
 import { readClientHello } from '../../test/site/client-hello.ts'
 import { CASES, type HostileSite, openHostileSite } from '../../test/site/hostile.ts'
+import { as, never, openTlsHttp, optionsFor, profileOf, profiles } from '../../test/tls-client.ts'
 import type { Page } from '../core/page.ts'
 import { type HttpClient, openHttp } from './http.ts'
-import { as, never, openTlsHttp, optionsFor, profileOf, profiles } from './tls-wire.test-kit.ts'
 
 const portOf = (server: Pick<Server, 'address'>) => (server.address() as AddressInfo).port
 const headersSeen: string[][] = []

@@ -31,7 +31,12 @@ interface Rule {
 
 const RULES: readonly Rule[] = [
   { table: 'entity_change', column: 'at_ms', keep: 'history' },
-  { table: 'delivery', column: 'created_ms', keep: 'logs', where: `state not in ('pending', 'failed')` },
+  {
+    table: 'delivery',
+    column: 'created_ms',
+    keep: 'logs',
+    where: `state not in ('pending', 'failed')`,
+  },
   {
     table: 'event',
     column: 'created_ms',

@@ -3,8 +3,6 @@ import { ScrapeError } from '../core/errors.ts'
 import type { Row, SqlDatabase } from '../orchestrator/contract.ts'
 import type { Delivery, DeliveryState, EventType, WebhookEvent } from './contract.ts'
 
-const KEPT_MS = 30 * 24 * 3_600_000
-
 export class DeliveryLog {
   readonly #db: SqlDatabase
   readonly #prefix: string
@@ -53,26 +51,6 @@ export class DeliveryLog {
     const made = row === undefined ? undefined : await this.delivery(Number(row['id']))
     if (made === undefined) throw new ScrapeError('E_DELIVERY_NOT_FOUND', `no delivery ${id}`)
     return made
-  }
-
-  /** What is over and old goes, and what was recorded while its subscription was removed; what still waits stays. */
-  async prune(nowMs: number): Promise<void> {
-    const beforeMs = nowMs - KEPT_MS
-    await this.#db.rows(
-      `delete from ${this.#prefix}delivery where created_ms < $1 and (state in ('delivered', 'dead')
-       or webhook_id not in (select id from ${this.#prefix}webhook))`,
-      [beforeMs],
-    )
-    await this.#db.rows(
-      `delete from ${this.#prefix}digest_event where webhook_id not in (select id from ${this.#prefix}webhook)`,
-      [],
-    )
-    await this.#db.rows(
-      `delete from ${this.#prefix}event where created_ms < $1
-       and not exists (select 1 from ${this.#prefix}delivery d where d.event_id = ${this.#prefix}event.id)
-       and not exists (select 1 from ${this.#prefix}digest_event g where g.event_id = ${this.#prefix}event.id)`,
-      [beforeMs],
-    )
   }
 }
 

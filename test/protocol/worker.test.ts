@@ -150,7 +150,7 @@ test('a worker of an unknown type, of a scraper that is off, or with a way out i
 test('a task that was turned away is tried again in a browser, where its route says so', async () => {
   await using rig = await ProtocolRig.open()
   rig.site.answer = (path, response, { headers }) => {
-    if (path !== '/list' || headers['user-agent']?.includes('Chrome/')) return false
+    if (path !== '/list' || headers['sec-fetch-mode'] !== undefined) return false
     response.writeHead(403).end()
     return true
   }

@@ -51,7 +51,8 @@ const DEATHS_MAX = 8
 
 /**
  * A thread has a heap of its own, and V8 fills what it is given: with the flags of the command line, made for one process, one
- * more instance cost 59 MB at 64 requests in flight; with these 43 MB, for no CPU that could be measured (bench/job-workers.ts).
+ * more instance cost 59 MB at 64 requests in flight, with these 43 MB (bench/job-workers.ts). The price is a garbage collector
+ * that runs more often.
  */
 const THREAD_FLAGS = [
   '--initial-old-space-size=12',

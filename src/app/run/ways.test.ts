@@ -70,7 +70,8 @@ describe('the ways out', () => {
 
   it('mix no profile with a user agent of our own', async () => {
     assert.match((await problemsOf({ identity: 'browser', userAgent: 'x' })).join(), /identity and userAgent/)
-    assert.match((await problemsOf({ identity: 'tls' })).join(), /identity \(flag/)
+    assert.match((await problemsOf({ identity: 'tls', userAgent: 'x' })).join(), /identity and userAgent/)
+    assert.match((await problemsOf({ identity: 'chrome' })).join(), /identity \(flag/)
   })
 })
 

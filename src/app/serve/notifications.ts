@@ -14,7 +14,6 @@ import { failAtOf } from '../fleet/run-watch.ts'
 import { userAgent } from '../user-agent.ts'
 import { ObservedEvents } from './observed-events.ts'
 
-const PRUNE_MS = 3_600_000
 const CONNECT_MS_MAX = 5_000
 
 export interface NotificationsOptions {
@@ -32,7 +31,6 @@ export class Notifications implements AsyncDisposable {
   readonly #db: SqlDatabase
   readonly #observed: ObservedEvents
   readonly #poster: Poster
-  readonly #pruning: NodeJS.Timeout
   readonly #say: NotificationsOptions['say']
 
   constructor({ db, config: { values, limits }, say }: NotificationsOptions) {
@@ -64,9 +62,6 @@ export class Notifications implements AsyncDisposable {
       failAt: failAtOf(limits),
       say,
     })
-    this.#pruning = setInterval(() => {
-      this.log.prune(Date.now()).catch((error: Error) => say('warn', `old events stay: ${error.message}`))
-    }, PRUNE_MS)
   }
 
   /** For what is no change of the store. */
@@ -83,7 +78,6 @@ export class Notifications implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    clearInterval(this.#pruning)
     await this.#observed[Symbol.asyncDispose]()
     await this.worker[Symbol.asyncDispose]()
     await this.#poster[Symbol.asyncDispose]()

@@ -13,6 +13,7 @@ const POSTGRES: Dialect = {
   bytes: 'bytea',
   identity: 'bigint generated always as identity primary key',
   skipLocked: 'for update skip locked',
+  inTurn: '(select pg_advisory_xact_lock(hashtextextended($1, 0))) as turn (taken),',
   oneOf: (column, parameter) => `${column} in (select json_array_elements_text(cast(${parameter} as json)))`,
 }
 

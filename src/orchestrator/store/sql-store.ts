@@ -218,13 +218,13 @@ export function sqlStore(
 
 /** The first of a key stays. Of two in one call the second is judged by the first. */
 async function putSome(db: SqlDatabase, runId: string, items: readonly ItemRow[]) {
-  const { prefix, oneOf } = db.dialect
+  const { prefix, oneOf, inTurn } = db.dialect
   const contents = items.map(({ json, content }) => content ?? contentKey(json))
-  const rows = items.map((_, i) => `($1, $${3 * i + 2}, $${3 * i + 3}, $${3 * i + 4})`).join(', ')
+  const rows = items.map((_, i) => `($${3 * i + 2}, $${3 * i + 3}, $${3 * i + 4})`).join(', ')
   const values = items.flatMap(({ key, json }, i) => [key, contents[i]!, json])
   const added = await db.rows(
-    `insert into ${prefix}run_item (run_id, key, content, json) values ${rows}
-     on conflict (run_id, key) do nothing returning key`,
+    `insert into ${prefix}run_item (run_id, key, content, json) select $1, given.* from ${inTurn} (values ${rows}) as given
+     where true on conflict (run_id, key) do nothing returning key`,
     [runId, ...values],
   )
   const fresh = new Set(added.map(({ key }) => String(key)))

@@ -13,6 +13,8 @@ export interface Dialect {
   readonly identity: string
   /** After a `select` that takes rows others take, too: those that are taken already are left out. */
   readonly skipLocked: string
+  /** Before `values` in an insert … select: whoever has the same $1 goes one after the other, so that rows are seen in their order. */
+  readonly inTurn: string
   /** True when `column` is one of the texts in the parameter, a JSON array. */
   oneOf(column: string, parameter: string): string
 }

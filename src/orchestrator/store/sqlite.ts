@@ -17,6 +17,7 @@ const SQLITE: Dialect = {
   bytes: 'blob',
   identity: 'integer primary key',
   skipLocked: '', // whoever writes is alone
+  inTurn: '', // the same
   oneOf: (column, parameter) => `${column} in (select value from json_each(${parameter}))`,
 }
 
