@@ -111,7 +111,8 @@ const ingestMs = async (scraper: 'greenhouse' | 'lever') => {
   let n = 0
   return await median(async () => {
     const postings = Array.from({ length: INGESTED }, () => posting(n++, {}, scraper))
-    await ingest.run((at += 1000), postings, { scraper, isComplete: false })
+    at += 1000
+    await ingest.run(at, postings, { scraper, isComplete: false })
   })
 }
 const ingestOf200Ms = {

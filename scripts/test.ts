@@ -6,6 +6,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { globSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { startShared } from '../test/services/shared.ts'
 
 /** Twice what they take on two slow cores. A test that hangs keeps its file, and so the whole run, waiting for ever. */
@@ -38,7 +39,10 @@ async function run(args: readonly string[], files: readonly string[], serviceEnv
     ...args,
     ...files,
   ]
-  const child = spawn(process.execPath, nodeArgs, { stdio: 'inherit', env: { ...process.env, ...serviceEnv } })
+  // Every file is a process: without it each reads and strips the types of the same modules again, 0.7 s of it.
+  const cache = { NODE_COMPILE_CACHE: resolve('.deps/compile-cache') }
+  const env = { ...cache, ...process.env, ...serviceEnv }
+  const child = spawn(process.execPath, nodeArgs, { stdio: 'inherit', env })
   const deadline = setTimeout(() => {
     console.error(
       `\nNOT FINISHED within ${MINUTES_MAX} minutes: a test hangs. What ran is above; its file is still there:`,

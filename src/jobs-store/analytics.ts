@@ -3,7 +3,7 @@ import { WEIGHTS } from '../jobs/quality.ts'
 import type { Row, SqlDatabase } from '../orchestrator/contract.ts'
 import { ask } from './ask.ts'
 import { Conditions } from './conditions.ts'
-import { FILLED_FIELDS, PAY_BUCKET } from './contract.ts'
+import { FILLED_FIELDS, PAY_BUCKET, ROLLUPS, TIME_TABLES, wordsOf } from './contract.ts'
 import { textOf } from './rows.ts'
 
 /** Both days are in it: `2026-11-15`. */
@@ -36,12 +36,12 @@ export class Analytics {
     const seen = of(between({ from, to }).maybe('source = ?', source))
     const view = source === undefined ? 'seen_by_day' : 'source_by_day'
     const active = await this.#rows(
-      `select cast(day as text) as day, sum(jobs) as jobs from @${view} ${seen.sql} group by day order by day`,
+      `select cast(day as text) as day, sum(jobs) as jobs from ${await this.#counts(view, { from, to }, seen)} as n ${seen.sql} group by day order by day`,
       seen,
     )
     const happened = of(between({ from, to }).maybe('source = ?', source))
     const events = await this.#rows(
-      `select cast(day as text) as day, type, sum(events) as events from @event_by_day ${happened.sql} group by day, type`,
+      `select cast(day as text) as day, type, sum(events) as events from ${await this.#counts('event_by_day', { from, to }, happened)} as n ${happened.sql} group by day, type`,
       happened,
     )
     const days = new Map<string, { day: string; active: number; new: number; updated: number; gone: number }>()
@@ -65,7 +65,7 @@ export class Analytics {
     if (day === undefined) return { day: null, data: [] }
     const where = new Conditions().add('n.day = ?', day).add('n.company_id is not null')
     const rows = await this.#rows(
-      `select c.id, c.name, n.jobs from @company_by_day n join @company c on c.id = n.company_id ${where.sql}
+      `select c.id, c.name, n.jobs from ${await this.#counts('company_by_day', { from: day, to: day }, where)} as n join @company c on c.id = n.company_id ${where.sql}
        order by n.jobs desc, c.id limit ${where.value(limit)}`,
       where,
     )
@@ -81,7 +81,7 @@ export class Analytics {
     const where = new Conditions().add('n.day = ?', day)
     const rows = await this.#rows(
       `select l.id, l.name, l.city, l.region, l.country_iso2, n.jobs
-       from @location_by_day n join @location l on l.id = n.location_id ${where.sql}
+       from ${await this.#counts('location_by_day', { from: day, to: day }, where)} as n join @location l on l.id = n.location_id ${where.sql}
        order by n.jobs desc, l.id limit ${where.value(limit)}`,
       where,
     )
@@ -103,7 +103,7 @@ export class Analytics {
   ) {
     const where = between(days).maybe('source = ?', source).maybe('currency = ?', currency?.toUpperCase())
     const rows = await this.#rows(
-      `select currency, bucket, sum(jobs) as jobs from @pay_by_day ${where.sql} group by currency, bucket order by currency, bucket`,
+      `select currency, bucket, sum(jobs) as jobs from ${await this.#counts('pay_by_day', days, where)} as n ${where.sql} group by currency, bucket order by currency, bucket`,
       where,
     )
     return rows.map((row) => ({
@@ -120,7 +120,7 @@ export class Analytics {
       .add('source = ?', source ?? '')
       .maybe('currency = ?', currency?.toUpperCase())
     const rows = await this.#rows(
-      `select cast(day as text) as day, currency, jobs, total, lowest, highest, p25, p50, p75 from @salary_by_day ${where.sql}
+      `select cast(day as text) as day, currency, jobs, total, lowest, highest, p25, p50, p75 from ${await this.#counts('salary_by_day', days, where)} as n ${where.sql}
        order by 1, currency`,
       where,
     )
@@ -148,7 +148,7 @@ export class Analytics {
            coalesce(sum(events) filter (where type = 'created' and day >= ${since}), 0) as opened,
            coalesce(sum(events) filter (where type = 'created' and day < ${since}), 0) as opened_before,
            coalesce(sum(events) filter (where type = 'gone' and day >= ${since}), 0) as closed
-         from @company_event_by_day ${where.sql} group by company_id
+         from ${await this.#counts('company_event_by_day', { from, to }, where)} as e ${where.sql} group by company_id
          order by 2 desc, 1 limit ${where.value(limit)}
        ) as n join @company c on c.id = n.company_id order by n.opened desc, c.id`,
       where,
@@ -173,7 +173,7 @@ export class Analytics {
     const where = between(days).maybe('source = ?', source)
     const sums = ['postings', 'valid', ...FILLED_FIELDS.map((field) => `has_${field}`)]
     const rows = await this.#rows(
-      `select source, ${sums.map((name) => `sum(${name}) as ${name}`).join(', ')} from @quality_by_day ${where.sql}
+      `select source, ${sums.map((name) => `sum(${name}) as ${name}`).join(', ')} from ${await this.#counts('quality_by_day', days, where)} as n ${where.sql}
        group by source order by source`,
       where,
     )
@@ -196,12 +196,12 @@ export class Analytics {
   async duplicates(days: Days, source: string | undefined) {
     const where = between(days).maybe('source = ?', source)
     const shown = await this.#rows(
-      `select source, sum(jobs) as jobs, sum(shared) as shared from @source_by_day ${where.sql} group by source order by source`,
+      `select source, sum(jobs) as jobs, sum(shared) as shared from ${await this.#counts('source_by_day', days, where)} as n ${where.sql} group by source order by source`,
       where,
     )
     const again = between(days).maybe('source = ?', source).add(`type in ('reposted', 'cluster_joined')`)
     const events = await this.#rows(
-      `select source, type, sum(events) as events from @event_by_day ${again.sql} group by source, type`,
+      `select source, type, sum(events) as events from ${await this.#counts('event_by_day', days, again)} as n ${again.sql} group by source, type`,
       again,
     )
     const [now] = await this.#db.rows(
@@ -225,8 +225,30 @@ export class Analytics {
   /** On which anything was seen. The smallest of the counts knows it, too. */
   async #lastDay(days: Days): Promise<string | undefined> {
     const where = between(days)
-    const [row] = await this.#rows(`select cast(max(day) as text) as day from @seen_by_day ${where.sql}`, where)
+    const [row] = await this.#rows(
+      `select cast(max(day) as text) as day from ${await this.#counts('seen_by_day', days, where)} as n ${where.sql}`,
+      where,
+    )
     return textOf(row?.['day']) ?? undefined
+  }
+
+  /**
+   * What the view of this name has, for a question that knows its days: the tail is left out where they end before it, and
+   * where they do not, PostgreSQL is told its bounds before it plans. Over 19 partitions that is the difference of 30 ms.
+   */
+  async #counts(name: string, { to }: Days, where: Conditions): Promise<string> {
+    const rollup = ROLLUPS.find((one) => one.name === name)!
+    const sql = `select cast(day as text) as day from ${this.#prefix}rollup_watermark where rollup = $1`
+    const [row] = await this.#db.rows(sql, [name])
+    if (row === undefined) return `@${name}`
+    const watermark = String(row['day'])
+    if (to < watermark) return `@${name}_rollup`
+    const time = TIME_TABLES[rollup.from]
+    const [start, end] = [where.value(startOf(watermark)), where.value(startOf(dayOf(Date.parse(to) + DAY_MS)))]
+    const source = `(select * from @${rollup.from} where ${time} >= ${start} and ${time} < ${end})`
+    const columns = ['day', ...Object.keys(rollup.keys), ...Object.keys(rollup.values)].join(', ')
+    return `(select ${columns} from @${name}_rollup where day < ${where.value(watermark)} union all
+      select ${columns} from (${rollup.select({ prefix: '@', source, day: wordsOf(this.#db.dialect).dayOf(time) })}) as tail)`
   }
 
   async #rows(sql: string, { values }: Conditions): Promise<Row[]> {
@@ -242,4 +264,5 @@ const COUNTED_AS: Readonly<Record<string, 'new' | 'updated' | 'gone'>> = {
 const WEIGHT_SUM = FILLED_FIELDS.reduce((sum, field) => sum + WEIGHTS[field], 0)
 
 const between = ({ from, to }: Days) => new Conditions().add('day >= ?', from).add('day <= ?', to)
+const startOf = (day: string) => `${day}T00:00:00.000Z`
 const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10)

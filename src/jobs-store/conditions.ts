@@ -22,6 +22,13 @@ export class Conditions {
     return `$${this.values.length}`
   }
 
+  copy(): Conditions {
+    const copy = new Conditions()
+    copy.values.push(...this.values)
+    copy.#parts.push(...this.#parts)
+    return copy
+  }
+
   get sql(): string {
     return this.#parts.length === 0 ? '' : `where ${this.#parts.join(' and ')}`
   }

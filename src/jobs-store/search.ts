@@ -51,6 +51,8 @@ export interface CompanyEntry {
 const WORDS_MAX = 10
 const LOCATIONS_MAX = 1000
 const HISTORY_MAX = 200
+/** Looked through for a word before its index is asked. */
+const NEWEST = 1000
 
 export class JobSearch {
   readonly #db: SqlDatabase
@@ -81,11 +83,37 @@ export class JobSearch {
       where.add(`j.id in (select job_id from ${prefix}job_location where ${wordsOf(dialect).idIn('location_id', ids)})`)
     }
     const words = wordsIn(q)
-    if (words.length > 0) this.#addWords(where, words)
+    if (words.length === 0) return await this.#take(`${prefix}job j`, where, query)
+    if (dialect.name === 'postgres') return await this.#takeWords(words, where, query)
+    const match = words.map((word) => `"${word}"*`).join(' ')
+    where.add(`j.id in (select rowid from ${prefix}job_words where job_words match ?)`, match)
+    return await this.#take(`${prefix}job j`, where, query)
+  }
+
+  /**
+   * How many jobs have a word PostgreSQL does not know, and guesses badly: all jobs read one by one for a word nobody uses, or
+   * a hundred thousand sorted for one that everybody does. So the newest are looked through first; a word that is not among
+   * them often enough is rare enough for its index.
+   */
+  async #takeWords(words: readonly string[], where: Conditions, query: JobQuery): Promise<JobSummary[]> {
+    const { prefix } = this.#db.dialect
+    const match = `words @@ to_tsquery('simple', ${where.value(words.map((word) => `'${word}':*`).join(' & '))})`
+    const matching = where.copy().add(`j.${match}`)
+    if (query.company !== undefined || query.location !== undefined)
+      return await this.#take(`${prefix}job j`, matching, query)
+    const before = query.before ?? Number.MAX_SAFE_INTEGER
+    const newest = `(select * from ${prefix}job where id < ${before} order by id desc limit ${NEWEST}) j`
+    const found = await this.#take(newest, matching, query)
+    if (found.length > query.limit) return found
+    const indexed = `(with found as materialized (select id from ${prefix}job where ${match}) select id from found) f`
+    return await this.#take(`${indexed} join ${prefix}job j on j.id = f.id`, where, query)
+  }
+
+  async #take(from: string, where: Conditions, { limit }: JobQuery): Promise<JobSummary[]> {
     const rows = await ask(
       this.#db,
-      `select j.id, j.status, j.first_seen_at, j.last_seen_at, j.summary from ${prefix}job j ${where.sql}
-       order by j.id desc limit ${where.value(query.limit + 1)}`,
+      `select j.id, j.status, j.first_seen_at, j.last_seen_at, j.summary from ${from} ${where.sql}
+       order by j.id desc limit ${limit + 1}`,
       where.values,
     )
     return rows.map(summaryFrom)
@@ -131,17 +159,6 @@ export class JobSearch {
     else where.add(`search like ? escape '!'`, `%${place.replace(/[!%_]/g, '!$&')}%`)
     const sql = `select id from ${prefix}location ${where.sql} order by id limit ${LOCATIONS_MAX}`
     return (await this.#db.rows(sql, where.values)).map((row) => Number(row['id']))
-  }
-
-  #addWords(where: Conditions, words: readonly string[]): void {
-    const { name, prefix } = this.#db.dialect
-    if (name === 'postgres')
-      where.add(`j.words @@ to_tsquery('simple', ?)`, words.map((word) => `'${word}':*`).join(' & '))
-    else
-      where.add(
-        `j.id in (select rowid from ${prefix}job_words where job_words match ?)`,
-        words.map((word) => `"${word}"*`).join(' '),
-      )
   }
 }
 
