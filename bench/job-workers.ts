@@ -112,6 +112,7 @@ function summary(results: readonly ResultMessage[], minutes: number) {
     tasks: results.length,
     failed: by('failed') + by('timeout'),
     partial: by('partial'),
+    errors: countBy(results.flatMap(({ error_code }) => error_code ?? [])),
     jobs,
     jobsPerMinute: Math.round(jobs / minutes),
     jobsPerHour: Math.round((jobs / minutes) * 60),
@@ -121,6 +122,12 @@ function summary(results: readonly ResultMessage[], minutes: number) {
       Math.round((sum(({ metadata }) => metadata.average_response_time * metadata.requests_made) / requests) * 1000) /
       1000,
   }
+}
+
+function countBy(words: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const word of words) counts[word] = (counts[word] ?? 0) + 1
+  return counts
 }
 
 const { values } = parseArgs({
@@ -170,7 +177,7 @@ else {
     console.log(
       `${name.padEnd(8)} ${each.jobsPerMinute} jobs/min (${each.jobsPerHour}/h) · ${each.pageSeconds.toFixed(3)} s a page · ` +
         `${each.rssMb} MB · ${each.jobs} jobs of ${each.tasks} tasks, ${each.failed} failed (${each.failedPercent} %), ` +
-        `${each.partial} partial`,
+        `${each.partial} partial ${JSON.stringify(each.errors)}`,
     )
   if (instanceMb !== undefined) console.log(`one more instance: ${instanceMb} MB of resident memory`)
 }

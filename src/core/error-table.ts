@@ -79,7 +79,7 @@ export const ERRORS = {
     'drop',
     'the TLS certificate or handshake is not acceptable',
     'An expired, self-signed or foreign certificate, or plain text on a TLS port.',
-    'Mend the certificate; for your own test server name its authority in NODE_EXTRA_CA_CERTS.',
+    'Mend the certificate; for your own test server name its authority in NODE_EXTRA_CA_CERTS (with `--identity tls`: SSL_CERT_FILE).',
   ),
   E_DNS: kind(
     'dns',
@@ -436,13 +436,7 @@ export const ERRORS = {
     'A typo, or another --store.',
     'See `sluice schedule list`.',
   ),
-  E_WEBHOOK_NOT_FOUND: kind(
-    'usage',
-    'halt',
-    'no such webhook',
-    'A typo, or another --store.',
-    'See GET /v1/webhooks.',
-  ),
+  E_WEBHOOK_NOT_FOUND: kind('usage', 'halt', 'no such webhook', 'A typo, or another --store.', 'See GET /v1/webhooks.'),
   E_DELIVERY_NOT_FOUND: kind(
     'usage',
     'halt',

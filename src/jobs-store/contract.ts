@@ -42,6 +42,9 @@ export const wordsOf = ({ name }: Dialect): Words => WORDS[name]
 export const TIME_TABLES = { job_observation: 'observed_at', job_event: 'happened_at' } as const
 export type TimeTable = keyof typeof TIME_TABLES
 
+/** How long their rows are kept. What is counted per day stays. */
+export const KEEP_DAYS: Readonly<Record<TimeTable, number>> = { job_observation: 365, job_event: 730 }
+
 export interface Rollup {
   /** Of the view that is read. What is computed ahead is in `NAME_rollup`. */
   readonly name: string

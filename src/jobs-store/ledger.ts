@@ -118,11 +118,10 @@ export class Ledger {
       perBlock.set(String(row['block']), ids)
     }
     await this.#loadJobs([...perBlock.values()].flat())
-    for (const [block, ids] of perBlock) {
-      const jobs = ids.flatMap((id) => this.#byId.get(id) ?? [])
-      this.#byBlock.set(block, new Set(jobs))
-      await this.loadPostings(jobs.flatMap(({ sources }) => sources.slice(0, COMPARED_MAX)))
-    }
+    for (const [block, ids] of perBlock)
+      this.#byBlock.set(block, new Set(ids.flatMap((id) => this.#byId.get(id) ?? [])))
+    const jobs = new Set([...perBlock.keys()].flatMap((block) => [...this.#byBlock.get(block)!]))
+    await this.loadPostings([...jobs].flatMap(({ sources }) => sources.slice(0, COMPARED_MAX)))
   }
 
   async #loadJobs(ids: readonly number[]): Promise<void> {

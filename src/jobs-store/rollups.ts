@@ -3,7 +3,7 @@
  * is computed once it is over. On PostgreSQL it also makes the partitions of the weeks to come and drops those past keeping.
  */
 import type { Rows, SqlDatabase } from '../orchestrator/contract.ts'
-import { ROLLUPS, type Rollup, TIME_TABLES, type TimeTable, wordsOf } from './contract.ts'
+import { KEEP_DAYS, ROLLUPS, type Rollup, TIME_TABLES, type TimeTable, wordsOf } from './contract.ts'
 import { timeOf } from './rows.ts'
 
 const DAY_MS = 86_400_000
@@ -21,8 +21,6 @@ export interface RollupParts {
   keepDays?: Readonly<Record<TimeTable, number>>
   now?: () => number
 }
-
-export const KEEP_DAYS: Readonly<Record<TimeTable, number>> = { job_observation: 365, job_event: 730 }
 
 export class Rollups implements AsyncDisposable {
   readonly #parts: Required<RollupParts>

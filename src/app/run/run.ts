@@ -35,8 +35,8 @@ import { openMetricsServer } from './run-metrics.ts'
 import { judge, type RecordBase, setFiles, startRecord, updateRecord } from './run-record.ts'
 import { openRunSinks, rememberSinks } from './run-sinks.ts'
 import { seed } from './seed.ts'
-import { placeIn, type WorkerSpec, work } from './worker.ts'
 import { waysOf } from './ways.ts'
+import { placeIn, type WorkerSpec, work } from './worker.ts'
 import { browserSpecOf, fileSpecOf } from './worker-pools.ts'
 
 export interface RunRequest {

@@ -4,7 +4,7 @@
  *
  * The TimescaleDB branch is written from its documentation and has never been run.
  */
-import { isPlain, ROLLUPS, type Rollup, TIME_TABLES, type TimeTable } from '../../jobs-store/contract.ts'
+import { isPlain, KEEP_DAYS, ROLLUPS, type Rollup, TIME_TABLES, type TimeTable } from '../../jobs-store/contract.ts'
 import { rollupTable, timeColumns } from './schema-jobs-time.ts'
 import type { Dialect } from './sql.ts'
 
@@ -100,11 +100,8 @@ function timescaleTable(dialect: Dialect, table: TimeTable): string {
       perform create_hypertable('sluice.${table}', by_range('${time}', interval '7 days'));
       alter table sluice.${table} set (timescaledb.compress, timescaledb.compress_segmentby = 'source', timescaledb.compress_orderby = '${time}');
       perform add_compression_policy('sluice.${table}', interval '7 days');
-      perform add_retention_policy('sluice.${table}', interval '${RETENTION[table]}');`
+      perform add_retention_policy('sluice.${table}', interval '${KEEP_DAYS[table]} days');`
 }
-
-/** As long as the server keeps them where it drops partitions by itself. */
-const RETENTION: Readonly<Record<TimeTable, string>> = { job_observation: '365 days', job_event: '730 days' }
 
 /** Kept by TimescaleDB, its fresh end read from the hypertable: it has no watermark of ours, so nobody computes it here. */
 function continuousAggregate(rollup: Rollup): string {
