@@ -3,7 +3,7 @@
  * instance costs in memory, and the whole system while a tenth of all answers is trouble (429, 503, none at all) and a third of
  * its proxies is dead: real ones (tinyproxy), killed after the workers have seen them alive.
  *
- *   node bench/job-workers.ts [--in-flight 64] [--instances 4] [--tasks 60] [--jobs 40] [--delay 500] [--proxies 6]
+ *   node bench/job-workers.ts [--in-flight 64] [--instances 4] [--tasks 60] [--jobs 40] [--delay 500] [--proxies 12]
  *                             [--only one|several|system] [--json]
  *
  * Memory: resident memory of the worker process under load (highest sample after the first third of the tasks), with one
@@ -138,7 +138,7 @@ const { values } = parseArgs({
     jobs: { type: 'string', default: '40' },
     delay: { type: 'string', default: '500' },
     trouble: { type: 'string', default: '0.1' },
-    proxies: { type: 'string', default: '6' },
+    proxies: { type: 'string', default: '12' },
     only: { type: 'string' },
     as: { type: 'string', default: 'threads' },
     flag: { type: 'string', multiple: true, default: [] },

@@ -148,14 +148,20 @@ test('redis: as many are woken as there is work, and only those who serve its la
   await claim(feeder, 'holder')
   const given: string[] = []
   const wait = async (name: string, more: object = {}) => {
-    const leases = await claim(await open(), name, more)
+    const worker = await open()
+    let leases: Lease[] = []
+    // One that is woken for what another has taken meanwhile asks again, as the loop does.
+    while (leases.length === 0) leases = await claim(worker, name, more)
     given.push(...leases.map(({ task }) => `${task.lane} to ${name.split('-')[0]}`))
   }
   const waiting = [wait('page-1'), wait('page-2'), wait('page-3'), wait('file-1', { lanes: ['files', 'files@here'] })]
   await until('all wait', async () => (await waitingOn(prefix)) === 3 && (await waitingOn(prefix, ':files')) === 1)
   await feeder.add(pages(2))
   await until('two are given', () => given.length === 2)
-  assert.deepEqual([await waitingOn(prefix), await waitingOn(prefix, ':files')], [1, 1])
+  await until(
+    'the others wait',
+    async () => (await waitingOn(prefix)) === 1 && (await waitingOn(prefix, ':files')) === 1,
+  )
   await feeder.add([page('file', { lane: 'files@here' })])
   await until('the file is given', () => given.length === 3)
   await feeder.add([page('last')])
