@@ -55,19 +55,19 @@ local function waitFor(worker, lanes, avoid, waitMs)
 end
 `
 
-/** Is a repeat, max, worker, lease in ms, who waits, was waiting, how long it would, lanes, hosts to avoid. */
+/** Is a repeat, max, worker, lease in ms, the note of this wait, that of one that is over, how long it would, lanes, hosts to avoid. */
 const CLAIM = script(
   'streams-claim',
   `${BASE}${PLACES}${TAKE}${LEASE}${STREAM}${DELIVER}${WAIT}
 local isRepeat, max, worker, leaseMs = arg() == '1', argNumber(), arg(), argNumber()
-local client, wasWaiting, waitMs = arg(), arg() == '1', argNumber()
+local note, over, waitMs = arg(), arg(), argNumber()
 local lanes, avoid = argLanes(), argSet()
 if isRepeat then
   local found = leasesOf(op)
   if #found > 0 then return { found, 0 } end
 end
-if wasWaiting then
-  for _, class in ipairs(waitingClasses(lanes)) do call('ZREM', P .. 'waiting' .. class, client) end
+if over ~= '' then
+  for _, class in ipairs(waitingClasses(lanes)) do call('ZREM', P .. 'waiting' .. class, over) end
 end
 if call('HEXISTS', P .. 'totals', 'pause') == 1 then return { {}, 0 } end
 promote()
@@ -82,7 +82,7 @@ if waits > 0 then
   for _, class in ipairs(waitingClasses(lanes)) do
     openStream(P .. 'wake' .. class)
     call('ZREMRANGEBYSCORE', P .. 'waiting' .. class, '-inf', '(' .. now) -- who has given up, or was killed
-    call('ZADD', P .. 'waiting' .. class, now + waits, client)
+    call('ZADD', P .. 'waiting' .. class, now + waits, note)
   end
 end
 flush()
@@ -96,9 +96,10 @@ export interface Claimed {
 }
 
 export interface Waiting {
-  client: string
-  /** This claim is the end of a wait. */
-  wasWaiting: boolean
+  /** Of a wait that begins with this claim. */
+  note: string
+  /** Of one that nobody ended: whoever wakes takes the note of one who waits, not always of the one that hears it. */
+  over?: string | undefined
   /** How long the claim would wait if there is nothing. */
   waitMs: number
 }
@@ -107,7 +108,7 @@ export async function claimOnce(link: Link, request: ClaimRequest, waiting: Wait
   const { max, workerId, leaseMs, lanes, avoidHosts } = request
   const op = link.nextOp()
   const args = (isRepeat: boolean): Arg[] => {
-    const who = [waiting.client, waiting.wasWaiting ? 1 : 0, Math.floor(waiting.waitMs)]
+    const who = [waiting.note, waiting.over ?? '', Math.floor(waiting.waitMs)]
     return [isRepeat ? 1 : 0, max, workerId, leaseMs, ...who, ...lanesArg(lanes), ...setArg(avoidHosts)]
   }
   const [rows, waitsMs] = await link.run<[LeaseRow[], number]>(CLAIM, { op, args })

@@ -30,12 +30,13 @@ export function streamsTransport(
   const client = randomBytes(9).toString('base64url')
   const workers = new Set<string>()
   let isWaiting = false
+  let waits = 0
 
   async function claim(request: ClaimRequest): Promise<Lease[]> {
     if (request.max < 1) return []
     workers.add(request.workerId)
     // One at a time on the second connection; another claim of this process asks again later, as it would elsewhere.
-    if (isWaiting) return (await claimOnce(link, request, { client, wasWaiting: false, waitMs: 0 })).leases
+    if (isWaiting) return (await claimOnce(link, request, { note: '', waitMs: 0 })).leases
     isWaiting = true
     try {
       return await claimOrWait(request)
@@ -46,11 +47,14 @@ export function streamsTransport(
 
   async function claimOrWait(request: ClaimRequest): Promise<Lease[]> {
     const endMs = performance.now() + waitMs
-    for (let wasWaiting = false; ; wasWaiting = true) {
+    for (let over: string | undefined; ; ) {
+      const note = `${client}.${++waits}`
       const leftMs = Math.max(0, endMs - performance.now())
-      const { leases, waitsMs } = await claimOnce(link, request, { client, wasWaiting, waitMs: leftMs })
+      const { leases, waitsMs } = await claimOnce(link, request, { note, over, waitMs: leftMs })
       if (leases.length > 0 || waitsMs === 0) return leases
       const how = await waitForWake(waiter, request.lanes, waitsMs)
+      // A note in several lanes was taken from one of them.
+      over = how === 'woken' && request.lanes === undefined ? undefined : note
       // A wait that was cut short ends when a task is due; after a whole one there is still nothing.
       if (how === 'failed' || (how === 'late' && waitsMs >= Math.floor(leftMs))) return []
     }
