@@ -3,11 +3,13 @@ import { contentKey, type ItemRow } from '../../core/item.ts'
 import { LruSet } from '../../core/lru-set.ts'
 import type { Emitted } from '../../core/scraper.ts'
 
+/** 55 bytes for each, twice, taken at once. */
 const KEYS_MAX = 4096
 
-export function createRecall(): (row: ItemRow) => Emitted {
-  const keys = new LruSet(KEYS_MAX)
-  const contents = new LruSet(KEYS_MAX)
+/** Beyond `keysMax` the oldest is forgotten, and an item that comes again is called new. */
+export function createRecall(keysMax: number = KEYS_MAX): (row: ItemRow) => Emitted {
+  const keys = new LruSet(keysMax)
+  const contents = new LruSet(keysMax)
   return ({ key, json, content = contentKey(json) }) => {
     const isNewContent = contents.add(content)
     if (keys.add(key)) return 'new'
