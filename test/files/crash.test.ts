@@ -16,6 +16,7 @@ import { filesIn } from './rig.ts'
 const CHILD = fileURLToPath(new URL('./files-run.test-child.ts', import.meta.url))
 const FILES = 8
 const BYTES = 1_500_000
+const PIECE_MS = 2
 /** By turns: in the middle of a download, and when a file has just got its name and nobody knows of it yet. */
 const KILLS = 4
 
@@ -29,7 +30,7 @@ test('a run of files that is killed again and again ends with every file, once',
       const from = Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? '')?.[1] ?? 0)
       const range = from > 0 ? { 'content-range': `bytes ${from}-${file.length - 1}/${file.length}` } : {}
       response.writeHead(from > 0 ? 206 : 200, { etag: '"v1"', 'content-length': file.length - from, ...range })
-      // Piece by piece, at the reader's pace: so that a kill falls into the middle.
+      // Piece by piece, and not all at once into the system's buffers: so that a kill falls into the middle.
       let at = from
       const more = () => {
         if (response.destroyed) return
@@ -37,7 +38,7 @@ test('a run of files that is killed again and again ends with every file, once',
         at += piece.length
         kill(server.sent)
         if (at >= file.length) response.end(piece)
-        else response.write(piece, more)
+        else response.write(piece, () => setTimeout(more, PIECE_MS))
       }
       more()
     },
