@@ -1,5 +1,6 @@
 /** `sluice serve` as its callers meet it: a real process, real runs, real HTTP. */
 import assert from 'node:assert/strict'
+import { request } from 'node:http'
 import { after, before, describe, it } from 'node:test'
 import { ApiError, createClient } from '../src/api/client.ts'
 import type { Endpoint } from '../src/api/endpoint.ts'
@@ -40,8 +41,20 @@ async function ask(method: string, path: string, body?: unknown, headers: Record
   return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : undefined }
 }
 
-const startBooks = async (headers = {}) =>
-  await ask('POST', '/v1/runs', { scraper: 'books', args: { site: site.url } }, headers)
+const startBooks = async (headers = {}, from = site.url) =>
+  await ask('POST', '/v1/runs', { scraper: 'books', args: { site: from } }, headers)
+
+/** With headers that fetch would not send. */
+function statusOf(path: string, headers: Record<string, string>): Promise<number> {
+  return new Promise((resolve, reject) => {
+    request(base + path, { headers }, (response) => {
+      response.resume()
+      resolve(response.statusCode!)
+    })
+      .once('error', reject)
+      .end()
+  })
+}
 
 describe('sluice serve', { timeout: 60_000 }, () => {
   it('carries out a run that is asked for, and gives its items', async () => {
@@ -185,6 +198,24 @@ describe('sluice serve', { timeout: 60_000 }, () => {
     const listed = (await sluice(['key', 'list', '--json'], { cwd: folder.path })).stdout
     assert.deepEqual(JSON.parse(listed).keys[0].isRevoked, true)
     assert.ok(!listed.includes(key))
+  })
+
+  it('takes nobody else for somebody of this machine', async () => {
+    const status = async (headers: Record<string, string>) => await statusOf('/v1/runs', headers)
+    assert.equal(await status({}), 200)
+    assert.equal(await status({ host: 'evil.example' }), 401)
+    assert.equal(await status({ origin: 'http://evil.example' }), 401)
+    assert.equal(await status({ 'x-forwarded-for': '8.8.8.8' }), 401)
+    assert.equal(await status({ origin: base, host: new URL(base).host }), 200)
+    const inside = await startBooks({}, 'http://127.0.0.1:1/')
+    await until('it failed', async () => (await ask('GET', inside.json.url)).json.errors.length > 0)
+    assert.equal((await ask('GET', inside.json.url)).json.errors[0].code, 'E_PRIVATE_ADDRESS')
+  })
+
+  it('says which methods a path has, and what a broken one is', async () => {
+    const wrong = await ask('PUT', '/v1/runs', {})
+    assert.deepEqual([wrong.status, wrong.headers.get('allow')], [405, 'GET, POST'])
+    assert.equal((await ask('GET', '/v1/runs/%zz')).json.code, 'E_REQUEST')
   })
 
   it('does not listen where strangers are without a key', async () => {

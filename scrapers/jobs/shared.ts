@@ -17,7 +17,7 @@ export const GONE_STATUSES = [404, 410, 422]
 /** Throws E_NOT_FOUND for a board that does not exist: no board is not an empty board. */
 export function assertBoard(status: number, { board, url }: { board: string; url: URL }): void {
   if (!GONE_STATUSES.includes(status)) return
-  throw new ScrapeError('E_NOT_FOUND', `no such board: "${board}" (status ${status} from ${url.href})`, {
+  throw new ScrapeError('E_NOT_FOUND', `no board "${board}" at ${url.host} (status ${status}): check --arg board`, {
     url: url.href,
     status,
     fix: 'Check the name of the board in the address of the careers page; the employer may have moved.',
@@ -123,7 +123,7 @@ export function tenantBase({ board, site }: { board: string; site?: string | und
 /** Throws E_NOT_FOUND where a host sent us elsewhere: that is how it says that it has no such board. */
 export function assertStayed(url: URL, { board, base }: { board: string; base: string }): void {
   if (url.host === new URL(base).host) return
-  throw new ScrapeError('E_NOT_FOUND', `no such board: "${board}" (${base} leads to ${url.href})`, {
+  throw new ScrapeError('E_NOT_FOUND', `no board "${board}" at ${new URL(base).host} (it leads to ${url.host}): check --arg board`, {
     url: base,
     fix: 'Check the name of the board in the address of the careers page; the employer may have moved.',
   })

@@ -1,4 +1,5 @@
 /** The HTTP side of the API: checks who asks and what, calls the handler, and says every failure as a problem. */
+import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { mayDo, type Role } from '../core/role.ts'
@@ -36,10 +37,7 @@ export interface Caller {
 export interface ApiParts {
   handlers: Handlers
   /** Who asks; undefined when a key is needed and none, or a wrong one, was given. */
-  identify(request: {
-    authorization: string | undefined
-    address: string
-  }): Promise<Pick<Caller, 'name' | 'role'> | undefined>
+  identify(headers: IncomingHttpHeaders, address: string): Promise<Pick<Caller, 'name' | 'role'> | undefined>
   /** What a repeat with the same key gets. */
   remembered: Remembered
   /** Milliseconds until this caller may ask again; 0: now. */
@@ -59,6 +57,8 @@ export interface Remembered {
 }
 
 const BODY_BYTES_MAX = 1024 * 1024
+/** For a request to arrive, to its last byte. */
+const REQUEST_MS_MAX = 30_000
 /** The key of an item is a part of a path, and often a URL. */
 const PARAM_CHARACTERS_MAX = 6000
 
@@ -75,18 +75,21 @@ export function createApi(parts: ApiParts): FastifyInstance {
     bodyLimit: BODY_BYTES_MAX,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: PARAM_CHARACTERS_MAX },
     forceCloseConnections: true,
+    requestTimeout: REQUEST_MS_MAX,
+    frameworkErrors: (error, _, reply) => void sendProblem(reply, toProblem(fromFastify(error))),
   })
-  app.addHook('onRequest', async (_, reply) => void reply.headers(SECURITY_HEADERS))
-  app.addHook('onSend', async (_, reply) => parts.onAnswer?.(reply.elapsedTime, reply.statusCode))
-  app.setNotFoundHandler((request, reply) =>
-    sendProblem(
-      reply,
-      new Problem(404, 'E_NO_ROUTE', `there is no ${request.method} ${pathOf(request)}`, { hint: 'See /docs.' }),
-    ),
+  const begunAtMs = new WeakMap<FastifyRequest, number>()
+  app.addHook('onRequest', async (request, reply) => {
+    begunAtMs.set(request, performance.now())
+    reply.headers(SECURITY_HEADERS)
+  })
+  app.addHook('onSend', async (request, reply) =>
+    parts.onAnswer?.(performance.now() - (begunAtMs.get(request) ?? performance.now()), reply.statusCode),
   )
+  app.setNotFoundHandler((request, reply) => sendProblem(reply, noRoute(request)))
   app.setErrorHandler((error, request, reply) => {
     const problem = toProblem(fromFastify(error))
-    if (problem.body.status >= 500) parts.onFault?.(error, `${request.method} ${pathOf(request)}`)
+    if (problem.body.status === 500) parts.onFault?.(error, `${request.method} ${pathOf(request)}`)
     return sendProblem(reply, problem)
   })
   for (const [name, one] of Object.entries(ENDPOINTS) as [EndpointName, Endpoint][])
@@ -96,6 +99,20 @@ export function createApi(parts: ApiParts): FastifyInstance {
       handler: (request, reply) => answer(parts, name, one, request, reply),
     })
   return app
+}
+
+const PATHS = Object.values(ENDPOINTS).map(({ method, path }) => ({
+  method,
+  pattern: new RegExp(`^${path.replace(/:\\w+/g, '[^/]+')}/?$`),
+}))
+
+/** Another method of a path there is, or no such path. */
+function noRoute(request: FastifyRequest): Problem {
+  const path = pathOf(request)
+  const methods = PATHS.flatMap(({ method, pattern }) => (pattern.test(path) ? [method] : []))
+  if (methods.length === 0)
+    return new Problem(404, 'E_NO_ROUTE', `there is no ${request.method} ${path}`, { hint: 'See /docs.' })
+  return new Problem(405, 'E_METHOD', `${path} takes ${methods.join(', ')}`, { headers: { allow: methods.join(', ') } })
 }
 
 async function answer(
@@ -178,10 +195,10 @@ async function callerOf(parts: ApiParts, one: Endpoint, request: FastifyRequest,
   const { signal } = hangUp
   const lastEventId = request.headers['last-event-id']?.toString()
   if (one.role === undefined) return { name: request.ip, role: undefined, lastEventId, signal }
-  const known = await parts.identify({ authorization: request.headers.authorization, address: request.ip })
+  const known = await parts.identify(request.headers, request.ip)
   if (known?.role === undefined)
     throw new Problem(401, 'E_KEY', 'a key is needed', {
-      hint: 'Send it as `Authorization: Bearer KEY`.',
+      hint: 'Send it as `Authorization: Bearer KEY`. Without one only requests made on the server’s own machine are taken, to its own name, and not through a proxy.',
       headers: { 'www-authenticate': 'Bearer' },
     })
   if (!mayDo(known.role, one.role))
@@ -231,6 +248,8 @@ function sendProblem(reply: FastifyReply, { body, headers }: Problem) {
 /** What Fastify itself refuses: a body that is no JSON, too large, of another kind. */
 function fromFastify(error: unknown): unknown {
   const { statusCode, code, message } = error as { statusCode?: number; code?: string; message?: string }
+  // The caller hung up, or took too long: nobody is there to be told.
+  if (code === 'ECONNRESET' || code === 'ECONNABORTED') return new Problem(400, 'E_REQUEST', 'the request broke off')
   if (!code?.startsWith('FST_') || statusCode === undefined || statusCode >= 500) return error
   return new Problem(statusCode, 'E_REQUEST', message ?? 'not a usable request', {
     hint: 'Send JSON with content-type application/json.',

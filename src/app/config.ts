@@ -394,7 +394,7 @@ function limitProblems(values: Record<string, unknown>, origins: Record<string, 
 }
 
 /** `--concurrency` also lifts the per-host limit, unless `--per-host` says less. */
-function toLimits(values: Record<string, unknown>): Limits {
+export function toLimits(values: Record<string, unknown>): Limits {
   const limits: Record<string, unknown> & { perHost: Record<string, unknown> } = { perHost: {} }
   if (values['concurrency'] !== undefined) limits.perHost['concurrency'] = values['concurrency']
   for (const [name, { limit }] of optionSpecs) {
@@ -404,6 +404,13 @@ function toLimits(values: Record<string, unknown>): Limits {
     else limits.perHost[field] = values[name]
   }
   return limits as Limits
+}
+
+/** Those of the limits that a flag set, not the environment nor a file. */
+export function flagLimits({ values, origins }: Config): Limits {
+  return toLimits(
+    Object.fromEntries(Object.entries(values).filter(([name]) => origins[name as OptionName].startsWith('flag '))),
+  )
 }
 
 async function readConfigFile(cwd: string): Promise<Record<string, unknown>> {

@@ -61,7 +61,7 @@ async function config(words: string[], flags: ConfigFlags): Promise<number> {
 async function chosen(words: string[], all: OptionValue[]): Promise<OptionValue[]> {
   const [{ ScrapeError }, { didYouMean }] = await Promise.all([
     import('../core/errors.ts'),
-    import('./did-you-mean.ts'),
+    import('../core/did-you-mean.ts'),
   ])
   return words.map((word) => {
     const plain = (text: string) =>

@@ -80,7 +80,7 @@ async function filterOf(run: OpenRun, flags: DlqFlags): Promise<DeadFilter> {
       import('./explain.ts'),
       import('../core/error-table.ts'),
       import('../core/errors.ts'),
-      import('./did-you-mean.ts'),
+      import('../core/did-you-mean.ts'),
     ])
   const filter: DeadFilter = {}
   if (flags.code !== undefined) filter.code = findErrorCode(flags.code)

@@ -38,7 +38,7 @@ async function logs(word: string | undefined, flags: LogsFlags): Promise<number>
   const [{ toStdout }, { ScrapeError }, { didYouMean }, { paintFor }] = await Promise.all([
     import('./export.ts'),
     import('../core/errors.ts'),
-    import('./did-you-mean.ts'),
+    import('../core/did-you-mean.ts'),
     import('./style.ts'),
   ])
   const least = LEVELS.indexOf(flags.level)

@@ -2,7 +2,7 @@
 import { Command, CommanderError } from 'commander'
 import { VERSION } from '../app/user-agent.ts'
 import { defineCommands } from './commands.ts'
-import { didYouMean } from './did-you-mean.ts'
+import { didYouMean } from '../core/did-you-mean.ts'
 import { errorText, exitCodeOf } from './print-error.ts'
 import { paintFor } from './style.ts'
 

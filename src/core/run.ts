@@ -1,4 +1,5 @@
 /** A run: one execution of a scraper. `run.json` in its folder is this object. */
+import type { Limits } from './options.ts'
 import type { Json } from './task.ts'
 
 /** finished: nothing left to do · stopped: ended early, resumable · failed: halted by an error, resumable once it is mended. */
@@ -12,6 +13,10 @@ export interface RunRecord {
   reason: string | null
   /** As they were given, without defaults. */
   args: Json
+  /** Limits set outside the scraper: they hold for those who resume it, too. Of a fleet's run its store keeps them. */
+  limits?: Limits
+  /** A server carried it out last: one that comes back goes on with it. */
+  isServed?: boolean
   /** How the user names the scraper: a name, or the path of its file. */
   source: string
   /** Process exit code once it ended; see docs/reference/errors.md. */

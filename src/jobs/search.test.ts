@@ -3,11 +3,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as z from 'zod'
 import { parsePlaces } from './location.ts'
-import { isWanted, type Search, type Seen, searchArgs } from './search.ts'
+import { isWanted, mayBeWanted, type Search, type Seen, searchArgs } from './search.ts'
 
 const NOW = new Date('2026-03-10T12:00:00Z')
-const wanted = (posting: Seen, search: Partial<Search>) =>
-  isWanted(posting, { ...z.object(searchArgs).parse({}), ...search }, NOW)
+const searchFor = (search: Partial<Search>) => ({ ...z.object(searchArgs).parse({}), ...search })
+const wanted = (posting: Seen, search: Partial<Search>) => isWanted(posting, searchFor(search), NOW)
+const maybe = (posting: Seen, search: Partial<Search>) => mayBeWanted(posting, searchFor(search), NOW)
 
 test('everything is wanted by who asks for nothing', () => {
   assert.ok(wanted({}, {}))
@@ -40,13 +41,20 @@ test('since counts days, and gives a day without hours its whole length', () => 
   assert.ok(wanted({ date_posted: null }, { since: 1 }))
 })
 
-test('remote work and kind of employment are as asked, or unknown', () => {
-  assert.ok(wanted({ workplace: 'remote' }, { remote: true }) && wanted({ workplace: null }, { remote: true }))
+test('remote work and kind of employment are as asked', () => {
+  assert.ok(wanted({ workplace: 'remote' }, { remote: true }) && wanted({ is_remote: true }, { remote: true }))
   assert.ok(!wanted({ workplace: 'onsite' }, { remote: true }) && !wanted({ workplace: 'hybrid' }, { remote: true }))
   assert.ok(!wanted({ is_remote: true }, { remote: false }) && wanted({ workplace: null }, { remote: false }))
-  assert.ok(
-    wanted({ employment_type: 'full_or_part' }, { type: 'part_time' }) &&
-      wanted({ employment_type: null }, { type: 'contract' }),
-  )
+  assert.ok(wanted({ employment_type: 'full_or_part' }, { type: 'part_time' }))
   assert.ok(!wanted({ employment_type: 'internship' }, { type: 'full_time' }))
+})
+
+test('a posting that does not tell is no remote work and of no kind; a row of a list may still turn out to be', () => {
+  const silent: Seen = { title: 'Cook', workplace: null, is_remote: null, employment_type: null }
+  for (const search of [{ remote: true }, { type: 'contract' }] as const) {
+    assert.ok(!wanted(silent, search) && !wanted({}, search), JSON.stringify(search))
+    assert.ok(maybe(silent, search) && maybe({}, search), JSON.stringify(search))
+  }
+  assert.ok(!maybe({ workplace: 'onsite' }, { remote: true }) && !maybe({ employment_type: 'other' }, { type: 'contract' }))
+  assert.ok(wanted(silent, {}) && wanted(silent, { remote: false }))
 })

@@ -12,21 +12,28 @@ export const searchArgs = {
   results: z.coerce.number().int().min(1).max(1_000_000).default(1000).describe('at most this many postings'),
   /** Days, whole or not. */
   since: z.coerce.number().min(0).optional().describe('posted within this many days'),
-  remote: z.stringbool().or(z.boolean()).optional().describe('true: remote work only; false: none of it'),
+  remote: z.stringbool().or(z.boolean()).optional().describe('true: only what says it is remote work; false: none of that'),
   type: z.enum(EMPLOYMENT_TYPES).optional().describe('kind of employment'),
 }
 
 const searchSchema = z.object(searchArgs)
 export type Search = z.output<typeof searchSchema>
 
-/** `Partial`: a list page often knows less than the whole posting, and what is unknown speaks against nobody. */
+/** `Partial`: a list page often knows less than the whole posting. */
 export type Seen = Partial<Pick<Posting, 'title' | 'description_text' | 'locations' | 'workplace' | 'is_remote'>> &
   Partial<Pick<Posting, 'date_posted' | 'employment_type'>>
 
 const DAY_MS = 86_400_000
 
-/** Whether a posting answers a search, as far as can be told. What is unknown speaks against nobody. */
+/** Whether a whole posting answers a search. Who asks for remote work or a kind of employment gets what is known to be it. */
 export function isWanted(posting: Seen, search: Search, now: Date): boolean {
+  const isSilent =
+    (search.remote === true && !isRemote(posting)) || (search.type !== undefined && !posting.employment_type)
+  return !isSilent && mayBeWanted(posting, search, now)
+}
+
+/** Whether the page of a posting is worth a visit, as far as its row on a list tells. What is unknown speaks against nobody. */
+export function mayBeWanted(posting: Seen, search: Search, now: Date): boolean {
   return (
     hasWords(posting, search.search) &&
     isNear(posting, search.location) &&
@@ -50,7 +57,7 @@ function hasWords({ title, description_text }: Seen, search: string): boolean {
 function isNear({ locations, workplace, is_remote }: Seen, location: string): boolean {
   const wanted = fold(location)
   if (wanted === '' || locations === undefined || locations.length === 0) return true
-  if (wanted === 'remote') return workplace === 'remote' || is_remote === true
+  if (wanted === 'remote') return isRemote({ workplace, is_remote })
   const [asked] = parsePlaces([location])
   return locations.some((place) => fold(place.raw).includes(wanted) || (asked !== undefined && covers(asked, place)))
 }
@@ -72,11 +79,12 @@ function isRecent(date: string | null | undefined, sinceDays: number | undefined
   return Number.isNaN(postedMs) || latestMs >= now.getTime() - sinceDays * DAY_MS
 }
 
-function isRemoteAsAsked({ workplace, is_remote }: Seen, remote: boolean | undefined): boolean {
+const isRemote = ({ workplace, is_remote }: Seen) => workplace === 'remote' || is_remote === true
+
+function isRemoteAsAsked(posting: Seen, remote: boolean | undefined): boolean {
   if (remote === undefined) return true
-  const isRemote = workplace === 'remote' || is_remote === true
-  const isElsewhere = workplace === 'onsite' || workplace === 'hybrid'
-  return remote ? isRemote || !isElsewhere : !isRemote
+  const isElsewhere = posting.workplace === 'onsite' || posting.workplace === 'hybrid'
+  return remote ? isRemote(posting) || !isElsewhere : !isRemote(posting)
 }
 
 function isOfType(type: EmploymentType | null | undefined, wanted: EmploymentType | undefined): boolean {

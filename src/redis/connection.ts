@@ -74,6 +74,7 @@ export class Connection {
     for (let outages = 0; ; ) {
       try {
         if (this.redis.status === 'wait') await this.redis.connect()
+        if (!this.#isOpen) await this.#chooseDatabase()
         const result = await body(outages > 0)
         this.#isOpen = true
         return result
@@ -87,6 +88,19 @@ export class Connection {
         await sleep(waitMs, undefined, { signal: this.#closing.signal }).catch(() => {})
       }
     }
+  }
+
+  /** The client goes on with database 0 when there is none of this number: two systems would share one without knowing. */
+  async #chooseDatabase(): Promise<void> {
+    const number = Number(/\/(\d+)$/.exec(this.place)?.[1] ?? 0)
+    if (number === 0) return
+    await this.redis.select(number).catch((error: Error) => {
+      if (!/out of range/.test(error.message)) throw error
+      throw new ScrapeError('E_SERVICE', `${this.place}: this Redis has no database ${number}`, {
+        cause: error,
+        fix: 'Name one it has (0 to 15 unless it was told otherwise).',
+      })
+    })
   }
 
   /** Once, with no second try after an outage. */

@@ -1,6 +1,6 @@
 /** BambooHR: a list, and an answer of its own for each posting. Where the list is off, the page that sites embed has it. */
 import { type DocumentSelection, defineScraper, ScrapeError } from 'sluice'
-import { isWanted, type Posting, postingKey, postingSchema, searchArgs, toPosting } from 'sluice/jobs'
+import { isWanted, mayBeWanted, type Posting, postingKey, postingSchema, searchArgs, toPosting } from 'sluice/jobs'
 import * as z from 'zod'
 import {
   assertBoard,
@@ -96,7 +96,7 @@ type Args = z.output<z.ZodObject<typeof searchArgs>> & { board: string; site?: s
 const careersUrl = (args: Args, path: string) => under(tenantBase(args, 'bamboohr.com'), `careers/${path}`).href
 
 function detailsOf(entries: readonly Entry[], args: Args, now: Date) {
-  const wanted = entries.filter((entry) => isWanted(postingOf(entry, args, now), args, now))
+  const wanted = entries.filter((entry) => mayBeWanted(postingOf(entry, args, now), args, now))
   const urls = wanted.map((entry) => careersUrl(args, `${encodeURIComponent(entry.id)}/detail`))
   return jobTargets(urls, args)
 }

@@ -72,7 +72,7 @@ test('a closed board, which leads to the pages of Breezy, is no board', async ()
   })
   const record = await run.result
   assert.equal(record.exitCode, 1)
-  assert.match(readFileSync(join(run.folder, 'errors.jsonl'), 'utf8'), /no such board: .{0,2}acme/)
+  assert.match(readFileSync(join(run.folder, 'errors.jsonl'), 'utf8'), /no board .{0,2}acme/)
   assert.equal(record.items.new, 0)
 })
 

@@ -107,8 +107,9 @@ function ofCard(card: Selection, args: Search & Place): RawPosting {
     title: card.text('[data-test="job-title"]'),
     company: optional('employer-short-name') ?? optional('employer-name') ?? null,
     locations: [optional('emp-location')],
-    // The card does not tell; the search was for remote work only.
+    // The card tells neither; the search was for these only.
     is_remote: args.remote === true ? true : null,
+    employment_type: args.type !== undefined && args.type in TYPES ? args.type : null,
     ...(pay === undefined ? {} : { salary: { raw: pay, isEstimate: !/employer[- ]provided/i.test(pay) } }),
     date_posted: ageWords(optional('job-age')),
     description_text: optional('descSnippet'),

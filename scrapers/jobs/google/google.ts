@@ -4,7 +4,7 @@
  * is the better way wherever the employer is known.
  */
 import { defineScraper, ScrapeError } from 'sluice'
-import { isWanted, postingKey, postingSchema, type Search, searchArgs, toPosting } from 'sluice/jobs'
+import { mayBeWanted, postingKey, postingSchema, type Search, searchArgs, toPosting } from 'sluice/jobs'
 import * as z from 'zod'
 import { afterSearch, under } from '../shared.ts'
 import { type FoundJob, nextToken, readJobArrays } from './job-arrays.ts'
@@ -80,7 +80,8 @@ function readPage(
   if (jobs.length === 0) throw noJobs(text, url, broken)
   const postings = jobs
     .map((job) => toPosting('google', rawOf(job, args), { now }))
-    .filter((posting) => isWanted(posting, afterSearch(args), now))
+    // Neither does it tell the kind of employment: that was asked for in words, and Google has judged it.
+    .filter((posting) => mayBeWanted(posting, afterSearch(args), now))
     .slice(0, left)
   const token = nextToken(text)
   const isEnough = left - postings.length <= 0 || page >= PAGES_MAX

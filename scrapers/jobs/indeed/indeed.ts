@@ -7,12 +7,14 @@
 import { defineScraper, ScrapeError } from 'sluice'
 import {
   isWanted,
+  mayBeWanted,
   postingKey,
   postingSchema,
   type RawPosting,
   readAssignedJson,
   readJobPostings,
   type Search,
+  type Seen,
   searchArgs,
   toPosting,
 } from 'sluice/jobs'
@@ -136,7 +138,7 @@ export default defineScraper({
         },
         { now: fetchedAt },
       )
-      if (isWanted(posting, afterSearch(args), fetchedAt)) await emit(posting)
+      if (isAnswer(posting, args, fetchedAt)) await emit(posting)
     },
   },
   // Nobody tells what Indeed bears: as slow as the slowest of the boards that do.
@@ -183,9 +185,15 @@ function jobUrl(place: Place, key: string): URL {
   return url
 }
 
-function isAsked(card: Card, args: Search & Place, now: Date): boolean {
+function isAsked(card: Card, args: Search & Place & { details: boolean }, now: Date): boolean {
   const { description_text: _, ...seen } = toPosting('indeed', ofCard(card, args), { now })
-  return isWanted(seen, afterSearch(args), now)
+  return args.details ? mayBeWanted(seen, afterSearch(args), now) : isAnswer(seen, args, now)
+}
+
+/** Indeed has looked for remote work and for the kinds it knows itself: where it was asked, what a posting leaves out is no objection. */
+function isAnswer(posting: Seen, args: Search, now: Date): boolean {
+  const isJudged = args.type === undefined || args.type in TYPES
+  return (isJudged ? mayBeWanted : isWanted)(posting, afterSearch(args), now)
 }
 
 function ofCard(card: Card, args: Search & Place): RawPosting {

@@ -78,5 +78,5 @@ test('a board that is named and does not exist is a failure that says so', async
   })
   const { record, errors } = await runBoard(jobs, site, { url: `${site.url}our-jobs` })
   assert.equal(record.exitCode, 1)
-  assert.match(errors[0]!.message, /no such board: "nobody"/)
+  assert.match(errors[0]!.message, /no board "nobody" at /)
 })

@@ -7,7 +7,7 @@
  * places and not cards.
  */
 import { defineScraper, ScrapeError } from 'sluice'
-import { isWanted, postingKey, postingSchema, type RawPosting, type Search, searchArgs, toPosting } from 'sluice/jobs'
+import { isWanted, mayBeWanted, postingKey, postingSchema, type RawPosting, type Search, searchArgs, toPosting } from 'sluice/jobs'
 import * as z from 'zod'
 import { afterSearch, readAs, text, under } from '../shared.ts'
 
@@ -85,7 +85,7 @@ export default defineScraper({
         posting: toPosting('linkedin', ofCard(card, args), { now: fetchedAt }),
       }))
       const wanted = postings
-        .filter(({ posting }) => isWanted(posting, afterSearch(args), fetchedAt))
+        .filter(({ posting }) => (args.details ? mayBeWanted : isWanted)(posting, afterSearch(args), fetchedAt))
         .slice(0, data.left)
       if (args.details)
         await enqueue(
@@ -108,13 +108,14 @@ export default defineScraper({
           fact.text('.description__job-criteria-text'),
         ]),
       )
+      const card = ofCard(data, args)
       const posting = toPosting(
         'linkedin',
         {
-          ...ofCard(data, args),
+          ...card,
           title: $.text('.top-card-layout__title'),
           description_html: $.html('.show-more-less-html__markup'),
-          employment_type: facts.get('Employment type'),
+          employment_type: facts.get('Employment type') ?? card.employment_type,
           seniority: facts.get('Seniority level'),
           function: facts.get('Job function'),
           industry: facts.get('Industries'),

@@ -1,6 +1,6 @@
 /** Rippling: a list with a row for each place of a posting, and an answer of its own for each posting. */
 import { defineScraper } from 'sluice'
-import { isWanted, type Posting, postingKey, postingSchema, searchArgs, toPosting } from 'sluice/jobs'
+import { isWanted, mayBeWanted, type Posting, postingKey, postingSchema, searchArgs, toPosting } from 'sluice/jobs'
 import * as z from 'zod'
 import {
   assertBoard,
@@ -62,7 +62,7 @@ export default defineScraper({
     async list({ args, status, url, fetchedAt, json, emit, enqueue }) {
       assertBoard(status, { board: args.board, url })
       const rows = await entriesOf(Row, readAs(z.array(z.unknown()), json(), url), emit)
-      const wanted = byPosting(rows).filter((job) => isWanted(postingOf(job, args.board, fetchedAt), args, fetchedAt))
+      const wanted = byPosting(rows).filter((job) => mayBeWanted(postingOf(job, args.board, fetchedAt), args, fetchedAt))
       const urls = wanted.map(({ uuid }) => under(boardUrl(args).href, uuid).href)
       await enqueue('job', jobTargets(urls, args))
     },

@@ -5,7 +5,7 @@
  * goes one by one: whether a posting is wanted is known when it has been read.
  */
 import { defineScraper } from 'sluice'
-import { isWanted, postingKey, postingSchema, searchArgs } from 'sluice/jobs'
+import { isWanted, mayBeWanted, postingKey, postingSchema, searchArgs } from 'sluice/jobs'
 import * as z from 'zod'
 import {
   assertBoard,
@@ -64,7 +64,7 @@ export default defineScraper({
       assertMoved(first, data.first, url)
       const jobs = listed
         .filter(
-          (job) => job.visibility !== 'PRIVATE' && isWanted(postingOf(job, args.board, fetchedAt), args, fetchedAt),
+          (job) => job.visibility !== 'PRIVATE' && mayBeWanted(postingOf(job, args.board, fetchedAt), args, fetchedAt),
         )
         .map((job) => under(url.origin + url.pathname, String(job.id)).href)
 

@@ -3,7 +3,7 @@
  * `api=pages` the paged API: it tells requirements, benefits and hybrid work apart, for a request for each posting.
  */
 import { defineScraper } from 'sluice'
-import { isWanted, postingKey, postingSchema, searchArgs } from 'sluice/jobs'
+import { isWanted, mayBeWanted, postingKey, postingSchema, searchArgs } from 'sluice/jobs'
 import * as z from 'zod'
 import {
   assertBoard,
@@ -86,7 +86,7 @@ export default defineScraper({
       const listed = data.listed + results.length
       if (listed > total + GROWTH_MAX) throw new Error(`the list goes on after all ${total} postings`)
       const jobs = (await entriesOf(PagedJob, results, emit))
-        .filter((job) => isWanted(pagedPosting(job, args.board, fetchedAt), args, fetchedAt))
+        .filter((job) => mayBeWanted(pagedPosting(job, args.board, fetchedAt), args, fetchedAt))
         .map(({ shortcode }) => jobUrl(args, shortcode))
       const lists = nextPage && results.length > 0 ? [{ token: nextPage, listed }] : []
       const isOneByOne = isChoosy(args) && total > args.results

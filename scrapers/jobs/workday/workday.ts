@@ -5,7 +5,7 @@
  * are, and cannot tell from the list which, is served one by one.
  */
 import { defineScraper, ScrapeError } from 'sluice'
-import { isWanted, postingKey, postingSchema, searchArgs } from 'sluice/jobs'
+import { isWanted, mayBeWanted, postingKey, postingSchema, searchArgs } from 'sluice/jobs'
 import * as z from 'zod'
 import {
   assertBoard,
@@ -86,7 +86,7 @@ export default defineScraper({
       const first = listed[0]?.externalPath ?? ''
       assertMoved(first, data.first, url)
       const jobs = listed
-        .filter((job) => isWanted(listedPosting(job, args, fetchedAt), args, fetchedAt))
+        .filter((job) => mayBeWanted(listedPosting(job, args, fetchedAt), args, fetchedAt))
         .map(({ externalPath }) => externalPath)
 
       const isTooMuch = plan !== undefined && Object.keys(facets).length === 0 && plan.countMax > args.results

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { didYouMean } from '../../core/did-you-mean.ts'
 import { ScrapeError } from '../../core/errors.ts'
 import { isScraper, type Scraper } from '../../core/scraper.ts'
 
@@ -88,8 +89,13 @@ function findFile(nameOrFile: string, cwd: string): string {
   const known = listScrapers(cwd)
   const found = known.find((scraper) => scraper.name === nameOrFile)
   if (found !== undefined) return found.file
+  const names = known.map(({ name }) => name)
+  const near = didYouMean(nameOrFile, names)
   throw new ScrapeError('E_SCRAPER_NOT_FOUND', `no scraper "${nameOrFile}"`, {
-    notes: [`known: ${known.map((scraper) => scraper.name).join(', ') || '(none)'}`],
+    notes: [
+      ...(near === undefined ? [] : [`did you mean ${near}?`]),
+      `known: ${names.join(', ') || '(none)'}`,
+    ],
   })
 }
 

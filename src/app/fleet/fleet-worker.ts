@@ -46,6 +46,8 @@ export interface FleetWorkerRequest {
   isForever: boolean
   /** Fetch through a Tor daemon of its own. */
   useTor: boolean
+  /** By a server: its flags are defaults for all its runs, so the run's own limits win. */
+  isServed?: boolean
   onEvent?: (event: RunEvent) => void
 }
 

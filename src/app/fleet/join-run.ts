@@ -8,9 +8,10 @@ import type { Store, StoredRun } from '../../orchestrator/contract.ts'
 import { compileScraper } from '../author/compile-scraper.ts'
 import { assertTurnedOn } from '../author/opt-in.ts'
 import { openMetricsServer } from '../run/run-metrics.ts'
+import { withLimits } from '../run/run-record.ts'
 import { openFleetFrontier, openStore } from './fleet.ts'
 import { type FleetWorker, type FleetWorkerRequest, WorkingLife } from './fleet-worker.ts'
-import { refuseOtherScraper, withLimits } from './start-distributed.ts'
+import { refuseOtherScraper } from './start-distributed.ts'
 
 /** Log lines between two signs of life; more of them are repetition. */
 const LOG_LINES_MAX = 500
@@ -29,7 +30,9 @@ export async function joinRun(request: FleetWorkerRequest): Promise<FleetWorker>
     const store = parts.use(await openStore(config.values))
     const run = await runToJoin(store, request)
     refuseOtherScraper(run, loaded)
-    const compiled = compileScraper(loaded.scraper, withLimits(run.options.limits, config.limits), loaded.file)
+    const { limits } = run.options
+    const limitsHere = request.isServed ? withLimits(config.limits, limits) : withLimits(limits, config.limits)
+    const compiled = compileScraper(loaded.scraper, limitsHere, loaded.file)
     const bus = createEventBus()
     const tally = createTally()
     bus.on(tally.record)

@@ -2,7 +2,6 @@
 import { readFileSync } from 'node:fs'
 import { exitCodeOfClass, ScrapeError, toScrapeError } from '../../core/errors.ts'
 import type { EventBus } from '../../core/events.ts'
-import type { Limits } from '../../core/options.ts'
 import { newRunId, type RunRecord } from '../../core/run.ts'
 import type { Json } from '../../core/task.ts'
 import type { Frontier } from '../../frontier/contract.ts'
@@ -13,7 +12,7 @@ import type { LoadedScraper } from '../author/load-scraper.ts'
 import { assertTurnedOn } from '../author/opt-in.ts'
 import type { Config } from '../config.ts'
 import { argumentProblems, withoutPassword } from '../run/run-identity.ts'
-import { startRecord } from '../run/run-record.ts'
+import { startRecord, withLimits } from '../run/run-record.ts'
 import { isFilled, type SeededUrls, seed, seedUrls, setFilled } from '../run/seed.ts'
 import { userAgent } from '../user-agent.ts'
 import { definitionHash } from './definition-hash.ts'
@@ -34,6 +33,8 @@ export interface DistributedRequest {
   rulesFile?: string
   /** Go on with this run; true: the newest unfinished one of the scraper. */
   resume?: string | true
+  /** Whoever ordered it may name hosts of the private network. Default true. */
+  isTrusted?: boolean
   bus: EventBus
   stop: AbortSignal
 }
@@ -167,11 +168,6 @@ async function runToResume(
   return { ...found, options: { ...options, limits, ...rulesOf(rulesFile) } }
 }
 
-/** Later ones win, field by field. */
-export function withLimits(before: Limits, own: Limits): Limits {
-  return { ...before, ...own, perHost: { ...before.perHost, ...own.perHost } }
-}
-
 /** A run goes on only with the definition it was started with. */
 export function refuseOtherScraper(run: StoredRun, { scraper, file }: LoadedScraper): void {
   const { id, scraper: name } = run.record
@@ -203,7 +199,7 @@ async function wakeAgain(store: Store, frontier: Frontier, run: NewStoredRun): P
 }
 
 async function fill(
-  { loaded, urls, bus, stop }: DistributedRequest,
+  { loaded, urls, bus, isTrusted = true, stop }: DistributedRequest,
   run: NewStoredRun,
   frontier: Frontier,
 ): Promise<SeededUrls> {
@@ -221,6 +217,7 @@ async function fill(
       fix: 'Give it once more with --urls-file: what is in the queue already is passed over.',
     })
   const before = (await frontier.stats()).seen
-  await seed({ compiled, args: checkArgs(scraper, run.record.args as Record<string, unknown>), frontier, bus, stop })
+  const args = checkArgs(scraper, run.record.args as Record<string, unknown>)
+  await seed({ compiled, args, frontier, bus, isTrusted, stop })
   return { added: (await frontier.stats()).seen - before, seen: before, refused: 0, problems: [] }
 }

@@ -1,5 +1,6 @@
 /** The record of a run: begun, kept up to date, and judged at the end. */
 import { exitCodeOfClass } from '../../core/errors.ts'
+import type { Limits } from '../../core/options.ts'
 import { type FileCounts, NO_FILES, type RunRecord, type WorkTally } from '../../core/run.ts'
 import type { Json } from '../../core/task.ts'
 import type { CompiledScraper } from '../../crawl/compiled.ts'
@@ -12,12 +13,14 @@ export interface RecordStart {
   runId: string
   scraper: string
   args: Json
+  limits?: Limits
+  isServed?: boolean
   source: string
   frontier: string
   nowMs: number
 }
 
-export function startRecord({ previous, runId, scraper, args, source, frontier, nowMs }: RecordStart): RunRecord {
+export function startRecord({ previous, runId, scraper, nowMs, ...given }: RecordStart): RunRecord {
   const zero = {
     pages: { ok: 0, failed: 0, retried: 0, postponed: 0, remaining: 0, dead: 0 },
     items: { new: 0, same: 0, changed: 0, invalid: 0 },
@@ -42,10 +45,24 @@ export function startRecord({ previous, runId, scraper, args, source, frontier, 
     reason: null,
     exitCode: null,
     finishedAt: null,
-    args,
-    source,
-    frontier,
+    ...given,
   }
+}
+
+/**
+ * Limits of a session: a resumed run keeps those it was started with, under what `own` says. Whoever goes on after a limit has
+ * ended it wants more than that.
+ */
+export function limitsOfSession(previous: RunRecord | undefined, defaults: Limits, own: Limits): Limits {
+  if (previous?.limits === undefined) return withLimits(defaults, own)
+  const { pages, time, ...kept } = previous.limits
+  const isReached = previous.reason === pagesReached(pages) || previous.reason === TIME_REACHED
+  return withLimits(withLimits(defaults, isReached ? kept : previous.limits), own)
+}
+
+/** Later ones win, field by field. */
+export function withLimits(before: Limits, own: Limits): Limits {
+  return { ...before, ...own, perHost: { ...before.perHost, ...own.perHost } }
 }
 
 /** What earlier sessions of a resumed run had counted, to add this one's to. */
@@ -152,7 +169,7 @@ function verdictOf(
     case 'stopped':
       return stopped(stopReason ?? 'stopped')
     case 'limit':
-      return stopped(`the limit of ${compiled.limits.pages} pages is reached`)
+      return stopped(pagesReached(compiled.limits.pages))
     case 'halted': {
       const { error } = end
       if (error.code === 'E_STOPPED') return stopped(error.message)
@@ -162,6 +179,9 @@ function verdictOf(
       return end satisfies never
   }
 }
+
+const pagesReached = (pages: number | undefined) => `the limit of ${pages} pages is reached`
+export const TIME_REACHED = 'the time limit is reached'
 
 function stopped(reason: string): RunVerdict {
   return { state: 'stopped', reason, exitCode: 4 }

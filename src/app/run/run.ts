@@ -18,7 +18,7 @@ import type { Sink } from '../../sinks/contract.ts'
 import { createDrain, type Drain } from '../../sinks/drain.ts'
 import { checkArgs, compileScraper } from '../author/compile-scraper.ts'
 import { assertTurnedOn } from '../author/opt-in.ts'
-import type { Config } from '../config.ts'
+import { type Config, flagLimits } from '../config.ts'
 import { userAgent } from '../user-agent.ts'
 import { LOSSES_MAX, runProcesses, sweep } from './processes.ts'
 import { RunFolder } from './run-folder.ts'
@@ -32,7 +32,7 @@ import {
   urlOfPlace,
 } from './run-identity.ts'
 import { openMetricsServer } from './run-metrics.ts'
-import { judge, type RecordBase, setFiles, startRecord, updateRecord } from './run-record.ts'
+import { judge, limitsOfSession, type RecordBase, setFiles, startRecord, TIME_REACHED, updateRecord } from './run-record.ts'
 import { openRunSinks, rememberSinks } from './run-sinks.ts'
 import { seed } from './seed.ts'
 import { waysOf } from './ways.ts'
@@ -47,6 +47,10 @@ export interface RunRequest {
   config: Config
   /** How the user names the scraper: shown in the command that resumes the run. Default: its name. */
   source?: string
+  /** Whoever ordered it may name hosts of the private network. Default true. */
+  isTrusted?: boolean
+  /** By a server: its flags are defaults for all its runs, so a run that goes on has its own limits. */
+  isServed?: boolean
   /** Go on with this run in place of a new one. */
   resume?: RunFolder
   /** Sinks of the caller's own, in place of those the options name. */
@@ -75,11 +79,14 @@ export interface Run {
 const RECORD_EVERY_MS = 500
 
 /** Opens everything, then returns while the run goes on. Throws when it cannot begin. */
-export async function startRun(request: RunRequest): Promise<Run> {
-  const { config, scraper } = request
-  assertTurnedOn(scraper, config)
-  const compiled = compileScraper(scraper, config.limits, request.file)
-  const previous = request.resume?.readRecord()
+export async function startRun(asked: RunRequest): Promise<Run> {
+  const { scraper, isServed = false } = asked
+  assertTurnedOn(scraper, asked.config)
+  const previous = asked.resume?.readRecord()
+  const limits = limitsOfSession(previous, asked.config.limits, isServed ? {} : flagLimits(asked.config))
+  const config = { ...asked.config, limits }
+  const request = { ...asked, config }
+  const compiled = compileScraper(scraper, limits, request.file)
   const given = (previous?.args ?? request.args ?? {}) as Record<string, unknown>
   const args = checkArgs(scraper, given)
   if (previous !== undefined) refuseOtherRun(previous, request, config)
@@ -126,6 +133,8 @@ export async function startRun(request: RunRequest): Promise<Run> {
       runId: folder.runId,
       scraper: scraper.name,
       args: given as Json,
+      limits,
+      isServed,
       source: request.source ?? scraper.name,
       frontier: place,
       nowMs: Date.now(),
@@ -185,7 +194,7 @@ class RunExecution {
     const { folder, compiled, frontier, tally } = this.#parts
     const stop = (reason: string) => this.#stop.abort(new ScrapeError('E_STOPPED', reason))
     const { time } = compiled.limits
-    const timeLimit = time === undefined ? undefined : setTimeout(() => stop('the time limit is reached'), time)
+    const timeLimit = time === undefined ? undefined : setTimeout(() => stop(TIME_REACHED), time)
     let lastStats: FrontierStats | undefined
     const result = this.#execute().finally(() => clearTimeout(timeLimit))
     result.catch(() => {}) // whoever wants to know awaits it
@@ -260,7 +269,8 @@ class RunExecution {
       const swept = await frontier.sweep({ lossesMax: LOSSES_MAX, workerIds: 'all' })
       if (swept.returned + swept.dead > 0) bus.emit({ type: 'leases.expired', ...swept })
     }
-    await seed({ compiled, args, frontier, bus, stop })
+    const { isTrusted = true } = request
+    await seed({ compiled, args, frontier, bus, isTrusted, stop })
     const { processes } = request.config.values
     const spec = await this.#workerSpec()
     if (spec.pagesMax <= 0) return { how: 'limit' }

@@ -15,6 +15,8 @@ export interface SeedParts {
   args: unknown
   frontier: Frontier
   bus: EventBus
+  /** Whoever ordered the run may name hosts of the private network. Default true; a caller of the API may not. */
+  isTrusted?: boolean
   stop: AbortSignal
 }
 
@@ -27,7 +29,7 @@ export async function setFilled(frontier: Frontier, isFull: boolean): Promise<vo
   await frontier.setMeta('started', isFull ? 'yes' : 'no')
 }
 
-export async function seed({ compiled, args, frontier, bus, stop }: SeedParts): Promise<void> {
+export async function seed({ compiled, args, frontier, bus, isTrusted = true, stop }: SeedParts): Promise<void> {
   if (await isFilled(frontier)) return
   const hosts = newHosts()
   const policy = { ...enqueuePolicy(compiled.limits, []), hosts: 'any' as const }
@@ -40,7 +42,7 @@ export async function seed({ compiled, args, frontier, bus, stop }: SeedParts): 
       { route, targets: found, base: undefined, depth: 0, room: Number.POSITIVE_INFINITY },
       counts,
     )
-    return { ...(await frontier.add(watch(tasks, { hosts, isNamed: true, stop }))), ...counts }
+    return { ...(await frontier.add(watch(tasks, { hosts, isNamed: isTrusted, stop }))), ...counts }
   }
   enqueue.links = () => {
     throw new ScrapeError('E_DEFINITION', 'start() has no page yet: enqueue.links works in handlers only')

@@ -1,5 +1,6 @@
 /** Who asks: the bearer of a key, or whoever is on this machine where no key is wanted. */
 import { createHash, timingSafeEqual } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
 import { LRUCache } from 'lru-cache'
 import type { ApiParts } from '../../api/server.ts'
 import { ScrapeError } from '../../core/errors.ts'
@@ -19,13 +20,14 @@ export async function identifier(keys: ApiKeys, host: string): Promise<ApiParts[
       fix: 'Make one with `sluice key create NAME --role admin`, or set SLUICE_API_KEY; or listen on 127.0.0.1.',
     })
   const known = new LRUCache<string, { key: ApiKey | undefined }>({ max: KNOWN_MAX, ttl: KNOWN_MS })
-  return async ({ authorization, address }) => {
+  return async (headers, address) => {
+    const { authorization } = headers
     const given = /^Bearer (\S{1,200})$/.exec(authorization ?? '')?.[1]
     // On loopback everybody is trusted, as with the files of this machine. A key that is given must be right all the same.
-    if (given === undefined)
-      return authorization === undefined && isLoopback(host) && isLoopback(address)
-        ? { name: address, role: 'admin' }
-        : undefined
+    if (given === undefined) {
+      const isTrusted = authorization === undefined && own === undefined && isLoopback(host) && isLoopback(address)
+      return isTrusted && isFromHere(headers) ? { name: address, role: 'admin' } : undefined
+    }
     if (own !== undefined && isSame(given, own)) return { name: 'SLUICE_API_KEY', role: 'admin' }
     let found = known.get(given)
     if (found === undefined) {
@@ -34,6 +36,16 @@ export async function identifier(keys: ApiKeys, host: string): Promise<ApiParts[
     }
     return found.key === undefined ? undefined : { name: found.key.name, role: found.key.role }
   }
+}
+
+/**
+ * A web page somebody has open here sends its Origin, or a name of its own for this machine (DNS rebinding); a proxy in front says for
+ * whom it asks. None of them is somebody of this machine.
+ */
+function isFromHere({ host = '', origin, ...headers }: IncomingHttpHeaders): boolean {
+  const isForwarded = ['forwarded', 'x-forwarded-for', 'x-real-ip', 'via'].some((name) => headers[name] !== undefined)
+  const name = URL.parse(`http://${host}`)?.hostname.replace(/^\[|\]$/g, '') ?? ''
+  return !isForwarded && isLoopback(name) && (origin === undefined || URL.parse(origin)?.host === host)
 }
 
 function ownKey(): string | undefined {

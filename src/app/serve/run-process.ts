@@ -28,6 +28,8 @@ process.once('message', async (orders: RunOrders) => {
       config,
       args: orders.args,
       source: orders.scraper,
+      isTrusted: false,
+      isServed: true,
       ...(orders.resume === undefined ? {} : { resume: findRun(config.values.out, orders.resume) }),
     })
     process.on('SIGTERM', () => run.stop('the server stopped'))

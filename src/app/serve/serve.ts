@@ -207,6 +207,7 @@ export class Server implements AsyncDisposable {
       args,
       config,
       bus: createEventBus(),
+      isTrusted: false,
       stop: new AbortController().signal,
     })
     return runId

@@ -23,6 +23,7 @@ process.once('message', async ({ scraper, runId, flags }: WorkerOrders) => {
       batchSize: BATCH_SIZE,
       isForever: false,
       useTor: false,
+      isServed: true,
     })
     process.on('SIGTERM', () => worker.stop('the server stopped'))
     process.on('disconnect', () => worker.stop('the server is gone'))

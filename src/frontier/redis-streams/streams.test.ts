@@ -266,3 +266,10 @@ test('redis: refuses a server that would throw tasks away, and a run nobody has 
   await look.config('SET', 'maxmemory-policy', 'allkeys-lru')
   await assert.rejects(open({}), /maxmemory-policy allkeys-lru/)
 })
+
+test('redis: a database the server does not have is refused, not exchanged for the first', async () => {
+  const base = redis.url.replace(/\/\d*$/, '')
+  await assert.rejects(openRedisStreamsFrontier(`${base}/99`), /no database 99/)
+  await using other = await openRedisStreamsFrontier(`${base}/3`)
+  assert.deepEqual(await other.add([page('one')]), { added: 1, seen: 0 })
+})

@@ -60,7 +60,7 @@ export function boardConformance(board: BoardCase): void {
     await using site = await startNobody()
     const { record, errors } = await runBoard(scraper, site, { ...args, ...nobody })
     assert.equal(record.exitCode, 1)
-    assert.match(errors[0]!.message, /no such board: "/)
+    assert.match(errors[0]!.message, /no board ".+" at .+: check --arg board/)
     await assert.rejects(
       runBoard(scraper, site, { ...args, board: '../v2' }),
       (error: { details: { notes: string[] } }) =>
