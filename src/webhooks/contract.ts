@@ -118,7 +118,7 @@ export interface Subscription extends NewSubscription {
 /**
  *   pending ──2xx──► delivered
  *      │  └─else─► failed ──2xx──► delivered
- *      │             └─── the last try, or the subscription was turned off ──► dead
+ *      │             └─── the last try, or the subscription was turned off ──► dead (of a refusal the third, of a test the first)
  *      └───────────────── the subscription was turned off ──────────────────► dead
  */
 export type DeliveryState = 'pending' | 'failed' | 'delivered' | 'dead'

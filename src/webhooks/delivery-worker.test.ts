@@ -4,6 +4,7 @@ import { until } from '../../test/fleet.ts'
 import { Receiver } from '../../test/site/receiver.ts'
 import { Bench, onBothDatabases, START } from '../../test/webhooks.ts'
 import type { EventType } from './contract.ts'
+import { testEvent } from './record.ts'
 
 const SECOND = 1000
 const HOUR = 3_600_000
@@ -31,6 +32,48 @@ onBothDatabases('deliveries', ({ check, engine }) => {
     assert.deepEqual(receiver.types.slice(5), ['run.started', 'run.failed'])
     assert.equal(new Set(receiver.received.slice(0, 6).map(({ id }) => id)).size, 1, 'the same id in every try')
     assert.deepEqual(await bench.states(subscription.id), ['delivered', 'delivered'])
+  })
+
+  check('an event the receiver refuses is given up within a minute, and those after it arrive', async (db) => {
+    await using receiver = await Receiver.start()
+    await using bench = new Bench(db)
+    const { subscription } = await bench.subscribe(receiver.url)
+    receiver.status = ({ type }) => (type === 'run.started' ? 400 : 204)
+    await bench.record({ type: 'run.started' }, { type: 'run.finished' })
+    for (let second = 0; second < 60; second += 5) await bench.lookAt(START + second * SECOND)
+    assert.deepEqual(receiver.types, ['run.started', 'run.started', 'run.started', 'run.finished'])
+    assert.deepEqual(await bench.states(subscription.id), ['dead', 'delivered'])
+    assert.equal((await bench.subscriptions.get(subscription.id)).failingSinceMs, undefined)
+  })
+
+  check('a receiver that asks for another try with 4xx gets it, in order', async (db) => {
+    for (const status of [408, 425, 429]) {
+      await using receiver = await Receiver.start()
+      await using bench = new Bench(db)
+      const { subscription } = await bench.subscribe(receiver.url)
+      receiver.status = status
+      await bench.record({ type: 'run.started' }, { type: 'run.finished' })
+      for (let second = 0; second <= 120; second += 10) await bench.lookAt(START + second * SECOND)
+      assert.deepEqual(await bench.states(subscription.id), ['failed', 'pending'], String(status))
+      await bench.subscriptions.remove(subscription.id)
+    }
+  })
+
+  check('a test is tried once, holds up nobody, and does not wait for what fails before it', async (db) => {
+    await using receiver = await Receiver.start()
+    await using bench = new Bench(db)
+    const { subscription } = await bench.subscribe(receiver.url)
+    receiver.status = ({ type }) => (type === 'run.finished' ? 204 : 500)
+    await bench.record(testEvent(subscription), { type: 'run.finished' })
+    await bench.lookAt(START)
+    assert.deepEqual(await bench.states(subscription.id), ['dead', 'delivered'])
+    assert.equal((await bench.subscriptions.get(subscription.id)).failingSinceMs, undefined)
+    await bench.record({ type: 'run.started' }, { type: 'run.finished' })
+    await bench.lookAt(START + SECOND)
+    receiver.status = 204
+    await bench.record(testEvent(subscription))
+    await bench.lookAt(START + 2 * SECOND)
+    assert.deepEqual((await bench.states(subscription.id)).slice(2), ['failed', 'pending', 'delivered'])
   })
 
   check('a delivery is given up after eight tries over a day', async (db) => {

@@ -6,7 +6,7 @@ import { ScrapeError } from '../core/errors.ts'
 import type { Post, WebhookEvent } from './contract.ts'
 import type { Claimed, Outbox, Try, Waiting } from './outbox.ts'
 import { payloadOf } from './payload.ts'
-import { retryWaitMs } from './retry-times.ts'
+import { isRefusal, retryWaitMs } from './retry-times.ts'
 import { signedHeaders } from './signature.ts'
 
 const LOOK_MS = 500
@@ -91,7 +91,7 @@ export class DeliveryWorker implements AsyncDisposable {
         const claimed = await outbox.claim(id, now())
         if (claimed === undefined) return
         if (claimed.mode !== 'instant') await outbox.collectDigest(id, now())
-        const head = await outbox.head(id)
+        const head = await outbox.head(id, now())
         if (head === undefined || head.nextAtMs > now()) return
         if (!(await this.#deliver(head, claimed))) return
       }
@@ -118,7 +118,9 @@ export class DeliveryWorker implements AsyncDisposable {
       say('warn', `webhook ${claimed.name} is turned off: ${reason}`)
       return false
     }
-    const waitMs = tried.isFinal ? undefined : retryWaitMs(head.attempts + 1, random)
+    // How a test ends is its answer: tried again it would only hold up the others.
+    const isOver = tried.isFinal || head.event.type === 'webhook.test'
+    const waitMs = isOver ? undefined : retryWaitMs(head.attempts + 1, { isRefused: isRefusal(status), random })
     this.counts[waitMs === undefined ? 'dead' : 'failed']++
     await outbox.failed(head, claimed, tried, waitMs === undefined ? undefined : now() + waitMs)
     if (waitMs === undefined)

@@ -1,6 +1,7 @@
 /**
- * Deliveries that wait, in the order of their subscription: nothing is sent before what came earlier is delivered or dead. A
- * subscription is claimed by one server at a time, for as long as a request may take.
+ * Deliveries that wait, in the order of their subscription: nothing is sent before what came earlier is delivered or dead. Only
+ * a test does not wait for what fails before it. A subscription is claimed by one server at a time, for as long as a request
+ * may take.
  */
 import type { Row, Rows, SqlDatabase } from '../orchestrator/contract.ts'
 import type { Mode, RecordEvents, WebhookEvent } from './contract.ts'
@@ -9,6 +10,8 @@ import { DIGEST_EVENTS_MAX, digestOf, fitting } from './payload.ts'
 
 /** A server that says nothing for this long is dead: another one goes on with its subscriptions. */
 const CLAIM_MS = 30_000
+/** A test is looked for among the newest only: of what cannot be delivered there may be millions. */
+const NEWEST_LOOKED_AT = 20
 
 export interface Claimed {
   id: string
@@ -55,7 +58,8 @@ export class Outbox {
     const rows = await this.#db.rows(
       `select w.id from ${this.#prefix}webhook w where w.is_active = 1 and w.claimed_until_ms <= $1 and (
          exists (select 1 from ${this.#prefix}delivery d where d.id = (${head}) and d.next_ms <= $1)
-         or exists (select 1 from ${this.#prefix}digest_event g where g.webhook_id = w.id and g.due_ms <= $1))
+         or exists (select 1 from ${this.#prefix}digest_event g where g.webhook_id = w.id and g.due_ms <= $1)
+         or exists (${this.#tests('w.id', '$1')}))
        order by w.claimed_until_ms, w.id limit $2`,
       [nowMs, max],
     )
@@ -84,17 +88,25 @@ export class Outbox {
     await this.#db.rows(`update ${this.#prefix}webhook set claimed_by = null, claimed_until_ms = 0`, [])
   }
 
-  /** The first that is not over, whether it is due or not. */
-  async head(webhookId: string): Promise<Waiting | undefined> {
+  /** A test that waits, else the first that is not over, whether it is due or not. */
+  async head(webhookId: string, nowMs: number): Promise<Waiting | undefined> {
+    const first = `select min(id) from ${this.#prefix}delivery where webhook_id = $1 and state in ('pending', 'failed')`
     const [row] = await this.#db.rows(
       `select d.id as delivery_id, d.attempts, d.next_ms, e.* from ${this.#prefix}delivery d
        join ${this.#prefix}event e on e.id = d.event_id
-       where d.webhook_id = $1 and d.state in ('pending', 'failed') order by d.id limit 1`,
-      [webhookId],
+       where d.id = coalesce((${this.#tests('$1', '$2')} order by t.id limit 1), (${first}))`,
+      [webhookId, nowMs],
     )
     if (row === undefined) return undefined
     const { delivery_id: id, attempts, next_ms: next } = row
     return { deliveryId: Number(id), attempts: Number(attempts), nextAtMs: Number(next), event: toEvent(row) }
+  }
+
+  #tests(webhookId: string, nowMs: string): string {
+    return `select t.id from (select n.id, n.event_id, n.next_ms from ${this.#prefix}delivery n
+        where n.webhook_id = ${webhookId} and n.state in ('pending', 'failed') order by n.id desc limit ${NEWEST_LOOKED_AT}) t
+      join ${this.#prefix}event te on te.id = t.event_id
+      where te.type = 'webhook.test' and t.next_ms <= ${nowMs}`
   }
 
   async delivered({ deliveryId }: Waiting, { id, failingSinceMs }: Claimed, tried: Try): Promise<void> {
@@ -106,9 +118,15 @@ export class Outbox {
   }
 
   /** Without a time for the next try it is given up. */
-  async failed({ deliveryId }: Waiting, { id }: Claimed, tried: Try, nextAtMs: number | undefined): Promise<void> {
+  async failed(
+    { deliveryId, event }: Waiting,
+    { id }: Claimed,
+    tried: Try,
+    nextAtMs: number | undefined,
+  ): Promise<void> {
     await this.#db.transaction(async (rows) => {
       await this.#settle(rows, deliveryId, nextAtMs === undefined ? 'dead' : 'failed', tried, nextAtMs)
+      if (event.type === 'webhook.test') return // what nobody but the asker misses turns nothing off
       await rows(`update ${this.#prefix}webhook set failing_since_ms = coalesce(failing_since_ms, $2) where id = $1`, [
         id,
         tried.atMs,

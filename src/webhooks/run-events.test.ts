@@ -64,6 +64,14 @@ describe('events of a run', () => {
     assert.deepEqual(typesOf(ended('4', nothing), before.slice(0, 1)), ['run.finished'], 'one run is no measure')
   })
 
+  it('measures a run by those with the same arguments only', () => {
+    const before = ['1', '2', '3'].map((id) => ended(id, { args: { site: 'x', details: true } }))
+    const listing = { fieldFill: { title: 1 }, args: { details: false, site: 'x' } }
+    assert.deepEqual(typesOf(ended('4', listing), before), ['run.finished'])
+    const same = { ...listing, args: { details: true, site: 'x' } }
+    assert.deepEqual(typesOf(ended('4', same), before), ['run.finished', 'run.layout_changed'])
+  })
+
   it('tells of each host whose circuit opened, as the log has it', () => {
     const said = (host: string, state: string) =>
       JSON.stringify({ level: 40, event: 'circuit', host, state, reason: 'x' })

@@ -1,4 +1,5 @@
 /** What the record of a run has to tell. The same record tells the same events, however often it is looked at. */
+import { isDeepStrictEqual } from 'node:util'
 import type { RunRecord } from '../core/run.ts'
 import type { Json } from '../core/task.ts'
 import type { EventType, NewEvent } from './contract.ts'
@@ -16,7 +17,7 @@ export function runStarted(record: RunRecord): NewEvent {
 
 export interface RunEnd {
   record: RunRecord
-  /** Of the finished runs of this scraper before it, the newest. */
+  /** Of the finished runs of this scraper before it, the newest. Those with other arguments are no measure. */
   before: readonly RunRecord[]
   /** Share of failed pages above which a run counts as failed. */
   failAt: number
@@ -74,9 +75,14 @@ interface FillDrop {
   [more: string]: string | number
 }
 
+/** Runs with other arguments look at other pages, and may well find other fields. */
+export const isAlike = (one: Pick<RunRecord, 'args'>, other: Pick<RunRecord, 'args'>) =>
+  isDeepStrictEqual(one.args ?? {}, other.args ?? {})
+
 /** Fields that the runs before had more often, by their median. */
-function fillDrops({ state, pages, fieldFill }: RunRecord, before: readonly RunRecord[]): FillDrop[] {
-  const measures = before.filter(({ items }) => items.new > 0).slice(0, RUNS_BEFORE_MAX)
+function fillDrops(run: RunRecord, before: readonly RunRecord[]): FillDrop[] {
+  const { state, pages, fieldFill } = run
+  const measures = before.filter((one) => one.items.new > 0 && isAlike(one, run)).slice(0, RUNS_BEFORE_MAX)
   if (state !== 'finished' || pages.ok === 0 || measures.length < RUNS_BEFORE_MIN) return []
   const fields = new Set(measures.flatMap((run) => Object.keys(run.fieldFill)))
   return [...fields].flatMap((field) => {

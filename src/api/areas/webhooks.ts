@@ -99,6 +99,7 @@ export const webhookEndpoints = {
     role: 'operate',
     summary: 'Be told of events',
     body: newWebhook,
+    isIdempotentByKey: true,
     status: 201,
     answer: webhookDetail.extend({ secret }).meta({ id: 'CreatedWebhook' }),
   }),

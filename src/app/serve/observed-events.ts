@@ -6,13 +6,22 @@ import { existsSync, statSync } from 'node:fs'
 import type { RunRecord } from '../../core/run.ts'
 import type { SqlDatabase } from '../../orchestrator/store/sql.ts'
 import type { NewEvent, RecordEvents } from '../../webhooks/contract.ts'
-import { circuitsOpened, isOfCircuit, RUNS_BEFORE_MAX, runEnded, runStarted } from '../../webhooks/run-events.ts'
+import {
+  circuitsOpened,
+  isAlike,
+  isOfCircuit,
+  RUNS_BEFORE_MAX,
+  runEnded,
+  runStarted,
+} from '../../webhooks/run-events.ts'
 import { linesOf, wholeLines } from '../look/file-lines.ts'
 import { listRuns, type RunFolder } from '../run/run-folder.ts'
 import { NewestRuns } from './newest-runs.ts'
 
 const LOOK_MS = 2_000
 const RUNS_MAX = 500
+/** For runs with the same arguments. */
+const RUNS_LOOKED_BACK = 10 * RUNS_BEFORE_MAX
 const LOG_BYTES_FIRST = 256 * 1024
 /** Of one look at one log's block. */
 const CIRCUITS_MAX = 100
@@ -94,7 +103,7 @@ export class ObservedEvents implements AsyncDisposable {
     const { lines, end } = await this.#newLinesOf(folder)
     events.push(...circuitsOpened(run, lines))
     if (run.finishedAt !== null)
-      events.push(...runEnded({ record: run, before: this.#runsBefore(folder), failAt: this.#parts.failAt }))
+      events.push(...runEnded({ record: run, before: this.#runsBefore(folder, run), failAt: this.#parts.failAt }))
     return { events, logEnd: end }
   }
 
@@ -109,12 +118,13 @@ export class ObservedEvents implements AsyncDisposable {
     return { lines: found, end }
   }
 
-  #runsBefore({ scraper, runId }: RunFolder): RunRecord[] {
+  #runsBefore({ scraper, runId }: RunFolder, run: RunRecord): RunRecord[] {
     return listRuns(this.#parts.out, scraper)
       .filter((folder) => folder.runId < runId)
-      .slice(0, 2 * RUNS_BEFORE_MAX)
+      .slice(0, RUNS_LOOKED_BACK)
       .flatMap((folder) => readable(folder) ?? [])
-      .filter(({ state }) => state === 'finished')
+      .filter((one) => one.state === 'finished' && isAlike(one, run))
+      .slice(0, 2 * RUNS_BEFORE_MAX)
   }
 
   async #lookAtFires(sinceMs: number): Promise<void> {

@@ -1,5 +1,6 @@
 /** Fires schedules when they are due. Any number of servers may run one: a fire is claimed before anything is started. */
 import type { Fire, Schedule } from './contract.ts'
+import { missedReason } from './missed.ts'
 import type { Schedules } from './schedules.ts'
 
 export interface SchedulerParts {
@@ -55,7 +56,7 @@ export class Scheduler implements AsyncDisposable {
     const { schedules, now, onTrouble } = this.#parts
     const lateMs = now() - schedule.nextAtMs
     if (lateMs > LATE_MS && !schedule.isCatchUp) {
-      const reason = `nobody was there at ${new Date(schedule.nextAtMs).toISOString()}`
+      const reason = missedReason(schedule, now())
       if ((await schedules.claim(schedule, 'missed', now(), reason)) !== undefined)
         onTrouble(schedule, 'missed', reason)
       return

@@ -1,0 +1,70 @@
+/** What may be shown of a message: of a proxy where it is, and nothing under a name that sounds like a secret. */
+import { withoutLogins } from './logins.ts'
+
+const MASK = '***'
+/** Those the logs hide, too (observe/redact.ts); a test compares them. */
+const SECRET_NAME =
+  /^(?:(?:proxy-)?authorization|(?:set-)?cookies?|key|sig|auth|jwt|bearer|sid|session[-_]?(?:id|key)?)$|token|secret|passw(?:or)?d|passphrase|pwd$|api[-_]?key|access[-_]?key|private[-_]?key|signature|credential/i
+const PROXY_NAME = /prox(?:y|ies)/i
+/** In a text that is no JSON nobody knows where such a value ends: the rest is left out. */
+const HIDDEN_REST =
+  /([\w-]{0,64}(?:prox(?:y|ies)|token|secret|passw|pwd|key|auth|cookie|credential)[\w-]{0,64}["']?\s{0,9}[:=]).*/is
+
+/** Longer ones are shown as the text they begin with. */
+const PARSED_LENGTH_MAX = 64 * 1024
+const SHOWN_LENGTH_MAX = 2_000
+/** A message may be nothing but brackets. */
+const DEPTH_MAX = 32
+
+/** The beginning of a message that nobody could read. */
+export function shownMessage(message: string): string {
+  const value = message.length > PARSED_LENGTH_MAX ? undefined : parsed(message)
+  if (value !== undefined) return JSON.stringify(withoutSecrets(value)).slice(0, SHOWN_LENGTH_MAX)
+  return withoutLogins(message.slice(0, SHOWN_LENGTH_MAX).replace(HIDDEN_REST, `$1${MASK}`))
+}
+
+function parsed(message: string): unknown {
+  try {
+    return JSON.parse(message)
+  } catch {
+    return undefined
+  }
+}
+
+/** A copy. Numbers and truths stay, whatever their name. */
+export function withoutSecrets(value: unknown, depth = 0): unknown {
+  if (typeof value === 'string') return withoutLogins(value)
+  if (typeof value !== 'object' || value === null) return value
+  if (depth >= DEPTH_MAX) return MASK
+  if (Array.isArray(value)) return value.map((entry) => withoutSecrets(entry, depth + 1))
+  return mapped(value, (entry, name) => {
+    if (SECRET_NAME.test(name)) return MASK
+    return PROXY_NAME.test(name) ? placeOf(entry, depth + 1) : withoutSecrets(entry, depth + 1)
+  })
+}
+
+/** Of a proxy in whatever form: its host and port, where there is no doubt which part that is. */
+function placeOf(proxy: unknown, depth: number): unknown {
+  if (typeof proxy === 'string') return placeInText(proxy)
+  if (typeof proxy !== 'object' || proxy === null) return proxy
+  if (depth >= DEPTH_MAX) return MASK
+  if (Array.isArray(proxy)) return proxy.map((entry) => placeOf(entry, depth + 1))
+  return mapped(proxy, (entry, name) =>
+    /^(?:host|hostname|port)$/i.test(name) && /^[\w.-]{1,253}$/.test(String(entry)) ? entry : MASK,
+  )
+}
+
+const PLACE = String.raw`([\w.-]{1,253}|\[[\da-f:.]{2,45}\]):\d{1,5}`
+const PLAIN = new RegExp(`^(?:[a-z][a-z0-9+.-]{0,20}://)?${PLACE}/?$`, 'i')
+const AFTER_LOGIN = new RegExp(`@(?<place>${PLACE})/?$`, 'i')
+/** Sellers write `host:port:user:password`. */
+const BEFORE_LOGIN = /^(?<place>(?:[\w-]{1,63}\.[\w.-]{1,190}|localhost):\d{1,5}):[^@]*$/i
+
+function placeInText(proxy: string): string {
+  if (PLAIN.test(proxy)) return proxy
+  return (BEFORE_LOGIN.exec(proxy) ?? AFTER_LOGIN.exec(proxy))?.groups?.['place'] ?? MASK
+}
+
+function mapped(value: object, change: (entry: unknown, name: string) => unknown): object {
+  return Object.fromEntries(Object.entries(value).map(([name, entry]) => [name, change(entry, name)]))
+}
