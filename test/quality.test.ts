@@ -1,6 +1,7 @@
 /** `sluice quality` on runs of a mock board, one of which has lost a field. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { whenPath } from './site/boards/ats-server.ts'
 import { startGreenhouseMock } from './site/boards/greenhouse.ts'
 import { startBooksSite } from './site/books.ts'
 import { sluice, temporaryFolder } from './sluice.ts'
@@ -37,4 +38,58 @@ test('says how good postings are, and which field fell against the runs before',
   const books = await quality('books')
   assert.equal(books.code, 2)
   assert.match(books.stderr, /has no job postings/)
+})
+
+test('a board that is suddenly empty is a warning of the run and an alarm of its quality', {
+  timeout: 60_000,
+}, async () => {
+  using folder = temporaryFolder()
+  let answer: 'all' | 'none' | 'broken' = 'all'
+  await using board = await startGreenhouseMock({
+    jobs: 23,
+    trouble: whenPath(/jobs$/, () => {
+      if (answer === 'all') return undefined
+      return answer === 'none' ? { body: { jobs: [], meta: { total: 0 } } } : { status: 404, body: {} }
+    }),
+  })
+  const flags = ['--site', board.url, '--allow-address', new URL(board.url).host, '--rps', '0', '--arg', 'board=acme']
+  const run = async (...more: string[]) => await sluice(['run', 'greenhouse', ...flags, ...more], { cwd: folder.path })
+  const quality = async () => await sluice(['quality', 'greenhouse'], { cwd: folder.path })
+  answer = 'none'
+  const first = await run('--boards', 'linkdin')
+  assert.equal(first.code, 0)
+  assert.match(first.stderr, /there is no scraper "linkdin"; did you mean linkedin\?/)
+  const never = await quality()
+  assert.equal(never.code, 1)
+  assert.match(never.stdout, /^! no postings; nor had a run with these arguments before$/m)
+  answer = 'broken'
+  const gone = await run()
+  assert.equal(gone.code, 1)
+  assert.match(
+    gone.stdout,
+    /notes +no item was emitted\n +no board "acme" at 127\.0\.0\.1:\d+ \(status 404\): check --arg board/,
+  )
+  answer = 'all'
+  const two = [await run(), await run()]
+  assert.ok(two.every(({ stdout }) => !stdout.includes('the run before')))
+  const early = await quality()
+  assert.equal(early.code, 0, early.stderr)
+  assert.match(
+    early.stdout,
+    /greenhouse: too few runs before to compare \(1 of 3\)/,
+    'empty and failed runs do not count',
+  )
+
+  answer = 'none'
+  const empty = await run()
+  assert.equal(empty.code, 0)
+  assert.match(empty.stdout, /notes +no item was emitted; the run before had 23/)
+  const { stdout: logged } = await sluice(['logs', 'greenhouse', '--level', 'warn'], { cwd: folder.path })
+  assert.match(logged, /warn {2}.*no item was emitted; the run before had 23/)
+  const alarm = await quality()
+  assert.equal(alarm.code, 1)
+  assert.match(alarm.stdout, /^! no postings; the run before had 23$/m)
+  assert.match((await run()).stdout, /no item was emitted; run \S+, the last that found any, had 23/)
+  const other = await run('--arg', 'search=plumber')
+  assert.doesNotMatch(other.stdout, /had 23/, 'who asks for something else may find nothing')
 })

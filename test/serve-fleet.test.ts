@@ -17,7 +17,9 @@ test('two servers share runs and schedules, and replace workers that are killed'
   await using one = await startServe(flags, more)
   await using other = await startServe(flags, more)
   const [first, second] = [createClient({ url: one.url }), createClient({ url: other.url })]
-  const body = { name: 'books', scraper: 'books', args: { site: site.url, details: true }, cron: '0 6 * * *' }
+  const args = { site: site.url, details: true }
+  const limits = { perHost: { rps: 60 } } // long enough for a new worker to come
+  const body = { name: 'books', scraper: 'books', args, limits, cron: '0 6 * * *' }
   const { id: schedule } = await first.createSchedule({ body })
   const { id } = await second.triggerSchedule({ params: { id: schedule } })
   await until(
@@ -31,4 +33,31 @@ test('two servers share runs and schedules, and replace workers that are killed'
   const { data } = await first.listWorkers({ query: { run: id } })
   assert.ok(data.length >= 3, 'the killed one was replaced')
   assert.equal((await second.getSchedule({ params: { id: schedule } })).lastFires.length, 1)
+})
+
+test('a run that comes while a long one has all workers gets one of them, and its own limits', {
+  timeout: 60_000,
+}, async () => {
+  await using database = await postgresForTests()
+  await using site = await startBooksSite({ products: 1000, misbehave: false })
+  using folder = temporaryFolder()
+  const flags = ['--rps', '0', '--lease', '2s', '--workers', '2', '--allow-address', new URL(site.url).host]
+  await using server = await startServe(flags, { cwd: folder.path, env: { SLUICE_FRONTIER: database.url } })
+  const client = createClient({ url: server.url })
+  const workersOf = async (run: string) =>
+    (await client.listWorkers({ query: { run, alive: 'true' } })).data.filter(({ state }) => state === 'working').length
+  const args = { site: site.url, details: true }
+  const limits = { perHost: { rps: 5 } }
+  const { id: long } = await client.startRun({ body: { scraper: 'books', args, limits } })
+  await until('it has both', async () => (await workersOf(long)) === 2)
+  const { id: late } = await client.startRun({ body: { scraper: 'books', args, limits } })
+  assert.equal((await client.getRun({ params: { id: late } })).why, 'waits for a worker')
+  await until('each has one', async () => (await workersOf(long)) === 1 && (await workersOf(late)) === 1)
+  await until('the late one moves', async () => (await client.getRun({ params: { id: late } })).queue.completed > 3)
+  const { queue, durationMs, startedAt } = await client.getRun({ params: { id: long } })
+  const secondsPassed = (Date.now() - Date.parse(startedAt)) / 1000
+  assert.ok(
+    queue.completed <= (secondsPassed + 2) * 5 * 2,
+    `${queue.completed} pages in ${secondsPassed} s, ${durationMs}`,
+  )
 })

@@ -1,6 +1,7 @@
 /** Webhooks of a real `sluice serve`, which is also killed. */
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
+import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { until } from './fleet.ts'
 import { type BooksSite, startBooksSite } from './site/books.ts'
@@ -100,10 +101,31 @@ describe('webhooks of sluice serve', { timeout: 60_000 }, () => {
       (await ask('POST', '/v1/webhooks', { name: 'x', url: receiver.url, events: ['*'], ...more })).status
     assert.equal(await wrong({ name: 'runs' }), 422)
     assert.equal(await wrong({ url: 'file:///etc/passwd' }), 422)
+    for (const url of ['http://169.254.169.254/', 'http://127.0.0.1/', 'https://[::1]/x', 'http://localhost:1/']) {
+      const { status, json } = await ask('POST', '/v1/webhooks', { name: 'x', url, events: ['*'] })
+      assert.deepEqual([status, json.code], [422, 'E_PRIVATE_ADDRESS'], url)
+      const moved = await ask('PUT', '/v1/webhooks/runs', { name: 'runs', url, events: ['run.*'] })
+      assert.equal(moved.status, 422, url)
+    }
     assert.equal(await wrong({ events: ['nonsense.*'] }), 422)
     assert.equal(await wrong({ filter: { nonsense: 1 } }), 400)
     assert.equal((await ask('GET', '/v1/webhooks/nobody')).status, 404)
     assert.equal((await ask('POST', '/v1/deliveries/999999/redeliver')).status, 404)
+  })
+
+  it('makes a webhook once when its order comes twice', async () => {
+    const order = async () => {
+      const response = await fetch(`${base}/v1/webhooks`, {
+        method: 'POST',
+        body: JSON.stringify({ name: 'twice', url: receiver.url, events: ['job.created'] }),
+        headers: { 'content-type': 'application/json', 'idempotency-key': 'one-order' },
+      })
+      return [response.status, await response.json()] as const
+    }
+    const [first, second] = [await order(), await order()]
+    assert.equal(first[0], 201)
+    assert.deepEqual(second, first)
+    assert.equal((await ask('DELETE', '/v1/webhooks/twice')).status, 204)
   })
 
   it('delivers after kill -9 what was on its way, with the same id, and what happened meanwhile', async () => {
@@ -148,9 +170,27 @@ describe('webhooks of sluice serve', { timeout: 60_000 }, () => {
     const { json: added } = await command('add', receiver.url, '--events', 'run.failed', '--name', 'typed')
     assert.match(added.secret, /^whsec_/)
     assert.match((await command('add', receiver.url, '--events', 'nonsense')).said, /no events are called nonsense/)
-    const sent = receiver.received.length
-    await command('test', 'typed')
-    await until('it arrives', () => receiver.received.length > sent)
+    const { json: tested } = await command('test', 'typed')
+    assert.deepEqual([tested.type, tested.state, tested.status], ['webhook.test', 'delivered', 200])
+    receiver.status = 400
+    const refused = await sluice(['webhook', 'test', 'typed'], { cwd: folder.path })
+    assert.deepEqual([refused.code, refused.stdout], [1, 'not delivered: answered 400\n'])
+    const { json: sent } = await command('deliveries', 'typed')
+    assert.deepEqual(
+      sent.deliveries.map(({ state, status, error }: Record<string, unknown>) => [state, status, error ?? null]),
+      [
+        ['dead', 400, 'answered 400'],
+        ['delivered', 200, null],
+      ],
+    )
+    const shown = await sluice(['webhook', 'deliveries', 'typed'], { cwd: folder.path })
+    assert.match(shown.stdout, /webhook\.test +dead +1 +400 +answered 400/)
+    const elsewhere = ['--store', `sqlite:${join(folder.path, 'other.db')}`]
+    const { said } = await command('add', receiver.url, '--name', 'unserved', ...elsewhere)
+    assert.match(said, new RegExp(`note: .* --allow-address ${hostOf(receiver.url)}`))
+    const unsent = await sluice(['webhook', 'test', 'unserved', '--wait', '0s', ...elsewhere], { cwd: folder.path })
+    assert.equal((await command('test', 'unserved', '--wait', 'long', ...elsewhere)).code, 2)
+    assert.match(unsent.stdout, /^not sent yet: .*sluice webhook deliveries unserved/)
     const { json: listed } = await command('list')
     assert.deepEqual([listed.webhooks[0].name, listed.webhooks[0].secret], ['typed', undefined])
     assert.equal((await command('remove', 'typed')).code, 0)

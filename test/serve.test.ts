@@ -1,5 +1,6 @@
 /** `sluice serve` as its callers meet it: a real process, real runs, real HTTP. */
 import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { after, before, describe, it } from 'node:test'
 import { ApiError, createClient } from '../src/api/client.ts'
@@ -109,6 +110,93 @@ describe('sluice serve', { timeout: 60_000 }, () => {
     assert.deepEqual((await eventsOf(`${url}/events`)).map(({ type }) => type).at(-1), 'end', 'also when it is over')
   })
 
+  it('keeps what happened for a watcher that comes back after all have left', async () => {
+    const slow = { scraper: 'books', args: { site: site.url }, limits: { perHost: { rps: 20 } } }
+    const { url } = (await ask('POST', '/v1/runs', slow)).json
+    const seen = await firstEventsOf(`${url}/events`, 3)
+    await until('it is over', async () => (await ask('GET', url)).json.state === 'finished')
+    const rest = await eventsOf(`${url}/events`, { 'last-event-id': seen.at(-1)!.id })
+    const numbers = [...seen, ...rest].map(({ id }) => Number(id.split('-')[1]))
+    assert.deepEqual(
+      numbers,
+      [...numbers.keys()].map((i) => i + 1),
+      'every event once',
+    )
+    assert.equal(rest.at(-1)!.type, 'end')
+    const logged = [...seen, ...rest].filter(({ type }) => type === 'log').map(({ data }) => data)
+    const { path } = folder
+    const [file] = globSync(`${path}/runs/books/${url.split('/').at(-1)}/log.jsonl`)
+    assert.deepEqual(logged, readFileSync(file!, 'utf8').trim().split('\n'))
+  })
+
+  it('keeps the limits of a run that is resumed, here and by the command', async () => {
+    const rps = 20
+    const slow = { scraper: 'books', args: { site: site.url, details: true }, limits: { perHost: { rps } } }
+    const { url, id } = (await ask('POST', '/v1/runs', slow)).json
+    const done = async () => (await ask('GET', url)).json.queue.completed
+    await until('it works', async () => (await done()) > 2)
+    await ask('POST', `${url}/cancel`)
+    await until('it is over', async () => !(await ask('GET', url)).json.isAlive)
+    assert.equal((await ask('POST', `${url}/resume`)).json.isChanged, true)
+    const [before, fromMs] = [await done(), performance.now()]
+    await until('it works again', async () => (await done()) > before + 10)
+    assert.ok(
+      (await done()) - before <= ((performance.now() - fromMs) / 1000 + 1) * rps * 1.2,
+      'not faster than it may',
+    )
+    await ask('POST', `${url}/cancel`)
+    await until('it is over', async () => !(await ask('GET', url)).json.isAlive)
+    const more = ['--pages', '1', '--allow-address', new URL(site.url).host]
+    await sluice(['run', 'books', '--resume', id, ...more], { cwd: folder.path })
+    const record = JSON.parse(readFileSync(`${folder.path}/runs/books/${id}/run.json`, 'utf8'))
+    assert.deepEqual([record.limits.perHost.rps, Number(record.limits.pages), record.isServed], [rps, 1, false])
+  })
+
+  it('pages through all runs, by state and scraper too', async () => {
+    const all = async (query: string) => {
+      const ids: string[] = []
+      for (let cursor = ''; ; ) {
+        const { data, next } = (await ask('GET', `/v1/runs?limit=2${query}${cursor}`)).json
+        ids.push(...data.map((run: { id: string }) => run.id))
+        if (next === null) return ids
+        cursor = `&cursor=${next}`
+      }
+    }
+    const folders = globSync('*/*/run.json', { cwd: `${folder.path}/runs` }).map((file) => file.split('/')[1]!)
+    const ids = await all('')
+    assert.deepEqual(ids, [...new Set(folders)].sort().reverse())
+    const [finished, stopped] = [await all('&state=finished&scraper=books'), await all('&state=stopped')]
+    assert.ok(finished.length > 2 && stopped.length > 0 && finished.length + stopped.length <= ids.length)
+  })
+
+  it('goes on with its runs when it comes back, stopped or killed, but not with those somebody holds', async () => {
+    using own = temporaryFolder()
+    const flags = ['--rps', '0', '--allow-address', new URL(site.url).host]
+    const body = { scraper: 'books', args: { site: site.url, details: true }, limits: { perHost: { rps: 50 } } }
+    const clientOf = ({ url }: Served) => createClient({ url })
+    let id: string
+    let held: string
+    {
+      await using first = await startServe(flags, { cwd: own.path })
+      const client = clientOf(first)
+      ;({ id } = await client.startRun({ body }))
+      ;({ id: held } = await client.startRun({ body }))
+      await until('it works', async () => (await client.getRun({ params: { id } })).queue.completed > 3)
+      await client.pauseRun({ params: { id: held } })
+    }
+    await using second = await startServe(flags, { cwd: own.path })
+    const moved = async (served: Served) => (await clientOf(served).getRun({ params: { id } })).queue.completed
+    const before = await moved(second)
+    await until('it goes on', async () => (await moved(second)) > before)
+    second.kill('SIGKILL')
+    await second.result
+    await using third = await startServe(flags, { cwd: own.path })
+    const look = async (run: string) => await clientOf(third).getRun({ params: { id: run } })
+    await until('it is finished', async () => (await look(id)).state === 'finished', 40_000)
+    assert.equal((await look(id)).items.new, 100)
+    assert.deepEqual([(await look(held)).isAlive, (await look(held)).isPaused], [false, true])
+  })
+
   it('says how each route is asked wrongly, and never fails itself', async () => {
     for (const [name, one] of Object.entries(ENDPOINTS) as [string, Endpoint][]) {
       for (const wrong of wrongAsksOf(one)) {
@@ -181,8 +269,10 @@ describe('sluice serve', { timeout: 60_000 }, () => {
   it('says how it is', async () => {
     const { scrapers, store, api } = await createClient({ url: base }).health()
     assert.ok(store.ok && api.requests > 0 && api.faults === 0)
-    assert.ok(scrapers.some(({ name, successRate }) => name === 'books' && successRate === 1))
-    assert.match((await ask('GET', '/metrics')).text, /sluice_queue_tasks\{scraper="books",state="completed"\}/)
+    assert.ok(scrapers.some(({ name, successRate }) => name === 'books' && successRate! > 0.5))
+    const { text } = await ask('GET', '/metrics')
+    assert.match(text, /sluice_queue_tasks\{scraper="books",state="completed"\} [1-9]/)
+    assert.match(text, /sluice_disk_free_bytes [1-9]/)
     assert.equal((await ask('GET', '/readyz')).json.status, 'ready')
   })
 
@@ -226,13 +316,37 @@ describe('sluice serve', { timeout: 60_000 }, () => {
 })
 
 /** Until the server ends the stream. */
-async function eventsOf(path: string): Promise<{ id: string; type: string; data: string }[]> {
-  const { text } = await ask('GET', path)
+async function eventsOf(path: string, headers = {}): Promise<SeenEvent[]> {
+  return eventsIn((await ask('GET', path, undefined, headers)).text)
+}
+
+/** The first ones, and then hangs up. */
+async function firstEventsOf(path: string, count: number): Promise<SeenEvent[]> {
+  const hangUp = new AbortController()
+  const { body } = await fetch(base + path, { signal: hangUp.signal })
+  let text = ''
+  for await (const chunk of body!.pipeThrough(new TextDecoderStream())) {
+    text += chunk
+    const events = eventsIn(text.slice(0, text.lastIndexOf('\n\n') + 2))
+    if (events.length < count) continue
+    hangUp.abort()
+    return events
+  }
+  throw new Error(`only ${text}`)
+}
+
+interface SeenEvent {
+  id: string
+  type: string
+  data: string
+}
+
+function eventsIn(text: string): SeenEvent[] {
   return text
     .split('\n\n')
     .map((block) => Object.fromEntries(block.split('\n').map((line) => line.split(/: (.*)/s, 2))))
     .filter((fields) => 'data' in fields)
-    .map(({ id, event, data }) => ({ id, type: event, data }))
+    .map(({ id, event, data }) => ({ id: id!, type: event!, data: data! }))
 }
 
 const NESTED = `${'{"args":'.repeat(50_000)}1${'}'.repeat(50_000)}`

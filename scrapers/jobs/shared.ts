@@ -123,10 +123,14 @@ export function tenantBase({ board, site }: { board: string; site?: string | und
 /** Throws E_NOT_FOUND where a host sent us elsewhere: that is how it says that it has no such board. */
 export function assertStayed(url: URL, { board, base }: { board: string; base: string }): void {
   if (url.host === new URL(base).host) return
-  throw new ScrapeError('E_NOT_FOUND', `no board "${board}" at ${new URL(base).host} (it leads to ${url.host}): check --arg board`, {
-    url: base,
-    fix: 'Check the name of the board in the address of the careers page; the employer may have moved.',
-  })
+  throw new ScrapeError(
+    'E_NOT_FOUND',
+    `no board "${board}" at ${new URL(base).host} (it leads to ${url.host}): check --arg board`,
+    {
+      url: base,
+      fix: 'Check the name of the board in the address of the careers page; the employer may have moved.',
+    },
+  )
 }
 
 /** Some boards know no difference between an empty board and a wrong name: who reads the log shall. */

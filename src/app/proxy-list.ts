@@ -53,8 +53,9 @@ function proxyUrl(entry: string, index: number): string {
   const login = user === undefined ? '' : `${encodeURIComponent(user)}:${encodeURIComponent(password!)}@`
   const url = host === undefined ? entry : `http://${login}${host}`
   try {
-    parseProxy(url)
-    return new URL(url).href
+    const { kind, port } = parseProxy(url)
+    const { href } = new URL(url)
+    return kind === 'http' && port === 80 ? href.replace(/\/?$/, ':80') : href // a URL leaves it out, and 8080 would be meant
   } catch {
     throw new Error(
       `entry ${index + 1} is no proxy: socks5://[USER:PASSWORD@]HOST:PORT, http://…, HOST:PORT or HOST:PORT:USER:PASSWORD`,

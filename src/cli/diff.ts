@@ -9,16 +9,18 @@ import type { Paint } from './style.ts'
 interface DiffFlags extends ReadFlags, PlaceFlags {
   key?: string
   ignore?: string[]
+  allFields?: boolean
   exitCode?: boolean
 }
 
 const HELP = `
 Runs are named by their ids, scrapers (the latest run of it) or paths; those of a fleet need --frontier postgres://…,
 redis://… or amqp://… (SLUICE_FRONTIER) and, where that is not a database, --store (SLUICE_STORE). Items are matched by the scraper's key, or by --key FIELD; without either, only as wholes.
+When a page was read is no change: scraped_at, fetched_at, crawled_at, retrieved_at, extracted_at (also scrapedAt …) are left out.
 
 Examples:
   sluice diff 20261114_060000_aa11 20261115_060000_bb22
-  sluice diff runs/books/20261114_060000_aa11 books --key url --ignore scraped_at
+  sluice diff runs/books/20261114_060000_aa11 books --key url --ignore stock
   sluice diff 20261114_060000_aa11 books --json --exit-code`
 
 export function defineDiff(program: Command): void {
@@ -26,7 +28,8 @@ export function defineDiff(program: Command): void {
     .command('diff <run-before> <run-after>')
     .description('compare the items of two runs: added, removed, changed field by field')
     .option('--key <FIELD>', 'match items by this field')
-    .option('--ignore <FIELD>', 'do not compare this field, e.g. a time (may be repeated)', collect)
+    .option('--ignore <FIELD>', 'do not compare this field (may be repeated)', collect)
+    .option('--all-fields', 'compare also the fields that say when a page was read')
     .option('--exit-code', 'exit with 1 when they differ')
     .addHelpText('after', HELP)
     .action(async (before: string, after: string, flags: DiffFlags) => {
@@ -37,8 +40,9 @@ export function defineDiff(program: Command): void {
 }
 
 async function diff(before: string, after: string, flags: DiffFlags): Promise<number> {
-  const [{ diffItems, identityOf, itemsToDiff }, { toStdout }] = await Promise.all([
+  const [{ diffItems, identityOf, itemsToDiff }, { TIMES_OF_READING }, { toStdout }] = await Promise.all([
     import('../app/look/diff-runs.ts'),
+    import('../history/content.ts'),
     import('./export.ts'),
   ])
   return await withRun(before, flags, (one) =>
@@ -48,10 +52,12 @@ async function diff(before: string, after: string, flags: DiffFlags): Promise<nu
         process.stderr.write(
           `note: items are compared as wholes, so none can have changed; --key FIELD matches them\n  ${identity.why}\n`,
         )
+      const leftOut = new Set<string>()
       const differences = diffItems(
         { items: await itemsToDiff(one.run), keyOf: identity.before },
         { items: await itemsToDiff(other.run), keyOf: identity.after },
-        flags.ignore,
+        [...(flags.allFields ? [] : TIMES_OF_READING), ...(flags.ignore ?? [])],
+        leftOut,
       )
       const show = flags.json ? jsonView : await textView()
       let totals: DiffTotals | undefined
@@ -60,7 +66,7 @@ async function diff(before: string, after: string, flags: DiffFlags): Promise<nu
           const { value, done } = await differences.next()
           if (done) {
             totals = value
-            if (!flags.quiet || flags.json) yield show.totals(value)
+            if (!flags.quiet || flags.json) yield show.totals(value, [...leftOut])
             return
           }
           if (!flags.quiet || flags.json) yield show.difference(value)
@@ -75,12 +81,13 @@ async function diff(before: string, after: string, flags: DiffFlags): Promise<nu
 
 interface View {
   difference(difference: Difference): string
-  totals(totals: DiffTotals): string
+  /** With the fields that differed and were not to be compared. */
+  totals(totals: DiffTotals, leftOut: readonly string[]): string
 }
 
 const jsonView: View = {
   difference: (difference) => `${JSON.stringify(difference)}\n`,
-  totals: (totals) => `${JSON.stringify({ kind: 'totals', ...totals })}\n`,
+  totals: (totals, leftOut) => `${JSON.stringify({ kind: 'totals', ...totals, leftOut })}\n`,
 }
 
 const ITEM_COLUMNS_MAX = 160
@@ -109,9 +116,11 @@ async function textView(): Promise<View> {
           return difference satisfies never
       }
     },
-    totals({ added, removed, changed, unchanged, repeated }) {
+    totals({ added, removed, changed, unchanged, repeated }, leftOut) {
       const counts = `${formatCount(added)} added, ${formatCount(removed)} removed, ${formatCount(changed)} changed, ${formatCount(unchanged)} unchanged`
-      return `${counts}${repeated === 0 ? '' : `; ${plural(repeated, 'item')} of a key that came before left out`}\n`
+      const repeats = repeated === 0 ? '' : `; ${plural(repeated, 'item')} of a key that came before left out`
+      const fields = leftOut.length === 0 ? '' : `; not compared: ${leftOut.map(printable).join(', ')}`
+      return `${counts}${repeats}${fields}\n`
     },
   }
 }

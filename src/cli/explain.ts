@@ -1,7 +1,8 @@
 /** `sluice explain CODE`: all there is to know about an error, from the one table of errors. */
+
+import { didYouMean } from '../core/did-you-mean.ts'
 import { ERRORS, type ErrorCode, type ErrorKind, type Verdict } from '../core/error-table.ts'
 import { ScrapeError } from '../core/errors.ts'
-import { didYouMean } from '../core/did-you-mean.ts'
 import { exitCodeOf } from './print-error.ts'
 import { type Paint, plain, table } from './style.ts'
 

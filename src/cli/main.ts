@@ -1,8 +1,8 @@
 /** The command line. Each command is one file; what it needs is loaded when it runs. */
 import { Command, CommanderError } from 'commander'
 import { VERSION } from '../app/user-agent.ts'
-import { defineCommands } from './commands.ts'
 import { didYouMean } from '../core/did-you-mean.ts'
+import { defineCommands } from './commands.ts'
 import { errorText, exitCodeOf } from './print-error.ts'
 import { paintFor } from './style.ts'
 

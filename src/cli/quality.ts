@@ -1,5 +1,6 @@
 /** `sluice quality`: how complete, valid and fresh the job postings of a run are. */
 import type { Command } from 'commander'
+import type { RunQuality } from '../app/look/run-quality.ts'
 import type { QualityReport } from '../jobs/index.ts'
 import { addReadFlags, print, printJson, type ReadFlags } from './output.ts'
 import { addPlaces, type PlaceFlags, placesOf, RUN_HELP, withRun } from './run-place.ts'
@@ -8,7 +9,8 @@ interface QualityFlags extends ReadFlags, PlaceFlags {}
 
 const HELP = `${RUN_HELP}
 
-A field that fell against the runs before it is an alarm (exit 1): the page was changed, and its reader was not.
+A field that fell against the runs before it is an alarm (exit 1): the page was changed, and its reader was not. It takes 3 runs
+before it that went well, and 20 postings in each, to compare; the last 7 of them count. No posting at all is an alarm, too.
 
 Examples:
   sluice quality greenhouse
@@ -34,20 +36,33 @@ async function quality(word: string | undefined, flags: QualityFlags): Promise<n
   const { places } = await placesOf(flags)
   return await withRun(word, flags, async ({ run }) => {
     const found = await runQuality(run, places)
-    if (found.reports.length === 0)
+    if (found.reports.length === 0 && found.empty === null)
       throw new ScrapeError('E_USAGE', `run ${run.record.id} of "${run.record.scraper}" has no job postings`, {
         fix: 'For other items see `sluice stats`, which shows how full each field is.',
       })
     if (flags.json) printJson({ run: run.record.id, scraper: run.record.scraper, ...found })
     else if (!flags.quiet) {
       const { plural } = await import('./style.ts')
-      print(found.reports.map(reportText).join('\n\n'))
+      if (found.empty !== null) print(await emptyText(found.empty))
+      else print(found.reports.map(reportText).join('\n\n'))
+      for (const compared of found.compared) printUncompared(compared)
       for (const { source, field, today, median } of found.alarms)
         print(`! ${source}: ${field} fell to ${percent(today)}, it was ${percent(median)} in the runs before`)
       if (found.others > 0) print(`${plural(found.others, 'item')} of the run are no postings`)
     }
-    return found.alarms.length > 0 ? 1 : 0
+    return found.alarms.length > 0 || found.empty !== null ? 1 : 0
   })
+}
+
+async function emptyText({ before }: NonNullable<RunQuality['empty']>): Promise<string> {
+  const { fullRunWords } = await import('../app/run/earlier-run.ts')
+  return `! no postings; ${before === null ? 'nor had a run with these arguments before' : fullRunWords(before)}`
+}
+
+/** Silence must not pass for "nothing fell". */
+function printUncompared({ source, runs, runsMin, postings, postingsMin }: RunQuality['compared'][number]): void {
+  if (postings < postingsMin) print(`${source}: too few postings to compare (${postings} of ${postingsMin})`)
+  else if (runs < runsMin) print(`${source}: too few runs before to compare (${runs} of ${runsMin})`)
 }
 
 const percent = (share: number) => `${(share * 100).toFixed(share < 0.9995 && share > 0.9945 ? 1 : 0)} %`

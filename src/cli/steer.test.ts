@@ -168,17 +168,24 @@ test('a finished run: logs by level, retry by class, ps --all, diff with another
   const [first, ...rest] = readFileSync(items, 'utf8').split('\n')
   await sluice(runBooks(site), { env })
   const { id: other } = await json('stats', 'books')
-  const same = await sluice(['diff', id, other, '--ignore', 'scraped_at', '--exit-code'], { env })
-  assert.deepEqual([same.code, same.stdout], [0, `0 added, 0 removed, 0 changed, ${rest.length} unchanged\n`])
+  const same = await sluice(['diff', id, other, '--exit-code'], { env })
+  const unchanged = `0 added, 0 removed, 0 changed, ${rest.length} unchanged; not compared: scraped_at\n`
+  assert.deepEqual([same.code, same.stdout], [0, unchanged])
+  const whole = await sluice(['diff', id, other, '--all-fields', '--exit-code'], { env })
+  assert.equal(whole.code, 1)
+  assert.match(whole.stdout, new RegExp(`^0 added, 0 removed, ${rest.length} changed, 0 unchanged\n$`, 'm'))
 
   const changed = JSON.parse(rest[0]!)
   writeFileSync(items, `${[JSON.stringify({ ...changed, price: 'was more' }), ...rest.slice(1)].join('\n')}`)
-  const args = ['diff', id, other, '--ignore', 'scraped_at']
+  const args = ['diff', id, other]
   const text = await sluice([...args, '--exit-code'], { env })
   assert.equal(text.code, 1)
   assert.match(text.stdout, new RegExp(`^\\+ ${JSON.parse(first!).url}  `, 'm'))
   assert.match(text.stdout, new RegExp(`^~ ${changed.url}\n    price: was more → ${changed.price}\n`, 'm'))
-  assert.match(text.stdout, new RegExp(`^1 added, 0 removed, 1 changed, ${rest.length - 2} unchanged\n$`, 'm'))
+  assert.match(
+    text.stdout,
+    new RegExp(`^1 added, 0 removed, 1 changed, ${rest.length - 2} unchanged; not compared: scraped_at\n$`, 'm'),
+  )
   const parsed = (await sluice([...args, '--json'], { env })).stdout
     .trim()
     .split('\n')
@@ -190,5 +197,6 @@ test('a finished run: logs by level, retry by class, ps --all, diff with another
     changed: 1,
     unchanged: rest.length - 2,
     repeated: 0,
+    leftOut: ['scraped_at'],
   })
 })

@@ -1,5 +1,7 @@
 /** `sluice submit`: puts one task of the task protocol on its stream. */
 import type { Command } from 'commander'
+import { ScrapeError } from '../core/errors.ts'
+import { parseDurationMs } from '../core/options.ts'
 import type { ResultMessage, TaskMessage } from '../protocol/messages.ts'
 import { addOptions, collect, configOf } from './flags.ts'
 import { addReadFlags, print, printJson, type ReadFlags } from './output.ts'
@@ -24,6 +26,11 @@ Examples:
 
 /** Longest a retry is put off, and what a worker needs besides. */
 const WAIT_SLACK_MS = 330_000
+const SECONDS_MAX = 86_400
+/** A timer that is longer ends at once. */
+const TIMER_MS_MAX = 2 ** 31 - 1
+/** A search for the year 2026 is one for a word. */
+const TEXTS = new Set(['search_term', 'location', 'job_type', 'proxy', 'user_agent'])
 
 export function defineSubmit(program: Command): void {
   const command = program
@@ -37,9 +44,9 @@ export function defineSubmit(program: Command): void {
       collect,
     )
     .option('--priority <N>', 'above 0: before the others')
-    .option('--timeout <seconds>', 'how long a try may take; 300 unless told')
+    .option('--timeout <time>', 'how long a try may take: seconds, or 90s, 5m …; 300 unless told')
     .option('--max-retries <N>', 'tries after the first one; 3 unless told')
-    .option('--wait [seconds]', 'wait for the result and print it; at most as long as all tries may take')
+    .option('--wait [time]', 'wait for the result and print it: so long, or at most as long as all tries may take')
     .option('--prefix <text>', 'before the names of all streams', '')
     .addHelpText('after', HELP)
     .action(async (type: string, flags: SubmitFlags) => {
@@ -49,40 +56,64 @@ export function defineSubmit(program: Command): void {
 }
 
 async function submit(type: string, flags: SubmitFlags): Promise<number> {
-  const [{ submitTask }, { protocolRedis }, { ScrapeError }] = await Promise.all([
+  const [{ submitTask }, { protocolRedis }, { PARAM_NAMES }] = await Promise.all([
     import('../app/protocol/submit.ts'),
     import('../app/protocol/protocol-place.ts'),
-    import('../core/errors.ts'),
+    import('../protocol/messages.ts'),
   ])
-  const { values } = await configOf(flags as unknown as Record<string, unknown>)
-  const pairs = (given: string[] | undefined, flag: string) =>
-    (given ?? []).map((pair) => {
-      const at = pair.indexOf('=')
-      if (at < 1) throw new ScrapeError('E_USAGE', `${flag} takes name=value, got ${JSON.stringify(pair)}`)
-      return [pair.slice(0, at), pair.slice(at + 1)] as const
-    })
-  const args = Object.fromEntries(pairs(flags.arg, '--arg'))
-  const named = Object.fromEntries(pairs(flags.param, '--param').map(([name, text]) => [name, spelled(name, text)]))
-  const params = { ...named, ...(flags.arg === undefined ? {} : { args }) }
-  const numbers = {
-    priority: flags.priority,
-    timeout: flags.timeout,
-    max_retries: flags.maxRetries,
-  }
-  const given = Object.entries(numbers).filter(([, text]) => text !== undefined)
+  const { frontier, redis } = flags as { frontier?: string; redis?: string } // its --timeout is not the one of a run
+  const { values } = await configOf({ frontier, redis })
+  const params = paramsOf(flags, PARAM_NAMES)
+  const timeout = secondsOf(flags.timeout, '--timeout', 1)
+  const waitSeconds = typeof flags.wait === 'string' ? secondsOf(flags.wait, '--wait', 0) : undefined
+  const numbers = Object.entries({ priority: flags.priority, max_retries: flags.maxRetries })
+  const given = numbers.filter(([, text]) => text !== undefined).map(([name, text]) => [name, Number(text)])
   const task = {
     scraper_type: type,
     params,
-    ...Object.fromEntries(given.map(([name, text]) => [name, Number(text)])),
+    ...(timeout === undefined ? {} : { timeout }),
+    ...Object.fromEntries(given),
   }
-  const wait = flags.wait === undefined ? {} : { wait: AbortSignal.timeout(waitMs(flags)) }
+  const allTriesMs = ((timeout ?? 300) * 1000 + WAIT_SLACK_MS) * (Number(flags.maxRetries ?? 3) + 1)
+  const waitMs = waitSeconds === undefined ? allTriesMs : waitSeconds * 1000
+  const wait = flags.wait === undefined ? {} : { wait: AbortSignal.timeout(Math.min(TIMER_MS_MAX, waitMs)) }
   const submitted = await submitTask({ redisUrl: protocolRedis(values), prefix: flags.prefix, task, ...wait })
-  return report(submitted, flags)
+  return await report(submitted, flags)
+}
+
+/** What a worker of ours would take for an argument of its scraper is more likely a slip: arguments have a flag of their own. */
+function paramsOf({ arg, param }: SubmitFlags, known: readonly string[]): Record<string, unknown> {
+  const named = pairsOf(param, '--param')
+  const unknown = named.flatMap(([name]) => (known.includes(name) ? [] : [name]))
+  if (unknown.length > 0)
+    throw new ScrapeError('E_USAGE', `--param ${unknown.join(', ')}: no such parameter of a task`, {
+      notes: [`known: ${known.join(', ')}`],
+      fix: 'An argument of the scraper is given with --arg name=value.',
+    })
+  const params = Object.fromEntries(named.map(([name, text]) => [name, spelled(name, text)]))
+  return { ...params, ...(arg === undefined ? {} : { args: Object.fromEntries(pairsOf(arg, '--arg')) }) }
+}
+
+function pairsOf(given: readonly string[] | undefined, flag: string): [name: string, text: string][] {
+  return (given ?? []).map((pair) => {
+    const at = pair.indexOf('=')
+    if (at < 1) throw new ScrapeError('E_USAGE', `${flag} takes name=value, and one has no name or no =`)
+    return [pair.slice(0, at), pair.slice(at + 1)]
+  })
+}
+
+/** Plain numbers are seconds, as on the wire. */
+function secondsOf(text: string | undefined, flag: string, min: number): number | undefined {
+  if (text === undefined) return undefined
+  const seconds = /^\d+(?:\.\d+)?$/.test(text) ? Number(text) : parseDurationMs(text) / 1000
+  if (seconds >= min && seconds <= SECONDS_MAX) return seconds
+  const what = `seconds, or a time such as 90s or 5m, from ${min} s to ${SECONDS_MAX} s`
+  throw new ScrapeError('E_USAGE', `${flag} takes ${what}, got ${JSON.stringify(text)}`)
 }
 
 /** Texts stay texts; what spells a number, a truth or a list is one. */
 function spelled(name: string, text: string): unknown {
-  if (name === 'search_term' || name === 'location') return text
+  if (TEXTS.has(name)) return text
   try {
     return JSON.parse(text)
   } catch {
@@ -90,17 +121,13 @@ function spelled(name: string, text: string): unknown {
   }
 }
 
-function waitMs({ wait, timeout, maxRetries }: SubmitFlags): number {
-  if (typeof wait === 'string') return Math.max(0, Number(wait) || 0) * 1000
-  return (Number(timeout ?? 300) * 1000 + WAIT_SLACK_MS) * (Number(maxRetries ?? 3) + 1)
-}
-
-function report(
+async function report(
   { task, result }: { task: TaskMessage; result: ResultMessage | undefined },
   flags: SubmitFlags,
-): number {
+): Promise<number> {
   if (flags.wait === undefined) {
-    if (flags.json) printJson(task)
+    const { withoutSecrets } = await import('../protocol/shown.ts')
+    if (flags.json) printJson(withoutSecrets(task))
     else if (!flags.quiet) print(task.task_id)
     return 0
   }

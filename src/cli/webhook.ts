@@ -1,9 +1,10 @@
 /** `sluice webhook`: who is told of what happens, by a server (`sluice serve`). */
 import type { Command } from 'commander'
 import type { SqlDatabase } from '../orchestrator/store/sql.ts'
-import type { EventFilter, Mode, Subscription } from '../webhooks/contract.ts'
+import type { Delivery, EventFilter, Mode, Subscription } from '../webhooks/contract.ts'
+import type { DeliveryLog } from '../webhooks/delivery-log.ts'
 import type { Subscriptions } from '../webhooks/subscriptions.ts'
-import { addReadFlags, print, printJson, type ReadFlags } from './output.ts'
+import { addReadFlags, print, printJson, type ReadFlags, shellWord } from './output.ts'
 import { addPlaces, type PlaceFlags, placesOf } from './run-place.ts'
 
 interface WebhookFlags extends ReadFlags, PlaceFlags {
@@ -12,7 +13,11 @@ interface WebhookFlags extends ReadFlags, PlaceFlags {
   name?: string
   scraper?: string[]
   keyword?: string[]
+  wait?: string
 }
+
+const DELIVERIES_SHOWN = 20
+const POLL_MS = 200
 
 const HELP = `
 A server delivers: \`sluice serve\` on the same --store. Requests are signed as Standard Webhooks say; the secret is shown once.
@@ -21,6 +26,7 @@ Examples:
   sluice webhook add https://example.com/hook --events run.failed schedule.*
   sluice webhook add https://example.com/jobs --name jobs --events job.created --keyword rust go --mode daily
   sluice webhook test example.com
+  sluice webhook deliveries example.com
   sluice webhook list`
 
 export function defineWebhook(program: Command): void {
@@ -36,7 +42,15 @@ export function defineWebhook(program: Command): void {
       .option('--scraper <name...>', 'only what concerns these scrapers')
       .option('--keyword <word...>', 'only items with one of these words')
       .action(run(add)),
-    webhook.command('test <name>').description('send an event of type webhook.test, by the server').action(run(test)),
+    webhook
+      .command('test <name>')
+      .description('send an event of type webhook.test, by the server, and say how that ended')
+      .option('--wait <duration>', 'for the answer; 0s does not', '10s')
+      .action(run(test)),
+    webhook
+      .command('deliveries <name>')
+      .description(`list what was sent last (${DELIVERIES_SHOWN}), and how that ended`)
+      .action(run(listDeliveries)),
     webhook.command('remove <name>').description('remove it with its deliveries').action(run(remove)),
   ]
   for (const command of commands) {
@@ -46,7 +60,7 @@ export function defineWebhook(program: Command): void {
 }
 
 type Work = (
-  parts: { subscriptions: Subscriptions; db: SqlDatabase },
+  parts: { subscriptions: Subscriptions; log: DeliveryLog; db: SqlDatabase },
   flags: WebhookFlags,
   word: string,
 ) => Promise<void>
@@ -55,14 +69,15 @@ type Work = (
 function run(work: Work) {
   return async (...given: unknown[]) => {
     const [word, flags] = (typeof given[0] === 'string' ? given : ['', given[0]]) as [string, WebhookFlags]
-    const [{ openServeDatabase }, { Subscriptions }] = await Promise.all([
+    const [{ openServeDatabase }, { DeliveryLog }, { Subscriptions }] = await Promise.all([
       import('../app/serve/database.ts'),
+      import('../webhooks/delivery-log.ts'),
       import('../webhooks/subscriptions.ts'),
     ])
     const { places } = await placesOf(flags)
     const { store, db } = await openServeDatabase(places)
     await using _ = store
-    await work({ subscriptions: new Subscriptions(db), db }, flags, word)
+    await work({ subscriptions: new Subscriptions(db), log: new DeliveryLog(db), db }, flags, word)
   }
 }
 
@@ -102,20 +117,92 @@ const add: Work = async ({ subscriptions }, flags, url) => {
     mode: flags.mode as Mode,
     isActive: true,
   })
+  await notePrivate(url)
   if (flags.json) printJson({ ...subscription, secret })
   else if (flags.quiet) print(secret)
   else
     print(`${subscription.name} is told of ${subscription.events.join(', ')}\nits secret, shown this once: ${secret}`)
 }
 
-const test: Work = async ({ subscriptions, db }, flags, word) => {
-  const { eventRecorder, testEvent } = await import('../webhooks/record.ts')
+/** Only the server knows what it may reach. */
+async function notePrivate(url: string): Promise<void> {
+  const { refusedLiteral } = await import('../fetch/address.ts')
+  const target = new URL(url)
+  if (refusedLiteral(target, { allowPrivate: false, allowAddresses: [] }) !== null)
+    process.stderr.write(
+      `note: ${target.host} is a private address: start the server with --allow-address ${target.host}\n`,
+    )
+}
+
+const test: Work = async ({ subscriptions, log, db }, flags, word) => {
+  const [{ eventRecorder, testEvent }, { ScrapeError }, { parseDurationMs }] = await Promise.all([
+    import('../webhooks/record.ts'),
+    import('../core/errors.ts'),
+    import('../core/options.ts'),
+  ])
+  const waitMs = parseDurationMs(flags.wait!)
+  if (Number.isNaN(waitMs))
+    throw new ScrapeError('E_USAGE', `--wait takes a time such as 10s, got ${JSON.stringify(flags.wait)}`)
   const subscription = await subscriptions.get(word)
+  if (!subscription.isActive)
+    throw new ScrapeError('E_OPTION', `webhook ${subscription.name} is turned off`, {
+      fix: 'Turn it on with PUT /v1/webhooks/ID, isActive true.',
+    })
   const record = eventRecorder({ dialect: db.dialect })
   await db.transaction((rows) => record(rows, [testEvent(subscription)]))
-  if (flags.json) printJson({ queued: 'webhook.test', webhook: subscription.id })
-  else if (!flags.quiet) print('the server sends it as soon as it looks (twice a second)')
+  const made = (await log.deliveries(subscription.id, { max: 50 })).find(({ type }) => type === 'webhook.test')!
+  const ended = await endOf(log, made, waitMs)
+  if (ended.state === 'dead') process.exitCode = 1
+  if (flags.json) printJson(shownDelivery(ended))
+  else if (!flags.quiet) print(await endText(ended, subscription.name))
 }
+
+/** As it is when it is over, or when there is no more time. */
+async function endOf(log: DeliveryLog, made: Delivery, waitMs: number): Promise<Delivery> {
+  const { setTimeout: pause } = await import('node:timers/promises')
+  let now = made
+  for (const untilMs = Date.now() + waitMs; now.nextAtMs !== undefined && Date.now() < untilMs; ) {
+    await pause(Math.min(POLL_MS, waitMs))
+    now = (await log.delivery(made.id)) ?? now
+  }
+  return now
+}
+
+async function endText({ state, status, durationMs, error }: Delivery, name: string): Promise<string> {
+  const { printable } = await import('./style.ts')
+  if (state === 'delivered') return `delivered: answered ${status} in ${durationMs} ms`
+  if (state === 'dead') return `not delivered: ${printable(error ?? 'the webhook was turned off')}`
+  return `not sent yet: is a server (\`sluice serve\`) running on this store? look later: sluice webhook deliveries ${shellWord(name)}`
+}
+
+const listDeliveries: Work = async ({ subscriptions, log }, flags, word) => {
+  const { id } = await subscriptions.get(word)
+  const found = await log.deliveries(id, { max: DELIVERIES_SHOWN })
+  if (flags.json) return printJson({ deliveries: found.map(shownDelivery) })
+  const { printable, table } = await import('./style.ts')
+  const rows = found.map(({ createdAtMs, type, state, attempts, status, error, nextAtMs }) => [
+    timeOf(createdAtMs)!,
+    type,
+    state === 'failed' ? `failed, again at ${timeOf(nextAtMs)}` : state,
+    String(attempts),
+    String(status ?? '–'),
+    printable(error ?? ''),
+  ])
+  print(
+    rows.length === 0
+      ? 'nothing was sent yet'
+      : table([['time', 'event', 'state', 'tries', 'status', 'error'], ...rows]),
+  )
+}
+
+const timeOf = (ms: number | undefined) => (ms === undefined ? null : new Date(ms).toISOString())
+
+const shownDelivery = ({ createdAtMs, nextAtMs, lastAtMs, ...rest }: Delivery) => ({
+  ...rest,
+  createdAt: timeOf(createdAtMs),
+  nextAt: timeOf(nextAtMs),
+  lastAt: timeOf(lastAtMs),
+})
 
 const remove: Work = async ({ subscriptions }, flags, word) => {
   await subscriptions.remove(word)

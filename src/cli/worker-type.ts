@@ -7,6 +7,7 @@ import type { Signals } from './worker.ts'
 
 export interface TypeFlags {
   type?: string
+  scraper?: string
   instances?: string
   as?: string
   prefix?: string
@@ -43,13 +44,15 @@ interface TypeRequest {
 const SAY_EVERY_MS = 10_000
 
 export async function workOnType({ flags, config, batchSize, signals }: TypeRequest): Promise<number> {
-  const [{ startInstances }, { workerType }, { protocolRedis }, { redactText }, { printable }] = await Promise.all([
-    import('../app/protocol/instances.ts'),
-    import('../app/protocol/open-instance.ts'),
-    import('../app/protocol/protocol-place.ts'),
-    import('../observe/redact.ts'),
-    import('../observe/terminal.ts'),
-  ])
+  const [{ startInstances }, { workerType }, { protocolRedis }, { withoutPassword }, { redactText }, { printable }] =
+    await Promise.all([
+      import('../app/protocol/instances.ts'),
+      import('../app/protocol/open-instance.ts'),
+      import('../app/protocol/protocol-place.ts'),
+      import('../app/run/run-identity.ts'),
+      import('../observe/redact.ts'),
+      import('../observe/terminal.ts'),
+    ])
   const { count, as, healthMs, retryMs, heapMbMax } = await checked(flags)
   const spec = {
     scraper: flags.type!,
@@ -72,7 +75,9 @@ export async function workOnType({ flags, config, batchSize, signals }: TypeRequ
     done.requests += requests
   }
   const instances = startInstances({ spec, type, count, as, heapMbMax, onLog: say, onTask })
-  say(`${count} ${count === 1 ? 'instance' : 'instances'} (${as}) take tasks of type ${type}`)
+  say(
+    `${count} ${count === 1 ? 'instance' : 'instances'} (${as}) take tasks of type ${type} from ${withoutPassword(spec.redisUrl)}`,
+  )
   const saying = setInterval(() => say(`${done.tasks} tasks, ${done.failed} failed, ${done.items} items`), SAY_EVERY_MS)
   signals.onStop((reason) => {
     say(`${reason}: finishing what is begun, handing the rest back`)
@@ -101,6 +106,7 @@ async function checked(flags: TypeFlags) {
   const heapMbMax = parseBytes(flags.instanceMemory ?? '512MiB') / 1024 ** 2
   const as = flags.as ?? 'threads'
   const problems = [
+    flags.scraper !== undefined && '--type takes tasks of the task protocol, --scraper the runs of a fleet: choose one',
     flags.runId !== undefined && '--run-id is for the runs of a fleet: leave it out, or --type',
     flags.tor === true && '--tor is for the runs of a fleet: with --type name the proxies there are, with --proxies',
     !(Number.isSafeInteger(count) && count >= 1 && count <= 64) && '--instances takes a whole number from 1 to 64',

@@ -194,13 +194,13 @@ function exitCodeOf({ end, record }: FleetWorkerEnd): number {
 
 export type Signals = ReturnType<typeof listenForSignals>
 
-/** First signal: drain. Second Ctrl-C: leave at once; nothing committed is lost. */
+/** First signal: drain. A second one: leave at once; nothing committed is lost, and what is held is taken over. */
 function listenForSignals() {
   let reason: string | undefined
   let stop: ((reason: string) => void) | undefined
   const stopped = Promise.withResolvers<void>()
   const onSignal = (signal: NodeJS.Signals) => {
-    if (reason !== undefined && signal === 'SIGINT') process.exit(130)
+    if (reason !== undefined) process.exit(signal === 'SIGINT' ? 130 : 143)
     reason = `${signal} received`
     stopped.resolve()
     stop?.(reason)

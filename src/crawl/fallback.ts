@@ -31,7 +31,6 @@ export class Fallbacks {
     if (fetch === 'browser') return true
     if (fallback !== 'browser' || !this.#hasBrowsers) return false
     if (this.#isAtOnce) return true
-    if (attempt === 1) return false
     return attempt >= ATTEMPT_IN_BROWSER || this.#turnedAway?.has(task.id) === true
   }
 

@@ -16,12 +16,12 @@ export function requestOf(
   { url, route, session, data }: Task,
   sessions: Sessions,
 ): FetchRequest | Promise<FetchRequest> {
-  const { headers, accept, browser, post } = routes.get(route)?.definition ?? {}
+  const { headers, accept, browser, post, fallback } = routes.get(route)?.definition ?? {}
   const request = {
     url,
     ...(headers === undefined ? {} : { headers }),
     ...(accept === undefined ? {} : { accept }),
-    ...(isInBrowser ? { browser: { ...browser } } : {}),
+    ...(isInBrowser ? { browser: { ...browser } } : fallback === 'browser' ? { hasFallback: true as const } : {}),
     ...(post === undefined ? {} : { post: postOf(data, post, url) }),
   }
   return session === undefined ? request : ofSession({ ...request, session }, session, sessions)

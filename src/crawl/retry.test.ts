@@ -51,6 +51,13 @@ const cases: Case[] = [
     expected: 'postpone +5000',
   },
   {
+    title: 'postpones what was turned away while its host may be waited for',
+    code: 'E_CAPTCHA',
+    attempt: 4,
+    details: { retryAfterMs: 2000 },
+    expected: 'postpone +2000',
+  },
+  {
     title: 'charges a try for a wait longer than the limit',
     code: 'E_RATE_LIMITED',
     details: { retryAfterMs: 1e12 },

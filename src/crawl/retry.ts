@@ -2,15 +2,15 @@
  * Retry manager: what becomes of a task that failed.
  *
  *   verdict        tries left          no tries left
- *   retry, rotate  retry               dead
- *   later          postpone (no try)   postpone (no try)
- *   later, unnamed retry               dead
+ *   retry          retry               dead
+ *   later, rotate  postpone (no try)   postpone (no try)    while a time is named
+ *   later, rotate  retry               dead                 when none is
  *   drop           dead                dead
  *   halt           halt                halt
  *
- * A postponement costs no try, and a lease does not count them, so their end is bound elsewhere: `later` is free only while
+ * A postponement costs no try, and a lease does not count them, so their end is bound elsewhere: `later` and `rotate` are free only while
  * the error names a time (`retryAfterMs`) within `retryAfterMax`. The fetch chain names one for as long as the host may be
- * expected to recover; once the host has answered nothing but 429 several pauses in a row it stops naming it, and from then
+ * expected to recover; once the host has answered nothing but 429 or blocks several pauses in a row it stops naming it, and from then
  * on every answer costs a try. A Retry-After beyond the limit costs one too: we come back before the server wants us.
  */
 import type { ErrorKind } from '../core/error-table.ts'
@@ -35,8 +35,8 @@ export function decide(
 ): Decision {
   switch (error.verdict) {
     case 'retry':
-    case 'rotate':
       return retryOrDead(error, lease, limits, nowMs, random)
+    case 'rotate':
     case 'later': {
       const { retryAfterMs } = error.details
       if (retryAfterMs === undefined || retryAfterMs > limits.retryAfterMax) {

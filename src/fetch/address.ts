@@ -81,6 +81,23 @@ export function openAddressGuard(options: AddressOptions): AddressGuard {
   }
 }
 
+/**
+ * Why a URL that names its address itself would be refused, for whoever can say so before it is needed. No guard: what is
+ * connected to is checked then, and names are.
+ */
+export function refusedLiteral(
+  { hostname, protocol, port: given }: URL,
+  { allowPrivate, allowAddresses }: Pick<AddressOptions, 'allowPrivate' | 'allowAddresses'>,
+): ScrapeError | null {
+  const host = hostname.replace(/^\[|\]$/g, '').replace(/\.+$/, '')
+  const addresses = /^(?:.*\.)?localhost$/.test(host) ? ['127.0.0.1', '::1'] : isIP(host) === 0 ? [] : [host]
+  if (allowPrivate || addresses.every(isPublicAddress)) return null
+  const port = given || (protocol === 'https:' ? '443' : '80')
+  const allowed = new Set(allowAddresses.flatMap(authoritiesOf))
+  if ([host, ...addresses].some((one) => allowed.has(authorityOf(one, port)))) return null
+  return new ScrapeError('E_PRIVATE_ADDRESS', `${authorityOf(host, port)} is an address of the private network`)
+}
+
 /** An address anybody on the internet could reach. Takes what `net` and DNS give: dotted IPv4, or IPv6 without brackets. */
 export function isPublicAddress(ip: string): boolean {
   if (!ipaddr.isValid(ip)) return false

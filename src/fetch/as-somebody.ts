@@ -26,7 +26,7 @@ export async function asSomebody(
     const identity = await pool.take(request, signal)
     try {
       const page = await fetchAs(identity)
-      pool.onGood(identity)
+      pool.onGood(identity, request.url)
       identities.set(page, identity)
       return page
     } catch (error) {

@@ -71,7 +71,16 @@ function chain() {
 test('leaves a site that only blocks alone, sends one probe, and goes on when it lets us in', async () => {
   using site = chain()
   Object.assign(answer, { status: 403, body: CHALLENGE })
-  for (let i = 0; i < 10; i++) assert.equal(await site.code(), 'E_CAPTCHA')
+  for (const [count, pauseMs] of [
+    [4, 2000],
+    [4, 4000],
+    [2, 0],
+  ] as const) {
+    const codes = await Promise.all(Array.from({ length: count }, () => site.code()))
+    assert.deepEqual(new Set(codes), new Set(['E_CAPTCHA']))
+    assert.ok(site.rateLimit.waitMs(new URL(origin).host) >= pauseMs, 'it is paused before the circuit opens')
+    site.time.nowMs += pauseMs
+  }
   assert.equal(await site.code(), 'E_CIRCUIT_OPEN')
   assert.ok(site.rateLimit.waitMs(new URL(origin).host) > 5000, 'nothing is claimed for it')
   assert.equal(asked, 10)

@@ -1,15 +1,21 @@
-/** How many requests of the last minute failed, in six parts that are forgotten one by one. */
+/** How many requests of the last minute failed, in six parts that are forgotten one by one; and how the last twenty ended. */
 
 const PARTS = 6
+/** Those that are looked at one by one. */
+export const LAST_MAX = 20
 
 export class RequestWindow {
   readonly #partMs: number
   readonly #requests = new Array<number>(PARTS).fill(0)
   readonly #failed = new Array<number>(PARTS).fill(0)
+  readonly #windowMs: number
+  /** The newest last. */
+  readonly #last: { atMs: number; isFailed: boolean }[] = []
   /** The part counted last, from the beginning of time. */
   #newest = 0
 
   constructor(windowMs: number) {
+    this.#windowMs = windowMs
     this.#partMs = windowMs / PARTS
   }
 
@@ -18,6 +24,16 @@ export class RequestWindow {
     const part = this.#newest % PARTS
     this.#requests[part]!++
     if (isFailed) this.#failed[part]!++
+    this.#last.push({ atMs: nowMs, isFailed })
+    if (this.#last.length > LAST_MAX) this.#last.shift()
+  }
+
+  /** Of the last twenty, without those older than the window. */
+  readLast(nowMs: number): { requests: number; failed: number; failedInARow: number } {
+    const last = this.#last.filter(({ atMs }) => atMs > nowMs - this.#windowMs)
+    const failed = last.filter(({ isFailed }) => isFailed).length
+    const failedInARow = last.length - 1 - last.findLastIndex(({ isFailed }) => !isFailed)
+    return { requests: last.length, failed, failedInARow }
   }
 
   read(nowMs: number): { requests: number; failed: number } {
@@ -29,6 +45,7 @@ export class RequestWindow {
   clear(): void {
     this.#requests.fill(0)
     this.#failed.fill(0)
+    this.#last.length = 0
   }
 
   #forget(nowMs: number): void {

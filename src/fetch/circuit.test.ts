@@ -66,13 +66,35 @@ test('stays closed while one in four is answered', () => {
   assert.deepEqual(states(), [])
 })
 
-test('remembers the answers from before the trouble', () => {
-  const { request, fail, states } = given()
-  for (let i = 0; i < 20; i++) request()
-  fail(79)
+test('opens after ten failures in a row, however well it was before', () => {
+  const { request, fail, states, events } = given()
+  for (let i = 0; i < 200; i++) request()
+  fail(9)
   assert.deepEqual(states(), [])
   fail(1)
   assert.deepEqual(states(), ['open'])
+  assert.equal(events[0]?.reason, '10 of 20 requests failed, the last with E_SERVER (status 500)')
+})
+
+test('opens when four in five of the last twenty failed, however well it was before', () => {
+  const { request, fail, states } = given()
+  for (let i = 0; i < 200; i++) request()
+  for (let i = 0; i < 3; i++) {
+    fail(4)
+    request()
+  }
+  fail(3)
+  assert.deepEqual(states(), [])
+  fail(1)
+  assert.deepEqual(states(), ['open'])
+})
+
+test('ends its pages with the code of the block when it has waited for too long', () => {
+  const { circuit, time, request } = given({ patienceMs: 1000 })
+  for (let i = 0; i < 10; i++) request(failure('E_CAPTCHA', { status: 200 }))
+  assert.equal(refusal(() => circuit.check('a'))?.details.retryAfterMs, 1000)
+  time.nowMs += 1000
+  assert.throws(() => circuit.check('a'), { code: 'E_CAPTCHA', details: {} })
 })
 
 test('forgets what is older than the window', () => {

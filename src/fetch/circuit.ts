@@ -1,7 +1,7 @@
 /**
  * Circuit breaker, per host: a site that only fails is left alone, and then asked by one page before the others follow.
  *
- *              `openAfter` failed, and they are 4 in 5 of the window
+ *   `openAfter` failed in a row, or 4 in 5 of the last 20 or of the window
  *   closed ───────────────────────────────────────────────▶ open ◀──────────────┐
  *      ▲                                                      │ cool-down over:  │ it fails: twice the cool-down
  *      │                  it is answered                      ▼ one page enters  │
@@ -10,13 +10,16 @@
  *
  * An open host is paused in the rate limit, so that nothing is claimed for it; what comes all the same is sent back with
  * `E_CIRCUIT_OPEN`, which costs no try. That must end too: a host that stays open for longer than `patienceMs` is no longer
- * waited for. Its pages are then told no time, which costs each a try and in the end makes dead letters of them.
+ * waited for. Its pages are then told no time, which costs each a try and in the end makes dead letters of them: for what it was
+ * that failed, where that was a block.
  */
 import { LRUCache } from 'lru-cache'
+import type { ErrorCode } from '../core/error-table.ts'
 import { ScrapeError } from '../core/errors.ts'
 import type { EventBus } from '../core/events.ts'
+import { BLOCK_CODES } from './block-pauses.ts'
 import { outcomeOfError } from './circuit-outcome.ts'
-import { RequestWindow } from './circuit-window.ts'
+import { LAST_MAX, RequestWindow } from './circuit-window.ts'
 import type { RateLimit } from './contract.ts'
 
 export interface CircuitOptions {
@@ -89,6 +92,8 @@ interface HostCircuit {
   openSinceMs: number
   closedAtMs: number
   reason: string
+  /** What its pages fail with when it is no longer waited for. */
+  code: ErrorCode
 }
 
 export function createCircuit(options: CircuitOptions = {}): Circuit {
@@ -115,7 +120,7 @@ export function createCircuit(options: CircuitOptions = {}): Circuit {
     if (heldMs > 0) rateLimit?.pause(circuit.host, Math.ceil(now() + heldMs), `circuit open: ${circuit.reason}`)
   }
 
-  function open(circuit: HostCircuit, reason: string): void {
+  function open(circuit: HostCircuit, reason: string, error: unknown): void {
     const nowMs = monotonicNow()
     const isStill = circuit.state !== 'closed' || nowMs - circuit.closedAtMs < windowMs
     circuit.inARow = isStill ? circuit.inARow + 1 : 1
@@ -124,6 +129,7 @@ export function createCircuit(options: CircuitOptions = {}): Circuit {
     const waitMs = Math.min(coolDownMsMax, coolDownMs * 2 ** (circuit.inARow - 1)) * (1 + random() / 4)
     become(circuit, 'open', nowMs + waitMs)
     circuit.reason = reason
+    circuit.code = error instanceof ScrapeError && BLOCK_CODES.has(error.code) ? error.code : 'E_CIRCUIT_OPEN'
     circuit.window.clear()
     say(circuit.host, 'open', reason, waitMs)
     hold(circuit, waitMs)
@@ -147,9 +153,9 @@ export function createCircuit(options: CircuitOptions = {}): Circuit {
     if (circuit.state === 'closed') return false
     const leftMs = circuit.untilMs - monotonicNow()
     if (leftMs <= 0) return true
-    const { host, reason } = circuit
+    const { host, reason, code } = circuit
     const patientMs = patienceLeftMs(circuit)
-    if (patientMs <= 0) throw new ScrapeError('E_CIRCUIT_OPEN', `${host} has been failing for too long: ${reason}`)
+    if (patientMs <= 0) throw new ScrapeError(code, `${host} has been failing for too long: ${reason}`)
     const waitMs = Math.ceil(Math.min(leftMs, patientMs, circuit.state === 'open' ? leftMs : probeHoldMs))
     hold(circuit, waitMs)
     const message = `${host} is left alone for ${Math.ceil(waitMs / 1000)} s: ${reason}`
@@ -160,7 +166,7 @@ export function createCircuit(options: CircuitOptions = {}): Circuit {
     if (epoch !== circuit.epoch || hosts.peek(circuit.host) !== circuit) return
     const outcome = outcomeOfError(error)
     if (circuit.state === 'half-open') {
-      if (outcome === 'failed') open(circuit, `the probe failed: ${wordsOf(error)}`)
+      if (outcome === 'failed') open(circuit, `the probe failed: ${wordsOf(error)}`, error)
       else if (outcome !== 'unsent') close(circuit)
       else {
         become(circuit, 'open', monotonicNow() + probeHoldMs)
@@ -173,9 +179,14 @@ export function createCircuit(options: CircuitOptions = {}): Circuit {
   }
 
   function openIfBad(circuit: HostCircuit, error: unknown): void {
-    const { failed, requests } = circuit.window.read(monotonicNow())
-    if (failed < openAfter || failed < FAILED_SHARE_MIN * requests) return
-    open(circuit, `${failed} of ${requests} requests failed, the last with ${wordsOf(error)}`)
+    const nowMs = monotonicNow()
+    const all = circuit.window.read(nowMs)
+    const last = circuit.window.readLast(nowMs)
+    // However well it was before: a site that begins to fail is noticed within a few requests, not within a minute.
+    const isBadNow = last.failedInARow >= openAfter || (last.requests === LAST_MAX && isMost(last))
+    if (!isBadNow && (all.failed < openAfter || !isMost(all))) return
+    const { failed, requests } = isMost(all) ? all : last
+    open(circuit, `${failed} of ${requests} requests failed, the last with ${wordsOf(error)}`, error)
   }
 
   function circuitOf(host: string): HostCircuit {
@@ -191,6 +202,7 @@ export function createCircuit(options: CircuitOptions = {}): Circuit {
       openSinceMs: 0,
       closedAtMs: Number.NEGATIVE_INFINITY,
       reason: '',
+      code: 'E_CIRCUIT_OPEN',
     }
     hosts.set(host, circuit)
     return circuit
@@ -224,6 +236,8 @@ export function createCircuit(options: CircuitOptions = {}): Circuit {
     },
   }
 }
+
+const isMost = ({ failed, requests }: { failed: number; requests: number }) => failed >= FAILED_SHARE_MIN * requests
 
 function wordsOf(error: unknown): string {
   if (!(error instanceof ScrapeError)) return String(error)

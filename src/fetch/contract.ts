@@ -19,6 +19,8 @@ export interface FetchRequest {
   post?: Json
   /** Left out: fetched without a browser. */
   browser?: BrowserRequest
+  /** Turned away, it is tried another way: in a browser. */
+  hasFallback?: true
 }
 
 /** How a page is opened in a browser. */

@@ -98,7 +98,7 @@ export function createFetcher(parts: FetcherParts): ChainFetcher {
       return page
     } catch (error) {
       page?.release()
-      throw onFailure(error, { host: turn.host, startedMs, pass, isJudged: page !== undefined })
+      throw onFailure(error, { request, host: turn.host, startedMs, pass, isJudged: page !== undefined })
     }
   }
 
@@ -111,11 +111,13 @@ export function createFetcher(parts: FetcherParts): ChainFetcher {
   }
 
   /** The error to throw: the same, or one that says by whom we were turned away. */
-  function onFailure(thrown: unknown, { host, startedMs, pass, isJudged }: Failure): unknown {
+  function onFailure(thrown: unknown, { request, host, startedMs, pass, isJudged }: Failure): unknown {
     let error = thrown
     if (error instanceof ScrapeError) {
       if (!isJudged && judge !== undefined) error = judge.failure(error).error
-      throttle.onError(host, error as ScrapeError, startedMs)
+      const { url, hasFallback } = request
+      const isAlone = hasFallback !== true && identities?.hasOthers(host) !== true
+      throttle.onError(host, error as ScrapeError, { url, startedMs, isAlone })
     }
     pass?.end(error)
     return error
@@ -173,8 +175,12 @@ export function createFetcher(parts: FetcherParts): ChainFetcher {
       else throttle.onAnswer(turn.host)
       return page
     } catch (error) {
-      if (isPage) throw onFailure(error, { host: turn.host, startedMs, pass, isJudged: page !== undefined })
-      if (error instanceof ScrapeError) throttle.onError(turn.host, error, startedMs)
+      const isJudged = page !== undefined
+      if (isPage) throw onFailure(error, { request, host: turn.host, startedMs, pass, isJudged })
+      // That robots.txt is refused is no block: many sites have none for anybody.
+      if (error instanceof ScrapeError && error.code !== 'E_FORBIDDEN') {
+        throttle.onError(turn.host, error, { url: request.url, startedMs, isAlone: false })
+      }
       throw error
     }
   }
@@ -189,6 +195,7 @@ export function createFetcher(parts: FetcherParts): ChainFetcher {
 }
 
 interface Failure {
+  request: FetchRequest
   host: string
   startedMs: number
   pass: Pass | undefined

@@ -66,10 +66,11 @@ describe('an identity', () => {
       identities.onError(take(), 'http://a.test/', error(code))
     assert.deepEqual(retired(), [])
     for (const code of ['E_BLOCKED', 'E_CAPTCHA', 'E_FORBIDDEN', 'E_UNAUTHORIZED'] as const) {
-      const one = take()
-      identities.onError(one, 'http://a.test/', error(code))
+      const url = `http://${code}.test/` // each proxy rests for the site that turned it away
+      const one = take(url)
+      identities.onError(one, url, error(code))
       assert.equal(retired().at(-1), one.id)
-      for (let i = 0; i < 50; i++) assert.notEqual(take(), one)
+      for (let i = 0; i < 50; i++) assert.notEqual(take(url), one)
     }
   })
 
@@ -78,7 +79,7 @@ describe('an identity', () => {
     const one = take()
     for (let i = 0; i < 4; i++) {
       identities.onError(one, 'http://a.test/', error('E_CONNECTION'))
-      identities.onGood(one)
+      identities.onGood(one, 'http://a.test/')
     }
     assert.deepEqual([one.errorScore, retired()], [2, []])
     identities.onError(one, 'http://a.test/', error('E_CONNECTION'))
@@ -118,11 +119,24 @@ describe('an identity', () => {
   })
 })
 
+describe('somebody else', () => {
+  it('is there while another proxy lets us in, or we pass for browsers', (t) => {
+    const { identities, take } = given(t, { mode: 'honest', count: 2 })
+    assert.equal(identities.hasOthers('a.test'), true)
+    identities.onError(take(), 'http://a.test/', error('E_CAPTCHA'))
+    assert.deepEqual([identities.hasOthers('a.test'), identities.hasOthers('b.test')], [false, true])
+    assert.equal(given(t, { mode: 'honest', count: 0 }).identities.hasOthers('a.test'), false)
+    assert.equal(given(t, { mode: 'browser', count: 0 }).identities.hasOthers('a.test'), true)
+    const siteOf = () => ({ proxies: 'off' }) as const
+    assert.equal(given(t, { mode: 'honest', siteOf }).identities.hasOthers('a.test'), false)
+  })
+})
+
 describe('the next try of a page that was turned away', () => {
   it('is made through another proxy, as another browser', (t) => {
     const { identities, take } = given(t)
     for (let i = 0; i < 20; i++) {
-      const url = `http://a.test/${i}`
+      const url = `http://a${i}.test/`
       const first = take(url)
       identities.onError(first, url, error('E_CAPTCHA'))
       const second = take(url)

@@ -6,6 +6,7 @@ import { LRUCache } from 'lru-cache'
 import type { ScrapeError } from '../core/errors.ts'
 import type { EventBus } from '../core/events.ts'
 import { hostOf } from '../core/url.ts'
+import { BLOCK_CODES } from './block-pauses.ts'
 import type { FetchRequest } from './contract.ts'
 import { IDENTITY_LIMITS, type Identity, type IdentityLimits, PinnedIdentity } from './identity.ts'
 import { hash32, type PooledProxy } from './pooled-proxy.ts'
@@ -45,8 +46,10 @@ export interface Identities extends Disposable {
   readonly size: number
   /** Whom to make this request as. A promise only while no proxy is up. Throws `E_PROXIES_DOWN`. */
   take(request: IdentityRequest, signal: AbortSignal): Identity | Promise<Identity>
+  /** The next try at a site could be made as somebody else. */
+  hasOthers(host: string): boolean
   /** A page came. */
-  onGood(identity: Identity): void
+  onGood(identity: Identity, url: string): void
   /** It failed. What was a block retires the identity, and its proxy rests for that site. */
   onError(identity: Identity, url: string, error: ScrapeError): void
 }
@@ -57,7 +60,6 @@ const PER_WAY_MAX: Readonly<Record<IdentityMode, number>> = { browser: 8, tls: 8
 const REFUSED_MAX = 10_000
 const SITES_MAX = 10_000
 
-const BLOCK_CODES: ReadonlySet<string> = new Set(['E_BLOCKED', 'E_CAPTCHA', 'E_FORBIDDEN', 'E_UNAUTHORIZED'])
 /** What the page or we ourselves did says nothing about whom it was asked as. */
 const NOBODYS_FAULT: ReadonlySet<string> = new Set(['drop', 'halt', 'later'])
 
@@ -111,25 +113,28 @@ class IdentityPool implements Identities {
 
   take(request: IdentityRequest, signal: AbortSignal): Identity | Promise<Identity> {
     const host = hostOf(request.url)
-    const site = this.#options.siteOf?.(host)
-    const mode = site?.identity ?? this.#options.mode
-    const proxies = site?.proxies === 'off' ? undefined : this.proxies
+    const { proxies, mode } = this.#waysTo(host)
     if (proxies === undefined) return this.#use(this.#of(undefined, mode, request, host))
     const proxy = this.#proxyFor(proxies, request, host)
     if (proxy !== undefined) return this.#use(this.#of(proxy, mode, request, host))
     return proxies.wait(host, signal).then((found) => this.#use(this.#of(found, mode, request, host)))
   }
 
-  onGood(identity: Identity): void {
+  hasOthers(host: string): boolean {
+    const { proxies, mode } = this.#waysTo(host)
+    return mode !== 'honest' || (proxies?.countFor(host) ?? 0) > 1
+  }
+
+  onGood(identity: Identity, url: string): void {
     const one = identity as PinnedIdentity
     one.onGood()
-    if (one.proxy !== undefined) this.proxies?.onGood(one.proxy)
+    if (one.proxy !== undefined) this.proxies?.onGood(one.proxy, hostOf(url))
   }
 
   onError(identity: Identity, url: string, error: ScrapeError): void {
     const one = identity as PinnedIdentity
     if (error.verdict === 'rotate') this.#refuse(one, url)
-    const isBlock = BLOCK_CODES.has(error.code) && error.code !== 'E_UNAUTHORIZED'
+    const isBlock = BLOCK_CODES.has(error.code)
     if (isBlock && one.proxy !== undefined) this.proxies?.onBlocked(one.proxy, hostOf(url), error.code)
     if (isBlock || error.code === 'E_UNAUTHORIZED') this.#retire(one, `${error.code} from ${hostOf(url)}`)
     else if (!NOBODYS_FAULT.has(error.verdict)) one.onBad()
@@ -142,6 +147,12 @@ class IdentityPool implements Identities {
     this.#sessions.clear()
     this.#kept.clear()
     if (this.#options.areProxiesShared !== true) this.proxies?.[Symbol.dispose]()
+  }
+
+  #waysTo(host: string): { proxies: ProxyPool | undefined; mode: IdentityMode } {
+    const site = this.#options.siteOf?.(host)
+    const proxies = site?.proxies === 'off' ? undefined : this.proxies
+    return { proxies, mode: site?.identity ?? this.#options.mode }
   }
 
   #proxyFor(proxies: ProxyPool, { url, session, avoid }: IdentityRequest, host: string) {

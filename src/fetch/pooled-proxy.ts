@@ -45,7 +45,7 @@ export class Member implements PooledProxy {
   isChecking = false
   /** Grows by the inverse of its score with every pick; the lowest is picked next, so good ones come more often. */
   turn = 0
-  readonly blocks = new LRUCache<string, { count: number; untilMs: number }>({ max: BLOCKS_MAX })
+  readonly #rests = new LRUCache<string, { count: number; untilMs: number; isBlock: boolean }>({ max: BLOCKS_MAX })
 
   constructor(name: string, url: string, tier: number) {
     this.name = name
@@ -67,16 +67,29 @@ export class Member implements PooledProxy {
     return this.restUntilMs === 0
   }
 
-  isBlockedBy(host: string, nowMs: number): boolean {
-    return this.blocks.size > 0 && (this.blocks.get(host)?.untilMs ?? 0) > nowMs
+  /** Not for this site before it, if it can be helped; 0 when it may. */
+  restUntilMsFor(host: string, nowMs: number): number {
+    const untilMs = this.#rests.size === 0 ? 0 : (this.#rests.get(host)?.untilMs ?? 0)
+    return untilMs > nowMs ? untilMs : 0
   }
 
-  /** Not for this site for a while; `restMs` is told how often it was so before. Returns until when. */
-  rest(host: string, nowMs: number, restMs: (inARow: number) => number): number {
-    const count = this.blocks.get(host)?.count ?? 0
+  /** It rests because the site turned it away. */
+  isBlockedBy(host: string, nowMs: number): boolean {
+    return this.restUntilMsFor(host, nowMs) > 0 && this.#rests.get(host)?.isBlock === true
+  }
+
+  /** Not for this site for a while; `restMs` is told how often it was so before. Undefined: it rests already. */
+  rest(host: string, nowMs: number, isBlock: boolean, restMs: (inARow: number) => number): number | undefined {
+    if (this.isBlockedBy(host, nowMs)) return undefined // an answer to what was under way
+    const count = this.#rests.get(host)?.count ?? 0
     const untilMs = nowMs + restMs(count)
-    this.blocks.set(host, { count: count + 1, untilMs })
+    this.#rests.set(host, { count: count + 1, untilMs, isBlock })
     return untilMs
+  }
+
+  /** The site let it in. */
+  forgive(host: string): void {
+    if (this.#rests.size > 0) this.#rests.delete(host)
   }
 
   rate(result: 0 | 1): void {

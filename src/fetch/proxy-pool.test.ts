@@ -55,7 +55,7 @@ describe('a pool of proxies', () => {
   it('uses all of them in turn, and those that do badly less', (t) => {
     const { pool } = given(t)
     const [worst] = [pool.pick('a.test')!]
-    for (let i = 0; i < 30; i++) pool.onGood(pool.pick('a.test')!)
+    for (let i = 0; i < 30; i++) pool.onGood(pool.pick('a.test')!, 'a.test')
     const before = countPicks(() => pool.pick('a.test')!.name, 300)
     assert.ok(Math.max(...before.values()) - Math.min(...before.values()) <= 3, JSON.stringify([...before]))
     pool.onBlocked(worst, 'other.test', '403')
@@ -72,6 +72,41 @@ describe('a pool of proxies', () => {
     assert.ok(countPicks(() => pool.pick('a.test')!.name, 20).has(blocked.name))
     const [event] = events as EventOf<'proxy'>[]
     assert.deepEqual([event!.state, event!.host, event!.untilMs], ['down', 'a.test', 1_001_000])
+  })
+
+  it('rests for a site while all do, says so once, and goes on with the first whose rest is over', async (t) => {
+    const { pool, clock, events } = given(t, { count: 2, restMs: 1000 })
+    const [one, other] = [pool.pick('a.test')!, pool.pick('a.test')!]
+    pool.onBlocked(one, 'a.test', 'E_CAPTCHA')
+    clock.nowMs += 100
+    for (let i = 0; i < 50; i++) for (const proxy of [one, other]) pool.onBlocked(proxy, 'a.test', 'E_CAPTCHA')
+    assert.equal(events.length, 2)
+    assert.equal(pool.pick('a.test'), undefined)
+    assert.deepEqual([pool.countFor('a.test'), pool.countFor('b.test')], [0, 2])
+    const error = (await pool.wait('a.test', never).catch((thrown) => thrown)) as ScrapeError
+    assert.deepEqual([error.code, error.verdict, error.details.retryAfterMs], ['E_PROXIES_DOWN', 'later', 900])
+    clock.nowMs += 900
+    for (let i = 0; i < 5; i++) assert.equal(await pool.wait('a.test', never), one)
+    pool.onBlocked(one, 'a.test', 'E_CAPTCHA')
+    assert.equal((events[2] as EventOf<'proxy'>).untilMs, clock.nowMs + 2000, 'longer than the last time')
+    clock.nowMs += 100
+    pool.onGood(await pool.wait('a.test', never), 'a.test')
+    pool.onBlocked(other, 'a.test', 'E_CAPTCHA')
+    assert.equal((events[3] as EventOf<'proxy'>).untilMs, clock.nowMs + 1000, 'and as at first after a page came')
+  })
+
+  it('does not wait for ever for a site that blocks all of them', async (t) => {
+    const { pool, clock } = given(t, { count: 1, restMs: 9000, patienceMs: 20_000 })
+    const proxy = pool.pick('a.test')!
+    const startMs = clock.nowMs
+    for (let looks = 0; looks < 100; looks++) {
+      pool.onBlocked(proxy, 'a.test', 'E_BLOCKED')
+      const result = await pool.wait('a.test', never).catch((thrown: ScrapeError) => thrown)
+      if (!(result instanceof ScrapeError)) break
+      clock.nowMs += result.details.retryAfterMs!
+    }
+    assert.equal(clock.nowMs - startMs, 20_000)
+    assert.equal(pool.pick('a.test'), proxy)
   })
 
   it('prefers another one for a page that was turned away, and repeats itself when there is no other', (t) => {

@@ -5,9 +5,13 @@
  *   up ────────────────────────────▶ down ─────────────────────────────────────────▶ up
  *    └─ blocked by a site: rests for that site only            └─ check fails: rests again, longer
  *
+ * While all that are up rest for a site, its pages wait for the first of them, and lose no try. When that has been so for longer
+ * than `patienceMs`, they go out all the same: whatever the site answers then ends them.
+ *
  * With none up, all are checked every few seconds and pages wait. Nothing ever goes out directly in their place. Whatever
  * leaves this file about a proxy is its `host:port`: a login is in no event, error or status.
  */
+import { LRUCache } from 'lru-cache'
 import { ScrapeError } from '../core/errors.ts'
 import type { EventBus } from '../core/events.ts'
 import type { AddressGuard, AddressOptions } from './address.ts'
@@ -25,6 +29,8 @@ export interface ProxyPoolOptions {
   restMs?: number
   /** Default 1 hour. */
   restMsMax?: number
+  /** How long the pages of a site that blocks all of them wait at no cost. Default 2 minutes. */
+  patienceMs?: number
   /** How often those whose rest is over are checked, and all of them while none is up. Default 1 s. */
   recheckMs?: number
   /** How long a page waits for a proxy to come back before it is put off. Default 10 s. */
@@ -43,15 +49,17 @@ export interface ProxyPool extends Disposable {
   checkAll(): Promise<void>
   /** The way to a socket for whoever is no identity: through one that is up, and through another when that one fails. */
   readonly guard: AddressGuard
-  /** One that is up, for a request to `host`; rather none of `avoid`. Undefined: none is up. */
+  /** One that is up, for a request to `host`; rather none of `avoid`. Undefined: none is up, or all rest for this site. */
   pick(host: string, avoid?: Avoided<PooledProxy>): PooledProxy | undefined
   /** As `pick`, and waits for one to come up. Rejects with `E_PROXIES_DOWN`, which says when to come again. */
   wait(host: string, signal: AbortSignal): Promise<PooledProxy>
   /** The same one for a name as long as it is up, in whatever process. */
   pickFor(name: string): PooledProxy | undefined
   isUp(proxy: PooledProxy): boolean
+  /** How many a request to `host` could go through now. */
+  countFor(host: string): number
   /** A page came through it. */
-  onGood(proxy: PooledProxy): void
+  onGood(proxy: PooledProxy, host: string): void
   /** The site turned us away there: others are used for it, for a while. */
   onBlocked(proxy: PooledProxy, host: string, reason: string): void
   status(): ProxyStatus[]
@@ -61,6 +69,11 @@ const CHECK_MS_MAX = 5000
 const CHECKS_AT_ONCE_MAX = 64
 const RECHECK_MS = 1000
 const FAILED_TUNNELS_MAX = 3
+/** The first rest for a site. Short: it doubles with each in a row, and all pages of the site may wait for it. */
+const SITE_REST_MS = 10_000
+const PATIENCE_MS = 120_000
+/** Sites that block all of them, remembered. */
+const SITES_MAX = 10_000
 
 export function openProxyPool(options: ProxyPoolOptions): ProxyPool {
   return new Proxies(options)
@@ -75,6 +88,8 @@ class Proxies implements ProxyPool {
   readonly #sweeper: NodeJS.Timeout
   readonly #waiters = new Set<() => void>()
   readonly #disposal = new AbortController()
+  /** Since when all rest for a site (epoch ms). */
+  readonly #restingSinceMs = new LRUCache<string, number>({ max: SITES_MAX })
   #areAllDown = false
 
   constructor(options: ProxyPoolOptions) {
@@ -105,14 +120,14 @@ class Proxies implements ProxyPool {
         try {
           member.latencyMs = await this.#look(member)
         } catch (error) {
-          this.#down(member, (error as Error).message)
+          this.#down(member, namedReason(member, error))
         }
       }
     }
     await Promise.all(Array.from({ length: CHECKS_AT_ONCE_MAX }, work))
     if (this.#members.some(({ restUntilMs }) => restUntilMs === 0)) return
     const notes = this.#members.slice(0, 10).map(({ name, reason }) => `${name}: ${reason}`)
-    const what = this.size === 1 ? `the proxy ${notes[0]}` : `none of the ${this.size} proxies can be reached`
+    const what = this.size === 1 ? this.#members[0]!.reason : `none of the ${this.size} proxies can be reached`
     throw new ScrapeError('E_PROXY', what, { notes })
   }
 
@@ -131,13 +146,15 @@ class Proxies implements ProxyPool {
   pick(host: string, avoid?: Avoided<PooledProxy>): PooledProxy | undefined {
     const tier = this.#tiers.next(host)
     const nowMs = this.#now()
+    const areRestsOver = this.#patienceLeftMs(host) <= 0
     let best: Member | undefined
     let bestRank = Number.POSITIVE_INFINITY
     for (const member of this.#members) {
       if (member.restUntilMs > 0) continue
-      const isBlocked = member.isBlockedBy(host, nowMs)
-      // What was tried in vain weighs most, then a block by this site, then the distance to the tier that suits it.
-      const rank = (avoid?.has(member) === true ? 10_000 : 0) + (isBlocked ? 100 : 0) + Math.abs(member.tier - tier)
+      if (!areRestsOver && member.isBlockedBy(host, nowMs)) continue
+      const isResting = member.restUntilMsFor(host, nowMs) > 0
+      // What was tried in vain weighs most, then a rest for this site, then the distance to the tier that suits it.
+      const rank = (avoid?.has(member) === true ? 10_000 : 0) + (isResting ? 100 : 0) + Math.abs(member.tier - tier)
       if (rank > bestRank || (rank === bestRank && member.turn >= best!.turn)) continue
       best = member
       bestRank = rank
@@ -152,6 +169,8 @@ class Proxies implements ProxyPool {
       if (signal.aborted) throw signal.reason
       const proxy = this.pick(host)
       if (proxy !== undefined) return proxy
+      const resting = this.#restingError(host)
+      if (resting !== undefined) throw resting
       if (this.#now() >= untilMs) throw this.#downError()
       await this.#change(untilMs - this.#now(), signal)
     }
@@ -176,13 +195,22 @@ class Proxies implements ProxyPool {
     return (proxy as Member).isUp
   }
 
-  onGood(proxy: PooledProxy): void {
-    ;(proxy as Member).rate(1)
+  countFor(host: string): number {
+    const nowMs = this.#now()
+    return this.#members.filter((member) => member.isUp && !member.isBlockedBy(host, nowMs)).length
+  }
+
+  onGood(proxy: PooledProxy, host: string): void {
+    const member = proxy as Member
+    member.rate(1)
+    member.forgive(host)
+    if (this.#restingSinceMs.size > 0) this.#restingSinceMs.delete(host)
   }
 
   onBlocked(proxy: PooledProxy, host: string, reason: string): void {
     const member = proxy as Member
-    const untilMs = member.rest(host, this.#now(), this.#restMs)
+    const untilMs = member.rest(host, this.#now(), true, this.#siteRestMs)
+    if (untilMs === undefined) return
     this.#tiers.onError(host, member.tier)
     this.#tell(member, 'down', reason, { host, untilMs })
   }
@@ -218,7 +246,7 @@ class Proxies implements ProxyPool {
     if (isProxyFault(error)) this.#down(member, error.message)
     else if (error.code === 'E_CONNECTION' || error.code === 'E_TIMEOUT_CONNECT') {
       member.rate(0)
-      member.rest(host, this.#now(), this.#restMs)
+      member.rest(host, this.#now(), false, this.#restMs)
       this.#tiers.onError(host, member.tier)
     }
   }
@@ -262,7 +290,7 @@ class Proxies implements ProxyPool {
       if (!this.#disposal.signal.aborted) this.#up(member)
     } catch (error) {
       if (this.#disposal.signal.aborted) return
-      member.reason = (error as Error).message
+      member.reason = namedReason(member, error)
       // While none is up, being asked again and again is no reason to rest longer.
       if (!this.#areAllDown) member.restUntilMs = this.#now() + this.#restMs(member.downs++)
     } finally {
@@ -279,10 +307,35 @@ class Proxies implements ProxyPool {
     return Math.max(1, this.#random() * Math.min(restMsMax, restMs * 2 ** inARow))
   }
 
+  /** Never much shorter than said: the site has just turned it away. */
+  readonly #siteRestMs = (inARow: number): number => {
+    const { restMs = SITE_REST_MS, restMsMax = 3_600_000 } = this.#options
+    return (0.5 + this.#random() / 2) * Math.min(restMsMax, Math.min(restMs, SITE_REST_MS) * 2 ** inARow)
+  }
+
+  #patienceLeftMs(host: string): number {
+    const sinceMs = this.#restingSinceMs.size === 0 ? undefined : this.#restingSinceMs.get(host)
+    if (sinceMs === undefined) return Number.POSITIVE_INFINITY
+    return sinceMs + (this.#options.patienceMs ?? PATIENCE_MS) - this.#now()
+  }
+
+  /** Undefined unless all that are up rest for the site. */
+  #restingError(host: string): ScrapeError | undefined {
+    const nowMs = this.#now()
+    const up = this.#members.filter(({ isUp }) => isUp)
+    if (up.length === 0) return undefined
+    if (!this.#restingSinceMs.has(host)) this.#restingSinceMs.set(host, nowMs)
+    const firstMs = Math.min(...up.map((member) => member.restUntilMsFor(host, nowMs))) - nowMs
+    const retryAfterMs = Math.ceil(Math.max(1, Math.min(firstMs, this.#patienceLeftMs(host))))
+    const which = up.length === 1 ? `the proxy ${up[0]!.name} rests` : `all ${up.length} proxies rest`
+    const message = `${which} for ${host}, which turned us away there`
+    return new ScrapeError('E_PROXIES_DOWN', message, { retryAfterMs })
+  }
+
   #downError(): ScrapeError {
     const retryAfterMs = 5 * (this.#options.recheckMs ?? RECHECK_MS)
     const names = this.#members.slice(0, 10).map(({ name, reason }) => `${name}: ${reason}`)
-    const message = this.size === 1 ? 'the proxy is down' : `none of the ${this.size} proxies is up`
+    const message = this.size === 1 ? this.#members[0]!.reason : `none of the ${this.size} proxies is up`
     return new ScrapeError('E_PROXIES_DOWN', message, { retryAfterMs, notes: names })
   }
 
@@ -312,6 +365,11 @@ class Proxies implements ProxyPool {
   #log(level: 'info' | 'warn', message: string): void {
     this.#options.events?.emit({ type: 'log', level, message })
   }
+}
+
+/** A check knows no name. */
+function namedReason({ name }: Member, error: unknown): string {
+  return (error as Error).message.replace(/^the proxy /, `the proxy ${name} `)
 }
 
 const isProxyFault = (error: Error | null) => error instanceof ScrapeError && error.code === 'E_PROXY'

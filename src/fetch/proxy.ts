@@ -82,7 +82,11 @@ function openTunnel(proxy: Proxy, target: TunnelTarget, timeoutMs: number): Prom
     const fail = (error: Error) => {
       clearTimeout(timer)
       socket.destroy()
-      reject(error instanceof ScrapeError ? error : proxyError(`${where} cannot be reached: ${error.message}`, error))
+      reject(
+        error instanceof ScrapeError
+          ? named(error, where)
+          : proxyError(`${where} cannot be reached: ${error.message}`, error),
+      )
     }
     socket.once('error', fail)
     socket.once('connect', () => {
@@ -96,6 +100,12 @@ function openTunnel(proxy: Proxy, target: TunnelTarget, timeoutMs: number): Prom
       }, fail)
     })
   })
+}
+
+/** A handshake does not know with whom. */
+function named({ code, message, details }: ScrapeError, where: string): ScrapeError {
+  const text = message.includes(where) ? message : message.replace(/^the proxy /, `the proxy ${where} `)
+  return new ScrapeError(code, text, details)
 }
 
 /** As the direct way understands them: without a port, both default ones. */

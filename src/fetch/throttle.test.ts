@@ -4,6 +4,8 @@ import { ScrapeError } from '../core/errors.ts'
 import type { RunEvent } from '../core/events.ts'
 import { createThrottle } from './throttle.ts'
 
+const requestAt = (startedMs: number) => ({ url: 'http://a/', startedMs, isAlone: true })
+
 function given(retryAfterMsMax = 3_600_000) {
   const time = { nowMs: 1_700_000_000_000 }
   const pausesMs: number[] = []
@@ -18,7 +20,7 @@ function given(retryAfterMsMax = 3_600_000) {
   const fail = (status: number, retryAfterMs?: number, startedMs = time.nowMs): number | undefined => {
     const details = retryAfterMs === undefined ? { status } : { status, retryAfterMs }
     const error = new ScrapeError(status === 429 ? 'E_RATE_LIMITED' : 'E_SERVER', 'x', details)
-    throttle.onError('a', error, startedMs)
+    throttle.onError('a', error, requestAt(startedMs))
     return error.details.retryAfterMs
   }
   return { throttle, time, pausesMs, events, fail }
@@ -89,7 +91,7 @@ test('pauses for a 503 only when it names a time', () => {
 
 test('blames no host for a robots.txt that cannot be read', () => {
   const { throttle, pausesMs } = given()
-  throttle.onError('a', new ScrapeError('E_ROBOTS_UNREACHABLE', 'x', { status: 429, retryAfterMs: 2000 }), 0)
+  throttle.onError('a', new ScrapeError('E_ROBOTS_UNREACHABLE', 'x', { status: 429, retryAfterMs: 2000 }), requestAt(0))
   assert.deepEqual(pausesMs, [])
 })
 
@@ -98,9 +100,24 @@ test('takes a request to slow down for one, whatever its status, and charges a t
   const named: unknown[] = []
   for (let i = 0; i < 7; i++) {
     const error = new ScrapeError('E_RATE_LIMITED', 'asked to slow down by cloudflare', { status: 200 })
-    throttle.onError('a', error, time.nowMs)
+    throttle.onError('a', error, requestAt(time.nowMs))
     named.push(error.details.retryAfterMs)
     time.nowMs += pausesMs.at(-1)! + 1
   }
   assert.deepEqual(named, [1000, 2000, 4000, 8000, 16_000, 32_000, undefined])
+})
+
+test('a block is an answer to those who counted 429s, and the pauses of blocks are their own', () => {
+  const { throttle, time, pausesMs, fail } = given()
+  fail(429)
+  time.nowMs += 1001
+  fail(429)
+  for (const url of ['http://a/1', 'http://a/2']) {
+    time.nowMs += 5000
+    const error = new ScrapeError('E_CAPTCHA', 'x', { status: 200 })
+    throttle.onError('a', error, { url, startedMs: time.nowMs, isAlone: true })
+  }
+  time.nowMs += 5000
+  fail(429)
+  assert.deepEqual(pausesMs, [1000, 2000, 2000, 1000])
 })

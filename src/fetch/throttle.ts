@@ -1,15 +1,17 @@
 /**
- * Throttle: what a 429, or a 503 with Retry-After, means for its host and for the task that met it.
+ * Throttle: what a 429, a 503 with Retry-After, or a block means for its host and for the task that met it.
  *
  * The host pauses for as long as the server says, within `retryAfterMsMax`. When it does not say, 1 s, doubling with every
  * 429 in a row up to 60 s. A server that does say is believed, until the doubling from an eighth of that has overtaken it.
  *
  * The task comes back when the pause is over and pays no try for it. This must end: the seventh 429 of a host in a row (with
- * no other answer between, each after its own pause) and all that follow name no time any more, which costs a try.
+ * no other answer between, each after its own pause) and all that follow name no time any more, which costs a try. Blocks have
+ * pauses of their own, see `block-pauses.ts`.
  */
 import { LRUCache } from 'lru-cache'
 import type { ScrapeError } from '../core/errors.ts'
 import type { EventBus } from '../core/events.ts'
+import { BLOCK_CODES, type BlockedRequest, createBlockPauses } from './block-pauses.ts'
 import type { RateLimit } from './contract.ts'
 import { headerOf } from './http-page.ts'
 import { parseRetryAfterMs } from './retry-after.ts'
@@ -25,8 +27,8 @@ export interface ThrottleOptions {
 export interface Throttle {
   /** The host answered with something else than a request to wait. */
   onAnswer(host: string): void
-  /** A request begun at `startedMs` failed. Pauses the host where the error asks for it, and says in the error for how long. */
-  onError(host: string, error: ScrapeError, startedMs: number): void
+  /** A request failed. Pauses the host where the error asks for it, and says in the error for how long. */
+  onError(host: string, error: ScrapeError, request: BlockedRequest): void
 }
 
 const PAUSE_MS_MIN = 1000
@@ -50,6 +52,8 @@ export function createThrottle(options: ThrottleOptions): Throttle {
     options.rateLimit.pause(host, untilMs, reason)
     options.events?.emit({ type: 'throttled', host, untilMs, reason })
   }
+
+  const blocks = createBlockPauses(pause, now)
 
   function onRateLimited(host: string, error: ScrapeError, startedMs: number): void {
     const nowMs = now()
@@ -75,14 +79,18 @@ export function createThrottle(options: ThrottleOptions): Throttle {
   return {
     onAnswer(host) {
       if (hosts.size > 0) hosts.delete(host)
+      blocks.onAnswer(host)
     },
-    onError(host, error, startedMs) {
+    onError(host, error, request) {
       const { status, retryAfterMs } = error.details
       if (error.code === 'E_ROBOTS_UNREACHABLE') return // the answer of another request, perhaps of another host
       // Some say it with another status; without one it was a pause of our own.
       const isAsked = error.code === 'E_RATE_LIMITED' && status !== undefined
-      if (status === 429 || isAsked) onRateLimited(host, error, startedMs)
-      else if (status === 503 && retryAfterMs !== undefined) {
+      if (status === 429 || isAsked) onRateLimited(host, error, request.startedMs)
+      else if (BLOCK_CODES.has(error.code)) {
+        hosts.delete(host)
+        blocks.onBlocked(host, error, request)
+      } else if (status === 503 && retryAfterMs !== undefined) {
         pause(host, now() + Math.min(retryAfterMs, options.retryAfterMsMax), '503 with Retry-After')
       } else if (status !== undefined && status !== 503) this.onAnswer(host)
     },

@@ -16,14 +16,15 @@ export const TIMES_OF_READING: readonly string[] = [
   'extractedAt',
 ]
 
-const isTimeOfReading = new Set(TIMES_OF_READING)
+const timesOfReading = new Set(TIMES_OF_READING)
+export const isTimeOfReading = (field: string): boolean => timesOfReading.has(field)
 
 export type Item = Readonly<Record<string, unknown>>
 
 /** Equal for equal items, whatever the order of their fields. */
 export function contentOf(item: Item): string {
   const names = Object.keys(item)
-    .filter((name) => !isTimeOfReading.has(name))
+    .filter((name) => !isTimeOfReading(name))
     .sort()
   return contentKey(JSON.stringify(names.map((name) => [name, item[name]])))
 }
@@ -55,7 +56,7 @@ export function differencesOf(before: Item, after: Item): FieldDifference[] {
 }
 
 export const changesOf = (before: Item, after: Item): FieldDifference[] =>
-  differencesOf(before, after).filter(({ field }) => !isTimeOfReading.has(field))
+  differencesOf(before, after).filter(({ field }) => !isTimeOfReading(field))
 
 /** PostgreSQL indexes no more than 2,700 bytes. */
 const KEY_CHARACTERS_MAX = 500

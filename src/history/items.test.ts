@@ -86,6 +86,48 @@ onBothDatabases('items', (check) => {
     assert.deepEqual(bench.told(), [], 'it belongs to the part that shows it')
   })
 
+  check('fields that other arguments do not show have not changed', async (db) => {
+    await using bench = new Bench(db)
+    const full = [
+      { url: '/1', price: 10, description: 'long', tags: { a: 1, b: 2 } },
+      { url: '/2', price: 20, description: 'longer', tags: null },
+    ]
+    const listed = (price: number) => [
+      { url: '/1', price, description: null },
+      { url: '/2', price: 20, stars: 3 },
+    ]
+    await bench.complete('r1', full)
+    await bench.complete('r2', listed(10), { scope: 'list' })
+    await bench.complete('r3', full)
+    await bench.complete('r4', listed(10), { scope: 'list' })
+    assert.deepEqual(bench.told(), [])
+    await bench.complete('r5', listed(12), { scope: 'list' })
+    const [changed, ...others] = bench.events.splice(0)
+    assert.deepEqual([changed!.data['changed'], others], [['price'], []])
+    assert.equal((changed!.data['item'] as { description: string }).description, 'long')
+    await bench.complete('r6', [{ ...full[0]!, price: 12, description: null }, full[1]!])
+    assert.deepEqual(
+      bench.events.splice(0).map(({ data }) => [data['changed'], data['before'], data['after']]),
+      [[['description'], { description: 'long' }, { description: null }]],
+      'who showed a field before says that it is empty',
+    )
+    const { entity } = await bench.history.of('books', '/2')
+    assert.deepEqual([entity.item['stars'], entity.timesSeen], [3, 6])
+  })
+
+  check('a value that two arguments show in two ways changes once, not with every run', async (db) => {
+    await using bench = new Bench(db)
+    const shown = (title: string) => [{ url: '/1', title }]
+    await bench.complete('r1', shown('A long title'))
+    await bench.complete('r2', shown('A long…'), { scope: 'list' })
+    assert.deepEqual(bench.told(), ['changed /1'])
+    for (const id of ['r3', 'r5']) {
+      await bench.complete(id, shown('A long title'))
+      await bench.complete(`${id}b`, shown('A long…'), { scope: 'list' })
+    }
+    assert.deepEqual(bench.told(), [])
+  })
+
   check('what is missed once stays when two complete runs are asked for', async (db) => {
     await using bench = new Bench(db, undefined, { missedMax: 2 })
     await bench.complete('r1', two)

@@ -5,11 +5,15 @@
  *                         └── a complete run did not see it ──► gone      gone
  *                                          gone ──seen──► active          back
  *
- * An item belongs to the scopes it was seen in: a run over ten pages does not make the items of the other forty gone.
+ * An item belongs to the scopes it was seen in: a run over ten pages does not make the items of the other forty gone, and one
+ * that shows fewer fields changes none of the others.
  */
+
+import { isDeepStrictEqual } from 'node:util'
 import type { Dialect, Rows } from '../orchestrator/contract.ts'
 import { changesOf, type FieldDifference, type Item } from './content.ts'
 import type { HistoryEvent, IngestBatch, IngestedItem, IngestedRun, Projection } from './contract.ts'
+import { SCOPES_CHARACTERS_MAX, type Seen, seenIn } from './views.ts'
 
 export interface ItemsOptions {
   /** Default: all. */
@@ -20,25 +24,22 @@ export interface ItemsOptions {
 
 export type ChangeKind = 'new' | 'changed' | 'gone' | 'back'
 
-interface Known {
-  item: Item
-  content: string
+interface Known extends Seen {
   status: 'active' | 'gone'
   lastSeenMs: number
-  scopes: string
 }
 
-interface Step {
+interface Step extends Seen {
   kind: ChangeKind
   key: string
-  item: Item
-  content: string
-  scopes: string
   fields: FieldDifference[]
 }
 
-/** One that was seen in more scopes than this begins anew with the next. */
-const SCOPES_CHARACTERS_MAX = 400
+/** Nothing happened to it, but another scope knows it, or knows more of it. */
+interface QuietStep extends Omit<Step, 'kind'> {
+  kind: 'seen'
+}
+
 const GONE_AT_ONCE = 500
 
 export class ItemsProjection implements Projection {
@@ -55,7 +56,7 @@ export class ItemsProjection implements Projection {
 
   async project(rows: Rows, batch: IngestBatch): Promise<HistoryEvent[]> {
     const known = await this.#known(rows, batch)
-    const steps: Step[] = []
+    const steps: (Step | QuietStep)[] = []
     const same: string[] = []
     for (const { key, item, content } of batch.items) {
       const before = known.get(key)
@@ -65,7 +66,9 @@ export class ItemsProjection implements Projection {
     }
     await this.#seeAgain(rows, batch, same)
     await this.#write(rows, batch, steps)
-    return steps.filter(({ kind }) => kind !== 'new' || !batch.isFirst).map((step) => eventOf(step, batch))
+    const changes = steps.filter((step): step is Step => step.kind !== 'seen')
+    await this.#writeChanges(rows, batch, changes)
+    return changes.filter(({ kind }) => kind !== 'new' || !batch.isFirst).map((step) => eventOf(step, batch))
   }
 
   /** Those this run should have seen and did not, nor any other run since it began. */
@@ -84,10 +87,10 @@ export class ItemsProjection implements Projection {
       if (gone.length === 0) return
       const steps = gone.map(({ key, json }): Step => {
         const item = JSON.parse(String(json)) as Item
-        return { kind: 'gone', key: String(key), item, content: '', scopes: '', fields: [] }
+        return { kind: 'gone', key: String(key), item, content: '', scopes: '', views: undefined, fields: [] }
       })
       await rows(
-        `update ${prefix}entity set status = 'gone', scopes = '' where scraper = $1 and ${oneOf('key', '$2')}`,
+        `update ${prefix}entity set status = 'gone', scopes = '', views = null where scraper = $1 and ${oneOf('key', '$2')}`,
         [run.scraper, JSON.stringify(steps.map(({ key }) => key))],
       )
       await this.#writeChanges(rows, run, steps)
@@ -99,7 +102,7 @@ export class ItemsProjection implements Projection {
   async #known(rows: Rows, { scraper, items }: IngestBatch): Promise<Map<string, Known>> {
     const { prefix, oneOf } = this.#dialect
     const found = await rows(
-      `select key, json, content, status, last_seen_ms, scopes from ${prefix}entity
+      `select key, json, content, status, last_seen_ms, scopes, views from ${prefix}entity
        where scraper = $1 and ${oneOf('key', '$2')}`,
       [scraper, JSON.stringify(items.map(({ key }) => key))],
     )
@@ -112,6 +115,7 @@ export class ItemsProjection implements Projection {
           status: row['status'] as Known['status'],
           lastSeenMs: Number(row['last_seen_ms']),
           scopes: String(row['scopes']),
+          views: typeof row['views'] === 'string' ? JSON.parse(row['views']) : undefined,
         },
       ]),
     )
@@ -133,25 +137,30 @@ export class ItemsProjection implements Projection {
     )
   }
 
-  async #write(rows: Rows, batch: IngestBatch, steps: readonly Step[]): Promise<void> {
+  async #write(rows: Rows, batch: IngestBatch, steps: readonly (Step | QuietStep)[]): Promise<void> {
     if (steps.length === 0) return
     const { prefix } = this.#dialect
     const { scraper, runId, atMs } = batch
-    const values = steps.flatMap(({ key, item, content, scopes }) => [key, JSON.stringify(item), content, scopes])
+    const values = steps.flatMap(({ key, item, content, scopes, views }) => [
+      key,
+      JSON.stringify(item),
+      content,
+      scopes,
+      views === undefined ? null : JSON.stringify(views),
+    ])
     const places = steps.map((_, i) => {
-      const [key, json, content, scopes] = [4, 5, 6, 7].map((n) => `$${4 * i + n}`)
-      return `($1, ${key}, ${json}, ${content}, 'active', $2, $2, $3, ${scopes})`
+      const [key, json, content, scopes, views] = [4, 5, 6, 7, 8].map((n) => `$${5 * i + n}`)
+      return `($1, ${key}, ${json}, ${content}, 'active', $2, $2, $3, ${scopes}, ${views})`
     })
     await rows(
       `insert into ${prefix}entity as its
-         (scraper, key, json, content, status, first_seen_ms, last_seen_ms, last_run, scopes)
+         (scraper, key, json, content, status, first_seen_ms, last_seen_ms, last_run, scopes, views)
        values ${places.join(', ')}
        on conflict (scraper, key) do update set json = excluded.json, content = excluded.content, status = 'active',
          last_seen_ms = excluded.last_seen_ms, last_run = excluded.last_run, seen = its.seen + 1, missed = 0,
-         scopes = excluded.scopes`,
+         scopes = excluded.scopes, views = excluded.views`,
       [scraper, atMs, runId, ...values],
     )
-    await this.#writeChanges(rows, batch, steps)
   }
 
   async #writeChanges(
@@ -159,6 +168,7 @@ export class ItemsProjection implements Projection {
     { scraper, runId, atMs }: Pick<IngestBatch, 'scraper' | 'runId' | 'atMs'>,
     steps: readonly Step[],
   ): Promise<void> {
+    if (steps.length === 0) return
     const places = steps.map((_, i) => `($1, $2, $3, $${3 * i + 4}, $${3 * i + 5}, $${3 * i + 6})`)
     const values = steps.flatMap(({ key, kind, fields }) => [key, kind, JSON.stringify(fields)])
     await rows(
@@ -170,19 +180,20 @@ export class ItemsProjection implements Projection {
 }
 
 /** Undefined when nothing happened to it, or when a later run has told otherwise already. */
-function stepOf(given: IngestedItem, before: Known | undefined, { scope, atMs }: IngestBatch): Step | undefined {
+function stepOf(
+  given: IngestedItem,
+  before: Known | undefined,
+  { scope, atMs }: IngestBatch,
+): Step | QuietStep | undefined {
   const { key, item, content } = given
-  if (before === undefined) return { kind: 'new', key, item, content, scopes: scope, fields: [] }
+  const alone = { key, item, content, scopes: scope, views: undefined }
+  if (before === undefined) return { kind: 'new', ...alone, fields: [] }
   if (atMs < before.lastSeenMs) return undefined
-  const fields = before.content === content ? [] : changesOf(before.item, item)
-  if (before.status === 'gone') return { kind: 'back', key, item, content, scopes: scope, fields }
-  if (fields.length === 0) return undefined // the same, but for its order
-  return { kind: 'changed', key, item, content, scopes: withScope(before.scopes, scope), fields }
-}
-
-function withScope(scopes: string, scope: string): string {
-  if (scopes.includes(scope)) return scopes
-  return scopes.length > SCOPES_CHARACTERS_MAX ? scope : `${scopes} ${scope}`
+  if (before.status === 'gone') return { kind: 'back', ...alone, fields: changesOf(before.item, item) }
+  const seen = seenIn(scope, before, item, content)
+  if (seen.fields.length > 0) return { kind: 'changed', key, ...seen }
+  if (seen.scopes === before.scopes && isDeepStrictEqual(seen.views, before.views)) return undefined
+  return { kind: 'seen', key, ...seen }
 }
 
 const TYPES = { new: 'item.new', back: 'item.new', changed: 'item.changed', gone: 'item.gone' } as const

@@ -12,17 +12,22 @@ export interface DriftAlarm {
 export type Measured = Pick<QualityReport, 'items' | 'completeness'>
 
 const DAYS = 7
-const DAYS_MIN = 3
+/** With fewer before it, nothing is compared. */
+export const DAYS_MIN = 3
 /** With fewer items a share says nothing. */
-const ITEMS_MIN = 20
+export const ITEMS_MIN = 20
 const POINTS_MAX = 0.2
 const SIGMAS = 3
 /** Seven equal days have no spread; the eighth may still differ a little. */
 const SIGMA_MIN = 0.02
 
+/** Of the days before (oldest first), those that today is compared with. */
+export const comparable = (history: readonly Measured[]) =>
+  history.filter(({ items }) => items >= ITEMS_MIN).slice(-DAYS)
+
 /** The fields that fell more than 3 sigma or 20 points below the median of the last seven days (oldest first). */
 export function driftAlarms(today: Measured, history: readonly Measured[]): DriftAlarm[] {
-  const days = history.filter(({ items }) => items >= ITEMS_MIN).slice(-DAYS)
+  const days = comparable(history)
   if (today.items < ITEMS_MIN || days.length < DAYS_MIN) return []
   return QUALITY_FIELDS.flatMap((field) => {
     const values = days.map(({ completeness }) => completeness[field])

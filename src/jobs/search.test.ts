@@ -55,6 +55,8 @@ test('a posting that does not tell is no remote work and of no kind; a row of a 
     assert.ok(!wanted(silent, search) && !wanted({}, search), JSON.stringify(search))
     assert.ok(maybe(silent, search) && maybe({}, search), JSON.stringify(search))
   }
-  assert.ok(!maybe({ workplace: 'onsite' }, { remote: true }) && !maybe({ employment_type: 'other' }, { type: 'contract' }))
+  assert.ok(
+    !maybe({ workplace: 'onsite' }, { remote: true }) && !maybe({ employment_type: 'other' }, { type: 'contract' }),
+  )
   assert.ok(wanted(silent, {}) && wanted(silent, { remote: false }))
 })

@@ -12,7 +12,11 @@ export const searchArgs = {
   results: z.coerce.number().int().min(1).max(1_000_000).default(1000).describe('at most this many postings'),
   /** Days, whole or not. */
   since: z.coerce.number().min(0).optional().describe('posted within this many days'),
-  remote: z.stringbool().or(z.boolean()).optional().describe('true: only what says it is remote work; false: none of that'),
+  remote: z
+    .stringbool()
+    .or(z.boolean())
+    .optional()
+    .describe('true: only what says it is remote work; false: none of that'),
   type: z.enum(EMPLOYMENT_TYPES).optional().describe('kind of employment'),
 }
 

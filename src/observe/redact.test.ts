@@ -26,6 +26,7 @@ test('takes headers and named values out of messages', () => {
 test('leaves innocent texts as they are', () => {
   for (const text of [
     'Unexpected token < in JSON',
+    'a proxy is socks5://[USER:PASSWORD@]HOST:PORT or http://…',
     'no route matches https://x.test/a?b=1',
     'a keyboard costs £5',
     '',

@@ -6,8 +6,8 @@ const MASK = '***'
 const SECRET_NAME =
   /^(?:(?:proxy-)?authorization|(?:set-)?cookies?|key|sig|auth|jwt|bearer|sid|session[-_]?(?:id|key)?)$|token|secret|passw(?:or)?d|passphrase|pwd$|api[-_]?key|access[-_]?key|private[-_]?key|signature|credential/i
 
-/** `scheme://user:password@`. The lengths are bounded so that no text makes the search quadratic. */
-const URL_CREDENTIALS = /([a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/?#@"'<>]{1,512}@/gi
+/** `scheme://user:password@`, but not how our help writes it. The lengths are bounded so that no text makes the search quadratic. */
+const URL_CREDENTIALS = /([a-z][a-z0-9+.-]{0,20}:\/\/)(?!\[?user:password@\]?host:port)[^\s/?#@"'<>]{1,512}@/gi
 const QUERY_VALUE = /([?&;])([\w.~%[\]-]{1,64})=([^&#;\s"'<>]*)/g
 const HEADER_LINE = /\b((?:proxy-)?authorization|(?:set-)?cookie|x-api-key)(["']?\s{0,4}[:=]\s{0,4}["']?)[^\r\n"']+/gi
 const BEARER = /\b(bearer|basic)\s+[\w.~+/-]{8,}=*/gi

@@ -15,8 +15,13 @@ export interface Store extends AsyncDisposable {
   createRun(run: NewStoredRun): Promise<void>
   /** By id, or by scraper: its newest one. Without a word the newest of all. */
   findRun(word?: string): Promise<StoredRun | undefined>
-  /** Newest first. */
-  listRuns(filter?: { scraper?: string; states?: readonly RunState[]; limit?: number }): Promise<StoredRun[]>
+  /** Newest first; with `page` by their ids, which sort by time, from the one before that id. */
+  listRuns(filter?: {
+    scraper?: string
+    states?: readonly RunState[]
+    page?: { before?: string }
+    limit?: number
+  }): Promise<StoredRun[]>
   /**
    * Replaces the record of a run that is in one of the states `from`. False, and nothing changed, when it is in another: of
    * many workers one ends a run.

@@ -26,7 +26,7 @@ export interface CollectOptions {
   onOutage?: (message: string) => void
 }
 
-/** known: another result of the same task is stored; this one changed nothing. */
+/** known: a result of the same task is stored, this one or another; it changed nothing. */
 export type Stored = 'stored' | 'known' | 'passed over'
 
 const READ_AT_ONCE = 50
@@ -84,25 +84,32 @@ async function settle(reader: GroupReader, entry: Entry, options: CollectOptions
 export async function storeResult(store: Store, result: ResultMessage, place: string): Promise<Stored> {
   if (!FINAL_STATUSES.includes(result.status)) return 'passed over'
   const run = runOfResult(result, place)
-  if (!(await begin(store, run))) return 'known'
-  await store.putItems(run.record.id, itemsOf(result))
+  const state = await begin(store, run)
+  if (state === 'of another') return 'known'
+  const changes = await store.putItems(run.record.id, itemsOf(result))
+  // A part may come after the last one; it is only known before when it brings nothing.
+  if (state === 'complete' && !changes.includes('new')) return 'known'
   // Parts are on the stream in order; where several collectors share them, the last may be stored before another one.
   if (result.part === undefined || result.part.number === result.part.of) await store.saveRun(run.record, ['running'])
   return 'stored'
 }
 
-/** False when the task has another result already. The row is made first: it decides which of two results counts. */
-async function begin(store: Store, run: NewStoredRun): Promise<boolean> {
+/** The row is made first: it decides which of two results counts. */
+async function begin(store: Store, run: NewStoredRun): Promise<'open' | 'complete' | 'of another'> {
   const { id } = run.record
+  const stateOf = ({ definitionHash, record }: NewStoredRun) => {
+    if (definitionHash !== run.definitionHash) return 'of another'
+    return record.state === 'running' ? 'open' : 'complete'
+  }
   const known = await store.findRun(id)
-  if (known !== undefined) return known.definitionHash === run.definitionHash
+  if (known !== undefined) return stateOf(known)
   try {
     await store.createRun({ ...run, record: { ...run.record, state: 'running', reason: 'its result is being stored' } })
-    return true
+    return 'open'
   } catch (error) {
     const other = await store.findRun(id) // a collector beside us was quicker
     if (other === undefined) throw error
-    return other.definitionHash === run.definitionHash
+    return stateOf(other)
   }
 }
 

@@ -1,14 +1,17 @@
 /** Takes user names and passwords out of a text that is shown: a task may name a proxy with them. */
 
-/** `user:password@`, with a scheme or without. The end counts as well: a text that was cut may end inside of one. */
-const LOGIN = /[^\s"'`/@:,{}]{1,256}:[^\s"'`/@]{1,256}(?:@|$)/g
+/** `user:password@`, with a scheme or without. */
+const LOGIN = /[^\s"'`/@:,{}]{1,256}:[^\s"'`/@]{1,256}@/g
+/** A text that was cut may end inside of one. */
+const LOGIN_CUT = /[^\s"'`/@:,{}]{1,256}:[^\s"'`/@]{1,256}$/
 /** `host:port:user:password`. */
 const LOGIN_BEHIND = /(?<![\w.:-])([\w.-]{1,253}:\d{1,5}):[^\s"'`:,{}]{1,256}:[^\s"'`]{1,256}/g
 /** The only other thing of that shape. */
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:/
 
-export function withoutLogins(text: string): string {
-  return text
+export function withoutLogins(text: string, { isCut = false } = {}): string {
+  const shown = text
+    .replace(LOGIN, '***@')
     .replace(LOGIN_BEHIND, (whole, place: string) => (TIME.test(whole) ? whole : `${place}:***`))
-    .replace(LOGIN, (whole) => (TIME.test(whole) && !whole.endsWith('@') ? whole : '***@'))
+  return isCut ? shown.replace(LOGIN_CUT, '***') : shown
 }

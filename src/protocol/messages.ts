@@ -47,6 +47,9 @@ const paramsSchema = z
   })
   .describe('what to look for; a name that is not here is taken for an argument of the scraper')
 
+/** What may be said in `params` by a name of the wire. */
+export const PARAM_NAMES = Object.keys(paramsSchema.shape)
+
 export const taskSchema = z.object({
   version,
   task_id: taskId,

@@ -1,19 +1,18 @@
 /** What goes on the stream of errors in place of a message nobody could read. */
-import { withoutLogins } from './logins.ts'
 import { type ErrorMessage, MESSAGE_VERSION } from './messages.ts'
 import type { Entry } from './redis/group-reader.ts'
+import { shownMessage } from './shown.ts'
 
-/** Of a refused message; enough to see what it was. */
-const REFUSED_SHOWN_MAX = 2_000
+type Refused = Pick<Entry, 'stream' | 'id' | 'message'>
 
-export function refusalText({ stream, id, message }: Entry, reason: string, readerId: string): string {
+export function refusalText({ stream, id, message }: Refused, reason: string, readerId: string): string {
   return errorMessageText({
     error_code: 'E_MESSAGE_FOREIGN',
     error_message: reason,
     worker_id: readerId,
     stream,
     entry_id: id,
-    refused: message === undefined ? null : withoutLogins(message.slice(0, REFUSED_SHOWN_MAX)),
+    refused: message === undefined ? null : shownMessage(message),
   })
 }
 

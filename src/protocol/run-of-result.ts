@@ -6,6 +6,7 @@ import { NO_FILES, type RunRecord, type RunState } from '../core/run.ts'
 import type { Json } from '../core/task.ts'
 import type { NewStoredRun } from '../orchestrator/contract.ts'
 import type { ResultMessage, ResultStatus } from './messages.ts'
+import { withoutSecrets } from './shown.ts'
 import { storedJob } from './wire-job.ts'
 
 /** Which result this is: of two of one task the first that is stored counts. All parts of one have the same. */
@@ -22,7 +23,7 @@ export function runOfResult(result: ResultMessage, place: string): NewStoredRun 
     id: result.task_id,
     scraper: result.scraper_type,
     ...endOf(result),
-    args: params as Json,
+    args: withoutSecrets(params) as Json,
     source: result.scraper_type,
     startedAt: new Date(finishedMs - result.execution_time * 1000).toISOString(),
     finishedAt: new Date(finishedMs).toISOString(),

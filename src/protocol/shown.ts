@@ -6,9 +6,9 @@ const MASK = '***'
 const SECRET_NAME =
   /^(?:(?:proxy-)?authorization|(?:set-)?cookies?|key|sig|auth|jwt|bearer|sid|session[-_]?(?:id|key)?)$|token|secret|passw(?:or)?d|passphrase|pwd$|api[-_]?key|access[-_]?key|private[-_]?key|signature|credential/i
 const PROXY_NAME = /prox(?:y|ies)/i
-/** In a text that is no JSON nobody knows where such a value ends: the rest is left out. */
-const HIDDEN_REST =
-  /([\w-]{0,64}(?:prox(?:y|ies)|token|secret|passw|pwd|key|auth|cookie|credential)[\w-]{0,64}["']?\s{0,9}[:=]).*/is
+/** In a text that is no JSON. Where such a value is not plainly quoted nobody knows where it ends: the rest is left out. */
+const HIDDEN =
+  /([\w-]{0,64}(?:prox(?:y|ies)|token|secret|passw|pwd|key|auth|cookie|credential)[\w-]{0,64}["']?\s{0,9}[:=]\s{0,9})(?:"([^"\\]*)"|.*)/gis
 
 /** Longer ones are shown as the text they begin with. */
 const PARSED_LENGTH_MAX = 64 * 1024
@@ -20,7 +20,11 @@ const DEPTH_MAX = 32
 export function shownMessage(message: string): string {
   const value = message.length > PARSED_LENGTH_MAX ? undefined : parsed(message)
   if (value !== undefined) return JSON.stringify(withoutSecrets(value)).slice(0, SHOWN_LENGTH_MAX)
-  return withoutLogins(message.slice(0, SHOWN_LENGTH_MAX).replace(HIDDEN_REST, `$1${MASK}`))
+  const begin = message.slice(0, SHOWN_LENGTH_MAX).replace(HIDDEN, (_, name: string, quoted?: string) => {
+    if (quoted === undefined) return `${name}${MASK}`
+    return `${name}"${PROXY_NAME.test(name) ? placeInText(quoted) : MASK}"`
+  })
+  return withoutLogins(begin, { isCut: true })
 }
 
 function parsed(message: string): unknown {
@@ -62,7 +66,8 @@ const BEFORE_LOGIN = /^(?<place>(?:[\w-]{1,63}\.[\w.-]{1,190}|localhost):\d{1,5}
 
 function placeInText(proxy: string): string {
   if (PLAIN.test(proxy)) return proxy
-  return (BEFORE_LOGIN.exec(proxy) ?? AFTER_LOGIN.exec(proxy))?.groups?.['place'] ?? MASK
+  const place = (BEFORE_LOGIN.exec(proxy) ?? AFTER_LOGIN.exec(proxy))?.groups?.['place']
+  return place === undefined ? MASK : `${MASK}@${place}`
 }
 
 function mapped(value: object, change: (entry: unknown, name: string) => unknown): object {

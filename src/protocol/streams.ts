@@ -9,6 +9,8 @@ export interface StreamNames {
   readonly errors: string
   readonly health: string
   readonly commands: string
+  /** A key: somebody has refused this command. */
+  refusedCommand(entryId: string): string
 }
 
 export const WORKERS_GROUP = 'workers'
@@ -28,5 +30,6 @@ export function streamNames(prefix = ''): StreamNames {
     errors: `${prefix}scrapers:errors`,
     health: `${prefix}scrapers:health`,
     commands: `${prefix}scrapers:commands`,
+    refusedCommand: (entryId) => `${prefix}scrapers:commands:refused:${entryId}`,
   }
 }

@@ -42,13 +42,10 @@ test('ids of events are UUIDs of version 7 that sort by time, and by turn within
 
 test('tries eight times, from 10 s on, over about a day, never two of them together', () => {
   const waits = (random: () => number) =>
-    Array.from({ length: TRIES_MAX }, (_, i) => retryWaitMs(i + 1, random)).filter((ms) => ms !== undefined)
+    Array.from({ length: TRIES_MAX }, (_, i) => retryWaitMs(i + 1, { random })).filter((ms) => ms !== undefined)
   const hours = (ms: number[]) => ms.reduce((sum, one) => sum + one, 0) / 3_600_000
   assert.equal(waits(() => 0.5).length, 7)
   assert.equal(waits(() => 0.5)[0], 10_000)
   assert.ok(hours(waits(() => 0)) > 18 && hours(waits(() => 0.999)) < 30)
-  assert.notEqual(
-    retryWaitMs(3, () => 0.1),
-    retryWaitMs(3, () => 0.2),
-  )
+  assert.notEqual(retryWaitMs(3, { random: () => 0.1 }), retryWaitMs(3, { random: () => 0.2 }))
 })

@@ -96,6 +96,29 @@ test('a task is a run of its own, with its numbers and items; a second result of
   assert.deepEqual(await rig.collect(), [])
 })
 
+test('a result that is delivered again was known before, also in parts and without any item', async () => {
+  await using rig = await openRig()
+  const large = result(1, { items: Array.from({ length: 5 }, (_, n) => ({ n, text: 'x'.repeat(900) })) })
+  const empty = result(2, { items: [] })
+  await rig.add(large, empty)
+  assert.deepEqual(new Set(await rig.collect()), new Set(['stored']))
+  await rig.add(large, empty)
+  assert.deepEqual(new Set(await rig.collect()), new Set(['known']))
+  assert.equal(await rig.store.countItems(large.task_id), 5)
+})
+
+test('a part that comes after the last one is stored', async () => {
+  await using rig = await openRig()
+  const large = result(1, { items: Array.from({ length: 3 }, (_, n) => ({ n, text: 'x'.repeat(1500) })) })
+  const texts = resultTexts(large, 2_000)
+  for (const text of texts.toReversed()) await rig.redis.xadd(NAMES.results, '*', 'message', text)
+  assert.deepEqual(
+    await rig.collect(),
+    texts.map(() => 'stored'),
+  )
+  assert.equal(await rig.store.countItems(large.task_id), 3)
+})
+
 test('how a task ended is how its run ended', async () => {
   await using rig = await openRig()
   const bad = { error: 'status 503', error_code: 'E_SERVER' }

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { errorSchema, resultSchema } from '../../src/protocol/messages.ts'
 import { until } from '../fleet.ts'
 import { findProgram, type Service } from '../services/find-program.ts'
+import { startRedis } from '../services/redis.ts'
 import { ProtocolRig } from './rig.ts'
 
 const PYTHON: Service = { name: 'Python 3', program: 'usr/bin/python3', package: 'python3' }
@@ -15,7 +16,7 @@ const SCRIPT = fileURLToPath(new URL('worker.py', import.meta.url))
 async function startPython(rig: ProtocolRig, ...more: string[]): Promise<ChildProcess & AsyncDisposable> {
   const { path, env } = await findProgram(PYTHON)
   const { port } = new URL(rig.server.url)
-  const child = spawn(path, [SCRIPT, '--port', port, ...more], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(path, [SCRIPT, '--port', port, ...more], { env, stdio: ['ignore', 'pipe', 'ignore'] })
   const ended = once(child, 'close')
   return Object.assign(child, {
     async [Symbol.asyncDispose]() {
@@ -61,4 +62,20 @@ test('what a worker in Python let lie is taken over by one of ours', async () =>
   stalled.kill('SIGKILL')
   await rig.instance({ lease: '500ms' })
   assert.equal((await rig.resultsWhen(1)).get(task_id)?.status, 'success')
+})
+
+test('a worker in Python outlives a restart of Redis, also of one that forgot everything', async () => {
+  await using server = await startRedis()
+  await using rig = await ProtocolRig.open(server)
+  await using _ = await startPython(rig, '--lease-ms', '300')
+  const first = await rig.put({ proxy: 'proxy.test:9:bob:PW' }, { scraper_type: 'echo' })
+  assert.equal((await rig.resultsWhen(1)).get(first.task_id)?.status, 'success')
+  assert.doesNotMatch(await rig.said(), /PW/)
+  await server.stop('SIGKILL')
+  await server.start()
+  const second = await rig.put({}, { scraper_type: 'echo' })
+  assert.equal((await rig.resultsWhen(2)).get(second.task_id)?.status, 'success')
+  await rig.redis.flushall()
+  const third = await rig.put({}, { scraper_type: 'echo' })
+  assert.equal((await rig.resultsWhen(1)).get(third.task_id)?.status, 'success')
 })

@@ -9,11 +9,16 @@ import argparse
 import json
 import os
 import socket
+import sys
 import time
 from datetime import datetime, timezone
 
 GROUP = "workers"
 MESSAGE_BYTES_MAX = 64 * 1024
+
+
+class Away(Exception):
+    """Redis is there, and cannot do what it is asked yet."""
 
 
 class Redis:
@@ -34,6 +39,10 @@ class Redis:
             raise answer
         return answer
 
+    def close(self):
+        self.file.close()
+        self.socket.close()
+
     def _read(self):
         line = self.file.readline()
         if not line:
@@ -42,7 +51,9 @@ class Redis:
         if kind == b"+":
             return rest.decode()
         if kind == b"-":
-            return RuntimeError(rest.decode())
+            text = rest.decode()
+            # It is still reading its file, or has lost its memory: both are as good as a restart.
+            return (Away if text.startswith(("LOADING", "NOGROUP", "UNBLOCKED")) else RuntimeError)(text)
         if kind == b":":
             return int(rest)
         if kind == b"$":
@@ -57,7 +68,7 @@ class Redis:
 class Worker:
     def __init__(self, options):
         self.options = options
-        self.redis = Redis(options.host, options.port)
+        self.redis = None
         self.id = "%s_%d_python" % (socket.gethostname(), os.getpid())
         # Tasks with a priority come first; both streams have the same group.
         tasks = "%sscraping:tasks:%s" % (options.prefix, options.type)
@@ -67,13 +78,34 @@ class Worker:
         self.done = 0
 
     def run(self):
+        """Redis may restart at any moment. What was claimed and not answered is taken over after a lease, by us or another."""
+        wait = 0.1
+        while not self.is_done():
+            try:
+                self.connect()
+                wait = 0.1
+                self.work()
+            except (OSError, Away) as error:
+                print("Redis is away (%s): waiting for it" % error, file=sys.stderr, flush=True)
+                time.sleep(wait)
+                wait = min(2 * wait, 5)
+
+    def is_done(self):
+        return 0 < self.options.tasks <= self.done
+
+    def connect(self):
+        if self.redis is not None:
+            self.redis.close()
+        self.redis = Redis(self.options.host, self.options.port)
         for stream in self.streams:
             try:
                 self.redis.call("XGROUP", "CREATE", stream, GROUP, "0", "MKSTREAM")
             except RuntimeError as error:
                 if "BUSYGROUP" not in str(error):
                     raise
-        while self.options.tasks == 0 or self.done < self.options.tasks:
+
+    def work(self):
+        while not self.is_done():
             for stream, entry_id, fields in self.taken_over() or self.new():
                 self.handle(stream, entry_id, fields)
 
@@ -118,10 +150,13 @@ class Worker:
             raise ValueError("another version than 1")
         if task.get("scraper_type") != self.options.type or "task_id" not in task:
             raise ValueError("no task of this type")
+        if not isinstance(task.get("params", {}), dict):
+            raise ValueError("params that are none")
         return task
 
     def result_of(self, task, seconds):
-        item = {"echo": task.get("params", {})}
+        # A proxy may have a password: it is in no result.
+        item = {"echo": {name: value for name, value in task.get("params", {}).items() if name != "proxy"}}
         return {
             "version": 1,
             "task_id": task["task_id"],

@@ -10,6 +10,7 @@ import { storeResult } from '../../src/protocol/collect.ts'
 import { healthSchema, resultSchema } from '../../src/protocol/messages.ts'
 import { until } from '../fleet.ts'
 import { chromiumForTests } from '../services/chromium.ts'
+import { startRedis } from '../services/redis.ts'
 import { startGreenhouseMock } from '../site/boards/greenhouse.ts'
 import { ProtocolRig } from './rig.ts'
 
@@ -138,6 +139,72 @@ test('workers hear commands, and tell how they are', async () => {
   assert.deepEqual(await Promise.all(workers.map(({ ended }) => ended)), ['drain', 'drain'])
 })
 
+test('a command nobody can read is refused once, however many workers hear it', async () => {
+  await using rig = await ProtocolRig.open()
+  const workers = [await rig.instance(), await rig.instance(), await rig.instance()]
+  await until('all tell', async () => new Set((await rig.health()).map(({ worker_id }) => worker_id)).size === 3)
+  for (const text of ['{"command":"explode","password":"PW"}', 'pause!'])
+    await rig.redis.xadd(rig.names.commands, '*', 'message', text)
+  await rig.command({ command: 'drain' }) // heard after them
+  await Promise.all(workers.map(({ ended }) => ended))
+  const told = (await rig.errors()).map(({ stream, error_code, refused }) => [stream, error_code, refused])
+  assert.deepEqual(told, [
+    [rig.names.commands, 'E_MESSAGE_FOREIGN', '{"command":"explode","password":"***"}'],
+    [rig.names.commands, 'E_MESSAGE_FOREIGN', 'pause!'],
+  ])
+  assert.equal(workers.flatMap(({ log }) => log.filter((line) => /is refused/.test(line))).length, 2)
+})
+
+test('the login of a proxy is not on the stream of errors, in whatever form a refused task has it', async () => {
+  await using rig = await ProtocolRig.open()
+  await rig.instance()
+  const task = { task_id: crypto.randomUUID(), scraper_type: 'lever', created_at: new Date().toISOString() }
+  const bad = [
+    { params: { proxy: '127.0.0.1:9:bob:PW' } },
+    { ...task, params: { proxy: '127.0.0.1:9:bob:PW' } },
+    { ...task, params: { proxy: { password: 'PW' } } },
+  ]
+  for (const message of bad) await rig.redis.xadd(rig.names.tasks('things')[1], '*', 'message', JSON.stringify(message))
+  await until('all are refused', async () => (await rig.errors()).length === bad.length)
+  assert.doesNotMatch(await rig.said(), /PW/)
+})
+
+for (const as of ['threads', 'processes'])
+  test(`SIGTERM ends a worker within its drain time while Redis is away (${as})`, async () => {
+    await using server = await startRedis()
+    await using rig = await ProtocolRig.open(server)
+    rig.site.answer = () => true // never
+    await rig.put({})
+    const worker = rig.worker('--as', as, '--drain-timeout', '500ms')
+    await until('it is at work', () => rig.site.asked.length > 0)
+    await server.stop('SIGKILL')
+    worker.child.kill('SIGTERM')
+    const { code, stderr } = await worker.result
+    assert.equal(code, 4, stderr)
+    assert.match(stderr, /left to its lease/)
+    await server.start()
+    rig.site.answer = () => false
+    await rig.instance()
+    assert.equal([...(await rig.resultsWhen(1)).values()][0]!.status, 'success')
+  })
+
+test('a second SIGTERM ends a worker at once', async () => {
+  await using rig = await ProtocolRig.open()
+  rig.site.answer = () => true
+  await rig.put({})
+  const worker = rig.worker('--drain-timeout', '1h')
+  await until('it is at work', () => rig.site.asked.length > 0)
+  let said = ''
+  worker.child.stderr!.on('data', (text) => (said += text))
+  worker.child.kill('SIGTERM')
+  await until('it drains', () => said.includes('finishing what is begun'))
+  worker.child.kill('SIGTERM')
+  const { code, stderr } = await worker.result
+  assert.equal(code, 143, stderr)
+  const place = rig.server.url.replaceAll('.', '\\.')
+  assert.match(stderr, new RegExp(`^1 instance \\(threads\\) take tasks of type things from ${place}`, 'm'))
+})
+
 test('a worker of an unknown type, of a scraper that is off, or with a way out it does not have, is refused at once', async () => {
   await using rig = await ProtocolRig.open()
   const config = await resolveConfig({ cwd: rig.folder.path })
@@ -145,6 +212,8 @@ test('a worker of an unknown type, of a scraper that is off, or with a way out i
   await assert.rejects(workerType({ scraper: 'linkedin', config }), { code: 'E_OPT_IN' })
   const { code, stderr } = await rig.run('worker', '--type', 'things', '--tor')
   assert.deepEqual([code, /--tor is for the runs of a fleet/.test(stderr)], [2, true], stderr)
+  const both = await rig.run('worker', '--type', 'things', '--scraper', 'things')
+  assert.deepEqual([both.code, /--type.*--scraper.*choose one/.test(both.stderr)], [2, true], both.stderr)
 })
 
 test('a task that was turned away is tried again in a browser, where its route says so', async () => {

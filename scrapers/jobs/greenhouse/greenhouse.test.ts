@@ -86,6 +86,7 @@ test('gives what was asked for, and asks no more postings for pay than that', as
   assert.equal(await count({ search: 'rust' }), 8)
   assert.equal(await count({ location: 'Berlin' }), 10)
   assert.equal(await count({ remote: false }), 30)
+  assert.equal(await count({ remote: true }), 10, 'a city says nothing about remote work')
   assert.equal(await count({ type: 'full_time' }), 20)
   assert.equal(await count({ results: 7 }), 7)
   const before = site.stats().requests.length

@@ -84,7 +84,7 @@ test('gives what was asked for, and no more', async () => {
   assert.equal(await count({ search: 'florist' }), 12)
   assert.equal(await count({ search: 'roses' }), 5)
   assert.equal(await count({ location: 'Leiden' }), 12)
-  assert.equal(await count({ type: 'temporary' }), 16)
+  assert.equal(await count({ type: 'temporary' }), 12, 'not the four whose microdata does not tell')
   assert.equal(await count({ search: 'florist', results: 2 }), 2)
   assert.equal(await count({ links: '/jobs/7-' }), 1)
 })

@@ -7,7 +7,16 @@
  * places and not cards.
  */
 import { defineScraper, ScrapeError } from 'sluice'
-import { isWanted, mayBeWanted, postingKey, postingSchema, type RawPosting, type Search, searchArgs, toPosting } from 'sluice/jobs'
+import {
+  isWanted,
+  mayBeWanted,
+  postingKey,
+  postingSchema,
+  type RawPosting,
+  type Search,
+  searchArgs,
+  toPosting,
+} from 'sluice/jobs'
 import * as z from 'zod'
 import { afterSearch, readAs, text, under } from '../shared.ts'
 

@@ -62,7 +62,9 @@ export default defineScraper({
     async list({ args, status, url, fetchedAt, json, emit, enqueue }) {
       assertBoard(status, { board: args.board, url })
       const rows = await entriesOf(Row, readAs(z.array(z.unknown()), json(), url), emit)
-      const wanted = byPosting(rows).filter((job) => mayBeWanted(postingOf(job, args.board, fetchedAt), args, fetchedAt))
+      const wanted = byPosting(rows).filter((job) =>
+        mayBeWanted(postingOf(job, args.board, fetchedAt), args, fetchedAt),
+      )
       const urls = wanted.map(({ uuid }) => under(boardUrl(args).href, uuid).href)
       await enqueue('job', jobTargets(urls, args))
     },

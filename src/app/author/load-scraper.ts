@@ -92,10 +92,7 @@ function findFile(nameOrFile: string, cwd: string): string {
   const names = known.map(({ name }) => name)
   const near = didYouMean(nameOrFile, names)
   throw new ScrapeError('E_SCRAPER_NOT_FOUND', `no scraper "${nameOrFile}"`, {
-    notes: [
-      ...(near === undefined ? [] : [`did you mean ${near}?`]),
-      `known: ${names.join(', ') || '(none)'}`,
-    ],
+    notes: [...(near === undefined ? [] : [`did you mean ${near}?`]), `known: ${names.join(', ') || '(none)'}`],
   })
 }
 

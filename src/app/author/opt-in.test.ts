@@ -9,7 +9,7 @@ import { sluice, temporaryFolder } from '../../../test/sluice.ts'
 import { workerPlaces } from '../../cli/run-place.ts'
 import { resolveConfig } from '../config.ts'
 import { loadScraper } from './load-scraper.ts'
-import { isTurnedOn } from './opt-in.ts'
+import { isTurnedOn, unknownBoards } from './opt-in.ts'
 
 const CORE = pathToFileURL(join(import.meta.dirname, '../../core/scraper.ts')).href
 const ZOD = import.meta.resolve('zod')
@@ -94,4 +94,20 @@ test('the five big boards are off by default, and employers’ own boards have n
   for (const name of ['linkedin', 'indeed', 'glassdoor', 'ziprecruiter', 'google'])
     assert.match((await optInOf(name)) ?? '', /prohibit/, name)
   for (const name of ['books', 'greenhouse', 'lever', 'jsonld']) assert.equal(await optInOf(name), undefined, name)
+})
+
+test('a name in boards that no scraper has is told, with the one that was meant', async () => {
+  const told = (boards: string[]) => unknownBoards({ name: 'shy' }, { values: { boards } } as never)
+  assert.deepEqual(told([]), [])
+  assert.deepEqual(told(['linkedin', 'shy,books', '']), [])
+  assert.deepEqual(told(['linkdin', 'shy,qqqqqqqq']), [
+    'boards: there is no scraper "linkdin"; did you mean linkedin?',
+    'boards: there is no scraper "qqqqqqqq"',
+  ])
+  const off = await sluice(['run', 'linkedin', '--boards', 'linkdin'])
+  assert.equal(off.code, 2)
+  assert.match(off.stderr, /E_OPT_IN.*\n.*\n {2}boards: there is no scraper "linkdin"; did you mean linkedin\?/)
+  const typo = await sluice(['run', 'grenhouse'])
+  assert.equal(typo.code, 2)
+  assert.match(typo.stderr, /E_SCRAPER_NOT_FOUND.*\n {2}did you mean greenhouse\?/)
 })

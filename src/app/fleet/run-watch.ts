@@ -19,7 +19,7 @@ export function runWatch(dialect: Dialect): RunWatch {
       const found = await rows(
         `select id, record, options from ${dialect.prefix}run_record
          where scraper = $1 and (id = $2 or state = 'finished') order by created_ms desc limit $3`,
-        [run.scraper, run.id, 2 * RUNS_BEFORE_MAX],
+        [run.scraper, run.id, 10 * RUNS_BEFORE_MAX],
       )
       const own = found.find(({ id }) => id === run.id)
       const before = found.filter((row) => row !== own).map((row) => JSON.parse(String(row['record'])) as RunRecord)

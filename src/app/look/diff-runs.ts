@@ -39,11 +39,15 @@ export interface DiffSide {
   keyOf: KeyOf
 }
 
-/** Added and changed in the order of the new run, then removed in the order of the old one. Returns the totals. */
+/**
+ * Added and changed in the order of the new run, then removed in the order of the old one. Returns the totals. `leftOut` gets
+ * the names of those ignored fields that did differ.
+ */
 export async function* diffItems(
   before: DiffSide,
   after: DiffSide,
   ignored: readonly string[] = [],
+  leftOut: Set<string> = new Set(),
 ): AsyncGenerator<Difference, DiffTotals> {
   using db = openScratch()
   const olds = await load(db, 'old', before)
@@ -58,7 +62,10 @@ export async function* diffItems(
       continue
     }
     const fields = changedFields(JSON.parse(was), JSON.parse(json))
-    for (const field of ignored) delete fields[field]
+    for (const field of ignored) {
+      if (field in fields) leftOut.add(field)
+      delete fields[field]
+    }
     if (Object.keys(fields).length === 0) continue // the same, but for its order
     totals.changed++
     yield { kind: 'changed', key, fields }

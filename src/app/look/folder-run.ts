@@ -9,6 +9,7 @@ import { openFrontier } from '../../frontier/open.ts'
 import { isFleetQueue } from '../fleet/fleet.ts'
 import { pictureOf, RunFolder } from '../run/run-folder.ts'
 import { urlOfPlace, withoutPassword } from '../run/run-identity.ts'
+import { PROCESS_LOST } from '../run/run-record.ts'
 import { isLineStart, linesOf, placedLinesOf, wholeLines } from './file-lines.ts'
 import { listFiles } from './file-records.ts'
 import {
@@ -204,7 +205,7 @@ function isLocked(path: string): boolean {
 }
 
 function lostState(record: RunRecord): Partial<RunRecord> {
-  return record.state === 'running' ? { state: 'stopped', reason: 'its process ended without a word' } : {}
+  return record.state === 'running' ? { state: 'stopped', reason: PROCESS_LOST } : {}
 }
 
 function headOf(path: string): string | undefined {
@@ -260,5 +261,9 @@ class FileLog implements RunLogLines {
   /** A run judges itself before it closes its log; the lock goes last. */
   isComplete(): boolean {
     return this.#isOver() && !isLocked(this.#folder.file('lock.db'))
+  }
+
+  fromStart(): FileLog {
+    return new FileLog(this.#folder, this.#isOver)
   }
 }

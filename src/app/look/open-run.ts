@@ -100,6 +100,8 @@ export interface RunLogLines {
   read(): AsyncIterable<readonly string[]>
   /** No line will be added any more. */
   isComplete(): boolean
+  /** A reader of one's own, which begins with the oldest. */
+  fromStart(): RunLogLines
 }
 
 export type RunPlaces = Pick<ConfigValues, 'out' | 'frontier'> & Partial<Pick<ConfigValues, 'store' | 'redis'>>

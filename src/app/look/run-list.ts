@@ -3,6 +3,7 @@ import { ScrapeError } from '../../core/errors.ts'
 import type { RunState } from '../../core/run.ts'
 import type { FrontierStats } from '../../frontier/contract.ts'
 import { type PageCounts, pageCounts } from '../../observe/progress-counts.ts'
+import type { Store, StoredRun } from '../../orchestrator/contract.ts'
 import { storeUrlOf } from '../fleet/fleet.ts'
 import { listRuns, type RunFolder } from '../run/run-folder.ts'
 import {
@@ -60,22 +61,10 @@ export async function listAllRuns({
   await using parts = new AsyncDisposableStack()
   const store = storeUrlOf(withStore(places)) === undefined ? undefined : parts.use(await openStoreOf(places))
   const stored = (await store?.listRuns({ limit: max + 1, ...(isAll ? {} : { states: UNFINISHED }) })) ?? []
-  const found = [
-    ...folders.map((folder) => ({
-      id: folder.runId,
-      scraper: folder.scraper,
-      place: folder.path,
-      isStored: false,
-      open: async () => (await import('./folder-run.ts')).openFolderRun(folder, places),
-    })),
-    ...stored.map((run) => ({
-      id: run.record.id,
-      scraper: run.record.scraper,
-      place: store!.place,
-      isStored: true,
-      open: async () => (await import('./stored-run.ts')).openStoredRun(run, { store: store!, places }),
-    })),
-  ].sort((a, b) => (a.id < b.id ? 1 : -1))
+  const found = newestFirst([
+    ...folders.map((folder) => foundFolder(folder, places)),
+    ...stored.map((run) => foundStored(run, store!, places)),
+  ])
   return { runs: await lookAtAll(found.slice(0, max), known), more: Math.max(0, found.length - max) }
 }
 
@@ -83,16 +72,39 @@ export async function listAllRuns({
 const LOOKS_AT_ONCE = 8
 const LOOK_MS_MAX = 5_000
 
-interface FoundRun {
+export interface FoundRun {
   id: string
   scraper: string
   place: string
   isStored: boolean
+  /** As it is kept, which may be out of date. Throws for one that cannot be read. */
+  keptState: () => RunState | undefined
   open: () => Promise<OpenRun>
 }
 
+export const foundFolder = (folder: RunFolder, places: RunPlaces): FoundRun => ({
+  id: folder.runId,
+  scraper: folder.scraper,
+  place: folder.path,
+  isStored: false,
+  keptState: () => folder.readRecord()?.state,
+  open: async () => (await import('./folder-run.ts')).openFolderRun(folder, places),
+})
+
+export const foundStored = (run: StoredRun, store: Store, places: RunPlaces): FoundRun => ({
+  id: run.record.id,
+  scraper: run.record.scraper,
+  place: store.place,
+  isStored: true,
+  keptState: () => run.record.state,
+  open: async () => (await import('./stored-run.ts')).openStoredRun(run, { store, places }),
+})
+
+/** Ids sort by time. */
+export const newestFirst = (found: FoundRun[]): FoundRun[] => found.sort((a, b) => (a.id < b.id ? 1 : -1))
+
 /** In their order. One bad run must not hide the others; a server that is away for one is away for all of them. */
-async function lookAtAll(
+export async function lookAtAll(
   found: readonly FoundRun[],
   known: (id: string) => ListedRun | undefined,
 ): Promise<ListedRun[]> {
@@ -166,6 +178,7 @@ async function describe(run: OpenRun): Promise<ListedRun> {
   }
 }
 
+export const NO_WORKERS = '0 workers'
 export const FILLING = 'being filled, or its filling was broken off'
 
 /** What only who filled it knows, and must say again. */
@@ -184,7 +197,7 @@ export async function whyStill(run: OpenRun, numbers: FrontierStats, nowMs = Dat
     stuck.length === 0
       ? undefined
       : `stuck: ${stuck.length} worker${stuck.length === 1 ? '' : 's'} silent for ${Math.round(silentMs / 1000)} s`
-  if (!run.isAlive) return stuckText ?? '0 workers'
+  if (!run.isAlive) return stuckText ?? NO_WORKERS
   if (numbers.claimed > 0 || numbers.pending === 0) return stuckText
   const dueMs = await frontier?.nextDueMs()
   if (dueMs !== undefined && dueMs > nowMs) return `all that is left waits until ${new Date(dueMs).toISOString()}`

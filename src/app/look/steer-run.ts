@@ -1,6 +1,7 @@
 /** What is asked of a run from outside, whether or not somebody works on it now: hold, go on, end. */
 import { hostname, userInfo } from 'node:os'
 import type { RunRecord } from '../../core/run.ts'
+import { isLeftByServer } from '../run/run-record.ts'
 import { frontierOf, type OpenRun } from './open-run.ts'
 
 export interface Steered {
@@ -29,7 +30,8 @@ export async function resumeRun(run: OpenRun): Promise<Steered> {
 /** Whoever works on it sees the meta with its next sign of life, hands back what it holds and ends; the run stays resumable. */
 export async function cancelRun(run: OpenRun, reason = `cancelled by hand (${whoAmI()})`): Promise<Steered> {
   const { record } = run
-  if (run.isOver && record.finishedAt !== null) return { isChanged: false, reason: record.reason }
+  if (run.isOver && record.finishedAt !== null && !isLeftByServer(record))
+    return { isChanged: false, reason: record.reason }
   await frontierOf(run).setMeta('stop', reason)
   const stopped: RunRecord = {
     ...record,

@@ -284,4 +284,8 @@ class StoreLog implements RunLogLines {
   isComplete(): boolean {
     return this.#isComplete()
   }
+
+  fromStart(): StoreLog {
+    return new StoreLog(this.#store, this.#runId, this.#isComplete)
+  }
 }

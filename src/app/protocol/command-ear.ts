@@ -1,44 +1,66 @@
 /** Hears commands: every worker reads all of them, from its start on, and keeps those meant for it. */
 import { type CommandMessage, commandSchema, MESSAGE_BYTES_MAX, readMessage } from '../../protocol/messages.ts'
 import type { GroupReader } from '../../protocol/redis/group-reader.ts'
+import { REFUSE } from '../../protocol/redis/lua.ts'
 import { messageOf } from '../../protocol/redis/replies.ts'
-import type { StreamNames } from '../../protocol/streams.ts'
+import { refusalText } from '../../protocol/refusal.ts'
+import { ERRORS_KEPT, type StreamNames } from '../../protocol/streams.ts'
 
 const AT_ONCE = 100
+/** Every worker reads it within seconds; a paused machine a little later. */
+const REFUSED_REMEMBERED_SECONDS = 3_600
+
+export interface EarOptions {
+  workerId: string
+  type: string
+  /** What nobody can read, told by the first one that did not. */
+  onRefused: (entryId: string, reason: string) => void
+}
 
 export class CommandEar {
   readonly #reader: GroupReader
-  readonly #stream: string
-  readonly #own: { workerId: string; type: string }
+  readonly #names: StreamNames
+  readonly #options: EarOptions
   #after = '0-0'
 
-  constructor(reader: GroupReader, { commands }: StreamNames, own: { workerId: string; type: string }) {
+  constructor(reader: GroupReader, names: StreamNames, options: EarOptions) {
     this.#reader = reader
-    this.#stream = commands
-    this.#own = own
+    this.#names = names
+    this.#options = options
   }
 
   /** What was said before is for those who were there. */
   async open(): Promise<void> {
-    const last = (await this.#reader.call('XREVRANGE', this.#stream, '+', '-', 'COUNT', 1)) as [string][]
+    const last = (await this.#reader.call('XREVRANGE', this.#names.commands, '+', '-', 'COUNT', 1)) as [string][]
     this.#after = last[0]?.[0] ?? '0-0'
   }
 
-  /** What nobody can read is passed over. */
   async hear(): Promise<CommandMessage['command'][]> {
-    const entries = (await this.#reader.call('XRANGE', this.#stream, `(${this.#after}`, '+', 'COUNT', AT_ONCE)) as [
+    const { commands } = this.#names
+    const entries = (await this.#reader.call('XRANGE', commands, `(${this.#after}`, '+', 'COUNT', AT_ONCE)) as [
       string,
       string[],
     ][]
-    this.#after = entries.at(-1)?.[0] ?? this.#after
-    return entries.flatMap(([, fields]) => {
-      const read = readMessage(commandSchema, messageOf(fields), MESSAGE_BYTES_MAX.command)
-      return read.ok && this.#isMeant(read.value) ? [read.value.command] : []
-    })
+    const heard: CommandMessage['command'][] = []
+    for (const [id, fields] of entries) {
+      const message = messageOf(fields)
+      const read = readMessage(commandSchema, message, MESSAGE_BYTES_MAX.command)
+      if (!read.ok) await this.#refuse(id, message, read.reason)
+      else if (this.#isMeant(read.value)) heard.push(read.value.command)
+      this.#after = id
+    }
+    return heard
+  }
+
+  async #refuse(id: string, message: string | undefined, reason: string): Promise<void> {
+    const { commands: stream, errors, refusedCommand } = this.#names
+    const text = refusalText({ stream, id, message }, reason, this.#options.workerId)
+    const args = [refusedCommand(id), REFUSED_REMEMBERED_SECONDS, errors, ERRORS_KEPT, text]
+    if ((await this.#reader.run(REFUSE, args)) === 1) this.#options.onRefused(id, reason)
   }
 
   #isMeant({ worker_id, scraper_type }: CommandMessage): boolean {
-    if (worker_id !== undefined) return worker_id === this.#own.workerId
-    return scraper_type === undefined || scraper_type === this.#own.type
+    if (worker_id !== undefined) return worker_id === this.#options.workerId
+    return scraper_type === undefined || scraper_type === this.#options.type
   }
 }

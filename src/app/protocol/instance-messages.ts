@@ -5,6 +5,7 @@ import { MESSAGE_VERSION, type ResultMessage, type TaskMessage, type TaskParams 
 import { resultTexts } from '../../protocol/parts.ts'
 import type { Finish } from '../../protocol/redis/group-reader.ts'
 import { errorMessageText } from '../../protocol/refusal.ts'
+import { withoutSecrets } from '../../protocol/shown.ts'
 import { isPosting, toWireJob } from '../../protocol/wire-job.ts'
 import { paysWithin } from './task-args.ts'
 import type { TaskOutcome } from './task-crawl.ts'
@@ -35,7 +36,7 @@ function resultOf({ task, outcome, ms, workerId, memoryMb }: ResultParts): Resul
     jobs_data: postings.map(toWireJob),
     items: others.map(({ item }) => item as Record<string, unknown>),
     item_keys: others.map(({ key }) => key),
-    params: withoutProxy(task.params),
+    params: withoutSecrets(withoutProxy(task.params)) as Record<string, unknown>,
     metadata: { ...metadata, memory_usage_mb: memoryMb, worker_id: workerId },
     completed_at: new Date().toISOString(),
     error: error === null ? null : redactText(error.message),

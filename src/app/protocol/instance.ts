@@ -5,6 +5,7 @@
  *   working ──pause──▶ paused ──resume──▶ working
  *      └─ drain: finishes what is begun · stop: hands it back ──▶ ended
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { TaskHistory } from '../../protocol/health.ts'
 import type { GroupReader } from '../../protocol/redis/group-reader.ts'
 import { PROMOTE } from '../../protocol/redis/lua.ts'
@@ -58,6 +59,7 @@ export class Instance {
   readonly #desk: Desk
   #isPaused = false
   #stopWord: StopWord | undefined
+  readonly #ending = Promise.withResolvers<void>()
   #wake: (() => void) | undefined
   #lastTrimMs = 0
 
@@ -65,40 +67,59 @@ export class Instance {
     const history = new TaskHistory()
     this.#options = options
     this.#reader = options.reader
-    this.#ear = new CommandEar(options.reader, options.names, { workerId: options.parts.workerId, type: options.type })
+    this.#ear = new CommandEar(options.reader, options.names, {
+      workerId: options.parts.workerId,
+      type: options.type,
+      onRefused: (id, reason) => options.onLog('warn', `command ${id} is refused: ${reason}`),
+    })
     this.#pulse = new Pulse(options, history)
     this.#desk = new Desk(options, { history, pulse: this.#pulse, onFree: () => this.#wake?.() })
   }
 
   /** Until it is stopped, by the signal or by a command. */
   async run(stop: AbortSignal): Promise<StopWord> {
-    await this.#reader.open()
-    await this.#ear.open()
     const onStop = () => this.#end('drain')
     stop.addEventListener('abort', onStop, { once: true })
     if (stop.aborted) onStop()
-    const { promise: failed, reject } = Promise.withResolvers<never>()
-    const timers = [
-      repeat(() => this.#tend(), TEND_MS, reject),
-      repeat(() => this.#desk.renew(), this.#options.leaseMs / 3, reject),
-      repeat(() => this.#report(), this.#options.healthMs, reject),
-    ]
+    using timers = new DisposableStack()
+    const left = timers.adopt(new AbortController(), (controller) => controller.abort())
     try {
-      await this.#report()
-      await this.#tend() // what others left behind comes before what is new
-      await Promise.race([this.#claimLoop(), failed])
-      await this.#drain()
-      await this.#report()
+      await Promise.race([this.#work(timers), this.#untilOverdue(left.signal)])
       return this.#stopWord ?? 'drain'
     } finally {
       stop.removeEventListener('abort', onStop)
-      for (const end of timers) end()
       this.#desk.abandon()
     }
   }
 
+  async #work(timers: DisposableStack): Promise<void> {
+    await this.#reader.open()
+    await this.#ear.open()
+    if (timers.disposed) return
+    const { promise: failed, reject } = Promise.withResolvers<never>()
+    timers.defer(repeat(() => this.#tend(), TEND_MS, reject))
+    timers.defer(repeat(() => this.#desk.renew(), this.#options.leaseMs / 3, reject))
+    timers.defer(repeat(() => this.#report(), this.#options.healthMs, reject))
+    await this.#report()
+    await this.#tend() // what others left behind comes before what is new
+    await Promise.race([this.#claimLoop(), failed])
+    await this.#drain()
+    await this.#report()
+  }
+
+  /** However long Redis stays away: what could not be handed back is taken over when its lease is over. */
+  async #untilOverdue(left: AbortSignal): Promise<void> {
+    const pause = (ms: number) => sleep(ms, undefined, { signal: left })
+    await this.#ending.promise
+    const endMs = performance.now() + this.#options.drainMs
+    while (this.#desk.size > 0 && this.#stopWord === 'drain' && performance.now() < endMs) await pause(LOOK_AGAIN_MS)
+    if (!this.#reader.isAway) await pause(BLOCK_MS + GRACE_MS)
+    if (this.#desk.size > 0) this.#options.onLog('warn', 'Redis is away: what is held is left to its lease')
+  }
+
   #end(word: StopWord): void {
     if (this.#stopWord !== 'stop') this.#stopWord = word
+    this.#ending.resolve()
     this.#wake?.()
   }
 

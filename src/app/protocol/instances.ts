@@ -46,6 +46,8 @@ export interface Instances {
 
 const ENTRY = new URL('./instance-thread.ts', import.meta.url)
 const RESTART_MS = { min: 200, max: 10_000 }
+/** After the drain time: one that closes down may take this long, a handler that never lets go of its thread may not. */
+const OVERDUE_MS = 10_000
 /** Deaths in a row without one task done in between: what one dies of, the next dies of, too. */
 const DEATHS_MAX = 8
 
@@ -65,6 +67,8 @@ const THREAD_FLAGS = [
 /** A thread and a process look the same from here. */
 interface Body {
   order(order: InstanceOrder): void
+  /** For one that does not end by itself. */
+  kill(): void
   /** Why it ended, when that was not its own decision. */
   ended: Promise<string | undefined>
 }
@@ -93,6 +97,7 @@ export function startInstances(request: InstancesRequest): Instances {
       bodies.delete(workerId)
       if (failure !== undefined) throw failure
       if (why === undefined) return
+      if (isOverdue) return request.onLog(`${workerId} did not end in time: its tasks are left to their lease`)
       request.onLog(`${workerId} died: ${why}`)
       await abandon(request, workerId).catch((error: Error) => request.onLog(error.message))
       if (++deaths >= DEATHS_MAX)
@@ -101,9 +106,15 @@ export function startInstances(request: InstancesRequest): Instances {
     }
   }
 
+  let overdue: NodeJS.Timeout | undefined
+  let isOverdue = false
   const stop = () => {
     stopping.abort()
     for (const body of bodies.values()) body.order('stop')
+    overdue ??= setTimeout(() => {
+      isOverdue = true
+      for (const body of bodies.values()) body.kill()
+    }, request.spec.config.values.drainTimeout + OVERDUE_MS)
   }
   const all = Array.from({ length: request.count }, () =>
     keepAlive().catch((error) => {
@@ -112,6 +123,7 @@ export function startInstances(request: InstancesRequest): Instances {
     }),
   )
   const ended = Promise.allSettled(all).then((results) => {
+    clearTimeout(overdue)
     for (const result of results) if (result.status === 'rejected') throw result.reason
   })
   return { workerIds: () => [...bodies.keys()], stop, ended }
@@ -138,7 +150,7 @@ function startThread(
   const ended = new Promise<string | undefined>((resolve) =>
     thread.on('exit', (code) => resolve(isOver ? undefined : (why ?? `exit code ${code}`))),
   )
-  return { order: (order) => thread.postMessage(order), ended }
+  return { order: (order) => thread.postMessage(order), kill: () => void thread.terminate(), ended }
 }
 
 function startProcess(spec: InstanceSpec, onMessage: (message: InstanceMessage) => void): Body {
@@ -153,7 +165,11 @@ function startProcess(spec: InstanceSpec, onMessage: (message: InstanceMessage) 
     child.on('close', (code, signal) => resolve(isOver ? undefined : (signal ?? `exit code ${code}`))),
   )
   child.send({ spec }, () => {})
-  return { order: (order) => void (child.connected && child.send(order, () => {})), ended }
+  return {
+    order: (order) => void (child.connected && child.send(order, () => {})),
+    kill: () => void child.kill('SIGKILL'),
+    ended,
+  }
 }
 
 /** Nobody waits for the lease of one that is known to be dead. */

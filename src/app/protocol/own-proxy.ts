@@ -2,6 +2,7 @@
 import { lookup } from 'node:dns/promises'
 import { ScrapeError } from '../../core/errors.ts'
 import { isPublicAddress } from '../../fetch/address.ts'
+import { proxiesSchema } from '../proxy-list.ts'
 
 export interface OwnProxyRules {
   allowPrivate: boolean
@@ -11,13 +12,22 @@ export interface OwnProxyRules {
 
 /** Resolves with its URL. Neither error repeats the login. */
 export async function checkOwnProxy(proxy: string, { allowPrivate, allowAddresses }: OwnProxyRules): Promise<string> {
-  const url = /^(?:socks5h?|http):\/\/./.test(proxy) ? URL.parse(proxy) : null
-  if (url === null || url.hostname === '')
-    throw new ScrapeError('E_OPTION', 'the proxy of the task is neither user:password@host:port nor a URL of one')
-  if (allowPrivate || allowAddresses.includes(url.hostname) || allowAddresses.includes(url.host)) return proxy
+  const spelled = spelledOnce(proxy)
+  const url = new URL(spelled)
+  if (allowPrivate || allowAddresses.includes(url.hostname) || allowAddresses.includes(url.host)) return spelled
   const addresses = await lookup(url.hostname.replace(/^\[|\]$/g, ''), { all: true }).catch((error: Error) => {
     throw new ScrapeError('E_PROXY', `the proxy ${url.host} of the task has no address: ${error.message}`)
   })
-  if (addresses.every(({ address }) => isPublicAddress(address))) return proxy
+  if (addresses.every(({ address }) => isPublicAddress(address))) return spelled
   throw new ScrapeError('E_PRIVATE_ADDRESS', `the proxy ${url.host} of the task is at a private address`)
+}
+
+/** As `--proxies` takes it, or `user:password@host:port`. Given as a list: the text of one may name a file. */
+function spelledOnce(proxy: string): string {
+  for (const spelling of [proxy, `http://${proxy}`]) {
+    const { data } = proxiesSchema.safeParse([spelling])
+    if (data !== undefined) return data[0]![0]!
+  }
+  const forms = 'host:port, host:port:user:password, user:password@host:port or a URL (socks5://…, http://…)'
+  throw new ScrapeError('E_OPTION', `the proxy of the task is none of ${forms}`)
 }

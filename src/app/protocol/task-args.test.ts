@@ -46,7 +46,7 @@ test('what a scraper cannot use of the wire is told, what it does not know at al
 
 test('a task may name a way out of its own', () => {
   assert.deepEqual(chainWish({ proxy: 'u:p@proxy:8080', delay_range: [1, 3], user_agent: 'me' }), {
-    proxy: 'http://u:p@proxy:8080',
+    proxy: 'u:p@proxy:8080',
     userAgent: 'me',
     delayMs: [1000, 3000],
   })

@@ -56,7 +56,7 @@ export interface ChainWish {
 
 export function chainWish({ proxy, user_agent, delay_range }: TaskParams): ChainWish {
   return {
-    ...(proxy === undefined ? {} : { proxy: /^[a-z0-9]+:\/\//i.test(proxy) ? proxy : `http://${proxy}` }),
+    ...(proxy === undefined ? {} : { proxy }),
     ...(user_agent === undefined ? {} : { userAgent: user_agent }),
     ...(delay_range === undefined ? {} : { delayMs: rangeMs(delay_range) }),
   }

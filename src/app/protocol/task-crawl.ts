@@ -49,6 +49,8 @@ const CHANNEL_CAPACITY = 512
 const RECALL_MAX = 512
 /** Of the tasks inside; nobody else could take them over. */
 const LEASE_MS = 3_600_000
+/** Of an error with all its notes. */
+const MESSAGE_LENGTH_MAX = 1_000
 const ENOUGH = Symbol('as many as were wanted')
 const LATE = Symbol('the time is over')
 
@@ -156,7 +158,7 @@ function outcomeOf({ end, stopped, items, failures, watch }: Ending): TaskOutcom
   metadata.pages_failed = failures.length
   metadata.average_response_time = watch.averageSeconds()
   if (metadata.items_invalid > items.length) failures.push(mostlyInvalid(metadata.items_invalid, items.length))
-  if (end.how === 'halted') failures.unshift(toErrorRecord(end.error))
+  if (end.how === 'halted') failures.unshift(wholeRecord(end.error))
   const isLate = stopped === LATE
   if (isLate && failures.length === 0 && watch.lastError !== undefined) failures.push(watch.lastError)
   const outcome = { items, metadata, error: failures[0] ?? null, turnedAway: [...watch.turnedAway] }
@@ -166,6 +168,13 @@ function outcomeOf({ end, stopped, items, failures, watch }: Ending): TaskOutcom
   if (outcome.error !== null) return { ...outcome, status: items.length > 0 ? 'partial' : 'failed', isWorthAnotherTry }
   if (items.length === 0) watch.warn(`nothing was found on the ${metadata.pages_scraped} pages that were read`)
   return { ...outcome, status: 'success', isWorthAnotherTry: false }
+}
+
+/** With its notes: whoever reads the result has nothing else to see what is wrong. */
+function wholeRecord(error: ScrapeError): ErrorRecord {
+  const { notes = [] } = error.details
+  if (notes.length === 0) return toErrorRecord(error)
+  return { ...toErrorRecord(error), message: `${error.message}: ${notes.join('; ')}`.slice(0, MESSAGE_LENGTH_MAX) }
 }
 
 const mayPass = ({ code }: ErrorRecord) => ['retry', 'rotate', 'later'].includes(ERRORS[code].verdict)

@@ -74,6 +74,15 @@ export class RunFolder implements Disposable {
     return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as RunRecord) : undefined
   }
 
+  /** Undefined for a broken one, too: the record of another run must not break what looks back at it. */
+  tryReadRecord(): RunRecord | undefined {
+    try {
+      return this.readRecord()
+    } catch {
+      return undefined
+    }
+  }
+
   /** Through a temporary file: a reader never sees half of it. */
   writeRecord(record: RunRecord): void {
     const path = this.file('run.json')

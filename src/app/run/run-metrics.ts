@@ -57,7 +57,7 @@ export async function openMetricsServer({
   }
 }
 
-function machineNumbers({ cpu, memory, disk, eventLoop }: ResourceSnapshot): MachineNumbers {
+export function machineNumbers({ cpu, memory, disk, eventLoop }: ResourceSnapshot): MachineNumbers {
   return {
     cpuRatio: cpu.usage,
     memory: { usedBytes: memory.usedBytes, freeBytes: memory.freeBytes },

@@ -6,6 +6,9 @@ import type { Json } from '../../core/task.ts'
 import type { CompiledScraper } from '../../crawl/compiled.ts'
 import type { CrawlEnd } from '../../crawl/contract.ts'
 import type { FrontierStats } from '../../frontier/contract.ts'
+import { type FullRun, fullRunWords } from './earlier-run.ts'
+
+const NOTE_LENGTH_MAX = 300
 
 export interface RecordStart {
   /** The record of the run that is resumed. */
@@ -142,15 +145,21 @@ function mergeErrors(before: RunRecord['errors'], groups: WorkTally['errors']): 
   return [...merged.values()].sort((a, b) => b.count - a.count)
 }
 
-/** State, reason and exit code from how the crawl ended and what the scraper expects. */
+/** State, reason and exit code from how the crawl ended and what the scraper expects. `before` found something, where known. */
 export function judge(
   record: RunRecord,
   end: CrawlEnd,
   compiled: CompiledScraper,
   stopReason: string | undefined,
+  before?: FullRun,
 ): void {
   Object.assign(record, verdictOf(record, end, compiled, stopReason))
-  record.warnings = end.how === 'finished' ? emptyWarnings(record) : []
+  record.warnings = end.how === 'finished' ? emptyWarnings(record, before) : []
+}
+
+/** Finished, and nothing came out, not even something invalid. */
+export function isEmpty({ state, items }: RunRecord): boolean {
+  return state === 'finished' && items.new + items.invalid === 0
 }
 
 type RunVerdict = Pick<RunRecord, 'state' | 'reason' | 'exitCode'>
@@ -180,18 +189,33 @@ function verdictOf(
   }
 }
 
-const pagesReached = (pages: number | undefined) => `the limit of ${pages} pages is reached`
+const pagesReached = (pages: unknown) => `the limit of ${pages} pages is reached`
 export const TIME_REACHED = 'the time limit is reached'
+
+export const SERVER_STOPPED = 'the server stopped'
+export const SERVER_GONE = 'the server is gone'
+export const PROCESS_LOST = 'its process ended without a word'
+
+/** Its server ended, and nobody has said since that the run should not go on. */
+export const isLeftByServer = ({ isServed, state, reason }: RunRecord) =>
+  isServed === true && state === 'stopped' && [SERVER_STOPPED, SERVER_GONE, PROCESS_LOST].includes(reason ?? '')
 
 function stopped(reason: string): RunVerdict {
   return { state: 'stopped', reason, exitCode: 4 }
 }
 
 /** A run may be meant to find nothing, but nobody should have to guess. */
-function emptyWarnings({ pages, items }: RunRecord): string[] {
-  if (pages.ok + pages.failed === 0) return ['no page was visited: start() enqueued nothing']
-  if (items.new + items.invalid === 0) return ['no item was emitted']
-  return []
+function emptyWarnings(record: RunRecord, before: FullRun | undefined): string[] {
+  if (!isEmpty(record)) return []
+  const { ok, failed } = record.pages
+  const what = ok + failed === 0 ? 'no page was visited: start() enqueued nothing' : 'no item was emitted'
+  return [before === undefined ? what : `${what}; ${fullRunWords(before)}`]
+}
+
+/** Where nothing went well, why the most frequent failure says it did: the table's own words are too general then. */
+export function failureNotes({ pages }: RunRecord, errors: readonly { count: number; message: string }[]): string[] {
+  const [first] = errors
+  return pages.ok > 0 || pages.failed === 0 || first === undefined ? [] : [first.message.slice(0, NOTE_LENGTH_MAX)]
 }
 
 function overThreshold(record: RunRecord, { limits }: CompiledScraper): string[] {

@@ -1,5 +1,6 @@
 /** A run from start to end: its folder, frontier, sinks and workers, and the record of how it went. */
 
+import { resolve } from 'node:path'
 import { systemClock } from '../../core/clock.ts'
 import { ScrapeError, toScrapeError } from '../../core/errors.ts'
 import type { EventBus } from '../../core/events.ts'
@@ -17,9 +18,10 @@ import { troubleNotes } from '../../observe/trouble.ts'
 import type { Sink } from '../../sinks/contract.ts'
 import { createDrain, type Drain } from '../../sinks/drain.ts'
 import { checkArgs, compileScraper } from '../author/compile-scraper.ts'
-import { assertTurnedOn } from '../author/opt-in.ts'
+import { assertTurnedOn, unknownBoards } from '../author/opt-in.ts'
 import { type Config, flagLimits } from '../config.ts'
 import { userAgent } from '../user-agent.ts'
+import { fullRunBefore } from './earlier-run.ts'
 import { LOSSES_MAX, runProcesses, sweep } from './processes.ts'
 import { RunFolder } from './run-folder.ts'
 import {
@@ -32,7 +34,17 @@ import {
   urlOfPlace,
 } from './run-identity.ts'
 import { openMetricsServer } from './run-metrics.ts'
-import { judge, limitsOfSession, type RecordBase, setFiles, startRecord, TIME_REACHED, updateRecord } from './run-record.ts'
+import {
+  failureNotes,
+  isEmpty,
+  judge,
+  limitsOfSession,
+  type RecordBase,
+  setFiles,
+  startRecord,
+  TIME_REACHED,
+  updateRecord,
+} from './run-record.ts'
 import { openRunSinks, rememberSinks } from './run-sinks.ts'
 import { seed } from './seed.ts'
 import { waysOf } from './ways.ts'
@@ -227,6 +239,8 @@ class RunExecution {
       scraper: scraper.name,
       resumed: this.#parts.request.resume !== undefined,
     })
+    for (const message of unknownBoards(scraper, this.#parts.request.config))
+      bus.emit({ type: 'log', level: 'warn', message })
     const crawling = this.#crawl()
     let end: CrawlEnd
     try {
@@ -242,8 +256,7 @@ class RunExecution {
     }
     updateRecord(record, this.#base, await frontier.stats(), tally.snapshot(), Date.now() - this.#startedAtMs)
     await this.#countFiles()
-    judge(record, end, compiled, this.#stopReason())
-    record.warnings.push(...troubleNotes(tally.snapshot()))
+    this.#judge(end)
     record.finishedAt = new Date().toISOString()
     try {
       folder.writeRecord(record)
@@ -259,6 +272,18 @@ class RunExecution {
       ...(record.reason === null ? {} : { reason: record.reason }),
     })
     return record
+  }
+
+  #judge(end: CrawlEnd): void {
+    const { record, compiled, folder, tally, bus } = this.#parts
+    const told = tally.snapshot()
+    judge(record, end, compiled, this.#stopReason())
+    const before = isEmpty(record) ? fullRunBefore(resolve(folder.path, '../..'), record) : undefined
+    if (before !== undefined) {
+      judge(record, end, compiled, this.#stopReason(), before)
+      for (const message of record.warnings) bus.emit({ type: 'log', level: 'warn', message })
+    }
+    record.warnings.push(...failureNotes(record, told.errors), ...troubleNotes(told))
   }
 
   async #crawl(): Promise<CrawlEnd> {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
+import { freePort } from '../../../test/services/free-port.ts'
 import { temporaryFolder } from '../../../test/sluice.ts'
 import { createEventBus } from '../../core/events.ts'
 import { resolveConfig } from '../config.ts'
@@ -66,6 +67,23 @@ describe('the ways out', () => {
     const addresses = { connectTimeoutMs: 1, allowPrivate: true, allowAddresses: [] }
     const parts = { ways, addresses, siteOf: undefined, needsChromium: false, bus: createEventBus() }
     assert.equal(await openIdentities(parts), undefined)
+  })
+
+  it('are not needed by a run that has sites without them, and by every other', async () => {
+    const addresses = { connectTimeoutMs: 1000, allowPrivate: true, allowAddresses: [] }
+    const ways = { ...DIRECT, proxies: [[`http://u:geheim@127.0.0.1:${await freePort()}`]] }
+    const parts = { addresses, siteOf: undefined, needsChromium: false }
+    const said: string[] = []
+    const bus = createEventBus()
+    bus.on((event) => void (event.type === 'log' && said.push(`${event.level} ${event.message}`)))
+    await assert.rejects(openIdentities({ ...parts, ways, bus }), { code: 'E_PROXY', message: /^the proxy 127\.0\.0\.1:\d+ cannot be reached/ }) // biome-ignore format: one line
+    said.length = 0
+    const sites = { 'a.test': { proxies: 'off' } } as const
+    using identities = await openIdentities({ ...parts, ways: { ...ways, sites }, siteOf: siteFinder(sites), bus })
+    const identity = await identities!.take({ url: 'http://a.test/' }, new AbortController().signal)
+    assert.equal(identity.proxy, undefined)
+    assert.equal(said.length, 1)
+    assert.match(said[0]!, /^warn the proxy is down .*pages wait/)
   })
 
   it('mix no profile with a user agent of our own', async () => {

@@ -102,6 +102,8 @@ async function openCheckedPool(parts: IdentityParts): Promise<ProxyPool | undefi
     await pool?.checkAll()
     return pool
   } catch (error) {
+    // It has said so. Pages of these sites need none of them, and the others wait.
+    if (Object.values(parts.ways.sites).some(({ proxies }) => proxies === 'off')) return pool
     pool?.[Symbol.dispose]()
     throw error
   }

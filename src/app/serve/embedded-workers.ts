@@ -1,11 +1,12 @@
 /**
  * Workers a server brings along to a fleet's queue: up to so many processes, each on one run, spread over the runs that have work.
- * One that dies or falls silent is replaced with the next look.
+ * One that dies or falls silent is replaced with the next look; where runs wait with none, others give theirs up in turn.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { Store, StoredRun } from '../../orchestrator/contract.ts'
+import { countByRun, inOrderOfNeed, toRelieve } from './fair-share.ts'
 import { HOPELESS, type WorkerOrders } from './worker-process.ts'
 
 const PROGRAM = fileURLToPath(new URL('./worker-process.ts', import.meta.url))
@@ -14,12 +15,17 @@ const STOP_MS_MAX = 35_000
 /** A run that a worker left by itself, or could not join, is left alone for this long. */
 const REST_MS = 5_000
 const HOPELESS_MS = 60_000
+/** Runs asked for work in one look. */
+const ASKED_MAX = 20
+const RUNS_MAX = 1000
 
 export interface EmbeddedWorkersOptions {
   store: Store
   /** Processes at most. */
   max: number
   flags: Record<string, unknown>
+  /** False for one that is paused: a worker would wait there. */
+  hasWork: (runId: string) => Promise<boolean>
   say: (level: 'info' | 'warn', message: string) => void
 }
 
@@ -27,12 +33,16 @@ interface Worker {
   child: ChildProcess
   runId: string
   id: string | undefined
+  startedAtMs: number
+  isLeaving: boolean
 }
 
 export class EmbeddedWorkers implements AsyncDisposable {
   readonly #options: EmbeddedWorkersOptions
   readonly #workers = new Set<Worker>()
   readonly #restUntilMs = new Map<string, number>()
+  /** When a worker was last started for a run. */
+  readonly #servedAtMs = new Map<string, number>()
   readonly #looking: NodeJS.Timeout
   #look: Promise<void> | undefined
   #isStopping = false
@@ -58,28 +68,53 @@ export class EmbeddedWorkers implements AsyncDisposable {
   async #lookOnce(): Promise<void> {
     const { store, max } = this.#options
     await this.#killStuck()
-    const runs = await store.listRuns({ states: ['running'] })
-    for (const id of this.#restUntilMs.keys())
-      if (!runs.some((run) => run.record.id === id)) this.#restUntilMs.delete(id)
-    const open = runs.filter(({ record }) => performance.now() > (this.#restUntilMs.get(record.id) ?? 0))
+    const runs = new Map(
+      (await store.listRuns({ states: ['running'], limit: RUNS_MAX })).map((run) => [run.record.id, run]),
+    )
+    for (const known of [this.#restUntilMs, this.#servedAtMs])
+      for (const id of known.keys()) if (!runs.has(id)) known.delete(id)
+    const open = [...runs.keys()].reverse().filter((id) => performance.now() > (this.#restUntilMs.get(id) ?? 0))
+    const working = await this.#workersByRun()
+    const needy = inOrderOfNeed(open, working, this.#servedAtMs).slice(0, ASKED_MAX)
+    if (this.#workers.size >= max) return await this.#relieve(needy.filter((id) => !working.has(id)))
+    const withWork = await this.#withWork(needy)
     while (!this.#isStopping && this.#workers.size < max) {
-      const next = this.#leastStaffed(open)
+      const [next] = inOrderOfNeed(withWork, working, this.#servedAtMs)
       if (next === undefined) return
-      this.#start(next)
+      this.#start(runs.get(next)!)
+      working.set(next, (working.get(next) ?? 0) + 1)
     }
   }
 
-  /** Of the oldest runs, the one with fewest workers of ours; nobody needs two while another has none. */
-  #leastStaffed(open: readonly StoredRun[]): StoredRun | undefined {
-    const counts = new Map<string, number>()
-    for (const { runId } of this.#workers) counts.set(runId, (counts.get(runId) ?? 0) + 1)
-    const countOf = (run: StoredRun) => counts.get(run.record.id) ?? 0
-    return [...open].reverse().sort((a, b) => countOf(a) - countOf(b))[0]
+  /** Anybody's workers: a run that another server works on does not wait. */
+  async #workersByRun(): Promise<Map<string, number>> {
+    const own = new Set([...this.#workers].map(({ id }) => id))
+    const others = (await this.#options.store.listWorkers({ isAlive: true }))
+      .filter(({ id, state }) => state === 'working' && !own.has(id))
+      .map(({ runId }) => ({ runId, isLeaving: false }))
+    return countByRun([...this.#workers, ...others])
+  }
+
+  async #withWork(runIds: readonly string[]): Promise<string[]> {
+    const answers = await Promise.all(runIds.map((id) => this.#options.hasWork(id).catch(() => false)))
+    const isIdle = (_: string, i: number) => !answers[i]
+    for (const id of runIds.filter(isIdle)) this.#restUntilMs.set(id, performance.now() + REST_MS) // others are asked next
+    return runIds.filter((_, i) => answers[i])
+  }
+
+  /** They finish what they hold, and their place is given over with a later look. */
+  async #relieve(waiting: readonly string[]): Promise<void> {
+    if (waiting.length === 0) return
+    const { length } = await this.#withWork(waiting)
+    for (const worker of toRelieve([...this.#workers], length, performance.now()))
+      if (worker.id !== undefined) worker.isLeaving = await this.#options.store.askDrain(worker.id)
   }
 
   #start({ record: { id: runId, source } }: StoredRun): void {
     const child = fork(PROGRAM, [], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
-    const worker: Worker = { child, runId, id: undefined }
+    const startedAtMs = performance.now()
+    const worker: Worker = { child, runId, id: undefined, startedAtMs, isLeaving: false }
+    this.#servedAtMs.set(runId, startedAtMs)
     const orders: WorkerOrders = { scraper: source, runId, flags: this.#options.flags }
     child.send(orders)
     child.once('message', ({ workerId }: { workerId: string }) => {
@@ -97,7 +132,8 @@ export class EmbeddedWorkers implements AsyncDisposable {
         'warn',
         `a worker of run ${worker.runId} died (${signal ?? `exit code ${code}`}); it is replaced`,
       )
-    if (!isDead) this.#restUntilMs.set(worker.runId, performance.now() + (code === HOPELESS ? HOPELESS_MS : REST_MS))
+    if (!isDead && !worker.isLeaving)
+      this.#restUntilMs.set(worker.runId, performance.now() + (code === HOPELESS ? HOPELESS_MS : REST_MS))
   }
 
   /** It lives, and yet gives no sign of life: its loop hangs. What it holds is given to others when it is gone. */

@@ -1,13 +1,17 @@
 /**
- * What happens in a run, for any number of watchers: one look every quarter of a second however many watch, and none when nobody
- * does. A watcher that comes back with the id of the last event it has gets what it missed, or a fresh start.
+ * What happens in a run, for any number of watchers: one look every quarter of a second however many watch, and some for a minute
+ * after the last has left. A watcher that comes back with the id of the last event it has gets what it missed, or a fresh start.
  */
 import { randomBytes } from 'node:crypto'
-import { type OpenRun, runStats } from '../look/open-run.ts'
-import { whyStill } from '../look/run-list.ts'
+import { type OpenRun, type RunLogLines, runStats } from '../look/open-run.ts'
 import type { Looks } from './looks.ts'
+import { whyServed } from './why-served.ts'
 
 const LOOK_MS = 250
+/** While nobody watches. */
+const UNWATCHED_LOOK_MS = 1000
+/** A watcher whose connection broke is back within this time. */
+const UNWATCHED_MS_MAX = 60_000
 /** Events kept for watchers that come back. */
 const KEPT_MAX = 1000
 /** A watcher that is this far behind is cut off: it comes back and begins anew. */
@@ -27,7 +31,7 @@ interface Watcher {
   isCut: boolean
 }
 
-export class Feeds {
+export class Feeds implements Disposable {
   readonly #looks: Looks
   readonly #feeds = new Map<string, Feed>()
 
@@ -37,12 +41,14 @@ export class Feeds {
 
   /** As server-sent events, until the run is over or the caller has gone. Throws `E_RUN_NOT_FOUND` before the first. */
   async watch(runId: string, lastId: string | undefined, signal: AbortSignal): Promise<AsyncGenerator<string>> {
-    await this.#looks.run(runId)
+    const run = await this.#looks.run(runId)
     let feed = this.#feeds.get(runId)
-    if (feed === undefined) {
+    // One that has told of an end does not know that the run goes on again.
+    if (feed === undefined || (feed.isOver && !isEnded(run))) {
+      feed?.[Symbol.dispose]()
       feed = new Feed(
         () => this.#looks.run(runId),
-        () => this.#feeds.delete(runId),
+        (idle) => this.#feeds.get(runId) === idle && this.#feeds.delete(runId),
       )
       this.#feeds.set(runId, feed)
     }
@@ -52,22 +58,38 @@ export class Feeds {
   get size(): number {
     return this.#feeds.size
   }
+
+  [Symbol.dispose](): void {
+    for (const feed of this.#feeds.values()) feed[Symbol.dispose]()
+  }
 }
 
-class Feed {
+const isEnded = (run: OpenRun) => run.isOver && run.record.finishedAt !== null
+
+class Feed implements Disposable {
   readonly #look: () => Promise<OpenRun>
-  readonly #onIdle: () => void
+  readonly #onIdle: (feed: Feed) => void
   readonly #epoch = randomBytes(4).toString('hex')
   readonly #watchers = new Set<Watcher>()
   readonly #kept: FeedEvent[] = []
   #count = 0
   #last: FeedEvent | undefined
   #isOver = false
+  #isDisposed = false
+  #watchedAtMs = performance.now()
+  #log: { run: OpenRun; reader: RunLogLines; at: number } | undefined
+  /** Told so far. */
+  #logLines = 0
 
-  constructor(look: () => Promise<OpenRun>, onIdle: () => void) {
+  constructor(look: () => Promise<OpenRun>, onIdle: (feed: Feed) => void) {
     this.#look = look
     this.#onIdle = onIdle
     void this.#run()
+  }
+
+  /** It has told of the end of the run. */
+  get isOver(): boolean {
+    return this.#isOver
   }
 
   async *watch(lastId: string | undefined, signal: AbortSignal): AsyncGenerator<string> {
@@ -86,39 +108,52 @@ class Feed {
     } finally {
       signal.removeEventListener('abort', onAbort)
       this.#watchers.delete(watcher)
+      this.#watchedAtMs = performance.now()
     }
   }
 
-  /** All since then, where they are kept; otherwise how it is now. */
+  /** All since then, where they are kept; otherwise how it is now, with the log as far as it is kept. */
   #missedSince(lastId: string | undefined): FeedEvent[] {
     const at = this.#kept.findIndex(({ id }) => id === lastId)
     if (at !== -1) return this.#kept.slice(at + 1)
-    return this.#last === undefined ? [] : [this.#last, ...(this.#isOver ? this.#kept.slice(-1) : [])]
+    const now = this.#kept.filter((event) => event.type !== 'run' || event === this.#last)
+    return this.#last === undefined || now.includes(this.#last) ? now : [this.#last, ...now]
   }
 
   async #run(): Promise<void> {
     let before = ''
-    while (!this.#isOver) {
+    while (!this.#isDisposed && (this.#watchers.size > 0 || performance.now() - this.#watchedAtMs < UNWATCHED_MS_MAX)) {
       try {
-        const run = await this.#look()
-        before = await this.#report(run, before)
+        if (!this.#isOver) before = await this.#report(await this.#look(), before)
       } catch {
         // The store is away: watchers wait with us.
       }
-      await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
-      if (this.#watchers.size === 0) break
+      const isWatched = this.#watchers.size > 0 && !this.#isOver
+      await new Promise((resolve) => setTimeout(resolve, isWatched ? LOOK_MS : UNWATCHED_LOOK_MS).unref())
     }
-    this.#onIdle()
+    this.#onIdle(this)
+  }
+
+  /** Those not told of yet. A run that was closed and opened again in between begins its log anew. */
+  async #readLog(run: OpenRun): Promise<void> {
+    if (this.#log?.run !== run) this.#log = { run, reader: run.log.fromStart(), at: 0 }
+    const log = this.#log
+    for await (const lines of log.reader.read())
+      for (const line of lines) {
+        if (++log.at <= this.#logLines) continue
+        this.#emit('log', line)
+        this.#logLines++
+      }
   }
 
   async #report(run: OpenRun, before: string): Promise<string> {
-    const isOver = run.isOver && run.record.finishedAt !== null
-    for await (const lines of run.log.read()) for (const line of lines) this.#emit('log', line)
+    const isOver = isEnded(run)
+    await this.#readLog(run)
     const numbers = await runStats(run)
     const { pending, claimed, completed, failed, dead, remaining, isPaused } = numbers
     const { state, items, latencyMs, bytes, durationMs } = run.record
     const queue = { pending, claimed, completed, failed, dead, remaining }
-    const why = (await whyStill(run, numbers)) ?? null
+    const why = await whyServed(run, numbers)
     const now = JSON.stringify({
       state,
       isAlive: run.isAlive,
@@ -148,6 +183,10 @@ class Feed {
       watcher.wake?.()
     }
     return event
+  }
+
+  [Symbol.dispose](): void {
+    this.#isDisposed = true
   }
 }
 

@@ -1,6 +1,7 @@
 /** Who is told of what happens: a server's part in webhooks. */
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
+import { type AddressOptions, refusedLiteral } from '../../fetch/address.ts'
 import { openPoster, type Poster } from '../../fetch/post.ts'
 import type { SqlDatabase } from '../../orchestrator/store/sql.ts'
 import type { NewEvent, RecordEvents } from '../../webhooks/contract.ts'
@@ -30,6 +31,7 @@ export class Notifications implements AsyncDisposable {
   readonly recordEvents: RecordEvents
   readonly #db: SqlDatabase
   readonly #observed: ObservedEvents
+  readonly #addresses: Pick<AddressOptions, 'allowPrivate' | 'allowAddresses'>
   readonly #poster: Poster
   readonly #say: NotificationsOptions['say']
 
@@ -40,11 +42,11 @@ export class Notifications implements AsyncDisposable {
     this.log = new DeliveryLog(db)
     // Where its transaction ends later than that, the next look finds it.
     this.recordEvents = eventRecorder({ dialect: db.dialect, onRecorded: () => setImmediate(() => this.worker.look()) })
+    this.#addresses = { allowPrivate: values.allowPrivate, allowAddresses: values.allowAddress }
     this.#poster = openPoster({
       userAgent: userAgent(values),
       connectTimeoutMs: CONNECT_MS_MAX,
-      allowPrivate: values.allowPrivate,
-      allowAddresses: values.allowAddress,
+      ...this.#addresses,
     })
     this.worker = new DeliveryWorker({
       outbox: new Outbox(db, {
@@ -62,6 +64,13 @@ export class Notifications implements AsyncDisposable {
       failAt: failAtOf(limits),
       say,
     })
+  }
+
+  /** Throws `E_PRIVATE_ADDRESS` for a URL whose every delivery would be refused. */
+  refuseUnreachable(url: string): void {
+    const parsed = URL.parse(url)
+    const refusal = parsed === null ? null : refusedLiteral(parsed, this.#addresses)
+    if (refusal !== null) throw refusal
   }
 
   /** For what is no change of the store. */

@@ -4,6 +4,7 @@ import { loadScraper } from '../author/load-scraper.ts'
 import { resolveConfig } from '../config.ts'
 import { startRun } from '../run/run.ts'
 import { findRun } from '../run/run-folder.ts'
+import { SERVER_GONE, SERVER_STOPPED } from '../run/run-record.ts'
 
 export interface RunOrders {
   scraper: string
@@ -32,8 +33,8 @@ process.once('message', async (orders: RunOrders) => {
       isServed: true,
       ...(orders.resume === undefined ? {} : { resume: findRun(config.values.out, orders.resume) }),
     })
-    process.on('SIGTERM', () => run.stop('the server stopped'))
-    process.on('disconnect', () => run.stop('the server is gone'))
+    process.on('SIGTERM', () => run.stop(SERVER_STOPPED))
+    process.on('disconnect', () => run.stop(SERVER_GONE))
     send({ kind: 'started', id: run.id })
     const { exitCode } = await run.result
     process.exit(exitCode ?? 0)

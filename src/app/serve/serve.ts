@@ -20,12 +20,12 @@ import { Schedules } from '../../orchestrator/schedule/schedules.ts'
 import type { SqlDatabase } from '../../orchestrator/store/sql.ts'
 import { listScrapers, loadScraper } from '../author/load-scraper.ts'
 import { isTurnedOn } from '../author/opt-in.ts'
-import type { Config } from '../config.ts'
+import { type Config, toLimits } from '../config.ts'
 import { isFleetQueue, type StoreDatabase } from '../fleet/fleet.ts'
 import { startDistributed } from '../fleet/start-distributed.ts'
 import { retryLetters } from '../look/dead-letters.ts'
-import type { OpenRun, RunPlaces } from '../look/open-run.ts'
-import { type ListedRun, listAllRuns } from '../look/run-list.ts'
+import { type OpenRun, type RunPlaces, runStats } from '../look/open-run.ts'
+import type { ListedRun } from '../look/run-list.ts'
 import { cancelRun } from '../look/steer-run.ts'
 import { openServeDatabase, storeOfServer } from './database.ts'
 import { EmbeddedRuns } from './embedded-runs.ts'
@@ -34,9 +34,11 @@ import { Feeds } from './feed.ts'
 import { handlersOf } from './handlers.ts'
 import { HistoryKeeper } from './history-keeper.ts'
 import { identifier } from './identify.ts'
+import { InterruptedRuns } from './interrupted.ts'
 import { JobStore } from './job-store.ts'
 import { Looks } from './looks.ts'
 import { Notifications } from './notifications.ts'
+import { RunLists } from './run-lists.ts'
 import { ServerHealth } from './server-health.ts'
 import { createThrottle } from './throttle.ts'
 
@@ -99,8 +101,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   }
 }
 
-/** What is read this often is new enough for a list. */
-const LIST_FRESH_MS = 500
+/** Those that count for how the server and its scrapers are. */
 const RUNS_LISTED_MAX = 1000
 
 export class Server implements AsyncDisposable {
@@ -117,11 +118,10 @@ export class Server implements AsyncDisposable {
   readonly jobs: JobStore
   readonly #runs: EmbeddedRuns
   readonly #workers: EmbeddedWorkers | undefined
+  readonly lists: RunLists
+  readonly #interrupted: InterruptedRuns | undefined
   readonly #places: RunPlaces
   readonly #say: ServeOptions['say']
-  /** As they were last seen: nothing happens to these any more, unless it is asked for here. */
-  #finished = new Map<string, ListedRun>()
-  #listed: { atMs: number; runs: Promise<ListedRun[]> } | undefined
 
   static async open({ config, flags, workers, keep, say }: ServeOptions): Promise<Server> {
     const values = { ...config.values, store: storeOfServer(config.values) }
@@ -144,13 +144,23 @@ export class Server implements AsyncDisposable {
     this.#places = { out, frontier, redis, store: config.values.store }
     this.looks = new Looks(this.#places)
     this.feeds = new Feeds(this.looks)
+    this.lists = new RunLists({ places: this.#places, store })
     this.health = new ServerHealth({
       store,
       listRuns: () => this.listRuns(),
       deliveries: () => ({ ...this.notifications.worker.counts }),
+      disk: out,
     })
     this.#workers =
-      isFleetQueue(frontier) && workers > 0 ? new EmbeddedWorkers({ store, max: workers, flags, say }) : undefined
+      isFleetQueue(frontier) && workers > 0
+        ? new EmbeddedWorkers({
+            store,
+            max: workers,
+            flags,
+            hasWork: async (id) => !(await runStats(await this.looks.run(id))).isPaused,
+            say,
+          })
+        : undefined
     this.notifications = new Notifications({ db, config, say })
     this.jobs = new JobStore(db, say)
     this.keeping = new HistoryKeeper({
@@ -179,28 +189,22 @@ export class Server implements AsyncDisposable {
         if (isGivenUp) this.notifications.runGivenUp(id, how)
       },
     })
+    this.#interrupted = isFleetQueue(frontier)
+      ? undefined
+      : new InterruptedRuns({ out, looks: this.looks, goOn: (run) => this.goOn(run), say })
   }
 
+  /** The newest. */
   async listRuns(): Promise<ListedRun[]> {
-    const nowMs = performance.now()
-    if (this.#listed === undefined || nowMs - this.#listed.atMs > LIST_FRESH_MS) {
-      const known = (id: string) => this.#finished.get(id)
-      const runs = listAllRuns({ places: this.#places, isAll: true, max: RUNS_LISTED_MAX, known }).then((found) => {
-        this.#finished = new Map(found.runs.flatMap((run) => (isSettled(run) ? [[run.id, run]] : [])))
-        return found.runs
-      })
-      runs.catch(() => {})
-      this.#listed = { atMs: nowMs, runs }
-    }
-    return await this.#listed.runs
+    return (await this.lists.page({ limit: RUNS_LISTED_MAX })).runs
   }
 
   /** On a fleet's queue it waits there for workers; otherwise a process of ours carries it out. */
   async startRun(scraper: string, args: Record<string, unknown>, limits: RunLimits): Promise<string> {
-    this.#listed = undefined
+    this.lists.forget()
     if (!isFleetQueue(this.config.values.frontier))
       return await this.#runs.start({ scraper, args, flags: flagsOf(limits) })
-    const config = { ...this.config, limits: { ...this.config.limits, ...limits } }
+    const config = { ...this.config, limits: toLimits({ ...this.config.values, ...flagsOf(limits) }) }
     const { runId } = await startDistributed({
       loaded: await loadScraper(scraper),
       source: scraper,
@@ -215,6 +219,7 @@ export class Server implements AsyncDisposable {
 
   /** A run that nobody works on and that is not finished. False where workers will find it by themselves. */
   async goOn(run: OpenRun): Promise<boolean> {
+    this.lists.forget()
     if (run.folder === undefined) return false
     const { id, source } = run.record
     await this.#runs.start({ scraper: source, args: {}, resume: id })
@@ -262,6 +267,8 @@ export class Server implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#interrupted?.[Symbol.asyncDispose]()
+    this.feeds[Symbol.dispose]()
     await this.scheduler[Symbol.asyncDispose]()
     await this.keeping[Symbol.asyncDispose]()
     await this.jobs[Symbol.asyncDispose]()
@@ -271,9 +278,6 @@ export class Server implements AsyncDisposable {
     await this.store[Symbol.asyncDispose]()
   }
 }
-
-/** Finished, with nothing to try again. */
-const isSettled = ({ state, isAlive, numbers }: ListedRun) => state === 'finished' && !isAlive && numbers.dead === 0
 
 function flagsOf({ pages, concurrency, retries, perHost }: RunLimits): Record<string, unknown> {
   const flags = { pages, concurrency, retries, perHost: perHost?.concurrency, rps: perHost?.rps }

@@ -2,7 +2,9 @@
 import { createHistogram } from '../../observe/histogram.ts'
 import { type Metrics, openMetrics } from '../../observe/metrics.ts'
 import type { Store } from '../../orchestrator/contract.ts'
+import { openResourceMonitor } from '../../orchestrator/resources.ts'
 import type { ListedRun } from '../look/run-list.ts'
+import { machineNumbers } from '../run/run-metrics.ts'
 import { VERSION } from '../user-agent.ts'
 
 export interface HealthParts {
@@ -10,6 +12,8 @@ export interface HealthParts {
   listRuns(): Promise<ListedRun[]>
   /** Of webhooks, by outcome. */
   deliveries(): Readonly<Record<string, number>>
+  /** A path on the disk that is watched. */
+  disk: string
 }
 
 /** A database that is away is waited for elsewhere; whoever asks how we are wants to know now. */
@@ -21,6 +25,7 @@ export class ServerHealth {
   readonly #parts: HealthParts
   #slices = [createHistogram(), createHistogram()]
   #slicedAtMs = performance.now()
+  readonly #startedAtMs = Date.now()
   #requests = 0
   #faults = 0
   #metrics: Promise<Metrics> | undefined
@@ -82,9 +87,8 @@ export class ServerHealth {
 
   /** Queues and workers of the runs that are going on, beside those of the process itself. */
   async metricsText(): Promise<{ contentType: string; text: string }> {
-    this.#metrics ??= openMetrics({ version: VERSION })
+    this.#metrics ??= this.#openMetrics()
     const metrics = await this.#metrics
-    metrics.watchDeliveries(this.#parts.deliveries)
     const runs = await this.#parts.listRuns().catch(() => [])
     for (const { scraper } of runs) {
       if (this.#watched.has(scraper)) continue
@@ -97,12 +101,23 @@ export class ServerHealth {
     return { contentType: metrics.contentType, text: await metrics.render() }
   }
 
+  async #openMetrics(): Promise<Metrics> {
+    const metrics = await openMetrics({ version: VERSION })
+    const monitor = openResourceMonitor({ disk: this.#parts.disk })
+    metrics.watchDeliveries(this.#parts.deliveries)
+    metrics.watchMachine(() => machineNumbers(monitor.snapshot()))
+    return metrics
+  }
+
+  /** Runs that are going on, and those that ended since the server is here: what they did does not vanish with their end. */
   async #queueOf(scraper: string) {
-    const runs = (await this.#parts.listRuns()).filter((run) => run.scraper === scraper && run.isAlive)
-    const sum = (of: (numbers: ListedRun['numbers']) => number) =>
-      runs.reduce((all, { numbers }) => all + of(numbers), 0)
+    const isCounted = ({ isAlive, finishedAt }: ListedRun) =>
+      isAlive || (finishedAt !== null && Date.parse(finishedAt) >= this.#startedAtMs)
+    const runs = (await this.#parts.listRuns()).filter((run) => run.scraper === scraper && isCounted(run))
+    const sum = (of: (numbers: ListedRun['numbers'], isAlive: boolean) => number) =>
+      runs.reduce((all, { numbers, isAlive }) => all + of(numbers, isAlive), 0)
     return {
-      pending: sum(({ remaining }) => remaining),
+      pending: sum(({ remaining }, isAlive) => (isAlive ? remaining : 0)),
       claimed: 0,
       completed: sum(({ completed }) => completed),
       failed: sum(({ failed }) => failed),

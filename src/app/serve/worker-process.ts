@@ -2,6 +2,7 @@
 import { loadScraper } from '../author/load-scraper.ts'
 import { resolveConfig } from '../config.ts'
 import { joinRun } from '../fleet/join-run.ts'
+import { SERVER_GONE, SERVER_STOPPED } from '../run/run-record.ts'
 
 export interface WorkerOrders {
   scraper: string
@@ -25,8 +26,8 @@ process.once('message', async ({ scraper, runId, flags }: WorkerOrders) => {
       useTor: false,
       isServed: true,
     })
-    process.on('SIGTERM', () => worker.stop('the server stopped'))
-    process.on('disconnect', () => worker.stop('the server is gone'))
+    process.on('SIGTERM', () => worker.stop(SERVER_STOPPED))
+    process.on('disconnect', () => worker.stop(SERVER_GONE))
     process.send?.({ workerId: worker.id })
     await worker.result
     process.exit(0)

@@ -158,6 +158,7 @@ for (const [engine, start] of Object.entries(ENGINES)) {
       const schedule = await bench.schedules.create(hourly())
       await bench.lookAt(schedule.nextAtMs + 5 * HOUR)
       assert.deepEqual([bench.started, bench.troubles, await bench.outcomes()], [[], ['books missed'], ['missed']])
+      assert.match((await bench.schedules.fires(schedule.id))[0]!.reason!, /^6 fires missed, /)
       await bench.schedules.update(schedule.id, hourly({ isCatchUp: true }))
       const { nextAtMs } = await bench.schedules.get('books')
       await bench.lookAt(nextAtMs + 5 * HOUR)

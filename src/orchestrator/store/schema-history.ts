@@ -46,3 +46,6 @@ export const historyTables = ({ prefix, identity }: Dialect): string => `
   );
   create index entity_change_of on ${prefix}entity_change (scraper, key, id);
   create index entity_change_at on ${prefix}entity_change (at_ms);`
+
+/** What each scope saw of an item, where there are several. */
+export const historyViews = ({ prefix }: Dialect): string => `alter table ${prefix}entity add column views text`

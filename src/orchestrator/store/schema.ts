@@ -1,6 +1,6 @@
 /** The tables of a store, in words that PostgreSQL and SQLite both understand. Times are epoch milliseconds of its own clock. */
 import { accessTables } from './schema-access.ts'
-import { historyTables } from './schema-history.ts'
+import { historyTables, historyViews } from './schema-history.ts'
 import { jobTables } from './schema-jobs.ts'
 import { scheduleTables } from './schema-schedules.ts'
 import { webhookTables } from './schema-webhooks.ts'
@@ -14,6 +14,7 @@ export const STORE_STEPS = (dialect: Dialect): string[] => [
   webhookTables(dialect),
   historyTables(dialect),
   jobTables(dialect),
+  historyViews(dialect),
 ]
 
 const runTables = ({ prefix, now, bytes, identity }: Dialect): string => `

@@ -74,11 +74,12 @@ export function sqlStore(
       return found === undefined ? undefined : toRun(found)
     },
 
-    async listRuns({ scraper, states, limit = RUNS_LISTED_MAX } = {}) {
+    async listRuns({ scraper, states, page, limit = RUNS_LISTED_MAX } = {}) {
       const found = await db.rows(
         `select ${runColumns} from ${prefix}run_record where (cast($1 as text) is null or scraper = $1)
-         and (cast($2 as text) is null or ${oneOf('state', '$2')}) order by created_ms desc, id desc limit $3`,
-        [scraper ?? null, states === undefined ? null : JSON.stringify(states), limit],
+         and (cast($2 as text) is null or ${oneOf('state', '$2')}) and (cast($4 as text) is null or id < $4)
+         order by ${page === undefined ? 'created_ms desc, ' : ''}id desc limit $3`,
+        [scraper ?? null, states === undefined ? null : JSON.stringify(states), limit, page?.before ?? null],
       )
       return found.map(toRun)
     },

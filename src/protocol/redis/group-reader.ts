@@ -55,6 +55,11 @@ export class GroupReader implements Disposable {
     this.#reads = new Connection(options.url, { ...options, onOutage: () => {} })
   }
 
+  /** Not connected, as far as is known here. */
+  get isAway(): boolean {
+    return this.#calls.redis.status !== 'ready'
+  }
+
   /** Makes the streams and the group where they are missing. What came before the group is read, too. */
   async open(): Promise<void> {
     const { streams, group } = this.#options

@@ -60,6 +60,14 @@ end
 return #due`,
 )
 
+/** mark seconds · errors kept text: what many have read is refused by the first of them only. 1 for that one. */
+export const REFUSE = script(
+  'refuse',
+  `if not redis.call('SET', ARGV[1], 1, 'NX', 'EX', ARGV[2]) then return 0 end
+redis.call('XADD', ARGV[3], 'MAXLEN', '~', ARGV[4], '*', 'message', ARGV[5])
+return 1`,
+)
+
 /** group consumer · stream …: what a consumer that is known to be dead held is there to be taken over. It counts as a loss. */
 export const ABANDON = script(
   'abandon',

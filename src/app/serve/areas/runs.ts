@@ -2,24 +2,19 @@
 import type { runEndpoints } from '../../../api/areas/runs.ts'
 import type { HandlersOf } from '../../../api/server.ts'
 import { livingWorkers, runStats } from '../../look/open-run.ts'
-import { type ListedRun, whyStill } from '../../look/run-list.ts'
+import type { ListedRun } from '../../look/run-list.ts'
 import { cancelRun, pauseRun, resumeRun } from '../../look/steer-run.ts'
 import { filterOf } from '../dead-filter.ts'
 import { itemsAnswer } from '../items-answer.ts'
 import type { Server } from '../serve.ts'
+import { servedWords, whyServed } from '../why-served.ts'
 
 export function runHandlers(server: Server): HandlersOf<typeof runEndpoints> {
   const { looks } = server
   return {
     async listRuns({ query: { limit, cursor, scraper, state } }) {
-      const runs = (await server.listRuns()).filter(
-        (run) =>
-          (cursor === undefined || run.id < cursor) &&
-          (scraper === undefined || run.scraper === scraper) &&
-          (state === undefined || run.state === state),
-      )
-      const data = runs.slice(0, limit).map(toSummary)
-      return { data, next: runs.length > limit ? data.at(-1)!.id : null }
+      const { runs, isMore } = await server.lists.page({ limit, before: cursor, scraper, state })
+      return { data: runs.map(toSummary), next: isMore ? runs.at(-1)!.id : null }
     },
     async startRun({ body: { scraper, args, limits } }) {
       const id = await server.startRun(scraper, args, limits)
@@ -34,7 +29,7 @@ export function runHandlers(server: Server): HandlersOf<typeof runEndpoints> {
         args: run.record.args ?? null,
         isAlive: run.isAlive,
         isPaused: numbers.isPaused,
-        why: (await whyStill(run, numbers)) ?? null,
+        why: await whyServed(run, numbers),
         queue: { pending, claimed, completed, failed, dead, remaining },
         workers: livingWorkers(run)?.length ?? null,
       }
@@ -84,6 +79,6 @@ function toSummary({ numbers, rate, workers, why, startedAt, ...run }: ListedRun
     items,
     rate: rate ?? null,
     workers: workers ?? null,
-    why: why ?? null,
+    why: servedWords(why),
   }
 }

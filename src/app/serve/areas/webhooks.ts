@@ -21,12 +21,16 @@ export function webhookHandlers({ notifications }: Server): HandlersOf<typeof we
   return {
     listWebhooks: async () => ({ data: (await subscriptions.list()).map(toDetail) }),
     async createWebhook({ body }) {
+      notifications.refuseUnreachable(body.url)
       const { subscription, secret } = await subscriptions.create(body as NewSubscription)
       return { ...toDetail(subscription), secret }
     },
     getWebhook: async ({ params: { id } }) => toDetail(await subscriptions.get(id)),
-    updateWebhook: async ({ params: { id }, body }) =>
-      toDetail(await subscriptions.update(id, body as NewSubscription)),
+    async updateWebhook({ params: { id }, body }) {
+      const { url } = await subscriptions.get(id)
+      if (body.url !== url) notifications.refuseUnreachable(body.url)
+      return toDetail(await subscriptions.update(id, body as NewSubscription))
+    },
     async deleteWebhook({ params: { id } }) {
       await subscriptions.remove(id)
       return undefined
