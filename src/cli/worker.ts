@@ -68,7 +68,7 @@ async function worker(flags: WorkerFlags): Promise<number> {
   const { proxy, proxies } = config.values
   if (flags.tor && (proxy !== undefined || proxies !== undefined))
     throw new ScrapeError('E_USAGE', '--tor and --proxy are two ways out: choose one of them')
-  const signals = listenForSignals()
+  const signals = listenForSignals({ isSecondTermFinal: flags.type !== undefined })
   if (flags.type !== undefined) return await workOnType({ flags, config, batchSize, signals }).finally(signals.unhook)
   if (flags.scraper === undefined)
     throw new ScrapeError('E_USAGE', 'a worker needs to know what it works on', {
@@ -194,13 +194,17 @@ function exitCodeOf({ end, record }: FleetWorkerEnd): number {
 
 export type Signals = ReturnType<typeof listenForSignals>
 
-/** First signal: drain. A second one: leave at once; nothing committed is lost, and what is held is taken over. */
-function listenForSignals() {
+/**
+ * First signal: drain. Second Ctrl-C: leave at once; nothing committed is lost. A second SIGTERM only where nobody passes signals on:
+ * a worker of an autoscaler gets the one to the group, and the one from its parent.
+ */
+function listenForSignals({ isSecondTermFinal }: { isSecondTermFinal: boolean }) {
   let reason: string | undefined
   let stop: ((reason: string) => void) | undefined
   const stopped = Promise.withResolvers<void>()
   const onSignal = (signal: NodeJS.Signals) => {
-    if (reason !== undefined) process.exit(signal === 'SIGINT' ? 130 : 143)
+    if (reason !== undefined && signal === 'SIGINT') process.exit(130)
+    if (reason !== undefined && isSecondTermFinal) process.exit(143)
     reason = `${signal} received`
     stopped.resolve()
     stop?.(reason)
