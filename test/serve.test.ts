@@ -57,7 +57,7 @@ function statusOf(path: string, headers: Record<string, string>): Promise<number
   })
 }
 
-describe('sluice serve', { timeout: 60_000 }, () => {
+describe('sluice serve', { timeout: 240_000 }, () => {
   it('carries out a run that is asked for, and gives its items', async () => {
     const started = await startBooks()
     assert.equal(started.status, 202, started.text)
@@ -111,7 +111,7 @@ describe('sluice serve', { timeout: 60_000 }, () => {
   })
 
   it('keeps what happened for a watcher that comes back after all have left', async () => {
-    const slow = { scraper: 'books', args: { site: site.url }, limits: { perHost: { rps: 20 } } }
+    const slow = { scraper: 'books', args: { site: site.url, details: true }, limits: { perHost: { rps: 60 } } }
     const { url } = (await ask('POST', '/v1/runs', slow)).json
     const seen = await firstEventsOf(`${url}/events`, 3)
     await until('it is over', async () => (await ask('GET', url)).json.state === 'finished')
@@ -123,6 +123,11 @@ describe('sluice serve', { timeout: 60_000 }, () => {
       'every event once',
     )
     assert.equal(rest.at(-1)!.type, 'end')
+    assert.deepEqual(
+      await eventsOf(`${url}/events`, { 'last-event-id': rest.at(-1)!.id }),
+      [],
+      'and nothing after the end',
+    )
     const logged = [...seen, ...rest].filter(({ type }) => type === 'log').map(({ data }) => data)
     const { path } = folder
     const [file] = globSync(`${path}/runs/books/${url.split('/').at(-1)}/log.jsonl`)

@@ -102,8 +102,9 @@ class Feed implements Disposable {
       while (!signal.aborted && !watcher.isCut) {
         const events = watcher.waiting.splice(0)
         if (events.length > 0) yield events.map(asText).join('')
-        if (events.at(-1)?.type === 'end') return
-        else if (watcher.waiting.length === 0 && !(await woken(watcher))) yield ': still here\n\n'
+        if (watcher.waiting.length > 0) continue
+        if (this.#isOver) return // also for one that came back with the very last event
+        if (!(await woken(watcher))) yield ': still here\n\n'
       }
     } finally {
       signal.removeEventListener('abort', onAbort)
