@@ -8,7 +8,8 @@ import { page as html } from './block-cases.test-table.ts'
 import { createMemoryCache } from './cache.ts'
 import { createCircuit } from './circuit.ts'
 import { createFetcher } from './fetcher.ts'
-import { type HttpClient, openHttp } from './http.ts'
+import { openTestHttp } from './http.test-kit.ts'
+import type { HttpClient } from './http.ts'
 import { createJudge } from './judge.ts'
 import { createRateLimit } from './rate-limit.ts'
 
@@ -26,17 +27,7 @@ let http: HttpClient
 before(async () => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  http = openHttp({
-    userAgent: 'SluiceTest/1.0',
-    timeoutMs: 5000,
-    connectTimeoutMs: 1000,
-    bodyBytesMax: 1_000_000,
-    redirectsMax: 5,
-    connectionsPerHost: 2,
-    retryAfterMsMax: 60_000,
-    allowPrivate: true,
-    allowAddresses: [],
-  })
+  http = openTestHttp()
 })
 after(async () => {
   await http[Symbol.asyncDispose]()

@@ -190,6 +190,21 @@ for (const [engine, start] of Object.entries(ENGINES)) {
       assert.deepEqual(bench.started, [])
     })
 
+    check('with jitter it fires somewhat later, each time by another while', async (db) => {
+      const startMs = Date.UTC(2026, 10, 15, 12)
+      const schedules = new Schedules(db, () => startMs)
+      const delays: number[] = []
+      for (let n = 0; n < 20; n++) {
+        const { nextAtMs } = await schedules.create(hourly({ name: `jitter ${n}`, jitterMs: 600_000 }))
+        delays.push(nextAtMs - (startMs + HOUR))
+      }
+      assert.ok(
+        delays.every((ms) => ms >= 0 && ms < 600_000),
+        String(delays),
+      )
+      assert.ok(new Set(delays).size > 10, 'not all at once')
+    })
+
     check('names are taken once, and what never fires is refused', async (db) => {
       const schedules = new Schedules(db)
       await schedules.create(hourly())
