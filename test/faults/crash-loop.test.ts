@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { type BooksSite, startBooksSite, truth } from '../site/books.ts'
 import { startSluice, temporaryFolder } from '../sluice.ts'
+import { killMoment } from './kill-moment.ts'
 
 const PRODUCTS = 1200
 /** Slow enough that dozens of kills hit a run in its middle. */
@@ -65,7 +65,7 @@ async function killUntilDone({ site, out, killsMax, args, victims }: KillRequest
       isRunning = false
     })
     while (isRunning && kills < killsMax) {
-      await Promise.race([sleep(350 + Math.random() * 500), result])
+      await killMoment(site, 60, [result])
       if (!isRunning) break
       const pids = victims(child.pid!, kills)
       for (const pid of pids) process.kill(pid, 'SIGKILL')

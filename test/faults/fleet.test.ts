@@ -11,6 +11,7 @@ import { postgresForTests, startPostgres } from '../services/postgres.ts'
 import { type BooksSite, startBooksSite, truth } from '../site/books.ts'
 import type { SluiceProcess } from '../sluice.ts'
 import { temporaryFolder } from '../sluice.ts'
+import { killMoment } from './kill-moment.ts'
 
 const DETAILS = ['--arg', 'details=true']
 
@@ -20,25 +21,30 @@ test('workers killed at random moments, again and again, lose and repeat nothing
   using folder = temporaryFolder()
   const fleet = new Fleet({ frontier: database.url, cwd: folder.path })
   const { run_id: runId } = await fleet.start('--site', site.url, ...DETAILS)
-  const kills = await killWorkers(fleet, runId, { workers: 3, killsMax: 24 })
+  const kills = await killWorkers(fleet, runId, site, { workers: 3, killsMax: 24 })
   assert.ok(kills >= 8, `only ${kills} kills hit the run`)
   await assertComplete(fleet, runId, site, 1000)
 })
 
 /** Keeps `workers` processes at work and kills one of them every now and then, until the run is finished. */
-async function killWorkers(fleet: Fleet, runId: string, { workers, killsMax }: { workers: number; killsMax: number }) {
+async function killWorkers(
+  fleet: Fleet,
+  runId: string,
+  site: BooksSite,
+  { workers, killsMax }: { workers: number; killsMax: number },
+) {
   const start = () => fleet.worker(runId, '--lease', '1500ms', '--concurrency', '8')
   const alive = Array.from({ length: workers }, start)
   let kills = 0
   while (alive.length > 0) {
-    await Promise.race([sleep(300 + Math.random() * 400), ...alive.map(({ result }) => result)])
+    const ends = alive.map(({ result }) => result)
+    await (kills === killsMax ? Promise.race(ends) : killMoment(site, 60, ends))
     const ended = alive.findIndex(({ child }) => child.exitCode !== null)
     if (ended !== -1) {
       const { code, stderr } = await alive.splice(ended, 1)[0]!.result
       assert.equal(code, 0, stderr)
       continue
     }
-    if (kills === killsMax) continue
     const victim = alive.splice(Math.floor(Math.random() * alive.length), 1)[0]!
     victim.child.kill('SIGKILL')
     await victim.result
