@@ -1,32 +1,18 @@
 /**
- * Rate limit: who may be asked when. One instance serves a process; `SharedSlots` spreads the spacing over the processes of a
- * machine, `FleetSlots` over the workers of a fleet (there, a start that is due is one the fleet has granted).
+ * Rate limit: who may be asked when. One instance serves a process; `pace.ts` tells when a host is due, alone or in turn with
+ * the other processes of a machine or a fleet.
  *
  *                    no free slot, or too early
  *   acquire ──▶ may start? ─────────────────────▶ waiting (first come, first served)
  *                  │ yes              slot released · timer: due │
  *                  ▼                                             ▼
  *               active ──────────── dispose ──────────▶ released; idle hosts are forgotten, oldest first
- *
- * Spacing is the generic cell rate algorithm: `tatMs` is when the next request would start if they came evenly, and one may
- * start `earlyMs` before that. All of it runs on a monotonic clock: a wall clock that jumps neither stops nor bursts us.
  */
 import { ScrapeError } from '../core/errors.ts'
 import type { RateLimit, Slot, SlotUse } from './contract.ts'
-import {
-  createFleetTurns,
-  createHostState,
-  dueMsOf,
-  type FleetTurns,
-  type HostLimits,
-  HostSlot,
-  type HostState,
-  hasTurn,
-  keepTurns,
-  turnsToAsk,
-  type Waiter,
-} from './host-state.ts'
-import { type FleetSlots, type SharedSlots, type SlotGrant, spacing } from './spacing.ts'
+import { createHostState, type HostLimits, HostSlot, type HostState, type Waiter } from './host-state.ts'
+import { Pace } from './pace.ts'
+import type { FleetSlots, SharedSlots } from './spacing.ts'
 
 /** `rps` 0 = no limit. `delayMs`: the gap between two requests, drawn from this range, or from 0.5 to 1.5 of one number. */
 export interface PerHostOptions {
@@ -70,12 +56,6 @@ export interface RateLimitOptions {
 /** `setTimeout` overflows at 2^31 ms; a timer that fires early only looks again. */
 const TIMER_MS_MAX = 3_600_000
 
-/** A host without a rate is looked up this often: nobody else may have been told to pause meanwhile. */
-const PAUSE_LOOK_MS = 1000
-
-/** How late a timer may be before the shared slot it waited for is void (or a tenth of the interval, if that is more). */
-const RESERVED_LATE_MS_MIN = 20
-
 export function createRateLimit(options: RateLimitOptions): RateLimit & Disposable {
   return new HostRateLimit(options)
 }
@@ -84,7 +64,7 @@ class HostRateLimit implements RateLimit, Disposable {
   readonly #options: RateLimitOptions
   readonly #now: () => number
   readonly #monotonicNow: () => number
-  readonly #random: () => number
+  readonly #pace: Pace
   readonly #setTimer: (callback: () => void, ms: number) => () => void
   readonly #limits: HostLimits
   readonly #hosts = new Map<string, HostState>()
@@ -104,7 +84,15 @@ class HostRateLimit implements RateLimit, Disposable {
     this.#options = options
     this.#now = options.now ?? Date.now
     this.#monotonicNow = options.monotonicNow ?? (() => performance.now())
-    this.#random = options.random ?? Math.random
+    this.#pace = new Pace({
+      slots: options.slots,
+      fleet: options.fleet,
+      now: this.#now,
+      monotonicNow: this.#monotonicNow,
+      random: options.random ?? Math.random,
+      onPaused: (state, pausedUntilMs, reason) => this.#pauseHere(state, pausedUntilMs, reason),
+      onTurns: (state) => this.#onTurns(state),
+    })
     this.#setTimer =
       options.setTimer ??
       ((callback, ms) => {
@@ -119,7 +107,7 @@ class HostRateLimit implements RateLimit, Disposable {
     const state = this.#hosts.get(host)
     if (state === undefined) return 0
     if (!this.#hasPlace(state, isFile)) return Number.POSITIVE_INFINITY
-    const waitMs = this.#untilDueMs(state)
+    const waitMs = this.#pace.untilDueMs(state)
     const ahead = this.#ahead(state)
     return ahead === 0 ? waitMs : Math.max(1, waitMs + ahead * state.limits.intervalMs) // behind those who came first
   }
@@ -128,7 +116,7 @@ class HostRateLimit implements RateLimit, Disposable {
     if (signal.aborted) return Promise.reject(signal.reason)
     if (this.#isDisposed) return Promise.reject(stopped(host))
     const state = this.#stateOf(host)
-    if (this.#ahead(state) === 0 && this.#hasPlace(state, isFile) && this.#isDue(state)) {
+    if (this.#ahead(state) === 0 && this.#hasPlace(state, isFile) && this.#pace.isDue(state)) {
       const slot = this.#start(state, isFile)
       this.#settle(state)
       return Promise.resolve(slot)
@@ -228,11 +216,6 @@ class HostRateLimit implements RateLimit, Disposable {
     }
   }
 
-  #untilDueMs(state: HostState): number {
-    const dueMs = dueMsOf(state)
-    return dueMs <= 0 ? 0 : Math.max(0, dueMs - this.#monotonicNow()) // unlimited hosts do not even read the clock
-  }
-
   #hasPlace(state: HostState, isFile: boolean): boolean {
     if (state.active >= state.limits.concurrency) return false
     if (!isFile) return this.#active < this.#options.concurrency
@@ -251,76 +234,18 @@ class HostRateLimit implements RateLimit, Disposable {
     return ahead
   }
 
-  #isDue(state: HostState): boolean {
-    if (this.#untilDueMs(state) > 0) return false
-    const { slots, fleet } = this.#options
-    if (fleet !== undefined) return this.#hasTurn(state, fleet)
-    return slots === undefined || this.#reserve(state, slots)
-  }
-
-  /** In turn with the other workers: uses a start the fleet has granted, or asks for some; the answer looks again. */
-  #hasTurn(state: HostState, fleet: FleetSlots): boolean {
-    state.turns ??= createFleetTurns()
-    const { turns } = state
-    if (hasTurn(state, turns, this.#monotonicNow())) return true
-    if (state.reservedMs === undefined && !turns.isAsking) this.#ask(state, turns, fleet)
-    return false
-  }
-
-  #ask(state: HostState, turns: FleetTurns, fleet: FleetSlots): void {
-    const { intervalMs, earlyMs } = this.#nextSpacing(state)
-    const count = intervalMs === 0 ? 0 : turnsToAsk(state, turns, intervalMs)
-    state.reservedLateMsMax = Math.max(RESERVED_LATE_MS_MIN, intervalMs / 10)
-    turns.isAsking = true
-    void fleet.take({ host: state.host, intervalMs, earlyMs, count }).then((grant) => {
-      turns.isAsking = false
-      if (this.#isDisposed || this.#hosts.get(state.host) !== state) return // forgotten meanwhile
-      this.#takeTurns(state, turns, intervalMs, grant)
-    })
-  }
-
-  #takeTurns(state: HostState, turns: FleetTurns, intervalMs: number, grant: SlotGrant): void {
-    const nowMs = this.#monotonicNow()
-    keepTurns(state, turns, grant, nowMs)
-    if (grant.pausedMs > 0) {
-      const pausedUntilMs = nowMs + grant.pausedMs
-      if (pausedUntilMs > state.pausedUntilMs) this.#pauseHere(state, pausedUntilMs, 'paused by another worker')
-    } else if (intervalMs === 0) turns.freeUntilMs = nowMs + PAUSE_LOOK_MS
-    this.#settle(state)
-    if (!this.#limited.has(state)) this.#notify()
-  }
-
-  /** In turn with the other processes: reads their pauses, then takes the next slot, or uses the one it waited for. */
-  #reserve(state: HostState, slots: SharedSlots): boolean {
-    const nowMs = this.#monotonicNow()
-    const pausedUntilMs = nowMs + slots.pausedUntilMs(state.host) - this.#now()
-    if (pausedUntilMs > Math.max(nowMs, state.pausedUntilMs)) {
-      this.#pauseHere(state, pausedUntilMs, 'paused by another process')
-      return false
-    }
-    // A slot slept past is void: starting in it now could hit the slot of another process.
-    if (state.reservedMs !== undefined && nowMs - state.reservedMs <= state.reservedLateMsMax) return true
-    const { intervalMs, earlyMs } = this.#nextSpacing(state)
-    state.reservedLateMsMax = Math.max(RESERVED_LATE_MS_MIN, intervalMs / 10)
-    state.reservedMs = intervalMs === 0 ? nowMs : nowMs + slots.reserve(state.host, intervalMs, earlyMs) - this.#now()
-    return state.reservedMs <= nowMs
-  }
-
   #start(state: HostState, isFile: boolean): Slot {
-    const nowMs = this.#monotonicNow()
     state.active++
     if (isFile) this.#files.set(state, (this.#files.get(state) ?? 0) + 1)
     else this.#active++
-    state.lastStartMs = nowMs
-    if (this.#options.slots === undefined && state.turns === undefined) {
-      const { intervalMs, earlyMs } = this.#nextSpacing(state)
-      if (intervalMs > 0) {
-        state.tatMs = Math.max(state.tatMs, nowMs) + intervalMs
-        state.earlyMs = earlyMs
-      }
-    }
-    state.reservedMs = state.turns?.granted.shift()
+    this.#pace.begin(state)
     return new HostSlot(state.host, () => this.#release(state, isFile))
+  }
+
+  #onTurns(state: HostState): void {
+    if (this.#isDisposed || this.#hosts.get(state.host) !== state) return // forgotten meanwhile
+    this.#settle(state)
+    if (!this.#limited.has(state)) this.#notify()
   }
 
   #release(state: HostState, isFile: boolean): void {
@@ -335,12 +260,6 @@ class HostRateLimit implements RateLimit, Disposable {
     }
     this.#settle(state)
     this.#notify()
-  }
-
-  #nextSpacing(state: HostState): { intervalMs: number; earlyMs: number } {
-    const { intervalMs, delayMsMin, delayMsMax } = state.limits
-    const jitteredMs = delayMsMax > 0 ? delayMsMin + this.#random() * (delayMsMax - delayMsMin) : 0
-    return spacing(intervalMs, Math.max(jitteredMs, state.crawlDelayMs))
   }
 
   #pauseHere(state: HostState, pausedUntilMs: number, reason: string): void {
@@ -368,12 +287,12 @@ class HostRateLimit implements RateLimit, Disposable {
   #settle(state: HostState): void {
     if (this.#isDisposed) return
     let next = this.#next(state)
-    for (; next !== undefined && this.#isDue(state); next = this.#next(state)) {
+    for (; next !== undefined && this.#pace.isDue(state); next = this.#next(state)) {
       state.waiters.splice(state.waiters.indexOf(next), 1)
       next.signal.removeEventListener('abort', next.onAbort)
       next.resolve(this.#start(state, this.#fileWaiters.has(next)))
     }
-    const waitMs = this.#untilDueMs(state)
+    const waitMs = this.#pace.untilDueMs(state)
     const isFull = state.active >= state.limits.concurrency
     const ahead = this.#ahead(state)
     const isBlocked = next === undefined && ahead > 0 && !isFull && waitMs === 0
