@@ -1,0 +1,66 @@
+# syntax=docker/dockerfile:1.10
+# Sluice in two images from one file:
+#   docker build --target slim    -t sluice:0.1.0 .
+#   docker build --target browser -t sluice:0.1.0-browser .
+# The tag names an exact version. To pin the bytes as well, look the digest up once and add it to the tag:
+#   docker buildx imagetools inspect node:24.21.0-bookworm-slim   →   --build-arg NODE_IMAGE=node:24.21.0-bookworm-slim@sha256:…
+ARG NODE_IMAGE=node:24.21.0-bookworm-slim
+
+# --- build: the package as `npm pack` makes it for everybody ---------------------------------------------------------------
+FROM ${NODE_IMAGE} AS build
+WORKDIR /build
+COPY package.json package-lock.json ./
+RUN npm ci --ignore-scripts --no-audit --no-fund
+COPY . .
+RUN npm pack --pack-destination /tmp && mv /tmp/sluice-*.tgz /tmp/sluice.tgz
+
+# --- install: the package and what it needs, nothing of the build ------------------------------------------------------------
+FROM ${NODE_IMAGE} AS install
+WORKDIR /srv/sluice
+COPY --from=build /tmp/sluice.tgz /tmp/sluice.tgz
+# The work folder is the project: a scraper in /srv/sluice/scrapers finds `import … from 'sluice'` above itself.
+RUN echo '{"private":true,"type":"module"}' > package.json \
+ && npm install --omit=dev --ignore-scripts --no-audit --no-fund /tmp/sluice.tgz
+
+# --- slim: all but browsers --------------------------------------------------------------------------------------------------
+FROM ${NODE_IMAGE} AS slim
+ARG VERSION=0.1.0
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="sluice" \
+      org.opencontainers.image.description="A scraping platform: one scraper definition, from a laptop to a fleet" \
+      org.opencontainers.image.licenses="MIT" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}"
+# tini: ends orphans of worker processes and browsers, and hands SIGTERM on to us.
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends ca-certificates tini \
+ && rm -rf /var/lib/apt/lists/* \
+ && groupadd --gid 10001 sluice \
+ && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /tmp --shell /usr/sbin/nologin sluice
+COPY --from=install /srv/sluice /srv/sluice
+COPY deploy/docker/health.mjs deploy/docker/make-secrets.mjs /usr/local/lib/sluice/
+# No VOLUME: fifty workers would leave a hundred nameless ones behind. A new volume takes the owner of the folder it is put on: these are ours, all else belongs to root and is only read.
+RUN for folder in runs .sluice files scrapers; do install -d -o 10001 -g 10001 "/srv/sluice/$folder"; done \
+ && for name in api links postgres redis rabbitmq grafana metrics; do install -d -o 10001 -g 10001 "/secrets/$name"; done
+# The root file system may be read-only: what is written goes to the volumes and to /tmp.
+ENV NODE_ENV=production \
+    NODE_COMPILE_CACHE=/tmp/compile-cache \
+    PATH=/srv/sluice/node_modules/.bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+WORKDIR /srv/sluice
+USER 10001:10001
+EXPOSE 7700 9090
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=15s --timeout=5s --start-period=30s --retries=4 CMD ["node", "/usr/local/lib/sluice/health.mjs"]
+# `sluice` is a shell script that ends with exec: there is no shell between tini and Node that could keep a signal.
+ENTRYPOINT ["tini", "--", "sluice"]
+CMD ["serve"]
+
+# --- browser: slim, and Debian's Chromium without a screen ---------------------------------------------------------------------
+FROM slim AS browser
+USER root
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends chromium-headless-shell fonts-liberation fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji \
+ && rm -rf /var/lib/apt/lists/*
+COPY --chmod=0755 deploy/docker/chromium.sh /usr/local/bin/sluice-chromium
+ENV SLUICE_CHROME=/usr/local/bin/sluice-chromium
+USER 10001:10001

@@ -1,0 +1,53 @@
+/**
+ * Makes every password and key of docker-compose.yml once, at random. Each folder below BASE is a volume of its own, seen only by
+ * the services that need it; in it files are readable, because each service reads them as a user of its own, without capabilities.
+ * Passwords are made first and never again; what is made of them (URLs, configuration) is written on every start.
+ */
+import { randomBytes } from 'node:crypto'
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const base = process.argv[2] ?? '/secrets'
+
+/** Whole or not at all: a start that is cut off must not leave half a password. */
+function write(path, text) {
+  const whole = join(base, path)
+  writeFileSync(`${whole}.new`, text, { mode: 0o444 })
+  renameSync(`${whole}.new`, whole)
+}
+
+/** Letters and digits only: the same text is right in a URL, a shell and a configuration file. */
+function password(path) {
+  const whole = join(base, path)
+  if (!existsSync(whole)) {
+    write(path, randomBytes(24).toString('hex'))
+    console.log(`made ${path}`)
+  }
+  return readFileSync(whole, 'utf8')
+}
+
+const key = password('api/key')
+password('grafana/password')
+const postgres = password('postgres/password')
+const redis = password('redis/password')
+const rabbitmq = password('rabbitmq/password.txt')
+
+// Prometheus reads /metrics with it, until somebody puts a key of the role `read` in its place.
+if (!existsSync(join(base, 'metrics/sluice_metrics_key'))) write('metrics/sluice_metrics_key', key)
+
+const store = `postgres://sluice:${postgres}@postgres:5432/sluice`
+const cache = `redis://:${redis}@redis:6379/0`
+write('links/store', store)
+write('links/redis', cache)
+write('links/frontier-postgres', store)
+write('links/frontier-redis', cache)
+write('links/frontier-amqp', `amqp://sluice:${rabbitmq}@rabbitmq:5672`)
+write(
+  'redis/redis.conf',
+  // noeviction: a queue that forgets under pressure is none.
+  `requirepass ${redis}\nappendonly yes\nappendfsync everysec\nmaxmemory-policy noeviction\ndir /data\nbind * -::*\n`,
+)
+write(
+  'rabbitmq/10-sluice.conf',
+  `default_user = sluice\ndefault_pass = ${rabbitmq}\nlog.console = true\nlog.file = false\n`,
+)
