@@ -11,7 +11,7 @@ OUTPUT ?= runs
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo scrape test test-fast check types lint format bench reference clean
+.PHONY: help setup demo scrape test test-fast check types lint format bench stack reference package audit sbom clean
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +48,18 @@ format: setup ## put the code into house style
 
 bench: setup ## speed and memory on this machine, as JSON
 	@$(NODE) bench/run-all.ts
+
+stack: setup ## docker-compose.yml as processes of this machine, and a job through it: QUEUE BOOKS RPS WORKERS KEEP=1
+	@QUEUE="$(QUEUE)" BOOKS="$(BOOKS)" RPS="$(RPS)" WORKERS="$(WORKERS)" KEEP="$(KEEP)" $(NODE) --disable-warning=ExperimentalWarning scripts/stack.ts
+
+package: setup ## the package for npm, sluice-VERSION.tgz: compiled, with types
+	@npm pack
+
+audit: setup ## known weaknesses in the packages, where the registry answers
+	@$(NODE) scripts/audit.ts
+
+sbom: setup ## write sbom.json: every package a user gets (CycloneDX)
+	@$(NODE) scripts/sbom.ts sbom.json
 
 clean: ## remove what make made (runs stay)
 	rm -rf .deps node_modules

@@ -1,21 +1,29 @@
 /** `sluice init`: a folder to write scrapers in. */
 import type { Command } from 'commander'
+import { PROJECTS } from '../app/author/templates.ts'
 
 interface InitFlags {
+  template: string
   quiet?: boolean
 }
 
 const HELP = `
-Needs no network, and overwrites nothing.
+Templates:
+${Object.entries(PROJECTS)
+  .map(([name, what]) => `  ${name.padEnd(12)} ${what}`)
+  .join('\n')}
+
+Needs no network, and overwrites nothing: in a folder that has files already, it adds what is missing.
 
 Examples:
-  sluice init my-scrapers
-  cd my-scrapers && sluice run example --pages 3`
+  sluice init && sluice run
+  sluice init my-fleet --template distributed`
 
 export function defineInit(program: Command): void {
   program
     .command('init [folder]')
     .description('make a new project: an example scraper, options, types for the editor')
+    .option('--template <NAME>', Object.keys(PROJECTS).join(', '), 'basic')
     .option('--quiet', 'print nothing but errors')
     .option('-v, --verbose', 'show stacks of errors')
     .addHelpText('after', HELP)
@@ -25,25 +33,47 @@ export function defineInit(program: Command): void {
 }
 
 async function init(folder: string, flags: InitFlags): Promise<void> {
-  const [{ INSTALLATION, templateFiles, writeNewFiles }, { paintFor }, { self }, { print, shellWord }] =
-    await Promise.all([
-      import('../app/author/templates.ts'),
-      import('./style.ts'),
-      import('../observe/terminal.ts'),
-      import('./output.ts'),
-    ])
-  const files = templateFiles('project', { ROOT: INSTALLATION })
-  writeNewFiles(folder, files)
-  if (flags.quiet) return
+  const [{ projectFiles, writeNewFiles }, { ScrapeError }, { existsSync }, { resolve }] = await Promise.all([
+    import('../app/author/templates.ts'),
+    import('../core/errors.ts'),
+    import('node:fs'),
+    import('node:path'),
+  ])
+  if (!Object.hasOwn(PROJECTS, flags.template))
+    throw new ScrapeError('E_USAGE', `there is no template ${JSON.stringify(flags.template)}`, {
+      notes: [`templates: ${Object.keys(PROJECTS).join(', ')}`],
+      fix: 'sluice init --help',
+    })
+  const files = [...projectFiles(flags.template, folder)]
+  const kept = files.map(([path]) => path).filter((path) => existsSync(resolve(folder, path)))
+  const made = new Map(files.filter(([path]) => !kept.includes(path)))
+  writeNewFiles(folder, made)
+  if (!flags.quiet) await report({ folder, template: flags.template, made: [...made.keys()], kept })
+}
+
+interface Made {
+  folder: string
+  template: string
+  made: readonly string[]
+  kept: readonly string[]
+}
+
+async function report({ folder, template, made, kept }: Made): Promise<void> {
+  const [{ paintFor }, { self }, { print, shellWord }] = await Promise.all([
+    import('./style.ts'),
+    import('../observe/terminal.ts'),
+    import('./output.ts'),
+  ])
   const paint = paintFor(process.stdout)
   const go = folder === '.' ? '' : `cd ${shellWord(folder)} && `
+  const next = template === 'distributed' ? ['demo', 'start shop'] : ['run', 'new NAME https://…/']
   print(
     [
-      `made ${files.size} files in ${folder === '.' ? 'this folder' : folder}:`,
-      ...[...files.keys()].map((path) => `  ${path}`),
+      `made ${made.length} files in ${folder === '.' ? 'this folder' : folder}:`,
+      ...made.map((path) => `  ${path}`),
+      ...(kept.length > 0 ? [`kept as they are: ${kept.join(', ')}`] : []),
       'next:',
-      `  ${paint('cyan', `${go}${self()} run example --pages 3`)}`,
-      `  ${paint('cyan', `${go}${self()} new NAME https://…/`)}`,
+      ...next.map((command) => `  ${paint('cyan', `${go}${self()} ${command}`)}`),
     ].join('\n'),
   )
 }

@@ -1,12 +1,13 @@
 /** init, new and list: what they make runs and compiles. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { type BooksSite, startBooksSite } from '../../test/site/books.ts'
 import { sluice, temporaryFolder } from '../../test/sluice.ts'
+import { startDemoSite } from '../app/demo/demo-site.ts'
 
 const TSC = fileURLToPath(new URL('../../node_modules/typescript/bin/tsc', import.meta.url))
 const folder = temporaryFolder()
@@ -24,22 +25,35 @@ after(async () => {
   folder[Symbol.dispose]()
 })
 
-test('init overwrites nothing', async () => {
+test('init adds what is missing, and overwrites nothing', async () => {
   const readme = join(project, 'README.md')
   writeFileSync(readme, 'mine')
-  const { code, stderr } = await sluice(['init', 'shop'], { cwd: folder.path })
-  assert.equal(code, 2)
-  assert.match(stderr, /nothing is overwritten/)
+  rmSync(join(project, 'tsconfig.json'))
+  const { code, stdout } = await sluice(['init', 'shop'], { cwd: folder.path })
+  assert.equal(code, 0)
+  assert.match(stdout, /made 1 files.*\n {2}tsconfig\.json\nkept as they are: .*README\.md/)
   assert.equal(readFileSync(readme, 'utf8'), 'mine')
 })
 
-test('the example of a new project runs', async () => {
-  const { code, stdout, stderr } = await sluice(['run', 'example', '--site', site.url, '--rps', '0', '--json'], {
-    cwd: project,
-  })
-  assert.equal(code, 0, stderr)
-  assert.equal(stderr, '')
-  assert.equal(JSON.parse(stdout).items.new, 60)
+test('init names the templates when it is asked for one that is none', async () => {
+  const { code, stderr } = await sluice(['init', 'other', '--template', 'toString'], { cwd: folder.path })
+  assert.equal(code, 2)
+  assert.match(stderr, /basic, browser, api, jobs, distributed/)
+})
+
+test('run without a name runs the only scraper, and of several says which there are', async () => {
+  const several = join(folder.path, 'several')
+  mkdirSync(join(several, 'scrapers'), { recursive: true })
+  const none = await sluice(['run'], { cwd: several })
+  assert.deepEqual([none.code, /there is none/.test(none.stderr)], [2, true])
+  await using demo = await startDemoSite(0)
+  const only = await sluice(['run', '--site', demo.url, '--rps', '0', '--json'], { cwd: project })
+  assert.equal(only.code, 0, only.stderr)
+  assert.equal(JSON.parse(only.stdout).items.new, 24)
+  for (const name of ['one', 'two']) writeFileSync(join(several, `scrapers/${name}.ts`), 'export default 1\n')
+  const two = await sluice(['run'], { cwd: several })
+  assert.equal(two.code, 2)
+  assert.match(two.stderr, /in \.\/scrapers: one, two/)
 })
 
 test('new guesses selectors with which the scraper brings home every page', async () => {

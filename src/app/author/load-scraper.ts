@@ -1,7 +1,7 @@
 /** Finds scrapers by name or file and loads them. A file anywhere may import "sluice" and "zod": they resolve to ours. */
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { registerHooks } from 'node:module'
-import { basename, dirname, join, resolve } from 'node:path'
+import { basename, dirname, extname, join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { didYouMean } from '../../core/did-you-mean.ts'
 import { ScrapeError } from '../../core/errors.ts'
@@ -9,6 +9,8 @@ import { isScraper, type Scraper } from '../../core/scraper.ts'
 
 const PROJECT = fileURLToPath(new URL('../../../', import.meta.url))
 const BUNDLED = join(PROJECT, 'scrapers')
+/** The bundled scrapers are what this file is: TypeScript in the repository, JavaScript in the package. Users write TypeScript. */
+const BUNDLED_EXTENSION = extname(import.meta.filename)
 
 export interface FoundScraper {
   name: string
@@ -34,13 +36,26 @@ export function listScrapers(cwd = process.cwd()): FoundScraper[] {
   return [...found.values()]
 }
 
+/** The name `sluice run` means when it is given none. */
+export function onlyScraper(cwd = process.cwd()): string {
+  const own = listScrapers(cwd).filter(({ isBundled }) => !isBundled)
+  if (own.length === 1) return own[0]!.name
+  const names = own.map(({ name }) => name).join(', ')
+  throw new ScrapeError('E_USAGE', 'which scraper?', {
+    notes: [own.length === 0 ? 'there is none in ./scrapers' : `in ./scrapers: ${names}`],
+    fix:
+      own.length === 0 ? 'Make a project with sluice init, or name one of sluice list.' : `sluice run ${own[0]!.name}`,
+  })
+}
+
 function scrapersIn(base: string): { name: string; file: string }[] {
+  const extension = base === BUNDLED ? BUNDLED_EXTENSION : '.ts'
   return foldersAndFiles(base).flatMap((entry) => {
-    const file = entryFile(base, entry)
-    if (file !== undefined) return [{ name: basename(entry, '.ts'), file }]
+    const file = entryFile(base, entry, extension)
+    if (file !== undefined) return [{ name: basename(entry, extension), file }]
     const group = join(base, entry)
     return foldersAndFiles(group).flatMap((name) => {
-      const inGroup = join(group, name, `${name}.ts`)
+      const inGroup = join(group, name, `${name}${extension}`)
       return existsSync(inGroup) ? [{ name, file: inGroup }] : []
     })
   })
@@ -50,11 +65,11 @@ function foldersAndFiles(folder: string): string[] {
   return existsSync(folder) && statSync(folder).isDirectory() ? readdirSync(folder).sort() : []
 }
 
-function entryFile(base: string, entry: string): string | undefined {
+function entryFile(base: string, entry: string, extension: string): string | undefined {
   const path = join(base, entry)
   if (statSync(path).isDirectory())
-    return [join(path, `${entry}.ts`), join(path, 'index.ts')].find((file) => existsSync(file))
-  return entry.endsWith('.ts') && !entry.endsWith('.test.ts') && !entry.endsWith('.d.ts') ? path : undefined
+    return [join(path, `${entry}${extension}`), join(path, `index${extension}`)].find((file) => existsSync(file))
+  return entry.endsWith(extension) && !entry.endsWith('.test.ts') && !entry.endsWith('.d.ts') ? path : undefined
 }
 
 export async function loadScraper(nameOrFile: string, cwd = process.cwd()): Promise<LoadedScraper> {
@@ -126,7 +141,8 @@ function resolveOurNames(): void {
 
 /** The folder beside a scraper's file where its recorded pages live. */
 export function pagesFolder(file: string): string {
-  return basename(dirname(file)) === basename(file, '.ts') || basename(file) === 'index.ts'
+  const name = basename(file, extname(file))
+  return basename(dirname(file)) === name || name === 'index'
     ? join(dirname(file), 'pages')
-    : join(dirname(file), `${basename(file, '.ts')}.pages`)
+    : join(dirname(file), `${name}.pages`)
 }

@@ -1,6 +1,7 @@
 /** The bundled templates, filled in and written where nothing is yet. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join, relative, resolve } from 'node:path'
+import { createRequire } from 'node:module'
+import { dirname, extname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ScrapeError } from '../../core/errors.ts'
 
@@ -8,8 +9,44 @@ import { ScrapeError } from '../../core/errors.ts'
 export const INSTALLATION = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '')
 const TEMPLATES = join(INSTALLATION, 'templates')
 
+/** The projects `sluice init` makes: a folder of `templates/project` each. */
+export const PROJECTS: Readonly<Record<string, string>> = {
+  basic: 'a list and the pages it links to',
+  browser: 'a page that a script draws, read in a browser',
+  api: 'a JSON API with pages',
+  jobs: 'a board of jobs, with sluice/jobs and arguments',
+  distributed: 'one run shared by workers on many machines',
+}
+
+/** Files of a new project in this folder. One that is no module folder yet gets files that load all the same. */
+export function projectFiles(name: string, folder: string): Map<string, string> {
+  const tokens = { ROOT: INSTALLATION, ...(existsSync(resolve(folder, 'node_modules/sluice')) ? {} : typePlaces()) }
+  const files = new Map([...templateFiles('project/common', tokens), ...templateFiles(`project/${name}`, tokens)])
+  if (isModuleFolder(folder)) return files
+  // The package.json there is not ours to change: the scrapers get one of their own, and the options are written the other way.
+  files.set('scrapers/package.json', files.get('package.json')!)
+  files.set('sluice.config.ts', files.get('sluice.config.ts')!.replace('export default {', 'module.exports = {'))
+  return files
+}
+
+/** Where the editor finds types when the project has no package `sluice` of its own. */
+function typePlaces(): Record<string, string> {
+  const zod = createRequire(import.meta.url).resolve('zod/package.json')
+  return { MODULES: dirname(dirname(zod)), TYPES: extname(import.meta.filename) === '.ts' ? '.ts' : '.d.ts' }
+}
+
+function isModuleFolder(folder: string): boolean {
+  const file = resolve(folder, 'package.json')
+  if (!existsSync(file)) return true
+  try {
+    return (JSON.parse(readFileSync(file, 'utf8')) as { type?: string }).type === 'module'
+  } catch (cause) {
+    throw new ScrapeError('E_USAGE', `${file} is no JSON: ${(cause as Error).message}`, { cause })
+  }
+}
+
 /** Files of a template folder, by their path in the new place. */
-export function templateFiles(folder: string, tokens: Record<string, string>): Map<string, string> {
+export function templateFiles(folder: string, tokens: Record<string, string | undefined>): Map<string, string> {
   const base = join(TEMPLATES, folder)
   const files = readdirSync(base, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
   return new Map(

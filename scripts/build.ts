@@ -1,0 +1,83 @@
+/**
+ * Builds what the package holds into `dist/`: the shape of this repository, in JavaScript. `src/` and `scrapers/` compiled, with
+ * types; `templates/` and `bin/` as they are; a `package.json`, through which the bundled scrapers find `sluice`. Because the shape
+ * is the same, every relative path in the code means the same in both. The compiler gives imports their `.js`; the rest of what names
+ * a module by its file (`new URL('./x.ts', import.meta.url)`, imports in types) is given it here, and what is left over is an error.
+ */
+import { spawnSync } from 'node:child_process'
+import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+
+const ROOT = join(import.meta.dirname, '..')
+export const DIST = join(ROOT, 'dist')
+const NOT_SHIPPED = ['**/*.test.ts', '**/*.test-*.ts', '**/crash-*.ts', '**/open-worker.ts']
+
+export interface Manifest {
+  name: string
+  version: string
+  exports: Record<string, string>
+  bin: Record<string, string>
+  scripts?: Record<string, string>
+  devDependencies?: Record<string, string>
+  dependencies: Record<string, string>
+}
+
+export function build(): void {
+  rmSync(DIST, { recursive: true, force: true })
+  mkdirSync(DIST)
+  compile()
+  for (const file of globSync('**/*.{js,d.ts}', { cwd: DIST })) nameModules(join(DIST, file))
+  for (const folder of ['bin', 'templates']) cpSync(join(ROOT, folder), join(DIST, folder), { recursive: true })
+  const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Manifest
+  writeFileSync(join(DIST, 'package.json'), `${JSON.stringify(packaged(manifest, '.'), null, 2)}\n`)
+}
+
+/** The manifest of the package: entries in JavaScript with their types, nothing that only a developer needs. */
+export function packaged(manifest: Manifest, folder: string): object {
+  const { scripts: _scripts, devDependencies: _dev, exports, bin, ...rest } = manifest
+  const entries = Object.entries(exports).map(([entry, file]) => {
+    const base = `${folder}/${file.replace(/^\.\/|\.ts$/g, '')}`
+    return [entry, { types: `${base}.d.ts`, default: `${base}.js` }]
+  })
+  const commands = Object.entries(bin).map(([name, file]) => [name, `${folder}/${file}`.replace(/^\.\//, '')])
+  return { ...rest, bin: Object.fromEntries(commands), exports: Object.fromEntries(entries) }
+}
+
+function compile(): void {
+  const options = {
+    rootDir: ROOT,
+    outDir: DIST,
+    noEmit: false,
+    declaration: true,
+    rewriteRelativeImportExtensions: true,
+    noUnusedLocals: false,
+  }
+  const config = join(DIST, 'tsconfig.json')
+  const include = ['../src', '../scrapers']
+  const exclude = NOT_SHIPPED.map((pattern) => `../${pattern}`)
+  writeFileSync(config, JSON.stringify({ extends: '../tsconfig.json', compilerOptions: options, include, exclude }))
+  const { status, stdout, error } = spawnSync(
+    process.execPath,
+    [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', config],
+    { encoding: 'utf8' },
+  )
+  rmSync(config)
+  if (status !== 0) throw new Error(`the compiler refused:\n${error?.message ?? stdout}`)
+}
+
+const BY_URL = /(new URL\((['"])\.\/[\w./-]+)\.ts\2(?=, import\.meta\.url\))/g
+const IN_TYPES = /((?:\bfrom |\bimport\()(['"])\.{1,2}\/[\w./-]+)\.ts\2/g
+const LEFT_OVER = /(?:\bfrom |\bimport ?\(|new URL\()['"]\.[\w./-]*\.ts['"]/
+
+function nameModules(file: string): void {
+  const before = readFileSync(file, 'utf8')
+  const text = before.replace(file.endsWith('.d.ts') ? IN_TYPES : BY_URL, '$1.js$2')
+  const left = LEFT_OVER.exec(text.replace(/^\s*(?:\*|\/\/|\/\*\*).*$/gm, ''))
+  if (left !== null) throw new Error(`${file} names a TypeScript file: ${left[0]}`)
+  if (text !== before) writeFileSync(file, text)
+}
+
+if (import.meta.main) {
+  build()
+  console.log(`built ${dirname(DIST) === ROOT ? 'dist' : DIST}`)
+}

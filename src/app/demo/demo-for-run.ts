@@ -1,0 +1,31 @@
+/** Serves the demo site for the length of a run that is about to scrape it: a first run needs no second terminal. */
+import { connect } from 'node:net'
+import type { Scraper } from '../../core/scraper.ts'
+import { checkArgs } from '../author/compile-scraper.ts'
+import { DEMO_URL, type DemoSite, startDemoSite } from './demo-site.ts'
+
+/** Undefined when the run is about another site, or when somebody serves there already (`sluice demo`). */
+export async function demoSiteFor(scraper: Scraper, given: Record<string, unknown>): Promise<DemoSite | undefined> {
+  if (siteOf(scraper, given) !== DEMO_URL || (await isServed())) return undefined
+  return await startDemoSite()
+}
+
+function siteOf(scraper: Scraper, given: Record<string, unknown>): unknown {
+  try {
+    return (checkArgs(scraper, given) as { site?: unknown } | null)?.site
+  } catch {
+    return undefined // the run itself says what is wrong with the arguments
+  }
+}
+
+function isServed(): Promise<boolean> {
+  const { hostname, port } = new URL(DEMO_URL)
+  return new Promise((resolve) => {
+    const socket = connect(Number(port), hostname)
+    const answer = (isOpen: boolean) => {
+      socket.destroy()
+      resolve(isOpen)
+    }
+    socket.once('connect', () => answer(true)).once('error', () => answer(false))
+  })
+}
