@@ -23,6 +23,8 @@ export type RunEvent =
       error?: ErrorRecord
       retryAtMs?: number
       snapshot?: string
+      /** Only in runs that are traced, and only for pages whose trace is kept. */
+      trace?: PageTrace
     }
   /** A batch became true. */
   | {
@@ -70,6 +72,20 @@ export type RunEvent =
   | { type: 'pools'; workerId: string; pagesOpen?: number; pagesFree?: number; fileWorkers: number }
   | { type: 'worker.in-flight'; workerId: string; inFlight: number; rssBytes: number; cpuMs: number }
   | { type: 'log'; level: 'debug' | 'info' | 'warn' | 'error'; message: string; url?: string; extra?: object }
+
+/** Where a try at a page is in its trace, and when its steps were (epoch milliseconds). */
+export interface PageTrace {
+  /** W3C `traceparent` of this try; the tasks it finds carry it. */
+  readonly own: string
+  /** Of the page that found it; what begins a trace has none. */
+  readonly parent?: string
+  /** Of the page before, in another trace: a list page that was found on a list page. */
+  readonly link?: string
+  readonly startedAtMs: number
+  readonly itemKeys: readonly string[]
+  commitStartedAtMs?: number
+  commitEndedAtMs?: number
+}
 
 export type EventOf<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>
 

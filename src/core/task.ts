@@ -33,6 +33,8 @@ export interface NewTask {
   notBeforeMs?: number
   /** Pins all tasks of one name to one session (cookies, proxy, fingerprint). */
   session?: string
+  /** W3C `traceparent` of the page that found it, after `~` when a new trace begins here; only in runs that are traced. */
+  trace?: string
 }
 
 /** A task as the frontier gives it out: every default filled in. */
@@ -46,4 +48,5 @@ export interface Task {
   readonly priority: number
   readonly lane: string
   readonly session: string | undefined
+  readonly trace?: string | undefined
 }

@@ -75,11 +75,16 @@ export class Committer {
   async #commit(batch: readonly Settled[]): Promise<void> {
     const { frontier, bus, backlogMax, onCommitting, onCommitted } = this.#parts
     const startedMs = performance.now()
+    const startedAtMs = Date.now()
     onCommitting(batch)
     const { stale, added, items } = await frontier.commit(batch.map((settled) => settled.outcome))
     const staleKeys = new Set(stale.map(leaseKey))
     const isStale = (lease: Lease) => staleKeys.size > 0 && staleKeys.has(leaseKey(lease))
     for (const { outcome, event } of batch) {
+      if (event?.trace !== undefined) {
+        event.trace.commitStartedAtMs = startedAtMs
+        event.trace.commitEndedAtMs = startedAtMs + performance.now() - startedMs
+      }
       if (event !== undefined) bus.emit(isStale(outcome.lease) ? { ...event, outcome: 'stale' } : event)
     }
     bus.emit({

@@ -56,6 +56,8 @@ export interface CrawlParts {
   recall: (row: ItemRow) => Emitted
   /** Sees every page that was read without error (`--record`). */
   onRead?: (task: Task, page: Page, reading: PageReading, args: unknown) => void
+  /** Share of traces that are kept. Left out: nothing is traced, and no task carries a trace. */
+  traceRatio?: number
   now: () => number
   random: () => number
 }

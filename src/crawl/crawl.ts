@@ -22,6 +22,7 @@ import { Inbox, type WaitMs } from './inbox.ts'
 import { type PageReading, type ReadingRequest, readPage } from './read-page.ts'
 import { requestOf } from './request.ts'
 import { leaseKey, type Settled, settleDone, settleFailure, settleHandedBack, type TryTimes } from './settle.ts'
+import { tracePage } from './trace.ts'
 import { Turns } from './turns.ts'
 
 /** Runs until it ends; everything it started has stopped when it resolves. */
@@ -142,6 +143,7 @@ class CrawlLoop implements AsyncDisposable {
     }
     page?.release()
     if (isInBrowser) this.#browserPages--
+    if (this.#parts.traceRatio !== undefined) tracePage(settled, startedMs, this.#parts.traceRatio)
     await this.#handOver(settled)
     this.#visits.delete(lease)
     if (settled.halt !== undefined) this.#halt(settled.halt)

@@ -1,7 +1,7 @@
 /** How tasks come in: any amount, a chunk at a time, with every default filled in. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { ScrapeError } from '../core/errors.ts'
-import { DEFAULT_LANE, type NewTask, type Task } from '../core/task.ts'
+import { DEFAULT_LANE, type Json, type NewTask, type Task } from '../core/task.ts'
 import { taskId } from '../core/url.ts'
 
 /** What `add` holds at once. One chunk is one transaction, and other writers wait that long. */
@@ -63,5 +63,22 @@ export function taskOf(task: NewTask): Task {
     priority,
     lane: task.lane ?? DEFAULT_LANE,
     session: task.session,
+    ...(task.trace === undefined ? {} : { trace: task.trace }),
   }
+}
+
+const TRACED = '{"$trace":'
+
+/** A task's data as text, and its trace around it: a column of its own would be empty in nearly every run. */
+export function packData({ data, trace }: Pick<NewTask, 'data' | 'trace'>): string | null {
+  const json = data === undefined || data === null ? null : JSON.stringify(data)
+  if (trace === undefined && json?.startsWith(TRACED) !== true) return json
+  return `${TRACED}${JSON.stringify(trace ?? null)},"data":${json}}`
+}
+
+export function unpackData(text: string | null): { data: Json; trace?: string } {
+  if (text === null) return { data: null }
+  const value = JSON.parse(text)
+  if (!text.startsWith(TRACED)) return { data: value }
+  return value.$trace === null ? { data: value.data } : { data: value.data, trace: value.$trace }
 }

@@ -24,6 +24,8 @@ export interface DrainOptions {
   flushMsMax?: number
   /** A flush was confirmed. `backlog`: items left in the log, as far as `wake` was told. */
   onFlushed?: (event: { items: number; ms: number; backlog: number }) => void
+  /** The same, with the keys of the items and when the flush began (epoch ms). They are collected only for who asks. */
+  onStored?: (keys: readonly string[], startedAtMs: number) => void
   /** Stops the loop between two steps; what was written and not confirmed comes again at the next start. */
   signal?: AbortSignal
   now?: () => number
@@ -74,6 +76,8 @@ class LogDrain implements Drain {
   readonly #flushItemsMax: number
   readonly #flushMsMax: number
   readonly #onFlushed: DrainOptions['onFlushed']
+  readonly #onStored: DrainOptions['onStored']
+  #keys: string[] = []
   readonly #signal: AbortSignal | undefined
   readonly #now: () => number
   /** Last item written to the sinks, and how many since the last confirm. */
@@ -94,6 +98,7 @@ class LogDrain implements Drain {
     this.#flushItemsMax = options.flushItemsMax ?? 2_000
     this.#flushMsMax = options.flushMsMax ?? 250
     this.#onFlushed = options.onFlushed
+    this.#onStored = options.onStored
     this.#signal = options.signal
     this.#now = options.now ?? Date.now
     this.#seq = seq
@@ -161,6 +166,7 @@ class LogDrain implements Drain {
       await Promise.all(this.#sinks.map((sink) => sink.write(items)))
       this.#seq = items.at(-1)!.seq
       this.#unconfirmed += items.length
+      if (this.#onStored !== undefined) for (const { key } of items) this.#keys.push(key)
     }
     const isEmpty = items.length === 0
     // A short read is the end for now: asking again would find nothing, 150 times in 1,000 pages. Who waits for all gets all.
@@ -175,12 +181,14 @@ class LogDrain implements Drain {
 
   async #flush(): Promise<void> {
     const startMs = performance.now()
+    const startedAtMs = this.#now()
     const items = this.#unconfirmed
     const names = await Promise.all(this.#sinks.map(async (sink) => [sink.name, await sink.flush()] as const))
     await this.#log.confirm(this.#seq, Object.fromEntries(names))
     this.#unconfirmed = 0
     this.#backlog = Math.max(0, this.#backlog - items)
     this.#onFlushed?.({ items, ms: performance.now() - startMs, backlog: this.#backlog })
+    if (this.#onStored !== undefined) this.#onStored(this.#keys.splice(0), startedAtMs)
   }
 
   /** Until `wake`, a stop, or the time when written items must be flushed. */

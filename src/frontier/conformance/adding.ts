@@ -49,7 +49,8 @@ export const adding = [
   }),
 
   check('gives a task out with all that was put in and every default filled in', async (rig) => {
-    const full = task(1, { data: { a: [1, 'ü', null] }, depth: 3, priority: 5, lane: 'reports', session: 's' })
+    const trace = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+    const full = task(1, { data: { a: [1, 'ü', null] }, depth: 3, priority: 5, lane: 'reports', session: 's', trace })
     await rig.frontier.add([full, task(2)])
     const leases = await rig.claim(2)
     const { url, route } = full
@@ -62,12 +63,13 @@ export const adding = [
       priority: 5,
       lane: 'reports',
       session: 's',
+      trace,
     }
     assert.deepEqual(leases[0]?.task, expected)
-    const { data, depth, priority, lane, session } = leases[1]!.task
+    const { data, depth, priority, lane, session, trace: none } = leases[1]!.task
     assert.deepEqual(
-      { data, depth, priority, lane, session },
-      { data: null, depth: 0, priority: 0, lane: 'bulk', session: undefined },
+      { data, depth, priority, lane, session, none },
+      { data: null, depth: 0, priority: 0, lane: 'bulk', session: undefined, none: undefined },
     )
     assert.deepEqual([leases[0]?.attempt, leases[0]?.losses], [1, 0])
   }),

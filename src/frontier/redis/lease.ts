@@ -79,21 +79,24 @@ export function queueName({ lane, priority }: Pick<Task, 'lane' | 'priority'>, h
 }
 
 /** What of a task never changes and is in no queue's name. */
-export function bodyOf({ id, url, route, depth, data, session }: Task): string {
-  return JSON.stringify([id, url, route, depth, data, session ?? null])
+export function bodyOf({ id, url, route, depth, data, session, trace }: Task): string {
+  const body = [id, url, route, depth, data, session ?? null]
+  return JSON.stringify(trace === undefined ? body : [...body, trace])
 }
 
 export function taskFrom(queue: string, body: string): Task {
   const [lane, priority] = JSON.parse(queue) as [string, string]
-  const [id, url, route, depth, data, session] = JSON.parse(body) as [
+  const [id, url, route, depth, data, session, trace] = JSON.parse(body) as [
     string,
     string,
     string,
     number,
     Json,
     string | null,
+    string?,
   ]
-  return { id, url, route, data, depth, priority: Number(priority), lane, session: session ?? undefined }
+  const task = { id, url, route, data, depth, priority: Number(priority), lane, session: session ?? undefined }
+  return trace === undefined ? task : { ...task, trace }
 }
 
 /** A token is the number of the claim and that of the task: `3-17.4711`. */

@@ -2,7 +2,7 @@
 import { LruSet } from '../../core/lru-set.ts'
 import type { NewTask } from '../../core/task.ts'
 import type { Added } from '../contract.ts'
-import { identityOf, taskOf } from '../intake.ts'
+import { identityOf, packData, taskOf } from '../intake.ts'
 import type { Database } from './database.ts'
 import type { Ledger } from './ledger.ts'
 import type { Places } from './places.ts'
@@ -51,11 +51,10 @@ export function createAdmission({ db, ledger, places }: { db: Database; ledger: 
       for (const { filled, hash, notBeforeMs, isNew } of candidates) {
         if (!isNew) continue
         added++
-        const { url, route, data, depth, session } = filled
+        const { url, route, depth, session } = filled
         const seq = ++ledger.totals.seen
         const queue = ledger.queueOf(filled)
-        const json = data === null ? null : JSON.stringify(data)
-        insertTask.run(seq, hash, queue.id, url, route, json, depth, session ?? null)
+        insertTask.run(seq, hash, queue.id, url, route, packData(filled), depth, session ?? null)
         places.put({ seq, queue, isSuspect: false, atMs: notBeforeMs, nowMs })
       }
       return { added, seen: tasks.length - added }

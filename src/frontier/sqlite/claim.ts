@@ -1,7 +1,8 @@
 /** Claims: from ready to inflight under one lease number, spread over hosts; suspects alone. */
-import type { Json, Task } from '../../core/task.ts'
+import type { Task } from '../../core/task.ts'
 import type { ClaimRequest, Lease } from '../contract.ts'
 import { byTurn, type Candidate, deal, isServed, laneGroups } from '../fair-share.ts'
+import { unpackData } from '../intake.ts'
 import type { Database } from './database.ts'
 import type { Ledger, Queue } from './ledger.ts'
 import type { Places } from './places.ts'
@@ -43,7 +44,7 @@ export function createClaim({ db, ledger, places }: { db: Database; ledger: Ledg
       id: Buffer.from(id.buffer, id.byteOffset, id.byteLength).toString('hex'),
       url,
       route,
-      data: data === null ? null : (JSON.parse(data) as Json),
+      ...unpackData(data),
       depth,
       priority: queue.priority,
       lane: queue.lane,

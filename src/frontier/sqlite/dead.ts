@@ -1,8 +1,8 @@
 /** Dead letters of a `sqlite:` frontier: whole rows, with their cause, until they are retried or dropped. */
 import type { ErrorRecord } from '../../core/errors.ts'
-import type { Json } from '../../core/task.ts'
 import type { DeadFilter, DeadGroup, DeadLetter } from '../contract.ts'
 import { GROUPS_MAX } from '../dead-letters.ts'
+import { unpackData } from '../intake.ts'
 import type { Database } from './database.ts'
 import type { Ledger } from './ledger.ts'
 import type { Places } from './places.ts'
@@ -55,9 +55,8 @@ export function createDead({ db, ledger, places }: { db: Database; ledger: Ledge
     const { lane, priority } = ledger.queue(row.queue)
     const { url, route, depth, attempts, losses } = row
     const id = Buffer.from(row.id).toString('hex')
-    const data = row.data === null ? null : (JSON.parse(row.data) as Json)
     return {
-      task: { id, url, route, data, depth, priority, lane, session: row.session ?? undefined },
+      task: { id, url, route, ...unpackData(row.data), depth, priority, lane, session: row.session ?? undefined },
       error: JSON.parse(row.error) as ErrorRecord,
       attempts,
       losses,

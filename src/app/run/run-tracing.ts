@@ -1,0 +1,29 @@
+/** `--otel`: turns a run's events into OpenTelemetry spans. Its packages are loaded only when asked for. */
+import type { EventBus } from '../../core/events.ts'
+import type { Tracing } from '../../observe/tracing.ts'
+import type { ConfigValues } from '../config.ts'
+
+export interface RunTracingParts {
+  scraper: string
+  runId: string
+  bus: EventBus
+  /** Items are where they belong once they are committed: nobody drains them here. Default false. */
+  storesAtCommit?: boolean
+}
+
+export function traceRatioOf({ otel, otelSample }: Pick<ConfigValues, 'otel' | 'otelSample'>): number | undefined {
+  return otel === undefined ? undefined : otelSample
+}
+
+/** undefined when it is not asked for. Throws `E_OPTION` when a package is missing. */
+export async function openRunTracing(
+  { otel }: Pick<ConfigValues, 'otel'>,
+  { bus, ...about }: RunTracingParts,
+): Promise<Tracing | undefined> {
+  if (otel === undefined) return undefined
+  const { openTracing } = await import('../../observe/tracing.ts')
+  const warn = (message: string) => bus.emit({ type: 'log', level: 'warn', message })
+  const tracing = await openTracing({ ...about, endpoint: otel === 'on' ? undefined : otel, warn })
+  bus.on(tracing.record)
+  return tracing
+}

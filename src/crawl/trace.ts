@@ -1,0 +1,35 @@
+/**
+ * Where a try at a page is in its trace: ids only, so that it costs no package and travels with the task.
+ *
+ *   list page ─▶ new trace ─▶ its page's span ─▶ `trace` of every task it finds ─▶ their pages' spans
+ *       └─ the next list page (same route): a new trace, with a link back. Else all pages of a run would be one trace.
+ */
+import { randomBytes } from 'node:crypto'
+import type { Settled } from './settle.ts'
+
+/** `00-<trace>-<span>-<flags>`, as in the W3C recommendation. */
+const TRACEPARENT = /^00-([0-9a-f]{32})-[0-9a-f]{16}-0([01])$/
+
+/** Before the traceparent of a page that is to be linked to, not continued. */
+const LINK = '~'
+
+/** Gives the try a place in its trace, and its tasks the way back to it. `ratio`: share of new traces that are kept. */
+export function tracePage({ outcome, event }: Settled, startedMs: number, ratio: number): void {
+  if (event === undefined) return
+  const { task } = outcome.lease
+  const found = task.trace === undefined ? null : TRACEPARENT.exec(task.trace)
+  const isKept = found === null ? Math.random() < ratio : found[2] === '1'
+  const traceId = found?.[1] ?? randomBytes(16).toString('hex')
+  const own = `00-${traceId}-${randomBytes(8).toString('hex')}-0${isKept ? 1 : 0}`
+  // Also when it is not kept: what is found there must not begin a trace in the middle.
+  if (outcome.kind === 'done')
+    for (const next of outcome.tasks ?? []) next.trace = next.route === task.route ? LINK + own : own
+  if (!isKept) return
+  event.trace = {
+    own,
+    ...(found === null ? {} : { parent: task.trace! }),
+    ...(task.trace?.startsWith(LINK) ? { link: task.trace.slice(LINK.length) } : {}),
+    startedAtMs: performance.timeOrigin + startedMs,
+    itemKeys: outcome.kind === 'done' ? (outcome.items ?? []).map(({ key }) => key) : [],
+  }
+}
