@@ -6,22 +6,29 @@ import { addPlaces, type PlaceFlags, placesOf } from './run-place.ts'
 
 interface KeyFlags extends ReadFlags, PlaceFlags {
   role?: string
+  expires?: string
+  grace?: string
 }
 
 const HELP = `
 A key is shown once, when it is made; what is kept is its hash. read: look · operate: start, steer, retry · admin: all.
 
 Examples:
-  sluice key create grafana --role read
+  sluice key create grafana --role read --expires 90d
   sluice key list
+  sluice key rotate 3f2a9c01be77 --grace 24h
   sluice key revoke 3f2a9c01be77`
 
 export function defineKey(program: Command): void {
-  const key = program.command('key').description('make, list and revoke keys of the API').addHelpText('after', HELP)
+  const key = program
+    .command('key')
+    .description('make, list, replace and revoke keys of the API')
+    .addHelpText('after', HELP)
   const create = key
     .command('create <name>')
     .description('make a key and print it, this once')
     .option('--role <role>', ROLES.join(', '), 'read')
+    .option('--expires <duration>', 'refuse it after so long, e.g. 90d; default: never')
     .action(async (name: string, flags: KeyFlags) => {
       process.exitCode = await createKey(name, flags)
     })
@@ -31,13 +38,21 @@ export function defineKey(program: Command): void {
     .action(async (flags: KeyFlags) => {
       process.exitCode = await listKeys(flags)
     })
+  const rotate = key
+    .command('rotate <id>')
+    .description('make a successor with the same name and role; the old key works on for a while')
+    .option('--grace <duration>', 'how long the old key works on', '24h')
+    .option('--expires <duration>', 'refuse the new key after so long; default: never')
+    .action(async (id: string, flags: KeyFlags) => {
+      process.exitCode = await rotateKey(id, flags)
+    })
   const revoke = key
     .command('revoke <id>')
     .description('refuse a key from now on')
     .action(async (id: string, flags: KeyFlags) => {
       process.exitCode = await revokeKey(id, flags)
     })
-  for (const command of [create, list, revoke]) {
+  for (const command of [create, list, rotate, revoke]) {
     addReadFlags(command, 'what was done')
     addPlaces(command)
   }
@@ -61,9 +76,34 @@ async function createKey(name: string, flags: KeyFlags): Promise<number> {
   const { ScrapeError } = await import('../core/errors.ts')
   if (!(ROLES as readonly string[]).includes(flags.role ?? ''))
     throw new ScrapeError('E_USAGE', `--role takes ${ROLES.join(', ')}, got ${JSON.stringify(flags.role)}`)
-  const { key, id } = await withKeys(flags, (keys) => keys.create(name, flags.role as Role))
+  const { lifeMsOf } = await import('./grace.ts')
+  const lifeMs = lifeMsOf(flags.expires)
+  const { key, id } = await withKeys(flags, (keys) => keys.create(name, flags.role as Role, { lifeMs }))
   if (flags.json) printJson({ id, name, role: flags.role, key })
   else print(flags.quiet ? key : `${key}\n\nkey ${id} (${flags.role}). It is not shown again.`)
+  return 0
+}
+
+async function rotateKey(id: string, flags: KeyFlags): Promise<number> {
+  const [{ graceMsOf, lifeMsOf }, { ScrapeError }] = await Promise.all([
+    import('./grace.ts'),
+    import('../core/errors.ts'),
+  ])
+  const times = { graceMs: graceMsOf(flags.grace!), lifeMs: lifeMsOf(flags.expires) }
+  const made = await withKeys(flags, (keys) => keys.rotate(id, times))
+  if (made === undefined)
+    throw new ScrapeError('E_USAGE', `no key ${JSON.stringify(id)} that could be replaced`, {
+      fix: 'See `sluice key list`: one that is over, or has a successor, is not replaced again.',
+    })
+  const { oldUntilMs, ...shown } = made
+  const oldUntil = new Date(oldUntilMs).toISOString()
+  if (flags.json) printJson({ ...shown, replaces: id, oldUntil })
+  else
+    print(
+      flags.quiet
+        ? made.key
+        : `${made.key}\n\nkey ${made.id} (${made.role}) in place of ${id}, which works until ${oldUntil}. It is not shown again.`,
+    )
   return 0
 }
 
@@ -71,8 +111,10 @@ async function listKeys(flags: KeyFlags): Promise<number> {
   const keys = await withKeys(flags, (all) => all.list())
   const time = (ms: number | undefined) => (ms === undefined ? null : new Date(ms).toISOString())
   if (flags.json) {
-    const shown = keys.map(({ createdAtMs, usedAtMs, ...key }) => ({
+    const shown = keys.map(({ createdAtMs, usedAtMs, expiresAtMs, successorId, ...key }) => ({
       ...key,
+      expiresAt: time(expiresAtMs),
+      successorId: successorId ?? null,
       createdAt: time(createdAtMs),
       usedAt: time(usedAtMs),
     }))
@@ -80,16 +122,15 @@ async function listKeys(flags: KeyFlags): Promise<number> {
     return 0
   }
   const { printable, table } = await import('./style.ts')
-  const rows = keys.map(({ id, name, role, usedAtMs, isRevoked }) => [
-    id,
-    printable(name),
-    role,
-    isRevoked ? 'revoked' : (time(usedAtMs) ?? 'not used yet'),
-  ])
+  const rows = keys.map(({ id, name, role, usedAtMs, expiresAtMs, isRevoked }) => {
+    const end =
+      expiresAtMs === undefined ? 'never' : `${time(expiresAtMs)}${expiresAtMs <= Date.now() ? ' (over)' : ''}`
+    return [id, printable(name), role, time(usedAtMs) ?? 'not used yet', isRevoked ? 'revoked' : end]
+  })
   print(
     rows.length === 0
       ? 'no keys; make one: sluice key create NAME --role read'
-      : table([['id', 'name', 'role', 'last used'], ...rows]),
+      : table([['id', 'name', 'role', 'last used', 'expires'], ...rows]),
   )
   return 0
 }

@@ -14,6 +14,7 @@ interface WebhookFlags extends ReadFlags, PlaceFlags {
   scraper?: string[]
   keyword?: string[]
   wait?: string
+  grace?: string
 }
 
 const DELIVERIES_SHOWN = 20
@@ -27,6 +28,7 @@ Examples:
   sluice webhook add https://example.com/jobs --name jobs --events job.created --keyword rust go --mode daily
   sluice webhook test example.com
   sluice webhook deliveries example.com
+  sluice webhook rotate example.com --grace 24h
   sluice webhook list`
 
 export function defineWebhook(program: Command): void {
@@ -51,6 +53,11 @@ export function defineWebhook(program: Command): void {
       .command('deliveries <name>')
       .description(`list what was sent last (${DELIVERIES_SHOWN}), and how that ended`)
       .action(run(listDeliveries)),
+    webhook
+      .command('rotate <name>')
+      .description('make a new secret and print it, this once; the old one signs too for a while')
+      .option('--grace <duration>', 'how long deliveries have both signatures', '24h')
+      .action(run(rotate)),
     webhook.command('remove <name>').description('remove it with its deliveries').action(run(remove)),
   ]
   for (const command of commands) {
@@ -193,6 +200,17 @@ const listDeliveries: Work = async ({ subscriptions, log }, flags, word) => {
       ? 'nothing was sent yet'
       : table([['time', 'event', 'state', 'tries', 'status', 'error'], ...rows]),
   )
+}
+
+const rotate: Work = async ({ subscriptions }, flags, word) => {
+  const { graceMsOf } = await import('./grace.ts')
+  const { secret, oldUntilMs } = await subscriptions.rotateSecret(word, await graceMsOf(flags.grace!))
+  const oldUntil = timeOf(oldUntilMs)
+  if (flags.json) printJson({ secret, oldUntil })
+  else
+    print(
+      flags.quiet ? secret : `${secret}\n\nIt is not shown again. Deliveries have both signatures until ${oldUntil}.`,
+    )
 }
 
 const timeOf = (ms: number | undefined) => (ms === undefined ? null : new Date(ms).toISOString())

@@ -7,6 +7,7 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { ScrapeError } from '../core/errors.ts'
+import { goPlain, postgresTls } from '../postgres/tls.ts'
 import {
   type BatchedSlotsOptions,
   type HostAnswer,
@@ -38,10 +39,12 @@ export async function openPostgresSlots(options: PostgresSlotsOptions): Promise<
   return await openBatchedSlots(new SlotDatabase(options.pool ?? own!, async () => await own?.end()), options)
 }
 
-function openPool(url: string | undefined): pg.Pool {
+function openPool(url: string | undefined): SlotPool & { end(): Promise<void> } {
   if (url === undefined) throw new ScrapeError('E_OPTION', 'rate limits in PostgreSQL need a URL or a pool')
+  const tls = postgresTls(url)
   const pool = new pg.Pool({
-    connectionString: url,
+    connectionString: tls.connectionString,
+    ...(tls.ssl === undefined ? {} : { ssl: tls.ssl }),
     max: CONNECTIONS_MAX,
     connectionTimeoutMillis: SLOT_ANSWER_MS_MAX,
     query_timeout: SLOT_ANSWER_MS_MAX,
@@ -49,7 +52,14 @@ function openPool(url: string | undefined): pg.Pool {
     allowExitOnIdle: true,
   })
   pool.on('error', () => {}) // an idle connection was cut: the next query says so
-  return pool
+  return {
+    query: (text, values) =>
+      pool.query(text, values).catch((error) => {
+        if (!goPlain(pool, tls, error)) throw error
+        return pool.query(text, values)
+      }),
+    end: () => pool.end(),
+  }
 }
 
 interface SlotRow {

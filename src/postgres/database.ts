@@ -2,8 +2,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Pool } from 'pg'
 import { ScrapeError } from '../core/errors.ts'
+import { tlsTrouble } from '../core/server-tls.ts'
 import type { Outage } from '../frontier/contract.ts'
 import { codeOf, isConflict, isOutage } from './outage.ts'
+import { goPlain, type PostgresTls, postgresTls } from './tls.ts'
 
 export interface DatabaseOptions {
   /** Connections of this process. Default 4. */
@@ -35,6 +37,7 @@ export class Database {
   readonly pool: Pool
   /** `host:port/database`, never with user or password. */
   readonly place: string
+  readonly #tls: PostgresTls
   readonly #outageMs: number
   readonly #onOutage: (info: Outage) => void
   readonly #closing = new AbortController()
@@ -46,8 +49,11 @@ export class Database {
     this.place = placeOf(url)
     this.#outageMs = outageMs
     this.#onOutage = onOutage
+    this.#tls = postgresTls(url)
+    const { connectionString, ssl } = this.#tls
     this.pool = new Pool({
-      connectionString: url,
+      connectionString,
+      ...(ssl === undefined ? {} : { ssl }),
       max: connectionsMax,
       connectionTimeoutMillis: CONNECT_MS_MAX,
       query_timeout: queryMsMax,
@@ -76,6 +82,7 @@ export class Database {
         return result
       } catch (error) {
         if (isConflict(error) && conflicts++ < CONFLICTS_MAX) continue
+        if (goPlain(this.pool, this.#tls, error)) continue
         if (isOutage(error)) this.#outageAtMs = performance.now()
         if (!isOutage(error) || this.#closing.signal.aborted) throw this.#named(error)
         const waitMs = Math.random() * Math.min(WAIT_MS.max, WAIT_MS.min * 2 ** outages++)
@@ -107,6 +114,8 @@ export class Database {
         cause: error,
       })
     }
+    const badTls = tlsTrouble(error, this.place, 'sslrootcert')
+    if (badTls !== undefined) return badTls
     const reason = reasonOf(error)
     if (isOutage(error))
       return new ScrapeError('E_SERVICE', `${this.place} is unreachable: ${reason}`, { cause: error })
@@ -114,7 +123,11 @@ export class Database {
     if (/^(?:28...|3D000|42501|53...)$/.test(code)) {
       return new ScrapeError('E_SERVICE', `${this.place} refuses: ${reason}`, {
         cause: error,
-        fix: 'Check the URL of the database and the rights of its user.',
+        fix: /no encryption/.test(reason)
+          ? 'It takes no plain connections from here: add sslmode=verify-full&sslrootcert=FILE to the URL.'
+          : /client certificate/.test(reason)
+            ? 'It wants a client certificate: add sslcert=FILE&sslkey=FILE to the URL.'
+            : 'Check the URL of the database and the rights of its user.',
       })
     }
     return error

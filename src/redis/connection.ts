@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { ScrapeError } from '../core/errors.ts'
+import { takeTls, tlsTrouble } from '../core/server-tls.ts'
 import type { Outage } from '../frontier/contract.ts'
 import { isBusy, isOutage, isRefusal, reasonOf } from './outage.ts'
 import type { Arg, Script } from './script.ts'
@@ -27,6 +28,7 @@ export class Connection {
   readonly redis: Redis
   /** `host:port/database`, never with user or password. */
   readonly place: string
+  readonly #isTls: boolean
   readonly #outageMs: number
   readonly #onOutage: (outage: Outage) => void
   readonly #closing = new AbortController()
@@ -42,7 +44,11 @@ export class Connection {
     this.place = placeOf(url)
     this.#outageMs = outageMs
     this.#onOutage = onOutage
-    this.redis = new Redis(url, {
+    const bare = new URL(url)
+    const tls = takeTls(bare, bare.protocol === 'rediss:')
+    this.#isTls = tls !== undefined
+    this.redis = new Redis(bare.href, {
+      ...(tls === undefined ? {} : { tls }),
       lazyConnect: true,
       connectTimeout: CONNECT_MS_MAX,
       commandTimeout: answerMsMax,
@@ -79,6 +85,8 @@ export class Connection {
         this.#isOpen = true
         return result
       } catch (error) {
+        const badTls = tlsTrouble(this.#lastError ?? error, this.place, 'cacert')
+        if (badTls !== undefined && !this.#isOpen) throw badTls
         if (!isOutage(error) || this.#closing.signal.aborted) throw this.#named(error)
         const waitMs = Math.round((0.5 + Math.random() / 2) * Math.min(WAIT_MS.max, WAIT_MS.min * 2 ** outages++))
         const outageMs = this.#isOpen ? this.#outageMs : Math.min(OPEN_OUTAGE_MS_MAX, this.#outageMs)
@@ -131,13 +139,28 @@ export class Connection {
     if (error instanceof ScrapeError) return error
     const reason = reasonOf(error)
     if (isOutage(error))
-      return new ScrapeError('E_SERVICE', `${this.place} is unreachable: ${reason}`, { cause: error })
+      return (
+        tlsTrouble(error, this.place, 'cacert') ?? unreachable(this.place, reason, { isTls: this.#isTls, cause: error })
+      )
     if (!isRefusal(error)) return error
     return new ScrapeError('E_SERVICE', `${this.place} refuses: ${reason}`, {
       cause: error,
       fix: 'Check the URL of Redis, the rights of its user, and its memory limit.',
     })
   }
+}
+
+/** A port that speaks TLS closes plain connections without a word; one that does not waits for the rest of what it takes for a command. */
+function unreachable(place: string, reason: string, { isTls, cause }: { isTls: boolean; cause: unknown }): ScrapeError {
+  const isCut = !isTls && /ECONNRESET|closed|hang up/i.test(reason)
+  const isSilent = isTls && /ETIMEDOUT|timed out/i.test(reason)
+  const fix = isCut
+    ? 'Start it, or correct its URL; if this port speaks TLS, write rediss:// in place of redis://.'
+    : 'Start it, or correct its URL; if this port does not speak TLS, name its TLS port.'
+  return new ScrapeError('E_SERVICE', `${place} is unreachable: ${reason}`, {
+    cause,
+    ...(isCut || isSilent ? { fix } : {}),
+  })
 }
 
 function placeOf(url: string): string {

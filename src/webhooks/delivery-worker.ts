@@ -25,6 +25,8 @@ export interface DeliveryWorkerParts {
   say(level: 'info' | 'warn', message: string): void
   /** Nobody else uses this database. */
   isAlone: boolean
+  /** Sends nothing: another server does. Default false. */
+  isPassive?: boolean
   /** What is being sent when the server stops may still arrive, for so long. Default 3,000. */
   stopMsMax?: number
   now?: () => number
@@ -43,14 +45,14 @@ export class DeliveryWorker implements AsyncDisposable {
   readonly #parts: Required<DeliveryWorkerParts>
   readonly #lanes = new Map<string, Promise<void>>()
   readonly #stop = new AbortController()
-  readonly #looking: NodeJS.Timeout
+  readonly #looking: NodeJS.Timeout | undefined
   #look: Promise<void> | undefined
   #isFresh = true
   #isStopping = false
 
   constructor(parts: DeliveryWorkerParts) {
-    this.#parts = { stopMsMax: 3_000, now: Date.now, random: Math.random, ...parts }
-    this.#looking = setInterval(() => void this.look(), LOOK_MS)
+    this.#parts = { isPassive: false, stopMsMax: 3_000, now: Date.now, random: Math.random, ...parts }
+    if (!this.#parts.isPassive) this.#looking = setInterval(() => void this.look(), LOOK_MS)
   }
 
   /** Twice a second, and whenever something was recorded; one look at a time. */
@@ -69,8 +71,8 @@ export class DeliveryWorker implements AsyncDisposable {
   }
 
   async #lookOnce(): Promise<void> {
-    const { outbox, now, isAlone } = this.#parts
-    if (this.#isStopping) return
+    const { outbox, now, isAlone, isPassive } = this.#parts
+    if (this.#isStopping || isPassive) return
     if (isAlone && this.#isFresh) await outbox.releaseAll()
     this.#isFresh = false
     for (const id of await outbox.due(now(), LANES_MAX - this.#lanes.size)) {

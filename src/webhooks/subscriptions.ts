@@ -75,11 +75,11 @@ export class Subscriptions {
     })
   }
 
-  /** The old one stays valid for a day: until then every delivery has two signatures. */
-  async rotateSecret(word: string): Promise<{ secret: string; oldUntilMs: number }> {
+  /** The old one stays valid for a while: until then every delivery has two signatures. */
+  async rotateSecret(word: string, graceMs = OLD_SECRET_MS): Promise<{ secret: string; oldUntilMs: number }> {
     const { id } = await this.get(word)
     const secret = newSecret()
-    const oldUntilMs = this.#now() + OLD_SECRET_MS
+    const oldUntilMs = this.#now() + graceMs
     await this.#db.rows(
       `update ${this.#prefix}webhook set old_secret = secret, old_secret_until_ms = $2, secret = $3 where id = $1`,
       [id, oldUntilMs, secret],

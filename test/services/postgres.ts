@@ -1,11 +1,12 @@
 /** PostgreSQL for tests: an empty database on a server all test files share, or a server of one's own to take away. */
 import { randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { chmodSync, chownSync, copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Client } from 'pg'
+import type { ServerTls } from './certificates.ts'
 import { findProgram, type Service } from './find-program.ts'
 import { withFreePort } from './free-port.ts'
-import { OwnedServer } from './owned-server.ts'
+import { OwnedServer, plainUser } from './owned-server.ts'
 
 export const POSTGRES: Service = {
   name: 'PostgreSQL',
@@ -20,6 +21,8 @@ export interface PostgresOptions {
   fsync?: boolean
   /** More settings, as `name=value`. */
   settings?: readonly string[]
+  /** Only TLS connections are taken. */
+  tls?: ServerTls
 }
 
 export interface TestDatabase extends AsyncDisposable {
@@ -29,7 +32,7 @@ export interface TestDatabase extends AsyncDisposable {
 }
 
 export interface PostgresServer extends AsyncDisposable {
-  /** Of its database `postgres`, with all rights. The port stays the same over `stop` and `start`. */
+  /** Of its database `postgres`, with all rights; over TLS with the server's own certificate for the client's. The port stays the same over `stop` and `start`. */
   readonly url: string
   readonly port: number
   /** Of the postmaster; undefined while stopped. */
@@ -75,25 +78,52 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
   try {
     const initArgs = ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync']
     await server.run(join(dirname(path), 'initdb'), initArgs, env)
+    const all = options.tls === undefined ? options : { ...options, settings: tlsSettings(server.folder, options.tls) }
     const start = async (port: number) => {
       await server.start({
         file: path,
-        args: argsOf(data, port, options),
+        args: argsOf(data, port, all),
         env,
         isReady: () => isReady(data, server.pid),
       })
       return port
     }
     const port = await withFreePort(start)
-    return serverOn(port, server, start)
+    return serverOn(port, server, start, options.tls)
   } catch (error) {
     await server[Symbol.asyncDispose]()
     throw error
   }
 }
 
-function serverOn(port: number, server: OwnedServer, start: (port: number) => Promise<unknown>): PostgresServer {
-  const url = `postgres://postgres@127.0.0.1:${port}/postgres`
+/** It reads its key only when nobody else may. */
+function tlsSettings(folder: string, { ca, cert, key, wantsClient = false }: ServerTls): string[] {
+  const own = (from: string, name: string) => {
+    const path = join(folder, name)
+    copyFileSync(from, path)
+    chmodSync(path, 0o600)
+    if (plainUser.uid !== undefined) chownSync(path, plainUser.uid, plainUser.gid!)
+    return path
+  }
+  const rights = join(folder, 'hba.conf')
+  writeFileSync(rights, `hostssl all all 127.0.0.1/32 trust${wantsClient ? ' clientcert=verify-ca' : ''}\n`)
+  return [
+    'ssl=on',
+    `ssl_ca_file=${own(ca, 'ca.pem')}`,
+    `ssl_cert_file=${own(cert, 'server.pem')}`,
+    `ssl_key_file=${own(key, 'server.key')}`,
+    `hba_file=${rights}`,
+  ]
+}
+
+function serverOn(
+  port: number,
+  server: OwnedServer,
+  start: (port: number) => Promise<unknown>,
+  tls: ServerTls | undefined,
+): PostgresServer {
+  const secure = tls && `?sslmode=verify-full&sslrootcert=${tls.ca}&sslcert=${tls.cert}&sslkey=${tls.key}`
+  const url = `postgres://postgres@127.0.0.1:${port}/postgres${secure ?? ''}`
   const stop = (how: 'fast' | 'immediate') => server.stop(how === 'fast' ? 'SIGINT' : 'SIGQUIT')
   return {
     url,

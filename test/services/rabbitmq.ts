@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { chmodSync, globSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import type { ServerTls } from './certificates.ts'
 import { findProgram, type Program, type Service } from './find-program.ts'
 import { freePort, isAnswered, withFreePort } from './free-port.ts'
 import { OwnedServer } from './owned-server.ts'
@@ -50,7 +51,7 @@ export async function rabbitForTests(): Promise<TestRabbit> {
 }
 
 /** A broker of one's own, for tests that take it away and bring it back. */
-export async function startRabbit(): Promise<RabbitServer> {
+export async function startRabbit({ tls }: { tls?: ServerTls } = {}): Promise<RabbitServer> {
   const program = await findProgram(RABBITMQ)
   const server = new OwnedServer('rabbitmq')
   // It outlives its broker when that one starts it, so it is ours from the beginning.
@@ -70,12 +71,12 @@ export async function startRabbit(): Promise<RabbitServer> {
     const start = async (port: number) => {
       const from = server.log.length
       const isReady = () => server.log.slice(from).includes('Server startup complete')
-      env = environment(program, { folder: server.folder, bin, port, epmdPort, distPort: await freePort() })
+      env = environment(program, { folder: server.folder, bin, port, epmdPort, distPort: await freePort(), tls })
       await server.start({ file: program.path, args: [], env, isReady })
       return port
     }
     const port = await withFreePort(start)
-    const url = `amqp://guest:guest@127.0.0.1:${port}`
+    const url = `${tls === undefined ? 'amqp' : 'amqps'}://guest:guest@127.0.0.1:${port}`
     return {
       url,
       port,
@@ -105,19 +106,19 @@ interface Places {
   port: number
   epmdPort: number
   distPort: number
+  /** Broker and management API speak nothing else. */
+  tls: ServerTls | undefined
 }
 
 /** Everything it would read or write elsewhere is led into its folder. */
-function environment(program: Program, { folder, bin, port, epmdPort, distPort }: Places): NodeJS.ProcessEnv {
+function environment(program: Program, { folder, bin, port, epmdPort, distPort, tls }: Places): NodeJS.ProcessEnv {
   const home = join(folder, 'home')
   for (const name of ['home', 'mnesia', 'logs', 'schema', 'config']) mkdirSync(join(folder, name), { recursive: true, mode: 0o700 }) // biome-ignore format: one line reads better
   writeFileSync(join(folder, 'enabled_plugins'), '[rabbitmq_management].')
   writeFileSync(
     join(folder, 'rabbitmq.conf'),
     [
-      `listeners.tcp.1 = 127.0.0.1:${port}`,
-      'management.tcp.ip = 127.0.0.1',
-      `management.tcp.port = ${port + API_PORT_OFFSET}`,
+      ...(tls === undefined ? plainListeners(port) : tlsListeners(port, tls)),
       'disk_free_limit.absolute = 50MB',
       'vm_memory_high_watermark.absolute = 2GB',
       'log.console = true',
@@ -149,6 +150,27 @@ function environment(program: Program, { folder, bin, port, epmdPort, distPort }
     RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS: '-kernel inet_dist_use_interface {127,0,0,1}',
   }
 }
+
+const plainListeners = (port: number) => [
+  `listeners.tcp.1 = 127.0.0.1:${port}`,
+  'management.tcp.ip = 127.0.0.1',
+  `management.tcp.port = ${port + API_PORT_OFFSET}`,
+]
+
+const tlsListeners = (port: number, { ca, cert, key, wantsClient = false }: ServerTls) => [
+  'listeners.tcp = none',
+  `listeners.ssl.1 = 127.0.0.1:${port}`,
+  `ssl_options.cacertfile = ${ca}`,
+  `ssl_options.certfile = ${cert}`,
+  `ssl_options.keyfile = ${key}`,
+  `ssl_options.verify = ${wantsClient ? 'verify_peer' : 'verify_none'}`,
+  `ssl_options.fail_if_no_peer_cert = ${wantsClient}`,
+  'management.ssl.ip = 127.0.0.1',
+  `management.ssl.port = ${port + API_PORT_OFFSET}`,
+  `management.ssl.cacertfile = ${ca}`,
+  `management.ssl.certfile = ${cert}`,
+  `management.ssl.keyfile = ${key}`,
+]
 
 /** Where `erl` and `epmd` are. Debian's `erl` knows only /usr/lib, so an unpacked one gets another in its place. */
 function erlangOf({ path }: Program, folder: string): string {

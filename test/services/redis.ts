@@ -1,6 +1,7 @@
 /** Redis for tests: an empty database, on a server of one's own (22 ms) or the one of `SLUICE_TEST_REDIS_URL`. */
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import type { ServerTls } from './certificates.ts'
 import { findProgram, type Service } from './find-program.ts'
 import { withFreePort } from './free-port.ts'
 import { OwnedServer } from './owned-server.ts'
@@ -32,21 +33,29 @@ export async function redisForTests(): Promise<TestRedis> {
   return given === '' ? await startRedis() : await claimDatabase(given)
 }
 
+export interface RedisOptions {
+  /** It has no other port. */
+  tls?: ServerTls
+  /** More arguments of the server. */
+  settings?: readonly string[]
+}
+
 /** A server of one's own, every write appended to its file, for tests that take it away and bring it back. */
-export async function startRedis(): Promise<RedisServer> {
+export async function startRedis({ tls, settings = [] }: RedisOptions = {}): Promise<RedisServer> {
   const { path, env } = await findProgram(REDIS)
   const server = new OwnedServer('redis')
   const start = async (port: number) => {
     const from = server.log.length
     const isReady = () => server.log.slice(from).includes('Ready to accept connections')
-    const settings = ['--bind', '127.0.0.1', '--dir', server.folder, '--save', '', '--appendonly', 'yes']
-    await server.start({ file: path, args: ['--port', String(port), ...settings], env, isReady })
+    const own = ['--bind', '127.0.0.1', '--dir', server.folder, '--save', '', '--appendonly', 'yes']
+    const ports = tls === undefined ? ['--port', String(port)] : tlsArgs(port, tls)
+    await server.start({ file: path, args: [...ports, ...own, ...settings], env, isReady })
     return port
   }
   try {
     const port = await withFreePort(start)
     return {
-      url: `redis://127.0.0.1:${port}/0`,
+      url: `${tls === undefined ? 'redis' : 'rediss'}://127.0.0.1:${port}/0`,
       port,
       get pid() {
         return server.pid
@@ -64,6 +73,11 @@ export async function startRedis(): Promise<RedisServer> {
     await server[Symbol.asyncDispose]()
     throw error
   }
+}
+
+function tlsArgs(port: number, { ca, cert, key, wantsClient = false }: ServerTls): string[] {
+  const files = ['--tls-ca-cert-file', ca, '--tls-cert-file', cert, '--tls-key-file', key]
+  return ['--port', '0', '--tls-port', String(port), ...files, '--tls-auth-clients', wantsClient ? 'yes' : 'no']
 }
 
 /** One of the numbered databases 1 to 15 of a server others use, too. Who has which is noted in database 0. */

@@ -4,6 +4,7 @@ import { CHROMIUM } from './chromium.ts'
 import { findProgram, type Service, ServiceMissing } from './find-program.ts'
 import { PGBOUNCER } from './pgbouncer.ts'
 import { POSTGRES, startPostgres } from './postgres.ts'
+import { PROMETHEUS } from './prometheus.ts'
 import { RABBITMQ, startRabbit } from './rabbitmq.ts'
 import { REDIS } from './redis.ts'
 import { MICROSOCKS } from './socks.ts'
@@ -21,6 +22,7 @@ const SERVICES: Readonly<Record<string, Needed>> = {
   'chromium.ts': { service: CHROMIUM },
   'postgres.ts': { service: POSTGRES, startForAll: startPostgres },
   'pgbouncer.ts': { service: PGBOUNCER },
+  'prometheus.ts': { service: PROMETHEUS },
   'rabbitmq.ts': { service: RABBITMQ, startForAll: startRabbit },
   'redis.ts': { service: REDIS },
   'socks.ts': { service: MICROSOCKS },

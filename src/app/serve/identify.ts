@@ -4,7 +4,8 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { LRUCache } from 'lru-cache'
 import type { ApiParts } from '../../api/server.ts'
 import { ScrapeError } from '../../core/errors.ts'
-import type { ApiKey, ApiKeys } from '../../orchestrator/access/keys.ts'
+import type { Role } from '../../core/role.ts'
+import { type ApiKey, type ApiKeys, isInUse } from '../../orchestrator/access/keys.ts'
 import { readSecret } from '../config.ts'
 
 /** A key that was revoked is refused after this long at the latest. */
@@ -13,8 +14,8 @@ const KNOWN_MAX = 1000
 
 /** Throws `E_OPTION` for an address that strangers reach when there is no key. */
 export async function identifier(keys: ApiKeys, host: string): Promise<ApiParts['identify']> {
-  const own = ownKey()
-  const hasKeys = own !== undefined || (await keys.list()).some(({ isRevoked }) => !isRevoked)
+  const own = ownKeys()
+  const hasKeys = own().length > 0 || (await keys.list()).some((key) => isInUse(key))
   if (!isLoopback(host) && !hasKeys)
     throw new ScrapeError('E_OPTION', `${host} is reached by others, and there is no key`, {
       fix: 'Make one with `sluice key create NAME --role admin`, or set SLUICE_API_KEY; or listen on 127.0.0.1.',
@@ -25,10 +26,11 @@ export async function identifier(keys: ApiKeys, host: string): Promise<ApiParts[
     const given = /^Bearer (\S{1,200})$/.exec(authorization ?? '')?.[1]
     // On loopback everybody is trusted, as with the files of this machine. A key that is given must be right all the same.
     if (given === undefined) {
-      const isTrusted = authorization === undefined && own === undefined && isLoopback(host) && isLoopback(address)
+      const isTrusted = authorization === undefined && own().length === 0 && isLoopback(host) && isLoopback(address)
       return isTrusted && isFromHere(headers) ? { name: address, role: 'admin' } : undefined
     }
-    if (own !== undefined && isSame(given, own)) return { name: 'SLUICE_API_KEY', role: 'admin' }
+    const ownKey = own().find(({ key }) => isSame(given, key))
+    if (ownKey !== undefined) return { name: 'SLUICE_API_KEY', role: ownKey.role }
     let found = known.get(given)
     if (found === undefined) {
       found = { key: await keys.find(given) }
@@ -48,10 +50,44 @@ function isFromHere({ host = '', origin, ...headers }: IncomingHttpHeaders): boo
   return !isForwarded && isLoopback(name) && (origin === undefined || URL.parse(origin)?.host === host)
 }
 
-function ownKey(): string | undefined {
+/**
+ * The keys of the environment, separated by commas or lines: several while one is being replaced, or `read:KEY` and `operate:KEY`
+ * for those who are no admins. A file is read again when it is old, because a secret that is rotated changes in place; one that has gone or was emptied meanwhile leaves the keys as they were.
+ */
+function ownKeys(): () => readonly OwnKey[] {
   const { SLUICE_API_KEY: text = '', SLUICE_API_KEY_FILE: file } = process.env
-  const key = text === '' && file !== undefined ? readSecret('SLUICE_API_KEY_FILE', file) : text
-  return key === '' ? undefined : key
+  const split = (all: string) =>
+    all
+      .split(/[,\s]+/)
+      .filter(Boolean)
+      .map(ownKeyOf)
+  if (text !== '' || file === undefined) {
+    const keys = split(text)
+    return () => keys
+  }
+  let keys = split(readSecret('SLUICE_API_KEY_FILE', file))
+  let readAtMs = performance.now()
+  return () => {
+    if (performance.now() - readAtMs < KNOWN_MS) return keys
+    readAtMs = performance.now()
+    try {
+      const now = split(readSecret('SLUICE_API_KEY_FILE', file))
+      if (now.length > 0) keys = now
+    } catch {
+      // it is being exchanged
+    }
+    return keys
+  }
+}
+
+interface OwnKey {
+  key: string
+  role: Role
+}
+
+function ownKeyOf(text: string): OwnKey {
+  const [, role, key] = /^(read|operate|admin):(.+)$/.exec(text) ?? []
+  return key === undefined ? { key: text, role: 'admin' } : { key, role: role as Role }
 }
 
 function isSame(a: string, b: string): boolean {

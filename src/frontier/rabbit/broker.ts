@@ -10,8 +10,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Channel, Connection } from 'rabbitmq-client'
 import { ScrapeError } from '../../core/errors.ts'
+import { type TlsOptions, takeTls, tlsTrouble } from '../../core/server-tls.ts'
 import type { Outage } from '../contract.ts'
-import { placeOf } from './address.ts'
+import { brokerUrl, placeOf } from './address.ts'
 import { declare, type Names } from './names.ts'
 import { isRefusal, refused, unreachable } from './outage.ts'
 
@@ -45,6 +46,7 @@ export class Broker {
   /** `host:port/vhost`, never with user or password. */
   readonly place: string
   readonly #url: string
+  readonly #tls: TlsOptions | undefined
   readonly #names: Names
   readonly #outageMs: number
   readonly #onOutage: (outage: Outage) => void
@@ -57,7 +59,9 @@ export class Broker {
   #downSinceMs: number | undefined
 
   constructor(url: string, names: Names, { outageMs = 60_000, onOutage = () => {} }: BrokerOptions = {}) {
-    this.#url = url
+    const bare = brokerUrl(url)
+    this.#tls = takeTls(bare, bare.protocol === 'amqps:')
+    this.#url = bare.href
     this.place = placeOf(url)
     this.#names = names
     this.#outageMs = outageMs
@@ -136,6 +140,8 @@ export class Broker {
         return session
       } catch (error) {
         if (this.#closing.signal.aborted) throw error
+        const badTls = this.#wasOpen ? undefined : tlsTrouble(error, this.place, 'cacert')
+        if (badTls !== undefined) throw badTls
         if (isRefusal(error)) throw refused(this.place, error as Error)
         const waitMs = Math.round((0.5 + Math.random() / 2) * Math.min(WAIT_MS.max, WAIT_MS.min * 2 ** (attempt - 1)))
         const outageMs = this.#wasOpen ? this.#outageMs : Math.min(OPEN_OUTAGE_MS_MAX, this.#outageMs)
@@ -149,7 +155,12 @@ export class Broker {
 
   async #connectOnce(): Promise<Session> {
     const connections = ['sluice publishing', 'sluice consuming'].map((connectionName) => {
-      return new Connection({ ...CONNECTION, url: this.#url, connectionName })
+      return new Connection({
+        ...CONNECTION,
+        url: this.#url,
+        connectionName,
+        ...(this.#tls === undefined ? {} : { tls: this.#tls }),
+      })
     })
     const { promise: failed, reject } = Promise.withResolvers<never>()
     failed.catch(() => {})
@@ -193,6 +204,24 @@ export class Broker {
   #blocked(reason: string): void {
     this.#isBlocked = true
     this.#onOutage({ attempt: 1, error: new Error(`${this.place} takes no messages for now: ${reason}`), waitMs: 0 })
+  }
+}
+
+/** Logs in and out again. Throws what a run would say. */
+export async function pingBroker(url: string): Promise<void> {
+  const bare = brokerUrl(url)
+  const tls = takeTls(bare, bare.protocol === 'amqps:')
+  const connection = new Connection({ ...CONNECTION, url: bare.href, ...(tls === undefined ? {} : { tls }) })
+  const { promise: failed, reject } = Promise.withResolvers<never>()
+  connection.on('error', reject)
+  try {
+    await Promise.race([connection.acquire(), failed])
+  } catch (error) {
+    const place = placeOf(url)
+    if (isRefusal(error)) throw refused(place, error as Error)
+    throw tlsTrouble(error, place, 'cacert') ?? unreachable(place, error as Error)
+  } finally {
+    destroySoon([connection])
   }
 }
 

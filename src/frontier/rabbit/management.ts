@@ -1,5 +1,7 @@
 /** What RabbitMQ's management API says about our queues: depths and rates, for `stats` and `watch`. Nothing here is needed to work. */
+import { Agent, fetch } from 'undici'
 import { ScrapeError } from '../../core/errors.ts'
+import { TLS_PARAMETERS, takeTls, tlsTrouble } from '../../core/server-tls.ts'
 import { brokerUrl, portOf } from './address.ts'
 
 export interface BrokerQuestion {
@@ -43,7 +45,7 @@ const PORT_OFFSET = 10_000
 
 /** In the order of the question. Throws `E_SERVICE` when the API cannot be asked, `E_OPTION` when the URL is none. */
 export async function readBroker(managementUrl: string, question: BrokerQuestion): Promise<QueueReading[]> {
-  const api = new Api(managementUrl)
+  await using api = new Api(managementUrl)
   const { vhost = '/', queues, timeoutMs = TIMEOUT_MS, signal } = question
   const deadline = AbortSignal.timeout(timeoutMs)
   const until = signal === undefined ? deadline : AbortSignal.any([signal, deadline])
@@ -65,14 +67,19 @@ export function managementOf(amqpUrl: string): { url: string; vhost: string } {
   const user = username === '' ? 'guest:guest' : `${username}:${password}`
   const apiPort = portOf(parsed) + PORT_OFFSET
   const url = `${isTls ? 'https' : 'http'}://${user}@${hostname || 'localhost'}:${apiPort}`
-  return { url, vhost: decodeURIComponent(pathname.slice(1)) || '/' }
+  const tls = new URLSearchParams([...parsed.searchParams].filter(([name]) => isTlsParameter(name)))
+  const options = tls.size > 0 ? `/?${tls}` : ''
+  return { url: `${url}${options}`, vhost: decodeURIComponent(pathname.slice(1)) || '/' }
 }
 
-class Api {
+const isTlsParameter = (name: string) => (TLS_PARAMETERS as readonly string[]).includes(name)
+
+class Api implements AsyncDisposable {
   /** `host:port`, never with user or password. */
   readonly #place: string
   readonly #base: string
   readonly #headers: Record<string, string>
+  readonly #agent: Agent
 
   constructor(url: string) {
     const parsed = URL.parse(url)
@@ -82,6 +89,8 @@ class Api {
       })
     }
     const { protocol, host, pathname, username, password } = parsed
+    const tls = takeTls(parsed, protocol === 'https:')
+    this.#agent = new Agent(tls === undefined ? {} : { connect: tls })
     this.#place = host
     this.#base = `${protocol}//${host}${pathname.replace(/\/+$/, '')}`
     const user = username === '' ? 'guest:guest' : `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
@@ -91,7 +100,12 @@ class Api {
   /** Undefined: there is no such thing. */
   async get(path: string, signal: AbortSignal): Promise<Record<string, unknown> | undefined> {
     try {
-      const response = await fetch(`${this.#base}${path}`, { headers: this.#headers, signal, redirect: 'error' })
+      const response = await fetch(`${this.#base}${path}`, {
+        headers: this.#headers,
+        signal,
+        redirect: 'error',
+        dispatcher: this.#agent,
+      })
       const text = await readText(response)
       if (response.status === 404) return undefined
       if (response.status === 401 || response.status === 403) throw this.#refused(response.status)
@@ -100,6 +114,10 @@ class Api {
     } catch (error) {
       throw error instanceof ScrapeError ? error : this.#unreachable(error)
     }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#agent.destroy()
   }
 
   #parse(text: string | undefined): Record<string, unknown> {
@@ -129,6 +147,8 @@ class Api {
   #unreachable(error: unknown): unknown {
     const { name, message, cause } = error as Error
     if (name === 'AbortError') return error // the caller's own wish
+    const badTls = tlsTrouble(cause ?? error, `RabbitMQ’s management API at ${this.#place}`, 'cacert')
+    if (badTls !== undefined) return badTls
     const reason = name === 'TimeoutError' ? 'no answer in time' : cause instanceof Error ? cause.message : message
     return new ScrapeError('E_SERVICE', `RabbitMQ’s management API at ${this.#place} cannot be asked: ${reason}`, {
       cause: error,
@@ -138,7 +158,7 @@ class Api {
 }
 
 /** Undefined when it is too long. */
-async function readText(response: Response): Promise<string | undefined> {
+async function readText(response: Pick<Response, 'body'>): Promise<string | undefined> {
   const chunks: Uint8Array[] = []
   let bytes = 0
   for await (const chunk of response.body ?? []) {

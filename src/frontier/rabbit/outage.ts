@@ -18,7 +18,13 @@ export function isConnectionLoss(error: unknown): boolean {
 }
 
 export function unreachable(place: string, cause: Error): ScrapeError {
-  return new ScrapeError('E_SERVICE', `${place} is unreachable: ${cause.message}`, { cause })
+  const isCut = /ECONNRESET|closed unexpectedly|hang up|timed out/i.test(cause.message)
+  return new ScrapeError('E_SERVICE', `${place} is unreachable: ${cause.message}`, {
+    cause,
+    ...(isCut
+      ? { fix: 'Start it, or correct its URL; if this port speaks TLS, write amqps:// in place of amqp://.' }
+      : {}),
+  })
 }
 
 export function refused(place: string, cause: Error): ScrapeError {

@@ -1,4 +1,9 @@
-/** API keys: kept as hashes, each with a role. The key itself is shown once, when it is made. */
+/**
+ * API keys: kept as hashes, each with a role. The key itself is shown once, when it is made.
+ *
+ *   created ──rotate──▶ superseded (works until its grace is over) ──▶ expired
+ *      └──revoke──▶ revoked
+ */
 import { createHash, randomBytes } from 'node:crypto'
 import { ScrapeError } from '../../core/errors.ts'
 import type { Role } from '../../core/role.ts'
@@ -10,7 +15,16 @@ export interface ApiKey {
   role: Role
   createdAtMs: number
   usedAtMs: number | undefined
+  /** Refused from then on. */
+  expiresAtMs: number | undefined
+  /** The key that was made in its place. */
+  successorId: string | undefined
   isRevoked: boolean
+}
+
+export interface NewKey {
+  key: string
+  id: string
 }
 
 /** How often the time of last use is written down: not for every request. */
@@ -23,28 +37,59 @@ export class ApiKeys {
     this.#db = db
   }
 
-  /** Throws `E_OPTION` when the name is taken. */
-  async create(name: string, role: Role): Promise<{ key: string; id: string }> {
-    const key = `slk_${randomBytes(24).toString('base64url')}`
-    const id = randomBytes(6).toString('hex')
+  /** `lifeMs`: it expires after so long. Throws `E_OPTION` when the name is taken. */
+  async create(name: string, role: Role, { lifeMs }: { lifeMs?: number | undefined } = {}): Promise<NewKey> {
+    const { prefix, now } = this.#db.dialect
+    const made = newKey()
     const added = await this.#db.rows(
-      `insert into ${this.#db.dialect.prefix}api_key (id, name, hash, role) values ($1, $2, $3, $4)
+      `insert into ${prefix}api_key (id, name, hash, role, expires_ms) values ($1, $2, $3, $4, ${now} + ${wholeMs(lifeMs)})
        on conflict do nothing returning id`,
-      [id, name, hashOf(key), role],
+      [made.id, name, hashOf(made.key), role],
     )
     if (added.length === 0)
       throw new ScrapeError('E_OPTION', `there is a key named ${JSON.stringify(name)}`, {
-        fix: 'Choose another name, or revoke that one.',
+        fix: 'Choose another name, or replace that one with `sluice key rotate ID`.',
       })
-    return { key, id }
+    return made
   }
 
-  /** By hash: what is compared says nothing about the key. Undefined when there is no such key, or it was revoked. */
+  /**
+   * A successor with the same name and role. The old key works on for `graceMs`, or until it would have expired anyway. Undefined when
+   * there is no such key in use, or it has a successor already.
+   */
+  async rotate(
+    id: string,
+    { graceMs, lifeMs }: { graceMs: number; lifeMs?: number | undefined },
+  ): Promise<(NewKey & Pick<ApiKey, 'name' | 'role'> & { oldUntilMs: number }) | undefined> {
+    const { prefix, now } = this.#db.dialect
+    const made = newKey()
+    return await this.#db.transaction(async (rows) => {
+      const untilMs = `${now} + ${wholeMs(graceMs)}`
+      const [old] = await rows(
+        `update ${prefix}api_key set successor_id = $2,
+           expires_ms = case when expires_ms < ${untilMs} then expires_ms else ${untilMs} end
+         where id = $1 and successor_id is null and revoked_ms is null and (expires_ms is null or expires_ms > ${now})
+         returning *`,
+        [id, made.id],
+      )
+      if (old === undefined) return undefined
+      const { name, role, expiresAtMs } = toKey(old)
+      await rows(
+        `insert into ${prefix}api_key (id, name, hash, role, expires_ms) values ($1, $2, $3, $4, ${now} + ${wholeMs(lifeMs)})`,
+        [made.id, name, hashOf(made.key), role],
+      )
+      return { ...made, name, role, oldUntilMs: expiresAtMs! }
+    })
+  }
+
+  /** By hash: what is compared says nothing about the key. Undefined when there is no such key, or it is over. */
   async find(key: string): Promise<ApiKey | undefined> {
     const { prefix, now } = this.#db.dialect
-    const [found] = await this.#db.rows(`select * from ${prefix}api_key where hash = $1 and revoked_ms is null`, [
-      hashOf(key),
-    ])
+    const [found] = await this.#db.rows(
+      `select * from ${prefix}api_key
+       where hash = $1 and revoked_ms is null and (expires_ms is null or expires_ms > ${now})`,
+      [hashOf(key)],
+    )
     if (found === undefined) return undefined
     const known = toKey(found)
     if (Date.now() - (known.usedAtMs ?? 0) > USED_EVERY_MS)
@@ -69,15 +114,32 @@ export class ApiKeys {
   }
 }
 
+/** Whether a request with it would be taken now. */
+export function isInUse({ isRevoked, expiresAtMs }: ApiKey, nowMs = Date.now()): boolean {
+  return !isRevoked && (expiresAtMs === undefined || expiresAtMs > nowMs)
+}
+
+function newKey(): NewKey {
+  return { key: `slk_${randomBytes(24).toString('base64url')}`, id: randomBytes(6).toString('hex') }
+}
+
+/** For SQL, as a number of ours: the two databases do not agree on the type of a parameter in a sum. */
+const wholeMs = (ms: number | undefined) => (ms === undefined ? 'null' : String(Math.round(ms)))
+
 const hashOf = (key: string) => createHash('sha256').update(key).digest('hex')
 
+const numberOf = (value: Row[string] | undefined) => (value === null || value === undefined ? undefined : Number(value))
+
 function toKey(row: Row): ApiKey {
+  const { successor_id: successor } = row
   return {
     id: String(row['id']),
     name: String(row['name']),
     role: row['role'] as Role,
     createdAtMs: Number(row['created_ms']),
-    usedAtMs: row['used_ms'] === null ? undefined : Number(row['used_ms']),
+    usedAtMs: numberOf(row['used_ms']),
+    expiresAtMs: numberOf(row['expires_ms']),
+    successorId: successor === null || successor === undefined ? undefined : String(successor),
     isRevoked: row['revoked_ms'] !== null,
   }
 }

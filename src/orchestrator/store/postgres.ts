@@ -6,7 +6,7 @@ import { STORE_STEPS } from './schema.ts'
 import type { Dialect, Row, Rows, SqlDatabase } from './sql.ts'
 import { sqlStore } from './sql-store.ts'
 
-const POSTGRES: Dialect = {
+export const POSTGRES: Dialect = {
   name: 'postgres',
   prefix: 'sluice.',
   now: '(extract(epoch from statement_timestamp()) * 1000)::bigint',

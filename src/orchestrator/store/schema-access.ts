@@ -33,3 +33,23 @@ export const accessTables = ({ prefix, now, identity }: Dialect): string => `
     detail text not null,
     status int not null
   );`
+
+/** Keys that expire and have successors of the same name; and from where somebody did what. */
+export const accessRotation = ({ prefix, now }: Dialect): string => `
+  create table ${prefix}api_key_next (
+    id text primary key,
+    name text not null,
+    hash text not null unique,
+    role text not null,
+    created_ms bigint not null default (${now}),
+    used_ms bigint,
+    revoked_ms bigint,
+    expires_ms bigint,
+    successor_id text
+  );
+  insert into ${prefix}api_key_next (id, name, hash, role, created_ms, used_ms, revoked_ms)
+    select id, name, hash, role, created_ms, used_ms, revoked_ms from ${prefix}api_key;
+  drop table ${prefix}api_key;
+  alter table ${prefix}api_key_next rename to api_key;
+  create unique index api_key_name on ${prefix}api_key (name) where successor_id is null;
+  alter table ${prefix}audit add column address text not null default '';`

@@ -1,7 +1,8 @@
 /** The tables of a store, in words that PostgreSQL and SQLite both understand. Times are epoch milliseconds of its own clock. */
-import { accessTables } from './schema-access.ts'
+import { accessRotation, accessTables } from './schema-access.ts'
 import { historyTables, historyViews } from './schema-history.ts'
 import { jobTables } from './schema-jobs.ts'
+import { regionColumns } from './schema-regions.ts'
 import { scheduleTables } from './schema-schedules.ts'
 import { webhookTables } from './schema-webhooks.ts'
 import type { Dialect } from './sql.ts'
@@ -15,6 +16,8 @@ export const STORE_STEPS = (dialect: Dialect): string[] => [
   historyTables(dialect),
   jobTables(dialect),
   historyViews(dialect),
+  regionColumns(dialect),
+  accessRotation(dialect),
 ]
 
 const runTables = ({ prefix, now, bytes, identity }: Dialect): string => `

@@ -13,6 +13,7 @@ import {
   type StoredRun,
   type StoredWorker,
   type WorkerReport,
+  type WorkPart,
 } from '../contract.ts'
 import type { Row, Rows, SqlDatabase } from './sql.ts'
 
@@ -40,7 +41,7 @@ export function sqlStore(
   const { prefix, now, oneOf } = db.dialect
   const alive = `ended_ms is null and beat_ms > ${now} - ${STUCK_MS}`
   const runColumns = 'record, definition_hash, options, created_ms, woken_ms'
-  const workerColumns = `id, run_id, scraper, host, pid, report, started_ms, ${now} - beat_ms as silent_ms,
+  const workerColumns = `id, run_id, scraper, host, pid, region, only_part, report, started_ms, ${now} - beat_ms as silent_ms,
     case when ended_ms is not null then 'ended' when beat_ms < ${now} - ${GONE_MS} then 'gone'
       when not (${alive}) then 'stuck'
       when is_drain_asked = 1 then 'draining' else 'working' end as state`
@@ -51,9 +52,17 @@ export function sqlStore(
     async createRun({ record, definitionHash, options }: NewStoredRun) {
       const created = await db.transaction(async (rows) => {
         const added = await rows(
-          `insert into ${prefix}run_record (id, scraper, state, record, definition_hash, options)
-           values ($1, $2, $3, $4, $5, $6) on conflict do nothing returning id`,
-          [record.id, record.scraper, record.state, JSON.stringify(record), definitionHash, JSON.stringify(options)],
+          `insert into ${prefix}run_record (id, scraper, state, record, definition_hash, options, region)
+           values ($1, $2, $3, $4, $5, $6, $7) on conflict do nothing returning id`,
+          [
+            record.id,
+            record.scraper,
+            record.state,
+            JSON.stringify(record),
+            definitionHash,
+            JSON.stringify(options),
+            record.region ?? null,
+          ],
         )
         if (added.length > 0) await watch?.began(rows, record)
         return added
@@ -74,12 +83,18 @@ export function sqlStore(
       return found === undefined ? undefined : toRun(found)
     },
 
-    async listRuns({ scraper, states, page, limit = RUNS_LISTED_MAX } = {}) {
+    async listRuns({ scraper, states, page, limit = RUNS_LISTED_MAX, openTo } = {}) {
       const found = await db.rows(
         `select ${runColumns} from ${prefix}run_record where (cast($1 as text) is null or scraper = $1)
          and (cast($2 as text) is null or ${oneOf('state', '$2')}) and (cast($4 as text) is null or id < $4)
-         order by ${page === undefined ? 'created_ms desc, ' : ''}id desc limit $3`,
-        [scraper ?? null, states === undefined ? null : JSON.stringify(states), limit, page?.before ?? null],
+         ${openTo === undefined ? '' : 'and (region is null or region = cast($5 as text))'} order by ${page === undefined ? 'created_ms desc, ' : ''}id desc limit $3`,
+        [
+          scraper ?? null,
+          states === undefined ? null : JSON.stringify(states),
+          limit,
+          page?.before ?? null,
+          ...(openTo === undefined ? [] : [openTo.region ?? null]),
+        ],
       )
       return found.map(toRun)
     },
@@ -97,16 +112,16 @@ export function sqlStore(
 
     async wakeRun(record: RunRecord, options: RunOptions) {
       await db.rows(
-        `update ${prefix}run_record set record = $2, state = $3, options = $4, woken_ms = ${now} where id = $1`,
-        [record.id, JSON.stringify(record), record.state, JSON.stringify(options)],
+        `update ${prefix}run_record set record = $2, state = $3, options = $4, region = $5, woken_ms = ${now} where id = $1`,
+        [record.id, JSON.stringify(record), record.state, JSON.stringify(options), record.region ?? null],
       )
     },
 
-    async registerWorker({ id, runId, scraper, host, pid }: NewWorker) {
+    async registerWorker({ id, runId, scraper, host, pid, region, only }: NewWorker) {
       await db.rows(
-        `insert into ${prefix}worker (id, run_id, scraper, host, pid) values ($1, $2, $3, $4, $5)
+        `insert into ${prefix}worker (id, run_id, scraper, host, pid, region, only_part) values ($1, $2, $3, $4, $5, $6, $7)
          on conflict do nothing`,
-        [id, runId, scraper, host, pid],
+        [id, runId, scraper, host, pid, region ?? null, only ?? null],
       )
     },
 
@@ -253,6 +268,8 @@ function toRun(row: Row): StoredRun {
   }
 }
 
+const textOf = (value: unknown) => (value === null || value === undefined ? undefined : String(value))
+
 function toWorker(row: Row): StoredWorker {
   return {
     id: String(row['id']),
@@ -260,6 +277,8 @@ function toWorker(row: Row): StoredWorker {
     scraper: String(row['scraper']),
     host: String(row['host']),
     pid: Number(row['pid']),
+    region: textOf(row['region']),
+    only: textOf(row['only_part']) as WorkPart | undefined,
     state: row['state'] as StoredWorker['state'],
     startedAtMs: Number(row['started_ms']),
     silentMs: Number(row['silent_ms']),

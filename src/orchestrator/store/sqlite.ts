@@ -10,7 +10,7 @@ import { sqlStore } from './sql-store.ts'
 
 const BUSY_MS_MAX = 10_000
 
-const SQLITE: Dialect = {
+export const SQLITE: Dialect = {
   name: 'sqlite',
   prefix: '',
   now: "cast(unixepoch('subsec') * 1000 as integer)",

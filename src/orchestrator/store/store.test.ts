@@ -61,6 +61,26 @@ for (const [name, start] of Object.entries(ENGINES)) {
     await assert.rejects(store.createRun(run('r1', { reason: 'other' })), /there is a run r1 already/)
   })
 
+  check('shows a worker the runs of its region, and those that name none', async (store) => {
+    await store.createRun(run('r1'))
+    await store.createRun(run('r2', { region: 'eu' }))
+    await store.createRun(run('r3', { region: 'us' }))
+    const openTo = async (region: string | undefined) => idsOf(await store.listRuns({ openTo: { region } })).sort()
+    assert.deepEqual(await openTo('eu'), ['r1', 'r2'])
+    assert.deepEqual(await openTo(undefined), ['r1'])
+    assert.equal((await store.listRuns()).length, 3)
+    const { record, options } = run('r2', { region: 'us' })
+    await store.wakeRun(record, options)
+    assert.deepEqual(await openTo('us'), ['r1', 'r2', 'r3'])
+    await store.registerWorker({ ...worker('w1'), region: 'eu', only: 'files' })
+    await store.registerWorker(worker('w2'))
+    const workers = (await store.listWorkers()).map(({ id, region, only }) => [id, region, only])
+    assert.deepEqual(workers.sort(), [
+      ['w1', 'eu', 'files'],
+      ['w2', undefined, undefined],
+    ])
+  })
+
   check('finds the newest run by scraper, and of all', async (store) => {
     for (const [id, scraper] of [
       ['r1', 'books'],

@@ -1,0 +1,20 @@
+/** Who did what through this API. */
+import type { auditEndpoints } from '../../../api/areas/audit.ts'
+import type { HandlersOf } from '../../../api/server.ts'
+import { Audit } from '../../../orchestrator/access/audit.ts'
+import type { Server } from '../serve.ts'
+
+export function auditHandlers({ db }: Pick<Server, 'db'>): HandlersOf<typeof auditEndpoints> {
+  const audit = new Audit(db)
+  return {
+    async listAudit({ query: { limit, cursor } }) {
+      const found = await audit.list({ limit: limit + 1, ...(cursor === undefined ? {} : { before: Number(cursor) }) })
+      const data = found.slice(0, limit).map(({ id, atMs, ...entry }) => ({
+        ...entry,
+        id: String(id),
+        at: new Date(atMs).toISOString(),
+      }))
+      return { data, next: found.length > limit ? data.at(-1)!.id : null }
+    },
+  }
+}

@@ -1,0 +1,93 @@
+/** Keys, secrets in files and the audit as an operator meets them: real commands against a real server. */
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { until } from './fleet.ts'
+import { startServe } from './serve.ts'
+import { sluice, temporaryFolder } from './sluice.ts'
+
+test('keys are replaced without a gap, and refused attempts are in the audit', { timeout: 60_000 }, async () => {
+  using folder = temporaryFolder()
+  const file = join(folder.path, 'api-key')
+  writeFileSync(file, 'first-key\n')
+  const cwd = folder.path
+  await using server = await startServe([], { cwd, env: { SLUICE_API_KEY_FILE: file } })
+  const status = async (key: string, path = '/v1/runs', method = 'GET') => {
+    const response = await fetch(server.url + path, { method, headers: { authorization: `Bearer ${key}` } })
+    await response.body?.cancel()
+    return response.status
+  }
+  assert.equal(await status('first-key'), 200)
+  assert.equal(await status('second-key'), 401)
+  writeFileSync(file, 'second-key\nfirst-key\nread:watching-key\n')
+  await until('the new key of the file counts', async () => (await status('second-key')) === 200)
+  assert.equal(await status('first-key'), 200, 'both count while both are in the file')
+
+  const make = async (...args: string[]) => JSON.parse((await sluice([...args, '--json'], { cwd })).stdout)
+  const old = await make('key', 'create', 'grafana', '--expires', '90d')
+  const next = await make('key', 'rotate', old.id, '--grace', '1h')
+  assert.deepEqual([next.name, next.role, next.replaces], ['grafana', 'read', old.id])
+  assert.deepEqual([await status(old.key), await status(next.key)], [200, 200])
+  assert.equal(await status(next.key, '/v1/audit'), 403)
+  const { keys } = await make('key', 'list')
+  assert.deepEqual([keys[0].successorId, keys[1].expiresAt], [next.id, null])
+  assert.notEqual(keys[0].usedAt, null)
+  const again = await sluice(['key', 'rotate', old.id], { cwd })
+  assert.equal(again.code, 2)
+  assert.match(again.stderr, /has a successor/)
+
+  const asked = async () => {
+    const response = await fetch(`${server.url}/v1/audit`, { headers: { authorization: 'Bearer second-key' } })
+    return ((await response.json()) as { data: Record<string, unknown>[] }).data
+  }
+  await until('the refusals are written down', async () => (await asked()).length >= 2)
+  const refused = (await asked()).map(({ caller, address, status: ended, action }) => [caller, address, ended, action])
+  assert.deepEqual(refused, [
+    ['grafana', '127.0.0.1', 403, 'GET /v1/audit'],
+    ['127.0.0.1', '127.0.0.1', 401, 'GET /v1/runs'],
+  ])
+  const listed = await sluice(['audit', '--json'], { cwd })
+  assert.equal(JSON.parse(listed.stdout).entries.length, 2)
+  for (const secret of ['first-key', 'second-key', old.key, next.key]) assert.ok(!listed.stdout.includes(secret))
+
+  const watching = [await status('watching-key', '/metrics'), await status('watching-key', '/v1/audit')]
+  assert.deepEqual(watching, [200, 403], 'a key of the file may have a role')
+
+  const hook = await make('webhook', 'add', 'https://example.com/hook')
+  const rotated = await make('webhook', 'rotate', 'example.com', '--grace', '2h')
+  assert.notEqual(rotated.secret, hook.secret)
+  assert.ok(Date.parse(rotated.oldUntil) - Date.now() > 7_000_000)
+})
+
+test('options come from files, and no command shows what is in them', { timeout: 60_000 }, async () => {
+  using folder = temporaryFolder()
+  const env: Record<string, string> = {}
+  const secrets = {
+    FRONTIER: 'postgres://u:geheim@127.0.0.1:1/x',
+    STORE: 'sqlite:store.db',
+    REDIS: 'rediss://u:geheim@127.0.0.1:1/0',
+    PROXIES: 'http://u:geheim@127.0.0.1:1',
+  }
+  for (const [name, value] of Object.entries(secrets)) {
+    const path = join(folder.path, name)
+    writeFileSync(path, `${value}\n`)
+    env[`SLUICE_${name}_FILE`] = path
+  }
+  for (const args of [
+    ['config', '--explain'],
+    ['config', '--json'],
+    ['doctor'],
+    ['start', 'books', '--mode', 'distributed'],
+    ['ps'],
+  ]) {
+    // biome-ignore format: one line reads better
+    const { stdout, stderr } = await sluice(args, { cwd: folder.path, env })
+    assert.doesNotMatch(stdout + stderr, /geheim/, args.join(' '))
+  }
+  const config = await sluice(['config', '--json'], { cwd: folder.path, env })
+  assert.match(config.stdout, /127\.0\.0\.1:1\/x/, 'it was read, without the line end')
+  const missing = await sluice(['ps'], { cwd: folder.path, env: { SLUICE_FRONTIER_FILE: '/no/such/file' } })
+  assert.equal(missing.code, 2)
+  assert.match(missing.stderr, /SLUICE_FRONTIER_FILE: \/no\/such\/file cannot be read/)
+})
