@@ -9,8 +9,9 @@ ARG NODE_IMAGE=node:24.21.0-bookworm-slim
 # --- build: the package as `npm pack` makes it for everybody ---------------------------------------------------------------
 FROM ${NODE_IMAGE} AS build
 WORKDIR /build
-COPY package.json package-lock.json ./
-RUN npm ci --ignore-scripts --no-audit --no-fund
+COPY package.json package-lock.json .npmrc ./
+COPY scripts/setup.sh scripts/
+RUN scripts/setup.sh
 COPY . .
 RUN npm pack --pack-destination /tmp && mv /tmp/sluice-*.tgz /tmp/sluice.tgz
 

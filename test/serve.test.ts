@@ -256,6 +256,7 @@ describe('sluice serve', { timeout: 240_000 }, () => {
     }
     const { id, nextAt } = await client.createSchedule({ body })
     assert.match(nextAt!, /T0[45]:00:00/)
+    assert.match((await ask('GET', '/metrics')).text, /sluice_schedule_interval_seconds\{scraper="books"\} 86400/)
     const run = await client.triggerSchedule({ params: { id } })
     await until(
       'its run is finished',
@@ -278,6 +279,7 @@ describe('sluice serve', { timeout: 240_000 }, () => {
     const { text } = await ask('GET', '/metrics')
     assert.match(text, /sluice_queue_tasks\{scraper="books",state="completed"\} [1-9]/)
     assert.match(text, /sluice_disk_free_bytes [1-9]/)
+    assert.match(text, /sluice_run_last_success_timestamp_seconds\{scraper="books"\} [1-9]/)
     assert.equal((await ask('GET', '/readyz')).json.status, 'ready')
   })
 

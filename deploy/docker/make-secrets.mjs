@@ -31,9 +31,8 @@ password('grafana/password')
 const postgres = password('postgres/password')
 const redis = password('redis/password')
 const rabbitmq = password('rabbitmq/password.txt')
-
-// Prometheus reads /metrics with it, until somebody puts a key of the role `read` in its place.
-if (!existsSync(join(base, 'metrics/sluice_metrics_key'))) write('metrics/sluice_metrics_key', key)
+// Prometheus may read, and nothing else.
+write('api/keys', `${key}\nread:${password('metrics/sluice_metrics_key')}\n`)
 
 const store = `postgres://sluice:${postgres}@postgres:5432/sluice`
 const cache = `redis://:${redis}@redis:6379/0`

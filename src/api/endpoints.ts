@@ -1,5 +1,6 @@
 /** Every route of the API, area by area. What is not here does not exist. */
 import { analyticsEndpoints } from './areas/analytics.ts'
+import { auditEndpoints } from './areas/audit.ts'
 import { deadLetterEndpoints } from './areas/dead-letters.ts'
 import { fleetEndpoints } from './areas/fleet.ts'
 import { healthEndpoints } from './areas/health.ts'
@@ -20,6 +21,7 @@ export const ENDPOINTS = {
   ...historyEndpoints,
   ...jobEndpoints,
   ...analyticsEndpoints,
+  ...auditEndpoints,
   ...healthEndpoints,
 } as const
 

@@ -7,6 +7,8 @@ const time = z.iso.datetime()
 export const runId = z.string().regex(/^\d{8}_\d{6}_[0-9a-z]{2,8}$/, 'must be the id of a run')
 export const scraperName = z.string().regex(/^[a-z0-9][a-z0-9-]{0,63}$/, 'must be the name of a scraper')
 
+export const region = z.string().regex(/^[a-z0-9-]{1,40}$/, 'small letters, digits and -, at most 40')
+
 export const runRecord = z
   .object({
     id: z.string(),
@@ -14,6 +16,7 @@ export const runRecord = z
     state: z.enum(['running', 'finished', 'stopped', 'failed']),
     reason: z.string().nullable().describe('why it does not move, or how it ended'),
     args: z.json(),
+    region: z.string().optional().describe('only workers of this region take it; left out: all do'),
     source: z.string(),
     exitCode: z.int().nullable(),
     startedAt: time,
@@ -52,6 +55,7 @@ export const runSummary = z
   .object({
     id: z.string(),
     scraper: z.string(),
+    region: z.string().nullable(),
     state: z.enum(['running', 'paused', 'finished', 'stopped', 'failed', 'unreadable']),
     isAlive: z.boolean(),
     startedAt: time.nullable(),
@@ -102,6 +106,8 @@ export const worker = z
     scraper: z.string(),
     host: z.string(),
     pid: z.int(),
+    region: z.string().nullable(),
+    only: z.enum(['pages', 'files']).nullable().describe('the part of a run’s work it does; null: all of it'),
     state: z.enum(['working', 'draining', 'stuck', 'gone', 'ended']),
     startedAt: time,
     silentMs: z.number(),

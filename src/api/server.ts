@@ -43,10 +43,21 @@ export interface ApiParts {
   /** Milliseconds until this caller may ask again; 0: now. */
   throttle(caller: string): number
   /** Told of everything that is not mere reading, once it is answered. */
-  onAction?: (entry: { caller: string; role: string; action: string; detail: string; status: number }) => void
+  onAction?: (entry: Action & { detail: object }) => void
+  /** Told of everybody who was turned away: no key, no right, too many requests. */
+  onRefused?: (entry: Action) => void
   /** Told how long each answer took, streams until their first byte. */
   onAnswer?: (ms: number, status: number) => void
   onFault?: (error: unknown, route: string) => void
+}
+
+export interface Action {
+  caller: string
+  role: string
+  address: string
+  /** `POST /v1/runs` */
+  action: string
+  status: number
 }
 
 /** First answers by idempotency key. */
@@ -56,6 +67,7 @@ export interface Remembered {
   end(key: string, answer: { status: number; body: string } | undefined): Promise<void>
 }
 
+const REFUSED: ReadonlySet<number> = new Set([401, 403, 429])
 const BODY_BYTES_MAX = 1024 * 1024
 /** For a request to arrive, to its last byte. */
 const REQUEST_MS_MAX = 30_000
@@ -96,7 +108,11 @@ export function createApi(parts: ApiParts): FastifyInstance {
     app.route({
       method: one.method,
       url: one.path,
-      handler: (request, reply) => answer(parts, name, one, request, reply),
+      handler: (request, reply) =>
+        answer(parts, name, one, request, reply).catch((error) => {
+          if (error instanceof Problem && REFUSED.has(error.body.status)) reportRefusal(parts, one, request, error)
+          throw error
+        }),
     })
   return app
 }
@@ -142,6 +158,20 @@ async function answer(
   return reply.code(one.status ?? 200).send(result)
 }
 
+/** Who it was is known when a key was right, and its role or its pace was not. */
+const callers = new WeakMap<FastifyRequest, { name: string; role: Role | undefined }>()
+
+function reportRefusal(
+  { onRefused }: ApiParts,
+  { method, path }: Endpoint,
+  request: FastifyRequest,
+  { body }: Problem,
+) {
+  const { name, role } = callers.get(request) ?? { name: request.ip, role: undefined }
+  const action = `${method} ${path}`
+  onRefused?.({ caller: name, role: role ?? 'none', address: request.ip, action, status: body.status })
+}
+
 function reportAction(
   { onAction }: ApiParts,
   { method, path }: Endpoint,
@@ -150,11 +180,12 @@ function reportAction(
   reply: FastifyReply,
 ) {
   if (onAction === undefined) return
-  const detail = JSON.stringify({ params: request.params, query: request.query, body: request.body ?? null })
+  const detail = { params: request.params, query: request.query, body: request.body ?? null }
   reply.raw.once('finish', () =>
     onAction({
       caller: caller.name,
       role: caller.role ?? 'none',
+      address: request.ip,
       action: `${method} ${path}`,
       detail,
       status: reply.statusCode,
@@ -201,6 +232,7 @@ async function callerOf(parts: ApiParts, one: Endpoint, request: FastifyRequest,
       hint: 'Send it as `Authorization: Bearer KEY`. Without one only requests made on the server’s own machine are taken, to its own name, and not through a proxy.',
       headers: { 'www-authenticate': 'Bearer' },
     })
+  callers.set(request, known)
   if (!mayDo(known.role, one.role))
     throw new Problem(403, 'E_ROLE', `this key may ${known.role}; ${one.method} ${one.path} is for ${one.role}`)
   return { ...known, lastEventId, signal }

@@ -168,6 +168,20 @@ export const OPTIONS = {
     describe: 'share of failures above which the run counts as failed',
   },
   metrics: { schema: z.string().optional(), value: 'ADDR', describe: 'serve Prometheus metrics, e.g. :9090' },
+  otel: {
+    schema: z
+      .string()
+      .regex(/^(?:on$|https?:\/\/.+)/, 'must be http://HOST:PORT of an OTLP collector, or on')
+      .optional(),
+    value: 'URL|on',
+    describe:
+      'send OpenTelemetry traces to this OTLP/HTTP collector, e.g. http://127.0.0.1:4318; on: to where OTEL_EXPORTER_OTLP_ENDPOINT says',
+  },
+  otelSample: {
+    schema: z.coerce.number().min(0).max(1).default(1),
+    value: 'SHARE',
+    describe: 'share of traces that are kept, 0 to 1; decided once for each list page',
+  },
   contact: {
     schema: z.string().optional(),
     value: 'TEXT',
@@ -254,6 +268,15 @@ export const OPTIONS = {
     schema: byteSize(0, 1024 ** 4).default(512 * 1024 ** 2),
     value: 'SIZE',
     describe: 'memory that stays free, 512 MiB unless told: below it no browser page and no file worker is added',
+  },
+  region: {
+    schema: z
+      .string()
+      .regex(/^[a-z0-9-]{1,40}$/, 'must be small letters, digits and -, at most 40')
+      .optional(),
+    value: 'NAME',
+    describe:
+      'of a run: only workers of this region take it; of a worker: takes runs of this region, and those that name none',
   },
   boards: {
     schema: list.default([]),

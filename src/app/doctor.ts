@@ -9,28 +9,12 @@ import { dirname, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { ERRORS } from '../core/error-table.ts'
 import { findChromium } from '../fetch/browser/find-chromium.ts'
-import { proxyName } from '../fetch/proxy.ts'
-import { checkProxy } from '../fetch/proxy-check.ts'
 import { formatBytes } from '../observe/format.ts'
-import { redactText } from '../observe/redact.ts'
 import { measureResources, type ResourceSnapshot } from '../orchestrator/resources.ts'
 import { listScrapers, loadScraper } from './author/load-scraper.ts'
 import { type Config, resolveConfig } from './config.ts'
-import { waysOf } from './run/ways.ts'
-
-export interface Finding {
-  check: string
-  /** missing: a service that was asked for does not answer. */
-  status: 'ok' | 'warn' | 'fail' | 'missing'
-  what: string
-  /** Empty when there is nothing to do. */
-  fix: string
-}
-
-type Result = Omit<Finding, 'check'>
-const ok = (what: string): Result => ({ status: 'ok', what, fix: '' })
-const warn = (what: string, fix: string): Result => ({ status: 'warn', what, fix })
-const fail = (what: string, fix: string): Result => ({ status: 'fail', what, fix })
+import { serviceChecks } from './doctor-services.ts'
+import { type Finding, fail, ok, type Result, warn } from './finding.ts'
 
 export interface Examination {
   /** A name that must resolve. */
@@ -61,8 +45,7 @@ export async function examine({ host, flags = {} }: Examination): Promise<Findin
     ['clock', clock],
     ['loopback', loopback],
     ['dns', () => dns(host)],
-    ...proxyChecks(config),
-    ...services(config).map(([name, url]): [string, () => Promise<Result>] => [name, () => service(url)]),
+    ...(config instanceof Error ? [] : serviceChecks(config)),
   ]
   return await Promise.all(
     checks.map(async ([check, look]) => {
@@ -80,22 +63,32 @@ const NODE_MAJOR_MIN = 24
 function nodeVersion(): Result {
   const { node } = process.versions
   if (Number.parseInt(node, 10) >= NODE_MAJOR_MIN) return ok(`Node ${node}`)
-  return fail(`Node ${node}`, `Node ${NODE_MAJOR_MIN} or later is needed: run make setup in the project's folder.`)
+  return fail(
+    `Node ${node}`,
+    `Node ${NODE_MAJOR_MIN} or later is needed: install it, or run make setup in a copy of the repository.`,
+  )
 }
 
 const require = createRequire(import.meta.url)
 
 function packages(): Result {
   const { dependencies } = require('../../package.json') as { dependencies: Record<string, string> }
-  const modules = join(dirname(require.resolve('../../package.json')), 'node_modules')
   const wrong: string[] = []
   for (const [name, wanted] of Object.entries(dependencies)) {
-    const file = join(modules, name, 'package.json')
-    const found = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version : 'missing'
+    const file = manifestOf(name)
+    const found =
+      file === undefined ? 'missing' : (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version
     if (found !== wanted) wrong.push(`${name} is ${found}, wanted ${wanted}`)
   }
-  if (wrong.length > 0) return fail(wrong.join('; '), 'Run make setup, or npm ci, in the project’s folder.')
+  if (wrong.length > 0)
+    return fail(wrong.join('; '), 'Run npm ci (in a copy of the repository: make setup) in the project’s folder.')
   return ok(`${Object.keys(dependencies).length} packages at their locked versions`)
+}
+
+/** Beside an installed package its dependencies may be hoisted: every `node_modules` above is one to look in. */
+function manifestOf(name: string): string | undefined {
+  const folders = require.resolve.paths(name) ?? []
+  return folders.map((folder) => join(folder, name, 'package.json')).find((file) => existsSync(file))
 }
 
 function sqlite(): Result {
@@ -306,68 +299,6 @@ async function dns(host: string): Promise<Result> {
       `${host} does not resolve (${why})`,
       'Without a resolver only addresses and local sites work: check the network and /etc/resolv.conf.',
     )
-  }
-}
-
-const PORTS: Record<string, number> = {
-  postgres: 5432,
-  postgresql: 5432,
-  redis: 6379,
-  rediss: 6379,
-  amqp: 5672,
-  amqps: 5671,
-}
-
-/** Services somebody named: a URL with a host. */
-function proxyChecks(config: Config | Error): [string, () => Promise<Result>][] {
-  if (config instanceof Error) return []
-  const urls = waysOf(config.values).proxies.flat()
-  return urls.length === 0 ? [] : [['proxies', () => proxies(urls)]]
-}
-
-const PROXIES_NAMED_MAX = 5
-
-/** Each is named by its address alone: their URLs may hold passwords. */
-async function proxies(urls: readonly string[]): Promise<Result> {
-  const results = await Promise.allSettled(urls.map((url) => checkProxy(url, CHECK_MS_MAX)))
-  const away = results.flatMap((result, i) =>
-    result.status === 'rejected' ? [`${proxyName(urls[i]!)}: ${(result.reason as Error).message}`] : [],
-  )
-  const what = `${urls.length - away.length} of ${urls.length} answer`
-  if (away.length === 0) return ok(what)
-  const named = away.slice(0, PROXIES_NAMED_MAX).join('; ')
-  const fix = 'Take those out of the list, or mend them; a run goes on with the others.'
-  if (away.length < urls.length) return warn(`${what}; ${named}`, fix)
-  return {
-    status: 'missing',
-    what: `${what}; ${named}`,
-    fix: 'Start one, or correct the list: nothing goes out directly.',
-  }
-}
-
-function services(config: Config | Error): [name: string, url: URL][] {
-  const named: [string, string | undefined][] = [
-    ['frontier', config instanceof Error ? undefined : config.values.frontier],
-    ['store', config instanceof Error ? undefined : config.values.store],
-    ['redis', config instanceof Error ? undefined : config.values.redis],
-  ]
-  return named.flatMap(([name, text]): [string, URL][] => {
-    const url = text === undefined ? null : URL.parse(text)
-    return url !== null && url.protocol.slice(0, -1) in PORTS ? [[name, url]] : []
-  })
-}
-
-async function service(url: URL): Promise<Result> {
-  const shown = redactText(url.href)
-  try {
-    await reach(url.hostname || 'localhost', Number(url.port) || PORTS[url.protocol.slice(0, -1)]!)
-    return ok(`${shown} answers`)
-  } catch (error) {
-    return {
-      status: 'missing',
-      what: `${shown} does not answer: ${(error as Error).message}`,
-      fix: 'Start it, or correct its URL.',
-    }
   }
 }
 

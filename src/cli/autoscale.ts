@@ -52,7 +52,7 @@ export function defineAutoscale(program: Command): void {
     .action(async (workerFlags: string[], flags: AutoscaleFlags) => {
       process.exitCode = await autoscaleCommand(workerFlags, flags)
     })
-  addOptions(command, ['out', 'frontier', 'store', 'redis', 'drainTimeout'])
+  addOptions(command, ['out', 'frontier', 'store', 'redis', 'region', 'drainTimeout'])
 }
 
 async function autoscaleCommand(workerFlags: string[], flags: AutoscaleFlags): Promise<number> {
@@ -73,6 +73,7 @@ async function autoscaleCommand(workerFlags: string[], flags: AutoscaleFlags): P
         store,
         openQueue: (runId) => openQueueToLook(config.values, runId, store),
         scraper: flags.scraper,
+        region: config.values.region,
         ...(flags.runId === undefined ? {} : { runId: flags.runId }),
         policy,
         intervalMs,
@@ -132,7 +133,8 @@ interface CrewParts {
 }
 
 async function crewOf({ flags, workerFlags, policy, config, store, say }: CrewParts): Promise<Crew> {
-  const words = ['worker', '--scraper', flags.scraper]
+  const { region } = config.values
+  const words = ['worker', '--scraper', flags.scraper, ...(region === undefined ? [] : ['--region', region])]
   if (flags.exec !== undefined || flags.print) {
     const [{ CommandCrew }, { self }] = await Promise.all([
       import('../app/fleet/autoscale-command.ts'),

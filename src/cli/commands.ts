@@ -15,6 +15,7 @@ const COMMANDS: Record<string, () => Promise<Define>> = {
   schedule: async () => (await import('./schedule.ts')).defineSchedule,
   webhook: async () => (await import('./webhook.ts')).defineWebhook,
   key: async () => (await import('./key.ts')).defineKey,
+  audit: async () => (await import('./audit.ts')).defineAudit,
   autoscale: async () => (await import('./autoscale.ts')).defineAutoscale,
   ps: async () => (await import('./ps.ts')).definePs,
   watch: async () => (await import('./watch.ts')).defineWatch,
@@ -40,9 +41,11 @@ const COMMANDS: Record<string, () => Promise<Define>> = {
   check: async () => (await import('./check.ts')).defineCheck,
   init: async () => (await import('./init.ts')).defineInit,
   new: async () => (await import('./new.ts')).defineNew,
+  demo: async () => (await import('./demo.ts')).defineDemo,
   doctor: async () => (await import('./doctor.ts')).defineDoctor,
   explain: async () => (await import('./explain-command.ts')).defineExplain,
   config: async () => (await import('./config.ts')).defineConfig,
+  bench: async () => (await import('./bench.ts')).defineBench,
   completion: async () => (await import('./completion.ts')).defineCompletion,
 }
 

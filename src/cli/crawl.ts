@@ -1,6 +1,6 @@
 /** `sluice crawl`: follows the links of a site and notes every page. No code needed. */
 import type { Command } from 'commander'
-import { addOptions, collect, configOf, RUN_OPTIONS } from './flags.ts'
+import { addOptions, collect, configOf, RUN_HERE_OPTIONS } from './flags.ts'
 
 interface CrawlFlags {
   select?: string[]
@@ -35,7 +35,7 @@ export function defineCrawl(program: Command): void {
     .action(async (url: string | undefined, flags: CrawlFlags) => {
       process.exitCode = await crawl(url, flags)
     })
-  addOptions(command, RUN_OPTIONS)
+  addOptions(command, RUN_HERE_OPTIONS)
 }
 
 async function crawl(given: string | undefined, flags: CrawlFlags): Promise<number> {

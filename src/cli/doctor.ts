@@ -1,6 +1,6 @@
 /** `sluice doctor`: is this machine ready, and if not, what to do. */
 import type { Command } from 'commander'
-import type { Finding } from '../app/doctor.ts'
+import type { Finding } from '../app/finding.ts'
 import { addOptions } from './flags.ts'
 import { addReadFlags, print, printJson, type ReadFlags } from './output.ts'
 

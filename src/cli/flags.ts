@@ -5,6 +5,8 @@ import { ScrapeError } from '../core/errors.ts'
 
 /** Every option of a run, in the order of their declaration. */
 export const RUN_OPTIONS = Object.keys(OPTIONS) as OptionName[]
+/** Those of a run that only this machine works on. */
+export const RUN_HERE_OPTIONS = RUN_OPTIONS.filter((name) => name !== 'region')
 
 export function addOptions(command: Command, names: readonly OptionName[]): Command {
   for (const name of names) {

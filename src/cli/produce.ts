@@ -119,9 +119,7 @@ async function produce(flags: ProduceFlags): Promise<number> {
     ...(flags.runId === undefined ? {} : { resume: flags.runId }),
   })
   const { self } = await import('../observe/terminal.ts')
-  const command = [self(), ...workerCommand(flags.scraper, started.runId), ...workerPlaces(config)]
-    .map(shellWord)
-    .join(' ')
+  const command = [self(), ...workerCommand(flags.scraper, started), ...workerPlaces(config)].map(shellWord).join(' ')
   const fileNote = storeFileNote(storeUrlOf(config.values))
   if (flags.json) {
     const { status, runId: run_id, enqueued, refused } = started

@@ -59,10 +59,11 @@ async function ps(flags: PsFlags): Promise<number> {
 }
 
 function toJson({ numbers, files, rate, workers, why, startedAt, ...run }: ListedRun) {
-  const { id, scraper, state, isAlive, finishedAt, place } = run
+  const { id, scraper, region, state, isAlive, finishedAt, place } = run
   return {
     id,
     scraper,
+    region: region ?? null,
     state,
     isAlive,
     completed: numbers.completed,
@@ -100,6 +101,8 @@ async function psText(runs: ListedRun[]): Promise<string> {
     ].join(', ')
   const hasFiles = runs.some((run) => filesOf(run) !== '')
   const files = (text: string) => (hasFiles ? [text] : [])
+  const hasRegions = runs.some(({ region }) => region !== undefined)
+  const regions = (text: string) => (hasRegions ? [text] : [])
   const head = [
     'run',
     'scraper',
@@ -111,10 +114,11 @@ async function psText(runs: ListedRun[]): Promise<string> {
     'workers',
     'age',
     ...files('files'),
+    ...regions('region'),
     'why',
   ]
   const rows = runs.map((run) => {
-    const { id, scraper, state, pages, rate, workers, startedAt, why } = run
+    const { id, scraper, region, state, pages, rate, workers, startedAt, why } = run
     return [
       id,
       printable(scraper),
@@ -126,6 +130,7 @@ async function psText(runs: ListedRun[]): Promise<string> {
       workers === undefined ? '–' : String(workers),
       startedAt === undefined ? '–' : formatDuration(Date.now() - Date.parse(startedAt)),
       ...files(filesOf(run)),
+      ...regions(region ?? '–'),
       printable(why ?? ''),
     ]
   })

@@ -1,6 +1,6 @@
 /** `sluice run`: runs a scraper here, shows how it goes, says how it went. */
 import type { Command } from 'commander'
-import { addArgs, addOptions, argsOf, configOf, RUN_OPTIONS } from './flags.ts'
+import { addArgs, addOptions, argsOf, configOf, RUN_HERE_OPTIONS } from './flags.ts'
 
 interface RunFlags {
   arg?: string[]
@@ -14,27 +14,28 @@ interface RunFlags {
 
 export function defineRun(program: Command): void {
   const command = program
-    .command('run <scraper>')
-    .description('run a scraper here: its name, or a file that exports one')
+    .command('run [scraper]')
+    .description('run a scraper here: its name, or a file that exports one; without, the only one in ./scrapers')
     .option('--resume [run]', 'go on with a run: its id, or the latest unfinished one of this scraper')
     .option('--record', 'keep pages beside the scraper, for `sluice test`')
     .option('--dry-run', 'show what would be done, and do nothing')
     .option('--json', 'print the record of the run as JSON')
     .option('--quiet', 'print nothing but errors')
     .option('-v, --verbose', 'show stacks of errors')
-    .action(async (name: string, flags: RunFlags) => {
+    .action(async (name: string | undefined, flags: RunFlags) => {
       process.exitCode = await run(name, flags)
     })
   addArgs(command)
-  addOptions(command, RUN_OPTIONS)
+  addOptions(command, RUN_HERE_OPTIONS)
 }
 
-async function run(name: string, flags: RunFlags): Promise<number> {
-  const [{ loadScraper, pagesFolder }, { argumentNames }, { runHere }] = await Promise.all([
+async function run(given: string | undefined, flags: RunFlags): Promise<number> {
+  const [{ loadScraper, onlyScraper, pagesFolder }, { argumentNames }, { runHere }] = await Promise.all([
     import('../app/author/load-scraper.ts'),
     import('../app/author/compile-scraper.ts'),
     import('./run-here.ts'),
   ])
+  const name = given ?? onlyScraper()
   const config = await configOf(flags as Record<string, unknown>)
   const { scraper, file } = await loadScraper(name)
   const args = argsOf(flags, argumentNames(scraper))
@@ -43,6 +44,10 @@ async function run(name: string, flags: RunFlags): Promise<number> {
     process.stdout.write(await planText({ scraper, file, args, config }))
     return 0
   }
+  const { demoSiteFor } = await import('../app/demo/demo-for-run.ts')
+  await using demo = await demoSiteFor(scraper, args)
+  if (demo !== undefined && !flags.quiet && !flags.json)
+    process.stderr.write(`${demo.url} is a demo site, served for the length of this run\n`)
   return await runHere({
     scraper,
     file,

@@ -13,6 +13,7 @@ interface ScheduleFlags extends ReadFlags, PlaceFlags {
   jitter?: string
   catchUp?: boolean
   name?: string
+  region?: string
   arg?: string[]
   count?: string
 }
@@ -41,6 +42,7 @@ export function defineSchedule(program: Command): void {
       .option('--catch-up', 'make up for fires nobody was there for')
       .option('--name <name>', 'default: the scraper’s')
       .option('--arg <name=value...>', 'arguments of the scraper')
+      .option('--region <NAME>', 'only workers of this region take its runs')
       .action(run(add)),
     schedule
       .command('next <name>')
@@ -125,6 +127,7 @@ async function add(schedules: Schedules, flags: ScheduleFlags, scraper: string):
     overlap: flags.overlap as Overlap,
     jitterMs,
     isCatchUp: flags.catchUp === true,
+    ...(flags.region === undefined ? {} : { region: flags.region }),
   }
   show(await schedules.create(schedule), flags)
 }

@@ -1,5 +1,7 @@
 /** `sluice serve`: the API, and runs started through it, in one process. */
 import type { Command } from 'commander'
+import type { Config } from '../app/config.ts'
+import type { ServerRole } from '../app/serve/server-role.ts'
 import { addOptions, configOf, RUN_OPTIONS } from './flags.ts'
 import { print } from './output.ts'
 
@@ -7,6 +9,7 @@ interface ServeFlags {
   host: string
   port: string
   workers: string
+  role: string
   apiRps: string
   keepLogs: string
   keepHistory: string
@@ -18,8 +21,12 @@ const HELP = `
 Nothing has to be installed: runs go to --out, all else to .sluice/sluice.db. With --frontier postgres://… runs wait in its queue
 for --workers of this server, of others on the same database, and for every \`sluice worker\`. Loopback needs no key; another --host needs SLUICE_API_KEY.
 
+With --role a fleet’s server is split: any number of \`api\`, two \`scheduler\` (one works, the other takes over), and \`sluice worker\`.
+
 Examples:
   sluice serve
+  SLUICE_FRONTIER=postgres://sluice@db/sluice sluice serve --role api --host 0.0.0.0
+  SLUICE_FRONTIER=postgres://sluice@db/sluice sluice serve --role scheduler --port 7701
   curl -s localhost:7700/v1/scrapers
   curl -s localhost:7700/v1/runs -H 'content-type: application/json' -d '{"scraper":"books","args":{"pages":2}}'`
 
@@ -33,6 +40,11 @@ export function defineServe(program: Command): void {
     .option('--host <address>', 'where to listen', '127.0.0.1')
     .option('--port <N>', 'port to listen on; 0: any free one', '7700')
     .option('--workers <N>', 'with a fleet’s queue: worker processes it brings along; 0: none', '2')
+    .option(
+      '--role <all|api|scheduler>',
+      'api: answers requests and does nothing by itself; scheduler: schedules, webhooks, history and retention, and answers only for its health',
+      'all',
+    )
     .option('--api-rps <N>', 'requests a second one caller may make', '1000')
     .option('--keep-logs <time>', 'how long logs of stored runs, events and deliveries are kept, or forever', '30d')
     .option('--keep-history <time>', 'how long changes of items and what is gone are kept, or forever', '2y')
@@ -59,7 +71,7 @@ async function serveHere(flags: ServeFlags): Promise<number> {
   const port = Number(flags.port)
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
     throw new ScrapeError('E_USAGE', `--port takes a number from 0 to 65535, got ${JSON.stringify(flags.port)}`)
-  const { host, port: _, workers: wanted, apiRps, quiet, ...more } = flags as ServeFlags & Record<string, unknown>
+  const { host, port: _, workers: wanted, role, apiRps, quiet, ...more } = flags as ServeFlags & Record<string, unknown>
   const workers = Number(wanted)
   if (!Number.isInteger(workers) || workers < 0 || workers > 256)
     throw new ScrapeError('E_USAGE', `--workers takes a number from 0 to 256, got ${JSON.stringify(wanted)}`)
@@ -69,6 +81,7 @@ async function serveHere(flags: ServeFlags): Promise<number> {
   const { keepLogs, keepHistory, keepRuns, ...runFlags } = more
   const keep = await keepOf({ keepLogs, keepHistory, keepRuns })
   const config = await configOf(runFlags)
+  await refuseRole(role, config)
   const say = (level: 'info' | 'warn', message: string) => {
     if (level === 'warn' || quiet !== true) process.stderr.write(`${redactText(message)}\n`)
   }
@@ -79,6 +92,7 @@ async function serveHere(flags: ServeFlags): Promise<number> {
     config,
     flags: runFlags,
     workers,
+    role: role as ServerRole,
     requestsPerSecond,
     keep,
     host,
@@ -86,10 +100,32 @@ async function serveHere(flags: ServeFlags): Promise<number> {
     version: VERSION,
     say,
   })
-  if (quiet !== true) print(`serving ${server.url}/v1 · ${server.url}/openapi.json`)
+  const isApi = role !== 'scheduler'
+  if (quiet !== true)
+    print(
+      isApi ? `serving ${server.url}/v1 · ${server.url}/openapi.json` : `scheduling; health at ${server.url}/healthz`,
+    )
   await stopped
-  say('info', 'stopping: runs hand back what they hold, and can be resumed')
+  if (role === 'all') say('info', 'stopping: runs hand back what they hold, and can be resumed')
   return 0
+}
+
+async function refuseRole(role: string, { values }: Config): Promise<void> {
+  const [{ SERVER_ROLES }, { isFleetQueue }, { ScrapeError }] = await Promise.all([
+    import('../app/serve/server-role.ts'),
+    import('../app/fleet/fleet.ts'),
+    import('../core/errors.ts'),
+  ])
+  if (!SERVER_ROLES.some((one) => one === role))
+    throw new ScrapeError('E_USAGE', `--role takes ${SERVER_ROLES.join(', ')}, got ${JSON.stringify(role)}`)
+  if (role === 'all' || isFleetQueue(values.frontier)) return
+  throw new ScrapeError(
+    'E_USAGE',
+    `--role ${role} is one part of a server; on ${values.frontier} nobody is there for the rest`,
+    {
+      fix: 'Name a queue that several processes share with --frontier postgres://… (or redis://…, amqp://…), or leave --role out.',
+    },
+  )
 }
 
 async function keepOf(flags: Pick<ServeFlags, 'keepLogs' | 'keepHistory' | 'keepRuns'>) {

@@ -25,6 +25,7 @@ Examples:
   sluice start books --mode distributed --frontier redis://cache --store postgres://sluice@db/sluice
   sluice start books --mode distributed --frontier amqp://mq --redis redis://cache --store postgres://sluice@db/sluice
   sluice start books --mode distributed --urls-file urls.txt --json
+  sluice start books --mode distributed --region eu        only workers with --region eu take it
   sluice start books --resume                              go on with the newest unfinished run`
 
 export function defineStart(program: Command): void {
@@ -63,6 +64,10 @@ async function start(name: string, flags: StartFlags): Promise<number> {
   if (mode === 'distributed') return await startForFleet(name, loaded, args, config, flags)
   if (mode !== 'single')
     throw new ScrapeError('E_USAGE', `--mode takes single or distributed, got ${JSON.stringify(mode)}`)
+  if (config.origins.region.startsWith('flag '))
+    throw new ScrapeError('E_USAGE', '--region chooses among the workers of a fleet; a single run works here', {
+      fix: 'Add --mode distributed, or leave it out.',
+    })
   if (flags.urlsFile !== undefined)
     throw new ScrapeError('E_USAGE', '--urls-file fills the queue of a fleet; a single run starts by itself', {
       fix: 'Add --mode distributed, or leave it out.',
@@ -148,7 +153,7 @@ async function startForFleet(
     ...(flags.urlsFile === undefined ? {} : { urls: urlLines(flags.urlsFile, stop.signal) }),
     ...(flags.resume === undefined ? {} : { resume: flags.resume }),
   })
-  const command = [self(), ...workerCommand(name, started.runId), ...workerPlaces(config)].map(shellWord).join(' ')
+  const command = [self(), ...workerCommand(name, started), ...workerPlaces(config)].map(shellWord).join(' ')
   if (flags.json)
     printJson({ status: started.status, run_id: started.runId, enqueued: started.enqueued, worker_command: command })
   else if (!flags.quiet) {

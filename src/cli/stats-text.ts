@@ -1,6 +1,6 @@
 /** The numbers of a run as a person reads them in a terminal, and as a script reads them in JSON. */
 import { livingWorkers, type OpenRun, runFiles, stuckWorkers } from '../app/look/open-run.ts'
-import { FILLING, moreWords } from '../app/look/run-list.ts'
+import { FILLING, moreWords, NO_WORKERS, workersMissing } from '../app/look/run-list.ts'
 import type { FrontierStats } from '../frontier/contract.ts'
 import type { StoredWorker } from '../orchestrator/contract.ts'
 import type { RunPlace } from './run-place.ts'
@@ -12,6 +12,7 @@ export function statsJson(run: OpenRun, numbers: FrontierStats, rate: number) {
   return {
     id: record.id,
     scraper: record.scraper,
+    region: record.region ?? null,
     state: record.state,
     reason: record.reason,
     isAlive,
@@ -31,6 +32,8 @@ export function statsJson(run: OpenRun, numbers: FrontierStats, rate: number) {
     stuckWorkers: stuckWorkers(run).length,
     isPaused,
     pauseReason: pauseReason ?? null,
+    /** Whom it waits for, where it is not just any worker. */
+    waitsFor: missingText(run, numbers),
     lanes: numbers.lanes,
     hosts: numbers.hosts,
     startedAt: record.startedAt,
@@ -49,11 +52,13 @@ export function statsJson(run: OpenRun, numbers: FrontierStats, rate: number) {
 
 const present = (run: OpenRun) => [...(livingWorkers(run) ?? []), ...stuckWorkers(run)]
 
-function workerJson({ id, host, pid, state, startedAtMs, silentMs, report }: StoredWorker) {
+function workerJson({ id, host, pid, region, only, state, startedAtMs, silentMs, report }: StoredWorker) {
   return {
     id,
     host,
     pid,
+    region: region ?? null,
+    only: only ?? null,
     state,
     startedAt: new Date(startedAtMs).toISOString(),
     silentMs: Math.round(silentMs),
@@ -77,6 +82,12 @@ const HOSTS_SHOWN_MAX = 5
 const WORKERS_SHOWN_MAX = 20
 const COLOURS = { running: 'cyan', paused: 'yellow', finished: 'green', stopped: 'yellow', failed: 'red' } as const
 
+/** That there are no workers at all has a row of its own. */
+function missingText(run: OpenRun, numbers: FrontierStats): string | null {
+  const missing = run.isOver || run.workers === undefined ? undefined : workersMissing(run, numbers)
+  return missing === undefined || missing === NO_WORKERS ? null : missing
+}
+
 export function statsText({ place, numbers, rate, isRateNow }: StatsSheet): string {
   const { run, commandOf } = place
   const { record, isAlive } = run
@@ -84,7 +95,7 @@ export function statsText({ place, numbers, rate, isRateNow }: StatsSheet): stri
   const count = (value: number) => formatCount(value)
   const state = !run.isOver && numbers.isPaused ? 'paused' : record.state
   const isFilled = run.filling === undefined || run.isOver
-  const why = numbers.isPaused ? numbers.pauseReason : isFilled ? record.reason : FILLING
+  const why = numbers.isPaused ? numbers.pauseReason : isFilled ? (record.reason ?? missingText(run, numbers)) : FILLING
   const isLost = !isAlive && numbers.claimed > 0
   const rows: [string, string][] = [
     ['pending', count(numbers.pending)],
@@ -96,6 +107,7 @@ export function statsText({ place, numbers, rate, isRateNow }: StatsSheet): stri
     ['items', count(numbers.items)],
     ...fileRow(run, numbers),
     ['rate', `${formatRate(rate)} pages/s${isRateNow ? ' now' : ' on average'}`],
+    ...(record.region === undefined ? [] : [['region', record.region] as [string, string]]),
     ['time', `${formatMs(record.durationMs)} since ${record.startedAt}`],
   ]
   const busiest = numbers.hosts.filter((host) => host.pending > 0).slice(0, HOSTS_SHOWN_MAX)
@@ -168,8 +180,8 @@ export function workerLines(run: OpenRun, paint = paintFor(process.stdout)): str
   if (there.length === 0) return []
   const rows = there
     .slice(0, WORKERS_SHOWN_MAX)
-    .map(({ id, state, silentMs, report }) => [
-      printable(id),
+    .map(({ id, region, only, state, silentMs, report }) => [
+      [printable(id), region, only && `${only} only`].filter(Boolean).join(' · '),
       state === 'stuck' ? paint('red', `silent for ${formatMs(silentMs)}`) : state,
       `${formatCount(report?.inFlight ?? 0)} in flight`,
       `${formatCount(report?.tally.pages.ok ?? 0)} pages`,

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import type { Config } from '../app/config.ts'
 import type { TaskEnd } from '../app/protocol/instance.ts'
 import { printJson } from './output.ts'
-import type { Signals } from './worker.ts'
+import type { Signals } from './worker-signals.ts'
 
 export interface TypeFlags {
   type?: string

@@ -17,6 +17,8 @@ export interface RunRecord {
   limits?: Limits
   /** A server carried it out last: one that comes back goes on with it. */
   isServed?: boolean
+  /** Only workers of this region take it. Left out: all do. */
+  region?: string
   /** How the user names the scraper: a name, or the path of its file. */
   source: string
   /** Process exit code once it ended; see docs/reference/errors.md. */

@@ -42,6 +42,8 @@ export interface FileLoopParts {
   headersFor?: (task: Task) => Promise<Readonly<Record<string, string>>>
   /** Lanes of files this machine has, of those that may hold any now; asked before each claim. Default: none. */
   pinnedLanes?: () => readonly string[]
+  /** False: only `pinnedLanes` are claimed from. Default true. */
+  takesShared?: boolean
   /** Longest job, from the request to the store. Default 2 h. */
   jobMsMax?: number
   patience?: PatienceLimits
@@ -105,6 +107,7 @@ class Loop {
       mayFetch: async () => {},
       headersFor: async () => ({}),
       pinnedLanes: () => [],
+      takesShared: true,
       jobMsMax: JOB_MS_MAX,
       patience: PATIENCE,
       retryAfterMsMax: Number.POSITIVE_INFINITY,
@@ -175,7 +178,10 @@ class Loop {
     const { capacity } = this.#parts.pool
     const uploads = this.#waiting.filter(({ task }) => isUpload(task)).length
     const isWaitedFor = this.#waiting.length >= capacity
-    const shared = isWaitedFor ? 0 : Math.min(capacity, 2 * capacity - this.#waiting.length - this.#jobs.size)
+    const shared =
+      isWaitedFor || !this.#parts.takesShared
+        ? 0
+        : Math.min(capacity, 2 * capacity - this.#waiting.length - this.#jobs.size)
     return { pinned: Math.max(0, capacity - this.#jobs.size - uploads), shared: Math.max(0, shared) }
   }
 

@@ -147,6 +147,11 @@ export interface FrontierStats {
   items: number
   isPaused: boolean
   pauseReason: string | undefined
+  /**
+   * How long ago the oldest task that is due now was added. Undefined when none is due, or when the engine keeps no such time:
+   * `sqlite:` and the engines on Redis (also `amqp:`) have only the order.
+   */
+  oldestAgeMs?: number | undefined
   lanes: Record<string, { pending: number; claimed: number }>
   /** The hosts with most pending tasks, at most 50. */
   hosts: { host: string; pending: number; claimed: number }[]

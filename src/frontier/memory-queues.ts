@@ -11,6 +11,7 @@ export interface Entry {
   /** Age: the order in which tasks were added. A task that comes back keeps its place. */
   readonly seq: number
   readonly queue: Queue
+  readonly addedAtMs: number
   attempts: number
   losses: number
   /** While it is claimed. */
@@ -69,6 +70,12 @@ export class Queues {
       for (const queue of new Set(dealt)) this.#toEnd(queue)
     }
     return taken
+  }
+
+  /** The first of each queue: the oldest of all that is ready is among them. */
+  *heads(): Iterable<Entry> {
+    for (const levels of this.#ready.values())
+      for (const level of levels.values()) for (const queue of level) yield queue.tasks.peek()!
   }
 
   stats(): Pick<FrontierStats, 'lanes' | 'hosts'> {

@@ -73,7 +73,8 @@ class MemoryFrontier implements c.Frontier {
       const filled = taskOf(task)
       const queue = this.#queues.of(filled)
       const seq = ++this.#count.seen
-      this.#place({ task: filled, seq, queue, attempts: 0, losses: 0, lease: undefined }, task.notBeforeMs ?? 0)
+      const entry = { task: filled, seq, queue, addedAtMs: this.#now(), attempts: 0, losses: 0, lease: undefined }
+      this.#place(entry, task.notBeforeMs ?? 0)
     }
   }
 
@@ -191,8 +192,17 @@ class MemoryFrontier implements c.Frontier {
       remaining: this.#count.pending + this.#count.claimed,
       isPaused: this.#pauseReason !== undefined,
       pauseReason: this.#pauseReason,
+      oldestAgeMs: this.#oldestAgeMs(),
       ...this.#queues.stats(),
     }
+  }
+
+  #oldestAgeMs(): number | undefined {
+    this.#promote()
+    let oldestMs = Number.POSITIVE_INFINITY
+    for (const { addedAtMs } of this.#queues.heads()) oldestMs = Math.min(oldestMs, addedAtMs)
+    for (const { addedAtMs } of this.#suspects) oldestMs = Math.min(oldestMs, addedAtMs)
+    return oldestMs === Number.POSITIVE_INFINITY ? undefined : this.#now() - oldestMs
   }
 
   async nextDueMs(): Promise<number | undefined> {

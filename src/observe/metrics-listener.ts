@@ -39,6 +39,7 @@ export function createMetricsListener(
   const stages = { queue: stage('queue'), fetch: stage('fetch'), parse: stage('parse'), sink: stage('sink') }
   const change = (name: string) => m.items.labels(scraper, name)
   const changes = { new: change('new'), same: change('same'), changed: change('changed'), invalid: change('invalid') }
+  for (const one of Object.values(changes)) one.inc(0)
   const sinkLag = m.sinkLag.labels('all')
   const filled = new Map<string, number>()
   let fieldItems = 0
@@ -60,6 +61,8 @@ export function createMetricsListener(
       failed: child('failed'),
       stale: child('stale'),
     }
+    // At 0 from the start: a rate sees no step from nothing to one, and a share of errors that is missing is no share of 0.
+    for (const one of Object.values(children)) one.inc(0)
     outcomes.set(name, children)
     return children
   }

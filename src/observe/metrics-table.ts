@@ -33,6 +33,11 @@ export const METRICS = {
     help: 'Tasks in the frontier by state: pending, claimed, completed, failed, dead.',
     labels: ['scraper', 'state'],
   },
+  sluice_queue_oldest_age_seconds: {
+    type: 'gauge',
+    help: 'How long ago the oldest task that is due was added. Absent when none is due, and on engines that keep no such time (all but memory: and postgres:).',
+    labels: ['scraper'],
+  },
   sluice_retries_total: {
     type: 'counter',
     help: 'Tries that failed and are repeated, by class of error.',
@@ -138,6 +143,11 @@ export const METRICS = {
     help: 'Free bytes where runs are kept.',
     labels: [],
   },
+  sluice_disk_total_bytes: {
+    type: 'gauge',
+    help: 'Size of the disk where runs are kept.',
+    labels: [],
+  },
   sluice_event_loop_lag_seconds: {
     type: 'gauge',
     help: '95th percentile of the delay of the event loop over the last second.',
@@ -155,7 +165,17 @@ export const METRICS = {
   },
   sluice_run_last_success_timestamp_seconds: {
     type: 'gauge',
-    help: 'When a run last finished with nothing left to do.',
+    help: 'When a run last finished with nothing left to do. From `serve` of all runs in the store, also before it started.',
+    labels: ['scraper'],
+  },
+  sluice_schedule_interval_seconds: {
+    type: 'gauge',
+    help: 'The time between two runs by a schedule that is not paused; of several schedules the shortest. Only from `serve`.',
+    labels: ['scraper'],
+  },
+  sluice_schedule_since_timestamp_seconds: {
+    type: 'gauge',
+    help: 'Since when there is a schedule for it: one that never succeeded is late, too. Only from `serve`.',
     labels: ['scraper'],
   },
   sluice_build_info: {

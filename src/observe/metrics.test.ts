@@ -66,6 +66,7 @@ const counts = async () => ({
   completed: 9,
   failed: 1,
   dead: 1,
+  oldestAgeMs: 90_000,
 })
 
 async function fed() {
@@ -77,9 +78,14 @@ async function fed() {
     cpuRatio: 0.5,
     memory: { usedBytes: 7, freeBytes: 3 },
     diskFreeBytes: 9,
+    diskTotalBytes: 90,
     loopLagMs: 20,
   }))
   metrics.watchDeliveries(() => ({ delivered: 4, failed: 2, dead: 1 }))
+  metrics.watchRuns(async () => [
+    { scraper: 'books', lastSuccessAtMs: 1_000_000, schedule: { intervalMs: 3_600_000, sinceMs: 5000 } },
+    { scraper: 'never', lastSuccessAtMs: undefined, schedule: undefined },
+  ])
   metrics.watchWorkers('books', async () => ['working', 'working', 'stuck', 'ended'])
   return metrics
 }
@@ -128,6 +134,10 @@ test('counts what the events say', async () => {
     'sluice_cpu_usage_ratio 0.5',
     'sluice_memory_bytes{state="free"} 3',
     'sluice_disk_free_bytes 9',
+    'sluice_disk_total_bytes 90',
+    'sluice_queue_oldest_age_seconds{scraper="books"} 90',
+    'sluice_schedule_since_timestamp_seconds{scraper="books"} 5',
+    'sluice_schedule_interval_seconds{scraper="books"} 3600',
     'sluice_event_loop_lag_seconds 0.02',
     'scraper_requests_total{phase="start"} 2',
     'scraper_requests_total{phase="retry"} 1',

@@ -19,9 +19,21 @@ export interface Metrics {
   watchMachine(look: () => MachineNumbers): () => void
   /** Asks for the deliveries of webhooks by outcome, counted since the start, at each scrape. Returns how to stop. */
   watchDeliveries(counts: () => Readonly<Record<string, number>>): () => void
+  /** Asks at each scrape when scrapers last succeeded and how often they should. Returns how to stop. */
+  watchRuns(ask: () => Promise<readonly ScraperTimes[]>): () => void
 }
 
-export type QueueCounts = Pick<FrontierStats, 'pending' | 'claimed' | 'completed' | 'failed' | 'dead' | 'lanes'>
+export type QueueCounts = Pick<
+  FrontierStats,
+  'pending' | 'claimed' | 'completed' | 'failed' | 'dead' | 'lanes' | 'oldestAgeMs'
+>
+
+export interface ScraperTimes {
+  scraper: string
+  lastSuccessAtMs: number | undefined
+  /** Time between two runs, and since when that is so, where there is a schedule. */
+  schedule: { intervalMs: number; sinceMs: number } | undefined
+}
 
 /** What the machine and the pools of this process look like now. */
 export interface MachineNumbers {
@@ -29,6 +41,7 @@ export interface MachineNumbers {
   cpuRatio: number
   memory: { usedBytes: number; freeBytes: number }
   diskFreeBytes: number
+  diskTotalBytes: number
   loopLagMs: number
 }
 
@@ -63,6 +76,7 @@ export async function openMetrics(options: MetricsOptions): Promise<Metrics> {
   const queues = new Map<string, () => Promise<QueueCounts>>()
   let lookAtMachine: (() => MachineNumbers) | undefined
   let countDeliveries: (() => Readonly<Record<string, number>>) | undefined
+  let askRuns: (() => Promise<readonly ScraperTimes[]>) | undefined
   const fleets = new Map<string, () => Promise<readonly string[]>>()
   const shared: MetricsShared = {
     now,
@@ -108,6 +122,8 @@ export async function openMetrics(options: MetricsOptions): Promise<Metrics> {
       for (const state of ['pending', 'claimed', 'completed', 'failed', 'dead'] as const) {
         m.queueTasks.set({ scraper, state }, counts[state])
       }
+      if (counts.oldestAgeMs === undefined) m.queueOldestAge.remove({ scraper })
+      else m.queueOldestAge.set({ scraper }, counts.oldestAgeMs / 1000)
       const files = Object.entries(counts.lanes).filter(([lane]) => isFileLane(lane))
       for (const state of ['pending', 'claimed'] as const) {
         m.fileTasks.set(
@@ -125,6 +141,7 @@ export async function openMetrics(options: MetricsOptions): Promise<Metrics> {
     m.memory.set({ state: 'used' }, numbers.memory.usedBytes)
     m.memory.set({ state: 'free' }, numbers.memory.freeBytes)
     m.diskFree.set(numbers.diskFreeBytes)
+    m.diskTotal.set(numbers.diskTotalBytes)
     m.loopLag.set(numbers.loopLagMs / 1000)
   }
 
@@ -143,12 +160,26 @@ export async function openMetrics(options: MetricsOptions): Promise<Metrics> {
     }
   }
 
+  async function askTimes(): Promise<void> {
+    const scrapers = await askRuns?.().catch(() => undefined)
+    if (scrapers === undefined) return
+    m.scheduleInterval.reset() // a schedule that is gone or paused asks for nothing
+    m.scheduleSince.reset()
+    for (const { scraper, lastSuccessAtMs, schedule } of scrapers) {
+      if (lastSuccessAtMs !== undefined) m.lastSuccess.set({ scraper }, lastSuccessAtMs / 1000)
+      if (schedule === undefined) continue
+      m.scheduleInterval.set({ scraper }, schedule.intervalMs / 1000)
+      m.scheduleSince.set({ scraper }, schedule.sinceMs / 1000)
+    }
+  }
+
   return {
     contentType: registry.contentType,
     async render() {
       forgetSilentWorkers()
       await askQueues()
       await askFleets()
+      await askTimes()
       askMachine()
       askDeliveries()
       return registry.metrics()
@@ -168,6 +199,12 @@ export async function openMetrics(options: MetricsOptions): Promise<Metrics> {
       countDeliveries = counts
       return () => {
         countDeliveries = undefined
+      }
+    },
+    watchRuns(ask) {
+      askRuns = ask
+      return () => {
+        askRuns = undefined
       }
     },
     watchWorkers(scraper, states) {

@@ -14,8 +14,8 @@ export interface MetricsServerOptions {
   /** `:9090`, `127.0.0.1:9090`, `[::1]:9090`; `0.0.0.0:9090` opens it to the network, with a warning. */
   address: string
   metrics: Pick<Metrics, 'render' | 'contentType'>
-  /** What `/healthz` says besides status and uptime. */
-  health?: () => { runId?: string; [name: string]: unknown }
+  /** What `/healthz` says besides status and uptime. With a problem it says that, and answers 503. */
+  health?: () => { problem?: string; [name: string]: unknown }
   /** What the machine looks like, for programs: `/snapshot`, and its parts by themselves. */
   snapshot?: () => Promise<MachineReport>
   /** Gets one line when the address is not loopback. */
@@ -91,9 +91,11 @@ export async function serveMetrics(options: MetricsServerOptions): Promise<Metri
     const [path] = (request.url ?? '/').split('?', 1)
     if (path === '/metrics') return send(response, 200, options.metrics.contentType, await options.metrics.render())
     if (path === '/healthz') {
-      const { runId, ...more } = options.health?.() ?? {}
-      const body = { status: 'ok', runId, uptimeSeconds: Math.round((now() - startedAtMs) / 1000), ...more }
-      return send(response, 200, 'application/json', `${JSON.stringify(body)}\n`)
+      const health = options.health?.() ?? {}
+      const isWell = health.problem === undefined
+      const status = isWell ? 'ok' : 'unavailable'
+      const body = { status, uptimeSeconds: Math.round((now() - startedAtMs) / 1000), ...health }
+      return send(response, isWell ? 200 : 503, 'application/json', `${JSON.stringify(body)}\n`)
     }
     const part = Object.hasOwn(MACHINE, path!) ? MACHINE[path!] : undefined
     if (part !== undefined && options.snapshot !== undefined)

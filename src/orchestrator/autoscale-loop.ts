@@ -43,6 +43,8 @@ export interface AutoscaleRequest {
   store: Pick<Store, 'listRuns' | 'findRun' | 'place'>
   openQueue: (runId: string) => Promise<Frontier>
   scraper: string
+  /** Where its workers are. */
+  region?: string | undefined
   /** Default: every run of the scraper that is going on. */
   runId?: string
   policy: ScalePolicy
@@ -93,11 +95,14 @@ export async function autoscale(request: AutoscaleRequest, stop: AbortSignal): P
   }
 }
 
-async function look({ store, scraper, runId, now = monotonicMs }: AutoscaleRequest, queues: Queues): Promise<Seen> {
+async function look(
+  { store, scraper, region, runId, now = monotonicMs }: AutoscaleRequest,
+  queues: Queues,
+): Promise<Seen> {
   const atMs = now()
   const found =
     runId === undefined
-      ? await store.listRuns({ scraper, states: ['running'] })
+      ? await store.listRuns({ scraper, states: ['running'], openTo: { region } })
       : [await store.findRun(runId)].filter((run) => run !== undefined && run.record.state === 'running')
   const runs: RunDepth[] = []
   let settled = 0

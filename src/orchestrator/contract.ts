@@ -21,6 +21,8 @@ export interface Store extends AsyncDisposable {
     states?: readonly RunState[]
     page?: { before?: string }
     limit?: number
+    /** Those a worker of this region may take; without one it takes only those that name none. */
+    openTo?: { region: string | undefined }
   }): Promise<StoredRun[]>
   /**
    * Replaces the record of a run that is in one of the states `from`. False, and nothing changed, when it is in another: of
@@ -98,7 +100,14 @@ export interface NewWorker {
   scraper: string
   host: string
   pid: number
+  region?: string | undefined
+  /** Left out: all of a run's work. */
+  only?: WorkPart | undefined
 }
+
+/** The two kinds of work of a run, each for workers of its own where somebody wants that. */
+export const WORK_PARTS = ['pages', 'files'] as const
+export type WorkPart = (typeof WORK_PARTS)[number]
 
 /** What a worker has done so far, and how it is. */
 export interface WorkerReport {

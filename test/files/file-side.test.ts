@@ -25,7 +25,7 @@ interface Side extends AsyncDisposable {
   begun: () => number
 }
 
-async function start(folder: string, { engine = 'memory:' } = {}): Promise<Side> {
+async function start(folder: string, { engine = 'memory:', takesShared = true } = {}): Promise<Side> {
   await using opening = new AsyncDisposableStack()
   const frontier = opening.use(await openFrontier('memory:'))
   Object.defineProperty(frontier, 'engine', { value: engine })
@@ -55,6 +55,7 @@ async function start(folder: string, { engine = 'memory:' } = {}): Promise<Side>
         workerId: 'w1',
         leaseMs: 30_000,
         drainMs: 0,
+        takesShared,
         onBegin: () => {
           begun++
         },
@@ -86,6 +87,26 @@ test('a browser’s download is stored by the machine that has it, under whateve
   await using records = openSqliteRecords(join(folder.path, 'files.db'))
   const [record] = await records.list('run-1')
   assert.equal(readFileSync(fileURLToPath(record!.where), 'utf8'), 'hello')
+})
+
+test('a worker for pages alone stores what its browsers brought, and leaves files that any machine can fetch', {
+  timeout: 20_000,
+}, async () => {
+  using folder = temporaryFolder()
+  const path = join(folder.path, 'download')
+  writeFileSync(path, 'hello')
+  await using rig = await start(folder.path, { engine: 'postgres:', takesShared: false })
+  await rig.frontier.add([fileTask('http://shop.example/a.bin')])
+  rig.side.ordered()
+  await rig.side.drained()
+  assert.equal(rig.begun(), 0, 'no process for files of others')
+  const kept = await rig.side.keep({ path })
+  await rig.frontier.add([upload(kept.lane, kept.path)])
+  rig.side.ordered()
+  await rig.side.drained()
+  const { lanes, completed } = await rig.frontier.stats()
+  assert.equal(completed, 1)
+  assert.deepEqual(lanes['files'], { pending: 2, claimed: 0 }, 'the download and the record of the upload')
 })
 
 test('what a machine that is gone had kept is missing, and a run of one machine ends', {

@@ -1,7 +1,7 @@
 /** Runs: start them, follow them, steer them, take their items out. */
 import * as z from 'zod'
 import { endpoint, streamed } from '../endpoint.ts'
-import { cursorQuery, deadFilter, ofRun, pageOf, runDetail, runSummary, scraperName } from '../schemas.ts'
+import { cursorQuery, deadFilter, ofRun, pageOf, region, runDetail, runSummary, scraperName } from '../schemas.ts'
 
 const steered = z.object({ isChanged: z.boolean(), reason: z.string().nullable() })
 
@@ -21,6 +21,7 @@ export const newRun = z
     scraper: scraperName,
     args: z.record(z.string(), z.json()).default({}),
     limits: runLimits,
+    region: region.optional().describe('only workers of this region take it'),
   })
   .meta({ id: 'NewRun' })
 

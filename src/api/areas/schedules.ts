@@ -1,7 +1,7 @@
 /** Schedules: runs that begin by the clock. */
 import * as z from 'zod'
 import { endpoint } from '../endpoint.ts'
-import { scraperName } from '../schemas.ts'
+import { region, scraperName } from '../schemas.ts'
 import { runLimits } from './runs.ts'
 
 const time = z.iso.datetime()
@@ -12,6 +12,7 @@ const settings = {
   scraper: scraperName,
   args: z.record(z.string(), z.json()).default({}),
   limits: runLimits,
+  region: region.optional().describe('only workers of this region take its runs'),
   cron: z.string().min(1).max(200).describe('five fields, or hourly, daily, weekly, monthly'),
   tz: z.string().min(1).max(100).default('UTC').describe('IANA name of the time zone'),
   overlap: z

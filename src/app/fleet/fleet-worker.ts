@@ -17,7 +17,7 @@ import type { CompiledScraper } from '../../crawl/compiled.ts'
 import type { CrawlEnd } from '../../crawl/contract.ts'
 import type { Frontier, FrontierStats } from '../../frontier/contract.ts'
 import type { Tally } from '../../observe/tally.ts'
-import type { Store, StoredRun, WorkerReport } from '../../orchestrator/contract.ts'
+import type { Store, StoredRun, WorkerReport, WorkPart } from '../../orchestrator/contract.ts'
 import { checkArgs } from '../author/compile-scraper.ts'
 import type { LoadedScraper } from '../author/load-scraper.ts'
 import type { Config } from '../config.ts'
@@ -25,6 +25,7 @@ import { countPages, recordsBeside } from '../look/file-records.ts'
 import { LOSSES_MAX, sweep } from '../run/processes.ts'
 import { RunFolder } from '../run/run-folder.ts'
 import { cacheStoreOf, redisUrlOf } from '../run/run-identity.ts'
+import { traceRatioOf } from '../run/run-tracing.ts'
 import { isFilled } from '../run/seed.ts'
 import { waysOf } from '../run/ways.ts'
 import { type WorkerSpec, work } from '../run/worker.ts'
@@ -34,6 +35,7 @@ import { storeUrlOf } from './fleet.ts'
 import { leaveRun } from './fleet-end.ts'
 import { fleetPlace } from './fleet-place.ts'
 import { openOwnTor } from './own-tor.ts'
+import type { Vitals } from './worker-vitals.ts'
 
 export interface FleetWorkerRequest {
   loaded: LoadedScraper
@@ -46,6 +48,10 @@ export interface FleetWorkerRequest {
   isForever: boolean
   /** Fetch through a Tor daemon of its own. */
   useTor: boolean
+  /** Left out: pages and files. */
+  only?: WorkPart | undefined
+  /** Of the process; told of this run. */
+  vitals?: Vitals | undefined
   /** By a server: its flags are defaults for all its runs, so the run's own limits win. */
   isServed?: boolean
   onEvent?: (event: RunEvent) => void
@@ -69,6 +75,8 @@ export interface FleetWorkerEnd {
   reason: string | undefined
   /** The run's record as this worker left it. */
   record: RunRecord
+  /** Somebody asked this worker to end. */
+  isDrained: boolean
 }
 
 const BEAT_MS = 2_000
@@ -97,6 +105,7 @@ export class WorkingLife {
   #inFlight = 0
   /** The run's own limit that ended this worker. */
   #limit: string | undefined
+  #isDrained = false
 
   /** Where those of the run's files are. */
   readonly #records: string
@@ -146,13 +155,13 @@ export class WorkingLife {
     bus.emit({ type: 'log', level: 'info', message: `worker ${id} ${end.how}` })
     const record = await this.#leave(end)
     const { reason } = this.#stop.signal
-    return { end, reason: reason instanceof Error ? reason.message : undefined, record }
+    return { end, reason: reason instanceof Error ? reason.message : undefined, record, isDrained: this.#isDrained }
   }
 
   async #work(run: StoredRun): Promise<CrawlEnd> {
     const { request, compiled, frontier, bus, store } = this.#parts
     const spec = await this.#spec(run)
-    if (spec.pagesMax <= 0) return { how: 'limit' }
+    if (spec.pagesMax <= 0 && request.only !== 'files') return { how: 'limit' }
     await using tor = request.useTor ? await openOwnTor(spec.workerId, bus, this.#stop.signal) : undefined
     if (tor !== undefined) spec.proxy = tor.proxy
     const place = fleetPlace({ store, run, config: request.config, bus, limits: compiled.limits })
@@ -168,6 +177,7 @@ export class WorkingLife {
     const { limits, scraper } = compiled
     return {
       workerId: id,
+      ...(request.only === undefined ? {} : { only: request.only }),
       args: checkArgs(scraper, run.record.args as Record<string, unknown>),
       concurrency: limits.concurrency,
       perHostConcurrency: limits.perHost.concurrency,
@@ -185,6 +195,7 @@ export class WorkingLife {
       memoryReserve: values.memoryReserve,
       claimMax: request.batchSize,
       isOneOfMany: true,
+      traceRatio: traceRatioOf(values),
       recordTo: undefined,
     }
   }
@@ -215,15 +226,17 @@ export class WorkingLife {
   }
 
   async #beat(): Promise<void> {
-    const { store, id, run, frontier, compiled } = this.#parts
+    const { store, id, run, frontier, compiled, request } = this.#parts
     const { isDrainAsked, nowMs } = await store.beat(id, this.#report())
     await this.#saveLogs()
-    if (isDrainAsked) this.#halt('drain was asked for')
+    request.vitals?.heardOf('store')
+    if (isDrainAsked) this.#drain()
     const asked = await frontier.getMeta('stop')
+    request.vitals?.heardOf('queue')
     if (asked !== undefined && asked !== '') this.#halt(asked)
     const { pages, time } = compiled.limits
     if (time !== undefined && nowMs - run.wokenAtMs >= time) this.#reach('the time limit is reached')
-    if (pages === undefined) return
+    if (pages === undefined || request.only === 'files') return // who stores files hears of it from the others
     if ((await this.#pagesDone()) >= pages) this.#reach(pagesReached(compiled))
   }
 
@@ -276,6 +289,11 @@ export class WorkingLife {
 
   #halt(reason: string): void {
     this.#stop.abort(new ScrapeError('E_STOPPED', reason))
+  }
+
+  #drain(): void {
+    this.#isDrained = true
+    this.#halt('drain was asked for')
   }
 
   #reach(limit: string): void {

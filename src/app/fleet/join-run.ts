@@ -2,13 +2,15 @@
 import { hostname } from 'node:os'
 import { ScrapeError } from '../../core/errors.ts'
 import { createEventBus } from '../../core/events.ts'
+import type { RunRecord } from '../../core/run.ts'
 import { openLineLog } from '../../observe/logs.ts'
 import { createTally } from '../../observe/tally.ts'
 import type { Store, StoredRun } from '../../orchestrator/contract.ts'
 import { compileScraper } from '../author/compile-scraper.ts'
 import { assertTurnedOn } from '../author/opt-in.ts'
-import { openMetricsServer } from '../run/run-metrics.ts'
+import { assertCanBrowse } from '../run/open-browsers.ts'
 import { withLimits } from '../run/run-record.ts'
+import { openRunTracing } from '../run/run-tracing.ts'
 import { openFleetFrontier, openStore } from './fleet.ts'
 import { type FleetWorker, type FleetWorkerRequest, WorkingLife } from './fleet-worker.ts'
 import { refuseOtherScraper } from './start-distributed.ts'
@@ -25,6 +27,7 @@ export function newWorkerId(): string {
 export async function joinRun(request: FleetWorkerRequest): Promise<FleetWorker> {
   const { config, loaded } = request
   assertTurnedOn(loaded.scraper, config)
+  if (request.only !== 'files') await assertCanBrowse(loaded.scraper, config.values.chrome)
   const parts = new AsyncDisposableStack()
   try {
     const store = parts.use(await openStore(config.values))
@@ -55,25 +58,14 @@ export async function joinRun(request: FleetWorkerRequest): Promise<FleetWorker>
         write: (line) => void (logLines.length < LOG_LINES_MAX && logLines.push(line)),
       }),
     )
-    if (config.values.metrics !== undefined)
-      parts.use(
-        await openMetricsServer({
-          address: config.values.metrics,
-          scraper: loaded.scraper.name,
-          runId: run.record.id,
-          frontier,
-          bus,
-          disk: config.values.out,
-          workerStates: async () => (await store.listWorkers({ runId: run.record.id })).map(({ state }) => state),
-        }),
-      )
-    await store.registerWorker({
-      id,
-      runId: run.record.id,
-      scraper: loaded.scraper.name,
-      host: hostname(),
-      pid: process.pid,
-    })
+    const { name: scraper } = loaded.scraper
+    const runId = run.record.id
+    const workerStates = async () => (await store.listWorkers({ runId })).map(({ state }) => state)
+    if (request.vitals !== undefined)
+      parts.use(request.vitals.join({ workerId: id, runId, scraper, frontier, bus, workerStates }))
+    parts.use(await openRunTracing(config.values, { scraper, runId, bus, storesAtCommit: true }))
+    const { region } = config.values
+    await store.registerWorker({ id, runId, scraper, host: hostname(), pid: process.pid, region, only: request.only })
     return new WorkingLife({
       request,
       store,
@@ -92,22 +84,38 @@ export async function joinRun(request: FleetWorkerRequest): Promise<FleetWorker>
   }
 }
 
-async function runToJoin(store: Store, { runId, loaded }: FleetWorkerRequest): Promise<StoredRun> {
+async function runToJoin(store: Store, { runId, loaded, config }: FleetWorkerRequest): Promise<StoredRun> {
   const { name } = loaded.scraper
-  const [running] = runId === undefined ? await store.listRuns({ scraper: name, states: ['running'], limit: 1 }) : []
+  const { region } = config.values
+  const [running] =
+    runId === undefined
+      ? await store.listRuns({ scraper: name, states: ['running'], limit: 1, openTo: { region } })
+      : []
   const found = runId === undefined ? running : await store.findRun(runId)
   if (found === undefined)
     throw new ScrapeError(
       'E_RUN_NOT_FOUND',
-      runId === undefined ? `no run of "${name}" is going on in ${store.place}` : `no run ${runId} in ${store.place}`,
+      runId === undefined
+        ? `no run of "${name}"${region === undefined ? '' : ` for region ${region}`} is going on in ${store.place}`
+        : `no run ${runId} in ${store.place}`,
       {
         fix: `Start one: sluice start ${name} --mode distributed. Or name the store it is in with --store (SLUICE_STORE): a file is seen from its own machine and folder only.`,
       },
     )
+  refuseOtherRegion(found.record, region)
   const { id, state, reason } = found.record
   if (state === 'stopped' || state === 'failed')
     throw new ScrapeError('E_OPTION', `run ${id} is ${state}: ${reason ?? 'no reason was given'}`, {
       fix: `Open it again: sluice start ${name} --resume ${id}`,
     })
   return found
+}
+
+function refuseOtherRegion({ id, region: wanted }: RunRecord, own: string | undefined): void {
+  if (wanted === undefined || wanted === own) return
+  throw new ScrapeError(
+    'E_OPTION',
+    `run ${id} is for workers of region ${wanted}; this one ${own === undefined ? 'has no region' : `is of region ${own}`}`,
+    { fix: `Start the worker with --region ${wanted} (SLUICE_REGION), where that is true.` },
+  )
 }

@@ -56,7 +56,7 @@ export function createOrchestrator(places: OrchestratorOptions = {}): Orchestrat
         status: started.status,
         run_id: started.runId,
         enqueued: started.enqueued,
-        worker_command: ['sluice', ...workerCommand(name, started.runId)].join(' '),
+        worker_command: ['sluice', ...workerCommand(name, started)].join(' '),
       }
     },
 

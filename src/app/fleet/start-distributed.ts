@@ -42,6 +42,7 @@ export interface DistributedRequest {
 export interface DistributedStart {
   status: 'queued' | 'resumed'
   runId: string
+  region: string | undefined
   enqueued: number
   /** URLs that were in the queue already. */
   seen: number
@@ -82,6 +83,7 @@ export async function startDistributed(request: DistributedRequest): Promise<Dis
     return {
       status: isNew ? 'queued' : 'resumed',
       runId: run.record.id,
+      region: run.record.region,
       enqueued: added,
       seen,
       refused,
@@ -107,8 +109,9 @@ async function giveUp(store: Store, frontier: Frontier, record: RunRecord, error
 }
 
 /** What to type on any machine to work on the run, without the program's name. */
-export function workerCommand(source: string, runId: string): string[] {
-  return ['worker', '--scraper', source, '--run-id', runId, '--batch-size', '50']
+export function workerCommand(source: string, { runId, region }: Pick<DistributedStart, 'runId' | 'region'>): string[] {
+  const where = region === undefined ? [] : ['--region', region]
+  return ['worker', '--scraper', source, '--run-id', runId, '--batch-size', '50', ...where]
 }
 
 function newRun({ loaded, args, source, config, rulesFile }: DistributedRequest): NewStoredRun {
@@ -127,7 +130,7 @@ function newRun({ loaded, args, source, config, rulesFile }: DistributedRequest)
     nowMs,
   })
   return {
-    record,
+    record: withRegion(record, values.region),
     definitionHash: definitionHash(file),
     options: {
       limits,
@@ -138,6 +141,9 @@ function newRun({ loaded, args, source, config, rulesFile }: DistributedRequest)
     },
   }
 }
+
+const withRegion = (record: RunRecord, region: string | undefined): RunRecord =>
+  region === undefined ? record : { ...record, region }
 
 function rulesOf(file: string | undefined): { rules?: Json } {
   return file === undefined ? {} : { rules: JSON.parse(readFileSync(file, 'utf8')) as Json }
@@ -165,7 +171,9 @@ async function runToResume(
       fix: 'Resume it without these arguments, or start a new run with --fresh.',
     })
   const limits = withLimits(options.limits, config.limits)
-  return { ...found, options: { ...options, limits, ...rulesOf(rulesFile) } }
+  // Who names another region moves it there; what the environment of this machine says is meant for new runs.
+  const region = config.origins.region.startsWith('flag ') ? config.values.region : undefined
+  return { ...found, record: withRegion(record, region), options: { ...options, limits, ...rulesOf(rulesFile) } }
 }
 
 /** A run goes on only with the definition it was started with. */

@@ -2,8 +2,8 @@
 import { ScrapeError } from '../../core/errors.ts'
 import type { RunState } from '../../core/run.ts'
 import type { FrontierStats } from '../../frontier/contract.ts'
-import { type PageCounts, pageCounts } from '../../observe/progress-counts.ts'
-import type { Store, StoredRun } from '../../orchestrator/contract.ts'
+import { fileWork, type PageCounts, pageCounts } from '../../observe/progress-counts.ts'
+import type { Store, StoredRun, WorkPart } from '../../orchestrator/contract.ts'
 import { storeUrlOf } from '../fleet/fleet.ts'
 import { listRuns, type RunFolder } from '../run/run-folder.ts'
 import {
@@ -21,13 +21,18 @@ import {
 export interface ListedRun {
   id: string
   scraper: string
+  /** Only workers of this one take it; undefined: all do. */
+  region: string | undefined
   /** unreadable: it is there, but its record or its queue is not to be read; `why` says why. */
   state: RunState | 'paused' | 'unreadable'
   startedAt: string | undefined
   finishedAt: string | null
   isAlive: boolean
   /** Tasks: of pages and of files. */
-  numbers: Pick<FrontierStats, 'completed' | 'remaining' | 'failed' | 'dead' | 'items'>
+  numbers: Pick<
+    FrontierStats,
+    'pending' | 'claimed' | 'completed' | 'remaining' | 'failed' | 'dead' | 'items' | 'lanes' | 'oldestAgeMs'
+  >
   /** Of the tasks, those of pages. */
   pages: Pick<PageCounts, 'completed' | 'remaining' | 'failed'>
   files: RunFiles
@@ -164,6 +169,7 @@ async function describe(run: OpenRun): Promise<ListedRun> {
   return {
     id,
     scraper,
+    region: run.record.region,
     state: !run.isOver && numbers.isPaused ? 'paused' : state,
     startedAt,
     finishedAt: run.isAlive ? null : finishedAt,
@@ -179,6 +185,19 @@ async function describe(run: OpenRun): Promise<ListedRun> {
 }
 
 export const NO_WORKERS = '0 workers'
+
+/** Whom a run waits for: anybody, workers of its region, or those who do the part that others leave to them. */
+export function workersMissing(run: OpenRun, { remaining, lanes }: FrontierStats): string | undefined {
+  const { region } = run.record
+  const { pending, claimed } = fileWork(lanes)
+  const isWithout = (part: WorkPart) =>
+    run.workers?.some(({ only }) => only !== undefined && only !== part) === true &&
+    !livingWorkers(run)?.some(({ only }) => only === undefined || only === part)
+  if (pending > 0 && claimed === 0 && pending === remaining && isWithout('files')) return 'files wait: no file worker'
+  if (!run.isAlive) return region === undefined ? NO_WORKERS : `no worker of region ${region}`
+  return remaining > pending + claimed && isWithout('pages') ? 'pages wait: no page worker' : undefined
+}
+
 export const FILLING = 'being filled, or its filling was broken off'
 
 /** What only who filled it knows, and must say again. */
@@ -197,7 +216,8 @@ export async function whyStill(run: OpenRun, numbers: FrontierStats, nowMs = Dat
     stuck.length === 0
       ? undefined
       : `stuck: ${stuck.length} worker${stuck.length === 1 ? '' : 's'} silent for ${Math.round(silentMs / 1000)} s`
-  if (!run.isAlive) return stuckText ?? NO_WORKERS
+  const missing = workersMissing(run, numbers)
+  if (missing !== undefined) return stuckText ?? missing
   if (numbers.claimed > 0 || numbers.pending === 0) return stuckText
   const dueMs = await frontier?.nextDueMs()
   if (dueMs !== undefined && dueMs > nowMs) return `all that is left waits until ${new Date(dueMs).toISOString()}`
@@ -209,11 +229,12 @@ function unreadable({ id, scraper, place }: FoundRun, why: string): ListedRun {
     id,
     scraper,
     place,
+    region: undefined,
     state: 'unreadable',
     startedAt: undefined,
     finishedAt: null,
     isAlive: false,
-    numbers: { completed: 0, remaining: 0, failed: 0, dead: 0, items: 0 },
+    numbers: { pending: 0, claimed: 0, completed: 0, remaining: 0, failed: 0, dead: 0, items: 0, lanes: {} },
     pages: { completed: 0, remaining: 0, failed: 0 },
     files: { pending: 0, claimed: 0, stored: 0, same: 0, failed: 0 },
     rate: undefined,

@@ -51,6 +51,8 @@ export interface FileSideParts {
   drainMs: number
   /** Called once, with the first file. */
   onBegin: () => void
+  /** False: others store what any machine can fetch; this one only what its own browsers brought here. Default true. */
+  takesShared?: boolean
 }
 
 /** How often the frontier is looked at for files of other workers. */
@@ -110,6 +112,15 @@ export class FileSide implements AsyncDisposable {
     this.#opening ??= this.#open().catch((error) => this.#fail(toScrapeError(error, 'E_OUTPUT')))
   }
 
+  /** A page has just ordered a file, or several. */
+  ordered = (): void => {
+    if (this.#takesShared || this.#pinned.length > 0) this.wake()
+  }
+
+  get #takesShared(): boolean {
+    return this.#parts.takesShared ?? true
+  }
+
   #fail(error: ScrapeError): void {
     this.#hasFailed = true
     this.#failed.resolve(error)
@@ -156,10 +167,11 @@ export class FileSide implements AsyncDisposable {
     const files = Object.entries(lanes).filter(
       ([lane, { pending, claimed }]) => isFileLane(lane) && pending + claimed > 0,
     )
-    if (ONE_MACHINE.has(this.#parts.frontier.engine) || files.every(([lane]) => lane === FILES_LANE)) return files
+    if (files.every(([lane]) => lane === FILES_LANE)) return this.#takesShared ? files : []
+    if (ONE_MACHINE.has(this.#parts.frontier.engine)) return files
     const own = await this.#lane()
-    const isServed = (lane: string) => lane === FILES_LANE || lane === own
-    this.#foreign.look(files.filter(([lane]) => !isServed(lane)))
+    const isServed = (lane: string) => lane === own || (lane === FILES_LANE && this.#takesShared)
+    this.#foreign.look(files.filter(([lane]) => lane !== FILES_LANE && lane !== own))
     return files.filter(([lane]) => isServed(lane))
   }
 
@@ -205,6 +217,7 @@ export class FileSide implements AsyncDisposable {
         leaseMs,
         drainMs,
         pinnedLanes: () => this.#pinned,
+        takesShared: this.#takesShared,
         retryAfterMsMax: limits.retryAfterMax,
       },
       this.#stop,

@@ -1,6 +1,7 @@
 /** Browsers, where a scraper or a person asks for them. Nothing of it is loaded before. */
 import type { EventBus } from '../../core/events.ts'
 import type { ResolvedLimits } from '../../core/options.ts'
+import type { Scraper } from '../../core/scraper.ts'
 import type { CompiledScraper } from '../../crawl/compiled.ts'
 import type { BrowserPool } from '../../fetch/contract.ts'
 
@@ -21,6 +22,13 @@ export interface BrowsersOptions {
 
 export function needsBrowsers({ routes }: CompiledScraper): boolean {
   return [...routes.values()].some(({ definition }) => definition.fetch === 'browser')
+}
+
+/** Throws `E_BROWSER_MISSING` for a scraper that needs browsers where there is none. */
+export async function assertCanBrowse({ routes }: Scraper, executable: string | undefined): Promise<void> {
+  if (!Object.values(routes).some(({ fetch }) => fetch === 'browser')) return
+  const { findChromium } = await import('../../fetch/browser/find-chromium.ts')
+  findChromium(executable)
 }
 
 /** Those that need them, and those that fall back to one, where this machine has it. */

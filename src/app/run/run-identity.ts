@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { ScrapeError } from '../../core/errors.ts'
 import type { RunRecord } from '../../core/run.ts'
+import { TLS_PARAMETERS } from '../../core/server-tls.ts'
 import type { Json } from '../../core/task.ts'
 import type { Frontier } from '../../frontier/contract.ts'
 import type { Config } from '../config.ts'
@@ -24,7 +25,10 @@ export function withoutPassword(url: string): string {
   const parsed = URL.parse(url)
   if (parsed === null) return url.replace(/:\/\/[^@/]*@/, '://')
   // A Redis may have a password of its own; how messages are acknowledged is no part of the place, and may change in a resume.
-  const left = ['password', 'redis', 'ack', 'expired'].filter((name) => parsed.searchParams.has(name))
+  // Certificates are files of one machine: the next one may have them elsewhere.
+  const left = ['password', 'redis', 'ack', 'expired', ...TLS_PARAMETERS].filter((name) =>
+    parsed.searchParams.has(name),
+  )
   if (parsed.password === '' && left.length === 0) return url
   parsed.password = ''
   for (const name of left) parsed.searchParams.delete(name)

@@ -62,6 +62,7 @@ export function machineNumbers({ cpu, memory, disk, eventLoop }: ResourceSnapsho
     cpuRatio: cpu.usage,
     memory: { usedBytes: memory.usedBytes, freeBytes: memory.freeBytes },
     diskFreeBytes: disk?.freeBytes ?? 0,
+    diskTotalBytes: disk?.totalBytes ?? 0,
     loopLagMs: eventLoop.p95Ms,
   }
 }

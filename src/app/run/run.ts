@@ -46,6 +46,7 @@ import {
   updateRecord,
 } from './run-record.ts'
 import { openRunSinks, rememberSinks } from './run-sinks.ts'
+import { openRunTracing, traceRatioOf } from './run-tracing.ts'
 import { seed } from './seed.ts'
 import { waysOf } from './ways.ts'
 import { placeIn, type WorkerSpec, work } from './worker.ts'
@@ -128,12 +129,15 @@ export async function startRun(asked: RunRequest): Promise<Run> {
           disk: folder.path,
         }),
       )
+    const tracing = await openRunTracing(config.values, { scraper: scraper.name, runId: folder.runId, bus })
+    if (tracing !== undefined) parts.use(tracing)
     const sinks = request.sinks ?? (await openRunSinks(compiled, folder, frontier, config.values))
     const drain = parts.use(
       await createDrain({
         log: frontier.items,
         sinks,
         onFlushed: (flushed) => bus.emit({ type: 'sinks.flushed', ...flushed }),
+        ...(tracing === undefined ? {} : { onStored: tracing.stored }),
       }),
     )
     if (request.sinks === undefined) await rememberSinks(frontier, compiled, config.values)
@@ -342,6 +346,7 @@ class RunExecution {
       files: fileSpecOf(values, folder, folder.file('files.db')),
       memoryReserve: values.memoryReserve,
       isOneOfMany: values.processes > 1,
+      traceRatio: traceRatioOf(values),
       recordTo: request.recordTo,
     }
   }

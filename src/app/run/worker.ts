@@ -10,12 +10,14 @@ import { checkProxy } from '../../fetch/proxy-check.ts'
 import { openSqliteSlots } from '../../fetch/shared-slots.ts'
 import { pageOf } from '../../fetch/status.ts'
 import type { Frontier } from '../../frontier/contract.ts'
+import type { WorkPart } from '../../orchestrator/contract.ts'
 import { writeBatches } from '../../pipeline/batch.ts'
 import { Channel } from '../../pipeline/channel.ts'
 import { createRecorder } from '../author/record.ts'
 import { type Fetching, openFetching, type RateSharing } from './fetching.ts'
 import { FileSide, type FileSpec } from './file-side.ts'
 import { type MachineSide, openMachineSide } from './machine-side.ts'
+import { untilNothingRemains } from './only-files.ts'
 import { canUseBrowsers, openBrowsers } from './open-browsers.ts'
 import { createRecall } from './recall.ts'
 import { type Rotation, rotateWhenRefused } from './rotation.ts'
@@ -45,10 +47,14 @@ export interface WorkerSpec {
   ways?: WaysSpec
   browsers: BrowserSpec
   files: FileSpec
+  /** Left out: pages and files. */
+  only?: WorkPart
   /** Memory that stays free for others. */
   memoryReserve: number
   /** True when several processes share the hosts' rate. */
   isOneOfMany: boolean
+  /** Share of traces that are kept; left out: nothing is traced. */
+  traceRatio?: number | undefined
   /** Where to keep pages as fixtures, if anywhere. */
   recordTo: string | undefined
 }
@@ -108,18 +114,20 @@ export async function work(
   const sessions = openSessions(frontier)
   await using parts = new AsyncDisposableStack()
   const { userAgent, allowPrivate, proxy } = spec
-  const browsers = (await canUseBrowsers(compiled, spec.browsers.executable, bus))
-    ? parts.use(
-        await openBrowsers({
-          limits: compiled.limits,
-          pages: spec.browsers.pages,
-          executable: spec.browsers.executable,
-          spool: spec.files.spool,
-          downloadBytesMax: spec.files.bytesMax,
-          ...{ userAgent, allowPrivate, allowAddresses, proxy, bus },
-        }),
-      )
-    : undefined
+  const isReader = spec.only !== 'files'
+  const browsers =
+    isReader && (await canUseBrowsers(compiled, spec.browsers.executable, bus))
+      ? parts.use(
+          await openBrowsers({
+            limits: compiled.limits,
+            pages: spec.browsers.pages,
+            executable: spec.browsers.executable,
+            spool: spec.files.spool,
+            downloadBytesMax: spec.files.bytesMax,
+            ...{ userAgent, allowPrivate, allowAddresses, proxy, bus },
+          }),
+        )
+      : undefined
   const fetching = parts.use(
     await openFetching({
       limits: compiled.limits,
@@ -173,6 +181,7 @@ export async function work(
         leaseMs: spec.leaseMs,
         drainMs: spec.drainMs,
         onBegin: machine.begin,
+        takesShared: spec.only !== 'pages',
       },
       ended,
     ),
@@ -183,6 +192,10 @@ export async function work(
     fileFailure = error
     halted.abort(error)
   })
+  if (!isReader) {
+    const end = await untilNothingRemains(frontier, ended, isOpenEnded)
+    return fileFailure === undefined ? end : { how: 'halted', error: fileFailure }
+  }
   const end = await crawl(
     {
       compiled,
@@ -193,7 +206,7 @@ export async function work(
       ...(browsers === undefined ? {} : { browsers }),
       sessions,
       keepDownload: files.keep,
-      onFiles: () => files.wake(),
+      onFiles: files.ordered,
       onWaiting: (pages) => {
         waiting.pages = pages
       },
@@ -215,6 +228,7 @@ export async function work(
       save: place.save,
       recall: createRecall(),
       ...(recorder === undefined ? {} : { onRead: recorder }),
+      ...(spec.traceRatio === undefined ? {} : { traceRatio: spec.traceRatio }),
       now: Date.now,
       random: Math.random,
     },

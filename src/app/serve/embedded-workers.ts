@@ -24,6 +24,8 @@ export interface EmbeddedWorkersOptions {
   /** Processes at most. */
   max: number
   flags: Record<string, unknown>
+  /** Where they are: runs of other regions are left to others. */
+  region: string | undefined
   /** False for one that is paused: a worker would wait there. */
   hasWork: (runId: string) => Promise<boolean>
   say: (level: 'info' | 'warn', message: string) => void
@@ -66,10 +68,13 @@ export class EmbeddedWorkers implements AsyncDisposable {
   }
 
   async #lookOnce(): Promise<void> {
-    const { store, max } = this.#options
+    const { store, max, region } = this.#options
     await this.#killStuck()
     const runs = new Map(
-      (await store.listRuns({ states: ['running'], limit: RUNS_MAX })).map((run) => [run.record.id, run]),
+      (await store.listRuns({ states: ['running'], limit: RUNS_MAX, openTo: { region } })).map((run) => [
+        run.record.id,
+        run,
+      ]),
     )
     for (const known of [this.#restUntilMs, this.#servedAtMs])
       for (const id of known.keys()) if (!runs.has(id)) known.delete(id)

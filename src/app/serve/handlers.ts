@@ -1,6 +1,7 @@
 /** What the API can be asked, and who answers it. */
 import { Readable } from 'node:stream'
 import type { Handlers } from '../../api/server.ts'
+import { auditHandlers } from './areas/audit.ts'
 import { deadLetterHandlers } from './areas/dead-letters.ts'
 import { fleetHandlers } from './areas/fleet.ts'
 import { historyHandlers } from './areas/history.ts'
@@ -22,6 +23,7 @@ export function handlersOf(server: Server): Handlers {
     ...jobHandlers(server),
     ...analyticsHandlers(server),
     ...webhookHandlers(server),
+    ...auditHandlers(server),
     healthz: async () => ({ status: 'ok' }),
     health: () => server.health.report(),
     async metrics() {

@@ -97,6 +97,11 @@ export class HistoryKeeper implements AsyncDisposable {
   }
 }
 
+/** Of a server that leaves it to another. */
+export const NOT_KEEPING: Pick<HistoryKeeper, 'status'> = {
+  status: () => ({ isLeader: false, items: 0, latencyMs: { p50: 0, p99: 0, count: 0 } }),
+}
+
 const tellBy =
   (record: RecordEvents): TellEvents =>
   (rows, events) =>

@@ -6,22 +6,30 @@ import { ScrapeHealth } from '../../jobs-store/scrape-health.ts'
 import { JobSearch } from '../../jobs-store/search.ts'
 import type { SqlDatabase } from '../../orchestrator/store/sql.ts'
 
+export interface JobStoreParts {
+  db: SqlDatabase
+  /** Only asked, and kept fresh by another server. */
+  isPassive: boolean
+  say: (level: 'info' | 'warn', message: string) => void
+}
+
 export class JobStore implements AsyncDisposable {
   readonly projection: JobsProjection
   readonly search: JobSearch
   readonly analytics: Analytics
   readonly health: ScrapeHealth
-  readonly rollups: Rollups
+  /** Undefined where another server keeps them. */
+  readonly rollups: Rollups | undefined
 
-  constructor(db: SqlDatabase, say: (level: 'info' | 'warn', message: string) => void) {
+  constructor({ db, isPassive, say }: JobStoreParts) {
     this.projection = new JobsProjection(db.dialect)
     this.search = new JobSearch(db)
     this.analytics = new Analytics(db)
     this.health = new ScrapeHealth(db)
-    this.rollups = new Rollups({ db, say })
+    this.rollups = isPassive ? undefined : new Rollups({ db, say })
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.rollups[Symbol.asyncDispose]()
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.rollups?.[Symbol.asyncDispose]()
   }
 }

@@ -20,6 +20,8 @@ const CONNECT_MS_MAX = 5_000
 export interface NotificationsOptions {
   db: SqlDatabase
   config: Config
+  /** Writes events down, and leaves it to another server to send them. */
+  isPassive: boolean
   say(level: 'info' | 'warn', message: string): void
 }
 
@@ -30,12 +32,12 @@ export class Notifications implements AsyncDisposable {
   /** For whoever makes a change: give it the `rows` of the transaction. */
   readonly recordEvents: RecordEvents
   readonly #db: SqlDatabase
-  readonly #observed: ObservedEvents
+  readonly #observed: ObservedEvents | undefined
   readonly #addresses: Pick<AddressOptions, 'allowPrivate' | 'allowAddresses'>
   readonly #poster: Poster
   readonly #say: NotificationsOptions['say']
 
-  constructor({ db, config: { values, limits }, say }: NotificationsOptions) {
+  constructor({ db, config: { values, limits }, isPassive, say }: NotificationsOptions) {
     this.#db = db
     this.#say = say
     this.subscriptions = new Subscriptions(db)
@@ -56,7 +58,9 @@ export class Notifications implements AsyncDisposable {
       post: this.#poster.post,
       say,
       isAlone: db.dialect.skipLocked === '',
+      isPassive,
     })
+    if (isPassive) return
     this.#observed = new ObservedEvents({
       db,
       record: this.recordEvents,
@@ -87,7 +91,7 @@ export class Notifications implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#observed[Symbol.asyncDispose]()
+    await this.#observed?.[Symbol.asyncDispose]()
     await this.worker[Symbol.asyncDispose]()
     await this.#poster[Symbol.asyncDispose]()
   }

@@ -9,9 +9,11 @@ import { createApi } from '../../api/server.ts'
 import { ScrapeError } from '../../core/errors.ts'
 import { createEventBus } from '../../core/events.ts'
 import type { DeadFilter } from '../../frontier/contract.ts'
-import { Audit } from '../../orchestrator/access/audit.ts'
+import { redactValue } from '../../observe/redact.ts'
+import { Audit, type AuditEntry } from '../../orchestrator/access/audit.ts'
 import { FirstAnswers } from '../../orchestrator/access/first-answers.ts'
 import { ApiKeys } from '../../orchestrator/access/keys.ts'
+import { boundedRefusals } from '../../orchestrator/access/refusals.ts'
 import type { Store } from '../../orchestrator/contract.ts'
 import type { KeepMs } from '../../orchestrator/retention.ts'
 import type { RunLimits } from '../../orchestrator/schedule/contract.ts'
@@ -32,7 +34,7 @@ import { EmbeddedRuns } from './embedded-runs.ts'
 import { EmbeddedWorkers } from './embedded-workers.ts'
 import { Feeds } from './feed.ts'
 import { handlersOf } from './handlers.ts'
-import { HistoryKeeper } from './history-keeper.ts'
+import { HistoryKeeper, NOT_KEEPING } from './history-keeper.ts'
 import { identifier } from './identify.ts'
 import { InterruptedRuns } from './interrupted.ts'
 import { JobStore } from './job-store.ts'
@@ -40,11 +42,13 @@ import { Looks } from './looks.ts'
 import { Notifications } from './notifications.ts'
 import { RunLists } from './run-lists.ts'
 import { ServerHealth } from './server-health.ts'
+import { answerForHealthOnly, type ServerRole } from './server-role.ts'
 import { createThrottle } from './throttle.ts'
 
 export interface ServeOptions {
   /** Workers it brings along to a fleet's queue; 0: none. */
   workers: number
+  role: ServerRole
   /** One caller may make so many; more is a mistake, or an attack. */
   requestsPerSecond: number
   /** How long the store keeps what nobody needs any more. */
@@ -68,17 +72,24 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   await using opening = new AsyncDisposableStack()
   const server = opening.use(await Server.open(options))
   const audit = new Audit(server.db)
+  const refusalLine = boundedRefusals()
+  const writeDown = (entry: AuditEntry) =>
+    void audit.add(entry).catch((error: Error) => say('warn', `not in the audit log: ${error.message}`))
   const app = createApi({
     handlers: handlersOf(server),
     identify: await identifier(new ApiKeys(server.db), host),
     remembered: new FirstAnswers(server.db),
     throttle: createThrottle(options.requestsPerSecond),
-    onAction: (entry) =>
-      void audit.add(entry).catch((error: Error) => say('warn', `not in the audit log: ${error.message}`)),
+    onAction: (entry) => writeDown({ ...entry, detail: JSON.stringify(redactValue(entry.detail)) }),
+    onRefused: (entry) => {
+      const line = refusalLine(entry)
+      if (line !== undefined) writeDown(line)
+    },
     onAnswer: (ms, status) => server.health.onAnswer(ms, status),
     onFault: (error, route) =>
       say('warn', `${route}: ${error instanceof Error ? (error.stack ?? error.message) : error}`),
   })
+  if (options.role === 'scheduler') answerForHealthOnly(app)
   const document = JSON.stringify(openApiDocument(ENDPOINTS, version))
   app.get('/openapi.json', (_, reply) => reply.type('application/json').send(document))
   const page = docsPage(ENDPOINTS, version)
@@ -114,7 +125,8 @@ export class Server implements AsyncDisposable {
   readonly schedules: Schedules
   readonly scheduler: Scheduler
   readonly notifications: Notifications
-  readonly keeping: HistoryKeeper
+  readonly keeping: Pick<HistoryKeeper, 'status'>
+  readonly #keeper: HistoryKeeper | undefined
   readonly jobs: JobStore
   readonly #runs: EmbeddedRuns
   readonly #workers: EmbeddedWorkers | undefined
@@ -123,19 +135,15 @@ export class Server implements AsyncDisposable {
   readonly #places: RunPlaces
   readonly #say: ServeOptions['say']
 
-  static async open({ config, flags, workers, keep, say }: ServeOptions): Promise<Server> {
+  static async open(options: ServeOptions): Promise<Server> {
+    const { config } = options
     const values = { ...config.values, store: storeOfServer(config.values) }
-    return new Server({ ...config, values }, await openServeDatabase(values), flags, workers, keep, say)
+    const database = await openServeDatabase(values)
+    return new Server({ ...options, config: { ...config, values } }, database)
   }
 
-  private constructor(
-    config: Config,
-    { store, db }: StoreDatabase,
-    flags: Record<string, unknown>,
-    workers: number,
-    keep: KeepMs,
-    say: ServeOptions['say'],
-  ) {
+  private constructor({ config, flags, workers, role, keep, say }: ServeOptions, { store, db }: StoreDatabase) {
+    const isPassive = role === 'api'
     this.db = db
     this.config = config
     this.store = store
@@ -148,37 +156,43 @@ export class Server implements AsyncDisposable {
     this.health = new ServerHealth({
       store,
       listRuns: () => this.listRuns(),
+      listSchedules: () => this.schedules.list(),
       deliveries: () => ({ ...this.notifications.worker.counts }),
       disk: out,
     })
     this.#workers =
-      isFleetQueue(frontier) && workers > 0
+      isFleetQueue(frontier) && workers > 0 && role === 'all'
         ? new EmbeddedWorkers({
             store,
             max: workers,
+            region: config.values.region,
             flags,
             hasWork: async (id) => !(await runStats(await this.looks.run(id))).isPaused,
             say,
           })
         : undefined
-    this.notifications = new Notifications({ db, config, say })
-    this.jobs = new JobStore(db, say)
-    this.keeping = new HistoryKeeper({
-      db,
-      store,
-      places: this.#places,
-      record: this.notifications.recordEvents,
-      projections: [this.jobs.projection],
-      also: [this.jobs.health],
-      keep,
-      say,
-    })
+    this.notifications = new Notifications({ db, config, isPassive, say })
+    this.jobs = new JobStore({ db, isPassive, say })
+    this.#keeper = isPassive
+      ? undefined
+      : new HistoryKeeper({
+          db,
+          store,
+          places: this.#places,
+          record: this.notifications.recordEvents,
+          projections: [this.jobs.projection],
+          also: [this.jobs.health],
+          keep,
+          say,
+        })
+    this.keeping = this.#keeper ?? NOT_KEEPING
     this.schedules = new Schedules(db)
     this.scheduler = new Scheduler({
       schedules: this.schedules,
-      start: ({ scraper, args, limits }) => this.startRun(scraper, args, limits),
+      start: ({ scraper, args, limits, region }) => this.startRun(scraper, args, limits, region),
       isRunning: async (id) => !(await this.looks.run(id)).isOver,
       cancel: (id, reason) => this.looks.change(id, async (run) => void (await cancelRun(run, reason))),
+      isPassive,
       onTrouble: ({ name }, outcome, reason) => say('warn', `schedule ${name} ${outcome}: ${reason}`),
       say,
     })
@@ -200,11 +214,20 @@ export class Server implements AsyncDisposable {
   }
 
   /** On a fleet's queue it waits there for workers; otherwise a process of ours carries it out. */
-  async startRun(scraper: string, args: Record<string, unknown>, limits: RunLimits): Promise<string> {
+  async startRun(
+    scraper: string,
+    args: Record<string, unknown>,
+    limits: RunLimits,
+    region: string | undefined,
+  ): Promise<string> {
     this.lists.forget()
-    if (!isFleetQueue(this.config.values.frontier))
+    if (!isFleetQueue(this.config.values.frontier)) {
+      if (region !== undefined) throw noRegions()
       return await this.#runs.start({ scraper, args, flags: flagsOf(limits) })
-    const config = { ...this.config, limits: toLimits({ ...this.config.values, ...flagsOf(limits) }) }
+    }
+    // The region of the server is where its own workers are: its runs are for all unless they say otherwise.
+    const values = { ...this.config.values, region }
+    const config = { ...this.config, values, limits: toLimits({ ...values, ...flagsOf(limits) }) }
     const { runId } = await startDistributed({
       loaded: await loadScraper(scraper),
       source: scraper,
@@ -270,7 +293,7 @@ export class Server implements AsyncDisposable {
     await this.#interrupted?.[Symbol.asyncDispose]()
     this.feeds[Symbol.dispose]()
     await this.scheduler[Symbol.asyncDispose]()
-    await this.keeping[Symbol.asyncDispose]()
+    await this.#keeper?.[Symbol.asyncDispose]()
     await this.jobs[Symbol.asyncDispose]()
     await this.notifications[Symbol.asyncDispose]()
     await Promise.all([this.#runs[Symbol.asyncDispose](), this.#workers?.[Symbol.asyncDispose]()])
@@ -278,6 +301,11 @@ export class Server implements AsyncDisposable {
     await this.store[Symbol.asyncDispose]()
   }
 }
+
+const noRegions = () =>
+  new ScrapeError('E_OPTION', 'this server carries its runs out itself: there are no regions', {
+    fix: 'Leave region out, or give the server a fleet’s queue with --frontier.',
+  })
 
 function flagsOf({ pages, concurrency, retries, perHost }: RunLimits): Record<string, unknown> {
   const flags = { pages, concurrency, retries, perHost: perHost?.concurrency, rps: perHost?.rps }

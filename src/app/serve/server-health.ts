@@ -1,8 +1,10 @@
 /** How the server and what it looks after are: for `/v1/health`, `/readyz` and `/metrics`. */
 import { createHistogram } from '../../observe/histogram.ts'
-import { type Metrics, openMetrics } from '../../observe/metrics.ts'
+import { type Metrics, openMetrics, type ScraperTimes } from '../../observe/metrics.ts'
 import type { Store } from '../../orchestrator/contract.ts'
 import { openResourceMonitor } from '../../orchestrator/resources.ts'
+import type { Schedule } from '../../orchestrator/schedule/contract.ts'
+import { nextTimes } from '../../orchestrator/schedule/cron.ts'
 import type { ListedRun } from '../look/run-list.ts'
 import { machineNumbers } from '../run/run-metrics.ts'
 import { VERSION } from '../user-agent.ts'
@@ -10,6 +12,7 @@ import { VERSION } from '../user-agent.ts'
 export interface HealthParts {
   store: Store
   listRuns(): Promise<ListedRun[]>
+  listSchedules(): Promise<readonly Schedule[]>
   /** Of webhooks, by outcome. */
   deliveries(): Readonly<Record<string, number>>
   /** A path on the disk that is watched. */
@@ -20,6 +23,7 @@ export interface HealthParts {
 const CHECK_MS_MAX = 2_000
 /** Latencies are of the last this many minutes, two slices of it. */
 const SLICE_MS = 5 * 60_000
+const INTERVALS_LOOKED_AT = 7
 
 export class ServerHealth {
   readonly #parts: HealthParts
@@ -104,27 +108,74 @@ export class ServerHealth {
   async #openMetrics(): Promise<Metrics> {
     const metrics = await openMetrics({ version: VERSION })
     const monitor = openResourceMonitor({ disk: this.#parts.disk })
+    metrics.watchRuns(() => this.#scraperTimes())
     metrics.watchDeliveries(this.#parts.deliveries)
     metrics.watchMachine(() => machineNumbers(monitor.snapshot()))
     return metrics
   }
 
+  /** From the store, so that a restart forgets none of it. */
+  async #scraperTimes(): Promise<ScraperTimes[]> {
+    const [runs, schedules] = await Promise.all([this.#parts.listRuns(), this.#parts.listSchedules()])
+    const asked = schedules.filter(({ isPaused }) => !isPaused)
+    const scrapers = new Set([...runs, ...asked].map(({ scraper }) => scraper))
+    return [...scrapers].map((scraper) => {
+      const success = runs.find((run) => run.scraper === scraper && run.state === 'finished' && run.finishedAt !== null)
+      const own = asked.filter((schedule) => schedule.scraper === scraper)
+      return {
+        scraper,
+        lastSuccessAtMs: success === undefined ? undefined : Date.parse(success.finishedAt!),
+        schedule:
+          own.length === 0
+            ? undefined
+            : {
+                intervalMs: Math.min(...own.map(intervalMs)),
+                sinceMs: Math.min(...own.map(({ createdAtMs }) => createdAtMs)),
+              },
+      }
+    })
+  }
+
   /** Runs that are going on, and those that ended since the server is here: what they did does not vanish with their end. */
   async #queueOf(scraper: string) {
-    const isCounted = ({ isAlive, finishedAt }: ListedRun) =>
-      isAlive || (finishedAt !== null && Date.parse(finishedAt) >= this.#startedAtMs)
-    const runs = (await this.#parts.listRuns()).filter((run) => run.scraper === scraper && isCounted(run))
-    const sum = (of: (numbers: ListedRun['numbers'], isAlive: boolean) => number) =>
-      runs.reduce((all, { numbers, isAlive }) => all + of(numbers, isAlive), 0)
+    // A run whose workers all died or hang is not alive, but its queue waits all the same.
+    const waits = ({ isAlive, state }: ListedRun) => isAlive || state === 'running'
+    const isNew = ({ finishedAt }: ListedRun) => finishedAt !== null && Date.parse(finishedAt) >= this.#startedAtMs
+    const runs = (await this.#parts.listRuns()).filter((run) => run.scraper === scraper && (waits(run) || isNew(run)))
+    const waiting = runs.filter(waits)
+    const sum = (some: readonly ListedRun[], of: (numbers: ListedRun['numbers']) => number) =>
+      some.reduce((all, { numbers }) => all + of(numbers), 0)
     return {
-      pending: sum(({ remaining }, isAlive) => (isAlive ? remaining : 0)),
-      claimed: 0,
-      completed: sum(({ completed }) => completed),
-      failed: sum(({ failed }) => failed),
-      dead: sum(({ dead }) => dead),
-      lanes: {},
+      pending: sum(waiting, ({ pending }) => pending),
+      claimed: sum(waiting, ({ claimed }) => claimed),
+      completed: sum(runs, ({ completed }) => completed),
+      failed: sum(runs, ({ failed }) => failed),
+      dead: sum(runs, ({ dead }) => dead),
+      lanes: sumLanes(waiting),
+      oldestAgeMs: oldestAgeMs(waiting),
     }
   }
+}
+
+/** Of a cron with gaps of unequal length (nights, weekends) the longest of the next few: nobody is to be woken for a Sunday. */
+function intervalMs({ cron, tz, nextAtMs }: Schedule): number {
+  const times = nextTimes(cron, tz, nextAtMs - 1, INTERVALS_LOOKED_AT + 1)
+  return Math.max(0, ...times.slice(1).map((timeMs, i) => timeMs - times[i]!))
+}
+
+function sumLanes(runs: readonly ListedRun[]): ListedRun['numbers']['lanes'] {
+  const sums: ListedRun['numbers']['lanes'] = {}
+  for (const [lane, { pending, claimed }] of runs.flatMap(({ numbers }) => Object.entries(numbers.lanes))) {
+    sums[lane] ??= { pending: 0, claimed: 0 }
+    sums[lane].pending += pending
+    sums[lane].claimed += claimed
+  }
+  return sums
+}
+
+function oldestAgeMs(runs: readonly ListedRun[]): number | undefined {
+  const ages = runs.flatMap(({ numbers }) => numbers.oldestAgeMs ?? [])
+  return ages.length === 0 ? undefined : Math.max(...ages)
 }
 
 /** Newest first. */

@@ -1,7 +1,7 @@
 /** How tasks come in, on our side: what is known is left out, the rest becomes arrays. */
 import { LruSet } from '../../core/lru-set.ts'
 import type { NewTask } from '../../core/task.ts'
-import { identityOf } from '../intake.ts'
+import { identityOf, packData } from '../intake.ts'
 import { numbersText, textsText } from './array-text.ts'
 import type { Queues } from './queues.ts'
 
@@ -45,7 +45,7 @@ export class Admission {
       numbersText(queues),
       textsText(tasks.map(({ route }) => route)),
       numbersText(tasks.map(({ depth }) => depth)),
-      textsText(tasks.map(({ data }) => (data === undefined || data === null ? null : JSON.stringify(data)))),
+      textsText(tasks.map(packData)),
       textsText(tasks.map(({ session }) => session)),
       delays.some((delay) => delay > 0) ? numbersText(delays) : null,
       numbersText([...new Set(queues)]),

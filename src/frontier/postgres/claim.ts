@@ -1,7 +1,7 @@
 /** Claims, on our side: whose turn it is, where to begin looking, and leases out of rows. */
-import type { Json } from '../../core/task.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { ClaimRequest, Lease } from '../contract.ts'
+import { unpackData } from '../intake.ts'
 import { numbersText, textsText } from './array-text.ts'
 import type { Operations } from './operations.ts'
 import type { Queue, Queues } from './queues.ts'
@@ -167,7 +167,7 @@ function leaseOf(row: Row, { lane, priority }: Queue): Lease {
       id: hash.slice(2), // \x
       url,
       route,
-      data: data === null ? null : (JSON.parse(data) as Json),
+      ...unpackData(data),
       depth: Number(depth),
       priority,
       lane,

@@ -1,8 +1,8 @@
 /** Dead letters of a `postgres:` frontier. */
 import type { ErrorRecord } from '../../core/errors.ts'
-import type { Json } from '../../core/task.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { DeadFilter, DeadGroup, DeadLetter, DeadLetters } from '../contract.ts'
+import { unpackData } from '../intake.ts'
 import { textsText } from './array-text.ts'
 import type { Queues } from './queues.ts'
 import type { Turns } from './turns.ts'
@@ -56,7 +56,7 @@ export function createDead(parts: { db: Database; runId: number; queues: Queues;
       return rows.map((row): DeadLetter => {
         const [hash, queue, url, route, data, depth, session, error, attempts, losses, diedMs, snapshot] = row
         const { lane, priority } = named.get(Number(queue))!
-        const body = { url, route, data: data === null ? null : (JSON.parse(data) as Json), depth: Number(depth) }
+        const body = { url, route, ...unpackData(data), depth: Number(depth) }
         return {
           task: { id: hash.slice(2), ...body, priority, lane, session: session ?? undefined },
           error: JSON.parse(error) as ErrorRecord,

@@ -87,7 +87,7 @@ class PostgresFrontier implements Frontier {
     this.#claim = new Claim({ ...parts, now: parts.serverNow })
     this.dead = createDead(parts)
     this.items = createItems(db, runId)
-    this.stats = createStats(db, runId)
+    this.stats = createStats(db, runId, parts.serverNow)
   }
 
   async add(tasks: Iterable<NewTask> | AsyncIterable<NewTask>): Promise<Added> {

@@ -18,6 +18,8 @@ export interface NewSchedule {
   scraper: string
   args: Record<string, Json>
   limits: RunLimits
+  /** Of its runs; left out: any worker takes them. */
+  region?: string | undefined
   /** Five fields, or `hourly`, `daily`, `weekly`, `monthly`. */
   cron: string
   /** IANA name. */

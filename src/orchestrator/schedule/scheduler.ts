@@ -11,6 +11,8 @@ export interface SchedulerParts {
   /** Told of every fire that started no run. */
   onTrouble(schedule: Schedule, outcome: 'missed' | 'failed', reason: string): void
   say(level: 'info' | 'warn', message: string): void
+  /** Fires nothing by itself, only what is asked for. Default false. */
+  isPassive?: boolean
   now?: () => number
 }
 
@@ -22,12 +24,12 @@ const STARTING_MS_MAX = 120_000
 
 export class Scheduler implements AsyncDisposable {
   readonly #parts: Required<SchedulerParts>
-  readonly #looking: NodeJS.Timeout
+  readonly #looking: NodeJS.Timeout | undefined
   #look: Promise<void> | undefined
 
   constructor(parts: SchedulerParts) {
-    this.#parts = { now: Date.now, ...parts }
-    this.#looking = setInterval(() => void this.look(), LOOK_MS)
+    this.#parts = { now: Date.now, isPassive: false, ...parts }
+    if (!this.#parts.isPassive) this.#looking = setInterval(() => void this.look(), LOOK_MS)
   }
 
   /** Once a second; one look at a time. */

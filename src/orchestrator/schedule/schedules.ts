@@ -25,8 +25,8 @@ export class Schedules {
     const nextMs = nextOf({ ...given, cron }, this.#now())
     const rows = await this.#db.rows(
       `insert into ${this.#prefix}schedule
-         (id, name, scraper, args, limits, cron, tz, overlap, jitter_ms, is_catch_up, next_ms)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) on conflict do nothing returning *`,
+         (id, name, scraper, args, limits, cron, tz, overlap, jitter_ms, is_catch_up, region, next_ms)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) on conflict do nothing returning *`,
       [id, ...columnsOf({ ...given, cron }), nextMs],
     )
     if (rows.length > 0) return toSchedule(rows[0]!)
@@ -49,7 +49,7 @@ export class Schedules {
     const nextMs = nextOf({ ...given, cron }, this.#now())
     const rows = await this.#db.rows(
       `update ${this.#prefix}schedule set name = $2, scraper = $3, args = $4, limits = $5, cron = $6, tz = $7, overlap = $8,
-         jitter_ms = $9, is_catch_up = $10, next_ms = $11 where id = $1 returning *`,
+         jitter_ms = $9, is_catch_up = $10, region = $11, next_ms = $12 where id = $1 returning *`,
       [id, ...columnsOf({ ...given, cron }), nextMs],
     )
     if (rows.length > 0) return toSchedule(rows[0]!)
@@ -161,7 +161,7 @@ function nextOf({ cron, tz, jitterMs }: Pick<Schedule, 'cron' | 'tz' | 'jitterMs
   return (next ?? Number.MAX_SAFE_INTEGER) + Math.floor(Math.random() * jitterMs)
 }
 
-const columnsOf = ({ name, scraper, args, limits, cron, tz, overlap, jitterMs, isCatchUp }: NewSchedule) => [
+const columnsOf = ({ name, scraper, args, limits, cron, tz, overlap, jitterMs, isCatchUp, region }: NewSchedule) => [
   name,
   scraper,
   JSON.stringify(args),
@@ -171,6 +171,7 @@ const columnsOf = ({ name, scraper, args, limits, cron, tz, overlap, jitterMs, i
   overlap,
   jitterMs,
   isCatchUp ? 1 : 0,
+  region ?? null,
 ]
 
 function toSchedule(row: Row): Schedule {
@@ -186,6 +187,7 @@ function toSchedule(row: Row): Schedule {
     jitterMs: Number(row['jitter_ms']),
     isCatchUp: Number(row['is_catch_up']) === 1,
     isPaused: Number(row['is_paused']) === 1,
+    ...(row['region'] === null ? {} : { region: String(row['region']) }),
     createdAtMs: Number(row['created_ms']),
     nextAtMs: Number(row['next_ms']),
   }

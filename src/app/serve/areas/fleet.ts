@@ -21,9 +21,11 @@ export function fleetHandlers(server: Server): HandlersOf<typeof fleetEndpoints>
   }
 }
 
-function toWorker({ startedAtMs, report, ...worker }: StoredWorker) {
+function toWorker({ startedAtMs, report, region, only, ...worker }: StoredWorker) {
   return {
     ...worker,
+    region: region ?? null,
+    only: only ?? null,
     startedAt: new Date(startedAtMs).toISOString(),
     inFlight: report?.inFlight ?? null,
     rssBytes: report?.rssBytes ?? null,

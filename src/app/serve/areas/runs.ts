@@ -16,8 +16,8 @@ export function runHandlers(server: Server): HandlersOf<typeof runEndpoints> {
       const { runs, isMore } = await server.lists.page({ limit, before: cursor, scraper, state })
       return { data: runs.map(toSummary), next: isMore ? runs.at(-1)!.id : null }
     },
-    async startRun({ body: { scraper, args, limits } }) {
-      const id = await server.startRun(scraper, args, limits)
+    async startRun({ body: { scraper, args, limits, region } }) {
+      const id = await server.startRun(scraper, args, limits, region)
       return { id, url: `/v1/runs/${id}` }
     },
     async getRun({ params: { id } }) {
@@ -63,11 +63,12 @@ export function runHandlers(server: Server): HandlersOf<typeof runEndpoints> {
 }
 
 function toSummary({ numbers, rate, workers, why, startedAt, ...run }: ListedRun) {
-  const { id, scraper, state, isAlive, finishedAt } = run
+  const { id, scraper, region, state, isAlive, finishedAt } = run
   const { completed, remaining, failed, dead, items } = numbers
   return {
     id,
     scraper,
+    region: region ?? null,
     state,
     isAlive,
     startedAt: startedAt ?? null,

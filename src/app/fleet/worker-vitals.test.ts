@@ -1,0 +1,64 @@
+/** When a worker calls itself well. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createEventBus } from '../../core/events.ts'
+import type { Frontier } from '../../frontier/contract.ts'
+import { AWAY_MS, type JoinedRun, openVitals } from './worker-vitals.ts'
+
+const JOINED: JoinedRun = {
+  workerId: 'host_1_abc',
+  runId: '20261115_113501_x7k2',
+  scraper: 'books',
+  frontier: {
+    stats: async () => ({ pending: 5, claimed: 1, completed: 2, failed: 0, dead: 0, lanes: {} }),
+  } as unknown as Frontier,
+  bus: createEventBus(),
+  workerStates: async () => ['working'],
+}
+
+async function rig(address?: string) {
+  const clock = { ms: 1_000_000 }
+  const vitals = await openVitals({ address, region: 'eu', disk: '.', say: () => {}, now: () => clock.ms })
+  return { clock, vitals }
+}
+
+test('a worker is unwell once its store has been silent for more than a minute, and well when it answers again', async () => {
+  const { clock, vitals } = await rig()
+  await using _ = vitals
+  clock.ms += AWAY_MS
+  assert.equal(vitals.health().problem, undefined)
+  clock.ms += 1000
+  assert.equal(vitals.health().problem, 'the store did not answer for 61 s')
+  vitals.heardOf('store')
+  assert.equal(vitals.health().problem, undefined)
+})
+
+test('the queue counts only while there is a run', async () => {
+  const { clock, vitals } = await rig()
+  await using _ = vitals
+  const joined = vitals.join(JOINED)
+  clock.ms += AWAY_MS + 5000
+  vitals.heardOf('store')
+  assert.equal(vitals.health().problem, 'the queue did not answer for 65 s')
+  assert.equal(vitals.health()['runId'], JOINED.runId)
+  joined[Symbol.dispose]()
+  const { problem, runId, worker, region } = vitals.health()
+  assert.deepEqual([problem, runId, worker, region], [undefined, null, 'host_1_abc', 'eu'])
+})
+
+test('a worker that drains answers 503 and why; numbers of a run it left are gone', async () => {
+  const { vitals } = await rig('127.0.0.1:0')
+  await using _ = vitals
+  const get = async (path: string) => await fetch(`${vitals.url}${path}`)
+  assert.equal((await get('/healthz')).status, 200)
+  const joined = vitals.join(JOINED)
+  const pending = async () =>
+    /sluice_queue_tasks\{[^}]*state="pending"[^}]*\} (\d+)/.exec(await (await get('/metrics')).text())?.[1]
+  assert.equal(await pending(), '5')
+  joined[Symbol.dispose]()
+  assert.equal(await pending(), '0')
+  vitals.drain('SIGTERM received')
+  const answer = await get('/healthz')
+  assert.equal(answer.status, 503)
+  assert.equal(((await answer.json()) as { problem: string }).problem, 'draining: SIGTERM received')
+})

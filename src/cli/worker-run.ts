@@ -1,0 +1,150 @@
+/** A worker on the runs of one scraper: joins, shows how it goes, says how it ended. */
+import type { LoadedScraper } from '../app/author/load-scraper.ts'
+import type { Config } from '../app/config.ts'
+import type { FleetWorker, FleetWorkerEnd } from '../app/fleet/fleet-worker.ts'
+import type { Vitals } from '../app/fleet/worker-vitals.ts'
+import { exitCodeOfClass } from '../core/errors.ts'
+import type { WorkPart } from '../orchestrator/contract.ts'
+import { printJson } from './output.ts'
+import type { Signals } from './worker-signals.ts'
+
+export interface RunFlags {
+  runId?: string
+  forever?: boolean
+  tor?: boolean
+  json?: boolean
+  quiet?: boolean
+}
+
+/** What holds for all runs of a process. */
+export interface WorkerProcess {
+  flags: RunFlags
+  config: Config
+  batchSize: number
+  only: WorkPart | undefined
+  signals: Signals
+  vitals: Vitals
+}
+
+export const NEXT_RUN_MS = 2_000
+
+export async function workOnScraper(name: string, place: WorkerProcess): Promise<number> {
+  const [{ loadScraper }, { ScrapeError }] = await Promise.all([
+    import('../app/author/load-scraper.ts'),
+    import('../core/errors.ts'),
+  ])
+  const { flags, signals, vitals } = place
+  const loaded = await loadScraper(name)
+  const isWaiting = flags.forever === true && flags.runId === undefined
+  for (;;) {
+    let end: FleetWorkerEnd | undefined
+    try {
+      end = await workOnRun(loaded, flags.runId, place)
+    } catch (error) {
+      // There is no run to join yet; the store that says so is there.
+      if (!isWaiting || !(error instanceof ScrapeError) || error.code !== 'E_RUN_NOT_FOUND') throw error
+      vitals.heardOf('store')
+    }
+    if (end !== undefined && (!isWaiting || signals.isStopped())) return exitCodeOf(end)
+    // Whatever ended it may still be so: only a finished run is left at once for the next.
+    if (end?.end.how !== 'finished') await signals.sleep(NEXT_RUN_MS)
+    if (signals.isStopped()) return 4
+  }
+}
+
+/** `whileAtWork` is called with the worker once it is there; what it returns is disposed of when the worker ends. */
+export async function workOnRun(
+  loaded: LoadedScraper,
+  runId: string | undefined,
+  { flags, config, batchSize, only, signals, vitals }: WorkerProcess,
+  whileAtWork?: (worker: FleetWorker) => Disposable,
+): Promise<FleetWorkerEnd> {
+  const [{ joinRun }, { startProgress }, { redactText }, { printable, self }] = await Promise.all([
+    import('../app/fleet/join-run.ts'),
+    import('../observe/progress.ts'),
+    import('../observe/redact.ts'),
+    import('../observe/terminal.ts'),
+  ])
+  const isQuiet = flags.quiet === true || flags.json === true
+  let progress: ReturnType<typeof startProgress> | undefined
+  const say = (line: string) => (progress === undefined ? process.stderr.write(`${line}\n`) : progress.print(line))
+  const joined = await joinRun({
+    loaded,
+    config,
+    batchSize,
+    only,
+    vitals,
+    isForever: flags.forever === true && flags.runId !== undefined,
+    useTor: flags.tor === true,
+    ...(runId === undefined ? {} : { runId }),
+    onEvent: (event) => {
+      if (event.type === 'log' && event.level !== 'debug' && !isQuiet) say(printable(redactText(event.message)))
+    },
+  })
+  if (!isQuiet) say(`worker ${joined.id} on run ${joined.runId}`)
+  progress = startProgress({
+    name: loaded.scraper.name,
+    stats: () => joined.stats(),
+    tally: joined.tally,
+    stream: process.stderr,
+    startedAtMs: joined.startedAtMs,
+    ...(isQuiet ? { mode: 'none' as const } : {}),
+  })
+  using _stopping = signals.onStop((reason) => {
+    if (!isQuiet) say(`${reason}: finishing what is in flight, handing the rest back`)
+    joined.stop(reason)
+  })
+  using _watching = whileAtWork?.(joined)
+  let end: FleetWorkerEnd
+  try {
+    end = await joined.result
+  } finally {
+    await progress.stop()
+  }
+  report(joined, end, flags, self)
+  return end
+}
+
+function report(
+  worker: FleetWorker,
+  { end, reason, record }: FleetWorkerEnd,
+  flags: RunFlags,
+  self: () => string,
+): void {
+  const { pages, items } = worker.tally.snapshot()
+  if (flags.json)
+    printJson({
+      worker: worker.id,
+      run_id: worker.runId,
+      end: end.how,
+      reason: end.how === 'halted' ? end.error.message : (reason ?? null),
+      pages: pages.ok,
+      failed: pages.failed,
+      items: items.new,
+      run: { state: record.state, reason: record.reason, remaining: record.pages.remaining },
+    })
+  else if (!flags.quiet) {
+    const why =
+      end.how === 'halted' ? `: ${end.error.code} ${end.error.message}` : reason === undefined ? '' : `: ${reason}`
+    process.stdout.write(
+      `worker ${worker.id} ${end.how}${why}\n` +
+        `  this worker  ${pages.ok} pages, ${pages.failed} failed, ${items.new} items\n` +
+        // Its other numbers are added up from reports that the others may not have made yet: each of us would say something else.
+        `  the run      ${record.state}, ${record.pages.remaining} left; all its numbers: ${self()} stats ${worker.runId}\n`,
+    )
+  } else if (end.how === 'halted') process.stderr.write(`worker ${worker.id} halted: ${end.error.message}\n`)
+}
+
+export function exitCodeOf({ end, record }: FleetWorkerEnd): number {
+  switch (end.how) {
+    case 'finished':
+      return record.exitCode ?? 0
+    case 'stopped':
+    case 'limit':
+      return 4
+    case 'halted':
+      return exitCodeOfClass(end.error.class)
+    default:
+      return end satisfies never
+  }
+}
