@@ -92,6 +92,20 @@ test('a worker without --scraper does the runs of all scrapers, passes over one 
   assert.match(stderr, /plums\.ts does not load/)
 })
 
+test('a worker without a browser leaves runs that need one to others', { timeout: 60_000 }, async () => {
+  await using fleet = await rig()
+  fleet.write('windows', scraperOf('windows').replace('routes: { page: {} }', "routes: { page: { fetch: 'browser' } }"))
+  const ids = [await fleet.start('windows'), await fleet.start('apples')]
+  const many = await fleet.work('--chrome', '/nowhere/chromium').result
+  assert.equal(many.code, 0, many.stderr)
+  const states = await Promise.all(ids.map(async (id) => (await fleet.stats(id)).state))
+  assert.deepEqual(states, ['running', 'finished'])
+  const one = await fleet.work('--scraper', 'windows', '--chrome', '/nowhere/chromium').result
+  assert.equal(one.code, 3, one.stderr)
+  assert.match(one.stderr, /E_BROWSER_MISSING/)
+  assert.equal((await fleet.stats(ids[0]!)).state, 'running')
+})
+
 test('a worker with two --scraper leaves the runs of others alone', { timeout: 60_000 }, async () => {
   await using fleet = await rig()
   const [mine, foreign] = [await fleet.start('pears'), await fleet.start('apples')]

@@ -124,8 +124,8 @@ test('core, the stages and the composition root import what they may', () => {
 })
 
 test('every import leads to a file', () => {
-  const imports = sources('{src,scrapers,test,bench,scripts,docs}/**/*.ts').flatMap(importsOf)
-  const known = new Set(globSync('{src,scrapers,test,bench,scripts,docs}/**/*.ts', { cwd: ROOT }))
+  const imports = sources('{src,scrapers,test,bench,scripts,docs,deploy}/**/*.ts').flatMap(importsOf)
+  const known = new Set(globSync('{src,scrapers,test,bench,scripts,docs,deploy}/**/*.ts', { cwd: ROOT }))
   const lost = imports.filter((found) => found.to.startsWith('.') && !known.has(targetOf(found)!))
   assert.deepEqual(lost, [])
 })

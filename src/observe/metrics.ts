@@ -61,6 +61,9 @@ const PROXIES_MAX = 200
 const FIELDS_MAX = 200
 const WORKERS_MAX = 200
 const WORKER_FORGOTTEN_MS = 600_000
+const QUEUE_STATES = ['pending', 'claimed', 'completed', 'failed', 'dead'] as const
+const FILE_STATES = ['pending', 'claimed'] as const
+const WORKER_STATES = ['working', 'draining', 'stuck'] as const
 
 /** prom-client is loaded here: only those who ask for metrics pay its 15 MB. */
 export async function openMetrics(options: MetricsOptions): Promise<Metrics> {
@@ -118,14 +121,14 @@ export async function openMetrics(options: MetricsOptions): Promise<Metrics> {
     for (const [scraper, stats] of queues) {
       // An unreachable frontier must not take the other metrics with it: its last counts stay.
       const counts = await stats().catch(() => undefined)
-      if (counts === undefined) continue
-      for (const state of ['pending', 'claimed', 'completed', 'failed', 'dead'] as const) {
+      if (counts === undefined || queues.get(scraper) !== stats) continue
+      for (const state of QUEUE_STATES) {
         m.queueTasks.set({ scraper, state }, counts[state])
       }
       if (counts.oldestAgeMs === undefined) m.queueOldestAge.remove({ scraper })
       else m.queueOldestAge.set({ scraper }, counts.oldestAgeMs / 1000)
       const files = Object.entries(counts.lanes).filter(([lane]) => isFileLane(lane))
-      for (const state of ['pending', 'claimed'] as const) {
+      for (const state of FILE_STATES) {
         m.fileTasks.set(
           { scraper, state },
           files.reduce((sum, [, lane]) => sum + lane[state], 0),
@@ -154,9 +157,8 @@ export async function openMetrics(options: MetricsOptions): Promise<Metrics> {
   async function askFleets(): Promise<void> {
     for (const [scraper, ask] of fleets) {
       const states = await ask().catch(() => undefined)
-      if (states === undefined) continue
-      for (const state of ['working', 'draining', 'stuck'])
-        m.workers.set({ scraper, state }, states.filter((one) => one === state).length)
+      if (states === undefined || fleets.get(scraper) !== ask) continue
+      for (const state of WORKER_STATES) m.workers.set({ scraper, state }, states.filter((one) => one === state).length)
     }
   }
 
@@ -187,7 +189,13 @@ export async function openMetrics(options: MetricsOptions): Promise<Metrics> {
     listener: (scraper) => createMetricsListener(m, shared, scraper),
     watchQueue(scraper, stats) {
       queues.set(scraper, stats)
-      return () => void queues.delete(scraper)
+      return () => {
+        if (queues.get(scraper) !== stats) return
+        queues.delete(scraper)
+        m.queueOldestAge.remove({ scraper })
+        for (const state of QUEUE_STATES) m.queueTasks.remove({ scraper, state })
+        for (const state of FILE_STATES) m.fileTasks.remove({ scraper, state })
+      }
     },
     watchMachine(look) {
       lookAtMachine = look
@@ -209,7 +217,11 @@ export async function openMetrics(options: MetricsOptions): Promise<Metrics> {
     },
     watchWorkers(scraper, states) {
       fleets.set(scraper, states)
-      return () => void fleets.delete(scraper)
+      return () => {
+        if (fleets.get(scraper) !== states) return
+        fleets.delete(scraper)
+        for (const state of WORKER_STATES) m.workers.remove({ scraper, state })
+      }
     },
   }
 }

@@ -4,10 +4,8 @@
  */
 import type { EventBus } from '../../core/events.ts'
 import type { Frontier } from '../../frontier/contract.ts'
-import type { Metrics, QueueCounts } from '../../observe/metrics.ts'
-import { FILE_WORKER_BYTES } from '../run/machine-side.ts'
-import { machineNumbers } from '../run/run-metrics.ts'
-import { VERSION } from '../user-agent.ts'
+import type { Metrics } from '../../observe/metrics.ts'
+import { openProcessMetrics } from '../run/run-metrics.ts'
 
 export interface VitalsOptions {
   /** `HOST:PORT`; undefined: nothing is served. */
@@ -46,8 +44,6 @@ export type Service = 'store' | 'queue'
 /** A service that has been silent this long is away: whoever watches the worker should know. */
 export const AWAY_MS = 60_000
 
-const NO_TASKS: QueueCounts = { pending: 0, claimed: 0, completed: 0, failed: 0, dead: 0, lanes: {} }
-
 export async function openVitals({ address, region, disk, say, now = Date.now }: VitalsOptions): Promise<Vitals> {
   const parts = new AsyncDisposableStack()
   let run: JoinedRun | undefined
@@ -76,7 +72,7 @@ export async function openVitals({ address, region, disk, say, now = Date.now }:
   const served =
     address === undefined
       ? undefined
-      : await serveThem(address, { disk, say, health, queue: () => run?.frontier, parts })
+      : parts.use(await openProcessMetrics({ address, disk, say, health, queue: () => run?.frontier }))
 
   return {
     url: served?.url,
@@ -103,43 +99,14 @@ export async function openVitals({ address, region, disk, say, now = Date.now }:
   }
 }
 
-/** Returns how to stop. Counters stay as they are; what was asked of the run's queue is nobody's number any more. */
+/** Returns how to stop. Counters stay as they are. */
 function watch(metrics: Metrics, { scraper, bus, frontier, workerStates }: JoinedRun): () => void {
   const unlisten = bus.on(metrics.listener(scraper))
-  metrics.watchQueue(scraper, () => frontier.stats())
-  metrics.watchWorkers(scraper, workerStates)
+  const unwatchQueue = metrics.watchQueue(scraper, () => frontier.stats())
+  const unwatchWorkers = metrics.watchWorkers(scraper, workerStates)
   return () => {
     unlisten()
-    metrics.watchQueue(scraper, async () => NO_TASKS)
-    metrics.watchWorkers(scraper, async () => [])
+    unwatchQueue()
+    unwatchWorkers()
   }
-}
-
-interface ServingParts extends Pick<VitalsOptions, 'disk' | 'say'> {
-  health: Vitals['health']
-  queue: () => Frontier | undefined
-  parts: AsyncDisposableStack
-}
-
-/** prom-client costs 15 MB: loaded only when asked for. */
-async function serveThem(address: string, { disk, say, health, queue, parts }: ServingParts) {
-  const [{ openMetrics }, { serveMetrics }, { openResourceMonitor }, { snapshotReport }] = await Promise.all([
-    import('../../observe/metrics.ts'),
-    import('../../observe/serve-metrics.ts'),
-    import('../../orchestrator/resources.ts'),
-    import('../../orchestrator/resources-policy.ts'),
-  ])
-  const monitor = parts.use(openResourceMonitor({ disk }))
-  const metrics = await openMetrics({ version: VERSION })
-  metrics.watchMachine(() => machineNumbers(monitor.snapshot()))
-  const snapshot = async () => {
-    const { lanes } = (await queue()?.stats()) ?? NO_TASKS
-    const queues = Object.fromEntries(Object.entries(lanes).map(([lane, { pending }]) => [lane, pending]))
-    return snapshotReport(monitor.snapshot(), { queues, bytesPerWorker: FILE_WORKER_BYTES })
-  }
-  const server = parts.use(
-    await serveMetrics({ address, metrics, health, snapshot, warn: (line) => say('warn', line) }),
-  )
-  say('info', `metrics are at ${server.url}/metrics`)
-  return { metrics, url: server.url }
 }

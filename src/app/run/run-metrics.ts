@@ -1,10 +1,50 @@
-/** `--metrics`: feeds a run's events to the metrics and serves them. Loaded only when asked for. */
+/** `--metrics`: what a process measures, served from when it is opened. Loaded only when asked for: prom-client costs 15 MB. */
 import type { EventBus } from '../../core/events.ts'
 import type { Frontier } from '../../frontier/contract.ts'
-import type { MachineNumbers } from '../../observe/metrics.ts'
+import type { MachineNumbers, Metrics } from '../../observe/metrics.ts'
+import type { MetricsServerOptions } from '../../observe/serve-metrics.ts'
 import type { ResourceSnapshot } from '../../orchestrator/resources.ts'
 import { VERSION } from '../user-agent.ts'
 import { FILE_WORKER_BYTES } from './machine-side.ts'
+
+export interface ProcessMetricsParts {
+  address: string
+  /** A path on the disk that is watched. */
+  disk: string
+  say: (level: 'info' | 'warn', message: string) => void
+  health: NonNullable<MetricsServerOptions['health']>
+  /** The queue that is worked on, if there is one now. */
+  queue: () => Frontier | undefined
+}
+
+export interface ProcessMetrics extends AsyncDisposable {
+  readonly metrics: Metrics
+  readonly url: string
+}
+
+export async function openProcessMetrics(parts: ProcessMetricsParts): Promise<ProcessMetrics> {
+  const { address, disk, say, health, queue } = parts
+  const [{ openMetrics }, { serveMetrics }, { openResourceMonitor }, { snapshotReport }] = await Promise.all([
+    import('../../observe/metrics.ts'),
+    import('../../observe/serve-metrics.ts'),
+    import('../../orchestrator/resources.ts'),
+    import('../../orchestrator/resources-policy.ts'),
+  ])
+  await using opening = new AsyncDisposableStack()
+  const monitor = opening.use(openResourceMonitor({ disk }))
+  const metrics = await openMetrics({ version: VERSION })
+  metrics.watchMachine(() => machineNumbers(monitor.snapshot()))
+  const snapshot = async () => {
+    const lanes = Object.entries((await queue()?.stats())?.lanes ?? {})
+    const queues = Object.fromEntries(lanes.map(([lane, { pending }]) => [lane, pending]))
+    return snapshotReport(monitor.snapshot(), { queues, bytesPerWorker: FILE_WORKER_BYTES })
+  }
+  const warn = (line: string) => say('warn', line)
+  const server = opening.use(await serveMetrics({ address, metrics, health, snapshot, warn }))
+  say('info', `metrics are at ${server.url}/metrics`)
+  const opened = opening.move()
+  return { metrics, url: server.url, [Symbol.asyncDispose]: () => opened.disposeAsync() }
+}
 
 export interface RunMetricsParts {
   address: string
@@ -12,49 +52,16 @@ export interface RunMetricsParts {
   runId: string
   frontier: Frontier
   bus: EventBus
-  /** A path on the disk that is watched. */
   disk: string
-  /** States of all workers of the run, where there is a fleet. */
-  workerStates?: () => Promise<readonly string[]>
 }
 
-export async function openMetricsServer({
-  address,
-  scraper,
-  runId,
-  frontier,
-  bus,
-  disk,
-  workerStates,
-}: RunMetricsParts): Promise<AsyncDisposable> {
-  const [{ openMetrics }, { serveMetrics }, { openResourceMonitor }, { snapshotReport }] = await Promise.all([
-    import('../../observe/metrics.ts'),
-    import('../../observe/serve-metrics.ts'),
-    import('../../orchestrator/resources.ts'),
-    import('../../orchestrator/resources-policy.ts'),
-  ])
-  const monitor = openResourceMonitor({ disk })
-  const metrics = await openMetrics({ version: VERSION })
-  const unlisten = bus.on(metrics.listener(scraper))
-  const unwatch = metrics.watchQueue(scraper, () => frontier.stats())
-  if (workerStates !== undefined) metrics.watchWorkers(scraper, workerStates)
-  metrics.watchMachine(() => machineNumbers(monitor.snapshot()))
-  const snapshot = async () => {
-    const { lanes } = await frontier.stats()
-    const queues = Object.fromEntries(Object.entries(lanes).map(([lane, { pending }]) => [lane, pending]))
-    return snapshotReport(monitor.snapshot(), { queues, bytesPerWorker: FILE_WORKER_BYTES })
-  }
-  const say = (level: 'info' | 'warn') => (message: string) => bus.emit({ type: 'log', level, message })
-  const server = await serveMetrics({ address, metrics, health: () => ({ runId }), snapshot, warn: say('warn') })
-  say('info')(`metrics are at ${server.url}/metrics`)
-  return {
-    async [Symbol.asyncDispose]() {
-      await server.close()
-      monitor[Symbol.dispose]()
-      unwatch()
-      unlisten()
-    },
-  }
+/** Of one run, for as long as it lasts. */
+export async function openMetricsServer({ scraper, runId, frontier, bus, ...rest }: RunMetricsParts) {
+  const say = (level: 'info' | 'warn', message: string) => bus.emit({ type: 'log', level, message })
+  const served = await openProcessMetrics({ ...rest, say, health: () => ({ runId }), queue: () => frontier })
+  bus.on(served.metrics.listener(scraper))
+  served.metrics.watchQueue(scraper, () => frontier.stats())
+  return served
 }
 
 export function machineNumbers({ cpu, memory, disk, eventLoop }: ResourceSnapshot): MachineNumbers {
