@@ -7,7 +7,6 @@
  *
  * No more is claimed than the pool can soon take. What is on this machine already asks nothing of a host and goes first. A store or a database that is away costs no tries and no second download.
  */
-import { rm } from 'node:fs/promises'
 import { ScrapeError, toScrapeError } from '../core/errors.ts'
 import type { EventBus } from '../core/events.ts'
 import { FILES_LANE, type Task } from '../core/task.ts'
@@ -15,10 +14,11 @@ import { hostOf } from '../core/url.ts'
 import type { RateLimit } from '../fetch/contract.ts'
 import type { ClaimRequest, Frontier, Lease } from '../frontier/contract.ts'
 import type { Decide, FileJob, FileOrder, FilePool, FileRecords } from './contract.ts'
+import { HeldLeases } from './held-leases.ts'
 import { HostPlace, type MayFetch } from './host-place.ts'
 import { orderOf } from './orders.ts'
 import { PATIENCE, Patience, type PatienceLimits } from './patience.ts'
-import { leaseKey, type Settled, settleFailure, settleHandedBack, settleRecorded, settleStored } from './settle.ts'
+import { type Settled, settleFailure, settleHandedBack, settleRecorded, settleStored } from './settle.ts'
 import { writeRecords } from './write-records.ts'
 
 export interface FileLoopParts {
@@ -69,7 +69,6 @@ const POLL_MS = { min: 20, max: 1000 }
 const ADDED_MS = 100
 /** While something waits, how often the run is asked whether it is paused. */
 const PAUSE_LOOK_MS = 500
-const COMMIT_MAX = 100
 const RECORDS_MAX = 200
 const JOB_MS_MAX = 7_200_000
 const SUSPECTS_MAX = 1000
@@ -78,15 +77,13 @@ class Loop {
   readonly #parts: Required<FileLoopParts>
   readonly #stored: Patience
   readonly #recorded: Patience
-  /** Leases to keep alive; those of them that wait for their host; those a job works on; those whose commit is on its way. */
-  readonly #held = new Set<Lease>()
+  readonly #held: HeldLeases
+  /** Those of them that wait for their host, and those a job works on. */
   #waiting: Lease[] = []
   readonly #jobs = new Map<Lease, { controller: AbortController; done: Promise<void> }>()
-  readonly #committing = new Set<Lease>()
   /** Hosts a job is about to get a slot of. */
   readonly #entering = new Set<string>()
   #records: Lease[] = []
-  #settled: Settled[] = []
   /** Tasks that were in a process when it died with several: next time alone. */
   readonly #suspects = new Set<string>()
   #work = new Set<Promise<void>>()
@@ -96,7 +93,6 @@ class Loop {
   #claimAtMs = 0
   #claimedAtMs = Number.NEGATIVE_INFINITY
   #isWritingRecords = false
-  #isCommitting = false
   #isStopping = false
   #pollMs = POLL_MS.min
   #wakeTimer: NodeJS.Timeout | undefined
@@ -116,6 +112,14 @@ class Loop {
     }
     this.#stored = new Patience(this.#parts.patience)
     this.#recorded = new Patience(this.#parts.patience)
+    const { frontier, bus, leaseMs } = this.#parts
+    this.#held = new HeldLeases({
+      frontier,
+      bus,
+      leaseMs,
+      onNews: () => this.#onNews(),
+      onFailure: (error) => this.#halt(error),
+    })
   }
 
   async run(stop: AbortSignal): Promise<FilesEnd> {
@@ -383,63 +387,21 @@ class Loop {
   }
 
   #settle(settled: Settled): void {
-    this.#settled.push(settled)
-    this.#track(this.#commit())
-  }
-
-  /** What is settled while one commit is on its way makes up the next. */
-  async #commit(): Promise<void> {
-    if (this.#isCommitting) return
-    this.#isCommitting = true
-    await null // those who settle in this turn come along
-    let isNews = false
-    try {
-      while (this.#settled.length > 0) {
-        const batch = this.#settled.splice(0, COMMIT_MAX)
-        for (const { outcome } of batch) {
-          this.#committing.add(outcome.lease)
-          if (outcome.kind !== 'done' || outcome.tasks !== undefined) isNews = true
-        }
-        const { stale } = await this.#parts.frontier.commit(batch.map(({ outcome }) => outcome))
-        const lost = new Set(stale.map(leaseKey))
-        for (const settled of batch) await this.#onCommitted(settled, lost.has(leaseKey(settled.outcome.lease)))
-      }
-    } catch (error) {
-      this.#halt(toScrapeError(error, 'E_SERVICE'))
-    } finally {
-      this.#isCommitting = false
-    }
-    if (!isNews) return // records: nothing came into a lane, and they took no place in the pool
-    this.#pollMs = POLL_MS.min
-    this.#claimAtMs = 0
-    this.#pump()
-  }
-
-  async #onCommitted({ outcome: { lease }, event, path }: Settled, isStale: boolean): Promise<void> {
-    this.#held.delete(lease)
-    this.#committing.delete(lease)
-    if (event !== undefined) this.#parts.bus.emit(isStale ? { ...event, outcome: 'stale' } : event)
-    if (path !== undefined && !isStale) await rm(path, { force: true }).catch(() => {})
+    this.#track(this.#held.settle(settled))
   }
 
   async #extendLeases(): Promise<void> {
-    const { frontier, leaseMs, bus } = this.#parts
-    if (this.#held.size === 0) return
-    try {
-      const { lost } = await frontier.extend([...this.#held], leaseMs)
-      const gone = new Set(lost.map(leaseKey))
-      const isLost = (lease: Lease) => gone.has(leaseKey(lease)) && !this.#committing.has(lease)
-      const mine = [...this.#held].filter(isLost)
-      if (mine.length === 0) return
-      this.#waiting = this.#waiting.filter((lease) => !isLost(lease))
-      for (const lease of mine) {
-        this.#held.delete(lease)
-        this.#jobs.get(lease)?.controller.abort(new Error('its lease is lost'))
-      }
-      bus.emit({ type: 'lease.lost', url: mine[0]!.task.url, count: mine.length })
-    } catch (error) {
-      this.#halt(toScrapeError(error, 'E_SERVICE'))
-    }
+    const lost = await this.#held.extend()
+    if (lost.size === 0) return
+    this.#waiting = this.#waiting.filter((lease) => !lost.has(lease))
+    for (const lease of lost) this.#jobs.get(lease)?.controller.abort(new Error('its lease is lost'))
+  }
+
+  /** Something may have come into a lane. */
+  #onNews(): void {
+    this.#pollMs = POLL_MS.min
+    this.#claimAtMs = 0
+    this.#pump()
   }
 
   #halt(error: ScrapeError): void {
