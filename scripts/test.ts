@@ -34,7 +34,7 @@ async function run(args: readonly string[], files: readonly string[], serviceEnv
   const nodeArgs = [
     '--test',
     '--test-timeout=300000',
-    '--test-concurrency=2',
+    '--test-concurrency=3',
     '--disable-warning=ExperimentalWarning',
     ...args,
     ...files,

@@ -1,0 +1,80 @@
+/** docker-compose.yml as processes of this machine: commands and environment are the file's own, only places are others. */
+import { mkdirSync, symlinkSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { documentsOf, type Json, ROOT, textOf } from '../../deploy/checks.ts'
+
+/** A container without a container: what it mounts is found below `root`, where it would be below `/`. */
+export interface Place {
+  root: string
+  env: Record<string, string>
+  command: string[]
+  /** A path in the container, as a path of this machine. */
+  locate(path: string): string
+}
+
+export class Compose {
+  readonly #services: Record<string, Json>
+  readonly #folder: string
+
+  /** Volumes become folders below `folder`. `variables` stand where the file says `${NAME:-default}`. */
+  constructor(folder: string, variables: Readonly<Record<string, string>>) {
+    this.#folder = folder
+    const fill = (text: string) =>
+      text.replace(/\$\{(\w+):-([^}]*)\}/g, (_, name: string, otherwise: string) => variables[name] ?? otherwise)
+    // As compose does it: first the file is read, then its texts are filled in.
+    const read = documentsOf(textOf('docker-compose.yml'))[0].services
+    const filled = JSON.stringify(read, (_, value) => (typeof value === 'string' ? fill(value) : value))
+    this.#services = JSON.parse(filled)
+  }
+
+  /** Names of the services of these profiles, in the order of the file. */
+  named(profiles: readonly string[]): string[] {
+    const isIn = (service: Json) => service.profiles?.some((profile: string) => profiles.includes(profile))
+    return Object.keys(this.#services).filter((name) => isIn(this.#services[name]))
+  }
+
+  isOurs(name: string): boolean {
+    return /^sluice:/.test(this.#services[name].image)
+  }
+
+  /** The folder that stands for a volume. */
+  volume(name: string): string {
+    return join(this.#folder, 'volumes', name)
+  }
+
+  /** Ready to start in. `instance` tells the many of one service apart. */
+  place(name: string, instance = 1): Place {
+    const { volumes = [], tmpfs = [], environment = {}, entrypoint = [], command = [] } = this.#services[name]
+    const root = join(this.#folder, 'containers', `${name}-${instance}`)
+    const mounts: string[] = []
+    for (const volume of volumes as string[]) {
+      const [from, to] = volume.split(':') as [string, string]
+      const source = from.startsWith('.') ? join(ROOT, OTHER_FOLDERS[from] ?? from) : this.volume(from)
+      if (!from.startsWith('.')) mkdirSync(source, { recursive: true })
+      mkdirSync(dirname(join(root, to)), { recursive: true })
+      symlinkSync(source, join(root, to))
+      mounts.push(to)
+    }
+    for (const path of (tmpfs as string[]).map((mount) => mount.split(':')[0]!)) {
+      mkdirSync(join(root, path), { recursive: true })
+      mounts.push(path)
+    }
+    mkdirSync(join(root, WORK_FOLDER), { recursive: true })
+    const locate = (path: string) => (mounts.some((mount) => isBelow(path, mount)) ? join(root, path) : path)
+    return {
+      root,
+      locate,
+      env: Object.fromEntries(Object.entries<string>(environment).map(([key, value]) => [key, locate(value)])),
+      command: [...entrypoint, ...command].map(locate),
+    }
+  }
+}
+
+/** The user's own scrapers; those of the project are known anyway, as in the image. */
+const OTHER_FOLDERS: Readonly<Record<string, string>> = { './scrapers': 'scripts/stack/scrapers' }
+
+/** WORKDIR of the Dockerfile. */
+export const WORK_FOLDER = '/srv/sluice'
+
+/** `/secrets` holds the mount `/secrets/api` without being one. */
+const isBelow = (path: string, mount: string) => `${path}/`.startsWith(`${mount}/`) || mount.startsWith(`${path}/`)
