@@ -2,8 +2,8 @@
  * What `npm pack` and `npm publish` run before and after (`prepack`, `postpack`): build `dist/`, put the package's manifest in the
  * place of ours, and ours back. In the repository the entries are TypeScript; Node takes none from below `node_modules`.
  * npm packs the folder it stands in, so the swap cannot be avoided; it can be undone at any time. Ours is kept as
- * `package.json.tmp` (ignored by git) before it is replaced, both by renaming. When npm was killed in between, the next
- * `npm pack` begins with putting it back, and so does `node scripts/pack.ts restore`.
+ * `package.json.tmp` (ignored by git) before it is replaced, both by renaming. The package's manifest keeps these two scripts, which
+ * nobody runs who installs it: when npm was killed in between, the next `npm pack` begins with putting ours back.
  */
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,17 +16,29 @@ function stage(): void {
   restore()
   build()
   const ours = readFileSync(MANIFEST, 'utf8')
-  const theirs = packaged(JSON.parse(ours) as Manifest, './dist')
-  writeFileSync(`${KEPT}.tmp`, ours)
-  renameSync(`${KEPT}.tmp`, KEPT)
-  const staged = `${MANIFEST}.staged.tmp`
-  writeFileSync(staged, `${JSON.stringify(theirs, null, 2)}\n`)
-  renameSync(staged, MANIFEST)
+  replace(KEPT, ours)
+  replace(MANIFEST, stagedOf(ours))
 }
 
 function restore(): void {
-  if (existsSync(KEPT)) renameSync(KEPT, MANIFEST)
+  if (existsSync(KEPT)) {
+    if (readFileSync(MANIFEST, 'utf8') !== stagedOf(readFileSync(KEPT, 'utf8')))
+      throw new Error(
+        `package.json was changed while it was that of the package: ours is ${KEPT}; bring them together by hand`,
+      )
+    renameSync(KEPT, MANIFEST)
+  }
   rmSync(DIST, { recursive: true, force: true })
+}
+
+function stagedOf(ours: string): string {
+  const manifest = JSON.parse(ours) as Manifest
+  return `${JSON.stringify({ ...packaged(manifest, './dist'), scripts: manifest.scripts }, null, 2)}\n`
+}
+
+function replace(path: string, text: string): void {
+  writeFileSync(`${path}.new.tmp`, text)
+  renameSync(`${path}.new.tmp`, path)
 }
 
 const step = process.argv[2]

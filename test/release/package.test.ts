@@ -59,13 +59,27 @@ test('packing leaves the project as it was', () => {
   assert.deepEqual(globSync('{dist,package.json.*}', { cwd: copy }), [])
 })
 
+test('packing that was killed is undone by the next, and an edit made meanwhile is not lost', async () => {
+  const ours = readFileSync(join(copy, 'package.json'), 'utf8')
+  const pack = (step: string) => type(process.execPath, ['scripts/pack.ts', step], copy)
+  await pack('stage')
+  const staged = readFileSync(join(copy, 'package.json'), 'utf8')
+  assert.match(staged, /dist\/src\/index\.js/)
+  writeFileSync(join(copy, 'package.json'), staged.replace('"MIT"', '"ISC"'))
+  await assert.rejects(pack('restore'), /was changed while/)
+  writeFileSync(join(copy, 'package.json'), staged)
+  assert.match(JSON.parse(staged).scripts.prepack, /pack\.ts stage/, 'the next npm pack begins with it')
+  await pack('restore')
+  assert.equal(readFileSync(join(copy, 'package.json'), 'utf8'), ours)
+})
+
 test('the package has what it needs, and nothing of the tests', () => {
   const files = globSync('**/*', { cwd: installed })
   for (const needed of ['LICENSE', 'README.md', 'CHANGELOG.md', 'dist/bin/sluice', 'dist/src/index.d.ts'])
     assert.ok(files.includes(needed), needed)
   const typescript = files.filter((file) => /(?<!\.d)\.ts$/.test(file) && !file.startsWith('dist/templates/'))
   assert.deepEqual(typescript, [])
-  const unwanted = /\.test[.-]|(?:^|\/)(?:test|bench|deploy|docs|fixtures)(?:\/|$)|dist\/scrapers\/.*\/pages\//
+  const unwanted = /\.test[.-]|^(?:dist\/)?(?:test|bench|deploy|docs)\/|\/fixtures\/|dist\/scrapers\/.*\/pages\//
   assert.deepEqual(
     files.filter((file) => unwanted.test(file)),
     [],
@@ -74,7 +88,8 @@ test('the package has what it needs, and nothing of the tests', () => {
 
 test('the package declares every package that it imports, and runs nothing when it is installed', () => {
   const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
-  assert.deepEqual([manifest.scripts, manifest.devDependencies, manifest.private], [undefined, undefined, undefined])
+  assert.deepEqual(Object.keys(manifest.scripts), ['prepack', 'postpack'])
+  assert.deepEqual([manifest.devDependencies, manifest.private], [undefined, undefined])
   const known = new Set([...Object.keys(manifest.dependencies), ...builtinModules, 'sluice'])
   const missing = globSync('dist/{src,scrapers}/**/*.js', { cwd: installed }).flatMap((file) =>
     [
