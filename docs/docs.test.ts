@@ -62,7 +62,11 @@ function mentionsIn(page: string): Mention[] {
   return codeOf(text).flatMap(({ code, index }) =>
     [...code.matchAll(/(?:^|[\s;&|(]|bin\/)sluice ([a-z-][^|;&>]*)/g)].map(({ 1: rest }) => ({
       where: placeIn(page, text, index),
-      words: rest!.trim().match(/"[^"]*"|'[^']*'|\S+/g) ?? [],
+      words:
+        rest!
+          .replace(/ -- .*$|\)\..*$/, '')
+          .trim()
+          .match(/"[^"]*"|'[^']*'|\S+/g) ?? [],
       code,
     })),
   )
@@ -85,6 +89,28 @@ function problemOf({ where, words, code }: Mention, program: Command): string | 
   return unknown === undefined ? undefined : `${where}: "${command.name()}" has no ${unknown} (${code})`
 }
 
+/** Read by the command's own parser, without doing it. */
+function whyRefused(line: string, program: Command): string | undefined {
+  const typed = line.replace(/\s{2,}\S.*$|\s#\s.*$/, '').replace(/^.*?\bsluice (?=[a-z-])/, '')
+  const words = /^[^|>&;]*/
+    .exec(typed.replaceAll(/'[^']*'|"[^"]*"/g, 'quoted'))![0]
+    .trim()
+    .split(/\s+/)
+  let command = program
+  const next = () => command.commands.find((inner) => inner.name() === words[0])
+  for (let inner = next(); inner !== undefined; inner = next()) {
+    command = inner
+    words.shift()
+  }
+  const { operands, unknown } = command.parseOptions(words)
+  if (unknown.length > 0) return `${line}: unknown ${unknown.join(' ')}`
+  const wanted = command.registeredArguments
+  const least = wanted.filter(({ required }) => required).length
+  const most = wanted.some(({ variadic }) => variadic) ? Number.POSITIVE_INFINITY : wanted.length
+  const isFine = operands.length >= least && operands.length <= most && command.commands.length === 0
+  return isFine ? undefined : `${line}: ${operands.length} words, takes ${least} to ${most}`
+}
+
 async function program(): Promise<Command> {
   const all = new Command('sluice')
   await defineCommands(all, undefined)
@@ -101,6 +127,14 @@ test('there are docs', () => {
     'docs/tutorial.md',
   ])
     assert.ok(PAGES.includes(page), page)
+})
+
+test('every page is in the index of the docs', () => {
+  const index = textOf('docs/README.md')
+  const missing = PAGES.filter((page) => page.startsWith('docs/') && page !== 'docs/README.md').filter(
+    (page) => !index.includes(`](${page.slice('docs/'.length)})`),
+  )
+  assert.deepEqual(missing, [], 'name them in docs/README.md')
 })
 
 test('every relative link leads to a file, and every anchor to a heading', () => {
@@ -140,6 +174,22 @@ test('every command and flag that is mentioned exists', async () => {
   assert.ok(mentions.length > 80, `only ${mentions.length} mentions found`)
   const problems = mentions.map((mention) => problemOf(mention, known)).filter((problem) => problem !== undefined)
   assert.deepEqual(problems, [])
+})
+
+test('every example of the help is taken by its command: flags with their values, and as many words as it wants', async () => {
+  const known = await program()
+  const text = textOf('docs/reference/cli.md')
+  const lines = [...text.matchAll(/^Examples:\n\n```text\n([\s\S]*?)^```$/gm)].flatMap(([, block]) =>
+    block!.split('\n'),
+  )
+  const examples = lines.filter((line) => /(?:^|\| )sluice /.test(line))
+  assert.ok(examples.length > 80, `only ${examples.length} examples found`)
+  assert.deepEqual(
+    examples.map((line) => whyRefused(line, known)).filter((problem) => problem !== undefined),
+    [],
+  )
+  assert.match(whyRefused('sluice run a b', known)!, /2 words/)
+  assert.match(whyRefused('sluice explain E_USAGE --rps', known)!, /unknown/)
 })
 
 test('every error code that is mentioned exists', () => {

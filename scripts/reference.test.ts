@@ -3,6 +3,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { Command } from 'commander'
+import { ENDPOINTS } from '../src/api/endpoints.ts'
+import { defineCommands } from '../src/cli/commands.ts'
 import { ERRORS } from '../src/core/error-table.ts'
 import { limitsSchema } from '../src/core/options.ts'
 import { METRICS } from '../src/observe/metrics-table.ts'
@@ -14,18 +17,16 @@ test('the reference pages say what the code says', async () => {
   assert.deepEqual(await outdatedPages(folder), [], 'run: node scripts/reference.ts')
 })
 
-test('every error, option and metric has its place in the reference', () => {
-  const pages = referencePages()
+test('every error, option and metric has its place in the reference', async () => {
+  const pages = await referencePages()
   for (const code of Object.keys(ERRORS)) assert.ok(pages['errors.md']!.includes(`### ${code}\n`), code)
   for (const name of Object.keys(METRICS)) assert.ok(pages['metrics.md']!.includes(`\`${name}\``), name)
   for (const name of Object.keys(limitsSchema.shape))
     assert.match(pages['options.md']!, new RegExp(`^\\| \`${name}[\`.]`, 'm'))
 })
 
-test('every option has a sentence and its values', () => {
-  const rows = referencePages()
-    ['options.md']!.split('\n')
-    .filter((line) => line.startsWith('| `'))
+test('every option has a sentence and its values', async () => {
+  const rows = (await referencePages())['options.md']!.split('\n').filter((line) => line.startsWith('| `'))
   assert.ok(rows.length > 15)
   for (const row of rows) {
     const [, , , values, what] = row.split(/(?<!\\)\|/)
@@ -34,8 +35,8 @@ test('every option has a sentence and its values', () => {
   }
 })
 
-test('every field of every message has its row, and every message its schema', () => {
-  const pages = referencePages()
+test('every field of every message has its row, and every message its schema', async () => {
+  const pages = await referencePages()
   for (const [name, schema] of Object.entries(MESSAGES)) {
     const { properties, required } = JSON.parse(pages[`messages/${name}.schema.json`]!)
     assert.deepEqual(Object.keys(properties), Object.keys(schema.shape), name)
@@ -44,10 +45,20 @@ test('every field of every message has its row, and every message its schema', (
   }
 })
 
+test('every command and every endpoint has its place in the reference', async () => {
+  const pages = await referencePages()
+  const program = new Command()
+  await defineCommands(program, undefined)
+  for (const { name } of program.commands.map((command) => ({ name: command.name() })))
+    assert.ok(pages['cli.md']!.includes(`\n## sluice ${name}\n`), name)
+  for (const { method, path } of Object.values(ENDPOINTS))
+    assert.ok(pages['rest.md']!.includes(`\n### ${method} ${path.replace(/:(\w+)/g, '{$1}')}\n`), path)
+})
+
 test('a page that differs is found', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-reference-'))
   try {
-    assert.equal((await outdatedPages(folder)).length, Object.keys(referencePages()).length)
+    assert.equal((await outdatedPages(folder)).length, Object.keys(await referencePages()).length)
     await writePages(folder)
     assert.deepEqual(await outdatedPages(folder), [])
     await writeFile(join(folder, 'errors.md'), 'old')

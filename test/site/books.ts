@@ -34,6 +34,8 @@ export interface BooksSiteOptions {
   readonly edit?: (path: string, html: string) => string | number
   /** What /robots.txt says; without it that page is a 404, as on many sites. */
   readonly robots?: string
+  /** /sitemap.xml lists the pages of all books. */
+  readonly hasSitemap?: boolean
 }
 
 export interface BooksSiteStats {
@@ -57,7 +59,7 @@ const COUNTED_PATHS_MAX = 20_000
 const PRODUCTS_MAX = 100_000_000
 
 export async function startBooksSite(options: BooksSiteOptions = {}): Promise<BooksSite> {
-  const { port = 0, products = 1000 } = options
+  const { port = 0, products = 1000, hasSitemap = false } = options
   if (!Number.isSafeInteger(products) || products < 1 || products > PRODUCTS_MAX)
     throw new RangeError(`products must be a whole number from 1 to ${PRODUCTS_MAX}, not ${products}`)
   const answer = booksHandler({ ...options, products })
@@ -70,7 +72,7 @@ export async function startBooksSite(options: BooksSiteOptions = {}): Promise<Bo
       requests++
       const seen = byPath.get(target)
       if (seen !== undefined || byPath.size < COUNTED_PATHS_MAX) byPath.set(target, (seen ?? 0) + 1)
-      const found = answer(target)
+      const found = hasSitemap && target === '/sitemap.xml' ? sitemap(products, server.port) : answer(target)
       byStatus.set(found.status, (byStatus.get(found.status) ?? 0) + 1)
       return found
     },
@@ -81,6 +83,12 @@ export async function startBooksSite(options: BooksSiteOptions = {}): Promise<Bo
     stats: () => ({ requests, byPath: new Map(byPath), byStatus: new Map(byStatus), maxInFlight: server.maxInFlight }),
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   }
+}
+
+function sitemap(products: number, port: number): Reply {
+  const locations = Array.from({ length: products }, (_, i) => new URL(podOf(i + 1).path, `http://127.0.0.1:${port}/`))
+  const entries = locations.map(({ href }) => `<url><loc>${href}</loc></url>\n`)
+  return reply({ type: 'application/xml', body: `<urlset>\n${entries.join('')}</urlset>\n` })
 }
 
 const page = (title: string) =>
