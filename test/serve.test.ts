@@ -220,6 +220,10 @@ describe('sluice serve', { timeout: 240_000 }, () => {
     )
     const known = Object.values(ENDPOINTS).map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`)
     assert.deepEqual(described.sort(), known.sort())
+    const { schemas } = document.components
+    const references = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(([, reference]) => reference!)
+    assert.ok(references.length > 20, `${references.length} references`)
+    for (const reference of references) assert.ok(schemas[reference.replace('#/components/schemas/', '')], reference)
     const { text } = await ask('GET', '/docs')
     for (const { path, summary } of Object.values(ENDPOINTS))
       assert.ok(text.includes(path) && text.includes(summary), path)

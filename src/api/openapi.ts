@@ -6,10 +6,12 @@ import { problemSchema } from './problem.ts'
 type Json = Record<string, unknown>
 
 export function openApiDocument(endpoints: Readonly<Record<string, Endpoint>>, version: string): Json {
+  const schemas = new Schemas()
+  const problem = schemas.of(problemSchema.meta({ id: 'Problem' }), 'output')
   const paths: Record<string, Json> = {}
   for (const [name, one] of Object.entries(endpoints)) {
     const path = one.path.replace(/:(\w+)/g, '{$1}')
-    paths[path] = { ...paths[path], [one.method.toLowerCase()]: operationOf(name, one) }
+    paths[path] = { ...paths[path], [one.method.toLowerCase()]: operationOf(name, one, schemas, problem) }
   }
   return {
     openapi: '3.1.0',
@@ -20,34 +22,33 @@ export function openApiDocument(endpoints: Readonly<Record<string, Endpoint>>, v
     },
     paths,
     components: {
-      schemas: { Problem: schemaOf(problemSchema, 'output') },
+      schemas: schemas.named,
       securitySchemes: { key: { type: 'http', scheme: 'bearer', description: 'An API key. Not needed on loopback.' } },
     },
   }
 }
 
-function operationOf(operationId: string, one: Endpoint): Json {
+function operationOf(operationId: string, one: Endpoint, schemas: Schemas, problem: Json): Json {
+  const { body } = one
   return {
     operationId,
     summary: one.summary,
     tags: [one.area],
     ...(one.role === undefined ? {} : { security: [{ key: [] }, {}], 'x-role': one.role }),
     parameters: [
-      ...parametersOf(one.params, 'path'),
-      ...parametersOf(one.query, 'query'),
+      ...parametersOf(one.params, 'path', schemas),
+      ...parametersOf(one.query, 'query', schemas),
       ...(one.isIdempotentByKey ? [IDEMPOTENCY_KEY] : []),
     ],
-    ...(one.body === undefined
+    ...(body === undefined
       ? {}
-      : { requestBody: { required: true, content: { 'application/json': { schema: schemaOf(one.body, 'input') } } } }),
+      : { requestBody: { required: true, content: { 'application/json': { schema: schemas.of(body, 'input') } } } }),
     responses: {
-      [one.status ?? 200]: { description: 'as asked', ...contentOf(one) },
-      default: { description: 'a problem', content: { 'application/problem+json': { schema: PROBLEM } } },
+      [one.status ?? 200]: { description: 'as asked', ...contentOf(one, schemas) },
+      default: { description: 'a problem', content: { 'application/problem+json': { schema: problem } } },
     },
   }
 }
-
-const PROBLEM = { $ref: '#/components/schemas/Problem' }
 
 const IDEMPOTENCY_KEY = {
   name: 'idempotency-key',
@@ -57,15 +58,15 @@ const IDEMPOTENCY_KEY = {
   schema: { type: 'string', minLength: 1, maxLength: 200 },
 }
 
-function contentOf({ answer }: Endpoint): Json {
+function contentOf({ answer }: Endpoint, schemas: Schemas): Json {
   if (answer === undefined) return {}
-  if (!isStreamed(answer)) return { content: { 'application/json': { schema: schemaOf(answer, 'output') } } }
+  if (!isStreamed(answer)) return { content: { 'application/json': { schema: schemas.of(answer, 'output') } } }
   return { content: Object.fromEntries(answer.contentTypes.map((type) => [type, {}])) }
 }
 
-function parametersOf(fields: z.ZodObject | undefined, place: 'path' | 'query'): Json[] {
+function parametersOf(fields: z.ZodObject | undefined, place: 'path' | 'query', schemas: Schemas): Json[] {
   if (fields === undefined) return []
-  const { properties = {}, required = [] } = schemaOf(fields, 'input') as {
+  const { properties = {}, required = [] } = schemas.of(fields, 'input') as {
     properties?: Record<string, Json>
     required?: string[]
   }
@@ -77,12 +78,32 @@ function parametersOf(fields: z.ZodObject | undefined, place: 'path' | 'query'):
   }))
 }
 
-/** Written out in full: a schema that is used twice stands there twice, and nothing has to be looked up. */
-function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
-  const {
-    $schema: _,
-    id: __,
-    ...rest
-  } = z.toJSONSchema(schema, { io, unrepresentable: 'any', reused: 'inline' }) as Json
-  return rest
+/** Schemas with a name stand once in `components`, where references find them; the others are written out where they are used. */
+class Schemas {
+  readonly named: Record<string, Json> = {}
+  /** What was defined under each name, as it came. */
+  readonly #definitions = new Map<string, string>()
+
+  of(schema: z.ZodType, io: 'input' | 'output'): Json {
+    const made = z.toJSONSchema(schema, { io, unrepresentable: 'any', reused: 'inline' }) as Json
+    const { $schema: _, id: __, $defs = {}, ...rest } = made as Json & { $defs?: Record<string, Json> }
+    const names = new Map(Object.entries($defs).map(([name, one]) => [name, this.#nameFor(name, JSON.stringify(one))]))
+    const placed = (one: Json): Json =>
+      JSON.parse(JSON.stringify(one), (key, value) =>
+        key === '$ref' ? `#/components/schemas/${names.get(value.replace('#/$defs/', ''))}` : value,
+      )
+    for (const [name, { id: _id, ...one }] of Object.entries($defs)) this.named[names.get(name)!] ??= placed(one)
+    return placed(rest)
+  }
+
+  /** What goes in may differ from what comes out under the same name. The one schema without a name of its own is that of any JSON. */
+  #nameFor(given: string, definition: string): string {
+    const name = given.startsWith('__schema') ? 'AnyJson' : given
+    for (let i = 1; ; i++) {
+      const one = i === 1 ? name : `${name}${i}`
+      const known = this.#definitions.get(one)
+      if (known === undefined) this.#definitions.set(one, definition)
+      if (known === undefined || known === definition) return one
+    }
+  }
 }

@@ -6,6 +6,7 @@ import type { Sink } from '../sinks/contract.ts'
 import type { OptionName } from './config.ts'
 import type { Run } from './run/run.ts'
 
+/** Options have the names of the flags: `rps` is `--rps`. */
 export interface StartOptions extends Partial<Record<OptionName, unknown>> {
   args?: Record<string, unknown>
   /** Path of the module that exports the scraper; needed for `processes` above 1. */
@@ -16,6 +17,7 @@ export interface StartOptions extends Partial<Record<OptionName, unknown>> {
   resume?: string
 }
 
+/** A run that is going on: its events, its end, and how to steer it. */
 export interface StartedRun extends Pick<Run, 'id' | 'folder' | 'stats' | 'pause' | 'resume' | 'stop'> {
   /** Everything that happens, from the first event on, until the run ends. Slow readers lose the oldest: see `EVENTS_MAX`. */
   readonly events: AsyncIterable<RunEvent>
@@ -25,6 +27,7 @@ export interface StartedRun extends Pick<Run, 'id' | 'folder' | 'stats' | 'pause
 /** Events kept for a reader that is behind. A run must not wait, nor fill the memory, for whoever watches it. */
 export const EVENTS_MAX = 10_000
 
+/** Runs a scraper inside this program; resolves once it is going on. */
 export async function start(scraper: Scraper, options: StartOptions = {}): Promise<StartedRun> {
   const { args, file, sinks, resume, ...flags } = options
   // Loaded now and not with the module: a scraper's file imports the public names, and needs none of this to be read.

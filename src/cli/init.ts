@@ -59,20 +59,27 @@ interface Made {
 }
 
 async function report({ folder, template, made, kept }: Made): Promise<void> {
-  const [{ paintFor }, { self }, { print, shellWord }] = await Promise.all([
+  const [{ paintFor, plural }, { self }, { print, shellWord }] = await Promise.all([
     import('./style.ts'),
     import('../observe/terminal.ts'),
     import('./output.ts'),
   ])
   const paint = paintFor(process.stdout)
   const go = folder === '.' ? '' : `cd ${shellWord(folder)} && `
-  const next = template === 'distributed' ? ['demo', 'start shop'] : ['run', 'new NAME https://…/']
+  const isFleet = template === 'distributed'
+  const next = isFleet ? ['demo', 'start shop'] : ['run', 'new NAME https://…/']
+  const place = folder === '.' ? 'this folder' : folder
   print(
     [
-      `made ${made.length} files in ${folder === '.' ? 'this folder' : folder}:`,
+      made.length === 0
+        ? `${place} has all its files already: nothing was changed`
+        : `made ${plural(made.length, 'file')} in ${place}:`,
       ...made.map((path) => `  ${path}`),
-      ...(kept.length > 0 ? [`kept as they are: ${kept.join(', ')}`] : []),
+      ...(kept.length > 0 && made.length > 0
+        ? [`kept as it is: ${plural(kept.length, 'file')} that ${kept.length === 1 ? 'was' : 'were'} there`]
+        : []),
       'next:',
+      ...(isFleet ? [`  ${paint('cyan', 'export SLUICE_FRONTIER=postgres://USER:PASSWORD@HOST/DATABASE')}`] : []),
       ...next.map((command) => `  ${paint('cyan', `${go}${self()} ${command}`)}`),
     ].join('\n'),
   )

@@ -4,6 +4,7 @@
  */
 import type { LoggedItem } from '../core/item.ts'
 
+/** Where items go. */
 export interface Sink extends AsyncDisposable {
   /** Unique within a run (`jsonl`, `csv`, `sqlite:books.db` …): its position is stored under this name. */
   readonly name: string
@@ -27,6 +28,7 @@ export interface Sink extends AsyncDisposable {
   finish(): Promise<SinkResult>
 }
 
+/** What a sink has written. */
 export interface SinkResult {
   /** What a person opens: a path or a URL without its secrets. */
   target: string

@@ -68,7 +68,7 @@ function send(response: ServerResponse, body: string | object): void {
 }
 
 const titleOf = (id: number) => `The ${MOODS[id % MOODS.length]} ${SUBJECTS[id % SUBJECTS.length]}, part ${id}`
-const priceOf = (id: number) => 8 + ((id * 137) % 2000) / 100
+const priceOf = (id: number) => (800 + ((id * 137) % 2000)) / 100
 const idsOf = (page: number) => Array.from({ length: PAGE_SIZE }, (_, i) => (page - 1) * PAGE_SIZE + i + 1)
 const bookOf = (id: number) => ({ id, title: titleOf(id), price: priceOf(id), inStock: (id * 7) % 20 })
 const isPage = (page: number) => Number.isInteger(page) && page >= 1 && page <= PAGES

@@ -221,11 +221,12 @@ class FleetRun implements OpenRun {
   }
 
   resumeCommand(): string[] {
-    const { source, id, state } = this.record
+    const { source, id, state, region } = this.record
+    const where = region === undefined ? [] : ['--region', region]
     // With the same sources once more: what is in the queue already is passed over.
     if (this.filling === 'urls') return ['produce', '--scraper', source, '--run-id', id]
     if (this.filling === 'start') return ['start', source, '--mode', 'distributed', '--resume', id]
-    if (state === 'running' || state === 'finished') return ['worker', '--scraper', source, '--run-id', id]
+    if (state === 'running' || state === 'finished') return ['worker', '--scraper', source, '--run-id', id, ...where]
     return ['start', source, '--mode', 'distributed', '--resume', id]
   }
 
