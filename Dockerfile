@@ -18,10 +18,14 @@ RUN npm pack --pack-destination /tmp && mv /tmp/sluice-*.tgz /tmp/sluice.tgz
 # --- install: the package and what it needs, nothing of the build ------------------------------------------------------------
 FROM ${NODE_IMAGE} AS install
 WORKDIR /srv/sluice
-COPY --from=build /tmp/sluice.tgz /tmp/sluice.tgz
+COPY --from=build /tmp/sluice.tgz /build/package.json /tmp/
+# --build-arg OTEL=1: with the packages that --otel needs, in the versions we test with.
+ARG OTEL=0
 # The work folder is the project: a scraper in /srv/sluice/scrapers finds `import … from 'sluice'` above itself.
+# The package brings its npm-shrinkwrap.json: what it depends on is installed as it was locked, to the last digit.
 RUN echo '{"private":true,"type":"module"}' > package.json \
- && npm install --omit=dev --ignore-scripts --no-audit --no-fund /tmp/sluice.tgz
+ && traces="$(OTEL="$OTEL" node -p 'Object.entries(require("/tmp/package.json").devDependencies).filter(([name]) => process.env.OTEL === "1" && name.startsWith("@opentelemetry/")).map((pair) => pair.join("@")).join(" ")')" \
+ && npm install --omit=dev --ignore-scripts --no-audit --no-fund /tmp/sluice.tgz $traces
 
 # --- slim: all but browsers --------------------------------------------------------------------------------------------------
 FROM ${NODE_IMAGE} AS slim

@@ -76,3 +76,29 @@ export function graceProblems(
   const drainMs = told === undefined ? DRAIN_MS : parseDurationMs(told)
   return graceMs >= drainMs + 5_000 ? [] : [`grace ${graceMs} ms is too short for a drain of ${drainMs} ms`]
 }
+
+/** How a worker is started. */
+export interface WorkerWords {
+  words: readonly string[]
+  image: string
+}
+
+/** Pages, files, pages in browsers: a region of which one has no workers leaves its runs standing. '' is runs without a region. */
+export function partProblems(workers: readonly WorkerWords[]): string[] {
+  const told = (words: readonly string[], flag: string) => (words.includes(flag) ? words[words.indexOf(flag) + 1]! : '')
+  const regions = new Set(['', ...workers.map(({ words }) => told(words, '--region'))])
+  // Who takes only some scrapers, or tasks of the protocol, takes not every run.
+  const all = workers.filter(({ words }) => !words.includes('--scraper') && !words.includes('--type'))
+  return [...regions].flatMap((region) => {
+    const here = all.filter(({ words }) => region === '' || told(words, '--region') === region)
+    const pages = here.filter(({ words }) => told(words, '--only') !== 'files')
+    const parts = {
+      pages,
+      files: here.filter(({ words }) => told(words, '--only') !== 'pages'),
+      browser: pages.filter(({ image }) => image.endsWith('-browser')),
+    }
+    return Object.entries(parts)
+      .filter(([, those]) => those.length === 0)
+      .map(([part]) => `nobody does ${part} in ${region === '' ? 'runs without a region' : `region ${region}`}`)
+  })
+}

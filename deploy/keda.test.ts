@@ -73,6 +73,27 @@ test('the metrics of the queries are exported, with the labels they ask for', ()
   }
 })
 
+test('browser workers come for scrapers that open pages in a browser', async () => {
+  const [query] = triggersOf('prometheus').map(({ metadata }) => metadata.query as string)
+  const names = /scraper=~"([^"]+)"/.exec(query!)![1]!.split('|')
+  for (const name of names) {
+    const { default: scraper } = await import(`../scrapers/jobs/${name}/${name}.ts`)
+    const routes = Object.values<Json>(scraper.routes)
+    assert.ok(
+      routes.some(({ fetch }) => fetch === 'browser'),
+      name,
+    )
+  }
+})
+
+test('the role for KEDA may read every table of the query, and nothing else', () => {
+  const granted = /grant select on (.+) to keda/
+    .exec(textOf('deploy/keda/postgres/authentication.yaml'))![1]!
+    .split(', ')
+  for (const { metadata } of triggersOf('postgresql'))
+    assert.deepEqual([...new Set(metadata.query.match(/sluice\.\w+/g))].sort(), granted.sort())
+})
+
 test('the queues of RabbitMQ are those of the runs’ work, and not those of what failed', () => {
   const [{ metadata }] = triggersOf('rabbitmq') as [Json]
   const pattern = new RegExp(metadata.queueName)
@@ -88,14 +109,17 @@ test('the streams and the group are those of the task protocol, for the type tha
   const triggers = triggersOf('redis-streams')
   const { args } = DEPLOYMENTS.find(({ metadata }) => metadata.name === 'worker-type').spec.template.spec.containers[0]
   const type = args[args.indexOf('--type') + 1]
-  assert.deepEqual(
-    triggers.map(({ metadata }) => metadata.stream),
-    streamNames().tasks(type),
-  )
+  // What nobody has read, and what is read and not yet done: a scaler that sees only one takes workers away from the other.
+  for (const counted of ['lagCount', 'pendingEntriesCount'])
+    assert.deepEqual(
+      triggers.filter(({ metadata }) => metadata[counted] !== undefined).map(({ metadata }) => metadata.stream),
+      streamNames().tasks(type),
+    )
+  assert.equal(triggers.length, 2 * streamNames().tasks(type).length)
   for (const { metadata } of triggers) assert.equal(metadata.consumerGroup, WORKERS_GROUP)
 })
 
-test('the query counts the tasks of a real run, and nothing once it is paused or another scraper’s', {
+test('the query counts the pages of a real run, one for a run without any, and nothing once it is paused or another scraper’s', {
   timeout: 60_000,
 }, async () => {
   await using database = await postgresForTests()
@@ -118,6 +142,12 @@ test('the query counts the tasks of a real run, and nothing once it is paused or
     assert.ok(pending > 20, `${pending} ${stopped.stderr}`)
     assert.equal(await ask(books), pending + claimed)
     assert.equal(await ask(jobs), 0)
+    // All that is left are files now: those are for file workers, but somebody must end the run.
+    await client.query(
+      `update sluice.queue set class = 3 where run_id = (select run_id from sluice.run where name = $1)`,
+      [runId],
+    )
+    assert.equal(await ask(books), 1)
     await client.query(`update sluice.run set pause_reason = 'blocked' where name = $1`, [runId])
     assert.equal(await ask(books), 0)
   } finally {

@@ -12,6 +12,7 @@ import {
   ROOT,
   textOf,
   variableProblems,
+  type WorkerWords,
 } from './checks.ts'
 
 const OWN = ownImages(textOf('Dockerfile'), JSON.parse(textOf('package.json')).version)
@@ -25,16 +26,18 @@ export interface Kustomization {
   problems: string[]
 }
 
-/** Resources, their namespace: all that our kustomizations use; a field we do not know of is a problem. */
+/** Resources, components with patches, a namespace: all that our kustomizations use; a field we do not know of is a problem. */
 export function build(folder: string): Kustomization {
   const [kustomization] = documentsOf(textOf(`${folder}/kustomization.yaml`))
-  const known = ['apiVersion', 'kind', 'namespace', 'resources', 'images']
+  const known = ['apiVersion', 'kind', 'namespace', 'components', 'resources', 'images', 'patches']
   const problems = Object.keys(kustomization)
     .filter((name) => !known.includes(name))
     .map((name) => `${folder}: ${name}?`)
-  const documents: Json[] = []
+  let documents: Json[] = []
   const listed = new Set<string>()
-  for (const resource of kustomization.resources as string[]) {
+  const patches: Json[] = kustomization.patches ?? []
+  for (const { path } of patches) listed.add(normalize(`${folder}/${path}`))
+  for (const resource of (kustomization.resources ?? []) as string[]) {
     const path = normalize(`${folder}/${resource}`)
     listed.add(path)
     if (!existsSync(join(ROOT, path))) problems.push(`${folder}: there is no ${resource}`)
@@ -45,13 +48,67 @@ export function build(folder: string): Kustomization {
       problems.push(...base.problems)
     }
   }
+  for (const component of (kustomization.components ?? []) as string[]) {
+    const path = normalize(`${folder}/${component}`)
+    problems.push(...build(path).problems)
+    documents = documents.map((one) => patched(one, path))
+  }
   for (const file of globSync(`${folder}/*.yaml`, { cwd: ROOT }))
     if (!listed.has(file) && !/kustomization|\.example\.yaml$/.test(file)) problems.push(`${file} is not listed`)
   return { folder, documents, problems }
 }
 
+/** A manifest with the patches of a component on it. Its own name stays. */
+function patched(manifest: Json, component: string): Json {
+  const [{ patches }] = documentsOf(textOf(`${component}/kustomization.yaml`))
+  const { kind, metadata } = manifest
+  const isMeant = ({ target }: Json) => {
+    const [label, value] = target.labelSelector?.split('=') ?? []
+    return target.kind === kind && (label === undefined || metadata.labels?.[label] === value)
+  }
+  const changed = patches
+    .filter(isMeant)
+    .reduce((under: Json, { path }: Json) => merged(under, documentsOf(textOf(`${component}/${path}`))[0]), manifest)
+  return { ...changed, metadata: { ...changed.metadata, name: metadata.name } }
+}
+
+/** By what Kubernetes tells the entries of these lists apart; other lists are replaced as a whole. */
+const MERGE_KEYS: Record<string, string> = {
+  containers: 'name',
+  env: 'name',
+  ports: 'containerPort',
+  topologySpreadConstraints: 'topologyKey',
+  volumeMounts: 'mountPath',
+  volumes: 'name',
+}
+
+/** A strategic merge: what the patch says is put over what is there. */
+function merged(under: Json, over: Json, field = ''): Json {
+  const key = MERGE_KEYS[field]
+  if (Array.isArray(under) && Array.isArray(over) && key !== undefined) {
+    const left = under.filter((one) => !over.some((other) => other[key] === one[key]))
+    return [
+      ...over.map((one) =>
+        merged(
+          under.find((other) => other[key] === one[key]),
+          one,
+        ),
+      ),
+      ...left,
+    ]
+  }
+  const isObject = (value: Json) => typeof value === 'object' && value !== null && !Array.isArray(value)
+  if (!isObject(under) || !isObject(over)) return over
+  const names = new Set([...Object.keys(under), ...Object.keys(over)])
+  return Object.fromEntries(
+    [...names].map((name) => [name, name in over ? merged(under[name], over[name], name) : under[name]]),
+  )
+}
+
+/** Folders that can be applied; a component is only a part of others. */
 export const kustomizations = (under: string): string[] =>
   globSync(`${under}/**/kustomization.yaml`, { cwd: ROOT })
+    .filter((path) => documentsOf(textOf(path))[0].kind === 'Kustomization')
     .map((path) => dirname(path))
     .sort()
 
@@ -107,10 +164,11 @@ export async function deploymentProblems({ metadata, spec }: Json, options: Reco
   if (container.ports?.[0]?.containerPort !== port)
     problems.push(`nobody listens on ${container.ports?.[0]?.containerPort}`)
   if (!isServer && given['SLUICE_METRICS'] !== `0.0.0.0:${port}`) problems.push('its probes have nobody to ask')
-  const paths = isServer ? ['/healthz', '/readyz'] : ['/healthz', '/metrics']
-  for (const probe of ['startupProbe', 'livenessProbe', 'readinessProbe']) {
+  // A restart brings no database back: what ends a pod asks nobody.
+  const asked = { startupProbe: '/livez', livenessProbe: '/livez', readinessProbe: isServer ? '/readyz' : '/healthz' }
+  for (const [probe, wanted] of Object.entries(asked)) {
     const { path, port: name } = container[probe]?.httpGet ?? {}
-    if (!paths.includes(path) || name !== container.ports[0].name) problems.push(`${probe} asks ${path} of ${name}`)
+    if (path !== wanted || name !== container.ports?.[0]?.name) problems.push(`${probe} asks ${path} of ${name}`)
   }
   if (resources.requests?.memory === undefined || resources.limits?.memory === undefined) problems.push('no limits')
   const isHard =
@@ -144,10 +202,23 @@ export function referenceProblems(documents: readonly Json[], secrets: readonly 
     const { volumes, containers, serviceAccountName } = spec.template.spec
     need('ServiceAccount', serviceAccountName, metadata.name)
     for (const { configMapRef } of containers[0].envFrom ?? []) need('ConfigMap', configMapRef.name, metadata.name)
-    for (const { secret } of volumes.filter((volume: Json) => volume.secret !== undefined))
-      for (const { key } of secret.items ?? [{ key: keys.get(secret.secretName)?.[0] }])
-        if (!keys.get(secret.secretName)?.includes(key))
-          problems.push(`${metadata.name}: no secret ${secret.secretName}/${key}`)
+    for (const { name, items } of volumes.flatMap(secretsOf))
+      for (const { key } of items ?? [{ key: keys.get(name)?.[0] }])
+        if (!keys.get(name)?.includes(key)) problems.push(`${metadata.name}: no secret ${name}/${key}`)
   }
   return problems
 }
+
+/** The secrets of a volume: its own, or those put together in it. */
+function secretsOf({ secret, projected }: Json): Json[] {
+  if (secret !== undefined) return [{ name: secret.secretName, items: secret.items }]
+  return (projected?.sources ?? []).map((source: Json) => source.secret)
+}
+
+/** What these Deployments take on, for `partProblems`. */
+export const workersIn = (documents: readonly Json[]): WorkerWords[] =>
+  documents
+    .filter(({ kind }) => kind === 'Deployment')
+    .map(({ spec }) => spec.template.spec.containers[0])
+    .filter(({ args }) => args[0] === 'worker')
+    .map(({ args, image }) => ({ words: args, image }))

@@ -1,8 +1,17 @@
 /** The manifests: they fit the schemas of Kubernetes, are all listed, and name only what exists. No cluster is needed. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { documentsOf, type Json, textOf } from './checks.ts'
-import { build, deploymentProblems, kustomizations, referenceProblems, schemaProblems } from './kubernetes-checks.ts'
+import indeed from '../scrapers/jobs/indeed/indeed.ts'
+import { parseBytes } from '../src/core/options.ts'
+import { documentsOf, type Json, partProblems, textOf } from './checks.ts'
+import {
+  build,
+  deploymentProblems,
+  kustomizations,
+  referenceProblems,
+  schemaProblems,
+  workersIn,
+} from './kubernetes-checks.ts'
 
 const BASE = 'deploy/kubernetes/base'
 const FOLDERS = kustomizations('deploy/kubernetes')
@@ -32,7 +41,68 @@ for (const folder of FOLDERS) {
     for (const one of found) assert.deepEqual(await deploymentProblems(one, optionsOf(documents)), [])
     assert.deepEqual(referenceProblems(documents, SECRETS), [])
   })
+  test(`${folder}: pages, files and browsers have workers in every region`, () =>
+    assert.deepEqual(partProblems(workersIn(documents)), []))
 }
+
+test('a region without one of the parts is seen', () => {
+  const { documents } = build('deploy/kubernetes/overlays/regions')
+  const eu = named(documents, 'Deployment', 'worker-eu')
+  const others = documents.filter(({ metadata }) => metadata.name !== 'worker-eu')
+  const [container] = eu.spec.template.spec.containers
+  container.args.push('--only', 'pages')
+  assert.deepEqual(partProblems(workersIn([...others, eu])), ['nobody does files in region eu'])
+  container.image = 'sluice:0.1.0'
+  assert.deepEqual(partProblems(workersIn([...others, eu])).length, 2)
+  container.args.splice(container.args.indexOf('--only') + 1, 1, 'files')
+  assert.match(partProblems(workersIn([...others, eu])).join(), /pages in region eu.*browser in region eu/)
+})
+
+test('the component puts what is common on every Deployment, and leaves what is its own', () => {
+  const { metadata, spec } = named(base.documents, 'Deployment', 'browser-worker')
+  const { containers, volumes, automountServiceAccountToken } = spec.template.spec
+  assert.deepEqual([metadata.name, automountServiceAccountToken, containers.length], ['browser-worker', false, 1])
+  assert.deepEqual([containers[0].image, containers[0].args[0]], ['sluice:0.1.0-browser', 'worker'])
+  assert.deepEqual(volumes.map(({ name }: Json) => name).sort(), ['s3', 'scratch', 'secrets', 'tmp'])
+  const variables = containers[0].env.map(({ name }: Json) => name)
+  assert.equal(new Set(variables).size, variables.length)
+  assert.ok(variables.includes('SLUICE_METRICS') && variables.includes('SLUICE_STORE_FILE'))
+})
+
+test('a fleet without Redis starts: its key is optional, those of queue and store are not', () => {
+  const { volumes } = named(base.documents, 'Deployment', 'worker-books').spec.template.spec
+  const { sources } = volumes.find(({ name }: Json) => name === 'secrets').projected
+  const isOptional = new Map(sources.flatMap(({ secret }: Json) => secret.items.map(({ key }: Json) => [key, secret])))
+  assert.deepEqual(
+    ['frontier', 'store', 'redis'].map((key) => (isOptional.get(key) as Json).optional ?? false),
+    [false, false, true],
+  )
+})
+
+test('what lies in scratch on its way fits: every process with four files of the largest size', () => {
+  for (const folder of FOLDERS)
+    for (const { kind, metadata, spec } of build(folder).documents) {
+      if (kind !== 'Deployment') continue
+      const { containers, volumes } = spec.template.spec
+      const { args, resources } = containers[0]
+      const flag = (name: string) => args[args.indexOf(name) + 1] as string
+      const sizeOf = (name: string) =>
+        parseBytes(`${volumes.find((one: Json) => one.name === name).emptyDir.sizeLimit}B`)
+      const inAll = sizeOf('tmp') + sizeOf('scratch')
+      assert.ok(parseBytes(`${resources.limits['ephemeral-storage']}B`) >= inAll, metadata.name)
+      if (!args.includes('--file-workers')) continue
+      assert.ok(sizeOf('scratch') >= Number(flag('--file-workers')) * 4 * parseBytes(flag('--file-max')), metadata.name)
+    }
+})
+
+test('the type of the task protocol needs nobody to turn it on', async () => {
+  const { documents } = build('deploy/kubernetes/overlays/task-protocol')
+  const [{ args }] = named(documents, 'Deployment', 'worker-type').spec.template.spec.containers
+  const type = args[args.indexOf('--type') + 1]
+  const { default: scraper } = await import(`../scrapers/jobs/${type}/${type}.ts`)
+  assert.deepEqual([scraper.name, scraper.optIn], [type, undefined])
+  assert.notEqual(indeed.optIn, undefined)
+})
 
 test('a manifest with a wrong type, an unknown name or an unknown kind is refused', async () => {
   const api = named(base.documents, 'Deployment', 'api')
@@ -50,7 +120,8 @@ test('what is wrong with a Deployment is seen', async () => {
     [(_, container) => container.args.push('--colour'), /does not take --colour/],
     [(_, container) => container.env.push({ name: 'SLUICE_COLOUR', value: 'red' }), /no option/],
     [(_, container) => (container.ports[0].containerPort = 8080), /nobody listens on 8080/],
-    [(_, container) => (container.livenessProbe.httpGet.path = '/alive'), /livenessProbe asks \/alive/],
+    [(_, container) => (container.livenessProbe.httpGet.path = '/healthz'), /livenessProbe asks \/healthz/],
+    [(_, container) => (container.readinessProbe.httpGet.path = '/livez'), /readinessProbe asks \/livez/],
     [(_, container) => delete container.resources.limits, /no limits/],
     [(_, container) => (container.securityContext.readOnlyRootFilesystem = false), /not hardened/],
     [(pod) => (pod.securityContext.runAsUser = 0), /not hardened/],
@@ -63,7 +134,7 @@ test('what is wrong with a Deployment is seen', async () => {
     assert.match((await deploymentProblems(worker, optionsOf(base.documents))).join(), expected)
   }
   const worker = named(base.documents, 'Deployment', 'worker-books')
-  worker.spec.template.spec.volumes[0].secret.items.push({ key: 'password', path: 'password' })
+  worker.spec.template.spec.volumes[0].projected.sources[0].secret.items.push({ key: 'password', path: 'password' })
   assert.match(
     referenceProblems([worker], SECRETS).join(),
     /no ServiceAccount sluice.*no ConfigMap sluice-options.*no secret/s,
@@ -94,13 +165,23 @@ test('services, budgets and policies choose pods that exist', () => {
 test('everything is denied first, and nobody who fetches reaches private addresses', () => {
   const policies = base.documents.filter(({ kind }) => kind === 'NetworkPolicy')
   assert.deepEqual(policies[0].spec, { podSelector: {}, policyTypes: ['Ingress', 'Egress'] })
-  const blocks = policies
-    .flatMap(({ spec }) => (spec.egress ?? []).flatMap(({ to }: Json) => to))
-    .filter(({ ipBlock }) => ipBlock)
-  assert.equal(blocks.length, 3)
-  for (const { ipBlock } of blocks.filter(({ ipBlock }) => ipBlock.cidr === '0.0.0.0/0'))
+  const rules = policies.flatMap(({ metadata, spec }) => (spec.egress ?? []).map((rule: Json) => [metadata.name, rule]))
+  const open = rules.filter(([, { to }]) =>
+    to.some(({ ipBlock }: Json) => /^(?:0\.0\.0\.0|::)\/0$/.test(ipBlock?.cidr)),
+  )
+  assert.deepEqual(
+    open.map(([name, { ports }]) => [name, ports?.map(({ port }: Json) => port)]),
+    [
+      ['web', undefined],
+      ['api-web', [80, 443]],
+    ],
+  )
+  for (const [name, { to }] of open) {
+    const exceptOf = (cidr: string) => to.find(({ ipBlock }: Json) => ipBlock.cidr === cidr).ipBlock.except
     for (const range of ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '169.254.0.0/16'])
-      assert.ok(ipBlock.except.includes(range))
+      assert.ok(exceptOf('0.0.0.0/0').includes(range), name)
+    for (const range of ['fc00::/7', 'fe80::/10']) assert.ok(exceptOf('::/0').includes(range), name)
+  }
 })
 
 test('the example of the secrets has no values, and workers are not given the key of the API', () => {

@@ -48,5 +48,6 @@ write(
 )
 write(
   'rabbitmq/10-sluice.conf',
-  `default_user = sluice\ndefault_pass = ${rabbitmq}\nlog.console = true\nlog.file = false\n`,
+  // The folder hides the image's own defaults, which would only let `guest` in. Memory: below the container's limit of 1 GB.
+  `default_user = sluice\ndefault_pass = ${rabbitmq}\nlog.console = true\nlog.file = false\nvm_memory_high_watermark.absolute = 600MB\n`,
 )
