@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { openStore } from '../src/app/fleet/fleet.ts'
 import { startFileServer } from './files/file-server.ts'
 import { until } from './fleet.ts'
 import { freePort } from './services/free-port.ts'
@@ -38,6 +39,7 @@ async function rig() {
   return {
     write,
     run,
+    openStore: async () => await openStore({ frontier: database.url, store: undefined }),
     work(...args: string[]): SluiceProcess {
       const worker = startSluice(['worker', '--rps', '0', ...args], more)
       started.push(worker)
@@ -193,4 +195,37 @@ test('a page worker of many runs does not stay where only files are left', { tim
   assert.equal((await fleet.stats(id)).waitsFor, 'files wait: no file worker')
   assert.equal((await fleet.work('--only', 'files').result).code, 0)
   assert.equal((await fleet.stats(id)).state, 'finished')
+})
+
+test('a run whose queue is somewhere unreachable costs the others nothing', { timeout: 60_000 }, async () => {
+  await using fleet = await rig()
+  const [lost, other] = [await fleet.start('apples'), await fleet.start('pears')]
+  await using store = await fleet.openStore()
+  const { record } = (await store.findRun(lost))!
+  await store.saveRun({ ...record, frontier: 'redis://127.0.0.1:1/0' }, ['running'])
+  const { code, stderr } = await fleet.work().result
+  assert.equal(code, 0, stderr)
+  assert.equal((await fleet.stats(other)).state, 'finished')
+  assert.match(stderr, new RegExp(`run ${lost} is left alone for a while: .*127\\.0\\.0\\.1:1`))
+})
+
+test('a worker that stays with one scraper does its older runs too, and ends when it is drained', {
+  timeout: 60_000,
+}, async () => {
+  await using fleet = await rig()
+  fleet.write('orchard', scraperOf('orchard', '', 2000))
+  const ids = [await fleet.start('apples'), await fleet.start('apples')]
+  const worker = fleet.work('--scraper', 'apples', '--forever', '--quiet')
+  for (const id of ids) await until('it is finished', async () => (await fleet.stats(id)).state === 'finished')
+  worker.child.kill('SIGTERM')
+  assert.equal((await worker.result).code, 4)
+
+  const long = await fleet.start('orchard')
+  const drained = fleet.work('--scraper', 'orchard', '--forever', '--rps', '5', '--quiet')
+  await using store = await fleet.openStore()
+  await until('it works', async () => (await store.listWorkers({ runId: long })).length === 1)
+  const [{ id } = { id: '' }] = await store.listWorkers({ runId: long })
+  await store.askDrain(id)
+  assert.equal((await drained.result).code, 4)
+  assert.equal((await store.listWorkers({ runId: long })).length, 1, 'it did not come back under another name')
 })

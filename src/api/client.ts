@@ -3,6 +3,7 @@ import { type Answered, type Asking, type Endpoint, isStreamed } from './endpoin
 import { ENDPOINTS, type EndpointName, type Endpoints } from './endpoints.ts'
 import type { ProblemBody } from './problem.ts'
 
+/** Which server, and with which key. */
 export interface ClientOptions {
   /** `http://127.0.0.1:7700` */
   url: string
@@ -10,6 +11,7 @@ export interface ClientOptions {
   fetch?: typeof fetch
 }
 
+/** For one request. */
 export interface CallOptions {
   idempotencyKey?: string
   signal?: AbortSignal
@@ -38,6 +40,7 @@ export class ApiError extends Error {
   }
 }
 
+/** A method for each endpoint, typed. */
 export function createClient(options: ClientOptions): Client {
   const calls = Object.entries(ENDPOINTS).map(([name, one]) => [
     name,

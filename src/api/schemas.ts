@@ -1,5 +1,6 @@
 /** What the API speaks of. The record of a run is the same object as `run.json` in its folder. */
 import * as z from 'zod'
+import { REGION_NAME } from '../core/run.ts'
 
 const count = z.int().min(0)
 const time = z.iso.datetime()
@@ -7,7 +8,7 @@ const time = z.iso.datetime()
 export const runId = z.string().regex(/^\d{8}_\d{6}_[0-9a-z]{2,8}$/, 'must be the id of a run')
 export const scraperName = z.string().regex(/^[a-z0-9][a-z0-9-]{0,63}$/, 'must be the name of a scraper')
 
-export const region = z.string().regex(/^[a-z0-9-]{1,40}$/, 'small letters, digits and -, at most 40')
+export const region = z.string().regex(REGION_NAME.pattern, REGION_NAME.rule)
 
 export const runRecord = z
   .object({

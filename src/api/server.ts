@@ -42,7 +42,7 @@ export interface ApiParts {
   remembered: Remembered
   /** Milliseconds until this caller may ask again; 0: now. */
   throttle(caller: string): number
-  /** Told of everything that is not mere reading, once it is answered. */
+  /** Told of everything that is not mere reading, once it is answered, or its caller has hung up (status 499). */
   onAction?: (entry: Action & { detail: object }) => void
   /** Told of everybody who was turned away: no key, no right, too many requests. */
   onRefused?: (entry: Action) => void
@@ -68,6 +68,8 @@ export interface Remembered {
 }
 
 const REFUSED: ReadonlySet<number> = new Set([401, 403, 429])
+/** Nobody is there to read it; the word proxies have for it. */
+const HUNG_UP = 499
 const BODY_BYTES_MAX = 1024 * 1024
 /** For a request to arrive, to its last byte. */
 const REQUEST_MS_MAX = 30_000
@@ -181,16 +183,18 @@ function reportAction(
 ) {
   if (onAction === undefined) return
   const detail = { params: request.params, query: request.query, body: request.body ?? null }
-  reply.raw.once('finish', () =>
+  const report = () =>
     onAction({
       caller: caller.name,
       role: caller.role ?? 'none',
       address: request.ip,
       action: `${method} ${path}`,
       detail,
-      status: reply.statusCode,
-    }),
-  )
+      status: reply.raw.writableFinished ? reply.statusCode : HUNG_UP,
+    })
+  // Not 'finish', which never comes when the caller hangs up: what was asked is done all the same.
+  if (caller.signal.aborted) report()
+  else reply.raw.once('close', report)
 }
 
 /** The same order twice is carried out once, also when the first answer was lost on the way. */

@@ -6,6 +6,7 @@ import { parseEnv } from 'node:util'
 import * as z from 'zod'
 import { ScrapeError } from '../core/errors.ts'
 import { type Limits, limitsSchema, parseBytes, parseDurationMs, siteSchema, whole } from '../core/options.ts'
+import { REGION_NAME } from '../core/run.ts'
 import { proxiesSchema } from './proxy-list.ts'
 
 interface OptionSpec {
@@ -270,10 +271,7 @@ export const OPTIONS = {
     describe: 'memory that stays free, 512 MiB unless told: below it no browser page and no file worker is added',
   },
   region: {
-    schema: z
-      .string()
-      .regex(/^[a-z0-9-]{1,40}$/, 'must be small letters, digits and -, at most 40')
-      .optional(),
+    schema: z.string().regex(REGION_NAME.pattern, REGION_NAME.rule).optional(),
     value: 'NAME',
     describe:
       'of a run: only workers of this region take it; of a worker: takes runs of this region, and those that name none',
@@ -462,8 +460,10 @@ function fromEnv(env: NodeJS.Dict<string>): Record<string, unknown> {
   for (const [name, value] of Object.entries(env)) {
     if (!name.startsWith('SLUICE_') || value === undefined || value === '' || OTHER_VARIABLES.test(name)) continue
     const option = byEnvName.get(name.replace(/_FILE$/, ''))
-    if (option !== undefined && name.endsWith('_FILE')) values[option] ??= readSecret(name, value)
-    else values[byEnvName.get(name) ?? name] = value
+    if (option !== undefined && name.endsWith('_FILE')) {
+      const secret = readSecret(name, value)
+      if (secret !== '') values[option] ??= secret // an empty file is as an empty variable: not set
+    } else values[byEnvName.get(name) ?? name] = value
   }
   return values
 }

@@ -42,7 +42,10 @@ export function defineKey(program: Command): void {
     .command('rotate <id>')
     .description('make a successor with the same name and role; the old key works on for a while')
     .option('--grace <duration>', 'how long the old key works on', '24h')
-    .option('--expires <duration>', 'refuse the new key after so long; default: never')
+    .option(
+      '--expires <duration>',
+      'refuse the new key after so long, or never; default: as long as the old one was given',
+    )
     .action(async (id: string, flags: KeyFlags) => {
       process.exitCode = await rotateKey(id, flags)
     })
@@ -89,7 +92,10 @@ async function rotateKey(id: string, flags: KeyFlags): Promise<number> {
     import('./grace.ts'),
     import('../core/errors.ts'),
   ])
-  const times = { graceMs: graceMsOf(flags.grace!), lifeMs: lifeMsOf(flags.expires) }
+  const times = {
+    graceMs: graceMsOf(flags.grace!),
+    lifeMs: flags.expires === 'never' ? Number.POSITIVE_INFINITY : lifeMsOf(flags.expires),
+  }
   const made = await withKeys(flags, (keys) => keys.rotate(id, times))
   if (made === undefined)
     throw new ScrapeError('E_USAGE', `no key ${JSON.stringify(id)} that could be replaced`, {

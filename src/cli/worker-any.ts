@@ -1,11 +1,12 @@
-/** A worker on the runs of several scrapers, or of all: one run at a time, the neediest first. */
+/** A worker on the runs of some scrapers, or of all: one run at a time, the neediest first. */
 
 import type { FleetWorker, FleetWorkerEnd } from '../app/fleet/fleet-worker.ts'
-import type { RunChooser } from '../app/fleet/run-chooser.ts'
+import type { ChosenRun, RunChooser } from '../app/fleet/run-chooser.ts'
 import { ScrapeError } from '../core/errors.ts'
-import { exitCodeOf, NEXT_RUN_MS, type WorkerProcess, workOnRun } from './worker-run.ts'
+import { exitCodeOf, type WorkerProcess, workOnRun } from './worker-run.ts'
 
 const STOPPED = 4
+const NEXT_RUN_MS = 2_000
 const LOOK_MS = 2_000
 
 export async function workOnAny(scrapers: readonly string[], place: WorkerProcess): Promise<number> {
@@ -17,33 +18,43 @@ export async function workOnAny(scrapers: readonly string[], place: WorkerProces
   const say = (line: string) => void (flags.quiet || process.stderr.write(`${line}\n`))
   const { store } = await openStoreDatabase(config.values, { connectionsMax: 1 })
   await using _ = store
-  const chooser = new RunChooser({ store, config, scrapers, only, say })
+  await using chooser = new RunChooser({ store, config, scrapers, only, say })
   await chooser.open()
   let exitCode = 0
   while (!signals.isStopped()) {
     const chosen = await chooser.next().catch((error) => outage(error, flags.forever === true, say))
     if (chosen !== 'away') vitals.heardOf('store')
-    if (chosen === undefined && !flags.forever) {
+    if (chosen === 'more') continue
+    if (chosen === 'none' && !flags.forever) {
       say('no run has work for this worker')
       return exitCode
     }
-    if (chosen === undefined || chosen === 'away') {
+    if (chosen === 'none' || chosen === 'away') {
       await signals.sleep(NEXT_RUN_MS)
       continue
     }
-    const { id } = chosen.run.record
-    let end: FleetWorkerEnd
-    try {
-      end = await workOnRun(chosen.loaded, id, place, (worker) => giveWay(worker, chooser))
-    } catch (error) {
-      chooser.rest(id, error as Error) // it could not be joined
-      continue
-    }
-    if (end.isDrained) return STOPPED
-    if (end.end.how === 'finished') exitCode = Math.max(exitCode, exitCodeOf(end))
-    else chooser.rest(id, end.end.how === 'halted' ? end.end.error : undefined)
+    const ended = await workUntilOthersWait(chosen, chooser, place)
+    if (ended?.isDrained) return STOPPED
+    if (ended?.end.how === 'finished') exitCode = Math.max(exitCode, exitCodeOf(ended))
   }
   return STOPPED
+}
+
+/** Undefined: it could not be joined. */
+async function workUntilOthersWait(
+  { run, loaded }: ChosenRun,
+  chooser: RunChooser,
+  place: WorkerProcess,
+): Promise<FleetWorkerEnd | undefined> {
+  const { id } = run.record
+  try {
+    const ended = await workOnRun(loaded, id, place, (worker) => giveWay(worker, chooser))
+    chooser.left(id, ended.end)
+    return ended
+  } catch (error) {
+    chooser.rest(id, error as Error)
+    return undefined
+  }
 }
 
 /** A worker that stays outlives its store's restart; whoever watches it hears of it at /healthz. */
@@ -61,7 +72,7 @@ function giveWay(worker: FleetWorker, chooser: RunChooser): Disposable {
     if (isLooking) return
     isLooking = true
     // A store that is away is the worker's own trouble, which it tells of.
-    const isTime = await chooser.mustGiveWay(worker.runId, sinceMs).catch(() => false)
+    const isTime = await chooser.mustGiveWay(worker, sinceMs).catch(() => false)
     if (isTime) worker.stop('there is more to do elsewhere')
     isLooking = false
   }, LOOK_MS)

@@ -1,4 +1,4 @@
-/** A worker on the runs of one scraper: joins, shows how it goes, says how it ended. */
+/** A worker on one run: joins, shows how it goes, says how it ended. */
 import type { LoadedScraper } from '../app/author/load-scraper.ts'
 import type { Config } from '../app/config.ts'
 import type { FleetWorker, FleetWorkerEnd } from '../app/fleet/fleet-worker.ts'
@@ -26,30 +26,10 @@ export interface WorkerProcess {
   vitals: Vitals
 }
 
-export const NEXT_RUN_MS = 2_000
-
+/** On the run that was named, or the newest one of this scraper. */
 export async function workOnScraper(name: string, place: WorkerProcess): Promise<number> {
-  const [{ loadScraper }, { ScrapeError }] = await Promise.all([
-    import('../app/author/load-scraper.ts'),
-    import('../core/errors.ts'),
-  ])
-  const { flags, signals, vitals } = place
-  const loaded = await loadScraper(name)
-  const isWaiting = flags.forever === true && flags.runId === undefined
-  for (;;) {
-    let end: FleetWorkerEnd | undefined
-    try {
-      end = await workOnRun(loaded, flags.runId, place)
-    } catch (error) {
-      // There is no run to join yet; the store that says so is there.
-      if (!isWaiting || !(error instanceof ScrapeError) || error.code !== 'E_RUN_NOT_FOUND') throw error
-      vitals.heardOf('store')
-    }
-    if (end !== undefined && (!isWaiting || signals.isStopped())) return exitCodeOf(end)
-    // Whatever ended it may still be so: only a finished run is left at once for the next.
-    if (end?.end.how !== 'finished') await signals.sleep(NEXT_RUN_MS)
-    if (signals.isStopped()) return 4
-  }
+  const { loadScraper } = await import('../app/author/load-scraper.ts')
+  return exitCodeOf(await workOnRun(await loadScraper(name), place.flags.runId, place))
 }
 
 /** `whileAtWork` is called with the worker once it is there; what it returns is disposed of when the worker ends. */

@@ -1,6 +1,7 @@
 /** `sluice worker --type`: takes tasks of the task protocol, with one or several instances. */
 import type { Command } from 'commander'
 import type { Config } from '../app/config.ts'
+import type { Vitals } from '../app/fleet/worker-vitals.ts'
 import type { TaskEnd } from '../app/protocol/instance.ts'
 import { printJson } from './output.ts'
 import type { Signals } from './worker-signals.ts'
@@ -39,11 +40,12 @@ interface TypeRequest {
   config: Config
   batchSize: number
   signals: Signals
+  vitals: Vitals
 }
 
 const SAY_EVERY_MS = 10_000
 
-export async function workOnType({ flags, config, batchSize, signals }: TypeRequest): Promise<number> {
+export async function workOnType({ flags, config, batchSize, signals, vitals }: TypeRequest): Promise<number> {
   const [{ startInstances }, { workerType }, { protocolRedis }, { withoutPassword }, { redactText }, { printable }] =
     await Promise.all([
       import('../app/protocol/instances.ts'),
@@ -74,7 +76,8 @@ export async function workOnType({ flags, config, batchSize, signals }: TypeRequ
     done.items += items
     done.requests += requests
   }
-  const instances = startInstances({ spec, type, count, as, heapMbMax, onLog: say, onTask })
+  const onAnswer = () => vitals.heardOf('queue')
+  const instances = startInstances({ spec, type, count, as, heapMbMax, onLog: say, onTask, onAnswer })
   say(
     `${count} ${count === 1 ? 'instance' : 'instances'} (${as}) take tasks of type ${type} from ${withoutPassword(spec.redisUrl)}`,
   )

@@ -13,10 +13,10 @@ interface WorkerFlags extends Omit<TypeFlags, 'scraper'>, RunFlags {
 
 const HELP = `
 Every worker of a run is the same command; start as many as you like. SIGTERM finishes or hands back what it holds.
-With several --scraper, or none, it takes the run that needs it most and moves on while other runs wait with nobody; a scraper
-that does not load here costs its own runs a minute, and nobody else anything.
-With --metrics, /metrics and /healthz answer from its start to its end: 200, or 503 and why while it drains or when its store or
-queue has been away for more than 60 s.
+With several --scraper, with none, or with --forever it takes the run that needs it most and moves on while other runs wait with
+nobody; a scraper that does not load here costs its own runs a minute, and nobody else anything.
+With --metrics, /metrics and /healthz answer from its start to its end, with --type too: 200, or 503 and why while it drains or when
+its store or queue has been away for more than 60 s.
 
 Examples:
   SLUICE_FRONTIER=postgres://sluice@db/sluice sluice worker --scraper books --run-id 20261115_113501_x7k2
@@ -71,20 +71,21 @@ async function worker(flags: WorkerFlags): Promise<number> {
   if (flags.tor && (proxy !== undefined || proxies !== undefined))
     throw new ScrapeError('E_USAGE', '--tor and --proxy are two ways out: choose one of them')
   const { scraper: scrapers = [], ...rest } = flags
+  const { type } = flags
   const only = await partOf(flags)
-  const signals = listenForSignals({ isSecondTermFinal: flags.type !== undefined })
+  const signals = listenForSignals({ isSecondTermFinal: type !== undefined })
   try {
-    if (flags.type !== undefined)
-      return await workOnType({ flags: { ...rest, ...namedOne(scrapers) }, config, batchSize, signals })
-    if (flags.runId !== undefined && scrapers.length !== 1)
+    if (type === undefined && flags.runId !== undefined && scrapers.length !== 1)
       throw new ScrapeError('E_USAGE', '--run-id names one run: name its scraper with one --scraper')
     const { openVitals } = await import('../app/fleet/worker-vitals.ts')
     const say = (line: string) => void (flags.quiet || flags.json || process.stderr.write(`${line}\n`))
     const { metrics: address, region, out: disk } = config.values
-    await using vitals = await openVitals({ address, region, disk, say: (_, line) => say(line) })
+    await using vitals = await openVitals({ address, region, type, disk, say: (_, line) => say(line) })
     using _ = signals.onStop(vitals.drain)
+    if (type !== undefined)
+      return await workOnType({ flags: { ...rest, ...namedOne(scrapers) }, config, batchSize, signals, vitals })
     const place: WorkerProcess = { flags, config, batchSize, only, signals, vitals }
-    if (scrapers.length === 1) {
+    if (scrapers.length === 1 && (flags.runId !== undefined || !flags.forever)) {
       const { workOnScraper } = await import('./worker-run.ts')
       return await workOnScraper(scrapers[0]!, place)
     }

@@ -512,7 +512,14 @@ export const ERRORS = {
     'drop',
     'a file that was to be stored is gone',
     'Somebody removed what the browser had kept, or the task ran on another machine.',
-    'Fetch the page that made it again: `sluice retry`.',
+    'Fetch the page that made it again, in a new run: `sluice retry` repeats the file alone.',
+  ),
+  E_FILE_LOST: kind(
+    'file-store',
+    'drop',
+    'the machine that had a browser’s download does not come back',
+    'The machine or container was replaced, and its spool with it; or no worker was started there again for 10 minutes.',
+    'If its spool is still there, start a worker on it, then `sluice retry`. If not, the bytes are gone and a retry cannot help: fetch the page again, in a new run. Keep run folders (--out) of browser workers on a disk that outlives their container.',
   ),
   E_SERVICE: kind(
     'service',
@@ -523,4 +530,5 @@ export const ERRORS = {
   ),
 } as const satisfies Record<string, ErrorKind>
 
+/** The codes of docs/reference/errors.md. */
 export type ErrorCode = keyof typeof ERRORS

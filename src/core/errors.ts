@@ -18,6 +18,7 @@ export interface ErrorDetails {
   cause?: unknown
 }
 
+/** An error with a code; its verdict says what is done about it. */
 export class ScrapeError extends Error {
   override readonly name = 'ScrapeError'
   readonly code: ErrorCode

@@ -1,6 +1,7 @@
 /** What happens in a run, for logs, metrics, progress and the live feed. Stages emit; `observe/` listens. */
 import type { ErrorRecord } from './errors.ts'
 
+/** What happens in a run. */
 export type RunEvent =
   | { type: 'run.started'; runId: string; scraper: string; resumed: boolean }
   | { type: 'run.finished'; runId: string; scraper: string; state: string; reason?: string }

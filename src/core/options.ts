@@ -154,5 +154,6 @@ export const limitsSchema = z.strictObject({
     .describe('answer repeated requests from a cache this fresh (`true`: 60 s); 0 = off'),
 })
 
+/** What a scraper may set under `limits`. */
 export type Limits = z.input<typeof limitsSchema>
 export type ResolvedLimits = z.output<typeof limitsSchema>

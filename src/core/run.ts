@@ -5,6 +5,10 @@ import type { Json } from './task.ts'
 /** finished: nothing left to do · stopped: ended early, resumable · failed: halted by an error, resumable once it is mended. */
 export type RunState = 'running' | 'finished' | 'stopped' | 'failed'
 
+/** What is known of a run: `run.json`. */
+/** What a region may be called. */
+export const REGION_NAME = { pattern: /^[a-z0-9-]{1,40}$/, rule: 'must be small letters, digits and -, at most 40' }
+
 export interface RunRecord {
   id: string
   scraper: string

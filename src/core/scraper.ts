@@ -113,6 +113,7 @@ export interface Log {
   warn(message: string, extra?: object): void
 }
 
+/** What a handler is given. */
 export interface HandlerContext<I extends Schema, R extends Routes, K extends keyof R, A> {
   /** Where the page was found in the end, after redirects. */
   readonly url: URL
@@ -179,13 +180,18 @@ export interface SinkSpec<C extends string = never> {
   readonly columns?: readonly C[]
   readonly formulaSafe?: boolean
 }
+/** Items as lines of JSON. */
 export const jsonl = (options: { path?: string } = {}): SinkSpec => ({ kind: 'jsonl', ...options })
+/** Items as CSV, in the run folder unless `path` says otherwise. */
 export const csv = <const C extends string = never>(
   options: { path?: string; columns?: readonly C[]; formulaSafe?: boolean } = {},
 ): SinkSpec<C> => ({ kind: 'csv', ...options })
+/** Items as Parquet. */
 export const parquet = (options: { path?: string } = {}): SinkSpec => ({ kind: 'parquet', ...options })
+/** Items as a table of SQLite. */
 export const sqlite = (options: { path: string }): SinkSpec => ({ kind: 'sqlite', ...options })
 
+/** What `defineScraper` takes. */
 export interface ScraperDefinition<N extends string, I extends Schema, R extends Routes, AS extends Schema> {
   /** Lower-case words with hyphens: it names folders, metrics and queues. */
   name: N

@@ -89,6 +89,16 @@ function readPem(path: string, name: string, { host }: URL): string {
   })
 }
 
+/**
+ * What is left in a URL is read by the client library in its own way, and counts more there than what we tell it: `tls`, `ssl` or
+ * `db` would undo what was checked here. `hint` says what to write instead.
+ */
+export function refuseOtherParameters({ searchParams, host }: URL, known: readonly string[], hint: string): void {
+  const others = [...new Set(searchParams.keys())].filter((name) => !known.includes(name))
+  if (others.length === 0) return
+  throw new ScrapeError('E_OPTION', `${others.join(', ')} in the URL of ${host} is not known`, { fix: hint })
+}
+
 const warned = new Set<string>()
 
 /** Once for each server of a process. */

@@ -1,5 +1,6 @@
 /** A task: one URL to visit in a run. It travels from a source or handler through the frontier to a worker. */
 
+/** What JSON can say. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json }
 
 /** The lane a task waits in unless its route or source says otherwise. */

@@ -16,6 +16,7 @@ export interface CommitterParts {
   writeBatches: WriteBatches
   bus: EventBus
   backlogMax: number
+  now: () => number
   /** True when the worker has nothing to fetch: what is found must become claimable at once. */
   isHungry: () => boolean
   /** A worker that stops does not wait for the sinks: its items are in the log. */
@@ -73,9 +74,9 @@ export class Committer {
   }
 
   async #commit(batch: readonly Settled[]): Promise<void> {
-    const { frontier, bus, backlogMax, onCommitting, onCommitted } = this.#parts
+    const { frontier, bus, backlogMax, now, onCommitting, onCommitted } = this.#parts
     const startedMs = performance.now()
-    const startedAtMs = Date.now()
+    const startedAtMs = now()
     onCommitting(batch)
     const { stale, added, items } = await frontier.commit(batch.map((settled) => settled.outcome))
     const staleKeys = new Set(stale.map(leaseKey))

@@ -108,11 +108,12 @@ class CrawlLoop implements AsyncDisposable {
 
   /** One visit of one task, the whole journey. */
   async #visit(lease: Lease): Promise<void> {
-    const { now } = this.#parts
+    const { now, random, traceRatio: ratio } = this.#parts
     const { task } = lease
     const isInBrowser = this.#fallbacks.isInBrowser(lease)
     const startedMs = performance.now()
-    const times = { queueMs: now() - (this.#claimedAtMs.get(lease) ?? now()), fetchMs: 0, parseMs: 0 }
+    const startedAtMs = now()
+    const times = { queueMs: startedAtMs - (this.#claimedAtMs.get(lease) ?? startedAtMs), fetchMs: 0, parseMs: 0 }
     let page: Page | undefined
     let settled: Settled & { halt?: ScrapeError }
     this.#visits.add(lease)
@@ -143,7 +144,7 @@ class CrawlLoop implements AsyncDisposable {
     }
     page?.release()
     if (isInBrowser) this.#browserPages--
-    if (this.#parts.traceRatio !== undefined) tracePage(settled, startedMs, this.#parts.traceRatio)
+    if (ratio !== undefined) tracePage(settled, { startedAtMs, ratio, random })
     await this.#handOver(settled)
     this.#visits.delete(lease)
     if (settled.halt !== undefined) this.#halt(settled.halt)

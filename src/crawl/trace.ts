@@ -4,7 +4,6 @@
  *   list page ─▶ new trace ─▶ its page's span ─▶ `trace` of every task it finds ─▶ their pages' spans
  *       └─ the next list page (same route): a new trace, with a link back. Else all pages of a run would be one trace.
  */
-import { randomBytes } from 'node:crypto'
 import type { Settled } from './settle.ts'
 
 /** `00-<trace>-<span>-<flags>`, as in the W3C recommendation. */
@@ -13,14 +12,21 @@ const TRACEPARENT = /^00-([0-9a-f]{32})-[0-9a-f]{16}-0([01])$/
 /** Before the traceparent of a page that is to be linked to, not continued. */
 const LINK = '~'
 
-/** Gives the try a place in its trace, and its tasks the way back to it. `ratio`: share of new traces that are kept. */
-export function tracePage({ outcome, event }: Settled, startedMs: number, ratio: number): void {
+export interface TraceOptions {
+  startedAtMs: number
+  /** Share of new traces that are kept. */
+  ratio: number
+  random: () => number
+}
+
+/** Gives the try a place in its trace, and its tasks the way back to it. */
+export function tracePage({ outcome, event }: Settled, { startedAtMs, ratio, random }: TraceOptions): void {
   if (event === undefined) return
   const { task } = outcome.lease
   const found = task.trace === undefined ? null : TRACEPARENT.exec(task.trace)
-  const isKept = found === null ? Math.random() < ratio : found[2] === '1'
-  const traceId = found?.[1] ?? randomBytes(16).toString('hex')
-  const own = `00-${traceId}-${randomBytes(8).toString('hex')}-0${isKept ? 1 : 0}`
+  const isKept = found === null ? random() < ratio : found[2] === '1'
+  const traceId = found?.[1] ?? randomHex(32, random)
+  const own = `00-${traceId}-${randomHex(16, random)}-0${isKept ? 1 : 0}`
   // Also when it is not kept: what is found there must not begin a trace in the middle.
   if (outcome.kind === 'done')
     for (const next of outcome.tasks ?? []) next.trace = next.route === task.route ? LINK + own : own
@@ -28,8 +34,25 @@ export function tracePage({ outcome, event }: Settled, startedMs: number, ratio:
   event.trace = {
     own,
     ...(found === null ? {} : { parent: task.trace! }),
-    ...(task.trace?.startsWith(LINK) ? { link: task.trace.slice(LINK.length) } : {}),
-    startedAtMs: performance.timeOrigin + startedMs,
+    ...linkOf(task.trace),
+    startedAtMs,
     itemKeys: outcome.kind === 'done' ? (outcome.items ?? []).map(({ key }) => key) : [],
   }
+}
+
+/** A task may come from elsewhere, with anything in this place. */
+function linkOf(trace: string | undefined): { link?: string } {
+  const link = trace?.startsWith(LINK) ? trace.slice(LINK.length) : ''
+  return TRACEPARENT.test(link) ? { link } : {}
+}
+
+const WORD_DIGITS = 8
+
+function randomHex(digits: number, random: () => number): string {
+  let hex = ''
+  while (hex.length < digits)
+    hex += Math.floor(random() * 2 ** 32)
+      .toString(16)
+      .padStart(WORD_DIGITS, '0')
+  return hex
 }

@@ -239,6 +239,30 @@ const faults: { name: string; refusedBy: RegExp; fault: Fault }[] = [
     },
   },
   {
+    name: 'that declares to tell how old its tasks are, and does not',
+    refusedBy: /^tells how long the oldest task/,
+    fault: (inner) => ({ stats: async () => ({ ...(await inner.stats()), oldestAgeMs: undefined }) }),
+  },
+  {
+    name: 'that tells how old its tasks are and does not declare it',
+    refusedBy: /^tells how long the oldest task/,
+    fault: (inner) => ({ can: { ...inner.can, tellsAge: false } }),
+  },
+  {
+    name: 'that counts claimed tasks among those that wait',
+    refusedBy: /^tells how long the oldest task/,
+    fault: (inner, now) => {
+      let firstAtMs: number | undefined
+      return {
+        add: (tasks) => {
+          firstAtMs ??= now()
+          return inner.add(tasks)
+        },
+        stats: async () => ({ ...(await inner.stats()), oldestAgeMs: firstAtMs && now() - firstAtMs }),
+      }
+    },
+  },
+  {
     name: 'that reads its whole source before it adds the first task',
     refusedBy: /^takes any number of tasks/,
     fault: (inner) => ({

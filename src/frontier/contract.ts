@@ -14,6 +14,7 @@ import type { ErrorRecord } from '../core/errors.ts'
 import type { ItemRow, LoggedItem } from '../core/item.ts'
 import type { NewTask, Task } from '../core/task.ts'
 
+/** A queue of tasks: what an engine of your own has to do. */
 export interface Frontier extends AsyncDisposable {
   /** `memory:`, `sqlite:` … */
   readonly engine: string
@@ -72,6 +73,8 @@ export interface Capabilities {
   readonly shared: boolean
   /** Items stay readable when they are confirmed: the engine can be the store of a fleet's items. */
   readonly keepsItems?: boolean
+  /** Keeps when each task came: `stats()` tells `oldestAgeMs`. */
+  readonly tellsAge?: boolean
 }
 
 export interface Added {

@@ -20,7 +20,7 @@ interface Delayed {
 
 class MemoryFrontier implements c.Frontier {
   readonly engine = 'memory:'
-  readonly can = { durable: false, shared: false }
+  readonly can = { durable: false, shared: false, tellsAge: true }
   readonly dead: c.DeadLetters
   readonly items: c.ItemLog
 

@@ -50,6 +50,7 @@ export function createInstruments(library: typeof prom, registry: prom.Registry)
     lastSuccess: gauge('sluice_run_last_success_timestamp_seconds'),
     scheduleInterval: gauge('sluice_schedule_interval_seconds'),
     scheduleSince: gauge('sluice_schedule_since_timestamp_seconds'),
+    schedulerSeen: gauge('sluice_scheduler_seen_timestamp_seconds'),
     buildInfo: gauge('sluice_build_info'),
     oldRequests: counter('scraper_requests_total'),
     oldRequestSeconds: histogram('scraper_request_duration_seconds'),

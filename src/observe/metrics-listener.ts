@@ -1,5 +1,6 @@
 /** From events to metrics, for one scraper. */
 import type { Counter } from 'prom-client'
+import { ERRORS } from '../core/error-table.ts'
 import type { EventOf, RunEvent } from '../core/events.ts'
 import type { Instruments } from './metrics-instruments.ts'
 import { errorTypeOf } from './metrics-table.ts'
@@ -13,10 +14,11 @@ export interface MetricsShared {
   vendors(name: string): string
   proxies(name: string): string
   fields(name: string): string
-  /** What all workers of this process have together, with what this one has now. */
-  pools(worker: string, sizes: PoolSizes): PoolSizes
+  /** What all workers of this process have together, with what this one has now; undefined: it is gone. */
+  pools(worker: string, sizes: PoolSizes | undefined): PoolSizes
   /** False when there are too many workers to tell them apart. */
   heardOf(worker: string): boolean
+  forgetWorker(worker: string): void
 }
 
 /** Hosts whose circuit is told apart; a walk over them all happens only when one changes. */
@@ -28,11 +30,18 @@ export interface PoolSizes {
   files: number
 }
 
-export function createMetricsListener(
-  m: Instruments,
-  shared: MetricsShared,
-  scraper: string,
-): (event: RunEvent) => void {
+/** Of tasks that are lost with their workers, and of errors that nobody named. */
+const CLASSES = new Set([...Object.values(ERRORS).map((kind) => kind.class), 'crash', 'unknown'])
+const BLOCK_CLASSES = ['rate_limit', 'challenge', 'captcha', 'blocked', 'login_wall', 'geo', 'consent']
+
+export interface MetricsListener {
+  listen(event: RunEvent): void
+  /** The run is left: what was true of it only is shown no longer. */
+  leave(): void
+}
+
+export function createMetricsListener(m: Instruments, shared: MetricsShared, scraper: string): MetricsListener {
+  bearCounters(m, shared)
   // Children are looked up once: a page then costs additions, not objects of labels.
   const outcomes = new Map<string, Record<EventOf<'page'>['outcome'], Counter.Internal>>()
   const stage = (name: string) => m.pageSeconds.labels(scraper, name)
@@ -46,6 +55,9 @@ export function createMetricsListener(
   const circuits = new Map<string, 'open' | 'half-open'>()
   const circuitState = m.circuitState.labels(scraper)
   circuitState.set(0)
+  const proxies = new Set<string>()
+  const workers = new Set<string>()
+  let hasBrowsers = false
   const firstTry = m.oldRequests.labels('start')
   const laterTry = m.oldRequests.labels('retry')
 
@@ -61,7 +73,7 @@ export function createMetricsListener(
       failed: child('failed'),
       stale: child('stale'),
     }
-    // At 0 from the start: a rate sees no step from nothing to one, and a share of errors that is missing is no share of 0.
+    // A rate sees no step from nothing to one, and a share of errors that is missing is no share of 0.
     for (const one of Object.values(children)) one.inc(0)
     outcomes.set(name, children)
     return children
@@ -96,12 +108,17 @@ export function createMetricsListener(
   }
 
   function onPools({ workerId, pagesOpen, pagesFree, fileWorkers }: EventOf<'pools'>): void {
-    const sums = shared.pools(workerId, { open: pagesOpen ?? 0, free: pagesFree ?? 0, files: fileWorkers })
-    if (pagesOpen !== undefined) {
-      m.browserPages.set({ state: 'open' }, sums.open)
-      m.browserPages.set({ state: 'free' }, sums.free)
+    workers.add(workerId)
+    hasBrowsers ||= pagesOpen !== undefined
+    showPools(shared.pools(workerId, { open: pagesOpen ?? 0, free: pagesFree ?? 0, files: fileWorkers }))
+  }
+
+  function showPools({ open, free, files }: PoolSizes): void {
+    if (hasBrowsers) {
+      m.browserPages.set({ state: 'open' }, open)
+      m.browserPages.set({ state: 'free' }, free)
     }
-    m.fileWorkers.set(sums.files)
+    m.fileWorkers.set(files)
   }
 
   function onFields(event: EventOf<'fields'>): void {
@@ -125,17 +142,31 @@ export function createMetricsListener(
 
   function onProxy({ proxy, state, host }: EventOf<'proxy'>): void {
     // One site that refuses it does not make it bad, and proxies over the bound have no common state.
-    if (host === undefined && shared.proxies(proxy) === proxy) m.proxyUp.set({ proxy }, state === 'up' ? 1 : 0)
+    if (host !== undefined || shared.proxies(proxy) !== proxy) return
+    proxies.add(proxy)
+    m.proxyUp.set({ proxy }, state === 'up' ? 1 : 0)
   }
 
   function onWorker(event: EventOf<'worker.in-flight'>): void {
     const { workerId } = event
     if (!shared.heardOf(workerId)) return
+    workers.add(workerId)
     m.workerInFlight.set({ worker: workerId }, event.inFlight)
     m.workerHeartbeat.set({ worker: workerId }, shared.now() / 1000)
   }
 
-  return (event) => {
+  function leave(): void {
+    m.circuitState.remove({ scraper })
+    m.sinkLag.remove({ sink: 'all' })
+    for (const proxy of proxies) m.proxyUp.remove({ proxy })
+    for (const field of filled.keys()) m.fieldFilled.remove({ scraper, field })
+    for (const worker of workers) {
+      shared.forgetWorker(worker)
+      showPools(shared.pools(worker, undefined))
+    }
+  }
+
+  function listen(event: RunEvent): void {
     switch (event.type) {
       case 'page':
         onPage(event)
@@ -198,4 +229,14 @@ export function createMetricsListener(
         event satisfies never
     }
   }
+  return { listen, leave }
+}
+
+/** At 0 from the start: an increase does not see a counter's first value, and the first burst is the one to hear of. */
+function bearCounters(m: Instruments, shared: MetricsShared): void {
+  for (const name of CLASSES) {
+    m.retries.inc({ class: shared.classes(name) }, 0)
+    m.deadLetters.inc({ class: shared.classes(name) }, 0)
+  }
+  for (const name of BLOCK_CLASSES) m.blocked.inc({ class: shared.classes(name), vendor: shared.vendors('unknown') }, 0)
 }

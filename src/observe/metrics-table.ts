@@ -170,13 +170,18 @@ export const METRICS = {
   },
   sluice_schedule_interval_seconds: {
     type: 'gauge',
-    help: 'The time between two runs by a schedule that is not paused; of several schedules the shortest. Only from `serve`.',
+    help: 'The longest time between two runs by a schedule that is not paused, over the next 8 days (nights and weekends count); of several schedules the shortest. Only from `serve`.',
     labels: ['scraper'],
   },
   sluice_schedule_since_timestamp_seconds: {
     type: 'gauge',
     help: 'Since when there is a schedule for it: one that never succeeded is late, too. Only from `serve`.',
     labels: ['scraper'],
+  },
+  sluice_scheduler_seen_timestamp_seconds: {
+    type: 'gauge',
+    help: 'When the server that does what is due (schedules, webhooks, history, retention) last gave a sign of life; 0: never. Only from `serve`.',
+    labels: [],
   },
   sluice_build_info: {
     type: 'gauge',

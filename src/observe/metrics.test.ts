@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { RunEvent } from '../core/events.ts'
-import { openMetrics } from './metrics.ts'
+import { ERRORS } from '../core/error-table.ts'
+import { createEventBus, type RunEvent } from '../core/events.ts'
+import { type Metrics, openMetrics } from './metrics.ts'
 import { METRICS } from './metrics-table.ts'
 
 const page: RunEvent = {
@@ -69,9 +70,15 @@ const counts = async () => ({
   oldestAgeMs: 90_000,
 })
 
+function listenerOf(metrics: Metrics): (event: RunEvent) => void {
+  const bus = createEventBus()
+  metrics.watchEvents('books', bus)
+  return bus.emit
+}
+
 async function fed() {
   const metrics = await openMetrics({ version: '0.1.0', now: () => 1_000_000, withProcess: false })
-  const listen = metrics.listener('books')
+  const listen = listenerOf(metrics)
   for (const event of EVERY_EVENT) listen(event)
   metrics.watchQueue('books', counts)
   metrics.watchMachine(() => ({
@@ -86,6 +93,7 @@ async function fed() {
     { scraper: 'books', lastSuccessAtMs: 1_000_000, schedule: { intervalMs: 3_600_000, sinceMs: 5000 } },
     { scraper: 'never', lastSuccessAtMs: undefined, schedule: undefined },
   ])
+  metrics.watchScheduler(async () => 7000)
   metrics.watchWorkers('books', async () => ['working', 'working', 'stuck', 'ended'])
   return metrics
 }
@@ -139,6 +147,7 @@ test('counts what the events say', async () => {
     'sluice_schedule_since_timestamp_seconds{scraper="books"} 5',
     'sluice_schedule_interval_seconds{scraper="books"} 3600',
     'sluice_event_loop_lag_seconds 0.02',
+    'sluice_scheduler_seen_timestamp_seconds 7',
     'scraper_requests_total{phase="start"} 2',
     'scraper_requests_total{phase="retry"} 1',
     'scraper_request_duration_seconds_count 3',
@@ -152,7 +161,7 @@ test('counts what the events say', async () => {
 
 test('puts hosts over the bound into one series', async () => {
   const metrics = await openMetrics({ version: '0', withProcess: false })
-  const listen = metrics.listener('books')
+  const listen = listenerOf(metrics)
   for (let i = 0; i < 1000; i++) listen({ type: 'throttled', host: `h${i}.test`, untilMs: 1, reason: '' })
   const series = (await metrics.render()).split('\n').filter((line) => line.startsWith('sluice_throttled_total{'))
   assert.equal(series.length, 201)
@@ -161,7 +170,7 @@ test('puts hosts over the bound into one series', async () => {
 
 test('shows the worst circuit of all hosts', async () => {
   const metrics = await openMetrics({ version: '0', withProcess: false })
-  const listen = metrics.listener('books')
+  const listen = listenerOf(metrics)
   const shown = async () => /^sluice_circuit_state\{.*\} (\d)$/m.exec(await metrics.render())?.[1]
   const change = (host: string, state: 'open' | 'half-open' | 'closed') =>
     listen({ type: 'circuit', host, state, reason: '' })
@@ -178,7 +187,7 @@ test('shows the worst circuit of all hosts', async () => {
 test('forgets workers that are silent for ten minutes', async () => {
   let nowMs = 0
   const metrics = await openMetrics({ version: '0', withProcess: false, now: () => nowMs })
-  metrics.listener('books')({ type: 'worker.in-flight', workerId: 'gone', inFlight: 1, rssBytes: 1, cpuMs: 1 })
+  listenerOf(metrics)({ type: 'worker.in-flight', workerId: 'gone', inFlight: 1, rssBytes: 1, cpuMs: 1 })
   assert.match(await metrics.render(), /worker="gone"/)
   nowMs = 600_001
   assert.doesNotMatch(await metrics.render(), /worker="gone"/)
@@ -188,6 +197,69 @@ test('answers although the frontier does not', async () => {
   const metrics = await fed()
   metrics.watchQueue('books', () => Promise.reject(new Error('down')))
   assert.match(await metrics.render(), /sluice_pages_total/)
+})
+
+test('a scrape does not wait for a frontier that is silent, and shows its answer when it has come', async () => {
+  const metrics = await openMetrics({ version: '0', withProcess: false, answerMsMax: 20 })
+  let asked = 0
+  const answer = Promise.withResolvers<Awaited<ReturnType<typeof counts>>>()
+  metrics.watchQueue('slow', () => {
+    asked++
+    return answer.promise
+  })
+  metrics.watchQueue('books', counts)
+  for (let i = 0; i < 3; i++) {
+    const text = await metrics.render()
+    assert.match(text, /sluice_queue_tasks{scraper="books",state="pending"} 5/)
+    assert.doesNotMatch(text, /scraper="slow"/)
+  }
+  assert.equal(asked, 1, 'questions to a silent service do not pile up')
+  answer.resolve(await counts())
+  assert.match(await metrics.render(), /sluice_queue_tasks{scraper="slow",state="pending"} 5/)
+})
+
+test('says nothing of a scheduler before somebody knows, and 0 when there never was one', async () => {
+  const metrics = await openMetrics({ version: '0', withProcess: false, answerMsMax: 5 })
+  const shown = async () => /^sluice_scheduler_seen_timestamp_seconds (\S+)$/m.exec(await metrics.render())?.[1]
+  assert.equal(await shown(), undefined)
+  metrics.watchScheduler(() => new Promise(() => {}))
+  assert.equal(await shown(), undefined)
+  metrics.watchScheduler(async () => undefined)
+  assert.equal(await shown(), '0')
+})
+
+test('what is true of a run only is gone when the run is left, and counters go on', async () => {
+  const metrics = await openMetrics({ version: '0', withProcess: false })
+  const bus = createEventBus()
+  const leave = metrics.watchEvents('books', bus)
+  for (const event of EVERY_EVENT) bus.emit(event)
+  const before = await metrics.render()
+  const ofRun =
+    /^sluice_(?:circuit_state|proxy_up|worker_in_flight|worker_heartbeat_timestamp_seconds|sink_lag_items|field_filled_ratio)\{/gm
+  assert.equal(before.match(ofRun)?.length, 8)
+  leave()
+  const after = await metrics.render()
+  assert.equal(after.match(ofRun), null)
+  for (const line of [
+    'sluice_browser_pages{state="open"} 0',
+    'sluice_browser_pages{state="free"} 0',
+    'sluice_file_workers 0',
+  ])
+    assert.ok(after.split('\n').includes(line), line)
+  bus.emit(page) // nobody listens any more
+  metrics.watchEvents('books', bus)
+  bus.emit(page)
+  assert.match(await metrics.render(), /sluice_pages_total{scraper="books",route="book",outcome="ok"} 2/)
+})
+
+test('the counters of every class of error are there at 0 before the first error', async () => {
+  const metrics = await openMetrics({ version: '0', withProcess: false })
+  metrics.watchEvents('books', createEventBus())
+  const lines = (await metrics.render()).split('\n')
+  for (const { class: name } of [...Object.values(ERRORS), { class: 'crash' }, { class: 'unknown' }])
+    for (const metric of ['retries', 'dead_letters'])
+      assert.ok(lines.includes(`sluice_${metric}_total{class="${name}"} 0`), `${metric} ${name}`)
+  assert.ok(lines.includes('sluice_blocked_total{class="captcha",vendor="unknown"} 0'))
 })
 
 test('has the metrics of the process and of Node', async () => {

@@ -1,16 +1,17 @@
 /** Prometheus metrics, fed by events. Which ones there are is in `metrics-table.ts`. */
-import type { RunEvent } from '../core/events.ts'
+import type { EventBus } from '../core/events.ts'
 import { isFileLane } from '../core/task.ts'
 import type { FrontierStats } from '../frontier/contract.ts'
+import { oneAtATime, waitForAnswers } from './bounded-questions.ts'
 import { createInstruments } from './metrics-instruments.ts'
 import { createMetricsListener, type MetricsShared, type PoolSizes } from './metrics-listener.ts'
 
 export interface Metrics {
   readonly contentType: string
-  /** The exposition text. */
+  /** The exposition text. What does not answer in time keeps its last values: an outage is when metrics are wanted most. */
   render(): Promise<string>
-  /** A listener for one scraper's bus: events do not name their scraper. */
-  listener(scraper: string): (event: RunEvent) => void
+  /** Listens to one run of a scraper: events do not name it. Returns how to leave: what is of the run only goes, counters go on. */
+  watchEvents(scraper: string, bus: Pick<EventBus, 'on'>): () => void
   /** Asks the frontier for its counts at each scrape. Returns how to stop. */
   watchQueue(scraper: string, stats: () => Promise<QueueCounts>): () => void
   /** Asks the store for the states of a fleet's workers at each scrape. Returns how to stop. */
@@ -21,6 +22,8 @@ export interface Metrics {
   watchDeliveries(counts: () => Readonly<Record<string, number>>): () => void
   /** Asks at each scrape when scrapers last succeeded and how often they should. Returns how to stop. */
   watchRuns(ask: () => Promise<readonly ScraperTimes[]>): () => void
+  /** Asks at each scrape when the server that does what is due last gave a sign of life. Returns how to stop. */
+  watchScheduler(seenAtMs: () => Promise<number | undefined>): () => void
 }
 
 export type QueueCounts = Pick<
@@ -50,6 +53,8 @@ export interface MetricsOptions {
   now?: () => number
   /** Process and Node metrics too. Default true. */
   withProcess?: boolean
+  /** How long a scrape waits for frontier and store. Default 1.5 s. */
+  answerMsMax?: number
 }
 
 /** Label values that come from outside are bounded: after so many, `other`. */
@@ -61,6 +66,8 @@ const PROXIES_MAX = 200
 const FIELDS_MAX = 200
 const WORKERS_MAX = 200
 const WORKER_FORGOTTEN_MS = 600_000
+/** Prometheus gives a scrape 10 s, and a probe less. */
+const ANSWER_MS_MAX = 1_500
 const QUEUE_STATES = ['pending', 'claimed', 'completed', 'failed', 'dead'] as const
 const FILE_STATES = ['pending', 'claimed'] as const
 const WORKER_STATES = ['working', 'draining', 'stuck'] as const
@@ -68,19 +75,19 @@ const WORKER_STATES = ['working', 'draining', 'stuck'] as const
 /** prom-client is loaded here: only those who ask for metrics pay its 15 MB. */
 export async function openMetrics(options: MetricsOptions): Promise<Metrics> {
   const prom = await import('prom-client')
-  const now = options.now ?? Date.now
+  const { now = Date.now, answerMsMax = ANSWER_MS_MAX } = options
   const registry = new prom.Registry()
   const m = createInstruments(prom, registry)
   if (options.withProcess ?? true) prom.collectDefaultMetrics({ register: registry })
+  m.schedulerSeen.remove() // it would be 0, which says that there never was one, from processes that do not know
   m.buildInfo.set({ version: options.version, node: process.version }, 1)
 
   const workers = new Map<string, number>()
   const pools = new Map<string, PoolSizes>()
-  const queues = new Map<string, () => Promise<QueueCounts>>()
+  /** By what they ask for; each keeps what it is told by itself. */
+  const questions = new Map<string, () => Promise<void>>()
   let lookAtMachine: (() => MachineNumbers) | undefined
   let countDeliveries: (() => Readonly<Record<string, number>>) | undefined
-  let askRuns: (() => Promise<readonly ScraperTimes[]>) | undefined
-  const fleets = new Map<string, () => Promise<readonly string[]>>()
   const shared: MetricsShared = {
     now,
     hosts: boundedNames(HOSTS_MAX),
@@ -90,7 +97,8 @@ export async function openMetrics(options: MetricsOptions): Promise<Metrics> {
     proxies: boundedNames(PROXIES_MAX),
     fields: boundedNames(FIELDS_MAX),
     pools(worker, sizes) {
-      if (pools.has(worker) || pools.size < WORKERS_MAX) pools.set(worker, sizes)
+      if (sizes === undefined) pools.delete(worker)
+      else if (pools.has(worker) || pools.size < WORKERS_MAX) pools.set(worker, sizes)
       const sum = { open: 0, free: 0, files: 0 }
       for (const { open, free, files } of pools.values()) {
         sum.open += open
@@ -105,35 +113,47 @@ export async function openMetrics(options: MetricsOptions): Promise<Metrics> {
       workers.set(worker, now())
       return true
     },
+    forgetWorker,
   }
 
   function forgetSilentWorkers(): void {
     for (const [worker, atMs] of workers) {
       if (now() - atMs <= WORKER_FORGOTTEN_MS) continue
-      workers.delete(worker)
       pools.delete(worker)
-      m.workerInFlight.remove({ worker })
-      m.workerHeartbeat.remove({ worker })
+      forgetWorker(worker)
     }
   }
 
-  async function askQueues(): Promise<void> {
-    for (const [scraper, stats] of queues) {
-      // An unreachable frontier must not take the other metrics with it: its last counts stay.
-      const counts = await stats().catch(() => undefined)
-      if (counts === undefined || queues.get(scraper) !== stats) continue
-      for (const state of QUEUE_STATES) {
-        m.queueTasks.set({ scraper, state }, counts[state])
-      }
-      if (counts.oldestAgeMs === undefined) m.queueOldestAge.remove({ scraper })
-      else m.queueOldestAge.set({ scraper }, counts.oldestAgeMs / 1000)
-      const files = Object.entries(counts.lanes).filter(([lane]) => isFileLane(lane))
-      for (const state of FILE_STATES) {
-        m.fileTasks.set(
-          { scraper, state },
-          files.reduce((sum, [, lane]) => sum + lane[state], 0),
-        )
-      }
+  function forgetWorker(worker: string): void {
+    workers.delete(worker)
+    m.workerInFlight.remove({ worker })
+    m.workerHeartbeat.remove({ worker })
+  }
+
+  /** What is asked at each scrape under this name, from now on. `show` gets no answer that came after it was replaced. */
+  function watch<T>(name: string, ask: () => Promise<T>, show: (answer: T) => void, hide = () => {}): () => void {
+    const question = oneAtATime(async () => {
+      const answer = await ask()
+      if (questions.get(name) === question) show(answer)
+    })
+    questions.set(name, question)
+    return () => {
+      if (questions.get(name) !== question) return
+      questions.delete(name)
+      hide()
+    }
+  }
+
+  function showQueue(scraper: string, counts: QueueCounts): void {
+    for (const state of QUEUE_STATES) m.queueTasks.set({ scraper, state }, counts[state])
+    if (counts.oldestAgeMs === undefined) m.queueOldestAge.remove({ scraper })
+    else m.queueOldestAge.set({ scraper }, counts.oldestAgeMs / 1000)
+    const files = Object.entries(counts.lanes).filter(([lane]) => isFileLane(lane))
+    for (const state of FILE_STATES) {
+      m.fileTasks.set(
+        { scraper, state },
+        files.reduce((sum, [, lane]) => sum + lane[state], 0),
+      )
     }
   }
 
@@ -154,17 +174,7 @@ export async function openMetrics(options: MetricsOptions): Promise<Metrics> {
     for (const [outcome, count] of Object.entries(countDeliveries())) m.webhookDeliveries.inc({ outcome }, count)
   }
 
-  async function askFleets(): Promise<void> {
-    for (const [scraper, ask] of fleets) {
-      const states = await ask().catch(() => undefined)
-      if (states === undefined || fleets.get(scraper) !== ask) continue
-      for (const state of WORKER_STATES) m.workers.set({ scraper, state }, states.filter((one) => one === state).length)
-    }
-  }
-
-  async function askTimes(): Promise<void> {
-    const scrapers = await askRuns?.().catch(() => undefined)
-    if (scrapers === undefined) return
+  function showTimes(scrapers: readonly ScraperTimes[]): void {
     m.scheduleInterval.reset() // a schedule that is gone or paused asks for nothing
     m.scheduleSince.reset()
     for (const { scraper, lastSuccessAtMs, schedule } of scrapers) {
@@ -179,24 +189,45 @@ export async function openMetrics(options: MetricsOptions): Promise<Metrics> {
     contentType: registry.contentType,
     async render() {
       forgetSilentWorkers()
-      await askQueues()
-      await askFleets()
-      await askTimes()
+      await waitForAnswers(questions.values(), answerMsMax)
       askMachine()
       askDeliveries()
       return registry.metrics()
     },
-    listener: (scraper) => createMetricsListener(m, shared, scraper),
-    watchQueue(scraper, stats) {
-      queues.set(scraper, stats)
+    watchEvents(scraper, bus) {
+      const { listen, leave } = createMetricsListener(m, shared, scraper)
+      const unlisten = bus.on(listen)
       return () => {
-        if (queues.get(scraper) !== stats) return
-        queues.delete(scraper)
-        m.queueOldestAge.remove({ scraper })
-        for (const state of QUEUE_STATES) m.queueTasks.remove({ scraper, state })
-        for (const state of FILE_STATES) m.fileTasks.remove({ scraper, state })
+        unlisten()
+        leave()
       }
     },
+    watchQueue: (scraper, stats) =>
+      watch(
+        `queue of ${scraper}`,
+        stats,
+        (counts) => showQueue(scraper, counts),
+        () => {
+          m.queueOldestAge.remove({ scraper })
+          for (const state of QUEUE_STATES) m.queueTasks.remove({ scraper, state })
+          for (const state of FILE_STATES) m.fileTasks.remove({ scraper, state })
+        },
+      ),
+    watchWorkers: (scraper, states) =>
+      watch(
+        `workers of ${scraper}`,
+        states,
+        (all) => {
+          for (const state of WORKER_STATES)
+            m.workers.set({ scraper, state }, all.filter((one) => one === state).length)
+        },
+        () => {
+          for (const state of WORKER_STATES) m.workers.remove({ scraper, state })
+        },
+      ),
+    watchRuns: (ask) => watch('runs', ask, showTimes),
+    // Never seen is 0: whoever waits for one is to hear of it.
+    watchScheduler: (seenAtMs) => watch('scheduler', seenAtMs, (atMs = 0) => m.schedulerSeen.set(atMs / 1000)),
     watchMachine(look) {
       lookAtMachine = look
       return () => {
@@ -207,20 +238,6 @@ export async function openMetrics(options: MetricsOptions): Promise<Metrics> {
       countDeliveries = counts
       return () => {
         countDeliveries = undefined
-      }
-    },
-    watchRuns(ask) {
-      askRuns = ask
-      return () => {
-        askRuns = undefined
-      }
-    },
-    watchWorkers(scraper, states) {
-      fleets.set(scraper, states)
-      return () => {
-        if (fleets.get(scraper) !== states) return
-        fleets.delete(scraper)
-        for (const state of WORKER_STATES) m.workers.remove({ scraper, state })
       }
     },
   }

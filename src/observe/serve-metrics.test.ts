@@ -35,6 +35,15 @@ test('serves metrics and health on loopback', async () => {
   assert.equal((await get(`${server.url}/metrics`, undefined, 'POST')).status, 405)
 })
 
+test('lives while what it needs is away, but is not healthy', async () => {
+  const never = { ...metrics, render: () => new Promise<string>(() => {}) }
+  const health = () => ({ problem: 'the store did not answer for 90 s' })
+  await using server = await serveMetrics({ address: ':0', metrics: never, health })
+  const live = await get(`${server.url}/livez`)
+  assert.deepEqual([live.status, JSON.parse(live.body)], [200, { status: 'ok' }])
+  assert.equal((await get(`${server.url}/healthz`)).status, 503)
+})
+
 test('refuses a foreign name that somebody pointed at loopback', async () => {
   await using server = await serveMetrics({ address: '127.0.0.1:0', metrics })
   for (const host of [

@@ -1,4 +1,4 @@
-/** `--metrics :9090`: a small HTTP server with `/metrics`, `/healthz` and the snapshot of the machine, on loopback unless told otherwise. */
+/** `--metrics :9090`: a small HTTP server with `/metrics`, `/livez`, `/healthz` and the snapshot of the machine, on loopback unless told otherwise. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { ScrapeError } from '../core/errors.ts'
@@ -90,6 +90,8 @@ export async function serveMetrics(options: MetricsServerOptions): Promise<Metri
     }
     const [path] = (request.url ?? '/').split('?', 1)
     if (path === '/metrics') return send(response, 200, options.metrics.contentType, await options.metrics.render())
+    // Asks nobody: a probe that kills must not do so because a database is away, or because the process drains.
+    if (path === '/livez') return send(response, 200, 'application/json', `${JSON.stringify({ status: 'ok' })}\n`)
     if (path === '/healthz') {
       const health = options.health?.() ?? {}
       const isWell = health.problem === undefined
@@ -100,7 +102,12 @@ export async function serveMetrics(options: MetricsServerOptions): Promise<Metri
     const part = Object.hasOwn(MACHINE, path!) ? MACHINE[path!] : undefined
     if (part !== undefined && options.snapshot !== undefined)
       return send(response, 200, 'application/json', `${JSON.stringify(part(await options.snapshot()))}\n`)
-    return send(response, 404, 'text/plain', `there is /metrics, /healthz, ${Object.keys(MACHINE).join(', ')}\n`)
+    return send(
+      response,
+      404,
+      'text/plain',
+      `there is /metrics, /livez, /healthz, ${Object.keys(MACHINE).join(', ')}\n`,
+    )
   }
 
   await listen(server, address)

@@ -24,6 +24,8 @@ export interface Store extends AsyncDisposable {
     /** Those a worker of this region may take; without one it takes only those that name none. */
     openTo?: { region: string | undefined }
   }): Promise<StoredRun[]>
+  /** By scraper, when its newest run that finished did so. */
+  lastSuccesses(): Promise<ReadonlyMap<string, number>>
   /**
    * Replaces the record of a run that is in one of the states `from`. False, and nothing changed, when it is in another: of
    * many workers one ends a run.

@@ -5,7 +5,7 @@ import { ScrapeError } from '../core/errors.ts'
 import { tlsTrouble } from '../core/server-tls.ts'
 import type { Outage } from '../frontier/contract.ts'
 import { codeOf, isConflict, isOutage } from './outage.ts'
-import { goPlain, type PostgresTls, postgresTls } from './tls.ts'
+import { goPlain, noUrl, type PostgresTls, postgresTls } from './tls.ts'
 
 export interface DatabaseOptions {
   /** Connections of this process. Default 4. */
@@ -53,7 +53,8 @@ export class Database {
     const { connectionString, ssl } = this.#tls
     this.pool = new Pool({
       connectionString,
-      ...(ssl === undefined ? {} : { ssl }),
+      ssl,
+      sslnegotiation: 'postgres', // or PGSSLNEGOTIATION would say
       max: connectionsMax,
       connectionTimeoutMillis: CONNECT_MS_MAX,
       query_timeout: queryMsMax,
@@ -141,11 +142,7 @@ function reasonOf(error: unknown): string {
 
 function placeOf(url: string): string {
   const parsed = URL.parse(url)
-  if (parsed === null || !/^postgres(?:ql)?:$/.test(parsed.protocol)) {
-    throw new ScrapeError('E_OPTION', 'this is no URL of a PostgreSQL database', {
-      fix: 'For example postgres://user:password@localhost:5432/sluice',
-    })
-  }
+  if (parsed === null || !/^postgres(?:ql)?:$/.test(parsed.protocol)) throw noUrl()
   if (url.split('@').length > 2)
     // what stands before the first @ would be taken for the whole of it, and the rest be shown
     throw new ScrapeError('E_OPTION', 'the user or password in the URL of the database has an @ in it', {

@@ -8,17 +8,18 @@
  *   verify-full  TLS, signed by sslrootcert (or by an authority Node knows), for this host name
  *
  * The driver's own reading differs: it takes prefer, require and verify-ca for verify-full, warns that this will change, and
- * never falls back. So these options are taken out of the URL before it sees it.
+ * never falls back. So these options are taken out of the URL before it sees it, other ones about TLS are refused, and it is always
+ * told what to do: PGSSLMODE and the like have no say.
  */
 import type { Pool } from 'pg'
 import { ScrapeError } from '../core/errors.ts'
-import { readTlsFiles, type TlsOptions, warnUnverified } from '../core/server-tls.ts'
+import { readTlsFiles, refuseOtherParameters, type TlsOptions, warnUnverified } from '../core/server-tls.ts'
 
 export interface PostgresTls {
   /** Without the options that were read. */
   connectionString: string
-  /** False: plain text. Undefined: the URL says nothing. */
-  ssl: TlsOptions | false | undefined
+  /** False: plain text. */
+  ssl: TlsOptions | false
   /** A server without TLS is spoken to in plain text. */
   isOptional: boolean
 }
@@ -27,18 +28,29 @@ const MODES = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'] as co
 type Mode = (typeof MODES)[number]
 const NAMES = { ca: 'sslrootcert', cert: 'sslcert', key: 'sslkey' }
 
-/** Throws `E_OPTION` for a mode there is none of, and for a file that cannot be read. */
+const HINT =
+  'Write sslmode=verify-full&sslrootcert=FILE for TLS (sslcert=FILE&sslkey=FILE for a client certificate), or sslmode=disable for none.'
+
+/** Throws `E_OPTION` for a mode there is none of, for another option about TLS, and for a file that cannot be read. */
 export function postgresTls(text: string): PostgresTls {
   const url = URL.parse(text)
   const names = ['sslmode', NAMES.ca, NAMES.cert, NAMES.key, 'verify']
-  if (url === null || !names.some((name) => url.searchParams.has(name)))
-    return { connectionString: text, ssl: undefined, isOptional: false }
+  if (url === null) throw noUrl()
+  const others = [...url.searchParams.keys()].filter((name) => !/^(?:ssl|uselibpqcompat)/i.test(name))
+  refuseOtherParameters(url, [...names, ...others], HINT)
+  if (!names.some((name) => url.searchParams.has(name)))
+    return { connectionString: text, ssl: false, isOptional: false }
   const mode = modeOf(url)
   if (url.searchParams.get(NAMES.ca) === 'system') url.searchParams.delete(NAMES.ca) // those Node knows
   const ssl = mode === 'disable' ? false : tlsFor(mode, readTlsFiles(url, NAMES), url)
   for (const name of names) url.searchParams.delete(name)
   return { connectionString: url.href, ssl, isOptional: mode === 'prefer' }
 }
+
+export const noUrl = () =>
+  new ScrapeError('E_OPTION', 'this is no URL of a PostgreSQL database', {
+    fix: 'For example postgres://user:password@localhost:5432/sluice',
+  })
 
 function modeOf({ searchParams, host }: URL): Mode {
   const verify = searchParams.get('verify')

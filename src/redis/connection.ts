@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { ScrapeError } from '../core/errors.ts'
-import { takeTls, tlsTrouble } from '../core/server-tls.ts'
+import { refuseOtherParameters, takeTls, tlsTrouble } from '../core/server-tls.ts'
 import type { Outage } from '../frontier/contract.ts'
 import { isBusy, isOutage, isRefusal, reasonOf } from './outage.ts'
 import type { Arg, Script } from './script.ts'
@@ -23,6 +23,8 @@ const CONNECT_MS_MAX = 5000
 /** A wrong address should be said at once; a server that is just starting may take this long. */
 const OPEN_OUTAGE_MS_MAX = 5000
 const WAIT_MS = { min: 50, max: 2000 }
+const HINT =
+  'A URL of Redis is rediss://user:password@host:port/database, with cacert, cert, key, servername or verify=none; redis:// is plain text.'
 
 export class Connection {
   readonly redis: Redis
@@ -46,6 +48,7 @@ export class Connection {
     this.#onOutage = onOutage
     const bare = new URL(url)
     const tls = takeTls(bare, bare.protocol === 'rediss:')
+    refuseOtherParameters(bare, [], HINT)
     this.#isTls = tls !== undefined
     this.redis = new Redis(bare.href, {
       ...(tls === undefined ? {} : { tls }),

@@ -75,16 +75,32 @@ export class Subscriptions {
     })
   }
 
-  /** The old one stays valid for a while: until then every delivery has two signatures. */
+  /**
+   * The old one stays valid for a while: until then every delivery has two signatures. Throws `E_OPTION` while another old one still is:
+   * there are no more than two, and those who only know the oldest would be cut off. With no grace that is what is wanted: all old ones
+   * end at once.
+   */
   async rotateSecret(word: string, graceMs = OLD_SECRET_MS): Promise<{ secret: string; oldUntilMs: number }> {
     const { id } = await this.get(word)
     const secret = newSecret()
-    const oldUntilMs = this.#now() + graceMs
-    await this.#db.rows(
-      `update ${this.#prefix}webhook set old_secret = secret, old_secret_until_ms = $2, secret = $3 where id = $1`,
-      [id, oldUntilMs, secret],
+    const nowMs = this.#now()
+    const oldUntilMs = nowMs + graceMs
+    const changed = await this.#db.rows(
+      `update ${this.#prefix}webhook set old_secret = secret, old_secret_until_ms = $2, secret = $3
+       where id = $1 and old_secret_until_ms <= $4 returning id`,
+      [id, oldUntilMs, secret, graceMs > 0 ? nowMs : Number.MAX_SAFE_INTEGER],
     )
+    if (changed.length === 0) throw await this.#stillReplacing(id, word)
     return { secret, oldUntilMs }
+  }
+
+  async #stillReplacing(id: string, word: string): Promise<ScrapeError> {
+    const [row] = await this.#db.rows(`select old_secret_until_ms from ${this.#prefix}webhook where id = $1`, [id])
+    if (row === undefined) return notFound(word)
+    const until = new Date(Number(row['old_secret_until_ms'])).toISOString()
+    return new ScrapeError('E_OPTION', `a secret of webhook ${JSON.stringify(word)} is being replaced already`, {
+      fix: `Wait until ${until}, when the old one ends. To end all old ones at once: sluice webhook rotate ${JSON.stringify(word)} --grace 0s`,
+    })
   }
 }
 

@@ -4,6 +4,7 @@ import { createHmac } from 'node:crypto'
 import { type Received, Receiver } from '../../test/site/receiver.ts'
 import { Bench, event, onBothDatabases, START } from '../../test/webhooks.ts'
 import { eventRecorder } from './record.ts'
+import { Subscriptions } from './subscriptions.ts'
 
 const SECOND = 1000
 const HOUR = 3_600_000
@@ -119,6 +120,24 @@ onBothDatabases('webhooks', ({ check }) => {
     const [first, second] = receiver.received as [Received, Received]
     assert.deepEqual([signedBy(first, secret), signedBy(first, fresh)], [true, true])
     assert.deepEqual([signedBy(second, secret), signedBy(second, fresh)], [false, true])
+  })
+
+  check('a secret is not replaced twice within its grace, unless all old ones are to end', async (db) => {
+    await using bench = new Bench(db)
+    const { subscription } = await bench.subscribe('http://127.0.0.1:9/')
+    let nowMs = START
+    const subscriptions = new Subscriptions(db, () => nowMs)
+    const { secret: second } = await subscriptions.rotateSecret(subscription.id, DAY)
+    await assert.rejects(subscriptions.rotateSecret(subscription.id, DAY), {
+      code: 'E_OPTION',
+      message: /being replaced/,
+    })
+    const kept = async () => (await db.rows(`select secret from ${db.dialect.prefix}webhook`, []))[0]!['secret']
+    assert.equal(await kept(), second, 'nothing has changed')
+    await subscriptions.rotateSecret(subscription.id, 0)
+    await subscriptions.rotateSecret(subscription.id, DAY)
+    nowMs += DAY
+    assert.notEqual((await subscriptions.rotateSecret(subscription.id, DAY)).secret, second)
   })
 
   check('items and jobs nobody asked for are not kept', async (db) => {

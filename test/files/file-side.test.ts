@@ -7,15 +7,16 @@ import { fileURLToPath } from 'node:url'
 import { FileSide } from '../../src/app/run/file-side.ts'
 import { fileLoad } from '../../src/app/run/machine-side.ts'
 import type { ScrapeError } from '../../src/core/errors.ts'
-import { createEventBus, type RunEvent } from '../../src/core/events.ts'
+import { createEventBus } from '../../src/core/events.ts'
 import { limitsSchema } from '../../src/core/options.ts'
 import { createRateLimit } from '../../src/fetch/rate-limit.ts'
 import type { FileRecords } from '../../src/files/contract.ts'
-import { ForeignLanes } from '../../src/files/foreign-lanes.ts'
 import { lazyRecords } from '../../src/files/lazy-records.ts'
 import { openSqliteRecords } from '../../src/files/records.ts'
 import type { Frontier } from '../../src/frontier/contract.ts'
 import { openFrontier } from '../../src/frontier/open.ts'
+import { until } from '../fleet.ts'
+import { postgresForTests } from '../services/postgres.ts'
 import { temporaryFolder } from '../sluice.ts'
 import { fileTask } from './loop-rig.ts'
 
@@ -25,10 +26,20 @@ interface Side extends AsyncDisposable {
   begun: () => number
 }
 
-async function start(folder: string, { engine = 'memory:', takesShared = true } = {}): Promise<Side> {
+interface SideOptions {
+  /** What an engine in memory is to be taken for. */
+  engine?: string
+  /** A real one. */
+  url?: string
+  takesShared?: boolean
+  silentMsMax?: number
+}
+
+async function start(folder: string, options: SideOptions = {}): Promise<Side> {
+  const { engine = 'memory:', url, takesShared = true, silentMsMax } = options
   await using opening = new AsyncDisposableStack()
-  const frontier = opening.use(await openFrontier('memory:'))
-  Object.defineProperty(frontier, 'engine', { value: engine })
+  const frontier = opening.use(await openFrontier(url ?? 'memory:'))
+  if (url === undefined) Object.defineProperty(frontier, 'engine', { value: engine })
   const limits = limitsSchema.parse({})
   const rates = { perHost: { concurrency: 4, rps: 0, delayMs: 0 }, concurrency: 8, crawlDelayMsMax: 0 }
   let begun = 0
@@ -56,6 +67,7 @@ async function start(folder: string, { engine = 'memory:', takesShared = true } 
         leaseMs: 30_000,
         drainMs: 0,
         takesShared,
+        ...(silentMsMax === undefined ? {} : { silentMsMax }),
         onBegin: () => {
           begun++
         },
@@ -141,25 +153,30 @@ test('nothing begins after the end', async () => {
   assert.equal(rig.begun(), 0)
 })
 
-test('files of other machines are told of once a minute, as long as nobody stores any', () => {
-  const bus = createEventBus()
-  const said: RunEvent[] = []
-  bus.on((event) => said.push(event))
-  let nowMs = 0
-  const foreign = new ForeignLanes(bus, () => nowMs)
-  const look = (pending: number, claimed = 0) => {
-    foreign.look([['files@there', { pending, claimed }]])
-    nowMs += 20_000
+test('downloads of a machine that is gone are given up by the others, and stored once it is back and they are retried', {
+  timeout: 30_000,
+}, async () => {
+  await using database = await postgresForTests()
+  using there = temporaryFolder()
+  using here = temporaryFolder()
+  const path = join(there.path, 'download')
+  writeFileSync(path, 'hello')
+  {
+    await using gone = await start(there.path, { url: database.url })
+    const kept = await gone.side.keep({ path })
+    await gone.frontier.add([upload(kept.lane, kept.path)])
   }
-  for (let i = 0; i < 4; i++) look(3)
-  assert.equal(said.length, 1)
-  assert.match(JSON.stringify(said[0]), /3 downloads of a browser wait for .* id there/)
-  for (let i = 0; i < 3; i++) look(3)
-  assert.equal(said.length, 2)
-  look(3, 1)
-  look(2)
-  look(2)
-  assert.equal(said.length, 2, 'somebody is there')
+  {
+    await using other = await start(here.path, { url: database.url, takesShared: false, silentMsMax: 1 })
+    await until('nothing remains', async () => (await other.frontier.stats()).remaining === 0)
+    const [dead] = await other.frontier.dead.list()
+    assert.equal(dead?.error.code, 'E_FILE_LOST')
+    await other.frontier.dead.retry()
+  }
+  await using back = await start(there.path, { url: database.url })
+  await back.side.drained()
+  const { remaining, completed } = await back.frontier.stats()
+  assert.deepEqual([remaining, completed], [0, 2], 'the file and its record')
 })
 
 test('records whose database is away at first are opened later', async () => {

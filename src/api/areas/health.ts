@@ -26,6 +26,9 @@ export const healthEndpoints = {
           successRate: z.number().nullable().describe('of the last ten runs'),
         }),
       ),
+      scheduler: z
+        .object({ isThere: z.boolean(), seenAt: time })
+        .describe('the server that does what is due: schedules, webhooks, history, retention'),
       api: z.object({
         requests: z.int(),
         faults: z.int(),
@@ -43,11 +46,18 @@ export const healthEndpoints = {
     summary: 'For Prometheus',
     answer: streamed('text/plain; version=0.0.4'),
   }),
+  livez: endpoint({
+    method: 'GET',
+    path: '/livez',
+    area: 'health',
+    summary: 'The process lives: it asks nobody, so a database that is away is no reason to kill it',
+    answer: z.object({ status: z.literal('ok') }),
+  }),
   healthz: endpoint({
     method: 'GET',
     path: '/healthz',
     area: 'health',
-    summary: 'The process lives',
+    summary: 'As /livez',
     answer: z.object({ status: z.literal('ok') }),
   }),
   readyz: endpoint({

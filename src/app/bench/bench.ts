@@ -91,12 +91,25 @@ export async function bench({ pages, concurrency, onProgress }: BenchOptions): P
       bytes: record.bytes,
     }
   } finally {
-    child.disconnect()
+    if (child.connected) child.disconnect()
     rmSync(out, { recursive: true, force: true })
   }
 }
 
-async function siteOf(child: ChildProcess): Promise<string> {
-  const [message] = await once(child, 'message')
-  return (message as { url: string }).url
+/** Throws `E_SERVICE` when the process ends before it has said where it listens. */
+export async function siteOf(child: ChildProcess): Promise<string> {
+  const waiting = new AbortController()
+  const { signal } = waiting
+  const ended = once(child, 'exit', { signal }).then(([code, killedBy]) => {
+    throw new ScrapeError('E_SERVICE', `the site of the bench ended before it listened (${killedBy ?? code})`, {
+      fix: 'What it said is above. Is there memory left, and may this user listen on 127.0.0.1?',
+    })
+  })
+  try {
+    const [message] = await Promise.race([once(child, 'message', { signal }), ended])
+    return (message as { url: string }).url
+  } finally {
+    waiting.abort()
+    await ended.catch(() => {}) // the loser of the race
+  }
 }

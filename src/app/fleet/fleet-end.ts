@@ -6,8 +6,9 @@ import type { RunRecord, RunState } from '../../core/run.ts'
 import type { CompiledScraper } from '../../crawl/compiled.ts'
 import type { CrawlEnd } from '../../crawl/contract.ts'
 import type { Frontier, FrontierStats } from '../../frontier/contract.ts'
-import type { Store, StoredRun } from '../../orchestrator/contract.ts'
-import { countFiles } from '../look/file-records.ts'
+import type { Store, StoredRun, StoredWorker, WorkPart } from '../../orchestrator/contract.ts'
+import { countFiles, countPages } from '../look/file-records.ts'
+import { filesLeft, pagesOver, setPagesOver } from '../run/only-files.ts'
 import { judge, setFiles } from '../run/run-record.ts'
 import { isFilled } from '../run/seed.ts'
 import { updateFleetRecord } from './fleet-record.ts'
@@ -19,6 +20,8 @@ export interface LeavingParts {
   compiled: CompiledScraper
   /** Where those of its files are. */
   records: string
+  /** What the worker was asked to do. */
+  request: { only?: WorkPart | undefined }
 }
 
 export interface Leaving {
@@ -30,10 +33,8 @@ export interface Leaving {
 /** States a leaving worker may change: what a person stopped stays stopped. */
 const OPEN: readonly RunState[] = ['running', 'finished']
 
-export async function leaveRun(
-  { store, run, frontier, compiled, records }: LeavingParts,
-  leaving: Leaving,
-): Promise<RunRecord> {
+export async function leaveRun(parts: LeavingParts, leaving: Leaving): Promise<RunRecord> {
+  const { store, run, frontier, compiled, records } = parts
   const runId = run.record.id
   const current = (await store.findRun(runId))?.record ?? run.record
   const record = { ...current }
@@ -41,7 +42,10 @@ export async function leaveRun(
   const workers = await store.listWorkers({ runId })
   updateFleetRecord(record, stats, workers, Date.now())
   await countFleetFiles(record, stats, { frontier, records })
-  const ending = OPEN.includes(current.state) ? endingOf(leaving, stats, await isFilled(frontier)) : undefined
+  const limit = await limitNow(parts, leaving, { stats, workers })
+  const ending = OPEN.includes(current.state)
+    ? endingOf({ ...leaving, limit }, stats, await isFilled(frontier))
+    : undefined
   if (ending !== undefined) {
     judge(record, ending.end, compiled, ending.reason)
     record.finishedAt = current.finishedAt ?? new Date().toISOString()
@@ -52,6 +56,29 @@ export async function leaveRun(
   }
   await store.saveRun(record, [current.state])
   return record
+}
+
+/** The limit the run ends by now. With a limit of pages, files of them that others store come first: those end the run. */
+async function limitNow(
+  { run, frontier, compiled, records, request }: LeavingParts,
+  { end, limit }: Leaving,
+  { stats, workers }: { stats: FrontierStats; workers: readonly StoredWorker[] },
+): Promise<string | undefined> {
+  const { wokenAtMs } = run
+  if (request.only === 'files') {
+    if (end.how !== 'limit') return limit
+    const over = await pagesOver(frontier)
+    await setPagesOver(frontier, undefined)
+    return over?.wokenAtMs === wokenAtMs ? over.reason : undefined
+  }
+  const areStored =
+    request.only === 'pages' || workers.some(({ only, state }) => only === 'files' && state === 'working')
+  if (limit === undefined || !areStored || filesLeft(stats) === 0) return limit
+  const pagesMax = compiled.limits.pages ?? Number.POSITIVE_INFINITY
+  const isOfPages = end.how === 'limit' || (await countPages(records, run.record.id, frontier)) >= pagesMax
+  if (!isOfPages) return limit // the time is over for files, too
+  await setPagesOver(frontier, { wokenAtMs, reason: limit })
+  return undefined
 }
 
 /** By what is certain, where a worker may have died with what it had counted. */

@@ -100,6 +100,8 @@ export interface LifeParts {
 export class WorkingLife {
   readonly #parts: LifeParts
   readonly #stop = new AbortController()
+  /** The run may fetch no more pages; the files of those it has are still to be stored. */
+  readonly #pagesOver = new AbortController()
   readonly #startedAtMs = Date.now()
   readonly #lag = monitorEventLoopDelay({ resolution: 20 })
   #inFlight = 0
@@ -161,14 +163,15 @@ export class WorkingLife {
   async #work(run: StoredRun): Promise<CrawlEnd> {
     const { request, compiled, frontier, bus, store } = this.#parts
     const spec = await this.#spec(run)
-    if (spec.pagesMax <= 0 && request.only !== 'files') return { how: 'limit' }
+    if (spec.pagesMax <= 0) this.#pagesOver.abort()
     await using tor = request.useTor ? await openOwnTor(spec.workerId, bus, this.#stop.signal) : undefined
     if (tor !== undefined) spec.proxy = tor.proxy
     const place = fleetPlace({ store, run, config: request.config, bus, limits: compiled.limits })
     await using _ = await countFailures(redisUrlOf(request.config.values), bus)
     const isOpenEnded = async () => request.isForever || !(await isFilled(frontier))
+    const { signal: pagesOver } = this.#pagesOver
     const rotation = tor === undefined ? {} : { rotation: tor }
-    return await work(spec, { compiled, frontier, bus, place, isOpenEnded, ...rotation }, this.#stop.signal)
+    return await work(spec, { compiled, frontier, bus, place, isOpenEnded, ...rotation, pagesOver }, this.#stop.signal)
   }
 
   async #spec(run: StoredRun): Promise<WorkerSpec> {
@@ -237,7 +240,7 @@ export class WorkingLife {
     const { pages, time } = compiled.limits
     if (time !== undefined && nowMs - run.wokenAtMs >= time) this.#reach('the time limit is reached')
     if (pages === undefined || request.only === 'files') return // who stores files hears of it from the others
-    if ((await this.#pagesDone()) >= pages) this.#reach(pagesReached(compiled))
+    if ((await this.#pagesDone()) >= pages) this.#pagesOver.abort()
   }
 
   #pagesDone(): Promise<number> {

@@ -3,12 +3,14 @@ import { ScrapeError } from '../../core/errors.ts'
 import type { FrontierStats } from '../../frontier/contract.ts'
 import type { FoundUrl } from '../../sources/contract.ts'
 
+/** Where queue and store are. */
 export interface OrchestratorOptions {
   /** `postgres://…`. Default: SLUICE_FRONTIER. */
   frontier?: string
   store?: string
 }
 
+/** What a run is started with. */
 export interface StartScraperOptions {
   args?: Record<string, unknown>
   /** In place of the scraper's own start tasks: any number of them. */
@@ -17,6 +19,7 @@ export interface StartScraperOptions {
   resume?: string | true
 }
 
+/** A run that waits for workers. */
 export interface QueuedRun {
   status: 'queued' | 'resumed'
   run_id: string
@@ -24,14 +27,17 @@ export interface QueuedRun {
   worker_command: string
 }
 
+/** How many tasks are in which state. */
 export type QueueCounts = Pick<FrontierStats, 'pending' | 'claimed' | 'completed' | 'failed' | 'remaining'>
 
+/** What `createOrchestrator` gives. */
 export interface Orchestrator {
   /** Creates a run, or wakes one, and fills its queue. The scraper is named as on the command line. */
   startScraper(scraper: string, options?: StartScraperOptions): Promise<QueuedRun>
   getStats(runId: string): Promise<QueueCounts>
 }
 
+/** Starts runs of a fleet and looks at them, as `sluice start` and `sluice stats` do. */
 export function createOrchestrator(places: OrchestratorOptions = {}): Orchestrator {
   return {
     async startScraper(name, { args = {}, urls, resume } = {}) {

@@ -1,30 +1,26 @@
 /**
  * Which run a worker that serves many takes next, and when it gives its place up: nobody has two workers while another run has none.
- * A scraper that does not load, or differs from the run's, costs its own run a minute and nobody else anything.
+ * A run whose scraper does not load, differs from the run's, or whose queue does not answer, costs nobody else anything.
  */
 import { ScrapeError } from '../../core/errors.ts'
-import { isFileLane } from '../../core/task.ts'
+import { FILES_LANE, isFileLane } from '../../core/task.ts'
+import type { CrawlEnd } from '../../crawl/contract.ts'
 import type { FrontierStats } from '../../frontier/contract.ts'
 import type { Store, StoredRun, StoredWorker, WorkPart } from '../../orchestrator/contract.ts'
-import { type LoadedScraper, listScrapers, loadScraper } from '../author/load-scraper.ts'
-import { assertTurnedOn } from '../author/opt-in.ts'
-import type { Config } from '../config.ts'
-import { runStats } from '../look/open-run.ts'
+import type { LoadedScraper } from '../author/load-scraper.ts'
 import { openStoredRun } from '../look/stored-run.ts'
-import { assertCanBrowse } from '../run/open-browsers.ts'
-import { countByRun, inOrderOfNeed, TURN_MS } from '../serve/fair-share.ts'
-import { definitionHash } from './definition-hash.ts'
-import { refuseOtherScraper } from './start-distributed.ts'
+import { countByRun, TURN_MS } from './fair-share.ts'
+import type { FleetWorker } from './fleet-worker.ts'
+import { type AskedRun, RunQueues } from './run-queues.ts'
+import { ScrapersHere, type ScrapersOptions } from './scrapers-here.ts'
+import { Turns } from './turns.ts'
 
-export interface ChooserOptions {
+export interface ChooserOptions extends ScrapersOptions {
   store: Store
-  config: Config
-  /** As the user names them; empty: every scraper that is known here. */
-  scrapers: readonly string[]
-  only: WorkPart | undefined
-  say: (message: string) => void
   now?: () => number
   random?: () => number
+  /** To look at its queue. */
+  openRun?: (run: StoredRun) => Promise<AskedRun>
 }
 
 export interface ChosenRun {
@@ -32,160 +28,125 @@ export interface ChosenRun {
   loaded: LoadedScraper
 }
 
-/** A run whose scraper cannot be used here, or that a worker could not work on. */
-const HOPELESS_MS = 60_000
-/** One that is paused, or has nothing for this worker now. */
-const REST_MS = 5_000
-/** Runs asked for work in one look. */
+/** After this long a look ends, so that its worker hears of signals, and of runs that came since. */
+const LOOK_MS_MAX = 5_000
+/** Runs asked by a worker that has one, in one look. */
 const ASKED_MAX = 20
 const RUNS_MAX = 1000
 /** Lines remembered so that they are not said again. */
 const SAID_MAX = 1000
 
-export class RunChooser {
+export class RunChooser implements AsyncDisposable {
   readonly #options: Required<ChooserOptions>
-  readonly #restUntilMs = new Map<string, number>()
-  readonly #servedAtMs = new Map<string, number>()
-  readonly #loaded = new Map<string, { loaded: LoadedScraper; hash: string }>()
+  readonly #scrapers: ScrapersHere
+  readonly #queues: RunQueues
+  readonly #turns: Turns
   readonly #said = new Set<string>()
-  /** Scrapers that were named, by the names they give themselves. */
-  #named: ReadonlyMap<string, string> | undefined
+  /** The run whose worker was told to go. */
+  #leaving: string | undefined
 
   constructor(options: ChooserOptions) {
-    this.#options = { now: () => performance.now(), random: Math.random, ...options }
+    const { store, config } = options
+    this.#options = {
+      now: () => performance.now(),
+      random: Math.random,
+      openRun: (run) => openStoredRun(run, { store, places: config.values }),
+      ...options,
+    }
+    this.#scrapers = new ScrapersHere(options)
+    this.#queues = new RunQueues(this.#options.openRun)
+    this.#turns = new Turns(this.#options.now)
   }
 
-  /** Loads what was named. One that does not load is said, and the others are served; throws when there are no others. */
+  /** Throws when none of the scrapers that were named can be used. */
   async open(): Promise<void> {
-    const { scrapers, say } = this.#options
-    if (scrapers.length === 0) return
-    const named = new Map<string, string>()
-    let failure: unknown
-    for (const word of scrapers) {
-      try {
-        named.set((await this.#load(word)).scraper.name, word)
-      } catch (error) {
-        failure = error
-        if (scrapers.length > 1) say(`"${word}" is left out: ${(error as Error).message}`)
-      }
-    }
-    if (named.size === 0) throw failure
-    this.#named = named
+    await this.#scrapers.open()
   }
 
-  /** Undefined: no run has anything for this worker now. */
-  async next(): Promise<ChosenRun | undefined> {
+  /** none: no run has anything for this worker now · more: not all were asked in the time of one look. Throws when the store is away. */
+  async next(): Promise<ChosenRun | 'none' | 'more'> {
+    const { now } = this.#options
     const { runs, counts } = await this.#look()
-    for (const id of inOrderOfNeed([...runs.keys()], counts, this.#servedAtMs).slice(0, ASKED_MAX)) {
-      const run = runs.get(id)!
-      const loaded = await this.#usable(run)
-      if (loaded === undefined) continue
-      if (!(await this.#hasWork(run))) {
-        this.rest(id)
-        continue
-      }
-      this.#servedAtMs.set(id, this.#options.now())
-      return { run, loaded }
+    const endMs = now() + LOOK_MS_MAX
+    for (const id of this.#turns.inOrder(runs.keys(), counts)) {
+      if (now() > endMs) return 'more'
+      const chosen = await this.#withWork(runs.get(id)!)
+      if (chosen === undefined) continue
+      this.#turns.served(id)
+      this.#leaving = undefined
+      return chosen
     }
-    return undefined
+    return 'none'
   }
 
   /**
-   * Whether a worker that has been on this run since then should go: there is nothing left of its kind of work, or others wait with
-   * nobody. Workers do not talk to each other: each goes by chance, so that about as many go as there are runs that wait.
+   * Whether a worker that has been on its run since then should go: there is nothing left of its kind of work, or others wait with
+   * nobody. Workers do not talk to each other: each goes by chance, so that about as many go as there are runs that wait. The chance
+   * is taken before anybody is asked: of fifty workers one asks, not all.
    */
-  async mustGiveWay(runId: string, sinceMs: number): Promise<boolean> {
-    const { only, now, random } = this.#options
-    const { runs, counts } = await this.#look()
-    const own = runs.get(runId)
-    if (only !== undefined && own !== undefined && !(await this.#hasWork(own))) return true
-    if ((counts.get(runId) ?? 0) < 2 && now() - sinceMs < TURN_MS) return false
-    let waiting = 0
-    for (const id of [...runs.keys()].filter((one) => one !== runId && !counts.has(one)).slice(0, ASKED_MAX)) {
-      if ((await this.#usable(runs.get(id)!)) === undefined) continue
-      if (await this.#hasWork(runs.get(id)!)) waiting++
-      else this.rest(id)
-    }
-    const workers = [...counts].reduce((sum, [id, count]) => sum + (runs.has(id) ? count : 0), 0)
-    return waiting > 0 && random() < waiting / Math.max(1, workers)
+  async mustGiveWay(worker: Pick<FleetWorker, 'runId' | 'stats'>, sinceMs: number): Promise<boolean> {
+    const isTime = await this.#isTimeToGo(worker, sinceMs)
+    if (isTime) this.#leaving = worker.runId
+    return isTime
   }
 
-  /** It is left alone for a while. */
+  async #isTimeToGo({ runId, stats }: Pick<FleetWorker, 'runId' | 'stats'>, sinceMs: number): Promise<boolean> {
+    const { only, now, random } = this.#options
+    if (only !== undefined && !hasWorkFor(only, await stats())) return true
+    const { runs, counts } = await this.#look()
+    if ((counts.get(runId) ?? 0) < 2 && now() - sinceMs < TURN_MS) return false
+    const alone = [...runs.keys()].filter((id) => id !== runId && !counts.has(id))
+    const workers = [...counts].reduce((sum, [id, count]) => sum + (runs.has(id) ? count : 0), 0)
+    const wanted = Math.floor(random() * workers) + 1
+    if (alone.length < wanted) return false
+    let waiting = 0
+    for (const id of this.#turns.inOrder(alone, counts).slice(0, ASKED_MAX))
+      if ((await this.#withWork(runs.get(id)!)) !== undefined && ++waiting >= wanted) return true
+    return false
+  }
+
+  /** How the worker's time on it ended. One that was told to go may come back at once: by then others may have what it went for. */
+  left(runId: string, end: CrawlEnd): void {
+    if (end.how === 'halted') this.rest(runId, end.error)
+    else if (end.how !== 'finished' && this.#leaving !== runId) this.rest(runId)
+  }
+
+  /** It is left alone for a while: it has nothing to do, or cannot be worked on. */
   rest(runId: string, error?: Error): void {
-    this.#restUntilMs.set(runId, this.#options.now() + (error === undefined ? REST_MS : HOPELESS_MS))
-    if (error !== undefined) this.#sayOnce(`run ${runId} is left alone for a minute: ${error.message}`)
+    const isMinute = error !== undefined && !(error instanceof ScrapeError && error.class === 'service')
+    if (isMinute) this.#turns.hopeless(runId)
+    else this.#turns.idle(runId)
+    if (error !== undefined)
+      this.#sayOnce(`run ${runId} is left alone for ${isMinute ? 'a minute' : 'a while'}: ${error.message}`)
   }
 
   /** Runs this worker may take, the oldest first, and how many do its kind of work on each. */
   async #look(): Promise<{ runs: Map<string, StoredRun>; counts: Map<string, number> }> {
-    const { store, config, only, now } = this.#options
-    const found = await store.listRuns({
-      states: ['running'],
-      limit: RUNS_MAX,
-      openTo: { region: config.values.region },
-    })
-    const all = new Set(found.map(({ record }) => record.id))
-    for (const known of [this.#restUntilMs, this.#servedAtMs])
-      for (const id of known.keys()) if (!all.has(id)) known.delete(id)
-    const open = found
-      .reverse()
-      .filter(({ record: { id, scraper } }) => this.#isMeant(scraper) && now() > (this.#restUntilMs.get(id) ?? 0))
+    const { store, config, only } = this.#options
+    const { region } = config.values
+    const found = await store.listRuns({ states: ['running'], limit: RUNS_MAX, openTo: { region } })
     const isSameWork = (worker: StoredWorker) =>
       worker.state === 'working' && (only === undefined || worker.only === undefined || worker.only === only)
     const workers = (await store.listWorkers({ isAlive: true })).filter(isSameWork)
     return {
-      runs: new Map(open.map((run) => [run.record.id, run])),
+      runs: this.#turns.open(found.filter((run) => this.#scrapers.isMeant(run))),
       counts: countByRun(workers.map(({ runId }) => ({ runId, isLeaving: false }))),
     }
   }
 
-  #isMeant(scraper: string): boolean {
-    return this.#named === undefined || this.#named.has(scraper)
-  }
-
-  /** Undefined, and said once, when its scraper cannot be used here. */
-  async #usable(run: StoredRun): Promise<LoadedScraper | undefined> {
+  /** Undefined, and left alone for a while, when this worker has nothing to do there. */
+  async #withWork(run: StoredRun): Promise<ChosenRun | undefined> {
+    const { id } = run.record
     try {
-      const loaded = await this.#load(this.#wordOf(run))
-      assertTurnedOn(loaded.scraper, this.#options.config)
-      if (this.#options.only !== 'files') await assertCanBrowse(loaded.scraper, this.#options.config.values.chrome)
-      refuseOtherScraper(run, loaded)
-      return loaded
+      const loaded = await this.#scrapers.of(run)
+      const stats = await this.#queues.stats(run)
+      if (stats !== undefined && hasWorkFor(this.#options.only, stats)) return { run, loaded }
+      this.#turns.idle(id)
     } catch (error) {
-      this.rest(run.record.id, error as Error)
-      return undefined
+      await this.#options.store.findRun(id) // a store that is away is nothing of this run's
+      this.rest(id, error as Error)
     }
-  }
-
-  /** A path of the machine the run was started on means nothing here: only names that are known do. */
-  #wordOf({ record: { scraper, source } }: StoredRun): string {
-    const named = this.#named?.get(scraper)
-    if (named !== undefined) return named
-    const known = new Set(listScrapers().map(({ name }) => name))
-    return known.has(source) ? source : scraper
-  }
-
-  /** A module stays as it was loaded: a file that was changed since would be taken for what runs here. */
-  async #load(word: string): Promise<LoadedScraper> {
-    const known = this.#loaded.get(word)
-    if (known === undefined) {
-      const loaded = await loadScraper(word)
-      this.#loaded.set(word, { loaded, hash: definitionHash(loaded.file) })
-      return loaded
-    }
-    const { loaded, hash } = known
-    if (definitionHash(loaded.file) === hash) return loaded
-    throw new ScrapeError('E_DEFINITION_DIFFERS', `"${word}" was changed since this worker loaded it`, {
-      at: loaded.file,
-      fix: 'Restart the worker.',
-    })
-  }
-
-  async #hasWork(run: StoredRun): Promise<boolean> {
-    const { store, config, only } = this.#options
-    await using opened = await openStoredRun(run, { store, places: config.values })
-    if (opened.filling !== undefined) return false
-    return hasWorkFor(only, await runStats(opened))
+    return undefined
   }
 
   #sayOnce(message: string): void {
@@ -194,14 +155,19 @@ export class RunChooser {
     this.#said.add(message)
     this.#options.say(message)
   }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#queues[Symbol.asyncDispose]()
+  }
 }
 
 /** A run with nothing left needs somebody who ends it. */
 export function hasWorkFor(only: WorkPart | undefined, { isPaused, remaining, lanes }: FrontierStats): boolean {
   if (isPaused) return false
   if (remaining === 0 || only === undefined) return true
-  const files = Object.entries(lanes)
-    .filter(([lane]) => isFileLane(lane))
-    .reduce((sum, [, { pending, claimed }]) => sum + pending + claimed, 0)
-  return only === 'files' ? files > 0 : remaining > files
+  if (only === 'files') return Object.keys(lanes).some((lane) => isFileLane(lane) && countOf(lanes, lane) > 0)
+  return remaining > countOf(lanes, FILES_LANE) // pinned ones are those of workers with browsers
 }
+
+const countOf = (lanes: FrontierStats['lanes'], lane: string) =>
+  (lanes[lane]?.pending ?? 0) + (lanes[lane]?.claimed ?? 0)

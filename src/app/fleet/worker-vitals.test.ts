@@ -16,9 +16,9 @@ const JOINED: JoinedRun = {
   workerStates: async () => ['working'],
 }
 
-async function rig(address?: string) {
+async function rig(address?: string, type?: string) {
   const clock = { ms: 1_000_000 }
-  const vitals = await openVitals({ address, region: 'eu', disk: '.', say: () => {}, now: () => clock.ms })
+  const vitals = await openVitals({ address, region: 'eu', type, disk: '.', say: () => {}, now: () => clock.ms })
   return { clock, vitals }
 }
 
@@ -44,6 +44,16 @@ test('the queue counts only while there is a run', async () => {
   joined[Symbol.dispose]()
   const { problem, runId, worker, region } = vitals.health()
   assert.deepEqual([problem, runId, worker, region], [undefined, null, 'host_1_abc', 'eu'])
+})
+
+test('a worker of the task protocol needs its queue alone', async () => {
+  const { clock, vitals } = await rig(undefined, 'indeed')
+  await using _ = vitals
+  clock.ms += AWAY_MS + 1000
+  assert.equal(vitals.health().problem, 'the queue did not answer for 61 s')
+  vitals.heardOf('queue')
+  const { problem, type, runId } = vitals.health()
+  assert.deepEqual([problem, type, runId], [undefined, 'indeed', null])
 })
 
 test('a worker that drains answers 503 and why; numbers of a run it left are gone', async () => {

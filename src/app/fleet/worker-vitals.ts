@@ -11,6 +11,8 @@ export interface VitalsOptions {
   /** `HOST:PORT`; undefined: nothing is served. */
   address: string | undefined
   region: string | undefined
+  /** It takes tasks of this type of the task protocol, not runs: it needs no store, and its queue all the time. */
+  type?: string | undefined
   /** A path on the disk that is watched. */
   disk: string
   say: (level: 'info' | 'warn', message: string) => void
@@ -44,17 +46,20 @@ export type Service = 'store' | 'queue'
 /** A service that has been silent this long is away: whoever watches the worker should know. */
 export const AWAY_MS = 60_000
 
-export async function openVitals({ address, region, disk, say, now = Date.now }: VitalsOptions): Promise<Vitals> {
+export async function openVitals(options: VitalsOptions): Promise<Vitals> {
+  const { address, region, type, disk, say, now = Date.now } = options
   const parts = new AsyncDisposableStack()
   let run: JoinedRun | undefined
   let lastWorker: string | undefined
   let draining: string | undefined
   const heardAtMs: Record<Service, number> = { store: now(), queue: now() }
 
+  const needed = (): readonly Service[] => {
+    if (type !== undefined) return ['queue']
+    return run === undefined ? ['store'] : ['store', 'queue'] // between runs there is no queue to hear of
+  }
   const awayText = (): string | undefined => {
-    // Between runs there is no queue to hear of.
-    const services: readonly Service[] = run === undefined ? ['store'] : ['store', 'queue']
-    const away = services.filter((one) => now() - heardAtMs[one] > AWAY_MS)
+    const away = needed().filter((one) => now() - heardAtMs[one] > AWAY_MS)
     if (away.length === 0) return undefined
     const silentMs = now() - Math.min(...away.map((one) => heardAtMs[one]))
     return `the ${away.join(' and the ')} did not answer for ${Math.round(silentMs / 1000)} s`
@@ -67,6 +72,7 @@ export async function openVitals({ address, region, disk, say, now = Date.now }:
       runId: run?.runId ?? null,
       scraper: run?.scraper ?? null,
       region: region ?? null,
+      ...(type === undefined ? {} : { type }),
     }
   }
   const served =
@@ -101,11 +107,11 @@ export async function openVitals({ address, region, disk, say, now = Date.now }:
 
 /** Returns how to stop. Counters stay as they are. */
 function watch(metrics: Metrics, { scraper, bus, frontier, workerStates }: JoinedRun): () => void {
-  const unlisten = bus.on(metrics.listener(scraper))
+  const leave = metrics.watchEvents(scraper, bus)
   const unwatchQueue = metrics.watchQueue(scraper, () => frontier.stats())
   const unwatchWorkers = metrics.watchWorkers(scraper, workerStates)
   return () => {
-    unlisten()
+    leave()
     unwatchQueue()
     unwatchWorkers()
   }

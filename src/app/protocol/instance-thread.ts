@@ -24,6 +24,7 @@ async function carryOut(spec: InstanceSpec): Promise<void> {
     const listeners = {
       onLog: (level: 'info' | 'warn', message: string) => send({ kind: 'log', level, message }),
       onTask: (end: Extract<InstanceMessage, { kind: 'task' }>['end']) => send({ kind: 'task', end }),
+      onAnswer: () => send({ kind: 'answer' }),
     }
     await runInstance(spec, listeners, stop.signal)
     send({ kind: 'end' })

@@ -31,6 +31,8 @@ export interface InstanceOptions {
   retryMs: number
   onLog: (level: 'info' | 'warn', message: string) => void
   onTask: (end: TaskEnd) => void
+  /** Redis has just answered; called about every second. */
+  onAnswer?: () => void
 }
 
 export interface TaskEnd {
@@ -155,6 +157,7 @@ export class Instance {
   async #tend(): Promise<void> {
     const { names, type } = this.#options
     for (const command of await this.#ear.hear()) await this.#obey(command)
+    this.#options.onAnswer?.()
     if (this.#stopWord !== undefined) return
     await this.#reader.run(PROMOTE, [names.delayed(type), names.tasks(type)[1], PROMOTED_AT_ONCE])
     const room = this.#room()

@@ -22,6 +22,7 @@ export type InstanceOrder = 'stop'
 export type InstanceMessage =
   | { kind: 'log'; level: 'info' | 'warn'; message: string }
   | { kind: 'task'; end: TaskEnd }
+  | { kind: 'answer' }
   | { kind: 'end' }
   | { kind: 'failed'; code: ErrorCode; message: string; fix: string }
 
@@ -34,6 +35,8 @@ export interface InstancesRequest {
   heapMbMax: number
   onLog: (message: string) => void
   onTask: (end: TaskEnd) => void
+  /** Redis has just answered one of them. */
+  onAnswer: () => void
 }
 
 export interface Instances {
@@ -89,6 +92,7 @@ export function startInstances(request: InstancesRequest): Instances {
       const body = startBody({ ...request.spec, workerId }, request, (message) => {
         if (message.kind === 'log') request.onLog(`${workerId}: ${message.message}`)
         if (message.kind === 'task') onTask(message.end)
+        if (message.kind === 'answer') request.onAnswer()
         if (message.kind === 'failed') failure = new ScrapeError(message.code, message.message, { fix: message.fix })
       })
       bodies.set(workerId, body)

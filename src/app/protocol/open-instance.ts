@@ -34,7 +34,7 @@ export interface InstanceSpec {
   retryMs: number
 }
 
-type Listeners = Pick<InstanceOptions, 'onLog' | 'onTask'>
+type Listeners = Pick<InstanceOptions, 'onLog' | 'onTask' | 'onAnswer'>
 
 /** The type on the wire, and the streams of a worker of it. Throws when there is no such scraper, or it is off. */
 export async function workerType({ scraper: word, config }: Pick<InstanceSpec, 'scraper' | 'config'>) {

@@ -15,6 +15,7 @@ import type { KeptDownload, Sessions } from '../../crawl/contract.ts'
 import { decide } from '../../crawl/retry.ts'
 import type { RateLimit } from '../../fetch/contract.ts'
 import { ForeignLanes } from '../../files/foreign-lanes.ts'
+import { LaneLife } from '../../files/lane-life.ts'
 import type { FileLoop } from '../../files/loop.ts'
 import { pinnedLane } from '../../files/orders.ts'
 import type { OpenFilePool } from '../../files/pool.ts'
@@ -53,6 +54,8 @@ export interface FileSideParts {
   onBegin: () => void
   /** False: others store what any machine can fetch; this one only what its own browsers brought here. Default true. */
   takesShared?: boolean
+  /** How long another machine may be silent before its files are given up. Default 10 min. */
+  silentMsMax?: number
 }
 
 /** How often the frontier is looked at for files of other workers. */
@@ -72,10 +75,12 @@ export class FileSide implements AsyncDisposable {
   readonly #failed = Promise.withResolvers<ScrapeError>()
   #hasFailed = false
   readonly #foreign: ForeignLanes
+  readonly #life: LaneLife
   /** Pinned to this machine, and which of the lanes it serves may hold anything now. */
   #ownLane: string | undefined
   #pinned: readonly string[] = []
   readonly #looking: NodeJS.Timeout
+  #looked: Promise<void>
   #pool: OpenFilePool | undefined
   #loop: FileLoop | undefined
   #opening: Promise<void> | undefined
@@ -83,11 +88,14 @@ export class FileSide implements AsyncDisposable {
 
   constructor(parts: FileSideParts, stop: AbortSignal) {
     this.#parts = parts
-    this.#foreign = new ForeignLanes(parts.bus)
+    this.#foreign = new ForeignLanes(parts)
+    this.#life = new LaneLife(parts.frontier)
     this.#stop = AbortSignal.any([stop, this.#ending.signal])
-    this.#looking = setInterval(() => void this.#look(), LOOK_MS)
+    this.#looking = setInterval(() => {
+      this.#looked = this.#look()
+    }, LOOK_MS)
     this.#looking.unref()
-    void this.#look()
+    this.#looked = this.#look()
   }
 
   /** Undefined before the first file. */
@@ -121,6 +129,10 @@ export class FileSide implements AsyncDisposable {
     return this.#parts.takesShared ?? true
   }
 
+  get #isOnOneMachine(): boolean {
+    return ONE_MACHINE.has(this.#parts.frontier.engine)
+  }
+
   #fail(error: ScrapeError): void {
     this.#hasFailed = true
     this.#failed.resolve(error)
@@ -134,6 +146,7 @@ export class FileSide implements AsyncDisposable {
     await rename(path, kept)
     const lane = await this.#lane()
     if (!this.#pinned.includes(lane)) this.#pinned = [...this.#pinned, lane]
+    if (!this.#isOnOneMachine) await this.#life.sign(lane).catch(() => {}) // the next look signs, too
     return { path: kept, lane }
   }
 
@@ -152,8 +165,7 @@ export class FileSide implements AsyncDisposable {
   }
 
   async #count(): Promise<number> {
-    const { lanes } = await this.#parts.frontier.stats()
-    const served = await this.#served(lanes)
+    const served = await this.#served(await this.#parts.frontier.stats())
     this.#pinned = served.map(([lane]) => lane).filter((lane) => lane !== FILES_LANE)
     this.#waiting = served.reduce((sum, [, { pending }]) => sum + pending, 0)
     return served.reduce((sum, [, { pending, claimed }]) => sum + pending + claimed, 0)
@@ -163,15 +175,16 @@ export class FileSide implements AsyncDisposable {
    * Those of this worker among the lanes of files that hold any. A run that cannot be on several machines has no other machine that
    * could have the file: what is not here any more is said to be missing, and the run ends.
    */
-  async #served(lanes: FrontierStats['lanes']): Promise<[string, { pending: number; claimed: number }][]> {
+  async #served({ lanes, isPaused }: FrontierStats): Promise<[string, { pending: number; claimed: number }][]> {
     const files = Object.entries(lanes).filter(
       ([lane, { pending, claimed }]) => isFileLane(lane) && pending + claimed > 0,
     )
     if (files.every(([lane]) => lane === FILES_LANE)) return this.#takesShared ? files : []
-    if (ONE_MACHINE.has(this.#parts.frontier.engine)) return files
+    if (this.#isOnOneMachine) return files
     const own = await this.#lane()
     const isServed = (lane: string) => lane === own || (lane === FILES_LANE && this.#takesShared)
-    this.#foreign.look(files.filter(([lane]) => lane !== FILES_LANE && lane !== own))
+    if (files.some(([lane]) => lane === own)) await this.#life.sign(own)
+    await this.#foreign.look({ lanes: files.filter(([lane]) => lane !== FILES_LANE && lane !== own), isPaused })
     return files.filter(([lane]) => isServed(lane))
   }
 
@@ -256,6 +269,7 @@ export class FileSide implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#looking)
     this.#ending.abort()
+    await this.#looked
     await this.#opening
     await this.#loop?.ended
     await this.#opened.disposeAsync()

@@ -1,21 +1,48 @@
 /** The time of a worker that stores files and fetches no pages: it waits for work until the run has none left, of either kind. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isFileLane } from '../../core/task.ts'
 import type { CrawlEnd } from '../../crawl/contract.ts'
-import type { Frontier } from '../../frontier/contract.ts'
+import type { Frontier, FrontierStats } from '../../frontier/contract.ts'
 
 const LOOK_MS = 500
+const PAGES_OVER = 'pagesOver'
 
-/** Pages that are left may order more files. */
+/** Pages that are left may order more files, unless the run may fetch no more of them. */
 export async function untilNothingRemains(
   frontier: Frontier,
   stop: AbortSignal,
   isOpenEnded: () => Promise<boolean> = async () => false,
 ): Promise<CrawlEnd> {
   while (!stop.aborted) {
-    const { remaining } = await frontier.stats()
-    if (remaining === 0 && !(await isOpenEnded()) && (await frontier.stats()).remaining === 0)
-      return { how: 'finished' }
+    const stats = await frontier.stats()
+    if (stats.remaining === 0) {
+      if (!(await isOpenEnded()) && (await frontier.stats()).remaining === 0) return { how: 'finished' }
+    } else if (filesLeft(stats) === 0 && (await pagesOver(frontier)) !== undefined) return { how: 'limit' }
     await sleep(LOOK_MS, undefined, { signal: stop }).catch(() => {})
   }
   return { how: 'stopped' }
+}
+
+/** Files that wait or are being stored, on any machine. */
+export function filesLeft({ lanes }: Pick<FrontierStats, 'lanes'>): number {
+  return Object.entries(lanes)
+    .filter(([lane]) => isFileLane(lane))
+    .reduce((sum, [, { pending, claimed }]) => sum + pending + claimed, 0)
+}
+
+/** The run's limit of pages is reached, but files of them are left: who stores the last one ends the run. */
+export interface PagesOver {
+  /** When the run was last woken: of an earlier time it says nothing. */
+  wokenAtMs: number
+  reason: string
+}
+
+export async function pagesOver(frontier: Pick<Frontier, 'getMeta'>): Promise<PagesOver | undefined> {
+  const text = await frontier.getMeta(PAGES_OVER)
+  return text === undefined || text === '' ? undefined : (JSON.parse(text) as PagesOver)
+}
+
+/** `undefined` forgets it. */
+export async function setPagesOver(frontier: Pick<Frontier, 'setMeta'>, over: PagesOver | undefined): Promise<void> {
+  await frontier.setMeta(PAGES_OVER, over === undefined ? '' : JSON.stringify(over))
 }

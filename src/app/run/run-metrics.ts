@@ -59,7 +59,7 @@ export interface RunMetricsParts {
 export async function openMetricsServer({ scraper, runId, frontier, bus, ...rest }: RunMetricsParts) {
   const say = (level: 'info' | 'warn', message: string) => bus.emit({ type: 'log', level, message })
   const served = await openProcessMetrics({ ...rest, say, health: () => ({ runId }), queue: () => frontier })
-  bus.on(served.metrics.listener(scraper))
+  served.metrics.watchEvents(scraper, bus)
   served.metrics.watchQueue(scraper, () => frontier.stats())
   return served
 }

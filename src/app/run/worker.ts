@@ -80,6 +80,8 @@ export interface WorkerParts {
   place: WorkerPlace
   /** True while more may come although nothing remains: the worker waits in place of ending. */
   isOpenEnded?: () => Promise<boolean>
+  /** Others have fetched what the run may fetch: what is left are files. */
+  pagesOver?: AbortSignal
   /** Other ways out, for when a site turns us away. Without it there is only `spec.proxy`, or the direct way. */
   rotation?: Rotation
 }
@@ -102,7 +104,7 @@ export function placeIn(folder: RunFolder, isOneOfMany: boolean): WorkerPlace {
 
 export async function work(
   spec: WorkerSpec,
-  { compiled, frontier, bus, place, isOpenEnded, rotation }: WorkerParts,
+  { compiled, frontier, bus, place, isOpenEnded, pagesOver, rotation }: WorkerParts,
   stop: AbortSignal,
 ): Promise<CrawlEnd> {
   if (spec.proxy !== undefined) await checkProxy(spec.proxy, PROXY_MS_MAX)
@@ -232,10 +234,13 @@ export async function work(
       now: Date.now,
       random: Math.random,
     },
-    ended,
+    pagesOver === undefined ? ended : AbortSignal.any([ended, pagesOver]),
   )
-  if (end.how === 'limit') await files.drained() // the files of those pages belong to them
-  return fileFailure === undefined ? end : { how: 'halted', error: fileFailure }
+  const isLimit = end.how === 'limit' || (end.how === 'stopped' && !ended.aborted)
+  if (isLimit) await files.drained() // the files of those pages belong to them
+  if (fileFailure !== undefined) return { how: 'halted', error: fileFailure }
+  // Who is stopped before they are stored leaves them, and the end of the run, to the next.
+  return isLimit ? { how: ended.aborted ? 'stopped' : 'limit' } : end
 }
 
 /** Files are fetched by other processes: where there are proxies, through a door of ours that leads to one that works. */

@@ -6,15 +6,13 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { Store, StoredRun } from '../../orchestrator/contract.ts'
-import { countByRun, inOrderOfNeed, toRelieve } from './fair-share.ts'
+import { countByRun, toRelieve } from '../fleet/fair-share.ts'
+import { Turns } from '../fleet/turns.ts'
 import { HOPELESS, type WorkerOrders } from './worker-process.ts'
 
 const PROGRAM = fileURLToPath(new URL('./worker-process.ts', import.meta.url))
 const LOOK_MS = 1_000
 const STOP_MS_MAX = 35_000
-/** A run that a worker left by itself, or could not join, is left alone for this long. */
-const REST_MS = 5_000
-const HOPELESS_MS = 60_000
 /** Runs asked for work in one look. */
 const ASKED_MAX = 20
 const RUNS_MAX = 1000
@@ -42,9 +40,7 @@ interface Worker {
 export class EmbeddedWorkers implements AsyncDisposable {
   readonly #options: EmbeddedWorkersOptions
   readonly #workers = new Set<Worker>()
-  readonly #restUntilMs = new Map<string, number>()
-  /** When a worker was last started for a run. */
-  readonly #servedAtMs = new Map<string, number>()
+  readonly #turns = new Turns(() => performance.now())
   readonly #looking: NodeJS.Timeout
   #look: Promise<void> | undefined
   #isStopping = false
@@ -70,23 +66,16 @@ export class EmbeddedWorkers implements AsyncDisposable {
   async #lookOnce(): Promise<void> {
     const { store, max, region } = this.#options
     await this.#killStuck()
-    const runs = new Map(
-      (await store.listRuns({ states: ['running'], limit: RUNS_MAX, openTo: { region } })).map((run) => [
-        run.record.id,
-        run,
-      ]),
-    )
-    for (const known of [this.#restUntilMs, this.#servedAtMs])
-      for (const id of known.keys()) if (!runs.has(id)) known.delete(id)
-    const open = [...runs.keys()].reverse().filter((id) => performance.now() > (this.#restUntilMs.get(id) ?? 0))
+    const found = await store.listRuns({ states: ['running'], limit: RUNS_MAX, openTo: { region } })
     const working = await this.#workersByRun()
-    const needy = inOrderOfNeed(open, working, this.#servedAtMs).slice(0, ASKED_MAX)
+    const open = this.#turns.open(found)
+    const needy = this.#turns.inOrder(open.keys(), working).slice(0, ASKED_MAX)
     if (this.#workers.size >= max) return await this.#relieve(needy.filter((id) => !working.has(id)))
     const withWork = await this.#withWork(needy)
     while (!this.#isStopping && this.#workers.size < max) {
-      const [next] = inOrderOfNeed(withWork, working, this.#servedAtMs)
+      const [next] = this.#turns.inOrder(withWork, working)
       if (next === undefined) return
-      this.#start(runs.get(next)!)
+      this.#start(open.get(next)!)
       working.set(next, (working.get(next) ?? 0) + 1)
     }
   }
@@ -102,8 +91,7 @@ export class EmbeddedWorkers implements AsyncDisposable {
 
   async #withWork(runIds: readonly string[]): Promise<string[]> {
     const answers = await Promise.all(runIds.map((id) => this.#options.hasWork(id).catch(() => false)))
-    const isIdle = (_: string, i: number) => !answers[i]
-    for (const id of runIds.filter(isIdle)) this.#restUntilMs.set(id, performance.now() + REST_MS) // others are asked next
+    for (const id of runIds.filter((_, i) => !answers[i])) this.#turns.idle(id) // others are asked next
     return runIds.filter((_, i) => answers[i])
   }
 
@@ -119,7 +107,7 @@ export class EmbeddedWorkers implements AsyncDisposable {
     const child = fork(PROGRAM, [], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
     const startedAtMs = performance.now()
     const worker: Worker = { child, runId, id: undefined, startedAtMs, isLeaving: false }
-    this.#servedAtMs.set(runId, startedAtMs)
+    this.#turns.served(runId)
     const orders: WorkerOrders = { scraper: source, runId, flags: this.#options.flags }
     child.send(orders)
     child.once('message', ({ workerId }: { workerId: string }) => {
@@ -137,8 +125,9 @@ export class EmbeddedWorkers implements AsyncDisposable {
         'warn',
         `a worker of run ${worker.runId} died (${signal ?? `exit code ${code}`}); it is replaced`,
       )
-    if (!isDead && !worker.isLeaving)
-      this.#restUntilMs.set(worker.runId, performance.now() + (code === HOPELESS ? HOPELESS_MS : REST_MS))
+    if (isDead || worker.isLeaving) return
+    if (code === HOPELESS) this.#turns.hopeless(worker.runId)
+    else this.#turns.idle(worker.runId)
   }
 
   /** It lives, and yet gives no sign of life: its loop hangs. What it holds is given to others when it is gone. */

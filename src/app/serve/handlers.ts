@@ -24,6 +24,7 @@ export function handlersOf(server: Server): Handlers {
     ...analyticsHandlers(server),
     ...webhookHandlers(server),
     ...auditHandlers(server),
+    livez: async () => ({ status: 'ok' }),
     healthz: async () => ({ status: 'ok' }),
     health: () => server.health.report(),
     async metrics() {

@@ -5,7 +5,7 @@ import type { HistoryEvent, Projection, TellEvents } from '../../history/contrac
 import { Ingest } from '../../history/ingest.ts'
 import { ItemsProjection } from '../../history/items.ts'
 import { createHistogram } from '../../observe/histogram.ts'
-import { type Leadership, lead } from '../../orchestrator/access/leader.ts'
+import { type Leadership, lead, SCHEDULER } from '../../orchestrator/access/leader.ts'
 import type { Store } from '../../orchestrator/contract.ts'
 import { type KeepMs, purge } from '../../orchestrator/retention.ts'
 import type { SqlDatabase } from '../../orchestrator/store/sql.ts'
@@ -43,7 +43,7 @@ export class HistoryKeeper implements AsyncDisposable {
     this.#parts = parts
     const items = new ItemsProjection(db.dialect, { accepts: (name) => !projections.some((one) => one.accepts(name)) })
     this.#leadership = lead(db, {
-      name: 'ingest',
+      name: SCHEDULER,
       holder: `${hostname()}_${process.pid}_${randomBytes(4).toString('hex')}`,
       onChange: (isLeader) => {
         if (isLeader) void this.#purgeOnce()

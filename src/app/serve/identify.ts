@@ -11,8 +11,10 @@ import { readSecret } from '../config.ts'
 /** A key that was revoked is refused after this long at the latest. */
 const KNOWN_MS = 5_000
 const KNOWN_MAX = 1000
+/** Shorter ones can be guessed; and they are what is left of a key with a comma or a space in it. */
+const OWN_KEY_CHARS_MIN = 16
 
-/** Throws `E_OPTION` for an address that strangers reach when there is no key. */
+/** Throws `E_OPTION` for an address that strangers reach when there is no key, and for a key of the environment that is too short. */
 export async function identifier(keys: ApiKeys, host: string): Promise<ApiParts['identify']> {
   const own = ownKeys()
   const hasKeys = own().length > 0 || (await keys.list()).some((key) => isInUse(key))
@@ -55,26 +57,22 @@ function isFromHere({ host = '', origin, ...headers }: IncomingHttpHeaders): boo
  * for those who are no admins. A file is read again when it is old, because a secret that is rotated changes in place; one that has gone or was emptied meanwhile leaves the keys as they were.
  */
 function ownKeys(): () => readonly OwnKey[] {
-  const { SLUICE_API_KEY: text = '', SLUICE_API_KEY_FILE: file } = process.env
-  const split = (all: string) =>
-    all
-      .split(/[,\s]+/)
-      .filter(Boolean)
-      .map(ownKeyOf)
-  if (text !== '' || file === undefined) {
-    const keys = split(text)
+  const { SLUICE_API_KEY: text = '', SLUICE_API_KEY_FILE: file = '' } = process.env
+  if (text !== '' || file === '') {
+    const keys = ownKeysOf('SLUICE_API_KEY', text)
     return () => keys
   }
-  let keys = split(readSecret('SLUICE_API_KEY_FILE', file))
+  const read = () => ownKeysOf('SLUICE_API_KEY_FILE', readSecret('SLUICE_API_KEY_FILE', file))
+  let keys = read()
   let readAtMs = performance.now()
   return () => {
     if (performance.now() - readAtMs < KNOWN_MS) return keys
     readAtMs = performance.now()
     try {
-      const now = split(readSecret('SLUICE_API_KEY_FILE', file))
+      const now = read()
       if (now.length > 0) keys = now
     } catch {
-      // it is being exchanged
+      // it is being exchanged, or half written
     }
     return keys
   }
@@ -83,6 +81,22 @@ function ownKeys(): () => readonly OwnKey[] {
 interface OwnKey {
   key: string
   role: Role
+}
+
+function ownKeysOf(variable: string, text: string): OwnKey[] {
+  const keys = text
+    .split(/[,\s]+/)
+    .filter(Boolean)
+    .map(ownKeyOf)
+  const short = keys.findIndex(({ key }) => key.length < OWN_KEY_CHARS_MIN)
+  if (short === -1) return keys
+  throw new ScrapeError(
+    'E_OPTION',
+    `part ${short + 1} of ${keys.length} in ${variable} is shorter than ${OWN_KEY_CHARS_MIN} characters`,
+    {
+      fix: 'Commas, spaces and line ends separate keys, so a key has none of them. Make one with: openssl rand -hex 24',
+    },
+  )
 }
 
 function ownKeyOf(text: string): OwnKey {

@@ -13,7 +13,8 @@ import { redactValue } from '../../observe/redact.ts'
 import { Audit, type AuditEntry } from '../../orchestrator/access/audit.ts'
 import { FirstAnswers } from '../../orchestrator/access/first-answers.ts'
 import { ApiKeys } from '../../orchestrator/access/keys.ts'
-import { boundedRefusals } from '../../orchestrator/access/refusals.ts'
+import { leaderSeen, SCHEDULER } from '../../orchestrator/access/leader.ts'
+import { BoundedRefusals } from '../../orchestrator/access/refusals.ts'
 import type { Store } from '../../orchestrator/contract.ts'
 import type { KeepMs } from '../../orchestrator/retention.ts'
 import type { RunLimits } from '../../orchestrator/schedule/contract.ts'
@@ -72,19 +73,16 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   await using opening = new AsyncDisposableStack()
   const server = opening.use(await Server.open(options))
   const audit = new Audit(server.db)
-  const refusalLine = boundedRefusals()
   const writeDown = (entry: AuditEntry) =>
     void audit.add(entry).catch((error: Error) => say('warn', `not in the audit log: ${error.message}`))
+  const refusals = opening.use(new BoundedRefusals({ write: writeDown }))
   const app = createApi({
     handlers: handlersOf(server),
     identify: await identifier(new ApiKeys(server.db), host),
     remembered: new FirstAnswers(server.db),
     throttle: createThrottle(options.requestsPerSecond),
     onAction: (entry) => writeDown({ ...entry, detail: JSON.stringify(redactValue(entry.detail)) }),
-    onRefused: (entry) => {
-      const line = refusalLine(entry)
-      if (line !== undefined) writeDown(line)
-    },
+    onRefused: (entry) => refusals.add(entry),
     onAnswer: (ms, status) => server.health.onAnswer(ms, status),
     onFault: (error, route) =>
       say('warn', `${route}: ${error instanceof Error ? (error.stack ?? error.message) : error}`),
@@ -105,12 +103,16 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   })
   const address = app.server.address() as AddressInfo
   const parts = opening.move()
+  if (options.role === 'api' && !(await leaderSeen(server.db, SCHEDULER)).isThere) say('warn', NO_SCHEDULER)
   say('info', `runs under ${config.values.out}, store ${server.store.place}`)
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`,
     [Symbol.asyncDispose]: () => parts.disposeAsync(),
   }
 }
+
+const NO_SCHEDULER =
+  'no scheduler is there yet: schedules, webhooks, history and retention wait for a `sluice serve --role scheduler` on this queue'
 
 /** Those that count for how the server and its scrapers are. */
 const RUNS_LISTED_MAX = 1000
@@ -157,6 +159,7 @@ export class Server implements AsyncDisposable {
       store,
       listRuns: () => this.listRuns(),
       listSchedules: () => this.schedules.list(),
+      scheduler: () => leaderSeen(db, SCHEDULER),
       deliveries: () => ({ ...this.notifications.worker.counts }),
       disk: out,
     })

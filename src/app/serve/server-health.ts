@@ -1,10 +1,13 @@
 /** How the server and what it looks after are: for `/v1/health`, `/readyz` and `/metrics`. */
+import { LRUCache } from 'lru-cache'
+import { oneAtATime, waitForAnswers } from '../../observe/bounded-questions.ts'
 import { createHistogram } from '../../observe/histogram.ts'
 import { type Metrics, openMetrics, type ScraperTimes } from '../../observe/metrics.ts'
+import type { LeaderSeen } from '../../orchestrator/access/leader.ts'
 import type { Store } from '../../orchestrator/contract.ts'
 import { openResourceMonitor } from '../../orchestrator/resources.ts'
 import type { Schedule } from '../../orchestrator/schedule/contract.ts'
-import { nextTimes } from '../../orchestrator/schedule/cron.ts'
+import { longestGapMs } from '../../orchestrator/schedule/cron.ts'
 import type { ListedRun } from '../look/run-list.ts'
 import { machineNumbers } from '../run/run-metrics.ts'
 import { VERSION } from '../user-agent.ts'
@@ -13,6 +16,8 @@ export interface HealthParts {
   store: Store
   listRuns(): Promise<ListedRun[]>
   listSchedules(): Promise<readonly Schedule[]>
+  /** The server that does what is due, this one or another. */
+  scheduler(): Promise<LeaderSeen>
   /** Of webhooks, by outcome. */
   deliveries(): Readonly<Record<string, number>>
   /** A path on the disk that is watched. */
@@ -23,7 +28,9 @@ export interface HealthParts {
 const CHECK_MS_MAX = 2_000
 /** Latencies are of the last this many minutes, two slices of it. */
 const SLICE_MS = 5 * 60_000
-const INTERVALS_LOOKED_AT = 7
+/** A pattern's longest gap changes with the clocks only, and takes up to 60 ms to find. */
+const GAP_FRESH_MS = 24 * 3_600_000
+const GAPS_MAX = 1000
 
 export class ServerHealth {
   readonly #parts: HealthParts
@@ -34,6 +41,8 @@ export class ServerHealth {
   #faults = 0
   #metrics: Promise<Metrics> | undefined
   readonly #watched = new Set<string>()
+  readonly #listWorkers = oneAtATime(() => this.#parts.store.listWorkers())
+  readonly #gapsMs = new LRUCache<string, number>({ max: GAPS_MAX, ttl: GAP_FRESH_MS })
 
   constructor(parts: HealthParts) {
     this.#parts = parts
@@ -65,9 +74,9 @@ export class ServerHealth {
 
   async report() {
     const store = await this.checkStore()
-    const [runs, workers] = store.ok
-      ? await Promise.all([this.#parts.listRuns(), this.#parts.store.listWorkers()])
-      : [[], []]
+    const [runs, workers, scheduler] = store.ok
+      ? await Promise.all([this.#parts.listRuns(), this.#listWorkers(), this.#parts.scheduler()])
+      : [[], [], { isThere: false, atMs: undefined }]
     const moving = runs.filter(({ isAlive }) => isAlive)
     const sum = (of: (run: ListedRun) => number) => moving.reduce((all, run) => all + of(run), 0)
     const inState = (state: string) => workers.filter((worker) => worker.state === state).length
@@ -78,6 +87,10 @@ export class ServerHealth {
       runs: { running: moving.length, paused: runs.filter(({ state }) => state === 'paused').length },
       queue: { remaining: sum(({ numbers }) => numbers.remaining), dead: sum(({ numbers }) => numbers.dead) },
       workers: { working: inState('working'), draining: inState('draining'), stuck: inState('stuck') },
+      scheduler: {
+        isThere: scheduler.isThere,
+        seenAt: scheduler.atMs === undefined ? null : new Date(scheduler.atMs).toISOString(),
+      },
       scrapers: [...Map.groupBy(runs, ({ scraper }) => scraper)].map(([name, own]) => scraperHealth(name, own)),
       api: {
         requests: this.#requests,
@@ -93,22 +106,26 @@ export class ServerHealth {
   async metricsText(): Promise<{ contentType: string; text: string }> {
     this.#metrics ??= this.#openMetrics()
     const metrics = await this.#metrics
-    const runs = await this.#parts.listRuns().catch(() => [])
-    for (const { scraper } of runs) {
+    await waitForAnswers([() => this.#watchScrapers(metrics)], CHECK_MS_MAX)
+    return { contentType: metrics.contentType, text: await metrics.render() }
+  }
+
+  async #watchScrapers(metrics: Metrics): Promise<void> {
+    for (const { scraper } of await this.#parts.listRuns()) {
       if (this.#watched.has(scraper)) continue
       this.#watched.add(scraper)
       metrics.watchQueue(scraper, () => this.#queueOf(scraper))
       metrics.watchWorkers(scraper, async () =>
-        (await this.#parts.store.listWorkers()).flatMap((one) => (one.scraper === scraper ? [one.state] : [])),
+        (await this.#listWorkers()).flatMap((one) => (one.scraper === scraper ? [one.state] : [])),
       )
     }
-    return { contentType: metrics.contentType, text: await metrics.render() }
   }
 
   async #openMetrics(): Promise<Metrics> {
     const metrics = await openMetrics({ version: VERSION })
     const monitor = openResourceMonitor({ disk: this.#parts.disk })
     metrics.watchRuns(() => this.#scraperTimes())
+    metrics.watchScheduler(async () => (await this.#parts.scheduler()).atMs)
     metrics.watchDeliveries(this.#parts.deliveries)
     metrics.watchMachine(() => machineNumbers(monitor.snapshot()))
     return metrics
@@ -116,24 +133,34 @@ export class ServerHealth {
 
   /** From the store, so that a restart forgets none of it. */
   async #scraperTimes(): Promise<ScraperTimes[]> {
-    const [runs, schedules] = await Promise.all([this.#parts.listRuns(), this.#parts.listSchedules()])
+    const { listRuns, listSchedules, store } = this.#parts
+    const [runs, schedules, stored] = await Promise.all([listRuns(), listSchedules(), store.lastSuccesses()])
     const asked = schedules.filter(({ isPaused }) => !isPaused)
-    const scrapers = new Set([...runs, ...asked].map(({ scraper }) => scraper))
+    const scrapers = new Set([...stored.keys(), ...[...runs, ...asked].map(({ scraper }) => scraper)])
     return [...scrapers].map((scraper) => {
+      // Those in folders are only among the listed ones.
       const success = runs.find((run) => run.scraper === scraper && run.state === 'finished' && run.finishedAt !== null)
       const own = asked.filter((schedule) => schedule.scraper === scraper)
       return {
         scraper,
-        lastSuccessAtMs: success === undefined ? undefined : Date.parse(success.finishedAt!),
+        lastSuccessAtMs: latest(stored.get(scraper), success && Date.parse(success.finishedAt!)),
         schedule:
           own.length === 0
             ? undefined
             : {
-                intervalMs: Math.min(...own.map(intervalMs)),
+                intervalMs: Math.min(...own.map((schedule) => this.#intervalMs(schedule))),
                 sinceMs: Math.min(...own.map(({ createdAtMs }) => createdAtMs)),
               },
       }
     })
+  }
+
+  /** Of a cron with gaps of unequal length (nights, weekends) the longest: nobody is to be woken for a Sunday. */
+  #intervalMs({ cron, tz, nextAtMs }: Schedule): number {
+    const key = `${cron} ${tz}`
+    const gapMs = this.#gapsMs.get(key) ?? longestGapMs(cron, tz, nextAtMs)
+    this.#gapsMs.set(key, gapMs)
+    return gapMs
   }
 
   /** Runs that are going on, and those that ended since the server is here: what they did does not vanish with their end. */
@@ -157,10 +184,9 @@ export class ServerHealth {
   }
 }
 
-/** Of a cron with gaps of unequal length (nights, weekends) the longest of the next few: nobody is to be woken for a Sunday. */
-function intervalMs({ cron, tz, nextAtMs }: Schedule): number {
-  const times = nextTimes(cron, tz, nextAtMs - 1, INTERVALS_LOOKED_AT + 1)
-  return Math.max(0, ...times.slice(1).map((timeMs, i) => timeMs - times[i]!))
+function latest(...timesMs: (number | undefined)[]): number | undefined {
+  const known = timesMs.filter((timeMs) => timeMs !== undefined)
+  return known.length === 0 ? undefined : Math.max(...known)
 }
 
 function sumLanes(runs: readonly ListedRun[]): ListedRun['numbers']['lanes'] {

@@ -6,7 +6,7 @@ import { Problem } from '../../api/problem.ts'
 export const SERVER_ROLES = ['all', 'api', 'scheduler'] as const
 export type ServerRole = (typeof SERVER_ROLES)[number]
 
-const HEALTH_PATHS = ['/healthz', '/readyz', '/metrics']
+const HEALTH_PATHS = ['/livez', '/healthz', '/readyz', '/metrics']
 
 /** Everything else is an API server's to answer. */
 export function answerForHealthOnly(app: FastifyInstance): void {

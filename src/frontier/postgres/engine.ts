@@ -61,7 +61,7 @@ async function findRun({ pool, place }: Database, name: string): Promise<void> {
 
 class PostgresFrontier implements Frontier {
   readonly engine = 'postgres:'
-  readonly can = { durable: true, shared: true, keepsItems: true }
+  readonly can = { durable: true, shared: true, keepsItems: true, tellsAge: true }
   readonly dead: DeadLetters
   readonly items: ItemLog
   readonly stats: () => Promise<FrontierStats>

@@ -9,6 +9,7 @@ const RETRIES = 3
 const ROUTE = 'page'
 const RETRY_MS = 1000
 
+/** Whose queue, and how long its claims last. */
 export interface UrlQueueOptions extends Pick<PostgresFrontierOptions, 'now' | 'fresh' | 'outageMs' | 'onOutage'> {
   /** The run whose URLs these are. */
   runId: string
@@ -16,6 +17,7 @@ export interface UrlQueueOptions extends Pick<PostgresFrontierOptions, 'now' | '
   retries?: number
 }
 
+/** A queue of URLs for programs that fetch by their own means. */
 export interface UrlQueue extends AsyncDisposable {
   /** Any number; each URL once per run, in its normal spelling. */
   enqueueUrls(urls: Iterable<string>): Promise<Added>

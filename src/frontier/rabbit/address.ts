@@ -1,6 +1,12 @@
 /** The URL of a broker: what is one, and how it may be shown. */
 import { ScrapeError } from '../../core/errors.ts'
 
+/** Options of the frontier that may stand in the broker's URL. They are none of the client library's. */
+export const FRONTIER_PARAMETERS = ['redis', 'ack', 'expired', 'prefetch', 'belt'] as const
+
+/** Those of the AMQP URI that the client library understands and that change nothing but its pace. */
+export const CLIENT_PARAMETERS = ['heartbeat', 'connection_timeout', 'channel_max'] as const
+
 /** Throws `E_OPTION` when it is none. */
 export function brokerUrl(text: string): URL {
   const url = URL.parse(text)

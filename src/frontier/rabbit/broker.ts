@@ -10,9 +10,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Channel, Connection } from 'rabbitmq-client'
 import { ScrapeError } from '../../core/errors.ts'
-import { type TlsOptions, takeTls, tlsTrouble } from '../../core/server-tls.ts'
+import { refuseOtherParameters, type TlsOptions, takeTls, tlsTrouble } from '../../core/server-tls.ts'
 import type { Outage } from '../contract.ts'
-import { brokerUrl, placeOf } from './address.ts'
+import { brokerUrl, CLIENT_PARAMETERS, FRONTIER_PARAMETERS, placeOf } from './address.ts'
 import { declare, type Names } from './names.ts'
 import { isRefusal, refused, unreachable } from './outage.ts'
 
@@ -41,6 +41,8 @@ const OPEN_OUTAGE_MS_MAX = 5000
 const WAIT_MS = { min: 100, max: 2000 }
 const CLOSE_MS_MAX = 5000
 const CONNECTION = { connectionTimeout: CONNECT_MS_MAX, acquireTimeout: CONNECT_MS_MAX, heartbeat: 20, noDelay: true }
+const HINT =
+  'A URL of RabbitMQ is amqps://user:password@host:port/vhost, with cacert, cert, key, servername or verify=none; amqp:// is plain text.'
 
 export class Broker {
   /** `host:port/vhost`, never with user or password. */
@@ -59,9 +61,9 @@ export class Broker {
   #downSinceMs: number | undefined
 
   constructor(url: string, names: Names, { outageMs = 60_000, onOutage = () => {} }: BrokerOptions = {}) {
-    const bare = brokerUrl(url)
-    this.#tls = takeTls(bare, bare.protocol === 'amqps:')
-    this.#url = bare.href
+    const { bareUrl, tls } = read(url)
+    this.#tls = tls
+    this.#url = bareUrl
     this.place = placeOf(url)
     this.#names = names
     this.#outageMs = outageMs
@@ -209,9 +211,8 @@ export class Broker {
 
 /** Logs in and out again. Throws what a run would say. */
 export async function pingBroker(url: string): Promise<void> {
-  const bare = brokerUrl(url)
-  const tls = takeTls(bare, bare.protocol === 'amqps:')
-  const connection = new Connection({ ...CONNECTION, url: bare.href, ...(tls === undefined ? {} : { tls }) })
+  const { bareUrl, tls } = read(url)
+  const connection = new Connection({ ...CONNECTION, url: bareUrl, ...(tls === undefined ? {} : { tls }) })
   const { promise: failed, reject } = Promise.withResolvers<never>()
   connection.on('error', reject)
   try {
@@ -223,6 +224,15 @@ export async function pingBroker(url: string): Promise<void> {
   } finally {
     destroySoon([connection])
   }
+}
+
+/** What the client library is told, and nothing else: it would read more in the URL by itself. */
+function read(url: string): { bareUrl: string; tls: TlsOptions | undefined } {
+  const bare = brokerUrl(url)
+  const tls = takeTls(bare, bare.protocol === 'amqps:')
+  for (const name of FRONTIER_PARAMETERS) bare.searchParams.delete(name)
+  refuseOtherParameters(bare, CLIENT_PARAMETERS, HINT)
+  return { bareUrl: bare.href, tls }
 }
 
 /** Not at once: when we learn of the loss the library has not yet begun to reconnect, and would do so afterwards. */

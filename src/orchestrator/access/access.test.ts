@@ -13,9 +13,9 @@ import { openPostgresDatabase, POSTGRES } from '../store/postgres.ts'
 import { STORE_STEPS } from '../store/schema.ts'
 import type { SqlDatabase } from '../store/sql.ts'
 import { openSqliteDatabase, SQLITE } from '../store/sqlite.ts'
-import { Audit } from './audit.ts'
+import { Audit, type AuditEntry } from './audit.ts'
 import { ApiKeys } from './keys.ts'
-import { boundedRefusals } from './refusals.ts'
+import { BoundedRefusals, type Refusal } from './refusals.ts'
 
 const ENGINES: Record<string, (work: (db: SqlDatabase) => Promise<void>) => Promise<void>> = {
   'sqlite:': async (work) => {
@@ -63,6 +63,41 @@ for (const [name, withDatabase] of Object.entries(ENGINES)) {
       assert.equal(next.oldUntilMs, kept.expiresAtMs)
     }))
 
+  test(`${name} the name of a key that is over is free again, that of one in use is not`, () =>
+    withDatabase(async (db) => {
+      const keys = new ApiKeys(db)
+      const expired = await keys.create('ci', 'operate', { lifeMs: 0 })
+      await until('it is over', async () => (await keys.find(expired.key)) === undefined)
+      const revoked = await keys.create('ci', 'operate')
+      await assert.rejects(keys.create('ci', 'read'), /there is a key named "ci"/)
+      await keys.revoke(revoked.id)
+      const first = await keys.create('ci', 'read')
+      const next = (await keys.rotate(first.id, { graceMs: 3_600_000 }))!
+      await keys.revoke(next.id)
+      await assert.rejects(keys.create('ci', 'admin'), /there is a key named/, 'the first is in its grace')
+      await keys.revoke(first.id)
+      const made = await Promise.allSettled(Array.from({ length: 5 }, () => keys.create('ci', 'read')))
+      assert.equal(made.filter(({ status }) => status === 'fulfilled').length, 1, 'one of those who want it at once')
+      assert.equal(await keys.find(revoked.key), undefined)
+      assert.equal((await keys.list()).filter(({ successorId }) => successorId === undefined).length, 1)
+    }))
+
+  test(`${name} a successor lives as long as the key it replaces, unless somebody says otherwise`, () =>
+    withDatabase(async (db) => {
+      const keys = new ApiKeys(db)
+      const lives = async (id: string) => {
+        const { expiresAtMs, createdAtMs } = (await keys.list()).find((key) => key.id === id)!
+        return expiresAtMs === undefined ? undefined : Math.round((expiresAtMs - createdAtMs) / 3_600_000)
+      }
+      const old = await keys.create('grafana', 'read', { lifeMs: 90 * 3_600_000 })
+      const second = (await keys.rotate(old.id, { graceMs: 3_600_000 }))!
+      assert.equal(await lives(second.id), 90)
+      const third = (await keys.rotate(second.id, { graceMs: 3_600_000, lifeMs: 7 * 3_600_000 }))!
+      assert.equal(await lives(third.id), 7)
+      const last = (await keys.rotate(third.id, { graceMs: 0, lifeMs: Number.POSITIVE_INFINITY }))!
+      assert.equal(await lives(last.id), undefined)
+    }))
+
   test(`${name} the audit keeps who, what, from where and how it ended, page by page`, () =>
     withDatabase(async (db) => {
       const audit = new Audit(db)
@@ -78,19 +113,65 @@ for (const [name, withDatabase] of Object.entries(ENGINES)) {
     }))
 }
 
-test('a flood of refused requests is a line a minute and address, and at most 60 in all', () => {
+const REFUSAL = { caller: 'x', role: 'none', address: '10.0.0.1', action: 'GET /v1/runs', status: 401 }
+
+test('a flood of refused requests is a line a minute, caller and address, and at most 60 in all', () => {
   let nowMs = 0
-  const lineOf = boundedRefusals(() => nowMs)
-  const refusal = { caller: 'x', role: 'none', address: '10.0.0.1', action: 'GET /v1/runs', status: 401 }
-  const lines = Array.from({ length: 1000 }, () => lineOf(refusal)).filter((line) => line !== undefined)
-  assert.equal(lines.length, 1)
-  const many = Array.from({ length: 5000 }, (_, i) => lineOf({ ...refusal, address: `10.1.${i >> 8}.${i & 255}` }))
-  assert.equal(many.filter((line) => line !== undefined).length, 59)
+  const lines: AuditEntry[] = []
+  using refusals = new BoundedRefusals({ write: (line) => lines.push(line), now: () => nowMs })
+  const flood = (count: number, of: (i: number) => Partial<Refusal>) => {
+    for (let i = 0; i < count; i++) refusals.add({ ...REFUSAL, ...of(i) })
+    return lines.splice(0)
+  }
+  assert.equal(flood(1000, () => ({})).length, 1)
+  assert.deepEqual(
+    flood(10, (i) => ({ caller: i % 2 === 0 ? 'y' : 'x', status: i % 2 === 0 ? 403 : 401 })).map(
+      ({ caller }) => caller,
+    ),
+    ['y'],
+    'one caller does not hide another of the same address',
+  )
+  assert.equal(flood(5000, (i) => ({ address: `10.1.${i >> 8}.${i & 255}` })).length, 58)
   nowMs = 60_000
-  const again = Array.from({ length: 100 }, () => lineOf({ ...refusal, address: '10.9.9.9' }))
-  assert.equal(again.filter((line) => line !== undefined).length, 1)
-  nowMs = 120_000
-  assert.equal(lineOf({ ...refusal, address: '10.9.9.9' })?.detail, 'and 99 more since the last line')
+  const after = flood(100, () => ({ address: '10.9.9.9' }))
+  assert.deepEqual(
+    after.map(({ caller, detail }) => [caller, detail]),
+    [
+      ['others', '4942 refused for whom there was no line'],
+      ['x', 'and 1004 more since the last line'],
+      ['y', 'and 4 more since the last line'],
+      ['x', ''],
+    ],
+  )
+  for (nowMs = 120_000; nowMs < 300_000; nowMs += 60_000) refusals.flush()
+  assert.deepEqual(
+    lines.splice(0).map(({ address, detail }) => [address, detail]),
+    [['10.9.9.9', 'and 99 more since the last line']],
+    'also when the flood has stopped',
+  )
+})
+
+test('who floods with ever other names has 60 lines a minute, for ever', () => {
+  let nowMs = 0
+  let lines = 0
+  using refusals = new BoundedRefusals({ write: () => lines++, now: () => nowMs })
+  for (let minute = 0; minute < 10; minute++, nowMs += 60_000) {
+    lines = 0
+    for (let i = 0; i < 3000; i++) refusals.add({ ...REFUSAL, caller: `${minute % 2}-${i % 1500}` })
+    assert.ok(lines <= 60, `${lines} in minute ${minute}`)
+  }
+})
+
+test('the numbers that were not told yet are told at the end', () => {
+  const lines: AuditEntry[] = []
+  {
+    using refusals = new BoundedRefusals({ write: (line) => lines.push(line), now: () => 0 })
+    for (let i = 0; i < 5; i++) refusals.add(REFUSAL)
+  }
+  assert.deepEqual(
+    lines.map(({ detail }) => detail),
+    ['', 'and 4 more since the last line'],
+  )
 })
 
 test('keys of before expiry and successors were known still open the door', async () => {

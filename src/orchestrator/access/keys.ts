@@ -37,25 +37,35 @@ export class ApiKeys {
     this.#db = db
   }
 
-  /** `lifeMs`: it expires after so long. Throws `E_OPTION` when the name is taken. */
+  /**
+   * `lifeMs`: it expires after so long; infinite or left out: never. The name of a key that is over is free again: that key then has
+   * this one as its successor. Throws `E_OPTION` when a key in use has the name.
+   */
   async create(name: string, role: Role, { lifeMs }: { lifeMs?: number | undefined } = {}): Promise<NewKey> {
     const { prefix, now } = this.#db.dialect
     const made = newKey()
-    const added = await this.#db.rows(
-      `insert into ${prefix}api_key (id, name, hash, role, expires_ms) values ($1, $2, $3, $4, ${now} + ${wholeMs(lifeMs)})
-       on conflict do nothing returning id`,
-      [made.id, name, hashOf(made.key), role],
-    )
-    if (added.length === 0)
-      throw new ScrapeError('E_OPTION', `there is a key named ${JSON.stringify(name)}`, {
-        fix: 'Choose another name, or replace that one with `sluice key rotate ID`.',
-      })
+    await this.#db.transaction(async (rows) => {
+      await rows(
+        `update ${prefix}api_key set successor_id = $2
+         where name = $1 and successor_id is null and not (${inUse(now)})`,
+        [name, made.id],
+      )
+      const added = await rows(
+        `insert into ${prefix}api_key (id, name, hash, role, expires_ms)
+         select $1, $2, $3, $4, ${now} + ${wholeMs(lifeMs)}
+         where not exists (select 1 from ${prefix}api_key where name = $2 and ${inUse(now)})
+         on conflict do nothing returning id`,
+        [made.id, name, hashOf(made.key), role],
+      )
+      if (added.length === 0) throw nameTaken(name)
+    })
     return made
   }
 
   /**
-   * A successor with the same name and role. The old key works on for `graceMs`, or until it would have expired anyway. Undefined when
-   * there is no such key in use, or it has a successor already.
+   * A successor with the same name and role, and a life as long as the old one's was meant to be unless `lifeMs` says otherwise
+   * (infinite: it never expires). The old key works on for `graceMs`, or until it would have expired anyway. Undefined when there is no
+   * such key in use, or it has a successor already.
    */
   async rotate(
     id: string,
@@ -65,17 +75,18 @@ export class ApiKeys {
     const made = newKey()
     return await this.#db.transaction(async (rows) => {
       const untilMs = `${now} + ${wholeMs(graceMs)}`
+      const [before] = await rows(`select * from ${prefix}api_key where id = $1`, [id])
       const [old] = await rows(
         `update ${prefix}api_key set successor_id = $2,
            expires_ms = case when expires_ms < ${untilMs} then expires_ms else ${untilMs} end
-         where id = $1 and successor_id is null and revoked_ms is null and (expires_ms is null or expires_ms > ${now})
+         where id = $1 and successor_id is null and ${inUse(now)}
          returning *`,
         [id, made.id],
       )
-      if (old === undefined) return undefined
+      if (before === undefined || old === undefined) return undefined
       const { name, role, expiresAtMs } = toKey(old)
       await rows(
-        `insert into ${prefix}api_key (id, name, hash, role, expires_ms) values ($1, $2, $3, $4, ${now} + ${wholeMs(lifeMs)})`,
+        `insert into ${prefix}api_key (id, name, hash, role, expires_ms) values ($1, $2, $3, $4, ${now} + ${wholeMs(lifeMs ?? lifeMsOf(toKey(before)))})`,
         [made.id, name, hashOf(made.key), role],
       )
       return { ...made, name, role, oldUntilMs: expiresAtMs! }
@@ -87,7 +98,7 @@ export class ApiKeys {
     const { prefix, now } = this.#db.dialect
     const [found] = await this.#db.rows(
       `select * from ${prefix}api_key
-       where hash = $1 and revoked_ms is null and (expires_ms is null or expires_ms > ${now})`,
+       where hash = $1 and ${inUse(now)}`,
       [hashOf(key)],
     )
     if (found === undefined) return undefined
@@ -123,8 +134,20 @@ function newKey(): NewKey {
   return { key: `slk_${randomBytes(24).toString('base64url')}`, id: randomBytes(6).toString('hex') }
 }
 
+/** The same for SQL. */
+const inUse = (now: string) => `revoked_ms is null and (expires_ms is null or expires_ms > ${now})`
+
+const nameTaken = (name: string) =>
+  new ScrapeError('E_OPTION', `there is a key named ${JSON.stringify(name)}`, {
+    fix: 'Choose another name, or replace that one with `sluice key rotate ID`; one that was replaced keeps its name until its grace is over, or it is revoked.',
+  })
+
+const lifeMsOf = ({ createdAtMs, expiresAtMs }: ApiKey) =>
+  expiresAtMs === undefined ? undefined : expiresAtMs - createdAtMs
+
 /** For SQL, as a number of ours: the two databases do not agree on the type of a parameter in a sum. */
-const wholeMs = (ms: number | undefined) => (ms === undefined ? 'null' : String(Math.round(ms)))
+const wholeMs = (ms: number | undefined) =>
+  ms === undefined || ms === Number.POSITIVE_INFINITY ? 'null' : String(Math.round(ms))
 
 const hashOf = (key: string) => createHash('sha256').update(key).digest('hex')
 

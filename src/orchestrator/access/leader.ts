@@ -3,6 +3,8 @@ import type { SqlDatabase } from '../store/sql.ts'
 
 const LEAD_MS = 15_000
 const RENEW_MS = 5_000
+/** Of the server that does what is due: history, webhooks, retention. It is also the one that fires schedules. */
+export const SCHEDULER = 'ingest'
 
 export interface Leadership extends AsyncDisposable {
   readonly isLeader: boolean
@@ -46,7 +48,26 @@ export function lead(
       clearInterval(renewing)
       await first
       set(false)
-      await db.rows(`delete from ${prefix}leader where name = $1 and holder = $2`, [name, holder]).catch(() => {})
+      // Another may lead at once, and when this one was last seen stays known.
+      await db
+        .rows(`update ${prefix}leader set until_ms = ${now} - 1 where name = $1 and holder = $2`, [name, holder])
+        .catch(() => {})
     },
   }
+}
+
+export interface LeaderSeen {
+  /** Somebody leads now. */
+  isThere: boolean
+  /** The last sign of life; undefined: there was none ever. Of one that ended in order up to 15 s early. */
+  atMs: number | undefined
+}
+
+/** Who asks need not want to lead. */
+export async function leaderSeen(db: SqlDatabase, name: string): Promise<LeaderSeen> {
+  const { prefix, now } = db.dialect
+  const [found] = await db.rows(`select until_ms, ${now} as now_ms from ${prefix}leader where name = $1`, [name])
+  if (found === undefined) return { isThere: false, atMs: undefined }
+  const untilMs = Number(found['until_ms'])
+  return { isThere: untilMs >= Number(found['now_ms']), atMs: untilMs - LEAD_MS }
 }

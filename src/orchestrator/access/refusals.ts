@@ -1,35 +1,104 @@
 /**
- * Refused requests for the audit, bounded: somebody who is refused a thousand times a second must not fill the disk. Each address and
- * status is told once a minute, the next time with how many there were in between; and at most 60 lines a minute in all.
+ * Refused requests for the audit, bounded: somebody who is refused a thousand times a second must not fill the disk. Each caller,
+ * address and status is told once a minute; how many more there were is told when the minute is over, also when the flood has stopped
+ * by then; and at most 60 lines a minute in all.
+ *
+ *   first refusal ──▶ a line ──▶ the others are counted ──a minute later──▶ a line with their number ──▶ counted …
+ *                                                                       └─ there were none: forgotten
  */
-import { LRUCache } from 'lru-cache'
 import type { AuditEntry } from './audit.ts'
 
 const EVERY_MS = 60_000
 const LINES_MAX = 60
+/** Of whom the number is kept; the others of a minute are counted together. */
 const KNOWN_MAX = 1000
 
 export type Refusal = Omit<AuditEntry, 'detail'>
 
-/** The returned function gives the line to write, or undefined when this one is only counted. */
-export function boundedRefusals(now: () => number = Date.now): (refusal: Refusal) => AuditEntry | undefined {
-  const known = new LRUCache<string, { saidAtMs: number; silent: number }>({ max: KNOWN_MAX })
-  let minuteAtMs = Number.NEGATIVE_INFINITY
-  let lines = 0
-  return (refusal) => {
-    const atMs = now()
-    if (atMs - minuteAtMs >= EVERY_MS) {
-      minuteAtMs = atMs
-      lines = 0
+export interface RefusalsOptions {
+  /** Writes one line down. */
+  write: (line: AuditEntry) => void
+  now?: () => number
+}
+
+interface Counted {
+  last: Refusal
+  saidAtMs: number
+  silent: number
+}
+
+export class BoundedRefusals implements Disposable {
+  readonly #write: (line: AuditEntry) => void
+  readonly #now: () => number
+  /** The oldest line first. */
+  readonly #known = new Map<string, Counted>()
+  /** Of callers for whom there was no room, or no line left. */
+  #others: { last: Refusal; silent: number } | undefined
+  #minuteAtMs = Number.NEGATIVE_INFINITY
+  #lines = 0
+  #timer: NodeJS.Timeout | undefined
+
+  constructor({ write, now = Date.now }: RefusalsOptions) {
+    this.#write = write
+    this.#now = now
+  }
+
+  add(refusal: Refusal): void {
+    this.flush()
+    const key = `${refusal.caller}\n${refusal.address}\n${refusal.status}`
+    const known = this.#known.get(key)
+    if (known !== undefined) {
+      known.last = refusal
+      known.silent++
+    } else if (this.#known.size < KNOWN_MAX && this.#mayWrite()) {
+      this.#say(refusal, '')
+      this.#known.set(key, { last: refusal, saidAtMs: this.#now(), silent: 0 })
+    } else this.#others = { last: refusal, silent: (this.#others?.silent ?? 0) + 1 }
+    // Unreferenced: a process that ends says the rest when it is disposed of.
+    this.#timer ??= setInterval(() => this.flush(), EVERY_MS).unref()
+  }
+
+  /** Says the numbers of those whose minute is over. */
+  flush(): void {
+    this.#sayOver(this.#now() - EVERY_MS)
+    if (this.#known.size > 0 || this.#others !== undefined) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  /** Says all numbers that are left, as far as there are lines. */
+  [Symbol.dispose](): void {
+    this.#sayOver(Number.POSITIVE_INFINITY)
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  #sayOver(untilMs: number): void {
+    if (this.#others !== undefined && this.#minuteAtMs <= untilMs && this.#mayWrite()) {
+      const { last, silent } = this.#others
+      this.#others = undefined
+      this.#say({ ...last, caller: 'others', address: '' }, `${silent} refused for whom there was no line`)
     }
-    const key = `${refusal.address} ${refusal.status}`
-    const before = known.get(key) ?? { saidAtMs: Number.NEGATIVE_INFINITY, silent: 0 }
-    if (atMs - before.saidAtMs < EVERY_MS || lines >= LINES_MAX) {
-      known.set(key, { ...before, silent: before.silent + 1 })
-      return undefined
+    for (const [key, counted] of this.#known) {
+      if (counted.saidAtMs > untilMs) return
+      if (counted.silent > 0 && !this.#mayWrite()) return
+      this.#known.delete(key)
+      if (counted.silent === 0) continue
+      this.#say(counted.last, `and ${counted.silent} more since the last line`)
+      this.#known.set(key, { ...counted, saidAtMs: this.#now(), silent: 0 })
     }
-    lines++
-    known.set(key, { saidAtMs: atMs, silent: 0 })
-    return { ...refusal, detail: before.silent === 0 ? '' : `and ${before.silent} more since the last line` }
+  }
+
+  #mayWrite(): boolean {
+    if (this.#now() - this.#minuteAtMs >= EVERY_MS) {
+      this.#minuteAtMs = this.#now()
+      this.#lines = 0
+    }
+    return this.#lines < LINES_MAX
+  }
+
+  #say(refusal: Refusal, detail: string): void {
+    this.#lines++
+    this.#write({ ...refusal, detail })
   }
 }

@@ -35,6 +35,31 @@ export function nextTimes(pattern: string, tz: string, afterMs: number, count: n
     .map((date) => date.getTime())
 }
 
+const HOUR_MS = 3_600_000
+const MARKS = 8 * 24
+const FIRES = 8
+
+/**
+ * The longest time without a fire in the 8 days from `fromMs`, and between the next few fires if those are further apart. It looks
+ * at the gap at each hour, not at each fire: every minute of 8 days would be 11,520 fires and 0.7 s.
+ */
+export function longestGapMs(pattern: string, tz: string, fromMs: number): number {
+  const cron = cronOf(pattern, tz)
+  const fires = cron.nextRuns(FIRES, new Date(fromMs - 1)).map((date) => date.getTime())
+  let longestMs = Math.max(0, ...fires.slice(1).map((atMs, i) => atMs - fires[i]!))
+  for (let mark = 0, passedMs = 0; mark < MARKS; mark++) {
+    const markMs = (fires[0] ?? fromMs) + mark * HOUR_MS
+    if (markMs < passedMs) continue // within a gap that is known
+    const next = cron.nextRun(new Date(markMs))
+    if (next === null) break
+    passedMs = next.getTime()
+    if (passedMs - markMs + HOUR_MS <= longestMs) continue // cannot be longer, wherever in the hour it began
+    const [before] = cron.previousRuns(1, next)
+    if (before !== undefined) longestMs = Math.max(longestMs, passedMs - before.getTime())
+  }
+  return longestMs
+}
+
 function cronOf(pattern: string, tz: string): Cron {
   return new Cron(pattern, { timezone: tz, paused: true, mode: '5-part' })
 }

@@ -99,6 +99,22 @@ export function sqlStore(
       return found.map(toRun)
     },
 
+    async lastSuccesses() {
+      // By the index over scraper and time: 1 row for each scraper is read, however many runs there are of another.
+      const found = await db.rows(
+        `select known.scraper, (select record from ${prefix}run_record as its where its.scraper = known.scraper
+           and its.state = 'finished' order by its.created_ms desc, its.id desc limit 1) as record
+         from (select distinct scraper from ${prefix}run_record) as known`,
+        [],
+      )
+      return new Map(
+        found.flatMap(({ scraper, record }) => {
+          const { finishedAt } = record === null ? { finishedAt: null } : (JSON.parse(String(record)) as RunRecord)
+          return finishedAt === null ? [] : [[String(scraper), Date.parse(finishedAt)]]
+        }),
+      )
+    },
+
     async saveRun(record: RunRecord, from: readonly RunState[]) {
       return await db.transaction(async (rows) => {
         const changed = await rows(

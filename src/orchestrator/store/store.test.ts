@@ -100,6 +100,23 @@ for (const [name, start] of Object.entries(ENGINES)) {
     assert.deepEqual(idsOf(await store.listRuns({ states: ['running', 'stopped'] })), ['r2', 'r0'])
   })
 
+  check('knows when each scraper last succeeded, however many runs of others came since', async (store) => {
+    assert.deepEqual(await store.lastSuccesses(), new Map())
+    const finished = (day: number) => ({ state: 'finished', finishedAt: `2026-01-0${day}T06:00:00.000Z` }) as const
+    await store.createRun(run('r1', { scraper: 'weekly', ...finished(1) }))
+    await store.createRun(run('r2', { scraper: 'weekly', ...finished(2) }))
+    await store.createRun(run('r3', { scraper: 'weekly', state: 'failed', finishedAt: '2026-01-03T06:00:00.000Z' }))
+    await store.createRun(run('r4', { scraper: 'never', state: 'running', finishedAt: null }))
+    for (let i = 0; i < 120; i++) await store.createRun(run(`often${i}`, { scraper: 'often', ...finished(4) }))
+    assert.deepEqual(
+      await store.lastSuccesses(),
+      new Map([
+        ['weekly', Date.parse('2026-01-02T06:00:00.000Z')],
+        ['often', Date.parse('2026-01-04T06:00:00.000Z')],
+      ]),
+    )
+  })
+
   check('saves a record only from the states it may come from: of two one ends the run', async (store) => {
     await store.createRun(run('r1'))
     const finished = run('r1', { state: 'finished', reason: 'done' }).record

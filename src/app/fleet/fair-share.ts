@@ -1,4 +1,4 @@
-/** Who gets a server's workers when there are more runs than places: nobody has two while another has none, and all get a turn. */
+/** Who gets the workers when there are more runs than places: nobody has two while another has none, and all get a turn. */
 
 /** A worker stays this long on a run before another that has none gets its place. */
 export const TURN_MS = 12_000

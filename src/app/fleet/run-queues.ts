@@ -1,0 +1,60 @@
+/** What runs have left, for who asks again and again: their queues stay open in between, as a login costs more than the question. */
+import { LRUCache } from 'lru-cache'
+import type { FrontierStats } from '../../frontier/contract.ts'
+import type { StoredRun } from '../../orchestrator/contract.ts'
+import { type OpenRun, runStats } from '../look/open-run.ts'
+
+/** Each may hold a connection. */
+const OPEN_MAX = 8
+
+export type AskedRun = Pick<OpenRun, 'record' | 'frontier' | 'filling' | 'refresh'> & AsyncDisposable
+
+export class RunQueues implements AsyncDisposable {
+  readonly #openRun: (run: StoredRun) => Promise<AskedRun>
+  readonly #closing = new Set<Promise<void>>()
+  readonly #opened = new LRUCache<string, Promise<AskedRun>>({
+    max: OPEN_MAX,
+    dispose: (opened) => this.#close(opened),
+  })
+
+  constructor(openRun: (run: StoredRun) => Promise<AskedRun>) {
+    this.#openRun = openRun
+  }
+
+  /** Undefined while its start tasks are not all there. One that fails to answer is opened anew the next time. */
+  async stats(run: StoredRun): Promise<FrontierStats | undefined> {
+    const { id } = run.record
+    try {
+      const opened = await this.#upToDate(run)
+      return opened.filling === undefined ? await runStats(opened) : undefined
+    } catch (error) {
+      this.#opened.delete(id)
+      throw error
+    }
+  }
+
+  async #upToDate(run: StoredRun): Promise<AskedRun> {
+    const { id } = run.record
+    const known = await this.#opened.get(id)
+    if (known !== undefined) {
+      await known.refresh()
+      return known
+    }
+    const opening = this.#openRun(run)
+    this.#opened.set(id, opening)
+    return await opening
+  }
+
+  #close(opened: Promise<AskedRun>): void {
+    const closing: Promise<void> = opened
+      .then((run) => run[Symbol.asyncDispose]())
+      .catch(() => {}) // who asked has been told
+      .finally(() => this.#closing.delete(closing))
+    this.#closing.add(closing)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#opened.clear()
+    await Promise.all(this.#closing)
+  }
+}

@@ -1,0 +1,86 @@
+/** The scrapers a worker of many runs may use: those that were named, or all that are known here, each loaded once. */
+import { ScrapeError } from '../../core/errors.ts'
+import type { StoredRun, WorkPart } from '../../orchestrator/contract.ts'
+import { type LoadedScraper, listScrapers, loadScraper } from '../author/load-scraper.ts'
+import { assertTurnedOn } from '../author/opt-in.ts'
+import type { Config } from '../config.ts'
+import { assertCanBrowse } from '../run/open-browsers.ts'
+import { definitionHash } from './definition-hash.ts'
+import { refuseOtherScraper } from './start-distributed.ts'
+
+export interface ScrapersOptions {
+  config: Config
+  /** As the user names them; empty: every scraper that is known here. */
+  scrapers: readonly string[]
+  only: WorkPart | undefined
+  say: (message: string) => void
+}
+
+export class ScrapersHere {
+  readonly #options: ScrapersOptions
+  readonly #loaded = new Map<string, { loaded: LoadedScraper; hash: string }>()
+  /** Those that were named, by the names they give themselves. */
+  #named: ReadonlyMap<string, string> | undefined
+
+  constructor(options: ScrapersOptions) {
+    this.#options = options
+  }
+
+  /** Loads what was named. One that cannot be used is said, and the others are served; throws when there are no others. */
+  async open(): Promise<void> {
+    const { scrapers, say } = this.#options
+    if (scrapers.length === 0) return
+    const named = new Map<string, string>()
+    let failure: unknown
+    for (const word of scrapers) {
+      try {
+        named.set((await this.#load(word)).scraper.name, word)
+      } catch (error) {
+        failure = error
+        if (scrapers.length > 1) say(`"${word}" is left out: ${(error as Error).message}`)
+      }
+    }
+    if (named.size === 0) throw failure
+    this.#named = named
+  }
+
+  isMeant({ record: { scraper } }: StoredRun): boolean {
+    return this.#named === undefined || this.#named.has(scraper)
+  }
+
+  /** The one of a run. Throws when it cannot be used here, or is another than the run's. */
+  async of(run: StoredRun): Promise<LoadedScraper> {
+    const loaded = await this.#load(this.#wordOf(run))
+    refuseOtherScraper(run, loaded)
+    return loaded
+  }
+
+  /** A path of the machine the run was started on means nothing here: only names that are known do. */
+  #wordOf({ record: { scraper, source } }: StoredRun): string {
+    const named = this.#named?.get(scraper)
+    if (named !== undefined) return named
+    const known = new Set(listScrapers().map(({ name }) => name))
+    return known.has(source) ? source : scraper
+  }
+
+  /** A module stays as it was loaded: a file that was changed since would be taken for what runs here. */
+  async #load(word: string): Promise<LoadedScraper> {
+    const known = this.#loaded.get(word)
+    const { loaded, hash } = known ?? (await this.#loadFirst(word))
+    if (definitionHash(loaded.file) !== hash)
+      throw new ScrapeError('E_DEFINITION_DIFFERS', `"${word}" was changed since this worker loaded it`, {
+        at: loaded.file,
+        fix: 'Restart the worker.',
+      })
+    assertTurnedOn(loaded.scraper, this.#options.config)
+    if (this.#options.only !== 'files') await assertCanBrowse(loaded.scraper, this.#options.config.values.chrome)
+    return loaded
+  }
+
+  async #loadFirst(word: string): Promise<{ loaded: LoadedScraper; hash: string }> {
+    const loaded = await loadScraper(word)
+    const first = { loaded, hash: definitionHash(loaded.file) }
+    this.#loaded.set(word, first)
+    return first
+  }
+}

@@ -1,0 +1,58 @@
+/** Whose turn it is among the runs: what was asked longest ago comes first, and what had nothing to do is left alone for a while. */
+import type { StoredRun } from '../../orchestrator/contract.ts'
+import { inOrderOfNeed } from './fair-share.ts'
+
+/** A run that cannot be worked on from here. */
+const HOPELESS_MS = 60_000
+/** One that had nothing to do; doubles with each such answer. */
+const IDLE_MS = { min: 5_000, max: 60_000 }
+/** Of few runs each is asked often, of many all together about once in this time: who works must be reached behind idle ones. */
+const ASK_EVERY_MS = 1_000
+
+export class Turns {
+  readonly #now: () => number
+  readonly #rests = new Map<string, { untilMs: number; idleMs: number }>()
+  readonly #turnAtMs = new Map<string, number>()
+  #known = 0
+
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  /** Those of a list, newest first, that are not left alone: the oldest first. Who is not in the list is forgotten. */
+  open(runs: readonly StoredRun[]): Map<string, StoredRun> {
+    const ids = new Set(runs.map(({ record }) => record.id))
+    this.#known = ids.size
+    for (const known of [this.#rests, this.#turnAtMs]) for (const id of known.keys()) if (!ids.has(id)) known.delete(id)
+    const nowMs = this.#now()
+    const open = runs.filter(({ record: { id } }) => nowMs > (this.#rests.get(id)?.untilMs ?? Number.NEGATIVE_INFINITY))
+    return new Map(open.reverse().map((run) => [run.record.id, run]))
+  }
+
+  inOrder(runIds: Iterable<string>, counts: ReadonlyMap<string, number>): string[] {
+    return inOrderOfNeed([...runIds], counts, this.#turnAtMs)
+  }
+
+  /** It gets a worker. */
+  served(runId: string): void {
+    this.#rests.delete(runId)
+    this.#turnAtMs.set(runId, this.#now())
+  }
+
+  /** It has nothing to do now. */
+  idle(runId: string): void {
+    const beforeMs = this.#rests.get(runId)?.idleMs ?? 0
+    const longestMs = Math.min(IDLE_MS.max, Math.max(IDLE_MS.min, this.#known * ASK_EVERY_MS))
+    this.#rest(runId, Math.min(longestMs, Math.max(IDLE_MS.min, beforeMs * 2)))
+  }
+
+  hopeless(runId: string): void {
+    this.#rest(runId, HOPELESS_MS)
+  }
+
+  #rest(runId: string, ms: number): void {
+    const nowMs = this.#now()
+    this.#rests.set(runId, { untilMs: nowMs + ms, idleMs: ms })
+    this.#turnAtMs.set(runId, nowMs)
+  }
+}

@@ -1,0 +1,44 @@
+/** Who leads, and what others see of it. One suite for both stores. */
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { until } from '../../../test/fleet.ts'
+import { postgresForTests } from '../../../test/services/postgres.ts'
+import { temporaryFolder } from '../../../test/sluice.ts'
+import { openPostgresDatabase } from '../store/postgres.ts'
+import type { SqlDatabase } from '../store/sql.ts'
+import { openSqliteDatabase } from '../store/sqlite.ts'
+import { lead, leaderSeen, SCHEDULER } from './leader.ts'
+
+const ENGINES: Record<string, (work: (db: SqlDatabase) => Promise<void>) => Promise<void>> = {
+  'sqlite:': async (work) => {
+    using folder = temporaryFolder()
+    const db = openSqliteDatabase(join(folder.path, 'store.db'))
+    await work(db).finally(() => db.close())
+  },
+  'postgres:': async (work) => {
+    await using database = await postgresForTests()
+    const db = await openPostgresDatabase(database.url)
+    await work(db).finally(() => db.close())
+  },
+}
+
+for (const [name, withDatabase] of Object.entries(ENGINES)) {
+  test(`${name} anybody sees whether somebody leads, and since when nobody does`, () =>
+    withDatabase(async (db) => {
+      const seen = () => leaderSeen(db, SCHEDULER)
+      assert.deepEqual(await seen(), { isThere: false, atMs: undefined })
+      const one = lead(db, { name: SCHEDULER, holder: 'one', onChange() {} })
+      await until('it leads', () => one.isLeader)
+      const { isThere, atMs } = await seen()
+      assert.equal(isThere, true)
+      assert.ok(Math.abs(atMs! - Date.now()) < 60_000)
+      assert.deepEqual(await leaderSeen(db, 'other'), { isThere: false, atMs: undefined })
+      await one[Symbol.asyncDispose]()
+      const after = await seen()
+      assert.equal(after.isThere, false)
+      assert.ok(after.atMs !== undefined, 'its last sign of life stays known')
+      await using next = lead(db, { name: SCHEDULER, holder: 'next', onChange() {} })
+      await until('another leads at once', () => next.isLeader)
+    }))
+}
