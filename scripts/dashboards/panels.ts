@@ -59,6 +59,7 @@ const overview: Dashboard = {
     graph('Queue', 'short', [[`sum by (scraper) (sluice:queue_tasks:max{${OF},state="pending"})`, '{{scraper}}']], 'Waiting tasks by scraper. It should fall while a run goes on.'),
     graph('Time since the last success', 's', [[`time() - max by (scraper) (sluice_run_last_success_timestamp_seconds{${OF}})`, '{{scraper}}']], 'Since a run last finished. Compare with its schedule.'),
     graph('Firing alerts', 'short', [['count by (alertname) (ALERTS{alertstate="firing",alertname=~"Sluice.*"}) or vector(0)', '{{alertname}}']], 'Each has its steps in docs/runbook.md.', { warn: 1 }),
+    graph('Silence of the scheduler', 's', [['time() - max(sluice_scheduler_seen_timestamp_seconds)', 'silent']], 'Since the server that fires schedules, delivers webhooks, keeps history and removes what is old gave a sign of life. After a minute the alert fires.', { warn: 30, bad: 60 }),
     graph('Webhook deliveries', 'cps', [['sum by (outcome) (rate(sluice_webhook_deliveries_total[5m]))', '{{outcome}}']], 'Tries to deliver an event. Failed ones are tried again, dead ones are given up. Nothing before the first.'),
   ],
 } // biome-ignore format: one line a panel
@@ -78,7 +79,7 @@ const run: Dashboard = {
     graph('Retries by class', 'cps', [['sum by (class) (rate(sluice_retries_total[5m]))', '{{class}}']], 'Tries that failed and are repeated, by class of error. `sluice dlq` and `sluice logs` show examples.', { isStacked: true }),
     graph('Dead letters by class', 'short', [['sum by (class) (increase(sluice_dead_letters_total[30m]))', '{{class}}']], 'Tasks given up on in 30 minutes.', { bad: 50 }),
     graph('Bytes received', 'Bps', [['sum(rate(sluice_response_bytes_total[5m]))', 'received']], 'Bytes of responses as they came over the wire.'),
-    graph('Sink lag', 'short', [['sum by (sink) (sluice_sink_lag_items)', '{{sink}}']], 'Accepted items that no sink has confirmed. It should swing, not climb.', { warn: 1000, bad: 10000 }),
+    graph('Sink lag', 'short', [['max by (instance) (sluice_sink_lag_items)', '{{instance}}']], 'Accepted items that no sink has confirmed. It should swing, not climb.', { warn: 1000, bad: 10000 }),
     graph('Time to flush the sinks', 's', [[quantile(0.5, 'sink'), 'p50'], [quantile(0.95, 'sink'), 'p95']], 'Slow flushes hold back the whole run: the queue of items is bounded.'),
   ],
 } // biome-ignore format: one line a panel

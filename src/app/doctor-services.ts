@@ -5,6 +5,7 @@ import { checkProxy } from '../fetch/proxy-check.ts'
 import { redactText } from '../observe/redact.ts'
 import type { Config } from './config.ts'
 import { missing, ok, type Result, warn } from './finding.ts'
+import { isServer, logIn } from './log-in.ts'
 import { waysOf } from './run/ways.ts'
 
 const CHECK_MS_MAX = 5_000
@@ -20,22 +21,12 @@ export function serviceChecks({ values }: Config): Check[] {
     ['redis', values.redis],
   ]
   const checks = servers.flatMap(([name, url]): Check[] => {
-    const logIn = url === undefined ? undefined : LOG_IN[url.slice(0, url.indexOf(':'))]
-    return logIn === undefined ? [] : [[name, () => answers(url!, logIn)]]
+    return url === undefined || !isServer(url) ? [] : [[name, () => answers(url)]]
   })
   return proxies.length === 0 ? checks : [['proxies', () => proxiesAnswer(proxies)], ...checks]
 }
 
-const LOG_IN: Readonly<Record<string, (url: string) => Promise<unknown>>> = {
-  postgres,
-  postgresql: postgres,
-  redis,
-  rediss: redis,
-  amqp,
-  amqps: amqp,
-}
-
-async function answers(url: string, logIn: (url: string) => Promise<unknown>): Promise<Result> {
+async function answers(url: string): Promise<Result> {
   const shown = redactText(url)
   try {
     await logIn(url)
@@ -44,23 +35,6 @@ async function answers(url: string, logIn: (url: string) => Promise<unknown>): P
     const fix = error instanceof ScrapeError ? error.details.fix : undefined
     return missing(`${shown} does not answer: ${(error as Error).message}`, fix ?? 'Start it, or correct its URL.')
   }
-}
-
-async function postgres(url: string): Promise<void> {
-  const { Database } = await import('../postgres/database.ts')
-  const database = new Database(url, { connectionsMax: 1, outageMs: 0, queryMsMax: CHECK_MS_MAX })
-  await database.rows('select 1', []).finally(() => database.close())
-}
-
-async function redis(url: string): Promise<void> {
-  const { Connection } = await import('../redis/connection.ts')
-  const connection = new Connection(url, { outageMs: 0, answerMsMax: CHECK_MS_MAX })
-  await connection.attempt(() => connection.redis.ping()).finally(() => connection.close())
-}
-
-async function amqp(url: string): Promise<void> {
-  const { pingBroker } = await import('../frontier/rabbit/broker.ts')
-  await pingBroker(url)
 }
 
 /** Each is named by its address alone: their URLs may hold passwords. */

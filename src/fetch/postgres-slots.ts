@@ -44,7 +44,8 @@ function openPool(url: string | undefined): SlotPool & { end(): Promise<void> } 
   const tls = postgresTls(url)
   const pool = new pg.Pool({
     connectionString: tls.connectionString,
-    ...(tls.ssl === undefined ? {} : { ssl: tls.ssl }),
+    ssl: tls.ssl,
+    sslnegotiation: 'postgres',
     max: CONNECTIONS_MAX,
     connectionTimeoutMillis: SLOT_ANSWER_MS_MAX,
     query_timeout: SLOT_ANSWER_MS_MAX,

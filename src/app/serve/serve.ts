@@ -26,6 +26,7 @@ import { isTurnedOn } from '../author/opt-in.ts'
 import { type Config, toLimits } from '../config.ts'
 import { isFleetQueue, type StoreDatabase } from '../fleet/fleet.ts'
 import { startDistributed } from '../fleet/start-distributed.ts'
+import { isServer } from '../log-in.ts'
 import { retryLetters } from '../look/dead-letters.ts'
 import { type OpenRun, type RunPlaces, runStats } from '../look/open-run.ts'
 import type { ListedRun } from '../look/run-list.ts'
@@ -157,6 +158,7 @@ export class Server implements AsyncDisposable {
     this.lists = new RunLists({ places: this.#places, store })
     this.health = new ServerHealth({
       store,
+      servers: serversOf(config),
       listRuns: () => this.listRuns(),
       listSchedules: () => this.schedules.list(),
       scheduler: () => leaderSeen(db, SCHEDULER),
@@ -286,10 +288,12 @@ export class Server implements AsyncDisposable {
 
   /** Throws a 503 that names what is missing. */
   async checks() {
-    const check = await this.health.checkStore()
-    if (check.ok) return [check]
-    this.#say('warn', `not ready: ${check.problem}`)
-    throw new Problem(503, 'E_NOT_READY', `not ready: the store: ${check.problem}`, { headers: { 'retry-after': '5' } })
+    const checks = await this.health.checks()
+    const missing = checks.find(({ ok }) => !ok)
+    if (missing === undefined) return checks
+    this.#say('warn', `not ready: ${missing.problem}`)
+    const detail = `not ready: the ${missing.name}: ${missing.problem}`
+    throw new Problem(503, 'E_NOT_READY', detail, { headers: { 'retry-after': '5' } })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -309,6 +313,14 @@ const noRegions = () =>
   new ScrapeError('E_OPTION', 'this server carries its runs out itself: there are no regions', {
     fix: 'Leave region out, or give the server a fleet’s queue with --frontier.',
   })
+
+function serversOf({ values: { frontier, store, redis } }: Config): [name: string, url: string][] {
+  const named: [string, string | undefined][] = [
+    ['queue', frontier],
+    ['redis', redis],
+  ]
+  return named.filter((one): one is [string, string] => one[1] !== undefined && one[1] !== store && isServer(one[1]))
+}
 
 function flagsOf({ pages, concurrency, retries, perHost }: RunLimits): Record<string, unknown> {
   const flags = { pages, concurrency, retries, perHost: perHost?.concurrency, rps: perHost?.rps }

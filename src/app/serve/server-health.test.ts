@@ -26,6 +26,7 @@ async function healthOf(more: Partial<HealthParts>, work: (health: ServerHealth)
   await work(
     new ServerHealth({
       store,
+      servers: [],
       listRuns: async () => [],
       listSchedules: async () => [OFFICE_HOURS],
       scheduler: async () => ({ isThere: true, atMs: 9_000 }),
@@ -54,3 +55,10 @@ test('answers Prometheus although nothing answers the server', () => {
     assert.match((await health.metricsText()).text, /^sluice_build_info/m)
   })
 })
+
+test('a queue that is away makes a server not ready, whatever its store says', () =>
+  healthOf({ servers: [['queue', 'redis://127.0.0.1:1/0']] }, async (health) => {
+    const [store, queue] = await health.checks()
+    assert.deepEqual([store!.name, store!.ok, queue!.name, queue!.ok], ['store', true, 'queue', false])
+    assert.match(queue!.problem!, /unreachable/)
+  }))

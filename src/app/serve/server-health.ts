@@ -1,4 +1,5 @@
 /** How the server and what it looks after are: for `/v1/health`, `/readyz` and `/metrics`. */
+
 import { LRUCache } from 'lru-cache'
 import { oneAtATime, waitForAnswers } from '../../observe/bounded-questions.ts'
 import { createHistogram } from '../../observe/histogram.ts'
@@ -8,12 +9,15 @@ import type { Store } from '../../orchestrator/contract.ts'
 import { openResourceMonitor } from '../../orchestrator/resources.ts'
 import type { Schedule } from '../../orchestrator/schedule/contract.ts'
 import { longestGapMs } from '../../orchestrator/schedule/cron.ts'
+import { logIn } from '../log-in.ts'
 import type { ListedRun } from '../look/run-list.ts'
 import { machineNumbers } from '../run/run-metrics.ts'
 import { VERSION } from '../user-agent.ts'
 
 export interface HealthParts {
   store: Store
+  /** Of the queue, where they are not the store's. */
+  servers: readonly [name: string, url: string][]
   listRuns(): Promise<ListedRun[]>
   listSchedules(): Promise<readonly Schedule[]>
   /** The server that does what is due, this one or another. */
@@ -31,6 +35,26 @@ const SLICE_MS = 5 * 60_000
 /** A pattern's longest gap changes with the clocks only, and takes up to 60 ms to find. */
 const GAP_FRESH_MS = 24 * 3_600_000
 const GAPS_MAX = 1000
+
+interface Check {
+  name: string
+  ok: boolean
+  ms: number
+  problem: string | null
+}
+
+async function check(name: string, asked: Promise<unknown>): Promise<Check> {
+  const startedMs = performance.now()
+  const answered = asked.then(
+    () => null,
+    (error: Error) => error.message,
+  )
+  const late = new Promise<string>((resolve) =>
+    setTimeout(resolve, CHECK_MS_MAX, `no answer within ${CHECK_MS_MAX} ms`).unref(),
+  )
+  const problem = await Promise.race([answered, late])
+  return { name, ok: problem === null, ms: performance.now() - startedMs, problem }
+}
 
 export class ServerHealth {
   readonly #parts: HealthParts
@@ -59,17 +83,14 @@ export class ServerHealth {
   }
 
   /** Never throws: what cannot be asked is not ok, and says why. */
-  async checkStore(): Promise<{ name: string; ok: boolean; ms: number; problem: string | null }> {
-    const startedMs = performance.now()
-    const asked = this.#parts.store.listRuns({ limit: 1 }).then(
-      () => null,
-      (error: Error) => error.message,
-    )
-    const late = new Promise<string>((resolve) =>
-      setTimeout(resolve, CHECK_MS_MAX, `no answer within ${CHECK_MS_MAX} ms`).unref(),
-    )
-    const problem = await Promise.race([asked, late])
-    return { name: 'store', ok: problem === null, ms: performance.now() - startedMs, problem }
+  checkStore(): Promise<Check> {
+    return check('store', this.#parts.store.listRuns({ limit: 1 }))
+  }
+
+  /** The store, and servers of the queue beside it. */
+  checks(): Promise<Check[]> {
+    const servers = this.#parts.servers.map(([name, url]) => check(name, logIn(url)))
+    return Promise.all([this.checkStore(), ...servers])
   }
 
   async report() {

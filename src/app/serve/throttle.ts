@@ -14,7 +14,7 @@ export function createThrottle(
     const atMs = now()
     const bucket = buckets.get(caller) ?? { left: BURST_SECONDS * perSecond, atMs }
     const left = Math.min(BURST_SECONDS * perSecond, bucket.left + ((atMs - bucket.atMs) / 1000) * perSecond)
-    buckets.set(caller, { left: Math.max(0, left - 1), atMs })
+    buckets.set(caller, { left: left >= 1 ? left - 1 : left, atMs }) // who is refused pays nothing, or would never get through
     return left >= 1 ? 0 : ((1 - left) / perSecond) * 1000
   }
 }

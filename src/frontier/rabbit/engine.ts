@@ -1,10 +1,12 @@
 /** The `amqp:` engine: Redis is the ledger, RabbitMQ carries the tasks that are ready to the workers. */
+
 import { randomBytes } from 'node:crypto'
 import { ScrapeError } from '../../core/errors.ts'
 import type { NewTask } from '../../core/task.ts'
 import type { Frontier } from '../contract.ts'
 import { LedgerFrontier, openLedger, type RedisFrontierOptions } from '../redis/engine.ts'
 import type { Link } from '../redis/link.ts'
+import { FRONTIER_PARAMETERS } from './address.ts'
 import { createBelt } from './belt.ts'
 import { Broker } from './broker.ts'
 import type { AckMode } from './intake.ts'
@@ -59,8 +61,6 @@ async function purge(broker: Broker, names: Names): Promise<void> {
   for (const queue of [...work, names.expired.queue, names.failed.queue]) await consumer.queuePurge({ queue })
 }
 
-const OPTION_NAMES = ['redis', 'ack', 'expired', 'prefetch', 'belt']
-
 function optionsOf(url: string): RabbitFrontierOptions {
   const params = URL.parse(url)?.searchParams ?? new URLSearchParams()
   const options: RabbitFrontierOptions = {}
@@ -106,6 +106,6 @@ function countOf(params: URLSearchParams, name: string): number | undefined {
 function withoutOptions(url: string): string {
   const parsed = URL.parse(url)
   if (parsed === null) return url
-  for (const name of OPTION_NAMES) parsed.searchParams.delete(name)
+  for (const name of FRONTIER_PARAMETERS) parsed.searchParams.delete(name)
   return parsed.href
 }
