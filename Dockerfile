@@ -1,7 +1,7 @@
 # syntax=docker/dockerfile:1.10
-# Sluice in two images from one file:
+# Sluice in two images from one file, each with a name of its own: a new tag must not turn one into the other.
 #   docker build --target slim    -t sluice:0.1.0 .
-#   docker build --target browser -t sluice:0.1.0-browser .
+#   docker build --target browser -t sluice-browser:0.1.0 .
 # The tag names an exact version. To pin the bytes as well, look the digest up once and add it to the tag:
 #   docker buildx imagetools inspect node:24.21.0-bookworm-slim   →   --build-arg NODE_IMAGE=node:24.21.0-bookworm-slim@sha256:…
 ARG NODE_IMAGE=node:24.21.0-bookworm-slim
@@ -18,14 +18,20 @@ RUN npm pack --pack-destination /tmp && mv /tmp/sluice-*.tgz /tmp/sluice.tgz
 # --- install: the package and what it needs, nothing of the build ------------------------------------------------------------
 FROM ${NODE_IMAGE} AS install
 WORKDIR /srv/sluice
-COPY --from=build /tmp/sluice.tgz /build/package.json /tmp/
-# --build-arg OTEL=1: with the packages that --otel needs, in the versions we test with.
+# What it depends on as it was locked, to the last digit; a plain `npm install` of the package would look for newer ones.
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
+# --build-arg OTEL=1: with the packages that --otel needs, in the versions we test with; one folder up, where they are found as well.
 ARG OTEL=0
+RUN if [ "$OTEL" = 1 ]; then npm install --prefix /srv --no-save --ignore-scripts --no-audit --no-fund \
+      $(node -p 'Object.entries(require("./package.json").devDependencies).filter(([name]) => name.startsWith("@opentelemetry/")).map((pair) => pair.join("@")).join(" ")'); fi
 # The work folder is the project: a scraper in /srv/sluice/scrapers finds `import … from 'sluice'` above itself.
-# The package brings its npm-shrinkwrap.json: what it depends on is installed as it was locked, to the last digit.
-RUN echo '{"private":true,"type":"module"}' > package.json \
- && traces="$(OTEL="$OTEL" node -p 'Object.entries(require("/tmp/package.json").devDependencies).filter(([name]) => process.env.OTEL === "1" && name.startsWith("@opentelemetry/")).map((pair) => pair.join("@")).join(" ")')" \
- && npm install --omit=dev --ignore-scripts --no-audit --no-fund /tmp/sluice.tgz $traces
+COPY --from=build /tmp/sluice.tgz /tmp/
+RUN mkdir node_modules/sluice \
+ && tar -xzf /tmp/sluice.tgz -C node_modules/sluice --strip-components=1 \
+ && ln -s ../sluice/dist/bin/sluice node_modules/.bin/sluice \
+ && rm package-lock.json .npmrc \
+ && echo '{"private":true,"type":"module"}' > package.json
 
 # --- slim: all but browsers --------------------------------------------------------------------------------------------------
 FROM ${NODE_IMAGE} AS slim
@@ -42,7 +48,7 @@ RUN apt-get update \
  && rm -rf /var/lib/apt/lists/* \
  && groupadd --gid 10001 sluice \
  && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /tmp --shell /usr/sbin/nologin sluice
-COPY --from=install /srv/sluice /srv/sluice
+COPY --from=install /srv /srv
 COPY deploy/docker/health.mjs deploy/docker/make-secrets.mjs /usr/local/lib/sluice/
 # No VOLUME: fifty workers would leave a hundred nameless ones behind. A new volume takes the owner of the folder it is put on: these are ours, all else belongs to root and is only read.
 RUN for folder in runs .sluice files scrapers; do install -d -o 10001 -g 10001 "/srv/sluice/$folder"; done \

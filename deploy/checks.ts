@@ -24,6 +24,16 @@ export function documentsOf(text: string): Json[] {
   })
 }
 
+/** As compose does it: the file is read first, then its texts are filled in where they say `${NAME:-default}`; numbers of replicas are numbers. */
+export function filledIn(compose: Json, variables: Readonly<Record<string, string>> = {}): Json {
+  const fill = (text: string) =>
+    text.replace(/\$\{(\w+):-([^}]*)\}/g, (_, name: string, otherwise: string) => variables[name] || otherwise)
+  return JSON.parse(JSON.stringify(compose), (name, value) => {
+    if (typeof value !== 'string') return value
+    return name === 'replicas' ? Number(fill(value)) : fill(value)
+  })
+}
+
 /** Why these words after `sluice` could not be typed. */
 export async function commandProblems(words: readonly string[]): Promise<string[]> {
   const program = new Command('sluice')
@@ -48,20 +58,20 @@ export function variableProblems(names: Iterable<string>): string[] {
     .map((name) => `${name} is no option`)
 }
 
-/** Tags that our Dockerfile makes: `sluice:0.1.0` for slim, `-browser` behind it for the other. */
+/** What our Dockerfile makes: `sluice:0.1.0` of slim, `sluice-browser:0.1.0` of the other. */
 export function ownImages(dockerfile: string, version: string): string[] {
   const targets = [...dockerfile.matchAll(/^FROM \S+ AS (\S+)$/gm)].map(({ 1: target }) => target)
   return [
     targets.includes('slim') ? `sluice:${version}` : '',
-    targets.includes('browser') ? `sluice:${version}-browser` : '',
+    targets.includes('browser') ? `sluice-browser:${version}` : '',
   ]
 }
 
 /** An image is ours, or says its version to the last digit: tags such as `latest`, `7` or `7-alpine` move. */
 export function imageProblems(image: string, own: readonly string[]): string[] {
-  const name = image.replace(/^\$\{REGISTRY:-\}/, '')
+  const name = image.replace(/^registry\.example\.com\//, '')
   if (own.includes(name)) return []
-  if (/^(?:.*\/)?sluice:/.test(name)) return [`${image} is no target of the Dockerfile`]
+  if (/^(?:.*\/)?sluice(?:-\w+)?:/.test(name)) return [`${image} is no target of the Dockerfile`]
   return /:v?\d+\.\d+\.\d+(?:-[\w.-]+)?(?:@sha256:[0-9a-f]{64})?$/.test(name) ? [] : [`${image} is not pinned`]
 }
 
@@ -76,6 +86,14 @@ export function graceProblems(
   const drainMs = told === undefined ? DRAIN_MS : parseDurationMs(told)
   return graceMs >= drainMs + 5_000 ? [] : [`grace ${graceMs} ms is too short for a drain of ${drainMs} ms`]
 }
+
+/** Below this much free memory a worker adds no browser page and no process for files: more than half of what it has is too much. */
+export function reserveProblems(limitBytes: number, environment: Record<string, string>): string[] {
+  const reserveBytes: number = OPTIONS.memoryReserve.schema.parse(environment['SLUICE_MEMORY_RESERVE'])
+  return reserveBytes * 2 <= limitBytes ? [] : ['its reserve of memory leaves too little to grow']
+}
+
+export const hasBrowser = (image: string): boolean => /(?:^|\/)sluice-browser:/.test(image)
 
 /** How a worker is started. */
 export interface WorkerWords {
@@ -95,7 +113,7 @@ export function partProblems(workers: readonly WorkerWords[]): string[] {
     const parts = {
       pages,
       files: here.filter(({ words }) => told(words, '--only') !== 'pages'),
-      browser: pages.filter(({ image }) => image.endsWith('-browser')),
+      browser: pages.filter(({ image }) => hasBrowser(image)),
     }
     return Object.entries(parts)
       .filter(([, those]) => those.length === 0)

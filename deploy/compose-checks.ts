@@ -7,12 +7,15 @@ import { parseBytes, parseDurationMs } from '../src/core/options.ts'
 import {
   commandProblems,
   documentsOf,
+  filledIn,
   graceProblems,
+  hasBrowser,
   imageProblems,
   type Json,
   ownImages,
   PORTS,
   ROOT,
+  reserveProblems,
   textOf,
   variableProblems,
   type WorkerWords,
@@ -28,14 +31,15 @@ const schema = JSON.parse(
 )
 const isCompose = new Ajv({ strict: false, allErrors: true, validateFormats: false }).compile(schema)
 
-export const readCompose = (path: string): Json => documentsOf(textOf(path))[0]
+export const readCompose = (path: string, variables: Readonly<Record<string, string>> = {}): Json =>
+  filledIn(documentsOf(textOf(path))[0], variables)
 
 /** The schema on npm is older than the top-level `name`. */
 export function schemaProblems({ name: _, ...compose }: Json): string[] {
   return isCompose(compose) ? [] : isCompose.errors!.map(({ instancePath, message }) => `${instancePath} ${message}`)
 }
 
-export const isOurs = (service: Json): boolean => /sluice:/.test(service.image ?? '')
+export const isOurs = (service: Json): boolean => /sluice(?:-browser)?:/.test(service.image ?? '')
 export const isWorker = (service: Json): boolean => isOurs(service) && service.command?.[0] === 'worker'
 
 /** What is wrong with a service of its own; for a file that only adds to another, that one's services are merged in before. */
@@ -54,6 +58,8 @@ export async function serviceProblems(service: Json): Promise<string[]> {
   problems.push(
     ...graceProblems(parseDurationMs(service.stop_grace_period ?? '10s'), service.command, service.environment),
   )
+  const limitBytes = bytesOf(service.deploy?.resources?.limits?.memory ?? '0')
+  if (isWorker(service)) problems.push(...reserveProblems(limitBytes, service.environment))
   return [...problems, ...portProblems(service), ...memoryProblems(service)]
 }
 
@@ -73,7 +79,7 @@ function memoryProblems({ image, tmpfs = [], volumes = [], deploy, command }: Js
   if (allBytes >= bytesOf(deploy?.resources?.limits?.memory ?? '0')) problems.push('its memory is full of files')
   const spoolBytes = sizes.get('/srv/sluice/runs')
   // Who does pages without a browser has no files.
-  const hasFiles = command[0] === 'worker' && (!command.join(' ').includes('--only pages') || /-browser$/.test(image))
+  const hasFiles = command[0] === 'worker' && (!command.join(' ').includes('--only pages') || hasBrowser(image))
   if (!hasFiles || spoolBytes === undefined) return problems
   const flag = (name: string, otherwise: string) =>
     command.includes(name) ? command[command.indexOf(name) + 1] : otherwise

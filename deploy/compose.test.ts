@@ -1,7 +1,7 @@
 /** The image, compose and stack files: they fit the specification, and name only what exists. No container engine is needed. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -79,7 +79,8 @@ test('what is wrong with a service is seen', async () => {
     [{ hostname: 'w1' }, /fixed host name/],
     [{ ports: ['9090:9090'] }, /port of the host/],
     [{ image: 'redis:latest' }, /not pinned/],
-    [{ image: 'sluice:0.1.0-gpu' }, /no target/],
+    [{ image: 'sluice:0.1.0-browser' }, /no target/],
+    [{ image: 'sluice-gpu:0.1.0' }, /no target/],
     [{ read_only: false }, /can be written/],
     [{ cap_drop: [] }, /capabilities/],
     [{ deploy: {} }, /limit of memory/],
@@ -90,6 +91,7 @@ test('what is wrong with a service is seen', async () => {
     [{ environment: { SLUICE_FRONTEIR: 'x' } }, /no option/],
     [{ environment: { SLUICE_METRICS: '0.0.0.0:1' } }, /metrics on/],
     [{ tmpfs: ['/tmp'] }, /memory without a size/],
+    [{ environment: {} }, /too little to grow/],
     [{ volumes: [{ type: 'tmpfs', target: '/tmp' }] }, /memory without a size/],
     [{ tmpfs: ['/tmp:size=600m'] }, /full of files/],
     [{ command: ['worker', '--only', 'files', '--file-workers', '2', '--file-max', '1GiB'] }, /do not fit/],
@@ -128,13 +130,34 @@ test('pages, files and browsers have workers in every region of the stack, and i
   assert.match(partProblems(workersIn({ services: without })).join(), /files in runs without a region/)
 })
 
+test('the numbers of .env are those of every later start, with or without the file for workers by scraper', () => {
+  const numbers = (variables: Record<string, string>, file = 'docker-compose.yml') =>
+    Object.entries<Json>(readCompose(file, variables).services)
+      .filter(([, { deploy }]) => deploy?.replicas !== undefined)
+      .map(([name, { deploy }]) => `${name}=${deploy.replicas}`)
+  assert.deepEqual(numbers({}), ['sluice=1', 'worker=2', 'file-worker=1', 'browser-worker=1'])
+  const told = { ALL_IN_ONE: '0', WORKERS: '4', FILE_WORKERS: '3', BROWSER_WORKERS: '2', WORKERS_JOBS: '20' }
+  assert.deepEqual(numbers(told), ['sluice=0', 'worker=4', 'file-worker=3', 'browser-worker=2'])
+  const scaled = ['worker=4', 'worker-books=4', 'worker-jobs=20', 'worker-pages=2', 'browser-worker=2', 'file-worker=3']
+  assert.deepEqual(numbers(told, 'docker-compose.scale.yml'), scaled)
+  assert.notDeepEqual(schemaProblems(readCompose('docker-compose.yml', { WORKERS: 'many' })), [])
+})
+
+test('files on their way lie on disk: who takes files has a nameless volume for them, and no limit of its own', () => {
+  for (const name of ['file-worker', 'browser-worker']) {
+    const { volumes, tmpfs, command } = COMPOSE.services[name]
+    assert.ok(volumes.includes('/srv/sluice/runs'), name)
+    assert.doesNotMatch([...tmpfs, ...command].join(' '), /sluice\/runs|--file-max/, name)
+  }
+})
+
 test('each image is built by one service, and ours are pulled from nowhere', () => {
   const ours = Object.values<Json>(COMPOSE.services).filter(isOurs)
   assert.deepEqual(
     ours.filter(({ build }) => build !== undefined).map(({ image, build }) => [image, build.target]),
     [
       ['sluice:0.1.0', 'slim'],
-      ['sluice:0.1.0-browser', 'browser'],
+      ['sluice-browser:0.1.0', 'browser'],
     ],
   )
   for (const { image, pull_policy } of ours) assert.equal(pull_policy, 'never', image)
@@ -174,9 +197,7 @@ test('no file has a password, and workers do not see the key of the API', () => 
 test('the step that makes secrets makes each once, at random, in files that all services name', async () => {
   using folder = temporaryFolder()
   using other = temporaryFolder()
-  const folders: string[] = COMPOSE.services.secrets.volumes.map((volume: string) => volume.split('/secrets/')[1]!)
   const make = async (base: string) => {
-    for (const name of folders) mkdirSync(join(base, name), { recursive: true })
     await run(process.execPath, [join(ROOT, 'deploy/docker/make-secrets.mjs'), base])
     const files = readdirSync(base, { recursive: true, encoding: 'utf8' }).filter((name) =>
       statSync(join(base, name)).isFile(),
@@ -195,6 +216,7 @@ test('the step that makes secrets makes each once, at random, in files that all 
   assert.ok(
     first.has('links/frontier-postgres') && first.has('links/frontier-redis') && first.has('rabbitmq/10-sluice.conf'),
   )
+  assert.match(first.get('redis/redis.conf')!, /^maxmemory 768mb\nmaxmemory-policy noeviction$/m)
   const scraped = /credentials_file: \/run\/secrets\/(\S+)/.exec(textOf('deploy/prometheus/prometheus.yml'))?.[1]
   assert.ok(first.has(`metrics/${scraped}`))
 })
@@ -215,13 +237,8 @@ test('the image runs as 10001, ends on SIGTERM, has folders for every volume, an
 })
 
 test('with OTEL=1 the image has the packages of traces, in the versions of our own tests', async () => {
-  const script = /node -p '([^']+)'/
-    .exec(textOf('Dockerfile'))![1]!
-    .replace('/tmp/package.json', join(ROOT, 'package.json'))
-  const print = async (OTEL: string) =>
-    (await run(process.execPath, ['-p', script], { env: { OTEL } })).stdout.trim().split(' ')
-  assert.deepEqual(await print('0'), [''])
-  const packages = await print('1')
+  const script = /node -p '([^']+)'/.exec(textOf('Dockerfile'))![1]!
+  const packages = (await run(process.execPath, ['-p', script], { cwd: ROOT })).stdout.trim().split(' ')
   assert.equal(packages.length, 4)
   for (const name of packages) assert.match(name, /^@opentelemetry\/[a-z-]+@\d+\.\d+\.\d+$/)
 })

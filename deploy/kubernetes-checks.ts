@@ -1,6 +1,7 @@
 /** Manifests as kustomize puts them together, and what would be wrong with one of them. */
 import { existsSync, globSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
+import { parseBytes } from '../src/core/options.ts'
 import {
   commandProblems,
   documentsOf,
@@ -10,6 +11,7 @@ import {
   ownImages,
   PORTS,
   ROOT,
+  reserveProblems,
   textOf,
   variableProblems,
   type WorkerWords,
@@ -55,16 +57,31 @@ export function build(folder: string): Kustomization {
   }
   for (const file of globSync(`${folder}/*.yaml`, { cwd: ROOT }))
     if (!listed.has(file) && !/kustomization|\.example\.yaml$/.test(file)) problems.push(`${file} is not listed`)
-  return { folder, documents, problems }
+  return { folder, documents: withImages(documents, kustomization.images ?? []), problems }
+}
+
+/** As kustomize does it: an entry is for images of exactly this name, whatever their tag. */
+export function withImages(documents: readonly Json[], images: readonly Json[]): Json[] {
+  return documents.map((manifest) => {
+    if (manifest.kind !== 'Deployment') return manifest
+    const changed = structuredClone(manifest)
+    for (const container of changed.spec.template.spec.containers) {
+      const [name, tag] = container.image.split(/:(?=[^:/]+$)/)
+      const entry = images.find((one) => one.name === name)
+      if (entry !== undefined) container.image = `${entry.newName ?? name}:${entry.newTag ?? tag}`
+    }
+    return changed
+  })
 }
 
 /** A manifest with the patches of a component on it. Its own name stays. */
-function patched(manifest: Json, component: string): Json {
+export function patched(manifest: Json, component: string): Json {
   const [{ patches }] = documentsOf(textOf(`${component}/kustomization.yaml`))
   const { kind, metadata } = manifest
   const isMeant = ({ target }: Json) => {
     const [label, value] = target.labelSelector?.split('=') ?? []
-    return target.kind === kind && (label === undefined || metadata.labels?.[label] === value)
+    const isNamed = new RegExp(`^(?:${target.name ?? '.*'})$`).test(metadata.name)
+    return target.kind === kind && isNamed && (label === undefined || metadata.labels?.[label] === value)
   }
   const changed = patches
     .filter(isMeant)
@@ -82,7 +99,7 @@ const MERGE_KEYS: Record<string, string> = {
   volumes: 'name',
 }
 
-/** A strategic merge: what the patch says is put over what is there. */
+/** A strategic merge: what the patch says is put over what is there; `null` takes it away. */
 function merged(under: Json, over: Json, field = ''): Json {
   const key = MERGE_KEYS[field]
   if (Array.isArray(under) && Array.isArray(over) && key !== undefined) {
@@ -101,7 +118,9 @@ function merged(under: Json, over: Json, field = ''): Json {
   if (!isObject(under) || !isObject(over)) return over
   const names = new Set([...Object.keys(under), ...Object.keys(over)])
   return Object.fromEntries(
-    [...names].map((name) => [name, name in over ? merged(under[name], over[name], name) : under[name]]),
+    [...names]
+      .filter((name) => over[name] !== null)
+      .map((name) => [name, name in over ? merged(under[name], over[name], name) : under[name]]),
   )
 }
 
@@ -170,6 +189,7 @@ export async function deploymentProblems({ metadata, spec }: Json, options: Reco
     const { path, port: name } = container[probe]?.httpGet ?? {}
     if (path !== wanted || name !== container.ports?.[0]?.name) problems.push(`${probe} asks ${path} of ${name}`)
   }
+  if (!isServer) problems.push(...reserveProblems(parseBytes(`${resources.limits?.memory ?? 0}B`), given))
   if (resources.requests?.memory === undefined || resources.limits?.memory === undefined) problems.push('no limits')
   const isHard =
     pod.securityContext?.runAsNonRoot === true &&

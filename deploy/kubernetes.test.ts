@@ -1,15 +1,21 @@
 /** The manifests: they fit the schemas of Kubernetes, are all listed, and name only what exists. No cluster is needed. */
 import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import indeed from '../scrapers/jobs/indeed/indeed.ts'
+import { resolveConfig } from '../src/app/config.ts'
 import { parseBytes } from '../src/core/options.ts'
+import { temporaryFolder } from '../test/sluice.ts'
 import { documentsOf, type Json, partProblems, textOf } from './checks.ts'
 import {
   build,
   deploymentProblems,
   kustomizations,
+  patched,
   referenceProblems,
   schemaProblems,
+  withImages,
   workersIn,
 } from './kubernetes-checks.ts'
 
@@ -62,21 +68,61 @@ test('the component puts what is common on every Deployment, and leaves what is 
   const { metadata, spec } = named(base.documents, 'Deployment', 'browser-worker')
   const { containers, volumes, automountServiceAccountToken } = spec.template.spec
   assert.deepEqual([metadata.name, automountServiceAccountToken, containers.length], ['browser-worker', false, 1])
-  assert.deepEqual([containers[0].image, containers[0].args[0]], ['sluice:0.1.0-browser', 'worker'])
+  assert.deepEqual([containers[0].image, containers[0].args[0]], ['sluice-browser:0.1.0', 'worker'])
   assert.deepEqual(volumes.map(({ name }: Json) => name).sort(), ['s3', 'scratch', 'secrets', 'tmp'])
   const variables = containers[0].env.map(({ name }: Json) => name)
   assert.equal(new Set(variables).size, variables.length)
   assert.ok(variables.includes('SLUICE_METRICS') && variables.includes('SLUICE_STORE_FILE'))
 })
 
-test('a fleet without Redis starts: its key is optional, those of queue and store are not', () => {
+test('a new tag in an overlay leaves each Deployment its own image', () => {
+  const images = (documents: readonly Json[]) =>
+    documents
+      .filter(({ kind }) => kind === 'Deployment')
+      .map(({ metadata, spec }) => [metadata.name, spec.template.spec.containers[0].image])
+  for (const folder of FOLDERS.filter((one) => one !== BASE)) {
+    const [{ images: entries }] = documentsOf(textOf(`${folder}/kustomization.yaml`))
+    const tagged = entries.map((entry: Json) => ({ ...entry, newTag: '9.9.9' }))
+    const renewed = new Map(images(withImages(base.documents, tagged)) as [string, string][])
+    for (const [name, image] of images(base.documents))
+      assert.equal(renewed.get(name), `registry.example.com/${image.replace('0.1.0', '9.9.9')}`, folder)
+    assert.match(renewed.get('browser-worker')!, /sluice-browser:/)
+  }
+})
+
+test('a Deployment that KEDA scales says no number, so that to apply it again leaves the fleet as it is', () => {
+  const { documents } = build('deploy/kubernetes/overlays/task-protocol')
+  const scalers = kustomizations('deploy/keda').flatMap((folder) => build(folder).documents)
+  const scaled = new Set(scalers.map(({ spec }) => spec.scaleTargetRef?.name))
+  for (const one of documents.filter(({ kind }) => kind === 'Deployment')) {
+    assert.ok(one.spec.replicas > 0)
+    const { metadata, spec } = patched(one, 'deploy/keda/scaled')
+    assert.equal('replicas' in spec, !scaled.has(metadata.name), metadata.name)
+  }
+})
+
+test('the example of an Ingress fits the schema, and leads to a port of the API', async () => {
+  const [ingress] = documentsOf(textOf('deploy/kubernetes/overlays/single-region/ingress.example.yaml'))
+  assert.deepEqual(await schemaProblems(ingress), [])
+  const { service } = ingress.spec.rules[0].http.paths[0].backend
+  const { spec } = named(base.documents, 'Service', service.name)
+  assert.ok(spec.ports.some(({ name }: Json) => name === service.port.name))
+})
+
+test('a fleet without Redis starts with an empty key, and one without an authority of its own without that secret', async () => {
   const { volumes } = named(base.documents, 'Deployment', 'worker-books').spec.template.spec
   const { sources } = volumes.find(({ name }: Json) => name === 'secrets').projected
-  const isOptional = new Map(sources.flatMap(({ secret }: Json) => secret.items.map(({ key }: Json) => [key, secret])))
-  assert.deepEqual(
-    ['frontier', 'store', 'redis'].map((key) => (isOptional.get(key) as Json).optional ?? false),
-    [false, false, true],
+  const given = sources.flatMap(({ secret }: Json) =>
+    secret.items.map(({ path }: Json) => [path, secret.optional ?? false]),
   )
+  // To name a file that is missing is an error; what is in an empty one counts as not said.
+  assert.deepEqual(Object.fromEntries(given), { frontier: false, store: false, redis: false, 'ca/ca.crt': true })
+  using folder = temporaryFolder()
+  const file = join(folder.path, 'redis')
+  writeFileSync(file, '')
+  const told = (SLUICE_REDIS_FILE: string) => resolveConfig({ cwd: folder.path, env: { SLUICE_REDIS_FILE } })
+  assert.equal((await told(file)).values.redis, undefined)
+  await assert.rejects(told(`${file}-missing`), /cannot be read/)
 })
 
 test('what lies in scratch on its way fits: every process with four files of the largest size', () => {
@@ -123,6 +169,7 @@ test('what is wrong with a Deployment is seen', async () => {
     [(_, container) => (container.livenessProbe.httpGet.path = '/healthz'), /livenessProbe asks \/healthz/],
     [(_, container) => (container.readinessProbe.httpGet.path = '/livez'), /readinessProbe asks \/livez/],
     [(_, container) => delete container.resources.limits, /no limits/],
+    [(_, container) => (container.resources.limits.memory = '200Mi'), /too little to grow/],
     [(_, container) => (container.securityContext.readOnlyRootFilesystem = false), /not hardened/],
     [(pod) => (pod.securityContext.runAsUser = 0), /not hardened/],
     [(pod) => (pod.terminationGracePeriodSeconds = 30), /too short/],
@@ -182,6 +229,12 @@ test('everything is denied first, and nobody who fetches reaches private address
       assert.ok(exceptOf('0.0.0.0/0').includes(range), name)
     for (const range of ['fc00::/7', 'fe80::/10']) assert.ok(exceptOf('::/0').includes(range), name)
   }
+})
+
+test('PostgreSQL is reached directly and through PgBouncer', () => {
+  const { spec } = named(base.documents, 'NetworkPolicy', 'servers')
+  const ports = spec.egress[0].ports.map(({ port }: Json) => port)
+  assert.ok(ports.includes(5432) && ports.includes(6432))
 })
 
 test('the example of the secrets has no values, and workers are not given the key of the API', () => {

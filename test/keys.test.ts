@@ -10,7 +10,7 @@ import { sluice, temporaryFolder } from './sluice.ts'
 test('keys are replaced without a gap, and refused attempts are in the audit', { timeout: 60_000 }, async () => {
   using folder = temporaryFolder()
   const file = join(folder.path, 'api-key')
-  writeFileSync(file, 'first-key\n')
+  writeFileSync(file, 'first-key-of-the-file\n')
   const cwd = folder.path
   await using server = await startServe([], { cwd, env: { SLUICE_API_KEY_FILE: file } })
   const status = async (key: string, path = '/v1/runs', method = 'GET') => {
@@ -18,11 +18,11 @@ test('keys are replaced without a gap, and refused attempts are in the audit', {
     await response.body?.cancel()
     return response.status
   }
-  assert.equal(await status('first-key'), 200)
-  assert.equal(await status('second-key'), 401)
-  writeFileSync(file, 'second-key\nfirst-key\nread:watching-key\n')
-  await until('the new key of the file counts', async () => (await status('second-key')) === 200)
-  assert.equal(await status('first-key'), 200, 'both count while both are in the file')
+  assert.equal(await status('first-key-of-the-file'), 200)
+  assert.equal(await status('second-key-of-the-file'), 401)
+  writeFileSync(file, 'second-key-of-the-file\nfirst-key-of-the-file\nread:watching-key-of-the-file\n')
+  await until('the new key of the file counts', async () => (await status('second-key-of-the-file')) === 200)
+  assert.equal(await status('first-key-of-the-file'), 200, 'both count while both are in the file')
 
   const make = async (...args: string[]) => JSON.parse((await sluice([...args, '--json'], { cwd })).stdout)
   const old = await make('key', 'create', 'grafana', '--expires', '90d')
@@ -31,14 +31,17 @@ test('keys are replaced without a gap, and refused attempts are in the audit', {
   assert.deepEqual([await status(old.key), await status(next.key)], [200, 200])
   assert.equal(await status(next.key, '/v1/audit'), 403)
   const { keys } = await make('key', 'list')
-  assert.deepEqual([keys[0].successorId, keys[1].expiresAt], [next.id, null])
+  assert.equal(keys[0].successorId, next.id)
+  assert.ok(Date.parse(keys[1].expiresAt) - Date.now() > 89 * 86_400_000, 'it lives as long as its predecessor was to')
   assert.notEqual(keys[0].usedAt, null)
   const again = await sluice(['key', 'rotate', old.id], { cwd })
   assert.equal(again.code, 2)
   assert.match(again.stderr, /has a successor/)
 
   const asked = async () => {
-    const response = await fetch(`${server.url}/v1/audit`, { headers: { authorization: 'Bearer second-key' } })
+    const response = await fetch(`${server.url}/v1/audit`, {
+      headers: { authorization: 'Bearer second-key-of-the-file' },
+    })
     return ((await response.json()) as { data: Record<string, unknown>[] }).data
   }
   await until('the refusals are written down', async () => (await asked()).length >= 2)
@@ -49,15 +52,70 @@ test('keys are replaced without a gap, and refused attempts are in the audit', {
   ])
   const listed = await sluice(['audit', '--json'], { cwd })
   assert.equal(JSON.parse(listed.stdout).entries.length, 2)
-  for (const secret of ['first-key', 'second-key', old.key, next.key]) assert.ok(!listed.stdout.includes(secret))
+  for (const secret of ['first-key-of-the-file', 'second-key-of-the-file', old.key, next.key])
+    assert.ok(!listed.stdout.includes(secret))
 
-  const watching = [await status('watching-key', '/metrics'), await status('watching-key', '/v1/audit')]
+  const watching = [
+    await status('watching-key-of-the-file', '/metrics'),
+    await status('watching-key-of-the-file', '/v1/audit'),
+  ]
   assert.deepEqual(watching, [200, 403], 'a key of the file may have a role')
 
   const hook = await make('webhook', 'add', 'https://example.com/hook')
   const rotated = await make('webhook', 'rotate', 'example.com', '--grace', '2h')
   assert.notEqual(rotated.secret, hook.secret)
   assert.ok(Date.parse(rotated.oldUntil) - Date.now() > 7_000_000)
+})
+
+test('one caller who asks too often is refused, another is not, and it is in the audit', {
+  timeout: 60_000,
+}, async () => {
+  using folder = temporaryFolder()
+  const cwd = folder.path
+  const env = { SLUICE_API_KEY: 'the-key-of-the-admin' }
+  const made = await sluice(['key', 'create', 'eager', '--quiet'], { cwd })
+  await using server = await startServe(['--api-rps', '1'], { cwd, env })
+  const ask = async (key: string) => {
+    const response = await fetch(`${server.url}/v1/runs`, { headers: { authorization: `Bearer ${key}` } })
+    await response.body?.cancel()
+    return response
+  }
+  const answers = await Promise.all(Array.from({ length: 20 }, () => ask(made.stdout.trim())))
+  const refused = answers.filter(({ status }) => status === 429)
+  assert.ok(refused.length > 0 && refused.length < 20)
+  assert.equal(refused[0]!.headers.get('retry-after'), '1')
+  assert.equal((await ask(env.SLUICE_API_KEY)).status, 200)
+  const lines = async () => JSON.parse((await sluice(['audit', '--json'], { cwd })).stdout).entries
+  await until('it is written down', async () => (await lines()).length > 0)
+  assert.deepEqual([(await lines())[0].caller, (await lines())[0].status], ['eager', 429])
+})
+
+test('a key of the environment that falls apart into short ones is refused, and not shown', {
+  timeout: 60_000,
+}, async () => {
+  using folder = temporaryFolder()
+  const file = join(folder.path, 'api-key')
+  writeFileSync(file, 'geheim-of-sixteen-characters\nread:geheim')
+  for (const env of [{ SLUICE_API_KEY: 'geheim,half-of-sixteen-chars' }, { SLUICE_API_KEY_FILE: file }]) {
+    const { code, stdout, stderr } = await sluice(['serve', '--port', '0'], { cwd: folder.path, env })
+    assert.equal(code, 2, stderr)
+    assert.match(stderr, /E_OPTION.*part [12] of 2 in SLUICE_API_KEY\w* is shorter than 16 characters/)
+    assert.doesNotMatch(stdout + stderr, /geheim|half/)
+  }
+})
+
+test('an empty file is as an empty variable: not set', { timeout: 60_000 }, async () => {
+  using folder = temporaryFolder()
+  const empty = join(folder.path, 'empty')
+  writeFileSync(empty, ' \n')
+  const env = { SLUICE_FRONTIER_FILE: empty, SLUICE_STORE_FILE: '', SLUICE_API_KEY_FILE: empty }
+  const cwd = folder.path
+  const explained = await sluice(['config', '--json'], { cwd, env })
+  assert.deepEqual(JSON.parse(explained.stdout), JSON.parse((await sluice(['config', '--json'], { cwd })).stdout))
+  for (const SLUICE_API_KEY_FILE of [empty, '']) {
+    await using server = await startServe([], { cwd, env: { ...env, SLUICE_API_KEY_FILE } })
+    assert.equal((await fetch(`${server.url}/v1/runs`)).status, 200, 'no key is wanted on loopback')
+  }
 })
 
 test('options come from files, and no command shows what is in them', { timeout: 60_000 }, async () => {

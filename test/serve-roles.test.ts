@@ -30,6 +30,9 @@ async function startScheduler(options: Parameters<typeof startSluice>[1], flags:
   }
 }
 
+/** A scheduler looks once a second: by then one that works would have fired. */
+const THREE_LOOKS_MS = 3_000
+
 /** Remembers of which runs it was told. */
 async function startReceiver() {
   const told: string[] = []
@@ -69,13 +72,25 @@ test('API, scheduler and worker are three processes; a second scheduler goes on 
   const fires = async () => (await client.getSchedule({ params: { id } })).lastFires
   const runOf = async (fire: number) => (await fires()).reverse()[fire]?.runId ?? undefined
   await ask()
-  assert.equal(await runOf(0), undefined, 'an API server fires nothing by itself')
+  const askedAtMs = Date.now()
+  await until('a scheduler would have looked three times', () => Date.now() - askedAtMs > THREE_LOOKS_MS)
+  const outcomes = (await fires()).map(({ outcome }) => outcome)
+  assert.deepEqual(outcomes, ['queued'], 'an API server fires nothing by itself')
+  const scheduler = async () => (await client.health()).scheduler
+  assert.deepEqual(await scheduler(), { isThere: false, seenAt: null })
+  const seen = async () =>
+    Number(
+      /^sluice_scheduler_seen_timestamp_seconds (\S+)$/m.exec(await (await fetch(`${api.url}/metrics`)).text())?.[1],
+    )
+  assert.equal(await seen(), 0)
 
   await using one = await startScheduler(more, flags)
   await using other = await startScheduler(more, flags)
   const worker = startSluice(['worker', '--forever', '--quiet', ...flags], more)
   try {
     await until('it fired', async () => (await runOf(0)) !== undefined)
+    assert.equal((await scheduler()).isThere, true)
+    assert.ok((await seen()) > askedAtMs / 1000 - 60)
     const runId = (await runOf(0))!
     await until('its end is told', () => told.includes(runId))
     assert.equal((await client.getRun({ params: { id: runId } })).state, 'finished')
@@ -83,7 +98,7 @@ test('API, scheduler and worker are three processes; a second scheduler goes on 
     assert.equal(refused.status, 404)
     assert.equal(refused.headers.get('content-type')?.split(';')[0], 'application/problem+json')
     assert.match(((await refused.json()) as { detail: string }).detail, /role scheduler/)
-    for (const path of ['/healthz', '/readyz', '/metrics'])
+    for (const path of ['/livez', '/healthz', '/readyz', '/metrics'])
       assert.equal((await fetch(`${one.url}${path}`)).status, 200, path)
 
     one.kill('SIGKILL')
@@ -93,6 +108,8 @@ test('API, scheduler and worker are three processes; a second scheduler goes on 
     const later = (await runOf(1))!
     await until('the second scheduler told of it', () => told.includes(later))
     assert.equal((await fetch(`${other.url}/healthz`)).status, 200)
+    api.kill('SIGTERM')
+    assert.match((await api.result).stderr, /no scheduler is there yet: .*--role scheduler/)
   } finally {
     worker.child.kill('SIGTERM')
     await worker.result

@@ -12,7 +12,7 @@ import { openTlsWire } from '../src/fetch/tls-wire.ts'
 import { AUTHORITY } from './site/certificates.ts'
 import { temporaryFolder } from './sluice.ts'
 
-export const never = new AbortController().signal
+export const never: AbortSignal = new AbortController().signal
 export const library = await loadTlsLibrary()
 export const profiles = tlsProfiles(library.getProfiles())
 export const profileOf = (name: string): Profile => profiles.find((profile) => profile.name === name)!

@@ -8,7 +8,7 @@ import { startPostgres } from './services/postgres.ts'
 import { startRabbit } from './services/rabbitmq.ts'
 import { redisForTests, startRedis } from './services/redis.ts'
 import { startBooksSite } from './site/books.ts'
-import { temporaryFolder } from './sluice.ts'
+import { sluice, temporaryFolder } from './sluice.ts'
 
 const parts = new AsyncDisposableStack()
 after(() => parts.disposeAsync())
@@ -58,6 +58,13 @@ test('PostgreSQL over TLS carries a run, and refuses wrong authorities, plain te
   const wrong = { sslrootcert: stranger.ca, ...files }
   for (const sslmode of ['verify-full', 'verify-ca', 'require'])
     await isRefused(secured(place, { sslmode, ...wrong }), /not signed by an authority known here/)
+  const env = { SLUICE_STORE: secured(place, { sslmode: 'verify-full', ...wrong }) }
+  const checked = await sluice(['doctor'], { cwd: folder.path, env })
+  assert.match(checked.stdout, /store.*does not answer: .*not signed by an authority known here/)
+  assert.match(checked.stdout, /sslrootcert=FILE/)
+  assert.notEqual(checked.code, 0)
+  for (const more of ['ssl=0', 'sslnegotiation=direct'])
+    await isRefused(`${secured(place, { sslmode: 'verify-full', ...wrong })}&${more}`, /E_OPTION.*is not known/, 2)
   await isRefused(place, /no encryption[\s\S]*fix: .*sslmode=verify-full/)
   await isRefused(secured(place, { sslrootcert: authority.ca }), /client certificate[\s\S]*fix: .*sslcert/)
   await isRefused(secured(place, { sslrootcert: '/no/such.pem' }), /E_OPTION.*sslrootcert.*no\/such\.pem/, 2)

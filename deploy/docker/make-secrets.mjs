@@ -4,14 +4,15 @@
  * Passwords are made first and never again; what is made of them (URLs, configuration) is written on every start.
  */
 import { randomBytes } from 'node:crypto'
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 
 const base = process.argv[2] ?? '/secrets'
 
 /** Whole or not at all: a start that is cut off must not leave half a password. */
 function write(path, text) {
   const whole = join(base, path)
+  mkdirSync(dirname(whole), { recursive: true }) // in the image each is a volume; by hand there is none
   writeFileSync(`${whole}.new`, text, { mode: 0o444 })
   renameSync(`${whole}.new`, whole)
 }
@@ -43,8 +44,8 @@ write('links/frontier-redis', cache)
 write('links/frontier-amqp', `amqp://sluice:${rabbitmq}@rabbitmq:5672`)
 write(
   'redis/redis.conf',
-  // noeviction: a queue that forgets under pressure is none.
-  `requirepass ${redis}\nappendonly yes\nappendfsync everysec\nmaxmemory-policy noeviction\ndir /data\nbind * -::*\n`,
+  // noeviction: a queue that forgets under pressure is none. Memory: below the container's limit of 1 GB, so that a full Redis says so.
+  `requirepass ${redis}\nappendonly yes\nappendfsync everysec\nmaxmemory 768mb\nmaxmemory-policy noeviction\ndir /data\nbind * -::*\n`,
 )
 write(
   'rabbitmq/10-sluice.conf',

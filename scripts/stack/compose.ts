@@ -1,7 +1,7 @@
 /** docker-compose.yml as processes of this machine: commands and environment are the file's own, only places are others. */
 import { mkdirSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { documentsOf, type Json, ROOT, textOf } from '../../deploy/checks.ts'
+import { documentsOf, filledIn, type Json, ROOT, textOf } from '../../deploy/checks.ts'
 
 /** A container without a container: what it mounts is found below `root`, where it would be below `/`. */
 export interface Place {
@@ -19,12 +19,7 @@ export class Compose {
   /** Volumes become folders below `folder`. `variables` stand where the file says `${NAME:-default}`. */
   constructor(folder: string, variables: Readonly<Record<string, string>>) {
     this.#folder = folder
-    const fill = (text: string) =>
-      text.replace(/\$\{(\w+):-([^}]*)\}/g, (_, name: string, otherwise: string) => variables[name] ?? otherwise)
-    // As compose does it: first the file is read, then its texts are filled in.
-    const read = documentsOf(textOf('docker-compose.yml'))[0].services
-    const filled = JSON.stringify(read, (_, value) => (typeof value === 'string' ? fill(value) : value))
-    this.#services = JSON.parse(filled)
+    this.#services = filledIn(documentsOf(textOf('docker-compose.yml'))[0], variables).services
   }
 
   /** Names of the services of these profiles, in the order of the file. */
@@ -34,7 +29,7 @@ export class Compose {
   }
 
   isOurs(name: string): boolean {
-    return /^sluice:/.test(this.#services[name].image)
+    return /^sluice(?:-browser)?:/.test(this.#services[name].image)
   }
 
   /** The folder that stands for a volume. */
@@ -48,7 +43,12 @@ export class Compose {
     const root = join(this.#folder, 'containers', `${name}-${instance}`)
     const mounts: string[] = []
     for (const volume of volumes as string[]) {
-      const [from, to] = volume.split(':') as [string, string]
+      const [from, to] = volume.split(':') as [string, string?]
+      if (to === undefined) {
+        mkdirSync(join(root, from), { recursive: true }) // a nameless one is the container's own
+        mounts.push(from)
+        continue
+      }
       const source = from.startsWith('.') ? join(ROOT, OTHER_FOLDERS[from] ?? from) : this.volume(from)
       if (!from.startsWith('.')) mkdirSync(source, { recursive: true })
       mkdirSync(dirname(join(root, to)), { recursive: true })

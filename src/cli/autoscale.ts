@@ -29,7 +29,7 @@ share it fairly; a paused run gets none. What comes after -- goes to every worke
 Examples:
   sluice autoscale --scraper books --max 4
   sluice autoscale --scraper books --run-id 20261115_113501_x7k2 -- --concurrency 8 --batch-size 100
-  sluice autoscale --scraper books --forever --exec 'docker compose up -d --no-recreate --scale worker={n}'`
+  sluice autoscale --scraper books --forever --exec 'docker compose --profile full up -d --no-recreate --no-deps --scale worker={n} worker'`
 
 export function defineAutoscale(program: Command): void {
   const command = program

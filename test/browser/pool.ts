@@ -11,7 +11,7 @@ import { openBrowserPool } from '../../src/fetch/browser/pool.ts'
 import type { BrowserPool, BrowserRequest, FetchRequest } from '../../src/fetch/contract.ts'
 import { chromiumForTests } from '../services/chromium.ts'
 
-export const never = new AbortController().signal
+export const never: AbortSignal = new AbortController().signal
 
 export interface TestPool extends AsyncDisposable {
   readonly pool: BrowserPool

@@ -6,7 +6,7 @@ import { taskId } from '../../src/core/url.ts'
 import type { ByteStreamOptions } from '../../src/fetch/byte-stream.ts'
 import type { FileJob } from '../../src/files/contract.ts'
 
-export const never = new AbortController().signal
+export const never: AbortSignal = new AbortController().signal
 export const ENTRY = fileURLToPath(new URL('../../src/app/run/file-process.ts', import.meta.url))
 
 export function streamOptions(more: Partial<ByteStreamOptions> = {}): ByteStreamOptions {

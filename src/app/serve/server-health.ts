@@ -36,7 +36,7 @@ const SLICE_MS = 5 * 60_000
 const GAP_FRESH_MS = 24 * 3_600_000
 const GAPS_MAX = 1000
 
-interface Check {
+export interface Check {
   name: string
   ok: boolean
   ms: number
