@@ -42,6 +42,7 @@ lint: setup
 
 reference: setup
 	@$(NODE) scripts/reference.ts --check
+	@$(NODE) scripts/dashboards.ts --check
 
 format: setup ## put the code into house style
 	@$(BIN)/biome check --write .
