@@ -21,7 +21,7 @@ test('workers killed at random moments, again and again, lose and repeat nothing
   using folder = temporaryFolder()
   const fleet = new Fleet({ frontier: database.url, cwd: folder.path })
   const { run_id: runId } = await fleet.start('--site', site.url, ...DETAILS)
-  const kills = await killWorkers(fleet, runId, site, { workers: 3, killsMax: 24 })
+  const kills = await killWorkers(fleet, runId, site, { workers: 3, killsMax: 14 })
   assert.ok(kills >= 8, `only ${kills} kills hit the run`)
   await assertComplete(fleet, runId, site, 1000)
 })
