@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command } from 'commander'
 import { parseAllDocuments } from 'yaml'
-import { envName, OPTIONS, optionSpecs } from '../src/app/config.ts'
+import { envName, OPTIONS, optionSpecs } from '../src/app/option-table.ts'
 import { defineCommands } from '../src/cli/commands.ts'
 import { parseDurationMs } from '../src/core/options.ts'
 

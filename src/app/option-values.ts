@@ -2,7 +2,8 @@
 import * as z from 'zod'
 import { limitsSchema } from '../core/options.ts'
 import { redactText, redactValue } from '../observe/redact.ts'
-import { type Config, envName, flagName, type OptionName, optionSpecs } from './config.ts'
+import type { Config } from './config.ts'
+import { envName, flagName, type OptionName, optionSpecs } from './option-table.ts'
 
 export interface OptionValue {
   name: OptionName

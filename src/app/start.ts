@@ -3,7 +3,7 @@ import type { RunEvent } from '../core/events.ts'
 import type { RunRecord } from '../core/run.ts'
 import type { Scraper } from '../core/scraper.ts'
 import type { Sink } from '../sinks/contract.ts'
-import type { OptionName } from './config.ts'
+import type { OptionName } from './option-table.ts'
 import type { Run } from './run/run.ts'
 
 /** Options have the names of the flags: `rps` is `--rps`. */

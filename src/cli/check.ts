@@ -1,7 +1,7 @@
 /** `sluice check`: a few live pages against what the scraper expects; for a monitor, or before a long run. */
 import type { Command } from 'commander'
 import type { Check, RouteCheck } from '../app/author/check-scraper.ts'
-import type { OptionName } from '../app/config.ts'
+import type { OptionName } from '../app/option-table.ts'
 import { addArgs, addOptions, argsOf, configOf } from './flags.ts'
 import { addReadFlags, print, printJson, type ReadFlags } from './output.ts'
 

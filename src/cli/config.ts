@@ -1,6 +1,6 @@
 /** `sluice config`: every option, its value, and where that came from. */
 import type { Command } from 'commander'
-import { OPTIONS, type OptionName } from '../app/config.ts'
+import { OPTIONS, type OptionName } from '../app/option-table.ts'
 import type { OptionValue } from '../app/option-values.ts'
 import { addOptions, configOf } from './flags.ts'
 import { addReadFlags, print, printJson, type ReadFlags } from './output.ts'

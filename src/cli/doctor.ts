@@ -27,7 +27,7 @@ export function defineDoctor(program: Command): void {
 }
 
 async function doctor({ host, json, quiet, ...flags }: DoctorFlags): Promise<number> {
-  const [{ examine }, { OPTIONS }] = await Promise.all([import('../app/doctor.ts'), import('../app/config.ts')])
+  const [{ examine }, { OPTIONS }] = await Promise.all([import('../app/doctor.ts'), import('../app/option-table.ts')])
   const known = Object.fromEntries(Object.entries(flags).filter(([name]) => name in OPTIONS))
   const findings = await examine({ host, flags: known })
   const has = (status: Finding['status']) => findings.some((finding) => finding.status === status)

@@ -1,7 +1,7 @@
 /** `sluice fetch`: one URL through the whole fetch chain, and what we see of it. */
 import type { Command } from 'commander'
 import type { Visit } from '../app/author/one-page.ts'
-import type { OptionName } from '../app/config.ts'
+import type { OptionName } from '../app/option-table.ts'
 import { ScrapeError } from '../core/errors.ts'
 import type { Page } from '../core/page.ts'
 import { VERDICTS } from './explain.ts'

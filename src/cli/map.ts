@@ -1,6 +1,6 @@
 /** `sluice map`: the URLs a site lists itself, one per line. */
 import type { Command } from 'commander'
-import type { OptionName } from '../app/config.ts'
+import type { OptionName } from '../app/option-table.ts'
 import type { SiteMap } from '../app/site/site-map.ts'
 import { ScrapeError } from '../core/errors.ts'
 import { addOptions, configOf } from './flags.ts'

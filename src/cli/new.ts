@@ -1,7 +1,7 @@
 /** `sluice new`: a scraper for a site, with first selectors guessed when the site can be seen. */
 import type { Command } from 'commander'
 import type { ListGuess, PageGuess } from '../app/author/guess-selectors.ts'
-import type { OptionName } from '../app/config.ts'
+import type { OptionName } from '../app/option-table.ts'
 import { addOptions, configOf } from './flags.ts'
 
 const OPTIONS: OptionName[] = ['timeout', 'robots', 'contact', 'userAgent', 'allowPrivate', 'allowAddress']

@@ -1,6 +1,6 @@
 /** `sluice robots`: what a site's robots.txt says about a URL, and the line that says it. */
 import type { Command } from 'commander'
-import type { OptionName } from '../app/config.ts'
+import type { OptionName } from '../app/option-table.ts'
 import type { RobotsAnswer } from '../app/site/robots-answer.ts'
 import { addOptions, configOf } from './flags.ts'
 import { print, printJson } from './output.ts'

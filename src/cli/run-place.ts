@@ -1,7 +1,8 @@
 /** The run a command is about, found by its word and flags, and the commands about it that a person can type next. */
 import type { Command } from 'commander'
-import { type Config, type ConfigValues, flagName, type OptionName } from '../app/config.ts'
+import type { Config } from '../app/config.ts'
 import type { OpenRun } from '../app/look/open-run.ts'
+import { type ConfigValues, flagName, type OptionName } from '../app/option-table.ts'
 import { withoutPassword } from '../app/run/run-identity.ts'
 import { addOptions, configOf } from './flags.ts'
 import { shellWord } from './output.ts'

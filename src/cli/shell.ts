@@ -2,7 +2,7 @@
 import { inspect } from 'node:util'
 import type { Command } from 'commander'
 import type { PageShell } from '../app/author/page-shell.ts'
-import type { OptionName } from '../app/config.ts'
+import type { OptionName } from '../app/option-table.ts'
 import { ScrapeError } from '../core/errors.ts'
 import { addOptions, configOf } from './flags.ts'
 import { print } from './output.ts'

@@ -1,7 +1,8 @@
 /** `sluice start`: the orchestrator's door. Runs a scraper here, or makes a run for a fleet and says how workers join it. */
 import type { Command } from 'commander'
 import type { LoadedScraper } from '../app/author/load-scraper.ts'
-import { type Config, flagName, type OptionName } from '../app/config.ts'
+import type { Config } from '../app/config.ts'
+import { flagName, type OptionName } from '../app/option-table.ts'
 import { ScrapeError } from '../core/errors.ts'
 import { addArgs, addOptions, argsOf, configOf, RUN_OPTIONS } from './flags.ts'
 import { print, printJson, shellWord } from './output.ts'

@@ -2,7 +2,7 @@
 import { inspect } from 'node:util'
 import type { Command } from 'commander'
 import type { TriedPage } from '../app/author/try-page.ts'
-import type { OptionName } from '../app/config.ts'
+import type { OptionName } from '../app/option-table.ts'
 import { ScrapeError } from '../core/errors.ts'
 import { verdictText, visitText } from './fetch.ts'
 import { addArgs, addOptions, argsOf, configOf } from './flags.ts'

@@ -5,7 +5,7 @@ import type { Frontier, Outage } from '../../frontier/contract.ts'
 import { openFrontier } from '../../frontier/open.ts'
 import type { Store } from '../../orchestrator/contract.ts'
 import type { SqlDatabase } from '../../orchestrator/store/sql.ts'
-import type { ConfigValues } from '../config.ts'
+import type { ConfigValues } from '../option-table.ts'
 import { type QueuePlace, queueUrlOf, redisUrlOf } from '../run/run-identity.ts'
 import { withStoredItems } from './stored-items.ts'
 

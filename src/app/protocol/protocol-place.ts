@@ -1,6 +1,6 @@
 /** Where the streams of the task protocol are. */
 import { ScrapeError } from '../../core/errors.ts'
-import type { ConfigValues } from '../config.ts'
+import type { ConfigValues } from '../option-table.ts'
 import { redisUrlOf } from '../run/run-identity.ts'
 
 /** A `redis://` queue that was named, else the Redis beside another one. */

@@ -1,7 +1,7 @@
 /** Where the results of the task protocol are stored. */
 import type { Store } from '../../orchestrator/contract.ts'
-import type { ConfigValues } from '../config.ts'
 import { openStore, storeUrlOf } from '../fleet/fleet.ts'
+import type { ConfigValues } from '../option-table.ts'
 
 /** The store of a fleet; a Redis beside another queue has one, too. */
 export async function openResultStore({ frontier, store }: Pick<ConfigValues, 'frontier' | 'store'>): Promise<Store> {

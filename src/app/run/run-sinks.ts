@@ -7,7 +7,7 @@ import type { CompiledScraper } from '../../crawl/compiled.ts'
 import type { Frontier } from '../../frontier/contract.ts'
 import type { Sink } from '../../sinks/contract.ts'
 import { openSinks } from '../../sinks/open.ts'
-import type { ConfigValues } from '../config.ts'
+import type { ConfigValues } from '../option-table.ts'
 import type { RunFolder } from './run-folder.ts'
 
 const DEFAULT_FORMATS = 'jsonl,csv'

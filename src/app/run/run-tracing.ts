@@ -1,7 +1,7 @@
 /** `--otel`: turns a run's events into OpenTelemetry spans. Its packages are loaded only when asked for. */
 import type { EventBus } from '../../core/events.ts'
 import type { Tracing } from '../../observe/tracing.ts'
-import type { ConfigValues } from '../config.ts'
+import type { ConfigValues } from '../option-table.ts'
 
 export interface RunTracingParts {
   scraper: string

@@ -5,7 +5,7 @@ import type { AddressOptions } from '../../fetch/address.ts'
 import type { Identities, IdentityMode, IdentityStrategy } from '../../fetch/identities.ts'
 import type { Profile } from '../../fetch/profiles.ts'
 import type { ProxyPool } from '../../fetch/proxy-pool.ts'
-import type { ConfigValues } from '../config.ts'
+import type { ConfigValues } from '../option-table.ts'
 
 /** Plain data: it may be sent to another process. */
 export interface WaysSpec {

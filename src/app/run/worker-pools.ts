@@ -1,7 +1,7 @@
 /** From the options to the pools of a worker: pages in browsers, processes for files. */
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
-import type { ConfigValues } from '../config.ts'
+import type { ConfigValues } from '../option-table.ts'
 import type { FileSpec } from './file-side.ts'
 import type { RunFolder } from './run-folder.ts'
 import type { BrowserSpec } from './worker.ts'

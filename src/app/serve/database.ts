@@ -1,6 +1,7 @@
 /** Where a server keeps what is its own: the fleet's database, or a file of this machine. */
-import type { ConfigValues } from '../config.ts'
+
 import { isFleetQueue, openStoreDatabase, type StoreDatabase } from '../fleet/fleet.ts'
+import type { ConfigValues } from '../option-table.ts'
 
 const STORE_HERE = 'sqlite:.sluice/sluice.db'
 /** Connections to a database that is not a file. */

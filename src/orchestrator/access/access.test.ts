@@ -8,6 +8,7 @@ import { Pool } from 'pg'
 import { until } from '../../../test/fleet.ts'
 import { postgresForTests } from '../../../test/services/postgres.ts'
 import { temporaryFolder } from '../../../test/sluice.ts'
+import { databases } from '../../../test/stores.ts'
 import { migrate } from '../../postgres/migrate.ts'
 import { openPostgresDatabase, POSTGRES } from '../store/postgres.ts'
 import { STORE_STEPS } from '../store/schema.ts'
@@ -17,20 +18,7 @@ import { Audit, type AuditEntry } from './audit.ts'
 import { ApiKeys } from './keys.ts'
 import { BoundedRefusals, type Refusal } from './refusals.ts'
 
-const ENGINES: Record<string, (work: (db: SqlDatabase) => Promise<void>) => Promise<void>> = {
-  'sqlite:': async (work) => {
-    using folder = temporaryFolder()
-    const db = openSqliteDatabase(join(folder.path, 'store.db'))
-    await work(db).finally(() => db.close())
-  },
-  'postgres:': async (work) => {
-    await using database = await postgresForTests()
-    const db = await openPostgresDatabase(database.url)
-    await work(db).finally(() => db.close())
-  },
-}
-
-for (const [name, withDatabase] of Object.entries(ENGINES)) {
+for (const [name, withDatabase] of Object.entries(databases(postgresForTests))) {
   test(`${name} a replaced key works on during its grace, its successor at once`, () =>
     withDatabase(async (db) => {
       const keys = new ApiKeys(db)

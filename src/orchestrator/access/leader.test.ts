@@ -1,29 +1,12 @@
 /** Who leads, and what others see of it. One suite for both stores. */
 import assert from 'node:assert/strict'
-import { join } from 'node:path'
 import { test } from 'node:test'
 import { until } from '../../../test/fleet.ts'
 import { postgresForTests } from '../../../test/services/postgres.ts'
-import { temporaryFolder } from '../../../test/sluice.ts'
-import { openPostgresDatabase } from '../store/postgres.ts'
-import type { SqlDatabase } from '../store/sql.ts'
-import { openSqliteDatabase } from '../store/sqlite.ts'
+import { databases } from '../../../test/stores.ts'
 import { lead, leaderSeen, SCHEDULER } from './leader.ts'
 
-const ENGINES: Record<string, (work: (db: SqlDatabase) => Promise<void>) => Promise<void>> = {
-  'sqlite:': async (work) => {
-    using folder = temporaryFolder()
-    const db = openSqliteDatabase(join(folder.path, 'store.db'))
-    await work(db).finally(() => db.close())
-  },
-  'postgres:': async (work) => {
-    await using database = await postgresForTests()
-    const db = await openPostgresDatabase(database.url)
-    await work(db).finally(() => db.close())
-  },
-}
-
-for (const [name, withDatabase] of Object.entries(ENGINES)) {
+for (const [name, withDatabase] of Object.entries(databases(postgresForTests))) {
   test(`${name} anybody sees whether somebody leads, and since when nobody does`, () =>
     withDatabase(async (db) => {
       const seen = () => leaderSeen(db, SCHEDULER)

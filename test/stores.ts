@@ -1,0 +1,23 @@
+/** Both databases a store can be in, for suites that hold for either. */
+import { join } from 'node:path'
+import { openPostgresDatabase } from '../src/orchestrator/store/postgres.ts'
+import type { SqlDatabase } from '../src/orchestrator/store/sql.ts'
+import { openSqliteDatabase } from '../src/orchestrator/store/sqlite.ts'
+import type { postgresForTests } from './services/postgres.ts'
+import { temporaryFolder } from './sluice.ts'
+
+type WithDatabase = (work: (db: SqlDatabase) => Promise<void>) => Promise<void>
+
+/** The suite hands in its server, because which servers it needs is read off its own imports. */
+export const databases = (postgres: typeof postgresForTests): Readonly<Record<string, WithDatabase>> => ({
+  'sqlite:': async (work) => {
+    using folder = temporaryFolder()
+    const db = openSqliteDatabase(join(folder.path, 'store.db'))
+    await work(db).finally(() => db.close())
+  },
+  'postgres:': async (work) => {
+    await using database = await postgres()
+    const db = await openPostgresDatabase(database.url)
+    await work(db).finally(() => db.close())
+  },
+})
