@@ -10,7 +10,6 @@ import { after, before, describe, it } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Page as DriverPage } from 'puppeteer-core'
-import { findChromium } from '../../src/fetch/browser/find-chromium.ts'
 import { isRenderer, killProcess, treeOf } from '../../src/fetch/browser/processes.ts'
 import { chromiumForTests } from '../services/chromium.ts'
 import { isAlive, openTestPool, until } from './pool.ts'
@@ -163,8 +162,6 @@ describe('a browser that', () => {
     assert.equal(missing.pool.busy + missing.pool.browsers, 0)
     await using broken = await openTestPool({ executable: '/bin/false' })
     assert.equal((await broken.failure(`${site.url}/fine`)).code, 'E_BROWSER_LAUNCH')
-    assert.throws(() => findChromium(undefined, { PATH: '/nowhere' }), { code: 'E_BROWSER_MISSING' })
-    assert.equal(findChromium(undefined, { SLUICE_CHROME: '/bin/true' }).path, '/bin/true')
   })
 })
 

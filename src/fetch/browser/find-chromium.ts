@@ -21,16 +21,19 @@ export interface Found {
   isShell: boolean
 }
 
-/** Throws `E_BROWSER_MISSING`. */
-export function findChromium(named: string | undefined, env: NodeJS.ProcessEnv = process.env): Found {
+/** Throws `E_BROWSER_MISSING`. `places` are tried before PATH; a test names its own, so that it passes on any machine. */
+export function findChromium(
+  named: string | undefined,
+  { env = process.env, places = PLACES }: { env?: NodeJS.ProcessEnv; places?: readonly string[] } = {},
+): Found {
   const wanted = named ?? env['SLUICE_CHROME'] ?? ''
   if (wanted !== '') {
-    if (!isProgram(wanted)) throw missing(`${wanted} is no program`)
+    if (!isProgram(wanted)) throw missing(`${wanted} is not a program`)
     return { path: wanted, isShell: !BROWSERS.some((name) => wanted.endsWith(`/${name}`)) }
   }
   const folders = (env['PATH'] ?? '').split(delimiter).filter(Boolean)
   const onPath = (names: readonly string[]) => names.flatMap((name) => folders.map((folder) => join(folder, name)))
-  const shell = [...PLACES, ...onPath(SHELLS)].find(isProgram)
+  const shell = [...places, ...onPath(SHELLS)].find(isProgram)
   if (shell !== undefined) return { path: shell, isShell: true }
   const browser = onPath(BROWSERS).find(isProgram)
   if (browser !== undefined) return { path: browser, isShell: false }
