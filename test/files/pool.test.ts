@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -39,6 +39,11 @@ async function partOf(folder: string, bytes: number): Promise<void> {
     if (parts.some((name) => readFileSync(join(folder, 'spool', name)).length >= bytes)) return
     await new Promise((resolve) => setTimeout(resolve, 10))
   }
+}
+
+/** The same for a file that another process writes. */
+async function appears(path: string, bytes = 0): Promise<void> {
+  while (!existsSync(path) || statSync(path).size < bytes) await new Promise((resolve) => setTimeout(resolve, 5))
 }
 
 test('stores what it downloads, and bytes that are there already only once', async () => {
@@ -241,17 +246,25 @@ test('processes that die again and again are given up', async () => {
   assert.deepEqual([...codes], ['E_FILE_WORKER', 'E_WORKERS_DIE'])
 })
 
-/** Does as the path of the job says, without any file: `die`, `loop`, `wait` until a signal comes, anything else is done at once. */
+/**
+ * Does as the path of the job says, without any file: `die`, `loop`, `wait` until a signal comes, anything else is done at once.
+ * What a test waits for is written beside it: `looping`, and a byte in `answers` for each ping that was answered.
+ */
 const ACTOR = `
+  import { appendFileSync, writeFileSync } from 'node:fs'
+  const beside = (name) => new URL(name, import.meta.url)
   const done = (id, task) => process.send({ kind: 'done', id, stored: { name: 'a', bytes: 1, sha256: task.id, contentType: 'x', where: 'file:///x', isSame: false, extra: {}, fetchedBytes: 1 } })
   const waiting = []
   process.on('message', ({ kind, id, job }) => {
     if (kind === 'open') process.send({ kind: 'ready' })
-    if (kind === 'ping') process.send({ kind: 'pong' })
+    if (kind === 'ping') process.send({ kind: 'pong' }, () => appendFileSync(beside('answers'), '.'))
     if (kind !== 'job') return
     const { pathname } = new URL(job.task.url)
     if (pathname.startsWith('/die')) process.kill(process.pid, 'SIGKILL')
-    if (pathname.startsWith('/loop')) for (;;);
+    if (pathname.startsWith('/loop')) {
+      writeFileSync(beside('looping'), '')
+      for (;;);
+    }
     if (pathname.startsWith('/wait')) waiting.push(() => done(id, job.task))
     else done(id, job.task)
     if (pathname.startsWith('/go')) for (const one of waiting.splice(0)) one()
@@ -264,17 +277,41 @@ function actors(folder: string, more: Partial<FilePoolOptions> = {}) {
   return pool(folder, { entry, restartMsMin: 1, ...more })
 }
 
-test('a process in an endless loop is killed, and the file that did it is found', { timeout: 20_000 }, async () => {
+const SILENCE_MS_MAX = 60_000
+const PINGS_IN_SILENCE = 4
+
+/** The clock of the pings is turned by hand: how soon a process starts or gets a core decides nothing. */
+test('a process in an endless loop is killed, and the file that did it is found', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const pass = () => t.mock.timers.tick(SILENCE_MS_MAX / PINGS_IN_SILENCE)
   using folder = temporaryFolder()
-  await using files = actors(folder.path, { silenceMsMax: 200 })
-  const ends = await Promise.allSettled(
-    ['/wait', '/loop'].map((path) => files.run(downloadJob(`http://x.example${path}`), never)),
-  )
-  for (const end of ends) assert.equal(((end as PromiseRejectedResult).reason as ScrapeError).details.retryAfterMs, 0)
-  const alone = files.run(downloadJob('http://x.example/loop'), never, { isAlone: true })
-  await assert.rejects(alone, (error: ScrapeError) => error.code === 'E_FILE_WORKER' && error.details.retryAfterMs === undefined) // biome-ignore format: one line reads better
+  await using files = actors(folder.path, { silenceMsMax: SILENCE_MS_MAX })
+  const isLooping = async () => {
+    await appears(join(folder.path, 'looping'))
+    rmSync(join(folder.path, 'looping'))
+  }
+  const together = ['/wait', '/loop'].map((path) => files.run(downloadJob(`http://x.example${path}`), never))
+  const ends = Promise.allSettled(together)
+  await isLooping()
+  for (let pings = 0; pings <= PINGS_IN_SILENCE; pings++) pass()
+  for (const end of await ends)
+    assert.equal(((end as PromiseRejectedResult).reason as ScrapeError).details.retryAfterMs, 0)
+  const alone = files.run(downloadJob('http://x.example/loop'), never, { isAlone: true }).catch((error) => error)
+  await isLooping()
+  for (let pings = 0; pings <= PINGS_IN_SILENCE; pings++) pass()
+  const { code, details } = (await alone) as ScrapeError
+  assert.deepEqual([code, details.retryAfterMs], ['E_FILE_WORKER', undefined])
+})
+
+test('a process that answers lives on, however long its job takes', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  using folder = temporaryFolder()
+  await using files = actors(folder.path, { silenceMsMax: SILENCE_MS_MAX })
   const waiting = files.run(downloadJob('http://x.example/wait'), never)
-  await new Promise((resolve) => setTimeout(resolve, 500)) // longer than the silence: one that answers lives on
+  for (let answers = 1; answers <= 3 * PINGS_IN_SILENCE; answers++) {
+    t.mock.timers.tick(SILENCE_MS_MAX / PINGS_IN_SILENCE)
+    await appears(join(folder.path, 'answers'), answers)
+  }
   await files.run(downloadJob('http://x.example/go'), never)
   assert.equal((await waiting).bytes, 1)
 })
@@ -293,7 +330,7 @@ test('files that kill their process one after the other do not end the run', asy
   }
 })
 
-test('one that wants to be alone waits for nobody, and nobody for it', { timeout: 20_000 }, async () => {
+test('one that wants to be alone waits for nobody, and nobody for it', async () => {
   using folder = temporaryFolder()
   await using files = actors(folder.path)
   const long = files.run(downloadJob('http://x.example/wait'), never)
