@@ -1,6 +1,7 @@
 /** The suite must refuse engines that break a promise: each one here is the `memory:` engine with one fault. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { addCounts, noCounts } from '../core/counts.ts'
 import type { NewTask } from '../core/task.ts'
 import { frontierChecks } from './conformance.ts'
 import type { Frontier, Lease } from './contract.ts'
@@ -83,6 +84,20 @@ const faults: { name: string; refusedBy: RegExp; fault: Fault }[] = [
         },
         commit: (outcomes) =>
           inner.commit(outcomes.map((outcome) => ({ ...outcome, lease: current.get(outcome.lease.task.id)! }))),
+      }
+    },
+  },
+  {
+    name: 'that counts what stale outcomes bring',
+    refusedBy: /^counts nothing of a stale outcome/,
+    fault: (inner) => {
+      const sums = noCounts()
+      return {
+        commit: (outcomes) => {
+          for (const { counts } of outcomes) addCounts(sums, counts)
+          return inner.commit(outcomes)
+        },
+        stats: async () => ({ ...(await inner.stats()), counts: sums }),
       }
     },
   },

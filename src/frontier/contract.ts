@@ -10,6 +10,7 @@
  * A task is in exactly one of these places. A lost lease costs a *loss*, not an attempt: its task becomes a suspect, which is
  * claimed alone (nothing else in the hands of that worker), and only a suspect lost `lossesMax` times alone is declared dead.
  */
+import type { Counts } from '../core/counts.ts'
 import type { ErrorRecord } from '../core/errors.ts'
 import type { ItemRow, LoggedItem } from '../core/item.ts'
 import type { NewTask, Task } from '../core/task.ts'
@@ -103,14 +104,22 @@ export interface Lease {
   readonly losses: number
 }
 
-export type Outcome =
-  | { kind: 'done'; lease: Lease; tasks?: readonly NewTask[]; items?: readonly ItemRow[] }
-  /** Again not before `atMs`; the try counts. */
-  | { kind: 'retry'; lease: Lease; atMs: number; error: ErrorRecord }
-  /** Again not before `atMs`; the try does not count. Also how a draining worker hands tasks back (`atMs: 0`). */
-  | { kind: 'postpone'; lease: Lease; atMs: number; reason: string }
-  /** To the dead letters. `snapshot` names what is kept of the last response. */
-  | { kind: 'dead'; lease: Lease; error: ErrorRecord; snapshot?: string }
+export type Outcome = OutcomeBase &
+  (
+    | { kind: 'done'; tasks?: readonly NewTask[]; items?: readonly ItemRow[] }
+    /** Again not before `atMs`; the try counts. */
+    | { kind: 'retry'; atMs: number; error: ErrorRecord }
+    /** Again not before `atMs`; the try does not count. Also how a draining worker hands tasks back (`atMs: 0`). */
+    | { kind: 'postpone'; atMs: number; reason: string }
+    /** To the dead letters. `snapshot` names what is kept of the last response. */
+    | { kind: 'dead'; error: ErrorRecord; snapshot?: string }
+  )
+
+interface OutcomeBase {
+  lease: Lease
+  /** Added to the counters of the run, together with the outcome: not at all when its lease is stale, never twice. */
+  counts?: Counts
+}
 
 export interface Committed {
   settled: number
@@ -148,6 +157,11 @@ export interface FrontierStats {
   seen: number
   /** Accepted into the item log since the run began. */
   items: number
+  /**
+   * What the outcomes counted, added up since the run began; a name that was never counted is missing. Of items that were refused
+   * because another one of the run has their key and other content the engine itself counts `items.changed`.
+   */
+  counts: Counts
   isPaused: boolean
   pauseReason: string | undefined
   /**

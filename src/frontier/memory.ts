@@ -1,4 +1,5 @@
 /** The `memory:` engine: everything in this process and gone with it. For tests, tries and small single runs. */
+import { addCounts, noCounts } from '../core/counts.ts'
 import type { ErrorRecord } from '../core/errors.ts'
 import { contentKey, type ItemRow, type LoggedItem } from '../core/item.ts'
 import type { NewTask } from '../core/task.ts'
@@ -37,6 +38,7 @@ class MemoryFrontier implements c.Frontier {
   #log: LoggedItem[] = []
   #confirmed: { seq: number; positions: c.SinkPositions } = { seq: 0, positions: {} }
   readonly #count = { pending: 0, claimed: 0, completed: 0, failed: 0, seen: 0, items: 0 }
+  readonly #counts = noCounts()
   #lastClaim = 0
   #pauseReason: string | undefined
 
@@ -128,10 +130,12 @@ class MemoryFrontier implements c.Frontier {
       result.settled++
       this.#release(entry)
       this.#settle(entry, outcome)
+      addCounts(this.#counts, outcome.counts)
       if (outcome.kind !== 'done') continue
       this.#admit(outcome.tasks ?? [], result)
       for (const item of outcome.items ?? []) items[this.#accept(item)]++
     }
+    if (items.changed > 0) addCounts(this.#counts, { 'items.changed': items.changed })
     items.backlog = this.#log.length
     return result
   }
@@ -188,6 +192,7 @@ class MemoryFrontier implements c.Frontier {
   async stats(): Promise<c.FrontierStats> {
     return {
       ...this.#count,
+      counts: { ...this.#counts },
       dead: this.#dead.size,
       remaining: this.#count.pending + this.#count.claimed,
       isPaused: this.#pauseReason !== undefined,

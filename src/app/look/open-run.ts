@@ -211,6 +211,7 @@ export async function runStats({ frontier, record }: Pick<OpenRun, 'frontier' | 
     remaining,
     seen: completed + failed + remaining,
     items: record.items.new,
+    counts: {},
     isPaused: false,
     pauseReason: undefined,
     lanes: {},

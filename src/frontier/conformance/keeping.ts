@@ -75,7 +75,7 @@ const durable = [
       await rig.frontier.add([...tasks(6), task('later', { notBeforeMs: rig.nowMs + 1000 })])
       const [finished, dead, retried, held] = await rig.claim(4)
       await rig.commit(
-        { kind: 'done', lease: finished!, items: [item('a'), item('b')] },
+        { kind: 'done', lease: finished!, items: [item('a'), item('b')], counts: { 'filled.title': 2 } },
         { kind: 'dead', lease: dead!, error: error(), snapshot: 's' },
         { kind: 'retry', lease: retried!, atMs: rig.nowMs + 500, error: error() },
       )
@@ -84,6 +84,7 @@ const durable = [
       await rig.frontier.setMeta('started', 'x')
       await rig.frontier.pause('lunch')
       const before = await rig.frontier.stats()
+      assert.deepEqual(before.counts, { 'filled.title': 2 })
       await rig.reopen()
       assert.deepEqual(await rig.frontier.stats(), before)
       assert.equal(await rig.frontier.getMeta('started'), 'x')

@@ -1,4 +1,4 @@
-/** Checks: outcomes, fencing, heartbeats, tries. */
+/** Checks: outcomes, fencing, heartbeats, tries, counters. */
 import assert from 'node:assert/strict'
 import type { Outcome } from '../contract.ts'
 import { check, done, error, item, LEASE_MS, pathsOf, task, tasks } from './rig.ts'
@@ -152,4 +152,41 @@ const tries = [
   }),
 ]
 
-export const settling = [...fencing, ...heartbeats, ...tries]
+const counting = [
+  check('adds up what outcomes of every kind count', async (rig) => {
+    await rig.frontier.add(tasks(5))
+    const [a, b, c, d, e] = await rig.claim(5)
+    const counts = { 'x.tries': 1, 'filled.constructor': 2, 'filled.a "b" é': 3_000_000_000 }
+    await rig.commit(
+      { kind: 'done', lease: a!, counts },
+      { kind: 'retry', lease: b!, atMs: 0, error: error(), counts },
+      { kind: 'postpone', lease: c!, atMs: 0, reason: 'rate', counts: { 'x.tries': 1 } },
+      done(d!),
+    )
+    await rig.commit({ kind: 'dead', lease: e!, error: error(), counts: { 'x.dead': 1 } })
+    const sums = { 'x.tries': 3, 'x.dead': 1, 'filled.constructor': 4, 'filled.a "b" é': 6_000_000_000 }
+    assert.deepEqual({ ...(await rig.frontier.stats()).counts }, sums)
+  }),
+
+  check('counts nothing of a stale outcome, and everything of the others in its commit', async (rig) => {
+    await rig.frontier.add(tasks(4))
+    const [lost] = await rig.claim(1)
+    const [a, b] = await rig.claim(2, { workerId: 'worker-2' })
+    await rig.lose('worker-1')
+    const counted = (lease: typeof lost): Outcome => ({ kind: 'done', lease: lease!, counts: { 'x.pages': 1 } })
+    const { stale } = await rig.commit(counted(lost), counted(a), counted(a), done(b!))
+    assert.deepEqual(stale, [lost, a])
+    assert.deepEqual({ ...(await rig.frontier.stats()).counts }, { 'x.pages': 1 })
+  }),
+
+  check('counts items whose key was taken by other content', async (rig) => {
+    await rig.frontier.add(tasks(2))
+    const [a, b] = await rig.claim(2)
+    const other = { ...item('k'), json: '{"other":true}', content: 'other' }
+    await rig.commit({ kind: 'done', lease: a!, items: [item('k'), item('k')] })
+    await rig.commit({ kind: 'done', lease: b!, items: [other, item('k'), item('new')] })
+    assert.deepEqual({ ...(await rig.frontier.stats()).counts }, { 'items.changed': 1 })
+  }),
+]
+
+export const settling = [...fencing, ...heartbeats, ...tries, ...counting]

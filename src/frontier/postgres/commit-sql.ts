@@ -3,7 +3,7 @@
  * left out; then tasks, then items, all in one transaction. It answers a repeat as it answered the first time.
  */
 import { TASK_ARGUMENTS, TASK_PARAMETERS } from './admit-sql.ts'
-import { BY_KEY, LOCKS, NOW } from './functions.ts'
+import { BY_KEY, LOCKS, NOW, SUM_OF_COUNTS } from './functions.ts'
 import { BODY } from './schema.ts'
 
 /**
@@ -119,6 +119,7 @@ export const COMMIT = `
     p_errors text[], p_snapshots text[],
     p_task_nos int[], ${TASK_PARAMETERS}, p_open int[],
     p_item_nos int[], p_item_keys text[], p_item_contents text[], p_item_jsons text[],
+    p_counts jsonb, p_count_nos int[], p_count_each text[],
     out added int, out items_new int, out items_same int, out items_changed int, out stale int[], out backlog bigint
   ) language plpgsql ${BY_KEY} as $$
   declare
@@ -162,6 +163,9 @@ export const COMMIT = `
         into p_item_keys, p_item_contents, p_item_jsons
       from unnest(p_item_nos, p_item_keys, p_item_contents, p_item_jsons) with ordinality i(n, key, content, json, at)
       where i.n = any(v_done);
+      -- The client has added up what all outcomes count, so that only a commit with stale ones pays for doing it here.
+      p_counts := ${SUM_OF_COUNTS(`(
+        select u.counts::jsonb as counts from unnest(p_count_nos, p_count_each) u(n, counts) where u.n = any(v_done || v_again || v_dead))`)};
     end if;
 
     added := case when p_urls is null then 0 else sluice.admit(p_run, v_now, ${TASK_ARGUMENTS}) end;
@@ -173,11 +177,12 @@ export const COMMIT = `
       select a.items_new, a.items_same, a.items_changed into items_new, items_same, items_changed
         from sluice.accept_items(p_run, p_item_keys, p_item_contents, p_item_jsons) a;
     end if;
+    if items_changed > 0 then p_counts := coalesce(p_counts, '{}') || jsonb_build_object('items.changed', items_changed); end if;
     with forgotten as (
       delete from sluice.answer where op = any(p_forget)
     ), counted as (
-      insert into sluice.tally (run_id, pending, claimed, completed, failed, dead)
-        select p_run, added + v_again_count, -v_done_count - v_again_count - v_dead_count, v_done_count, v_dead_count, v_dead_count
+      insert into sluice.tally (run_id, pending, claimed, completed, failed, dead, counts)
+        select p_run, added + v_again_count, -v_done_count - v_again_count - v_dead_count, v_done_count, v_dead_count, v_dead_count, p_counts
         where v_done_count + v_again_count + v_dead_count > 0
     )
     insert into sluice.answer (op, run_id, added, items_new, items_same, items_changed, stale)

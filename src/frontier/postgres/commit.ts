@@ -1,5 +1,6 @@
 /** Commits, on our side: outcomes sorted by kind into arrays, and the answer put back together. */
 
+import { addCounts, noCounts } from '../../core/counts.ts'
 import { contentKey, type ItemRow } from '../../core/item.ts'
 import type { NewTask } from '../../core/task.ts'
 import { hostOf } from '../../core/url.ts'
@@ -12,7 +13,7 @@ import { readToken, type Token } from './claim.ts'
 import type { Operations } from './operations.ts'
 import type { Turns } from './turns.ts'
 
-const PLACES = Array.from({ length: 36 }, (_, i) => `$${i + 1}`).join(', ')
+const PLACES = Array.from({ length: 39 }, (_, i) => `$${i + 1}`).join(', ')
 const COMMIT = `select added, items_new, items_same, items_changed, stale, backlog from sluice.commit(${PLACES})`
 
 type Row = [added: string, isNew: string, same: string, changed: string, stale: string | null, backlog: string]
@@ -38,12 +39,14 @@ export async function commit(parts: CommitParts, outcomes: readonly Outcome[]): 
   const items = sorted.done.flatMap(({ no, outcome }) => (outcome.items ?? []).map((item) => ({ no, item })))
   const taskValues = await admission.valuesOf(tasks, now())
   const settled = [...leasesOf(sorted.done), ...againOf(sorted.again, now()), ...deadOf(sorted.dead)]
+  const counted = countsOf([...sorted.done, ...sorted.again, ...sorted.dead])
   const [row] = await operations.answered((op, forget) =>
     db.rows<Row>(COMMIT, (isRepeat) => [
       ...[runId, op, isRepeat, numbersText(forget), serverNow()],
       ...settled,
       ...[numbersText(taskNos), ...taskValues],
       ...itemsOf(items),
+      ...counted,
     ]),
   )
   const [added, isNew, same, changed, staleText, backlog] = row!
@@ -148,5 +151,18 @@ function itemsOf(items: readonly { no: number; item: ItemRow }[]): Values {
     textsText(items.map(({ item }) => item.key)),
     textsText(items.map(({ item }) => item.content ?? contentKey(item.json))),
     textsText(items.map(({ item }) => item.json)),
+  ]
+}
+
+/** All together, and of each for a commit some of whose leases turn out to be stale. */
+function countsOf(numbered: readonly { no: number; outcome: Outcome }[]): Values {
+  const counting = numbered.filter(({ outcome }) => outcome.counts !== undefined)
+  if (counting.length === 0) return [null, null, null]
+  const sums = noCounts()
+  for (const { outcome } of counting) addCounts(sums, outcome.counts)
+  return [
+    JSON.stringify(sums),
+    numbersText(counting.map(({ no }) => no)),
+    textsText(counting.map(({ outcome }) => JSON.stringify(outcome.counts))),
   ]
 }

@@ -21,6 +21,12 @@ export const BY_HASH = `
 /** Now, by the clock of the database unless a test brings its own. */
 export const NOW = 'coalesce(p_now, (extract(epoch from clock_timestamp()) * 1000)::bigint)'
 
+/** Objects of counters in the rows of a table or query, added up; null when there are none. */
+export const SUM_OF_COUNTS = (rows: string) => `(
+        select jsonb_object_agg(c.name, c.sum) from (
+          select e.key as name, sum(e.value::int8) as sum from ${rows} r cross join lateral jsonb_each_text(r.counts) e group by e.key
+        ) c)`
+
 /** First numbers of our advisory locks, all of them held to the end of a transaction only. */
 export const LOCKS = {
   runs: 0x534c_0002,
@@ -43,8 +49,9 @@ export const HELPERS = `
   begin
     if not pg_try_advisory_xact_lock(${LOCKS.fold}, p_run) then return; end if;
     with gone as (delete from sluice.tally where run_id = p_run returning *)
-    insert into sluice.tally (run_id, pending, claimed, completed, failed, dead)
-      select p_run, sum(pending), sum(claimed), sum(completed), sum(failed), sum(dead) from gone having count(*) > 0;
+    insert into sluice.tally (run_id, pending, claimed, completed, failed, dead, counts)
+      select p_run, sum(pending), sum(claimed), sum(completed), sum(failed), sum(dead), ${SUM_OF_COUNTS('gone')}
+      from gone having count(*) > 0;
   end $$;
 
   -- The numbers of queues, in the order of their names; makes those that are new.

@@ -11,7 +11,27 @@ import { TABLES, VIEW } from './schema.ts'
 import { STATS } from './stats-sql.ts'
 import { SWEEP } from './sweep-sql.ts'
 
+/** Drops and creates the functions of a text again: their parameters may have changed. */
+const again = (functions: string) => {
+  const names = [...functions.matchAll(/create function sluice\.(\w+)/g)].map(([, name]) => `'${name}'`)
+  return `
+  do $$
+  declare
+    v_function regprocedure;
+  begin
+    for v_function in select p.oid from pg_proc p where p.pronamespace = 'sluice'::regnamespace and p.proname in (${names.join(', ')}) loop
+      execute 'drop function ' || v_function;
+    end loop;
+  end $$;
+  ${functions}`
+}
+
+/** Since the outcomes of a commit count. What step 1 made already has it; a database from before gets it here. */
+const COUNTS = `
+  alter table sluice.tally add column if not exists counts jsonb;
+  ${again([HELPERS, COMMIT, STATS].join('\n'))}`
+
 export const FRONTIER_MIGRATIONS: Migrations = {
   part: 'frontier',
-  steps: [[TABLES, VIEW, HELPERS, RUNS, ITEMS, ADMIT, CLAIM, COMMIT, SWEEP, DEAD, STATS].join('\n')],
+  steps: [[TABLES, VIEW, HELPERS, RUNS, ITEMS, ADMIT, CLAIM, COMMIT, SWEEP, DEAD, STATS].join('\n'), COUNTS],
 }

@@ -83,7 +83,7 @@ export const TABLES = `
   -- hot, and a snapshot held elsewhere does not make an update wade through its old versions.
   create table sluice.tally (
     run_id int not null, pending int8 not null default 0, claimed int8 not null default 0, completed int8 not null default 0,
-    failed int8 not null default 0, dead int8 not null default 0
+    failed int8 not null default 0, dead int8 not null default 0, counts jsonb
   ) with (${CHURNS});
   create index tally_run on sluice.tally (run_id);
 

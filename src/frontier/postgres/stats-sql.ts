@@ -1,6 +1,6 @@
 /** Figures, on the server. */
 import { RUN_GONE } from '../../postgres/database.ts'
-import { BY_HASH, BY_KEY, NOW } from './functions.ts'
+import { BY_HASH, BY_KEY, NOW, SUM_OF_COUNTS } from './functions.ts'
 
 const HOSTS_MAX = 50
 
@@ -8,16 +8,17 @@ export const STATS = `
   -- Exact, of one moment, and as cheap with five million tasks as with five: sums of the few tallies not yet folded.
   create function sluice.totals(
     p_run int, out pending bigint, out claimed bigint, out completed bigint, out failed bigint, out dead bigint, out items bigint,
-    out is_paused boolean, out pause_reason text
+    out is_paused boolean, out pause_reason text, out counts jsonb
   ) language plpgsql ${BY_KEY} as $$
   begin
+    with tallied as materialized (select * from sluice.tally t where t.run_id = p_run)
     select t.pending, t.claimed, t.completed, t.failed, t.dead,
-      coalesce((select max(i.seq) from sluice.item i where i.run_id = p_run), 0), r.pause_reason is not null, r.pause_reason
-      into pending, claimed, completed, failed, dead, items, is_paused, pause_reason
+      coalesce((select max(i.seq) from sluice.item i where i.run_id = p_run), 0), r.pause_reason is not null, r.pause_reason, t.counts
+      into pending, claimed, completed, failed, dead, items, is_paused, pause_reason, counts
     from sluice.run r cross join (
       select coalesce(sum(t.pending), 0) as pending, coalesce(sum(t.claimed), 0) as claimed, coalesce(sum(t.completed), 0) as completed,
-        coalesce(sum(t.failed), 0) as failed, coalesce(sum(t.dead), 0) as dead
-      from sluice.tally t where t.run_id = p_run
+        coalesce(sum(t.failed), 0) as failed, coalesce(sum(t.dead), 0) as dead, ${SUM_OF_COUNTS('tallied')} as counts
+      from tallied t
     ) t where r.run_id = p_run;
     if not found then raise exception 'the run is gone' using errcode = '${RUN_GONE}'; end if;
   end $$;

@@ -1,4 +1,5 @@
 /** Figures: totals are kept and exact; per lane and host they are counted, at once while the queue is small. */
+import type { Counts } from '../../core/counts.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { FrontierStats } from '../contract.ts'
 import { NOW } from './functions.ts'
@@ -9,7 +10,8 @@ const COUNT_MS = 5000
 /** Counting may take this share of the time. */
 const COUNT_SHARE_MAX = 1 / 50
 
-const TOTALS = 'select pending, claimed, completed, failed, dead, items, is_paused, pause_reason from sluice.totals($1)'
+const TOTALS =
+  'select pending, claimed, completed, failed, dead, items, is_paused, pause_reason, counts from sluice.totals($1)'
 const BREAKDOWN = 'select what, name, pending, claimed from sluice.breakdown($1)'
 
 /** In milliseconds. The head of each open queue, the delayed that are due (in their order of time) and the few suspects. */
@@ -28,6 +30,7 @@ type Totals = [
   ...counts: [string, string, string, string, string, string],
   isPaused: string,
   pauseReason: string | null,
+  sums: string | null,
 ]
 
 export function createStats(db: Database, runId: number, serverNow: () => number | null): () => Promise<FrontierStats> {
@@ -67,6 +70,7 @@ export function createStats(db: Database, runId: number, serverNow: () => number
       remaining,
       seen,
       items,
+      counts: row![8] === null ? {} : (JSON.parse(row![8]) as Counts),
       ...paused,
       ...(await breakdownOf(remaining)),
     }

@@ -21,8 +21,8 @@ const PART_TASKS_MAX = 10_000
 const PART_ITEMS_MAX = 10_000
 
 /**
- * The number of rows; of each: op, seq, kind (`part`: only brings tasks and items), time, death, number of items (key, content, line
- * each), number of tasks' arguments, and those. The arguments of a stale one are skipped.
+ * The number of rows; of each: op, seq, kind (`part`: only brings tasks and items), time, death, what it counts (JSON or empty),
+ * number of items (key, content, line each), number of tasks' arguments, and those. The arguments of a stale one are skipped.
  */
 const COMMIT = script(
   'commit',
@@ -40,15 +40,20 @@ local function accept(key, content, line)
   local kind = call('HGET', bucket, field) == content and 'same' or 'changed'
   counts[kind] = counts[kind] + 1
 end
-local stale, added, completed = {}, 0, 0
+local stale, added, completed, sums = {}, 0, 0, {}
+local function count(counted)
+  if counted == '' then return end
+  for name, n in pairs(cjson.decode(counted)) do sums[name] = (sums[name] or 0) + n end
+end
 for i = 1, argNumber() do
-  local leaseOp, seq, kind, at, death, items = arg(), arg(), arg(), argNumber(), arg(), argNumber()
+  local leaseOp, seq, kind, at, death, counted, items = arg(), arg(), arg(), argNumber(), arg(), arg(), argNumber()
   local itemsAt = argAt
   argAt = argAt + 3 * items
   local taskArgs = argNumber()
   local after = argAt + taskArgs
   local isPart = kind == 'part'
   local isOurs = isPart and isHeld(seq, leaseOp) or not isPart and release(seq, leaseOp)
+  if isOurs then count(counted) end
   if not isOurs then
     stale[#stale + 1] = i - 1
   elseif isPart or kind == 'done' then
@@ -67,6 +72,8 @@ for i = 1, argNumber() do
   end
   argAt = after
 end
+if counts.changed > 0 then sums['items.changed'] = counts.changed end
+for name, n in pairs(sums) do call('HINCRBY', P .. 'counts', name, n) end
 if completed > 0 then bump('completed', completed) end
 if counts.new > 0 then bump('items', counts.new) end
 flush()
@@ -139,7 +146,7 @@ function* callsOf(outcomes: readonly Outcome[]): Generator<Row[]> {
   let args = 0
   for (const outcome of outcomes) {
     for (const row of rowsOf(outcome)) {
-      const more = 8 + 3 * row.items.length + 5 * row.tasks.length // at most: each task may have a queue of its own
+      const more = 9 + 3 * row.items.length + 5 * row.tasks.length // at most: each task may have a queue of its own
       if (rows.length > 0 && args + more > ARGS_MAX) {
         yield rows
         rows = []
@@ -183,7 +190,8 @@ function argsOf(rows: readonly Row[], admission: Admission): Arg[] {
     const { kind } = outcome
     const at = kind === 'retry' || kind === 'postpone' ? outcome.atMs : 0
     const death = kind === 'dead' ? deathOf(outcome.lease.task.id, outcome.error, outcome.snapshot) : ''
-    args.push(op, seq, isPart ? 'part' : kind, at, death, items.length)
+    const counted = isPart || outcome.counts === undefined ? '' : JSON.stringify(outcome.counts)
+    args.push(op, seq, isPart ? 'part' : kind, at, death, counted, items.length)
     for (const item of items) args.push(...itemArgs(item))
     const taskArgs = tasks.length > 0 ? admission.argsOf(tasks) : []
     args.push(taskArgs.length)

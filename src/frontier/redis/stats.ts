@@ -25,7 +25,7 @@ if #hosts < ${HOSTS_MAX} then
   end
 end
 return { totals, call('HGETALL', P .. 'lanes:pending'), call('HGETALL', P .. 'lanes:claimed'), hosts,
-  call('HEXISTS', P .. 'totals', 'pause'), call('HGET', P .. 'totals', 'pause') or '' }`,
+  call('HEXISTS', P .. 'totals', 'pause'), call('HGET', P .. 'totals', 'pause') or '', call('HGETALL', P .. 'counts') }`,
 )
 
 const NEXT_DUE = script(
@@ -42,10 +42,11 @@ type Answer = [
   hosts: [string, number, number][],
   isPaused: number,
   pauseReason: string,
+  counts: string[],
 ]
 
 export async function readStats(link: Link): Promise<FrontierStats> {
-  const [totals, waiting, out, hosts, isPaused, pauseReason] = await link.run<Answer>(STATS, {})
+  const [totals, waiting, out, hosts, isPaused, pauseReason, counts] = await link.run<Answer>(STATS, {})
   const [pending, claimed, completed, failed, dead, seen, items] = totals
   const lanes: FrontierStats['lanes'] = {}
   for (const [name, count] of pairs(waiting)) lanes[name] = { pending: count, claimed: 0 }
@@ -59,6 +60,7 @@ export async function readStats(link: Link): Promise<FrontierStats> {
     remaining: pending + claimed,
     seen,
     items,
+    counts: Object.fromEntries(pairs(counts)),
     isPaused: isPaused === 1,
     pauseReason: isPaused === 1 ? pauseReason : undefined,
     lanes,

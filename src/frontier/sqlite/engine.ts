@@ -1,4 +1,5 @@
 /** The `sqlite:` engine: one file, any number of processes of one machine, everything durable when the promise resolves. */
+import { addCounts, noCounts } from '../../core/counts.ts'
 import type { NewTask } from '../../core/task.ts'
 import type {
   Added,
@@ -17,6 +18,7 @@ import type {
 import { chunksOf } from '../intake.ts'
 import { createAdmission } from './admit.ts'
 import { createClaim } from './claim.ts'
+import { createCounters } from './counters.ts'
 import { Database } from './database.ts'
 import { createDead } from './dead.ts'
 import { createItems } from './items.ts'
@@ -49,7 +51,8 @@ class SqliteFrontier implements Frontier {
     this.#now = now
     const ledger = createLedger(db)
     const places = createPlaces({ db, ledger })
-    const base = { db, ledger, places }
+    const counters = createCounters(db)
+    const base = { db, ledger, places, counters }
     this.#parts = {
       ...base,
       admission: createAdmission(base),
@@ -101,23 +104,27 @@ class SqliteFrontier implements Frontier {
   }
 
   commit(outcomes: readonly Outcome[]): Promise<Committed> {
-    const { settle, admission, items, ledger } = this.#parts
+    const { settle, admission, items, ledger, counters } = this.#parts
     return this.#write(() => {
       const nowMs = this.#now()
       const counts = { new: 0, same: 0, changed: 0, backlog: 0 }
       const result: Committed = { settled: 0, stale: [], added: 0, seen: 0, items: counts }
       const discovered: NewTask[] = []
+      const sums = noCounts()
       for (const outcome of outcomes) {
         if (!settle.settle(outcome, nowMs)) {
           result.stale.push(outcome.lease)
           continue
         }
         result.settled++
+        addCounts(sums, outcome.counts)
         if (outcome.kind !== 'done') continue
         for (const task of outcome.tasks ?? []) discovered.push(task) // a spread of 200,000 overflows the stack
         for (const item of outcome.items ?? []) counts[items.accept(item)]++
       }
       const { added, seen } = admission.admit(discovered, nowMs)
+      if (counts.changed > 0) addCounts(sums, { 'items.changed': counts.changed })
+      counters.add(sums)
       counts.backlog = ledger.totals.backlog
       return { ...result, added, seen }
     })

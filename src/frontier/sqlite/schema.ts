@@ -66,4 +66,7 @@ export const MIGRATIONS: readonly string[] = [
   ) strict;
   insert into totals values (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, null);
   `,
+  `
+  create table counter (name text primary key, value integer not null) strict, without rowid;
+  `,
 ]

@@ -1,5 +1,6 @@
 /** Figures from kept counters. */
 import type { FrontierStats } from '../contract.ts'
+import type { Counters } from './counters.ts'
 import type { Database } from './database.ts'
 import type { Ledger } from './ledger.ts'
 
@@ -8,7 +9,7 @@ const HOSTS_MAX = 50
 /** Up to this many queues all are summed; beyond, the hosts of the largest queues are. */
 const QUEUES_SUMMED_MAX = 2000
 
-export function createStats({ db, ledger }: { db: Database; ledger: Ledger }) {
+export function createStats({ db, ledger, counters }: { db: Database; ledger: Ledger; counters: Counters }) {
   const lanes = db.prepareRows('select name, pending, claimed from lane')
   const queueCount = db.prepareRows('select coalesce(max(id), 0) from queue')
   const sums = (condition: string) => `
@@ -38,6 +39,7 @@ export function createStats({ db, ledger }: { db: Database; ledger: Ledger }) {
       remaining: pending + claimed,
       seen,
       items,
+      counts: counters.sums(),
       isPaused: pause_reason !== null,
       pauseReason: pause_reason ?? undefined,
       lanes: Object.fromEntries(laneRows.map(([name, waiting, out]) => [name, { pending: waiting, claimed: out }])),

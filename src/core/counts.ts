@@ -1,0 +1,24 @@
+/**
+ * Named counters of a run, kept by its frontier. What an outcome counts is added in the transaction that settles it, so the
+ * sums are exact however often a worker was killed, and over all processes and workers. Names are `group.name`.
+ */
+export type Counts = Readonly<Record<string, number>>
+
+/** Sums without a prototype: a counter may have any name, `constructor` too. */
+export type CountSums = Record<string, number>
+
+export function noCounts(): CountSums {
+  return Object.create(null) as CountSums
+}
+
+export function addCounts(sums: CountSums, counts: Counts | undefined): void {
+  for (const name in counts) sums[name] = (sums[name] ?? 0) + counts[name]!
+}
+
+/** The counters of one group, by what follows its name: `countsOf(counts, 'filled')` → `{ title: 3 }`. */
+export function countsOf(counts: Counts, group: string): [name: string, count: number][] {
+  const prefix = `${group}.`
+  return Object.keys(counts)
+    .filter((name) => name.startsWith(prefix))
+    .map((name) => [name.slice(prefix.length), counts[name]!])
+}
