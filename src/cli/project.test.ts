@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { type BooksSite, startBooksSite } from '../../test/site/books.ts'
+import { reply, startHttpServer } from '../../test/site/http-server.ts'
 import { sluice, temporaryFolder } from '../../test/sluice.ts'
 import { startDemoSite } from '../app/demo/demo-site.ts'
 
@@ -59,11 +60,36 @@ test('run without a name runs the only scraper, and of several says which there 
 test('new guesses selectors with which the scraper brings home every page', async () => {
   const made = await sluice(['new', 'demo', site.url], { cwd: project })
   assert.equal(made.code, 0, made.stderr)
-  assert.match(made.stdout, /links article h3 a · next li\.next a · title h1/)
+  assert.match(made.stdout, /links article h3 a · next li\.next a, li\.prev a, li\.previous a · title h1/)
   const { code, stdout, stderr } = await sluice(['run', 'demo', '--rps', '0', '--json'], { cwd: project })
   assert.equal(code, 0, stderr)
   const { items, fieldFill } = JSON.parse(stdout)
   assert.deepEqual([items.new, items.invalid, fieldFill.title, fieldFill.price], [60, 0, 1, 1])
+})
+
+/** A shop whose list has nothing but links: 45 products, ten a page, with a way on, a way back and a way home. */
+function startPlainShop() {
+  const pageOf = (target: string): string => {
+    const { pathname, searchParams } = new URL(target, 'http://shop.test/')
+    if (pathname.startsWith('/p/')) return `<title>Thing</title><h1>Thing ${pathname.slice(3)}</h1><a href="/">Home</a>`
+    const page = Number(searchParams.get('page') ?? 1)
+    const things = Array.from({ length: 45 }, (_, i) => `<a href="/p/${i + 1}">Thing ${i + 1}</a>`)
+    const back = page > 1 ? `<a rel="prev" href="/?page=${page - 1}">Back</a>` : ''
+    const on = page < 5 ? `<a rel="next" href="/?page=${page + 1}">On</a>` : ''
+    return `<title>Shop</title><a href="/">Home</a>${things.slice(10 * page - 10, 10 * page).join('')}${back}${on}`
+  }
+  const handle = (target: string) => reply({ body: target === '/robots.txt' ? '' : pageOf(target) })
+  return startHttpServer({ port: 0, handle })
+}
+
+test('new tells the pages of a list from its things, where all of them are plain links', async () => {
+  await using shop = await startPlainShop()
+  const made = await sluice(['new', 'plain', `http://127.0.0.1:${shop.port}/`], { cwd: project })
+  assert.equal(made.code, 0, made.stderr)
+  const { code, stdout, stderr } = await sluice(['run', 'plain', '--rps', '0', '--json'], { cwd: project })
+  assert.equal(code, 0, stderr)
+  const { items, pages } = JSON.parse(stdout)
+  assert.deepEqual([items.new, items.invalid, pages.failed], [45, 0, 0])
 })
 
 test('new makes a scraper for a site it cannot see, and says so', async () => {

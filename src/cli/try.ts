@@ -218,19 +218,27 @@ function invalidLines({ invalid }: TriedPage, { paint, columns, isVerbose }: Tri
   ]
 }
 
-function linkLines({ links, visit }: TriedPage, options: TriedTextOptions): string[] {
+function linkLines({ links, rerouted, visit }: TriedPage, options: TriedTextOptions): string[] {
   if (visit.error !== undefined) return []
   const { paint } = options
   if (links.length === 0) return [paint('bold', '0 links')]
   const byRoute = Map.groupBy(links, (link) => link.route)
   const lines = [...byRoute].flatMap(([route, found]) => [
-    `  ${paint('cyan', route)}  ${found.length}`,
+    `  ${paint('cyan', route)}  ${found.length}${reroutedWords(rerouted, route)}`,
     ...examples(
       found.map((link) => link.url),
       options,
     ),
   ])
   return [paint('bold', `${plural(links.length, 'link')} to follow`), ...lines]
+}
+
+/** ` (3 enqueued for page: the match of job is more specific)`, or nothing. */
+function reroutedWords(rerouted: TriedPage['rerouted'], route: string): string {
+  const taken = rerouted.filter((link) => link.route === route)
+  if (taken.length === 0) return ''
+  const from = [...new Set(taken.map((link) => link.wanted))].join(', ')
+  return ` (${taken.length} enqueued for ${from}: the match of ${route} is more specific)`
 }
 
 function refusedLines({ refused }: TriedPage, options: TriedTextOptions): string[] {

@@ -25,7 +25,10 @@ type NamesIn<P extends string> = P extends `${string}:${infer Rest}` ? NameOf<Re
 export type PathParams<P extends string> = { readonly [K in NamesIn<P>]: string }
 
 export interface RouteDefinition {
-  /** Path pattern: `/job/:id`, `/page-:n.html`; `*` stands for anything. Without it the route takes any URL it is given. */
+  /**
+   * Path pattern: `/job/:id`, `/page-:n.html`; `*` stands for anything. A URL belongs to the route with the most specific pattern
+   * that fits it, whichever route it is enqueued for. Without a pattern the route takes any URL that no other route claims.
+   */
   match?: string
   /** What tasks of this route carry; checked when they are enqueued. */
   data?: Schema
@@ -88,11 +91,15 @@ export interface Enqueued {
   seen: number
   /** Not usable: no URL, another host, too deep, over `linksMax`, no match for the route. */
   refused: number
+  /** Of those added, how many went to another route than the one named, because its `match` is more specific. */
+  rerouted: number
+  /** Not added, because another route has the page already, or claims it and needs data that was not given. */
+  conflicts: number
 }
 
 export interface Enqueue<R extends Routes> {
   <K extends keyof R & string>(route: K, target: Target<R[K]> | Iterable<Target<R[K]>>): Promise<Enqueued>
-  /** The first route whose `match` fits. Throws E_ROUTE_UNMATCHED when none does. */
+  /** The route with the most specific `match` that fits. Throws E_ROUTE_UNMATCHED when none does. */
   (target: URL): Promise<Enqueued>
   /** Every link the selector finds; with a mapper for routes whose data has no defaults. */
   links<K extends keyof R & string>(

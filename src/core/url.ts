@@ -71,6 +71,13 @@ export function hostOf(url: string): string {
   return end === -1 ? url.slice(start) : url.slice(start, end)
 }
 
+/** The path of a normalised URL, as `URL.pathname` has it. Cheaper than parsing it again. */
+export function pathOf(url: string): string {
+  const start = url.indexOf('/', url.indexOf('//') + 2)
+  const end = url.indexOf('?', start)
+  return end === -1 ? url.slice(start) : url.slice(start, end)
+}
+
 /** What a run remembers a task by: SHA-256 of its key, else of its URL, as lower-case hex. */
 export function taskId(task: Pick<NewTask, 'url' | 'key'>): string {
   return hash('sha256', task.key ?? task.url, 'hex')

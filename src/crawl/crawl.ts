@@ -19,6 +19,7 @@ import type { CrawlEnd, CrawlParts } from './contract.ts'
 import { Fallbacks } from './fallback.ts'
 import { downloadTasks, isFileTask } from './file-tasks.ts'
 import { Inbox, type WaitMs } from './inbox.ts'
+import { canConflict, LatestRoutes } from './queued-routes.ts'
 import { type PageReading, type ReadingRequest, readPage } from './read-page.ts'
 import { requestOf } from './request.ts'
 import { leaseKey, type Settled, settleDone, settleFailure, settleHandedBack, type TryTimes } from './settle.ts'
@@ -45,6 +46,7 @@ class CrawlLoop implements AsyncDisposable {
   readonly #hardStop = new AbortController()
   readonly #cpuAtStart = process.cpuUsage()
   readonly #turns = new Turns()
+  readonly #queuedRoutes: LatestRoutes | undefined
   readonly #claimedAtMs = new WeakMap<Lease, number>()
   /** Leases this worker must keep alive: in the inbox, being visited, or waiting for their commit. */
   readonly #held = new Set<Lease>()
@@ -68,6 +70,7 @@ class CrawlLoop implements AsyncDisposable {
 
   constructor(parts: CrawlParts) {
     this.#parts = parts
+    if (canConflict(parts.compiled.routes)) this.#queuedRoutes = new LatestRoutes()
     this.#claims = new Claims(parts, (leases) => this.#onClaimed(leases))
     this.#fallbacks = new Fallbacks(parts.compiled, parts.browsers !== undefined, parts.wasTurnedAway)
     this.#inbox = new Inbox((lease) => this.#fallbacks.isInBrowser(lease))
@@ -132,6 +135,7 @@ class CrawlLoop implements AsyncDisposable {
       const reading = await this.#read(lease, page)
       times.parseMs = performance.now() - parseStartedMs
       this.#reportInvalid(task, reading.invalid)
+      this.#queuedRoutes?.note(reading.tasks)
       this.#parts.onRead?.(task, page, reading, this.#parts.args)
       settled = {
         ...settleDone(lease, page, reading, times),
@@ -162,6 +166,7 @@ class CrawlLoop implements AsyncDisposable {
     const { task, attempt } = lease
     const request: ReadingRequest = {
       compiled, task, page, attempt, runId, args, policy, save, recall, sessions, log: this.#log,
+      queuedRoutes: this.#queuedRoutes,
     } // biome-ignore format: one line reads better
     if (page.live === undefined) return await readPage(request)
     const { live } = page

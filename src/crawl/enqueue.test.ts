@@ -7,7 +7,7 @@ import { ScrapeError } from '../core/errors.ts'
 import { limitsSchema } from '../core/options.ts'
 import { defineScraper } from '../core/scraper.ts'
 import type { NewTask } from '../core/task.ts'
-import { type EnqueuePolicy, enqueuePolicy, type ToTasksRequest, toTasks } from './enqueue.ts'
+import { type EnqueuePolicy, enqueuePolicy, newCounts, type ToTasksRequest, toTasks } from './enqueue.ts'
 
 const compiled = compileScraper(
   defineScraper({
@@ -29,7 +29,7 @@ function stream(
   targets: unknown,
   { policy = open, ...request }: Partial<ToTasksRequest> & { policy?: EnqueuePolicy } = {},
 ) {
-  const counts = { refused: 0, overLimit: 0 }
+  const counts = newCounts()
   const wanted = { route: 'page', base: 'https://a.test/dir/', depth: 1, room: 100, ...request, targets }
   return { tasks: toTasks(compiled, policy, wanted, counts), counts }
 }
@@ -62,6 +62,45 @@ describe('toTasks', () => {
       found.tasks.map((task) => task.route),
       ['list', 'page', 'job'],
     )
+  })
+
+  it('gives a URL to the route whose match claims it, with that route’s priority, lane and defaults', () => {
+    const { tasks, counts } = stream(['/list', '/other'])
+    assert.deepEqual(
+      [...tasks],
+      [
+        { url: 'https://a.test/list', route: 'list', depth: 1, priority: 5, lane: 'lists' },
+        { url: 'https://a.test/other', route: 'page', depth: 1 },
+      ],
+    )
+    assert.equal(counts.rerouted, 1)
+  })
+
+  it('keeps a URL that has a key of its own, or whose route is fixed, where it was named', () => {
+    const routesOf = (found: { tasks: NewTask[] }) => found.tasks.map((task) => task.route)
+    assert.deepEqual(routesOf(collect({ url: '/list', key: 'list again' })), ['page'])
+    assert.deepEqual(routesOf(collect('/list', { isRouteFixed: true })), ['page'])
+  })
+
+  it('still refuses a URL that does not fit the route it is named for', () => {
+    assert.throws(() => collect('/other', { route: 'list' }), isCode('E_ROUTE_UNMATCHED'))
+  })
+
+  it('hands data on to the route that claims the URL, and reports a conflict when that route needs more', () => {
+    const conflicts: unknown[] = []
+    const onConflict = (conflict: unknown) => void conflicts.push(conflict)
+    const found = collect([{ url: '/job/1', data: { company: 'x' } }, '/job/2'], { onConflict })
+    assert.deepEqual(found.tasks, [
+      { url: 'https://a.test/job/1', route: 'job', depth: 1, data: { company: 'x', page: 1 } },
+    ])
+    assert.deepEqual(conflicts, [{ url: 'https://a.test/job/2', wanted: 'page', owner: 'job', why: 'data' }])
+  })
+
+  it('takes each page once, and gives a repeated one no room', () => {
+    const queued = new Map<string, string>()
+    const { tasks, counts } = stream(['/1', '/1#top', '/2', '/1?utm_source=x'], { room: 2, queued })
+    assert.deepEqual(urls({ tasks: [...tasks] }), ['https://a.test/1', 'https://a.test/2'])
+    assert.deepEqual([counts.repeated, counts.overLimit], [2, 0])
   })
 
   it('gives a task its route’s priority and lane unless the target has its own', () => {

@@ -3,10 +3,11 @@ import { hash } from 'node:crypto'
 import { ScrapeError } from '../core/errors.ts'
 import type { ResolvedLimits } from '../core/options.ts'
 import { isFileLane, type Json, type NewTask } from '../core/task.ts'
-import { hostOf, normaliseUrl } from '../core/url.ts'
+import { hostOf, normaliseUrl, pathOf } from '../core/url.ts'
 import type { CompiledScraper } from './compiled.ts'
+import { identityOf, type QueuedRoutes, type RouteConflict } from './queued-routes.ts'
 import { postOf } from './request.ts'
-import { findRoute, type Route, unmatched } from './routes.ts'
+import { claimingRoute, findRoute, type Route, unmatched } from './routes.ts'
 
 /** Where links may lead. Tasks named one by one may go anywhere; found links keep to `hosts`. */
 export interface EnqueuePolicy {
@@ -36,8 +37,10 @@ interface TargetObject {
 }
 
 export interface ToTasksRequest {
-  /** undefined: the first route that matches. */
+  /** undefined: the route whose `match` claims the URL. */
   route: string | undefined
+  /** It stays with `route`, whichever `match` would claim it: somebody wants to see how that route reads it. */
+  isRouteFixed?: true
   targets: unknown
   /** Relative URLs are resolved against it; undefined in `start`. */
   base: string | undefined
@@ -46,26 +49,41 @@ export interface ToTasksRequest {
   session?: string | undefined
   /** How many more tasks this page may add. */
   room: number
+  /** What this page, or `start`, has queued before; tasks are entered as they are accepted. */
+  queued?: QueuedRoutes
+  onConflict?: (conflict: RouteConflict) => void
 }
 
-export interface RefusedCounts {
+export interface EnqueueCounts {
   refused: number
   /** Of these, how many only because the page had added `linksMax` already. */
   overLimit: number
+  /** Queued before by the same page, for the same route. */
+  repeated: number
+  /** Went to another route than the one named. */
+  rerouted: number
+  /** Not queued, because another route has the URL or claims it. */
+  conflicts: number
 }
 
-/** Streams, so that a start list of a million URLs is never held. Refusals are counted in `counts`. */
+export const newCounts = (): EnqueueCounts => ({ refused: 0, overLimit: 0, repeated: 0, rerouted: 0, conflicts: 0 })
+
+/** Streams, so that a start list of a million URLs is never held. What does not come out is counted in `counts`. */
 export function* toTasks(
   compiled: CompiledScraper,
   policy: EnqueuePolicy,
   request: ToTasksRequest,
-  counts: RefusedCounts,
+  counts: EnqueueCounts,
 ): Generator<NewTask> {
+  const { queued } = request
   let room = request.room
+  const conflict = (found: RouteConflict) => {
+    counts.conflicts++
+    request.onConflict?.(found)
+  }
   if (request.route !== undefined && !compiled.routes.has(request.route)) throw noSuchRoute(compiled, request.route)
   for (const target of asTargets(request.targets)) {
-    if (request.depth > policy.depthMax || room <= 0) {
-      if (room <= 0) counts.overLimit++
+    if (request.depth > policy.depthMax) {
       counts.refused++
       continue
     }
@@ -75,8 +93,23 @@ export function* toTasks(
         counts.refused++
         continue
       }
-      room--
-      yield task
+      if ('owner' in task) {
+        conflict(task)
+        continue
+      }
+      const identity = identityOf(task)
+      const owner = queued?.get(identity)
+      if (owner === task.route) counts.repeated++
+      else if (owner !== undefined) conflict({ url: task.url, wanted: task.route, owner, why: 'queued' })
+      else if (room <= 0) {
+        counts.overLimit++
+        counts.refused++
+      } else {
+        if (request.route !== undefined && task.route !== request.route) counts.rerouted++
+        queued?.set(identity, task.route)
+        room--
+        yield task
+      }
     } catch (error) {
       if (!target.isLink) throw error
       counts.refused++
@@ -92,20 +125,25 @@ function noSuchRoute({ scraper, routes }: CompiledScraper, name: string): Scrape
   })
 }
 
+/** A conflict when the route that claims the URL cannot take it. */
 function toTask(
   compiled: CompiledScraper,
-  { route: name, base, depth, session: inherited }: ToTasksRequest,
+  { route: name, isRouteFixed, base, depth, session: inherited }: ToTasksRequest,
   target: TargetObject,
-): NewTask {
+): NewTask | RouteConflict {
   const url = normaliseUrl(target.url, base)
+  const named = name === undefined ? undefined : namedRoute(compiled, name, url)
+  const isFixed = isRouteFixed === true || target.key !== undefined || named?.definition.post !== undefined
   const route =
-    name === undefined ? findRoute(compiled.routes, compiled.scraper.name, new URL(url)) : compiled.routes.get(name)
-  if (route === undefined) throw noSuchRoute(compiled, String(name))
-  if (name !== undefined && route.definition.match !== undefined && route.match(new URL(url).pathname) === undefined) {
-    throw unmatched(new Map([[name, route]]), compiled.scraper.name, new URL(url))
-  }
+    named === undefined
+      ? findRoute(compiled.routes, compiled.scraper.name, new URL(url))
+      : isFixed
+        ? named
+        : (claimingRoute(compiled.routes, pathOf(url), named) ?? named)
+  const checked = dataFor(route, named, target.data, url)
+  if (checked === undefined) return { url, wanted: name!, owner: route.name, why: 'data' }
+  const { data } = checked
   const { priority = route.definition.priority, lane = route.definition.lane, session = inherited } = target
-  const data = checkData(route, target.data, url)
   const ownKey = target.key ?? postKey(route, data, url)
   const key = session === undefined ? ownKey : keyOf(session, ownKey ?? url)
   checkPriority(priority, url)
@@ -121,6 +159,34 @@ function toTask(
     ...(lane === undefined ? {} : { lane }),
     ...(session === undefined ? {} : { session }),
   }
+}
+
+/** Throws when its own pattern does not fit. */
+function namedRoute({ routes, scraper }: CompiledScraper, name: string, url: string): Route {
+  const route = routes.get(name)!
+  if (route.match(pathOf(url)) === undefined) throw unmatched(new Map([[name, route]]), scraper.name, new URL(url))
+  return route
+}
+
+/**
+ * Data that was meant for the named route is offered to the one that claims the URL; what that one refuses, it may do without.
+ * undefined: it cannot.
+ */
+function dataFor(
+  route: Route,
+  named: Route | undefined,
+  given: unknown,
+  url: string,
+): { data: Json | undefined } | undefined {
+  if (named === undefined || route === named) return { data: checkData(route, given, url) }
+  for (const data of [given, undefined]) {
+    try {
+      return { data: checkData(route, data, url) }
+    } catch (error) {
+      if (!(error instanceof ScrapeError && error.code === 'E_ROUTE_DATA')) throw error
+    }
+  }
+  return undefined
 }
 
 /** One URL answers every body in its own way. */

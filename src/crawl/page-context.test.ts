@@ -10,11 +10,13 @@ import { defineScraper, type Emitted, type HandlerContext } from '../core/scrape
 import type { Json, NewTask } from '../core/task.ts'
 import type { CompiledScraper } from './compiled.ts'
 import { PageContext } from './page-context.ts'
+import type { QueuedRoutes } from './queued-routes.ts'
 import { type ReadingRequest, readPage } from './read-page.ts'
 
 const Item = z.object({ id: z.string(), title: z.string().min(1), note: z.string().optional() })
 const routes = {
   page: {},
+  other: {},
   job: { match: '/job/:id', data: z.object({ company: z.string() }) },
   list: { match: '/list/:tag', data: z.object({ page: z.number().default(1) }) },
 }
@@ -36,6 +38,7 @@ interface Given {
   hosts?: 'any' | ReadonlySet<string>
   file?: string
   recall?: (row: ItemRow) => Emitted
+  queuedRoutes?: QueuedRoutes
 }
 
 function pageOf(url: string, html: string): Page {
@@ -66,7 +69,7 @@ function requestFor(handler: Handler, given: Given): ReadingRequest {
     key: 'id',
     routes,
     start() {},
-    handlers: { page: handler as never, job: handler as never, list: handler as never },
+    handlers: { page: handler as never, other: handler as never, job: handler as never, list: handler as never },
   })
   const task = { id: '1', url, route, data, depth, priority: 0, lane: 'bulk', session: undefined }
   return {
@@ -85,6 +88,7 @@ function requestFor(handler: Handler, given: Given): ReadingRequest {
     save: async (saved, name, bytes) => `${saved.id}/${name}/${bytes.length}`,
     recall: given.recall ?? (() => 'new'),
     sessions: { keep: async () => {} },
+    queuedRoutes: given.queuedRoutes,
   }
 }
 
@@ -202,7 +206,7 @@ describe('a handler’s context', () => {
 
   it('is disposed of twice without harm', () => {
     const request = requestFor(() => {}, {})
-    const reading = { items: [], tasks: [], invalid: [], filled: {}, refused: 0, skipped: undefined }
+    const reading = { items: [], tasks: [], invalid: [], filled: {}, refused: 0, conflicts: [], skipped: undefined }
     const context = new PageContext(request, reading)
     assert.equal(context.$.text('h1'), 'Hi')
     context[Symbol.dispose]()
@@ -333,7 +337,7 @@ describe('enqueue', () => {
         ['https://a.test/job/4', { company: 'y' }],
       ],
     )
-    assert.deepEqual(answers, [{ added: 2, seen: 0, refused: 4 }])
+    assert.deepEqual(answers, [{ added: 2, seen: 0, refused: 4, rerouted: 0, conflicts: 0 }])
     assert.equal(reading.refused, 4)
   })
 
@@ -355,12 +359,73 @@ describe('enqueue', () => {
       { linksMax: 3 },
     )
     assert.deepEqual(urls(reading.tasks), ['https://a.test/1', 'https://a.test/2', 'https://a.test/3'])
+    const none = { seen: 0, rerouted: 0, conflicts: 0 }
     assert.deepEqual(answers, [
-      { added: 2, seen: 0, refused: 0 },
-      { added: 1, seen: 0, refused: 1 },
-      { added: 0, seen: 0, refused: 1 },
+      { ...none, added: 2, refused: 0 },
+      { ...none, added: 1, refused: 1 },
+      { ...none, added: 0, refused: 1 },
     ])
     assert.equal(reading.refused, 2)
+  })
+
+  it('gives a link to the route whose match is more specific, and says how many', async () => {
+    const answers: unknown[] = []
+    const { tasks, conflicts } = await read(
+      async ({ enqueue }) => {
+        answers.push(await enqueue.links('page', 'a'), await enqueue.links('list', 'a[rel=next]'))
+      },
+      { html: '<a href="/about">About</a><a rel="next" href="/list/toys?p=2">Next</a><a href="/about#team">Team</a>' },
+    )
+    assert.deepEqual(
+      tasks.map(({ url, route, data }) => [url, route, data]),
+      [
+        ['https://a.test/about', 'page', undefined],
+        ['https://a.test/list/toys?p=2', 'list', { page: 1 }],
+      ],
+    )
+    assert.deepEqual(answers, [
+      { added: 2, seen: 1, refused: 0, rerouted: 1, conflicts: 0 },
+      { added: 0, seen: 1, refused: 0, rerouted: 0, conflicts: 0 },
+    ])
+    assert.deepEqual(conflicts, [])
+  })
+
+  it('leaves a page alone whose route needs data it came without, and reports it', async () => {
+    const { tasks, conflicts } = await read(
+      async ({ enqueue }) => {
+        const answer = await enqueue('page', ['/job/1', '/job/2'])
+        assert.deepEqual(answer, { added: 0, seen: 0, refused: 0, rerouted: 0, conflicts: 2 })
+        await enqueue('job', { url: '/job/2', data: { company: 'x' } })
+      },
+      { html: '' },
+    )
+    assert.deepEqual(
+      tasks.map(({ url, route }) => [url, route]),
+      [['https://a.test/job/2', 'job']],
+    )
+    assert.deepEqual(conflicts, [{ url: 'https://a.test/job/1', wanted: 'page', owner: 'job', why: 'data', count: 2 }])
+  })
+
+  it('notices a page that two routes without a match ask for, on one page and on another', async () => {
+    const queuedRoutes = new Map([['https://a.test/?p=3', 'other']])
+    const answers: unknown[] = []
+    const { tasks, conflicts } = await read(
+      async ({ enqueue }) => {
+        answers.push(await enqueue('page', ['/1', '/?p=2', '/?p=3', '/x']))
+        answers.push(await enqueue('other', ['/?p=2', '/?p=4']))
+      },
+      { queuedRoutes: queuedRoutes.set('https://a.test/x', 'other') },
+    )
+    assert.deepEqual(answers, [
+      { added: 3, seen: 0, refused: 0, rerouted: 0, conflicts: 1 },
+      { added: 1, seen: 0, refused: 0, rerouted: 0, conflicts: 1 },
+    ])
+    const first = tasks.filter(({ url }) => url === 'https://a.test/?p=2')
+    assert.deepEqual(first, [{ url: 'https://a.test/?p=2', route: 'page', depth: 1 }])
+    assert.deepEqual(conflicts, [
+      { url: 'https://a.test/?p=3', wanted: 'page', owner: 'other', why: 'queued', count: 1 },
+      { url: 'https://a.test/?p=2', wanted: 'other', owner: 'page', why: 'queued', count: 1 },
+    ])
   })
 
   it('refuses what would be too deep', async () => {

@@ -8,9 +8,12 @@ import { parseDurationMs } from '../core/options.ts'
 import type { LivePage, Page } from '../core/page.ts'
 import type { Emitted, Enqueued, FileOptions, Log } from '../core/scraper.ts'
 import type { Anchor, DocumentSelection } from '../core/selection.ts'
-import { toTasks } from './enqueue.ts'
+import { newCounts, toTasks } from './enqueue.ts'
 import { downloadTask } from './file-tasks.ts'
+import { addConflict, identityOf, type RouteConflict } from './queued-routes.ts'
 import type { PageReading, ReadingRequest } from './read-page.ts'
+
+const NONE_ENQUEUED: Enqueued = { added: 0, seen: 0, refused: 0, rerouted: 0, conflicts: 0 }
 
 /** Thrown by `skip`. */
 export class SkipPage extends Error {}
@@ -21,6 +24,8 @@ export class PageContext implements Disposable {
   #document: DocumentSelection | undefined
   readonly #rendered: DocumentSelection[] = []
   #url: URL | undefined
+  /** What this page has queued: task → route. */
+  #queued: Map<string, string> | undefined
 
   constructor(request: ReadingRequest, reading: PageReading) {
     this.#request = request
@@ -124,12 +129,12 @@ export class PageContext implements Disposable {
       const { task, page, policy } = this.#request
       const refuse = (why: string): Enqueued => {
         if (this.#reading.refused++ === 0) this.log.warn(`a file of a page is not ordered: ${why} (${task.url})`)
-        return { added: 0, seen: 0, refused: 1 }
+        return { ...NONE_ENQUEUED, refused: 1 }
       }
       if (this.#reading.tasks.length >= policy.linksMax) return refuse(`linksMax is ${policy.linksMax}`)
       try {
         this.#reading.tasks.push(downloadTask({ task, base: page.url }, url, options))
-        return { added: 1, seen: 0, refused: 0 }
+        return { ...NONE_ENQUEUED, added: 1 }
       } catch (error) {
         if (!(error instanceof ScrapeError && error.class === 'url')) throw error
         return refuse(error.message)
@@ -191,10 +196,12 @@ export class PageContext implements Disposable {
   }
 
   #accept(route: string | undefined, targets: unknown): Enqueued {
-    const { compiled, policy, page, task } = this.#request
+    const { compiled, policy, page, task, queuedRoutes } = this.#request
     const { tasks } = this.#reading
-    const counts = { refused: 0, overLimit: 0 }
+    const counts = newCounts()
     const addedBefore = tasks.length
+    this.#queued ??= new Map()
+    const onConflict = (conflict: RouteConflict) => addConflict(this.#reading.conflicts, conflict)
     const wanted = {
       route,
       targets,
@@ -202,13 +209,30 @@ export class PageContext implements Disposable {
       depth: task.depth + 1,
       session: task.session,
       room: policy.linksMax - addedBefore,
+      queued: this.#queued,
+      onConflict,
     }
-    for (const found of toTasks(compiled, policy, wanted, counts)) tasks.push(found)
+    let elsewhere = 0
+    for (const found of toTasks(compiled, policy, wanted, counts)) {
+      const owner = queuedRoutes?.get(identityOf(found))
+      // A page that links to itself is being read by its own route: no harm done.
+      if (owner !== undefined && owner !== found.route && found.url !== task.url) {
+        elsewhere++
+        onConflict({ url: found.url, wanted: found.route, owner, why: 'queued' })
+      }
+      tasks.push(found) // also a conflict of another page: whether that page was committed, only the frontier knows
+    }
     this.#reading.refused += counts.refused
     if (counts.overLimit > 0) {
       this.log.warn(`${counts.overLimit} links of a page were dropped: linksMax is ${policy.linksMax} (${task.url})`)
     }
-    return { added: tasks.length - addedBefore, seen: 0, refused: counts.refused }
+    return {
+      added: tasks.length - addedBefore - elsewhere,
+      seen: counts.repeated,
+      refused: counts.refused,
+      rerouted: counts.rerouted,
+      conflicts: counts.conflicts + elsewhere,
+    }
   }
 
   [Symbol.dispose](): void {

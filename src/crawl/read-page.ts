@@ -8,6 +8,7 @@ import type { CompiledScraper } from './compiled.ts'
 import type { Sessions } from './contract.ts'
 import type { EnqueuePolicy } from './enqueue.ts'
 import { PageContext, SkipPage } from './page-context.ts'
+import type { QueuedRoutes, RouteConflicts } from './queued-routes.ts'
 
 export interface PageReading {
   readonly items: ItemRow[]
@@ -16,6 +17,8 @@ export interface PageReading {
   /** field → items of this page that have a value for it */
   readonly filled: Record<string, number>
   refused: number
+  /** Pages that two routes asked for, by pair of routes. */
+  readonly conflicts: RouteConflicts[]
   skipped: string | undefined
   /** The handler asked to end the run; what it emitted before stays. */
   stop?: ScrapeError
@@ -33,6 +36,8 @@ export interface ReadingRequest {
   /** Keeps bytes with the run; returns where. */
   save: (task: Task, name: string, bytes: Uint8Array | string) => Promise<string>
   sessions: Pick<Sessions, 'keep'>
+  /** What pages of this process queued lately. Left out: nothing is known of other pages. */
+  queuedRoutes?: QueuedRoutes | undefined
   /** Tells what this process remembers of an item's key; the commit has the last word. */
   recall: (row: ItemRow) => Emitted
 }
@@ -45,6 +50,7 @@ export async function readPage(request: ReadingRequest): Promise<PageReading> {
     invalid: [],
     filled: Object.create(null),
     refused: 0,
+    conflicts: [],
     skipped: undefined,
   }
   const { compiled, task } = request

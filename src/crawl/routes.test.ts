@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import fc from 'fast-check'
 import * as z from 'zod'
 import { ScrapeError } from '../core/errors.ts'
 import { defineScraper, type RouteDefinition } from '../core/scraper.ts'
-import { compileRoutes, findRoute } from './routes.ts'
+import { claimingRoute, compileRoutes, findRoute } from './routes.ts'
 
 function compile(routes: Record<string, RouteDefinition>) {
   const handlers = Object.fromEntries(Object.keys(routes).map((name) => [name, () => {}]))
@@ -84,14 +85,76 @@ describe('a route’s pattern', () => {
   })
 })
 
+/** A path, the pattern that claims it, and one that fits it as well. */
+const SPECIFICITY: readonly (readonly [path: string, narrow: string, wide: string])[] = [
+  ['/job/1', '/job/:id', '/*'],
+  ['/job/1', '/job/:id', '/:section/:id'],
+  ['/job/new', '/job/new', '/job/:id'],
+  ['/', '/', '/*'],
+  ['/docs/', '/docs/', '/docs/*'],
+  ['/docs/a/b', '/docs/a/*', '/docs/*'],
+  ['/docs/a/b', '/docs/*', '/*/b'],
+  ['/page-2.html', '/page-:n.html', '/:slug'],
+  ['/page-2.html', '/page-:n.html', '/:name.html'],
+  ['/page-2', '/page-*', '/*'],
+  ['/b/x', '/b/:c', '/:a/x'],
+  ['/a/b/c', '/a/*/:id', '/a/*'],
+  ['/a/b', '/a/:b', '/a/*'],
+]
+
+describe('claimingRoute', () => {
+  const NAMES = ['list', 'item', 'other']
+  const segment = fc.constantFrom('a', 'b', ':x', 'a-:x', ':x-b', 'a*', '*')
+  const pattern = fc
+    .array(segment, { minLength: 1, maxLength: 3 })
+    .map((segments) => `/${segments.join('/')}`)
+    .filter((text) => text.split('*').length <= 2)
+  const path = fc
+    .array(fc.constantFrom('a', 'b', 'a-b', 'b-b', 'ab', ''), { maxLength: 3 })
+    .map((segments) => `/${segments.join('/')}`)
+
+  it('does not depend on the order of the routes, and equal patterns leave the choice to who names one', () => {
+    fc.assert(
+      fc.property(fc.array(pattern, { minLength: 3, maxLength: 3 }), path, (patterns, pathname) => {
+        const definition = NAMES.map((name, i) => [name, { match: patterns[i]! }] as const)
+        const claimed = [definition, definition.toReversed(), [definition[1]!, definition[2]!, definition[0]!]].map(
+          (order) => claimingRoute(compile(Object.fromEntries(order)), pathname),
+        )
+        const shapes = claimed.map((route) => JSON.stringify(route?.specificity))
+        assert.equal(new Set(shapes).size, 1)
+        const routes = compile(Object.fromEntries(definition))
+        for (const named of routes.values()) {
+          const chosen = claimingRoute(routes, pathname, named)
+          const isEqual = JSON.stringify(named.specificity) === shapes[0] && named.match(pathname) !== undefined
+          if (isEqual) assert.equal(chosen, named)
+          assert.equal(JSON.stringify(chosen?.specificity), shapes[0])
+          if (chosen !== undefined) assert.notEqual(chosen.match(pathname), undefined)
+        }
+      }),
+    )
+  })
+
+  it('claims nothing for routes without a pattern', () => {
+    assert.equal(claimingRoute(compile({ any: {}, job: { match: '/job/:id' } }), '/about'), undefined)
+  })
+})
+
 describe('findRoute', () => {
   const url = (path: string) => new URL(path, 'https://a.test/')
 
-  it('takes the first pattern that fits, in the order of the definition', () => {
-    const routes = compile({ any: { match: '/*' }, job: { match: '/job/:id' } })
-    assert.equal(findRoute(routes, 'shop', url('/job/1')).name, 'any')
-    const other = compile({ job: { match: '/job/:id' }, any: { match: '/*' } })
-    assert.equal(findRoute(other, 'shop', url('/job/1')).name, 'job')
+  it('takes the most specific pattern that fits, whatever the order of the definition', () => {
+    for (const [path, narrow, wide] of SPECIFICITY) {
+      for (const patterns of [
+        { narrow: { match: narrow }, wide: { match: wide } },
+        { wide: { match: wide }, narrow: { match: narrow } },
+      ])
+        assert.equal(findRoute(compile(patterns), 'shop', url(path)).name, 'narrow', `${path}: ${narrow} or ${wide}`)
+    }
+  })
+
+  it('takes the first of equally specific patterns', () => {
+    const routes = compile({ sku: { match: '/p/:sku' }, id: { match: '/p/:id' } })
+    assert.equal(findRoute(routes, 'shop', url('/p/7')).name, 'sku')
   })
 
   it('takes the route without a pattern only when no pattern fits', () => {

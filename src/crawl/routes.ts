@@ -5,15 +5,23 @@ import type { RouteDefinition, Scraper } from '../core/scraper.ts'
 export interface Route {
   readonly name: string
   readonly definition: RouteDefinition
+  /** undefined: takes any URL it is given, and claims none. */
+  readonly specificity: Specificity | undefined
   /** The parameters of a path, or undefined when it does not fit. */
   match(pathname: string): Record<string, string> | undefined
 }
+
+/**
+ * How narrow a pattern is: one pair for each of its segments, left to right. The first number is the kind of the segment, the
+ * second the characters it spells out.
+ */
+type Specificity = readonly (readonly [kind: number, literals: number])[]
 
 export function compileRoutes(scraper: Scraper): Map<string, Route> {
   return new Map(
     Object.entries(scraper.routes).map(([name, definition]) => [
       name,
-      { name, definition, match: compileMatch(definition.match) },
+      { name, definition, match: compileMatch(definition.match), specificity: specificityOf(definition.match) },
     ]),
   )
 }
@@ -69,13 +77,55 @@ function decode(segment: string): string {
   }
 }
 
-/** The first route, in the order of the definition, whose pattern fits; else the first that takes any URL. */
-export function findRoute(routes: ReadonlyMap<string, Route>, scraper: string, url: URL): Route {
-  for (const route of routes.values()) {
-    if (route.definition.match !== undefined && route.match(url.pathname) !== undefined) return route
+const PARAMETER = /:[A-Za-z_]\w*/g
+
+function specificityOf(pattern: string | undefined): Specificity | undefined {
+  return pattern?.split('/').map((segment) => {
+    const literals = segment.replace(PARAMETER, '').replace('*', '').length
+    if (segment.includes('*')) return [0, literals]
+    if (segment.search(PARAMETER) === -1) return [3, literals]
+    return [literals === 0 ? 1 : 2, literals]
+  })
+}
+
+/**
+ * Positive when `a` is more specific than `b`. Segments are compared left to right, and the first difference decides: text
+ * beats text with a parameter, which beats a bare parameter, which beats `*`; of the same kind the one that spells out more
+ * wins. Where one pattern ends, the longer wins. A total order, so that the answer never depends on what is asked first.
+ */
+function compareSpecificity(a: Specificity, b: Specificity): number {
+  for (let i = 0; i < Math.min(a.length, b.length); i++) {
+    const difference = a[i]![0] - b[i]![0] || a[i]![1] - b[i]![1]
+    if (difference !== 0) return difference
   }
-  const any = [...routes.values()].find((route) => route.definition.match === undefined)
-  if (any !== undefined) return any
+  return a.length - b.length
+}
+
+/**
+ * The route whose `match` claims a path: the most specific one that fits. Where several are equally specific, `named` if it is
+ * among them, else the first in the order of the definition. A task of a route with `post` is known by its body, so such a
+ * route claims nothing from a named one. undefined: no pattern fits.
+ */
+export function claimingRoute(
+  routes: ReadonlyMap<string, Route>,
+  pathname: string,
+  named?: Route | undefined,
+): Route | undefined {
+  let best: Route | undefined
+  for (const route of routes.values()) {
+    if (route.specificity === undefined || route.match(pathname) === undefined) continue
+    if (named !== undefined && route !== named && route.definition.post !== undefined) continue
+    const difference = best === undefined ? 1 : compareSpecificity(route.specificity, best.specificity!)
+    if (difference > 0 || (difference === 0 && route === named)) best = route
+  }
+  return best
+}
+
+/** The route whose `match` claims the URL; else the first that takes any URL. */
+export function findRoute(routes: ReadonlyMap<string, Route>, scraper: string, url: URL): Route {
+  const found =
+    claimingRoute(routes, url.pathname) ?? [...routes.values()].find((route) => route.specificity === undefined)
+  if (found !== undefined) return found
   throw unmatched(routes, scraper, url)
 }
 

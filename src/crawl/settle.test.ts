@@ -70,6 +70,7 @@ describe('settleDone', () => {
       { key: 'b', json: '{}' },
     ],
     tasks: [{ url: 'https://a.test/y', route: 'page', depth: 1 }],
+    conflicts: [],
     invalid: [],
     filled: { title: 2 },
     refused: 4,

@@ -20,8 +20,9 @@ export default defineScraper({
   start: ({ args, enqueue }) => enqueue('list', args.site),
   handlers: {
     async list({ enqueue }) {
-      await enqueue.links('page', '__LINKS__')
+      // Pages of the list first: a URL is read by one route only, the first that asks for it or whose `match` claims it. //? next
       await enqueue.links('list', '__NEXT__') //? next
+      await enqueue.links('page', '__LINKS__')
     },
     async page({ $, url, emit }) {
       await emit({

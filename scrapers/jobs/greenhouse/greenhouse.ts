@@ -54,8 +54,12 @@ export default defineScraper({
   item: postingSchema,
   key: postingKey,
   routes: {
-    list: { match: '/*/jobs', accept: GONE_STATUSES, priority: 1 },
-    job: { match: '/*/jobs/:id', accept: [404, 410], data: z.object({ isCut: z.boolean().default(false) }) },
+    list: { match: '/*/boards/:board/jobs', accept: GONE_STATUSES, priority: 1 },
+    job: {
+      match: '/*/boards/:board/jobs/:id',
+      accept: [404, 410],
+      data: z.object({ isCut: z.boolean().default(false) }),
+    },
   },
   start: ({ args, enqueue }) => enqueue('list', under(args.site ?? API, `v1/boards/${args.board}/jobs?content=true`)),
   handlers: {

@@ -54,8 +54,8 @@ export default defineScraper({
   item: postingSchema,
   key: postingKey,
   routes: {
-    list: { match: '/*/jobs', accept: GONE_STATUSES, priority: 1 },
-    job: { match: '/*/jobs/:uuid', accept: [404, 410], data: z.object({ rest: restSchema.optional() }) },
+    list: { match: '/*/board/:board/jobs', accept: GONE_STATUSES, priority: 1 },
+    job: { match: '/*/board/:board/jobs/:uuid', accept: [404, 410], data: z.object({ rest: restSchema.optional() }) },
   },
   start: ({ args, enqueue }) => enqueue('list', boardUrl(args)),
   handlers: {

@@ -45,12 +45,16 @@ export default defineScraper({
   key: postingKey,
   routes: {
     list: {
-      match: '/*/postings',
+      match: '/*/companies/:company/postings',
       accept: GONE_STATUSES,
       priority: 1,
       data: pageRef.extend({ take: z.number().optional(), rest: restSchema.optional() }),
     },
-    job: { match: '/*/postings/:id', accept: [404, 410], data: z.object({ rest: restSchema.optional() }) },
+    job: {
+      match: '/*/companies/:company/postings/:id',
+      accept: [404, 410],
+      data: z.object({ rest: restSchema.optional() }),
+    },
   },
   start: ({ args, enqueue }) => enqueue('list', { url: pageUrl(args, 0), data: { offset: 0 } }),
   handlers: {

@@ -13,6 +13,7 @@ export interface Page {
 export interface ListGuess {
   /** Selector of links to the pages that matter; undefined when the page has no links into its own site. */
   links: string | undefined
+  /** Selector of links to further pages of the list, those before included. */
   next: string | undefined
   /** One page the links lead to. */
   example: string | undefined
@@ -38,7 +39,15 @@ const LINKS = [
   'li a',
   'a',
 ]
-const NEXT = ['a[rel~="next"]', 'li.next a', 'a.next', '.next a', '.pagination a']
+/** What leads on in a list → that and what leads back: neither is one of its things. */
+const LIST_PAGES = [
+  { next: 'a[rel~="next"]', pages: ['a[rel~="next"]', 'a[rel~="prev"]'] },
+  { next: 'li.next a', pages: ['li.next a', 'li.prev a', 'li.previous a'] },
+  { next: 'a.next', pages: ['a.next', 'a.prev', 'a.previous'] },
+  { next: '.next a', pages: ['.next a', '.prev a', '.previous a'] },
+  { next: '.pagination a', pages: ['.pagination a'] },
+  { next: '.pager a', pages: ['.pager a'] },
+]
 const TITLES = ['main h1', 'h1']
 const DESCRIPTION = 'meta[name="description"]'
 const PRICES = ['[itemprop="price"]', '.price_color', '.price', '[class*="price"]']
@@ -47,15 +56,33 @@ const LINKS_MIN = 3
 
 export function guessList(page: Page): ListGuess {
   return read(page, ($) => {
-    const found = LINKS.map((css) => ({ css, urls: inSite($, css, page.url) }))
+    const pages = listPages($, page.url)
+    const ofList = new Set(pages.flatMap((css) => inSite($, css, page.url)))
+    const found = LINKS.map((css) => {
+      const urls = inSite($, css, page.url)
+      const things = urls.filter((url) => !ofList.has(url))
+      return { css: things.length < urls.length ? except(css, pages) : css, urls: things }
+    })
     const best = found.find(({ urls }) => urls.length >= LINKS_MIN) ?? found.findLast(({ urls }) => urls.length > 0)
     return {
       links: best?.css,
-      next: NEXT.find((css) => inSite($, css, page.url).length > 0),
+      next: pages.length === 0 ? undefined : pages.join(', '),
       example: best?.urls[0],
     }
   })
 }
+
+/** Every sign this page shows: a site may mark its next page and number the others. Of `li.next a` and `.next a` one is enough. */
+function listPages($: DocumentSelection, url: string): string[] {
+  const known = new Set<string>()
+  return LIST_PAGES.flatMap(({ next, pages }) => {
+    const urls = inSite($, next, url).filter((one) => !known.has(one))
+    for (const one of urls) known.add(one)
+    return urls.length === 0 ? [] : pages
+  })
+}
+
+const except = (css: string, pages: readonly string[]) => `${css}:not(${pages.join(', ')})`
 
 export function guessPage(page: Page): PageGuess {
   return read(page, ($) => ({

@@ -8,19 +8,19 @@ import { DEFAULT_LANE } from '../../core/task.ts'
 import { hostOf, taskId } from '../../core/url.ts'
 import type { CompiledScraper } from '../../crawl/compiled.ts'
 import type { Sessions } from '../../crawl/contract.ts'
-import { type EnqueuePolicy, enqueuePolicy, toTasks } from '../../crawl/enqueue.ts'
+import { type EnqueuePolicy, enqueuePolicy, newCounts, toTasks } from '../../crawl/enqueue.ts'
 import { downloadTask } from '../../crawl/file-tasks.ts'
 import { readPage } from '../../crawl/read-page.ts'
 import { requestOf } from '../../crawl/request.ts'
-import type { ChainFetcher } from '../../fetch/fetcher.ts'
 import type { OnePage, Visit } from './one-page.ts'
+import { createEnqueue, type Watching } from './try-enqueue.ts'
 
 export interface TryRequest {
   compiled: CompiledScraper
   args: Json
   /** Normalised. */
   url: string
-  /** undefined: the first route that matches. */
+  /** undefined: the route whose `match` claims the URL. */
   route: string | undefined
   data: unknown
   /** Whose page it is; left out: nobody's. */
@@ -62,6 +62,8 @@ export interface TriedPage {
   items: TriedItem[]
   invalid: { problems: string[]; item: unknown }[]
   links: NewTask[]
+  /** Those of `links` that a more specific `match` took from the route they were enqueued for. */
+  rerouted: { url: string; wanted: string; route: string }[]
   refused: RefusedLink[]
   files: TriedFile[]
   log: { level: string; message: string; extra?: object }[]
@@ -90,6 +92,7 @@ export async function tryPage(request: TryRequest): Promise<TriedPage> {
     items: [],
     invalid: [],
     links: [],
+    rerouted: [],
     refused: [],
     files: [],
     log: [],
@@ -118,8 +121,8 @@ function taskFor({ compiled, url, route, data, session }: TryRequest): Task {
     const [task] = toTasks(
       compiled,
       policy,
-      { ...open, route: route ?? onlyRoute(compiled), targets: target },
-      { refused: 0, overLimit: 0 },
+      { ...open, route: route ?? onlyRoute(compiled), isRouteFixed: true, targets: target },
+      newCounts(),
     )
     return {
       id: taskId(task!),
@@ -195,14 +198,6 @@ function recall(tried: TriedPage, { key, json }: ItemRow): Emitted {
   return isRepeated ? 'same' : 'new'
 }
 
-interface Watching {
-  task: Task
-  page: Page
-  tried: TriedPage
-  fetcher: ChainFetcher
-  signal: AbortSignal
-}
-
 /** The scraper with ears: what its handler emits and enqueues is noted one by one, before an error could lose it. */
 function watch(compiled: CompiledScraper, policy: EnqueuePolicy, watching: Watching): CompiledScraper {
   const { tried, task } = watching
@@ -246,97 +241,4 @@ function listenToFiles(file: FileCall, { task, page, tried }: Watching): FileCal
     }
     return answer
   }
-}
-
-interface LinkTarget {
-  url: string
-  data?: unknown
-  isLink: true
-}
-
-/** `enqueue` as a handler knows it; every refusal with its reason. */
-function createEnqueue(compiled: CompiledScraper, policy: EnqueuePolicy, context: object, watching: Watching) {
-  const { task, page, tried, fetcher, signal } = watching
-  const open: EnqueuePolicy = { hosts: 'any', depthMax: Number.POSITIVE_INFINITY, linksMax: Number.POSITIVE_INFINITY }
-  const ask = (route: string | undefined, targets: unknown) =>
-    toTasks(
-      compiled,
-      open,
-      {
-        route,
-        targets,
-        base: page.url,
-        depth: task.depth + 1,
-        session: task.session,
-        room: Number.POSITIVE_INFINITY,
-      },
-      { refused: 0, overLimit: 0 },
-    )
-  const refuse = (url: string, route: string | undefined, why: string) => void tried.refused.push({ url, route, why })
-  const add = async (found: NewTask, isLink: boolean): Promise<boolean> => {
-    const why =
-      outside(found, isLink, policy) ??
-      (tried.links.length >= policy.linksMax ? `more than ${policy.linksMax} on one page (linksMax)` : undefined) ??
-      (await forbidden(found.url, page, fetcher, signal))
-    if (why === undefined) tried.links.push(found)
-    else refuse(found.url, found.route, why)
-    return why === undefined
-  }
-  const addAll = async (route: string | undefined, targets: unknown) => {
-    let added = 0
-    let refused = 0
-    for (const found of ask(route, targets)) (await add(found, false)) ? added++ : refused++
-    return { added, seen: 0, refused }
-  }
-  const links = async (route: string, css: string, map?: (anchor: never) => unknown) => {
-    const found = compiled.extract.anchors((context as { $: never }).$, css)
-    for (let i = 0; i < found.bad; i++) refuse(`(found by ${css})`, route, 'no usable URL')
-    let added = 0
-    let refused = found.bad
-    for (const anchor of found.anchors) {
-      const target: LinkTarget = { url: anchor.href, data: map?.(anchor as never), isLink: true }
-      try {
-        // Without `isLink` a bad one throws, and says why.
-        const [next] = ask(route, { url: target.url, data: target.data })
-        ;(await add(next!, true)) ? added++ : refused++
-      } catch (error) {
-        refused++
-        refuse(anchor.href, route, reasonOf(toScrapeError(error, 'E_URL_INVALID')))
-      }
-    }
-    return { added, seen: 0, refused }
-  }
-  const enqueue = (routeOrUrl: string | URL, targets?: unknown) =>
-    routeOrUrl instanceof URL ? addAll(undefined, routeOrUrl) : addAll(routeOrUrl, targets)
-  return Object.assign(enqueue, { links })
-}
-
-function outside(task: NewTask, isLink: boolean, policy: EnqueuePolicy): string | undefined {
-  if (task.depth > policy.depthMax) return `deeper than ${policy.depthMax} (limits.depth)`
-  if (isLink && policy.hosts !== 'any' && !policy.hosts.has(hostOf(task.url)))
-    return `another host: ${hostOf(task.url)} (limits.hosts)`
-  return undefined
-}
-
-/** The rules of the page's own origin are known by now; other hosts are not asked for a question nobody put. */
-async function forbidden(
-  url: string,
-  page: Page,
-  { robots }: ChainFetcher,
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  if (robots === undefined || hostOf(url) !== hostOf(page.url)) return undefined
-  try {
-    await robots.check(url, signal)
-    return undefined
-  } catch (error) {
-    return `robots.txt forbids it (${toScrapeError(error, 'E_ROBOTS').details.notes?.[0]?.split(' of ')[0] ?? 'E_ROBOTS'})`
-  }
-}
-
-function reasonOf(error: ScrapeError): string {
-  if (error.code === 'E_ROUTE_UNMATCHED') return 'does not match the route’s pattern'
-  if (error.code === 'E_ROUTE_DATA')
-    return `its data breaks the route’s schema: ${error.details.notes?.join('; ') ?? ''}`
-  return error.kind.what
 }

@@ -6,7 +6,8 @@ import { REFUSED_LANE, refusalOf, refusedTask } from '../../core/refused.ts'
 import type { NewTask } from '../../core/task.ts'
 import { hostOf } from '../../core/url.ts'
 import type { CompiledScraper } from '../../crawl/compiled.ts'
-import { enqueuePolicy, toTasks } from '../../crawl/enqueue.ts'
+import { enqueuePolicy, newCounts, toTasks } from '../../crawl/enqueue.ts'
+import { LatestRoutes } from '../../crawl/queued-routes.ts'
 import type { Added, Frontier } from '../../frontier/contract.ts'
 import type { FoundUrl } from '../../sources/contract.ts'
 
@@ -33,16 +34,19 @@ export async function seed({ compiled, args, frontier, bus, isTrusted = true, st
   if (await isFilled(frontier)) return
   const hosts = newHosts()
   const policy = { ...enqueuePolicy(compiled.limits, []), hosts: 'any' as const }
+  const queued = new LatestRoutes()
   const enqueue = async (routeOrUrl: string | URL, targets?: unknown) => {
-    const counts = { refused: 0, overLimit: 0 }
+    const counts = newCounts()
     const [route, found] = routeOrUrl instanceof URL ? [undefined, routeOrUrl] : [routeOrUrl, targets]
     const tasks = toTasks(
       compiled,
       policy,
-      { route, targets: found, base: undefined, depth: 0, room: Number.POSITIVE_INFINITY },
+      { route, targets: found, base: undefined, depth: 0, room: Number.POSITIVE_INFINITY, queued },
       counts,
     )
-    return { ...(await frontier.add(watch(tasks, { hosts, isNamed: isTrusted, stop }))), ...counts }
+    const { added, seen } = await frontier.add(watch(tasks, { hosts, isNamed: isTrusted, stop }))
+    const { refused, repeated, rerouted, conflicts } = counts
+    return { added, seen: seen + repeated, refused, rerouted, conflicts }
   }
   enqueue.links = () => {
     throw new ScrapeError('E_DEFINITION', 'start() has no page yet: enqueue.links works in handlers only')
@@ -80,7 +84,7 @@ const PROBLEMS_SHOWN_MAX = 5
 /** Refused URLs waiting to become dead letters. */
 const REFUSED_AT_ONCE = 500
 
-/** In place of the scraper's own start: each URL goes to the first route that fits it. */
+/** In place of the scraper's own start: each URL goes to the route whose `match` claims it. */
 export async function seedUrls(
   urls: AsyncIterable<FoundUrl>,
   { compiled, frontier, stop }: Pick<SeedParts, 'compiled' | 'frontier' | 'stop'>,
@@ -101,7 +105,7 @@ export async function seedUrls(
       const request = { route: undefined, targets: target, base: undefined, depth: 0, room: 1 }
       try {
         if (found.error !== undefined) throw new ScrapeError(found.error.code, found.error.message)
-        yield* watch(toTasks(compiled, policy, request, { refused: 0, overLimit: 0 }), { hosts, isNamed, stop })
+        yield* watch(toTasks(compiled, policy, request, newCounts()), { hosts, isNamed, stop })
       } catch (error) {
         stop.throwIfAborted()
         refused++

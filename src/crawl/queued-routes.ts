@@ -1,0 +1,69 @@
+/** One URL, one route: which route each task was queued for, so that another route asking for the same page is noticed. */
+import type { NewTask } from '../core/task.ts'
+import type { Route } from './routes.ts'
+
+/** A page that one route asked for and another has. */
+export interface RouteConflict {
+  url: string
+  /** The route it was enqueued for. */
+  wanted: string
+  /** The route that has it or, with `data`, that claims it. */
+  owner: string
+  /** queued: for `owner` already · data: `owner` claims it, but needs data that did not come with it. */
+  why: 'queued' | 'data'
+}
+
+/** Those of one pair of routes, with the first of their URLs. */
+export interface RouteConflicts extends RouteConflict {
+  count: number
+}
+
+export function addConflict(groups: RouteConflicts[], conflict: RouteConflict): void {
+  const { wanted, owner, why } = conflict
+  const group = groups.find((one) => one.wanted === wanted && one.owner === owner && one.why === why)
+  if (group === undefined) groups.push({ ...conflict, count: 1 })
+  else group.count++
+}
+
+/** Whether one URL can be queued for two routes: otherwise there is nothing to remember. */
+export function canConflict(routes: ReadonlyMap<string, Route>): boolean {
+  const shapes = new Set<string>()
+  for (const { specificity } of routes.values()) shapes.add(JSON.stringify(specificity ?? null))
+  return shapes.size < routes.size
+}
+
+/** Routes by what tasks are known by in the frontier (`identityOf`). A `Map` is one. */
+export interface QueuedRoutes {
+  get(identity: string): string | undefined
+  set(identity: string, route: string): void
+}
+
+export const identityOf = ({ key, url }: Pick<NewTask, 'key' | 'url'>) => key ?? url
+
+/** About 3 MB of URLs. */
+const REMEMBERED_MAX = 20_000
+
+/** The latest ones: a start list of a million URLs, or a run of any length, takes no more memory than a short one. */
+export class LatestRoutes implements QueuedRoutes {
+  readonly #routes = new Map<string, string>()
+
+  get(identity: string): string | undefined {
+    return this.#routes.get(identity)
+  }
+
+  note(tasks: readonly NewTask[]): void {
+    for (const task of tasks) if (!this.#routes.has(identityOf(task))) this.set(identityOf(task), task.route)
+  }
+
+  set(identity: string, route: string): void {
+    this.#routes.set(identity, route)
+    if (this.#routes.size > REMEMBERED_MAX) this.#routes.delete(this.#routes.keys().next().value!)
+  }
+}
+
+/** In a few words, for a log line or a list of refused links. */
+export function conflictWords({ owner, why }: Pick<RouteConflict, 'owner' | 'why'>): string {
+  return why === 'queued'
+    ? `is already queued for route ${owner}`
+    : `belongs to route ${owner}, which needs data it came without`
+}
