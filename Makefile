@@ -35,7 +35,7 @@ test-fast: setup ## the tests alone, without those whose server this machine doe
 check: setup types lint reference ## types, lint and generated docs only
 
 types: setup
-	@$(BIN)/tsc -p .
+	@$(BIN)/tsc -p . --incremental --tsBuildInfoFile .deps/types.tsbuildinfo
 
 lint: setup
 	@$(BIN)/biome check --error-on-warnings .
