@@ -15,7 +15,22 @@ export function addCounts(sums: CountSums, counts: Counts | undefined): void {
   for (const name in counts) sums[name] = (sums[name] ?? 0) + counts[name]!
 }
 
-/** The counters of one group, by what follows its name: `countsOf(counts, 'filled')` → `{ title: 3 }`. */
+interface TryEnd {
+  outcome: string
+  bytes?: number
+  error?: { code: string }
+}
+
+/** What one try at a page or a file counts: how it ended, how much came, and what it was given up for. */
+export function countsOfTry(group: 'pages' | 'files', { outcome, bytes = 0, error }: TryEnd): CountSums {
+  const counts = noCounts()
+  counts[`${group}.${outcome}`] = 1
+  if (bytes > 0 && outcome !== 'same') counts[`${group}.bytes`] = bytes
+  if (outcome === 'failed' && error !== undefined) counts[`errors.${error.code}`] = 1
+  return counts
+}
+
+/** The counters of one group, by what follows its name: `countsOf(counts, 'filled')` → `[['title', 3]]`. */
 export function countsOf(counts: Counts, group: string): [name: string, count: number][] {
   const prefix = `${group}.`
   return Object.keys(counts)

@@ -1,7 +1,9 @@
 /** Takes settled visits from the channel and makes them true, in batches: one commit for many pages. */
+import { addCounts, noCounts } from '../core/counts.ts'
 import type { EventBus } from '../core/events.ts'
 import type { Frontier, Lease } from '../frontier/contract.ts'
 import type { Channel, WriteBatches } from '../pipeline/contract.ts'
+import { countedOutcome } from './counted.ts'
 import { leaseKey, type Settled } from './settle.ts'
 
 /** More pages in one transaction gain little: at 64 the commit is under 3 % of a page's cost. */
@@ -78,7 +80,7 @@ export class Committer {
     const startedMs = performance.now()
     const startedAtMs = now()
     onCommitting(batch)
-    const { stale, added, items } = await frontier.commit(batch.map((settled) => settled.outcome))
+    const { stale, added, items } = await frontier.commit(batch.map(countedOutcome))
     const staleKeys = new Set(stale.map(leaseKey))
     const isStale = (lease: Lease) => staleKeys.size > 0 && staleKeys.has(leaseKey(lease))
     for (const { outcome, event } of batch) {
@@ -115,12 +117,12 @@ export class Committer {
 }
 
 function emitFill(bus: EventBus, batch: readonly Settled[]): void {
-  const filled: Record<string, number> = {}
+  const filled = noCounts()
   let items = 0
   for (const { outcome, filled: own } of batch) {
     if (outcome.kind !== 'done' || own === undefined) continue
     items += outcome.items?.length ?? 0
-    for (const field in own) filled[field] = (filled[field] ?? 0) + own[field]!
+    addCounts(filled, own)
   }
   if (items > 0) bus.emit({ type: 'fields', items, filled })
 }

@@ -17,5 +17,7 @@ export interface CompiledScraper {
   readonly toRow: (item: object) => ItemRow
   /** Field names in schema order; empty when the schema does not tell (then the first item does). */
   readonly fields: readonly string[]
+  /** Whether it is counted how often this field has a value: those of the schema are, and a bounded number of others. */
+  readonly isCounted: (field: string) => boolean
   readonly extract: Extract
 }

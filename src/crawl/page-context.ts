@@ -254,7 +254,8 @@ function emitItem({ compiled, recall }: ReadingRequest, reading: PageReading, em
   const item = checked.value as Record<string, unknown>
   for (const field in item) {
     const value = item[field]
-    if (value !== undefined && value !== null && value !== '') reading.filled[field] = (reading.filled[field] ?? 0) + 1
+    if (value === undefined || value === null || value === '' || !compiled.isCounted(field)) continue
+    reading.filled[field] = (reading.filled[field] ?? 0) + 1
   }
   reading.items.push(row)
   return recall(row)

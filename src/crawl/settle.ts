@@ -15,6 +15,8 @@ export interface Settled {
   /** undefined for a task handed back untried. */
   readonly event?: EventOf<'page'>
   readonly filled?: Record<string, number>
+  /** Items the schema refused. */
+  readonly invalid?: number
 }
 
 export interface TryTimes {
@@ -35,6 +37,7 @@ export function settleDone(lease: Lease, page: Page, reading: PageReading, times
       tasks: reading.tasks.length,
     },
     filled: reading.filled,
+    invalid: reading.invalid.length,
   }
 }
 

@@ -8,7 +8,7 @@ import { rm } from 'node:fs/promises'
 import { type ScrapeError, toScrapeError } from '../core/errors.ts'
 import type { EventBus } from '../core/events.ts'
 import type { Frontier, Lease } from '../frontier/contract.ts'
-import { leaseKey, type Settled } from './settle.ts'
+import { countedOutcome, leaseKey, type Settled } from './settle.ts'
 
 const COMMIT_MAX = 100
 
@@ -58,7 +58,7 @@ export class HeldLeases {
   /** False for records alone: nothing came into a lane, and they took no place in the pool. */
   async #commit(batch: readonly Settled[]): Promise<boolean> {
     for (const { outcome } of batch) this.#committing.add(outcome.lease)
-    const { stale } = await this.#parts.frontier.commit(batch.map(({ outcome }) => outcome))
+    const { stale } = await this.#parts.frontier.commit(batch.map(countedOutcome))
     const lost = new Set(stale.map(leaseKey))
     for (const settled of batch) await this.#onCommitted(settled, lost.has(leaseKey(settled.outcome.lease)))
     return batch.some(({ outcome }) => outcome.kind !== 'done' || outcome.tasks !== undefined)

@@ -3,7 +3,7 @@ import { ScrapeError } from '../core/errors.ts'
 import type { EventBus } from '../core/events.ts'
 import type { Frontier, Lease } from '../frontier/contract.ts'
 import type { UploadOrder } from './contract.ts'
-import { leaseKey, settleFailure } from './settle.ts'
+import { countedOutcome, leaseKey, settleFailure } from './settle.ts'
 
 const BATCH_MAX = 100
 const LEASE_MS = 30_000
@@ -28,7 +28,7 @@ export async function loseFiles(
     const leases = await frontier.claim(claim)
     if (leases.length === 0) break
     const settled = leases.map((lease) => lost(lease, why))
-    const { stale } = await frontier.commit(settled.map(({ outcome }) => outcome))
+    const { stale } = await frontier.commit(settled.map(countedOutcome))
     const isStale = new Set(stale.map(leaseKey))
     for (const { outcome, event } of settled)
       if (event !== undefined && !isStale.has(leaseKey(outcome.lease))) bus.emit(event)

@@ -1,4 +1,5 @@
 /** From a try at a file task to its outcome for the frontier and its event. */
+import { countsOfTry } from '../core/counts.ts'
 import { type ScrapeError, toErrorRecord } from '../core/errors.ts'
 import type { EventOf } from '../core/events.ts'
 import { hostOf } from '../core/url.ts'
@@ -76,6 +77,11 @@ function fileEvent(lease: Lease, order: FileOrder['type'], startedMs: number): E
   const url = order === 'db_update' ? (data as unknown as RecordOrder).record.url : taskUrl
   const ms = Math.round(performance.now() - startedMs)
   return { type: 'file', outcome: 'stored', order, url, host: hostOf(url), attempt: lease.attempt, ms }
+}
+
+/** With what it adds to the counters of the run; handed back, it adds nothing. */
+export function countedOutcome({ outcome, event }: Settled): Outcome {
+  return event === undefined ? outcome : { ...outcome, counts: countsOfTry('files', event) }
 }
 
 /** One lease among all: a worker may hold the same task again under a new token. */

@@ -197,10 +197,9 @@ function errorLines(run: RunRecord, { paint, columns }: Sheet, out: string | und
     const head = `${padStart(`${formatCount(group.count)}×`, countColumns)} ${padEnd(group.code, codeColumns)}`
     const what = Object.hasOwn(ERRORS, group.code) ? ERRORS[group.code as ErrorCode].what : group.class
     const room = columns - countColumns - 1
-    return [
-      `${paint('red', head)}  ${truncate(what, room - codeColumns - 2)}`,
-      `${' '.repeat(countColumns + 1)}${paint('dim', truncateMiddle(printable(group.example), room))}`,
-    ]
+    const example = `${' '.repeat(countColumns + 1)}${paint('dim', truncateMiddle(printable(group.example), room))}`
+    const first = `${paint('red', head)}  ${truncate(what, room - codeColumns - 2)}`
+    return group.example === '' ? [first] : [first, example]
   })
   if (groups.length > shown.length)
     lines.push(paint('dim', `and ${plural(groups.length - shown.length, 'cause')} more`))

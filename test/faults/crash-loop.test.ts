@@ -1,9 +1,10 @@
-/** Promise 1: kill -9 at any moment, any number of times, loses no item and repeats none. */
+/** Promise 1: kill -9 at any moment, any number of times, loses no item, repeats none and leaves every count exact. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'node:test'
-import { type BooksSite, startBooksSite, truth } from '../site/books.ts'
+import { before, test } from 'node:test'
+import { NO_FILES, type RunRecord } from '../../src/core/run.ts'
+import { type BooksSite, PAGE_SIZE, startBooksSite, truth } from '../site/books.ts'
 import { startSluice, temporaryFolder } from '../sluice.ts'
 import { killMoment } from './kill-moment.ts'
 
@@ -11,7 +12,7 @@ const PRODUCTS = 1200
 /** Slow enough that kills hit a run in its middle. */
 const DELAY_MS = 12
 
-test('a process killed at random moments, many times, ends with every item once', {
+test('a process killed at random moments, many times, ends with every item once and exact counts', {
   timeout: 240_000,
 }, async () => {
   await using site = await startBooksSite({ products: PRODUCTS, delayMs: DELAY_MS })
@@ -21,7 +22,7 @@ test('a process killed at random moments, many times, ends with every item once'
   assertComplete(site, folder.path)
 })
 
-test('two worker processes and their parent, killed in turn at random, end with every item once', {
+test('two worker processes and their parent, killed in turn at random, end with every item once and exact counts', {
   timeout: 240_000,
 }, async () => {
   await using site = await startBooksSite({ products: PRODUCTS, delayMs: DELAY_MS })
@@ -31,6 +32,30 @@ test('two worker processes and their parent, killed in turn at random, end with 
   assert.ok(kills >= 6, `only ${kills} kills hit the run`)
   assertComplete(site, folder.path)
 })
+
+let quietBytes = 0
+
+before(async () => {
+  await using site = await startBooksSite({ products: PRODUCTS })
+  using folder = temporaryFolder()
+  const { code, stderr } = await startSluice(runCommand(site, folder.path)).result
+  assert.equal(code, 0, stderr)
+  quietBytes = recordIn(folder.path).bytes
+})
+
+const runCommand = (site: BooksSite, out: string) => [
+  'run',
+  'books',
+  '--site',
+  site.url,
+  '--arg',
+  'details=true',
+  '--rps',
+  '0',
+  '--out',
+  out,
+  '--quiet',
+]
 
 interface KillRequest {
   site: BooksSite
@@ -43,20 +68,7 @@ interface KillRequest {
 
 /** Starts, kills and resumes until a run ends by itself. Returns how many kills hit. */
 async function killUntilDone({ site, out, killsMax, args, victims }: KillRequest): Promise<number> {
-  const run = [
-    'run',
-    'books',
-    '--site',
-    site.url,
-    '--arg',
-    'details=true',
-    '--rps',
-    '0',
-    '--out',
-    out,
-    '--quiet',
-    ...args,
-  ]
+  const run = [...runCommand(site, out), ...args]
   let kills = 0
   for (let start = 0; ; start++) {
     const { child, result } = startSluice(start === 0 ? run : [...run, '--resume'])
@@ -120,4 +132,27 @@ function assertComplete(site: BooksSite, out: string): void {
     'the same number in the CSV',
   )
   assert.equal(records.at(-1), '', 'no torn record at the end')
+  assertCounts(out, [...items.values()])
+}
+
+/** As if it had never been killed: what the record says is what is in the output, and what a quiet run says. */
+function assertCounts(out: string, items: Record<string, unknown>[]): void {
+  const { pages, files, errors, bytes, fieldFill, ...record } = recordIn(out)
+  const listings = Math.ceil(PRODUCTS / PAGE_SIZE)
+  assert.deepEqual(pages, { ok: PRODUCTS + listings, failed: 0, retried: 0, postponed: 0, remaining: 0, dead: 0 })
+  assert.deepEqual(record.items, { new: PRODUCTS, same: 0, changed: 0, invalid: 0 })
+  assert.deepEqual([errors, files], [[], NO_FILES])
+  assert.deepEqual(fieldFill, fillIn(items))
+  assert.equal(bytes, quietBytes)
+}
+
+const recordIn = (out: string) =>
+  JSON.parse(readFileSync(join(out, 'books', 'latest', 'run.json'), 'utf8')) as RunRecord
+
+function fillIn(items: readonly Record<string, unknown>[]): Record<string, number> {
+  const filled = new Map<string, number>()
+  for (const item of items)
+    for (const [field, value] of Object.entries(item))
+      if (value !== null && value !== '') filled.set(field, (filled.get(field) ?? 0) + 1)
+  return Object.fromEntries([...filled].map(([field, count]) => [field, count / items.length]))
 }

@@ -20,7 +20,24 @@ export function compileScraper(scraper: Scraper, overrides: Limits = {}, file?: 
     checkItem: compileItemCheck(scraper.item),
     toRow: (item) => toItemRow(item, fields, keyOf),
     fields,
+    isCounted: boundedFields(fields),
     extract: { select, anchors, release },
+  }
+}
+
+/** Pages may name fields where the schema allows any: each is a counter of the run, so there must be an end to them. */
+const FIELDS_COUNTED_MAX = 500
+const FIELD_LENGTH_MAX = 200
+
+function boundedFields(own: readonly string[]): (field: string) => boolean {
+  const counted = new Set(own)
+  return (field) => {
+    if (counted.has(field)) return true
+    // A NUL or half a character cannot be stored everywhere.
+    const isUsable = field.length <= FIELD_LENGTH_MAX && field.isWellFormed() && !field.includes('\0')
+    if (counted.size >= FIELDS_COUNTED_MAX || !isUsable) return false
+    counted.add(field)
+    return true
   }
 }
 

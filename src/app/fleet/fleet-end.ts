@@ -8,6 +8,7 @@ import type { CrawlEnd } from '../../crawl/contract.ts'
 import type { Frontier, FrontierStats } from '../../frontier/contract.ts'
 import type { Store, StoredRun, StoredWorker, WorkPart } from '../../orchestrator/contract.ts'
 import { countFiles, countPages } from '../look/file-records.ts'
+import { findExamples } from '../run/error-examples.ts'
 import { filesLeft, pagesOver, setPagesOver } from '../run/only-files.ts'
 import { judge, setFiles } from '../run/run-record.ts'
 import { isFilled } from '../run/seed.ts'
@@ -50,6 +51,7 @@ export async function leaveRun(parts: LeavingParts, leaving: Leaving): Promise<R
     judge(record, ending.end, compiled, ending.reason)
     record.finishedAt = current.finishedAt ?? new Date().toISOString()
     updateFleetRecord(record, stats, workers, Date.now())
+    await findExamples(record, frontier)
     await countFleetFiles(record, stats, { frontier, records })
     // The others hear of it with their next sign of life.
     if (record.state !== 'finished') await frontier.setMeta('stop', record.reason ?? 'stopped')

@@ -29,7 +29,7 @@ export function withStoredItems(inner: Frontier, store: Store, runId: string): F
       const { rows, bare } = apart(outcomes)
       const answers = rows.length === 0 ? [] : await store.putItems(runId, rows)
       if (answers.includes('new')) counted.atMs = Number.NEGATIVE_INFINITY
-      const committed = await inner.commit(bare)
+      const committed = await inner.commit(withChanged(outcomes, bare, answers))
       return { ...committed, items: countsOf(answers) }
     },
     async stats() {
@@ -60,7 +60,22 @@ function apart(outcomes: readonly Outcome[]): { rows: ItemRow[]; bare: Outcome[]
   return { rows, bare }
 }
 
-function countsOf(answers: readonly ('new' | 'same' | 'changed')[]): Committed['items'] {
+/** The inner engine sees no items, so it is told how many had a key that other content has. */
+function withChanged(outcomes: readonly Outcome[], bare: Outcome[], answers: readonly Answer[]): Outcome[] {
+  if (!answers.includes('changed')) return bare
+  let at = 0
+  return bare.map((outcome, i) => {
+    const given = outcomes[i]!
+    const count = given.kind === 'done' ? (given.items?.length ?? 0) : 0
+    const changed = answers.slice(at, at + count).filter((answer) => answer === 'changed').length
+    at += count
+    return changed === 0 ? outcome : { ...outcome, counts: { ...outcome.counts, 'items.changed': changed } }
+  })
+}
+
+type Answer = 'new' | 'same' | 'changed'
+
+function countsOf(answers: readonly Answer[]): Committed['items'] {
   const counts = { new: 0, same: 0, changed: 0, backlog: 0 }
   for (const answer of answers) counts[answer]++
   return counts

@@ -1,4 +1,6 @@
 /** The record of a run: begun, kept up to date, and judged at the end. */
+import { type Counts, countsOf } from '../../core/counts.ts'
+import { ERRORS, type ErrorCode } from '../../core/error-table.ts'
 import { exitCodeOfClass } from '../../core/errors.ts'
 import type { Limits } from '../../core/options.ts'
 import { type FileCounts, NO_FILES, type RunRecord, type WorkTally } from '../../core/run.ts'
@@ -68,47 +70,51 @@ export function withLimits(before: Limits, own: Limits): Limits {
   return { ...before, ...own, perHost: { ...before.perHost, ...own.perHost } }
 }
 
-/** What earlier sessions of a resumed run had counted, to add this one's to. */
-export type RecordBase = Pick<
-  RunRecord,
-  'pages' | 'items' | 'files' | 'fieldFill' | 'bytes' | 'cpuMs' | 'durationMs' | 'rssBytesMax' | 'errors'
->
+/** What earlier sessions of a resumed run had measured, to add this one's to. */
+export type RecordBase = Pick<RunRecord, 'fieldFill' | 'cpuMs' | 'durationMs' | 'rssBytesMax' | 'errors'>
 
+/** What of this session's work no queue counts: measurements of its processes, and in which order things were met. */
+export type Measured = Pick<WorkTally, 'fieldFill' | 'latencyMs' | 'rssBytesMax' | 'cpuMs' | 'errors'>
+
+/** Every count comes from the frontier, where it is exact after any number of kills. */
 export function updateRecord(
   record: RunRecord,
   base: RecordBase,
   stats: FrontierStats,
-  tally: WorkTally,
+  tally: Measured,
   sessionMs: number,
 ): void {
-  // The frontier's own counters survive crashes; the rest is what this process and its forerunners saw.
+  const { counts } = stats
+  const counted = (name: string) => counts[name] ?? 0
   record.pages = {
     ok: 0,
     failed: 0,
-    retried: base.pages.retried + tally.pages.retried,
-    postponed: base.pages.postponed + tally.pages.postponed,
+    retried: counted('pages.retried'),
+    postponed: counted('pages.postponed'),
     remaining: stats.remaining,
     dead: stats.dead,
   }
-  setFiles(record, stats, addFiles(base.files, tally.files))
+  setFiles(record, stats, filesCounted(counts))
+  const changed = counted('items.changed')
   record.items = {
     new: stats.items,
-    same: base.items.same + tally.items.same,
-    changed: base.items.changed + tally.items.changed,
-    invalid: base.items.invalid + tally.items.invalid,
+    same: Math.max(0, counted('items.emitted') - stats.items - changed),
+    changed,
+    invalid: counted('items.invalid'),
   }
-  record.bytes = base.bytes + tally.bytes
+  record.bytes = counted('pages.bytes')
+  record.fieldFill = fillOf(counts, [...Object.keys(tally.fieldFill), ...Object.keys(base.fieldFill)])
+  record.errors = errorsOf(counts, [...base.errors, ...tally.errors])
+  // What processes measure of themselves: of one that was killed its last half second is missing.
   record.cpuMs = base.cpuMs + tally.cpuMs
   record.durationMs = base.durationMs + sessionMs
   record.rssBytesMax = Math.max(base.rssBytesMax, tally.rssBytesMax)
   record.latencyMs = tally.latencyMs
-  record.fieldFill = mergeFill(base, tally)
-  record.errors = mergeErrors(base.errors, tally.errors)
 }
 
-export function addFiles(a: FileCounts, b: FileCounts): FileCounts {
+function filesCounted(counts: Counts): FileCounts {
   const names = Object.keys(NO_FILES) as (keyof FileCounts)[]
-  return Object.fromEntries(names.map((name) => [name, a[name] + b[name]])) as unknown as FileCounts
+  return Object.fromEntries(names.map((name) => [name, counts[`files.${name}`] ?? 0])) as unknown as FileCounts
 }
 
 /** The frontier counts tasks, of pages and of files alike: what are no files are pages. */
@@ -123,26 +129,25 @@ function filesDone({ stored, same, recorded }: FileCounts): number {
   return stored + same + recorded
 }
 
-/** The mean of the sessions, each weighted by its items. */
-function mergeFill(base: RecordBase, { fieldFill, items }: WorkTally): Record<string, number> {
-  const before = base.items.new
-  if (before === 0) return fieldFill
-  if (items.new === 0) return base.fieldFill
-  const fields = new Set([...Object.keys(base.fieldFill), ...Object.keys(fieldFill)])
-  const mean = (field: string) =>
-    ((base.fieldFill[field] ?? 0) * before + (fieldFill[field] ?? 0) * items.new) / (before + items.new)
-  return Object.fromEntries([...fields].map((field) => [field, mean(field)]))
+/** Of all items the handlers emitted, also of those whose key was known. Fields in the order given, then by name. */
+function fillOf(counts: Counts, order: readonly string[]): Record<string, number> {
+  const emitted = counts['items.emitted'] ?? 0
+  const filled = new Map(countsOf(counts, 'filled'))
+  const fields = new Set([...order, ...[...filled.keys()].sort()])
+  return Object.fromEntries(
+    [...fields].filter((field) => filled.has(field)).map((field) => [field, filled.get(field)! / emitted]),
+  )
 }
 
-function mergeErrors(before: RunRecord['errors'], groups: WorkTally['errors']): RunRecord['errors'] {
-  const merged = new Map(before.map((error) => [error.code, { ...error }]))
-  for (const { code, class: cls, count, example } of groups) {
-    if (count === 0) continue
-    const known = merged.get(code)
-    if (known === undefined) merged.set(code, { code, class: cls, count, example })
-    else known.count += count
-  }
-  return [...merged.values()].sort((a, b) => b.count - a.count)
+/** The counts are durable; an example is what this process or an earlier one saw, and may be missing. */
+function errorsOf(counts: Counts, seen: RunRecord['errors']): RunRecord['errors'] {
+  return countsOf(counts, 'errors')
+    .map(([code, count]) => {
+      const known = seen.find((error) => error.code === code)
+      const cls = known?.class ?? (Object.hasOwn(ERRORS, code) ? ERRORS[code as ErrorCode].class : 'other')
+      return { code, class: cls, count, example: known?.example ?? '' }
+    })
+    .sort((a, b) => b.count - a.count || (a.code < b.code ? -1 : 1))
 }
 
 /** State, reason and exit code from how the crawl ended and what the scraper expects. `before` found something, where known. */
@@ -239,7 +244,7 @@ function belowExpectation(record: RunRecord, { scraper }: CompiledScraper): stri
   if (items?.max !== undefined && record.items.new > items.max)
     problems.push(`${record.items.new} items, expected at most ${items.max}`)
   for (const [field, share] of Object.entries(filled) as [string, number][]) {
-    const actual = record.fieldFill[field] ?? 0
+    const actual = Object.hasOwn(record.fieldFill, field) ? record.fieldFill[field]! : 0
     if (record.items.new > 0 && actual < share)
       problems.push(
         `field "${field}" is filled in ${(actual * 100).toFixed(1)} %, expected ${(share * 100).toFixed(1)} %`,

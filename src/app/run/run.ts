@@ -22,6 +22,7 @@ import { assertTurnedOn, unknownBoards } from '../author/opt-in.ts'
 import { type Config, flagLimits } from '../config.ts'
 import { userAgent } from '../user-agent.ts'
 import { fullRunBefore } from './earlier-run.ts'
+import { findExamples } from './error-examples.ts'
 import { LOSSES_MAX, runProcesses, sweep } from './processes.ts'
 import { RunFolder } from './run-folder.ts'
 import {
@@ -259,6 +260,7 @@ class RunExecution {
       clearInterval(saving)
     }
     updateRecord(record, this.#base, await frontier.stats(), tally.snapshot(), Date.now() - this.#startedAtMs)
+    await findExamples(record, frontier)
     await this.#countFiles()
     this.#judge(end)
     record.finishedAt = new Date().toISOString()

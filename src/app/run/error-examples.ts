@@ -1,0 +1,14 @@
+/** Errors are counted in the queue; where one happened only the process that saw it knows. When that was killed, a dead letter tells. */
+import type { RunRecord } from '../../core/run.ts'
+import type { Frontier } from '../../frontier/contract.ts'
+import { redactText } from '../../observe/redact.ts'
+
+export async function findExamples(record: RunRecord, { dead }: Pick<Frontier, 'dead'>): Promise<void> {
+  const missing = record.errors.filter(({ example }) => example === '')
+  if (missing.length === 0) return
+  const groups = await dead.groups()
+  for (const error of missing) {
+    const example = groups.find(({ code }) => code === error.code)?.exampleUrl
+    if (example !== undefined) error.example = redactText(example)
+  }
+}
