@@ -1,6 +1,9 @@
 /** What a resume must never do: change the run, begin it anew, or take it from under another process. */
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import books from '../scrapers/books/books.ts'
@@ -162,3 +165,48 @@ class FailingSink implements Sink {
   }
   async [Symbol.asyncDispose](): Promise<void> {}
 }
+
+test('a secret argument is masked in run.json, and a resumed run still has it', async () => {
+  using folder = temporaryFolder()
+  const cwd = folder.path
+  const asked: string[] = []
+  const server = createServer((request, response) => {
+    asked.push(request.url!)
+    response.setHeader('content-type', 'text/html').end('<h1>x</h1>')
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  await using _ = { [Symbol.asyncDispose]: async () => void server.close() }
+  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  mkdirSync(join(cwd, 'scrapers'))
+  writeFileSync(
+    join(cwd, 'scrapers', 'door.ts'),
+    `import { defineScraper } from 'sluice'
+import * as z from 'zod'
+export default defineScraper({
+  name: 'door', args: z.object({ base: z.string(), password: z.string() }), item: z.object({ id: z.string() }), key: 'id',
+  routes: { page: { match: '/p/:n' }, inside: { match: '/in/:word' } },
+  start: ({ args, enqueue }) => enqueue('page', new URL('/p/1', args.base)),
+  handlers: {
+    async page({ args, enqueue }) { await enqueue('inside', new URL('/in/' + args.password, args.base)) },
+    async inside({ params, emit }) { await emit({ id: params.word }) },
+  },
+})`,
+  )
+  const first = await sluice(
+    ['run', 'door', '--arg', `base=${base}`, '--arg', 'password=open-sesame', '--pages', '1'],
+    { cwd },
+  )
+  assert.equal(first.code, 4, first.stderr)
+  const record = readFileSync(join(cwd, 'runs', 'door', 'latest', 'run.json'), 'utf8')
+  assert.match(record, /"password": "\*\*\*"/)
+  assert.doesNotMatch(record, /open-sesame/)
+  const other = await sluice(['run', 'door', '--resume', '--arg', 'password=another'], { cwd })
+  assert.equal(other.code, 2)
+  assert.match(other.stderr, /its argument password is "\*\*\*", not "\*\*\*"/)
+  const resumed = await sluice(['run', 'door', '--resume'], { cwd })
+  assert.equal(resumed.code, 0, resumed.stderr)
+  assert.deepEqual(
+    asked.filter((path) => path.startsWith('/in/')),
+    ['/in/open-sesame'],
+  )
+})

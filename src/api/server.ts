@@ -1,7 +1,11 @@
-/** The HTTP side of the API: checks who asks and what, calls the handler, and says every failure as a problem. */
+/**
+ * The HTTP side of the API: checks who asks and what, calls the handler, and says every failure as a problem. No answer has a
+ * secret in it but what a handler marks as `verbatim`.
+ */
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { redactAll } from '../core/redact.ts'
 import { mayDo, type Role } from '../core/role.ts'
 import { type Answered, type Asked, type Endpoint, isStreamed } from './endpoint.ts'
 import { ENDPOINTS, type EndpointName, type Endpoints } from './endpoints.ts'
@@ -157,7 +161,7 @@ async function answer(
   if (key !== undefined) return await answerOnce(parts, one, key, request, reply, () => handle(asked, caller))
   const result = await handle(asked, caller)
   if (isStreamed(one.answer)) return sendStream(reply, result as StreamedAnswer)
-  return reply.code(one.status ?? 200).send(result)
+  return reply.code(one.status ?? 200).send(redactAll(result))
 }
 
 /** Who it was is known when a key was right, and its role or its pace was not. */
@@ -215,7 +219,7 @@ async function answerOnce(
     return reply.code(first.status).header('idempotent-replayed', 'true').type('application/json').send(first.body)
   try {
     const status = one.status ?? 200
-    const body = JSON.stringify(await handle())
+    const body = JSON.stringify(redactAll(await handle()))
     await remembered.end(key, { status, body })
     return reply.code(status).type('application/json').send(body)
   } catch (error) {
@@ -278,7 +282,11 @@ function sendStream(reply: FastifyReply, { contentType, headers = {}, body }: St
 }
 
 function sendProblem(reply: FastifyReply, { body, headers }: Problem) {
-  return reply.code(body.status).headers(headers).type('application/problem+json').send(JSON.stringify(body))
+  return reply
+    .code(body.status)
+    .headers(headers)
+    .type('application/problem+json')
+    .send(JSON.stringify(redactAll(body)))
 }
 
 /** What Fastify itself refuses: a body that is no JSON, too large, of another kind. */

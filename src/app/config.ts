@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { parseEnv } from 'node:util'
 import { ScrapeError } from '../core/errors.ts'
 import { type Limits, limitsSchema } from '../core/options.ts'
+import { redactAll } from '../core/redact.ts'
 import { type ConfigValues, envName, flagName, OPTIONS, type OptionName, optionSpecs } from './option-table.ts'
 
 export interface Config {
@@ -68,9 +69,10 @@ export async function resolveConfig({
   return { values: values as ConfigValues, limits: toLimits(values), origins: origins as Config['origins'] }
 }
 
-/** What may hold a password is not repeated. */
-const SECRETS = /^(?:prox(?:y|ies)|frontier|store|redis|sink|cacheStore|files)$/
-const gotText = (name: string, value: unknown) => (SECRETS.test(name) ? '' : `, got ${JSON.stringify(value)}`)
+/** What may hold a password is not repeated: it was refused, so nothing is known about its form. */
+const MAY_HOLD_PASSWORD = /^(?:prox(?:y|ies)|frontier|store|redis|sink|cacheStore|files|otel|sites|metrics)$/
+const gotText = (name: string, value: unknown) =>
+  MAY_HOLD_PASSWORD.test(name) ? '' : `, got ${JSON.stringify(redactAll(value))}`
 
 function identityProblems(values: Record<string, unknown>): string[] {
   const problems: string[] = []

@@ -1,7 +1,8 @@
 /** Every option with its value, where that came from, what it may be, and its sentence: from its one declaration. */
 import * as z from 'zod'
 import { limitsSchema } from '../core/options.ts'
-import { redactText, redactValue } from '../observe/redact.ts'
+import { redactValue } from '../core/redact.ts'
+import { redactText } from '../core/redact-text.ts'
 import type { Config } from './config.ts'
 import { envName, flagName, type OptionName, optionSpecs } from './option-table.ts'
 

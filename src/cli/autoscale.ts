@@ -5,7 +5,7 @@ import type { ScalePolicy } from '../orchestrator/autoscale.ts'
 import type { AutoscaleLine, Crew } from '../orchestrator/autoscale-loop.ts'
 import type { Store } from '../orchestrator/contract.ts'
 import { addOptions, configOf } from './flags.ts'
-import { print, shellWord } from './output.ts'
+import { note, print, shellWord } from './output.ts'
 
 interface AutoscaleFlags {
   scraper: string
@@ -64,7 +64,7 @@ async function autoscaleCommand(workerFlags: string[], flags: AutoscaleFlags): P
   const { policy, intervalMs } = await policyOf(flags)
   const config = await configOf(flags as unknown as Record<string, unknown>)
   await using store = await openStore(config.values)
-  const say = (line: string) => void (flags.quiet || process.stderr.write(`${line}\n`))
+  const say = (line: string) => void (flags.quiet || note(`${line}`))
   const crew = await crewOf({ flags, workerFlags, policy, config, store, say })
   const stop = stopOnSignals(say)
   try {

@@ -1,7 +1,7 @@
 /** `sluice collect`: stores the results of the task protocol, so that `ps`, `stats` and `export` show them. */
 import type { Command } from 'commander'
 import { addOptions, configOf } from './flags.ts'
-import { addReadFlags, printJson, type ReadFlags } from './output.ts'
+import { addReadFlags, note, printJson, type ReadFlags } from './output.ts'
 
 interface CollectFlags extends ReadFlags {
   prefix: string
@@ -41,7 +41,7 @@ async function collect(flags: CollectFlags): Promise<number> {
   const redisUrl = protocolRedis(values)
   await using store = await openResultStore(values)
   const done = { stored: 0, known: 0, refused: 0, items: 0 }
-  const say = (line: string) => void (flags.quiet || process.stderr.write(`${line}\n`))
+  const say = (line: string) => void (flags.quiet || note(`${line}`))
   const stop = new AbortController()
   const onSignal = () => stop.abort()
   process.once('SIGINT', onSignal).once('SIGTERM', onSignal)

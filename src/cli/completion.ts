@@ -1,6 +1,6 @@
 /** `sluice completion`: scripts that complete commands, flags and names in the shell, made from the commands themselves. */
 import type { Command } from 'commander'
-import { print } from './output.ts'
+import { printData } from './output.ts'
 
 const HELP = `
 Set up:
@@ -24,6 +24,6 @@ export function defineCompletion(program: Command): void {
         throw new ScrapeError('E_USAGE', `no completion for the shell ${JSON.stringify(shell)}`, {
           fix: `sluice completion ${SHELLS.join(' | ')}`,
         })
-      print(completionScript(known, describeCommands(program)))
+      printData(completionScript(known, describeCommands(program)))
     })
 }

@@ -1,6 +1,7 @@
 /** `sluice crawl`: follows the links of a site and notes every page. No code needed. */
 import type { Command } from 'commander'
 import { addOptions, collect, configOf, RUN_HERE_OPTIONS } from './flags.ts'
+import { print } from './output.ts'
 
 interface CrawlFlags {
   select?: string[]
@@ -49,7 +50,7 @@ async function crawl(given: string | undefined, flags: CrawlFlags): Promise<numb
   const scraper = siteCrawl(plan.name, plan.fields)
   if (flags.dryRun) {
     const { planText } = await import('./plan.ts')
-    process.stdout.write(await planText({ scraper, file: plan.file, args: plan.args, config }))
+    print(await planText({ scraper, file: plan.file, args: plan.args, config }))
     return 0
   }
   return await runHere({

@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import type { Difference, DiffTotals } from '../app/look/diff-runs.ts'
 import { collect } from './flags.ts'
-import { addReadFlags, type ReadFlags } from './output.ts'
+import { addReadFlags, note, type ReadFlags } from './output.ts'
 import { addPlaces, type PlaceFlags, withRun } from './run-place.ts'
 import type { Paint } from './style.ts'
 
@@ -49,7 +49,7 @@ async function diff(before: string, after: string, flags: DiffFlags): Promise<nu
     withRun(after, flags, async (other) => {
       const identity = await identityOf(one.run, other.run, flags.key)
       if (identity.why !== undefined && !flags.quiet)
-        process.stderr.write(
+        note(
           `note: items are compared as wholes, so none can have changed; --key FIELD matches them\n  ${identity.why}\n`,
         )
       const leftOut = new Set<string>()
@@ -93,7 +93,7 @@ const jsonView: View = {
 const ITEM_COLUMNS_MAX = 160
 
 async function textView(): Promise<View> {
-  const { formatCount, paintFor, plural, printable, truncate } = await import('./style.ts')
+  const { formatCount, paintFor, plural, printableData: printable, truncate } = await import('./style.ts')
   const paint: Paint = paintFor(process.stdout)
   const value = (json: unknown) => printable(typeof json === 'string' ? json : JSON.stringify(json))
   const whole = (item: object) => truncate(printable(JSON.stringify(item)), ITEM_COLUMNS_MAX)

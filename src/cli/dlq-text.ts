@@ -1,6 +1,7 @@
 /** Dead letters as a person reads them in a terminal, and as a script reads them in JSON. */
 import type { OpenRun } from '../app/look/open-run.ts'
 import { ERRORS } from '../core/error-table.ts'
+import { redactText } from '../core/redact-text.ts'
 import type { DeadGroup, DeadLetter } from '../frontier/contract.ts'
 import type { CommandOf } from './run-place.ts'
 import { formatCount, paintFor, plural, printable, table, truncate, truncateMiddle } from './style.ts'
@@ -116,7 +117,7 @@ export function letterText(letter: DeadLetter, { run, path, picture, head, comma
     ...(picture === undefined ? [] : [['picture', picture] as [string, string]]),
   ]
   // What the web sent is shown as text: no escape sequence of it reaches the terminal.
-  const lines = (head ?? '')
+  const lines = redactText(head ?? '')
     .split(/\r\n|\r|\n/)
     .map((line) => printable(line).trimEnd())
     .filter((line) => line !== '')

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import type { OpenRun } from '../app/look/open-run.ts'
 import type { DeadFilter, DeadLetter } from '../frontier/contract.ts'
 import { collect } from './flags.ts'
-import { addReadFlags, print, printJson, type ReadFlags } from './output.ts'
+import { addReadFlags, note, print, printJson, type ReadFlags } from './output.ts'
 import { addPlaces, type PlaceFlags, RUN_HELP, withRun } from './run-place.ts'
 
 export interface DlqFlags extends ReadFlags, PlaceFlags {
@@ -214,7 +214,7 @@ async function dropThem([word]: string[], flags: DlqFlags): Promise<number> {
     if (count > 0 && !flags.yes) {
       const question = `${plural(count, 'dead letter')} of ${run.record.scraper} ${run.record.id} will be forgotten.`
       if (!(await isConfirmed(question))) {
-        process.stderr.write('nothing dropped\n')
+        note('nothing dropped')
         return 1
       }
     }

@@ -3,8 +3,9 @@ import { once } from 'node:events'
 import type { Command } from 'commander'
 import type { ExportFormat } from '../app/look/export-items.ts'
 import { addOptions } from './flags.ts'
+import { note } from './output.ts'
 import { RUN_HELP, withRun } from './run-place.ts'
-import { printable } from './style.ts'
+import { printableData } from './style.ts'
 
 interface ExportFlags {
   format: string
@@ -67,14 +68,13 @@ async function exportRun(word: string | undefined, flags: ExportFlags): Promise<
       ...(columns === undefined ? {} : { columns }),
       formulaSafe: flags.formulaSafe === true || places.formulaSafe,
     })
-    if (!run.isOver && !flags.quiet)
-      process.stderr.write(`run ${run.record.id} is going on: these are its items so far\n`)
+    if (!run.isOver && !flags.quiet) note(`run ${run.record.id} is going on: these are its items so far`)
     if (flags.out === undefined) await toStdout(pieces)
     else {
       const bytes = await writeExport(pieces, flags.out)
       if (!flags.quiet) {
         const { formatBytes } = await import('./style.ts')
-        process.stderr.write(`${flags.out}  ${formatBytes(bytes)}\n`)
+        note(`${flags.out}  ${formatBytes(bytes)}`)
       }
     }
     return 0
@@ -102,5 +102,5 @@ export async function toStdout(pieces: AsyncIterable<string | Buffer>): Promise<
 
 /** Scraped text must not steer the terminal of who looks at it; a file or a pipe gets it as it is. */
 function harmless(text: string): string {
-  return text.split('\n').map(printable).join('\n')
+  return text.split('\n').map(printableData).join('\n')
 }

@@ -6,9 +6,9 @@ import { ScrapeError } from '../core/errors.ts'
 import type { Page } from '../core/page.ts'
 import { VERDICTS } from './explain.ts'
 import { addOptions, collect, configOf } from './flags.ts'
-import { print, printJson } from './output.ts'
+import { note, print, printJson } from './output.ts'
 import { errorText } from './print-error.ts'
-import { formatBytes, formatMs, type Paint, paintFor, plain, printable, table } from './style.ts'
+import { formatBytes, formatMs, type Paint, paintFor, plain, printable, printableData, table } from './style.ts'
 
 const OPTIONS: OptionName[] = [
   'chrome',
@@ -69,7 +69,7 @@ async function fetch(given: string, flags: FetchFlags): Promise<number> {
   const config = await configOf(flags as Record<string, unknown>)
   if (flags.screenshot !== undefined) await checkPicture(flags.screenshot)
   if (/^\w+:\/\/[^/?#]*@/.test(given.trim()) && !flags.quiet)
-    process.stderr.write("credentials in a URL are not sent; use --header 'authorization: …'\n")
+    note("credentials in a URL are not sent; use --header 'authorization: …'\n")
   const limits = one.unhurriedLimits(one.limitsOf(config.limits), config.limits)
   const withBrowser = flags.browser === true || flags.screenshot !== undefined
   await using chain = await one.openOnePage({ config, limits, withBrowser })
@@ -88,14 +88,14 @@ async function fetch(given: string, flags: FetchFlags): Promise<number> {
     const paint = paintFor(process.stderr)
     const columns = process.stderr.columns ?? 100
     const text = errorText(error, { paint, columns, verbose: flags.verbose === true })
-    process.stderr.write(`${text}\n${verdictText(error, paint)}\n`)
+    note(`${text}\n${verdictText(error, paint)}`)
   }
   return error === undefined ? 0 : 1
 }
 
 async function keepPicture(file: string, page: Page | undefined): Promise<void> {
   const picture = (await page?.live?.screenshot()) ?? page?.screenshot
-  if (picture === undefined) process.stderr.write('there is no picture: no page came\n')
+  if (picture === undefined) note('there is no picture: no page came\n')
   else await written(file, async () => (await import('node:fs')).writeFileSync(file, picture))
 }
 
@@ -179,6 +179,6 @@ function printBody(text: string): void {
     if (error.code !== 'EPIPE') throw error
     process.exit() // `| head` has seen enough
   })
-  const safe = (line: string) => line.split('\t').map(printable).join('\t')
+  const safe = (line: string) => line.split('\t').map(printableData).join('\t')
   process.stdout.write(process.stdout.isTTY ? text.split('\n').map(safe).join('\n') : text)
 }

@@ -1,6 +1,6 @@
 /** `sluice files`: what a run downloaded, and where it is. */
 import type { Command } from 'commander'
-import { addReadFlags, print, type ReadFlags } from './output.ts'
+import { addReadFlags, print, printJsonLine, type ReadFlags } from './output.ts'
 import { addPlaces, type PlaceFlags, RUN_HELP, withRun } from './run-place.ts'
 
 interface FilesFlags extends ReadFlags, PlaceFlags {
@@ -39,7 +39,8 @@ async function files(word: string | undefined, flags: FilesFlags): Promise<numbe
         const { user, name, bytes, contentType, where, isSame } = record
         const size = formatBytes(bytes).padStart(9)
         const line = `${(user || '-').padEnd(12)} ${size}  ${contentType.padEnd(20)} ${name}  ${where}${isSame ? '  (the same bytes)' : ''}`
-        print(flags.json ? JSON.stringify(record) : printable(line))
+        if (flags.json) printJsonLine(record)
+        else print(printable(line))
       }
     }
     if (count === 0 && !flags.json && !flags.quiet) {

@@ -1,7 +1,8 @@
 /** `sluice history`: what happened to one item over all runs that a server has read. */
 import type { Command } from 'commander'
+import { verbatim } from '../core/redact.ts'
 import type { EntityHistory } from '../history/read.ts'
-import { addReadFlags, print, printJson, type ReadFlags } from './output.ts'
+import { addReadFlags, printData, printJson, type ReadFlags } from './output.ts'
 import { addPlaces, type PlaceFlags, placesOf } from './run-place.ts'
 
 interface HistoryFlags extends ReadFlags, PlaceFlags {
@@ -38,19 +39,19 @@ async function showHistory(scraper: string, key: string, flags: HistoryFlags): P
   const { store, db } = await openServeDatabase(places)
   await using _ = store
   const known = await new History(db).of(scraper, key)
-  if (flags.field === undefined) return flags.json ? printJson(known) : print(await changesText(known))
+  if (flags.field === undefined) return flags.json ? printJson(verbatim(known)) : printData(await changesText(known))
   const values = known.fields[flags.field]
   if (values === undefined)
     throw new ScrapeError('E_USAGE', `the item has no field ${flags.field}`, {
       notes: [`fields: ${Object.keys(known.fields).join(', ')}`],
     })
-  if (flags.json) return printJson(values.map(({ atMs, value }) => ({ at: new Date(atMs), value })))
-  const { printable } = await import('./style.ts')
-  print(values.map(({ atMs, value }) => `${timeOf(atMs)}  ${printable(textOf(value))}`).join('\n'))
+  if (flags.json) return printJson(verbatim(values.map(({ atMs, value }) => ({ at: new Date(atMs), value }))))
+  const { printableData } = await import('./style.ts')
+  printData(values.map(({ atMs, value }) => `${timeOf(atMs)}  ${printableData(textOf(value))}`).join('\n'))
 }
 
 async function changesText({ entity, changes, isCut }: EntityHistory): Promise<string> {
-  const { paintFor, printable } = await import('./style.ts')
+  const { paintFor, printableData: printable } = await import('./style.ts')
   const paint = paintFor(process.stdout)
   const lines = changes.flatMap(({ atMs, kind, runId, fields }) => [
     `${timeOf(atMs)}  ${paint(COLOURS[kind], kind)}  run ${runId}`,

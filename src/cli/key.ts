@@ -1,7 +1,8 @@
 /** `sluice key`: who may ask the API, and what. */
 import type { Command } from 'commander'
+import { verbatim } from '../core/redact.ts'
 import { ROLES, type Role } from '../core/role.ts'
-import { addReadFlags, print, printJson, type ReadFlags } from './output.ts'
+import { addReadFlags, print, printData, printJson, type ReadFlags } from './output.ts'
 import { addPlaces, type PlaceFlags, placesOf } from './run-place.ts'
 
 interface KeyFlags extends ReadFlags, PlaceFlags {
@@ -82,8 +83,8 @@ async function createKey(name: string, flags: KeyFlags): Promise<number> {
   const { lifeMsOf } = await import('./grace.ts')
   const lifeMs = lifeMsOf(flags.expires)
   const { key, id } = await withKeys(flags, (keys) => keys.create(name, flags.role as Role, { lifeMs }))
-  if (flags.json) printJson({ id, name, role: flags.role, key })
-  else print(flags.quiet ? key : `${key}\n\nkey ${id} (${flags.role}). It is not shown again.`)
+  if (flags.json) printJson(verbatim({ id, name, role: flags.role, key }))
+  else printData(flags.quiet ? key : `${key}\n\nkey ${id} (${flags.role}). It is not shown again.`)
   return 0
 }
 
@@ -103,9 +104,9 @@ async function rotateKey(id: string, flags: KeyFlags): Promise<number> {
     })
   const { oldUntilMs, ...shown } = made
   const oldUntil = new Date(oldUntilMs).toISOString()
-  if (flags.json) printJson({ ...shown, replaces: id, oldUntil })
+  if (flags.json) printJson(verbatim({ ...shown, replaces: id, oldUntil }))
   else
-    print(
+    printData(
       flags.quiet
         ? made.key
         : `${made.key}\n\nkey ${made.id} (${made.role}) in place of ${id}, which works until ${oldUntil}. It is not shown again.`,

@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander'
 import { VERSION } from '../app/user-agent.ts'
 import { didYouMean } from '../core/did-you-mean.ts'
 import { defineCommands } from './commands.ts'
+import { note } from './output.ts'
 import { errorText, exitCodeOf } from './print-error.ts'
 import { paintFor } from './style.ts'
 
@@ -37,7 +38,7 @@ async function main(argv: string[]): Promise<number> {
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
     const verbose = argv.includes('-v') || argv.includes('--verbose')
-    process.stderr.write(`${errorText(error, { verbose, paint: paintFor(process.stderr) })}\n`)
+    note(`${errorText(error, { verbose, paint: paintFor(process.stderr) })}`)
     return exitCodeOf(error)
   }
 }
@@ -58,7 +59,7 @@ program.on('command:*', ([word]: [string]) => {
   const known = program.commands.map((command) => command.name())
   const near = didYouMean(word, known)
   const hint = near === undefined ? '' : `\n(Did you mean ${near}?)`
-  process.stderr.write(usageError(`there is no command "${word}"${hint}`))
+  note(usageError(`there is no command "${word}"${hint}`))
   throw new CommanderError(2, 'sluice.unknownCommand', '')
 })
 

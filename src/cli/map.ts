@@ -3,8 +3,9 @@ import type { Command } from 'commander'
 import type { OptionName } from '../app/option-table.ts'
 import type { SiteMap } from '../app/site/site-map.ts'
 import { ScrapeError } from '../core/errors.ts'
+import { verbatim } from '../core/redact.ts'
 import { addOptions, configOf } from './flags.ts'
-import { print, printJson } from './output.ts'
+import { note, printData, printJson } from './output.ts'
 import { errorText } from './print-error.ts'
 import { paintFor, plural, printable } from './style.ts'
 
@@ -68,15 +69,15 @@ async function map(given: string, flags: MapFlags): Promise<number> {
   const found = await mapSite({ chain, url, max, signal: new AbortController().signal })
   if (flags.json) {
     const { error, ...rest } = found
-    printJson({ url, ...rest, error: error === undefined ? null : one.errorJson(error) })
+    printJson({ url, ...rest, urls: verbatim(rest.urls), error: error === undefined ? null : one.errorJson(error) })
     return error === undefined ? 0 : 1
   }
-  if (found.urls.length > 0) print(found.urls.map((page) => page.url).join('\n'))
-  if (!flags.quiet) process.stderr.write(sourcesText(found, { max, isVerbose: flags.verbose === true }))
+  if (found.urls.length > 0) printData(found.urls.map((page) => page.url).join('\n'))
+  if (!flags.quiet) note(sourcesText(found, { max, isVerbose: flags.verbose === true }))
   if (found.error === undefined) return 0
   const paint = paintFor(process.stderr)
   const columns = process.stderr.columns ?? 100
-  process.stderr.write(`${errorText(found.error, { paint, columns, verbose: flags.verbose === true })}\n`)
+  note(`${errorText(found.error, { paint, columns, verbose: flags.verbose === true })}`)
   return 1
 }
 

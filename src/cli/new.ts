@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import type { ListGuess, PageGuess } from '../app/author/guess-selectors.ts'
 import type { OptionName } from '../app/option-table.ts'
 import { addOptions, configOf } from './flags.ts'
+import { note } from './output.ts'
 
 const OPTIONS: OptionName[] = ['timeout', 'robots', 'contact', 'userAgent', 'allowPrivate', 'allowAddress']
 
@@ -84,7 +85,7 @@ async function look(url: string, flags: NewFlags): Promise<(ListGuess & PageGues
   const first = await chain.visit({ url })
   if (first.page === undefined || first.error !== undefined) {
     const why = first.error === undefined ? 'no page' : `${first.error.code}: ${first.error.message}`
-    if (!flags.quiet) process.stderr.write(`${url} cannot be seen (${why}); the selectors are only a start\n`)
+    if (!flags.quiet) note(`${url} cannot be seen (${why}); the selectors are only a start`)
     return undefined
   }
   const list = guessList(first.page)

@@ -1,6 +1,6 @@
 /** An error as a person reads it: what, where, why, what to do. And the exit code it ends the process with. */
 import { exitCodeOfClass, ScrapeError } from '../core/errors.ts'
-import { redactText } from '../observe/redact.ts'
+import { redactText } from '../core/redact-text.ts'
 import { displayWidth, type Paint, plain, printable, self } from '../observe/terminal.ts'
 
 /** What the shell sees. Scripts rely on these numbers. */
@@ -79,5 +79,6 @@ function stackLines(error: unknown, paint: Paint): string[] {
   return lines
 }
 
-const safe = (text: string) => printable(redactText(text))
-const safeLines = (text: string) => text.split('\n').map(safe)
+const safe = (text: string) => printable(text)
+/** Redacted as a whole: a private key has many lines. */
+const safeLines = (text: string) => redactText(text).split('\n').map(safe)

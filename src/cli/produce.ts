@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { ScrapeError } from '../core/errors.ts'
 import { addOptions, collect, configOf, RUN_OPTIONS } from './flags.ts'
-import { print, printJson, shellWord } from './output.ts'
+import { note, print, printJson, shellWord } from './output.ts'
 import { workerPlaces } from './run-place.ts'
 
 interface ProduceFlags {
@@ -92,7 +92,7 @@ async function produce(flags: ProduceFlags): Promise<number> {
   const onSignal = () => stop.abort(new ScrapeError('E_STOPPED', 'stopped while the queue was being filled'))
   process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
   const { plural, printable } = await import('./style.ts')
-  const say = (line: string) => void (flags.quiet || process.stderr.write(`${printable(line)}\n`))
+  const say = (line: string) => void (flags.quiet || note(`${printable(line)}`))
   let unread = 0
   const onProblem = (message: string) => {
     if (++unread <= PROBLEMS_SHOWN_MAX) say(message)

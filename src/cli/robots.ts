@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import type { OptionName } from '../app/option-table.ts'
 import type { RobotsAnswer } from '../app/site/robots-answer.ts'
 import { addOptions, configOf } from './flags.ts'
-import { print, printJson } from './output.ts'
+import { note, print, printJson } from './output.ts'
 import { errorText } from './print-error.ts'
 import { formatMs, type Paint, paintFor, printable, table } from './style.ts'
 
@@ -45,7 +45,7 @@ async function robots(given: string, flags: RobotsFlags): Promise<number> {
   if (flags.json) printJson(answer.json)
   else if (answer.error !== undefined) {
     const options = { paint: paintFor(process.stderr), columns: process.stderr.columns ?? 100 }
-    process.stderr.write(`${errorText(answer.error, { ...options, verbose: flags.verbose === true })}\n`)
+    note(`${errorText(answer.error, { ...options, verbose: flags.verbose === true })}`)
   } else if (!flags.quiet) {
     const rows = factRows(answer.json)
     const paint = paintFor(process.stdout)

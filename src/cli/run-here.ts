@@ -6,8 +6,8 @@ import { ScrapeError } from '../core/errors.ts'
 import type { RunRecord } from '../core/run.ts'
 import type { Scraper } from '../core/scraper.ts'
 import type { Progress } from '../observe/progress.ts'
-import { redactText } from '../observe/redact.ts'
 import { paintFor, printable } from '../observe/terminal.ts'
+import { note, print, printJson } from './output.ts'
 
 export interface RunHereRequest {
   scraper: Scraper
@@ -26,7 +26,7 @@ export interface RunHereRequest {
 export async function runHere(request: RunHereRequest): Promise<number> {
   const { scraper, file, config, args, isQuiet } = request
   const resume = request.resume === undefined ? undefined : runToResume(config.values.out, scraper.name, request.resume)
-  const warn = (line: string) => (progress === undefined ? process.stderr.write(`${line}\n`) : progress.print(line))
+  const warn = (line: string) => (progress === undefined ? note(`${line}`) : progress.print(line))
   let progress: Progress | undefined
   const run = await startRun({
     scraper,
@@ -37,7 +37,7 @@ export async function runHere(request: RunHereRequest): Promise<number> {
     ...(resume === undefined ? {} : { resume }),
     ...(request.recordTo === undefined ? {} : { recordTo: request.recordTo }),
     onEvent: (event) => {
-      if (event.type === 'log' && event.level !== 'debug' && !isQuiet) warn(printable(redactText(event.message)))
+      if (event.type === 'log' && event.level !== 'debug' && !isQuiet) warn(printable(event.message))
     },
   })
   if (!isQuiet) progress = await showProgress(run, scraper.name)
@@ -66,9 +66,9 @@ async function showProgress(run: Run, name: string): Promise<Progress> {
 }
 
 async function report(record: RunRecord, { isQuiet, isJson, config }: RunHereRequest): Promise<void> {
-  if (isJson) process.stdout.write(`${JSON.stringify(record, null, 2)}\n`)
+  if (isJson) printJson(record)
   else if (isQuiet) {
-    if (record.exitCode !== 0) process.stderr.write(`${record.scraper} ${record.state}: ${record.reason}\n`)
+    if (record.exitCode !== 0) note(`${record.scraper} ${record.state}: ${record.reason}`)
   } else {
     const { out } = config.values
     const { summaryText } = await import('../observe/summary.ts')
@@ -77,7 +77,7 @@ async function report(record: RunRecord, { isQuiet, isJson, config }: RunHereReq
       columns: process.stdout.columns ?? 100,
       ...(out === 'runs' ? {} : { out }),
     })
-    process.stdout.write(`${text}\n`)
+    print(text)
   }
 }
 

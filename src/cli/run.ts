@@ -1,6 +1,7 @@
 /** `sluice run`: runs a scraper here, shows how it goes, says how it went. */
 import type { Command } from 'commander'
 import { addArgs, addOptions, argsOf, configOf, RUN_HERE_OPTIONS } from './flags.ts'
+import { note, print } from './output.ts'
 
 interface RunFlags {
   arg?: string[]
@@ -41,13 +42,13 @@ async function run(given: string | undefined, flags: RunFlags): Promise<number> 
   const args = argsOf(flags, argumentNames(scraper))
   if (flags.dryRun) {
     const { planText } = await import('./plan.ts')
-    process.stdout.write(await planText({ scraper, file, args, config }))
+    print(await planText({ scraper, file, args, config }))
     return 0
   }
   const { demoSiteFor } = await import('../app/demo/demo-for-run.ts')
   await using demo = await demoSiteFor(scraper, args)
   if (demo !== undefined && !flags.quiet && !flags.json)
-    process.stderr.write(`${demo.url} is a demo site, served for the length of this run\n`)
+    note(`${demo.url} is a demo site, served for the length of this run`)
   return await runHere({
     scraper,
     file,

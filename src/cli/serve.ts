@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import type { Config } from '../app/config.ts'
 import type { ServerRole } from '../app/serve/server-role.ts'
 import { addOptions, configOf, RUN_OPTIONS } from './flags.ts'
-import { print } from './output.ts'
+import { note, print } from './output.ts'
 
 interface ServeFlags {
   host: string
@@ -62,10 +62,9 @@ export function defineServe(program: Command): void {
 }
 
 async function serveHere(flags: ServeFlags): Promise<number> {
-  const [{ serve }, { ScrapeError }, { redactText }, { VERSION }] = await Promise.all([
+  const [{ serve }, { ScrapeError }, { VERSION }] = await Promise.all([
     import('../app/serve/serve.ts'),
     import('../core/errors.ts'),
-    import('../observe/redact.ts'),
     import('../app/user-agent.ts'),
   ])
   const port = Number(flags.port)
@@ -83,7 +82,7 @@ async function serveHere(flags: ServeFlags): Promise<number> {
   const config = await configOf(runFlags)
   await refuseRole(role, config)
   const say = (level: 'info' | 'warn', message: string) => {
-    if (level === 'warn' || quiet !== true) process.stderr.write(`${redactText(message)}\n`)
+    if (level === 'warn' || quiet !== true) note(message)
   }
   const stopped = new Promise<void>((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, resolve)

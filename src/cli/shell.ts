@@ -5,7 +5,7 @@ import type { PageShell } from '../app/author/page-shell.ts'
 import type { OptionName } from '../app/option-table.ts'
 import { ScrapeError } from '../core/errors.ts'
 import { addOptions, configOf } from './flags.ts'
-import { print } from './output.ts'
+import { note, printData } from './output.ts'
 import { errorText } from './print-error.ts'
 import { formatBytes, paintFor, plain, printable } from './style.ts'
 
@@ -84,7 +84,7 @@ async function evaluateLines(
   let isOpen = false
   const complain = (error: unknown) => {
     exitCode = 1
-    process.stderr.write(`${problemText(error, options)}\n`)
+    note(`${problemText(error, options)}`)
   }
   for await (const line of lines) {
     const result = await evaluator.evaluate(line)
@@ -92,7 +92,7 @@ async function evaluateLines(
     if (result.kind === 'end') break
     if (result.kind === 'error') complain(result.error)
     const text = result.kind === 'value' ? valueText(result.value, options) : undefined
-    if (text !== undefined) print(text)
+    if (text !== undefined) printData(text)
   }
   if (isOpen) complain(new SyntaxError('the last line is not finished'))
   return exitCode
@@ -137,7 +137,7 @@ function problemText(error: unknown, { isVerbose }: PromptOptions): string {
 
 function warnAboutPage({ current }: PageShell, { isQuiet }: PromptOptions): void {
   if (current.error !== undefined && !isQuiet)
-    process.stderr.write(`${paintFor(process.stderr)('yellow', `the page came with status ${current.page?.status}`)}\n`)
+    note(`${paintFor(process.stderr)('yellow', `the page came with status ${current.page?.status}`)}\n`)
 }
 
 function greeting({ current }: PageShell): string {

@@ -5,7 +5,7 @@ import type { Config } from '../app/config.ts'
 import { flagName, type OptionName } from '../app/option-table.ts'
 import { ScrapeError } from '../core/errors.ts'
 import { addArgs, addOptions, argsOf, configOf, RUN_OPTIONS } from './flags.ts'
-import { print, printJson, shellWord } from './output.ts'
+import { note, print, printJson, shellWord } from './output.ts'
 import { workerPlaces } from './run-place.ts'
 
 interface StartFlags {
@@ -139,7 +139,7 @@ async function startForFleet(
   const onSignal = () => stop.abort(new ScrapeError('E_STOPPED', 'stopped while the queue was being filled'))
   process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
   const bus = createEventBus()
-  const say = (line: string) => process.stderr.write(`${line}\n`)
+  const say = (line: string) => note(`${line}`)
   if (!flags.quiet)
     bus.on((event) => {
       if (event.type === 'log' && event.level !== 'debug') say(event.message)

@@ -1,6 +1,6 @@
 /** `sluice stats`: the numbers of a run, going on or ended. */
 import type { Command } from 'commander'
-import { addReadFlags, print, printJson, type ReadFlags } from './output.ts'
+import { addReadFlags, print, printJson, printJsonLine, type ReadFlags } from './output.ts'
 import { addPlaces, type PlaceFlags, RUN_HELP, withRun } from './run-place.ts'
 
 interface StatsFlags extends ReadFlags, PlaceFlags {
@@ -45,7 +45,7 @@ async function stats(word: string | undefined, flags: StatsFlags): Promise<numbe
       const rateNow = flags.watch ? meter.rate(pagesSettled(run, numbers)) : undefined
       const rate = rateNow ?? averageRate(run, numbers)
       const isLast = !flags.watch || run.isOver
-      if (flags.json) (flags.watch ? printLine : printJson)(text.statsJson(run, numbers, rate))
+      if (flags.json) (flags.watch ? printJsonLine : printJson)(text.statsJson(run, numbers, rate))
       else if (flags.quiet) {
         // only the exit code
       } else if (!isLast && !canRedraw) {
@@ -64,5 +64,3 @@ async function stats(word: string | undefined, flags: StatsFlags): Promise<numbe
     }
   })
 }
-
-const printLine = (value: unknown) => print(JSON.stringify(value))

@@ -21,6 +21,7 @@ export {
   paintFor,
   plain,
   printable,
+  printableData,
   self,
   truncate,
   truncateMiddle,

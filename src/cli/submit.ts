@@ -2,9 +2,10 @@
 import type { Command } from 'commander'
 import { ScrapeError } from '../core/errors.ts'
 import { parseDurationMs } from '../core/options.ts'
+import { verbatim } from '../core/redact.ts'
 import type { ResultMessage, TaskMessage } from '../protocol/messages.ts'
 import { addOptions, collect, configOf } from './flags.ts'
-import { addReadFlags, print, printJson, type ReadFlags } from './output.ts'
+import { addReadFlags, note, print, printData, printJson, type ReadFlags } from './output.ts'
 
 interface SubmitFlags extends ReadFlags {
   arg?: string[]
@@ -132,15 +133,15 @@ async function report(
     return 0
   }
   if (result === undefined) {
-    process.stderr.write(`task ${task.task_id}: no result yet; it is not lost\n`)
+    note(`task ${task.task_id}: no result yet; it is not lost`)
     return 4
   }
-  if (flags.json) printJson(result)
+  if (flags.json) printJson({ ...result, jobs_data: verbatim(result.jobs_data), items: verbatim(result.items) })
   else if (!flags.quiet) {
     const why = result.error === null ? '' : `: ${result.error_code} ${result.error}`
     const records = result.jobs_data.length > 0 ? result.jobs_data : result.items
-    process.stderr.write(`task ${task.task_id} ${result.status}${why}, ${result.jobs_found} found\n`)
-    for (const record of records) print(JSON.stringify(record))
+    note(`task ${task.task_id} ${result.status}${why}, ${result.jobs_found} found`)
+    for (const record of records) printData(JSON.stringify(record))
   }
   return result.status === 'success' ? 0 : 1
 }

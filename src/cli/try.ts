@@ -4,9 +4,10 @@ import type { Command } from 'commander'
 import type { TriedPage } from '../app/author/try-page.ts'
 import type { OptionName } from '../app/option-table.ts'
 import { ScrapeError } from '../core/errors.ts'
+import { verbatim } from '../core/redact.ts'
 import { verdictText, visitText } from './fetch.ts'
 import { addArgs, addOptions, argsOf, configOf } from './flags.ts'
-import { print, printJson } from './output.ts'
+import { note, print, printJson } from './output.ts'
 import { errorText } from './print-error.ts'
 import {
   formatBytes,
@@ -117,7 +118,7 @@ function toJson(tried: TriedPage, scraper: string, isGood: boolean, one: typeof 
     scraper,
     ...rest,
     skipped: rest.skipped ?? null,
-    items: items.filter((one) => !one.isRepeated).map(({ item }) => item),
+    items: verbatim(items.filter((one) => !one.isRepeated).map(({ item }) => item)),
     repeated: items.filter((one) => one.isRepeated).length,
     fetch: fetched,
     readMs: Math.round(readMs * 10) / 10,
@@ -134,7 +135,7 @@ function show(tried: TriedPage, scraper: string, flags: TryFlags): void {
   if (tried.error === undefined) return
   const paint = paintFor(process.stderr)
   const text = errorText(tried.error, { paint, columns: process.stderr.columns ?? 100, verbose: isVerbose })
-  process.stderr.write(`${text}\n${verdictText(tried.error, paint)}\n`)
+  note(`${text}\n${verdictText(tried.error, paint)}`)
 }
 
 interface TriedTextOptions {

@@ -1,10 +1,11 @@
 /** `sluice webhook`: who is told of what happens, by a server (`sluice serve`). */
 import type { Command } from 'commander'
+import { verbatim } from '../core/redact.ts'
 import type { SqlDatabase } from '../orchestrator/store/sql.ts'
 import type { Delivery, EventFilter, Mode, Subscription } from '../webhooks/contract.ts'
 import type { DeliveryLog } from '../webhooks/delivery-log.ts'
 import type { Subscriptions } from '../webhooks/subscriptions.ts'
-import { addReadFlags, print, printJson, type ReadFlags, shellWord } from './output.ts'
+import { addReadFlags, note, print, printData, printJson, type ReadFlags, shellWord } from './output.ts'
 import { addPlaces, type PlaceFlags, placesOf } from './run-place.ts'
 
 interface WebhookFlags extends ReadFlags, PlaceFlags {
@@ -125,10 +126,12 @@ const add: Work = async ({ subscriptions }, flags, url) => {
     isActive: true,
   })
   await notePrivate(url)
-  if (flags.json) printJson({ ...subscription, secret })
-  else if (flags.quiet) print(secret)
+  if (flags.json) printJson(verbatim({ ...subscription, secret }))
+  else if (flags.quiet) printData(secret)
   else
-    print(`${subscription.name} is told of ${subscription.events.join(', ')}\nits secret, shown this once: ${secret}`)
+    printData(
+      `${subscription.name} is told of ${subscription.events.join(', ')}\nits secret, shown this once: ${secret}`,
+    )
 }
 
 /** Only the server knows what it may reach. */
@@ -136,9 +139,7 @@ async function notePrivate(url: string): Promise<void> {
   const { refusedLiteral } = await import('../fetch/address.ts')
   const target = new URL(url)
   if (refusedLiteral(target, { allowPrivate: false, allowAddresses: [] }) !== null)
-    process.stderr.write(
-      `note: ${target.host} is a private address: start the server with --allow-address ${target.host}\n`,
-    )
+    note(`note: ${target.host} is a private address: start the server with --allow-address ${target.host}\n`)
 }
 
 const test: Work = async ({ subscriptions, log, db }, flags, word) => {
@@ -206,9 +207,9 @@ const rotate: Work = async ({ subscriptions }, flags, word) => {
   const { graceMsOf } = await import('./grace.ts')
   const { secret, oldUntilMs } = await subscriptions.rotateSecret(word, await graceMsOf(flags.grace!))
   const oldUntil = timeOf(oldUntilMs)
-  if (flags.json) printJson({ secret, oldUntil })
+  if (flags.json) printJson(verbatim({ secret, oldUntil }))
   else
-    print(
+    printData(
       flags.quiet ? secret : `${secret}\n\nIt is not shown again. Deliveries have both signatures until ${oldUntil}.`,
     )
 }

@@ -3,6 +3,7 @@
 import type { FleetWorker, FleetWorkerEnd } from '../app/fleet/fleet-worker.ts'
 import type { ChosenRun, RunChooser } from '../app/fleet/run-chooser.ts'
 import { ScrapeError } from '../core/errors.ts'
+import { note } from './output.ts'
 import { exitCodeOf, type WorkerProcess, workOnRun } from './worker-run.ts'
 
 const STOPPED = 4
@@ -15,7 +16,7 @@ export async function workOnAny(scrapers: readonly string[], place: WorkerProces
     import('../app/fleet/run-chooser.ts'),
   ])
   const { flags, config, only, signals, vitals } = place
-  const say = (line: string) => void (flags.quiet || process.stderr.write(`${line}\n`))
+  const say = (line: string) => void (flags.quiet || note(`${line}`))
   const { store } = await openStoreDatabase(config.values, { connectionsMax: 1 })
   await using _ = store
   await using chooser = new RunChooser({ store, config, scrapers, only, say })

@@ -5,7 +5,7 @@ import type { FleetWorker, FleetWorkerEnd } from '../app/fleet/fleet-worker.ts'
 import type { Vitals } from '../app/fleet/worker-vitals.ts'
 import { exitCodeOfClass } from '../core/errors.ts'
 import type { WorkPart } from '../orchestrator/contract.ts'
-import { printJson } from './output.ts'
+import { note, print, printJson } from './output.ts'
 import type { Signals } from './worker-signals.ts'
 
 export interface RunFlags {
@@ -39,15 +39,14 @@ export async function workOnRun(
   { flags, config, batchSize, only, signals, vitals }: WorkerProcess,
   whileAtWork?: (worker: FleetWorker) => Disposable,
 ): Promise<FleetWorkerEnd> {
-  const [{ joinRun }, { startProgress }, { redactText }, { printable, self }] = await Promise.all([
+  const [{ joinRun }, { startProgress }, { printable, self }] = await Promise.all([
     import('../app/fleet/join-run.ts'),
     import('../observe/progress.ts'),
-    import('../observe/redact.ts'),
     import('../observe/terminal.ts'),
   ])
   const isQuiet = flags.quiet === true || flags.json === true
   let progress: ReturnType<typeof startProgress> | undefined
-  const say = (line: string) => (progress === undefined ? process.stderr.write(`${line}\n`) : progress.print(line))
+  const say = (line: string) => (progress === undefined ? note(`${line}`) : progress.print(line))
   const joined = await joinRun({
     loaded,
     config,
@@ -58,7 +57,7 @@ export async function workOnRun(
     useTor: flags.tor === true,
     ...(runId === undefined ? {} : { runId }),
     onEvent: (event) => {
-      if (event.type === 'log' && event.level !== 'debug' && !isQuiet) say(printable(redactText(event.message)))
+      if (event.type === 'log' && event.level !== 'debug' && !isQuiet) say(printable(event.message))
     },
   })
   if (!isQuiet) say(`worker ${joined.id} on run ${joined.runId}`)
@@ -106,13 +105,13 @@ function report(
   else if (!flags.quiet) {
     const why =
       end.how === 'halted' ? `: ${end.error.code} ${end.error.message}` : reason === undefined ? '' : `: ${reason}`
-    process.stdout.write(
+    print(
       `worker ${worker.id} ${end.how}${why}\n` +
         `  this worker  ${pages.ok} pages, ${pages.failed} failed, ${items.new} items\n` +
         // Its other numbers are added up from reports that the others may not have made yet: each of us would say something else.
         `  the run      ${record.state}, ${record.pages.remaining} left; all its numbers: ${self()} stats ${worker.runId}\n`,
     )
-  } else if (end.how === 'halted') process.stderr.write(`worker ${worker.id} halted: ${end.error.message}\n`)
+  } else if (end.how === 'halted') note(`worker ${worker.id} halted: ${end.error.message}`)
 }
 
 export function exitCodeOf({ end, record }: FleetWorkerEnd): number {

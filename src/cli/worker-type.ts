@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import type { Config } from '../app/config.ts'
 import type { Vitals } from '../app/fleet/worker-vitals.ts'
 import type { TaskEnd } from '../app/protocol/instance.ts'
-import { printJson } from './output.ts'
+import { note, print, printJson } from './output.ts'
 import type { Signals } from './worker-signals.ts'
 
 export interface TypeFlags {
@@ -46,15 +46,15 @@ interface TypeRequest {
 const SAY_EVERY_MS = 10_000
 
 export async function workOnType({ flags, config, batchSize, signals, vitals }: TypeRequest): Promise<number> {
-  const [{ startInstances }, { workerType }, { protocolRedis }, { withoutPassword }, { redactText }, { printable }] =
-    await Promise.all([
+  const [{ startInstances }, { workerType }, { protocolRedis }, { withoutPassword }, { printable }] = await Promise.all(
+    [
       import('../app/protocol/instances.ts'),
       import('../app/protocol/open-instance.ts'),
       import('../app/protocol/protocol-place.ts'),
       import('../app/run/run-identity.ts'),
-      import('../observe/redact.ts'),
       import('../observe/terminal.ts'),
-    ])
+    ],
+  )
   const { count, as, healthMs, retryMs, heapMbMax } = await checked(flags)
   const spec = {
     scraper: flags.type!,
@@ -67,7 +67,7 @@ export async function workOnType({ flags, config, batchSize, signals, vitals }: 
   }
   const { type } = await workerType(spec) // what is wrong with it is said once, and not by every instance
   const isQuiet = flags.quiet === true || flags.json === true
-  const say = (line: string) => void (isQuiet || process.stderr.write(`${printable(redactText(line))}\n`))
+  const say = (line: string) => void (isQuiet || note(`${printable(line)}`))
   const done = { tasks: 0, failed: 0, retried: 0, items: 0, requests: 0 }
   const onTask = ({ status, items, requests }: TaskEnd) => {
     if (status === 'retry') done.retried++
@@ -93,7 +93,7 @@ export async function workOnType({ flags, config, batchSize, signals, vitals }: 
   }
   if (flags.json) printJson({ type, instances: count, ...done })
   else if (!flags.quiet)
-    process.stdout.write(`${done.tasks} tasks, ${done.failed} failed, ${done.retried} retried, ${done.items} items\n`)
+    print(`${done.tasks} tasks, ${done.failed} failed, ${done.retried} retried, ${done.items} items`)
   return 4
 }
 

@@ -1,6 +1,7 @@
 /** `sluice worker`: one of many that work on the runs of a fleet, on any machine that reaches its database. */
 import type { Command } from 'commander'
 import { addOptions, collect, configOf, RUN_OPTIONS } from './flags.ts'
+import { note } from './output.ts'
 import type { RunFlags, WorkerProcess } from './worker-run.ts'
 import { listenForSignals } from './worker-signals.ts'
 import { addTypeFlags, type TypeFlags, workOnType } from './worker-type.ts'
@@ -78,7 +79,7 @@ async function worker(flags: WorkerFlags): Promise<number> {
     if (type === undefined && flags.runId !== undefined && scrapers.length !== 1)
       throw new ScrapeError('E_USAGE', '--run-id names one run: name its scraper with one --scraper')
     const { openVitals } = await import('../app/fleet/worker-vitals.ts')
-    const say = (line: string) => void (flags.quiet || flags.json || process.stderr.write(`${line}\n`))
+    const say = (line: string) => void (flags.quiet || flags.json || note(`${line}`))
     const { metrics: address, region, out: disk } = config.values
     await using vitals = await openVitals({ address, region, type, disk, say: (_, line) => say(line) })
     using _ = signals.onStop(vitals.drain)

@@ -57,9 +57,12 @@ export function parseProxy(proxyUrl: string): Proxy {
   const url = URL.parse(proxyUrl)
   const kind = url === null ? undefined : KINDS[url.protocol]
   if (url === null || kind === undefined || url.hostname === '' || (url.pathname !== '' && url.pathname !== '/')) {
-    const shown = proxyUrl.replace(/\/\/[^/]*@/, '//…@').slice(0, 200)
+    // Everything up to the last `@` is the login: its password may have an unescaped `/`, which is often why it is refused.
+    const shown = proxyUrl.replace(/^.*@/s, '…@').slice(0, 200)
     const message = `a proxy is socks5://[USER:PASSWORD@]HOST:PORT or http://…, not ${JSON.stringify(shown)}`
-    throw new ScrapeError('E_OPTION', message)
+    throw new ScrapeError('E_OPTION', message, {
+      fix: 'Special characters of a password are escaped in a URL: / is %2F, @ is %40, # is %23.',
+    })
   }
   const port = Number(url.port) || (kind === 'http' && /:0*80\/?$/.test(proxyUrl) ? 80 : DEFAULT_PORTS[kind])
   const login = { user: decodeURIComponent(url.username), password: decodeURIComponent(url.password) }

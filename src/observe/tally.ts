@@ -1,8 +1,8 @@
 /** The numbers of a run, kept from its events in constant memory: progress, summary, run.json and the live feed read them. */
 import type { EventOf, RunEvent } from '../core/events.ts'
+import { redactText } from '../core/redact-text.ts'
 import { type FileCounts, NO_FILES } from '../core/run.ts'
 import { createHistogram } from './histogram.ts'
-import { redactText } from './redact.ts'
 import { createSlidingWindow } from './sliding-window.ts'
 import { type BlockedGroup, createTrouble, type OpenCircuit } from './trouble.ts'
 

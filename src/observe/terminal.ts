@@ -1,5 +1,6 @@
 /** Text for a terminal: colour where it is wanted, width in columns, bars. */
 import { stripVTControlCharacters, styleText } from 'node:util'
+import { redactText } from '../core/redact-text.ts'
 
 export type Format = Parameters<typeof styleText>[0]
 
@@ -92,10 +93,24 @@ export function truncateMiddle(text: string, columns: number): string {
   return `${chars.slice(0, head).join('')}…${chars.slice(chars.length - tail).join('')}`
 }
 
-/** What the web sent may hold escape sequences and line breaks; a terminal must get neither. */
+/** What a terminal may show of a text from outside: one line that can neither steer it nor show a secret. */
 export function printable(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it removes
-  return stripVTControlCharacters(text).replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ')
+  return oneLine(redactText(stripVTControlCharacters(text)))
+}
+
+/** The same for data that people asked for, such as items: their texts stay as they are, whatever they look like. */
+export function printableData(text: string): string {
+  return oneLine(stripVTControlCharacters(text))
+}
+
+/** Line ends, control characters, and the marks by which a text turns the direction of its neighbours around (U+202E). */
+function oneLine(text: string): string {
+  return (
+    text
+      .replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '')
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it removes
+      .replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ')
+  )
 }
 
 const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉']

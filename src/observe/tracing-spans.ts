@@ -1,7 +1,7 @@
 /** One try at a page as OpenTelemetry spans: `page`, and in it `queue`, `fetch`, `read`, `commit` and an `item stored` each. */
 import { randomBytes } from 'node:crypto'
 import type { EventOf, PageTrace } from '../core/events.ts'
-import { redactText } from './redact.ts'
+import { redactText } from '../core/redact-text.ts'
 
 /** A span before it has a resource; times are epoch milliseconds. */
 export interface PlainSpan {

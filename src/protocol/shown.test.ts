@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { redactValue } from '../observe/redact.ts'
+import { redactValue } from '../core/redact.ts'
 import { refusalText } from './refusal.ts'
 import { shownMessage, withoutSecrets } from './shown.ts'
 

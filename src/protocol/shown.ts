@@ -1,10 +1,8 @@
 /** What may be shown of a message: of a proxy where it is, and nothing under a name that sounds like a secret. */
+import { isSecretName } from '../core/secret-names.ts'
 import { withoutLogins } from './logins.ts'
 
 const MASK = '***'
-/** Those the logs hide, too (observe/redact.ts); a test compares them. */
-const SECRET_NAME =
-  /^(?:(?:proxy-)?authorization|(?:set-)?cookies?|key|sig|auth|jwt|bearer|sid|session[-_]?(?:id|key)?)$|token|secret|passw(?:or)?d|passphrase|pwd$|api[-_]?key|access[-_]?key|private[-_]?key|signature|credential/i
 const PROXY_NAME = /prox(?:y|ies)/i
 /** In a text that is no JSON. Where such a value is not plainly quoted nobody knows where it ends: the rest is left out. */
 const HIDDEN =
@@ -42,7 +40,7 @@ export function withoutSecrets(value: unknown, depth = 0): unknown {
   if (depth >= DEPTH_MAX) return MASK
   if (Array.isArray(value)) return value.map((entry) => withoutSecrets(entry, depth + 1))
   return mapped(value, (entry, name) => {
-    if (SECRET_NAME.test(name)) return MASK
+    if (isSecretName(name)) return MASK
     return PROXY_NAME.test(name) ? placeOf(entry, depth + 1) : withoutSecrets(entry, depth + 1)
   })
 }

@@ -44,7 +44,7 @@ export async function openSinks(
   const problems: string[] = []
   for (const text of specs.flatMap((spec) => (typeof spec === 'string' && !isUrl(spec) ? spec.split(',') : [spec]))) {
     const wanted = typeof text === 'string' ? parseSpec(text.trim()) : [text]
-    if (wanted.length === 0) problems.push(`"${text}" is no known sink`)
+    if (wanted.length === 0) problems.push(`"${String(text).replace(/^.*@/s, '…@')}" is not a known sink`)
     for (const spec of wanted) {
       if (spec.kind === 'sqlite' && spec.path === undefined) {
         problems.push('sqlite needs a path: sqlite:PATH')

@@ -1,5 +1,6 @@
 /** What the record of a run has to tell. The same record tells the same events, however often it is looked at. */
 import { isDeepStrictEqual } from 'node:util'
+import { redactAll } from '../core/redact.ts'
 import type { RunRecord } from '../core/run.ts'
 import type { Json } from '../core/task.ts'
 import type { EventType, NewEvent } from './contract.ts'
@@ -12,7 +13,11 @@ export const RUNS_BEFORE_MAX = 5
 
 export function runStarted(record: RunRecord): NewEvent {
   const { id, scraper, startedAt, args } = record
-  return { type: 'run.started', data: { runId: id, scraper, startedAt, args }, dedupeKey: `run.started:${id}` }
+  return {
+    type: 'run.started',
+    data: { runId: id, scraper, startedAt, args: redactAll(args) },
+    dedupeKey: `run.started:${id}`,
+  }
 }
 
 export interface RunEnd {

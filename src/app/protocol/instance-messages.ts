@@ -1,6 +1,6 @@
 /** What an instance writes at the end of a try. */
 import { type ErrorRecord, ScrapeError, toErrorRecord } from '../../core/errors.ts'
-import { redactText } from '../../observe/redact.ts'
+import { redactText } from '../../core/redact-text.ts'
 import { MESSAGE_VERSION, type ResultMessage, type TaskMessage, type TaskParams } from '../../protocol/messages.ts'
 import { resultTexts } from '../../protocol/parts.ts'
 import type { Finish } from '../../protocol/redis/group-reader.ts'

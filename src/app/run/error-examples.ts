@@ -1,7 +1,8 @@
 /** Errors are counted in the queue; where one happened only the process that saw it knows. When that was killed, a dead letter tells. */
+
+import { redactText } from '../../core/redact-text.ts'
 import type { RunRecord } from '../../core/run.ts'
 import type { Frontier } from '../../frontier/contract.ts'
-import { redactText } from '../../observe/redact.ts'
 
 export async function findExamples(record: RunRecord, { dead }: Pick<Frontier, 'dead'>): Promise<void> {
   const missing = record.errors.filter(({ example }) => example === '')

@@ -15,6 +15,7 @@ import { basename, isAbsolute, join, resolve, sep } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { ScrapeError } from '../../core/errors.ts'
 import type { Page } from '../../core/page.ts'
+import { redactAll } from '../../core/redact.ts'
 import { newRunId, type RunRecord } from '../../core/run.ts'
 import type { Task } from '../../core/task.ts'
 
@@ -83,11 +84,11 @@ export class RunFolder implements Disposable {
     }
   }
 
-  /** Through a temporary file: a reader never sees half of it. */
+  /** Without secrets, and through a temporary file: a reader never sees half of it. */
   writeRecord(record: RunRecord): void {
     const path = this.file('run.json')
     try {
-      writeFileSync(`${path}.tmp`, `${JSON.stringify(record, null, 2)}\n`)
+      writeFileSync(`${path}.tmp`, `${JSON.stringify(redactAll(record), null, 2)}\n`)
       renameSync(`${path}.tmp`, path)
     } catch (cause) {
       throw new ScrapeError('E_OUTPUT', `${path} cannot be written: ${(cause as Error).message}`, { cause })

@@ -2,6 +2,7 @@
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { ScrapeError } from '../../core/errors.ts'
+import { redactAll } from '../../core/redact.ts'
 import type { RunRecord } from '../../core/run.ts'
 import { TLS_PARAMETERS } from '../../core/server-tls.ts'
 import type { Json } from '../../core/task.ts'
@@ -23,7 +24,7 @@ export function urlOfPlace(place: string, given: string): string {
 /** A URL as it may be shown and written down. */
 export function withoutPassword(url: string): string {
   const parsed = URL.parse(url)
-  if (parsed === null) return url.replace(/:\/\/[^@/]*@/, '://')
+  if (parsed === null) return url.replace(/:\/\/.*@/s, '://') // up to the last @: a password may hold any character
   // A Redis may have a password of its own; how messages are acknowledged is no part of the place, and may change in a resume.
   // Certificates are files of one machine: the next one may have them elsewhere.
   const left = ['password', 'redis', 'ack', 'expired', ...TLS_PARAMETERS].filter((name) =>
@@ -65,7 +66,8 @@ export function queueUrlOf({ frontier, ...named }: QueuePlace): string {
     (entry): entry is [string, string] => entry[1] !== undefined,
   )
   if (given.length === 0 || !/^amqps?:/i.test(frontier)) return frontier
-  const url = new URL(frontier)
+  const url = URL.parse(frontier)
+  if (url === null) return frontier // whoever opens it says what is wrong with it
   for (const [name, value] of given) if (!url.searchParams.has(name)) url.searchParams.set(name, value)
   return url.href
 }
@@ -102,7 +104,32 @@ export function argumentProblems(kept: Json, given: Record<string, unknown>): st
   const before = kept as Record<string, Json>
   return Object.entries(given)
     .filter(([name, value]) => !isDeepStrictEqual(JSON.parse(JSON.stringify(value)), before[name]))
-    .map(([name, value]) => `its argument ${name} is ${JSON.stringify(before[name])}, not ${JSON.stringify(value)}`)
+    .map(([name, value]) => {
+      const shown = (one: unknown) => JSON.stringify((redactAll({ [name]: one }) as Record<string, unknown>)[name])
+      return `its argument ${name} is ${shown(before[name])}, not ${shown(value)}`
+    })
+}
+
+const ARGS = 'args'
+
+/**
+ * The arguments of a run, secrets among them, stay where its tasks are: in the queue. `run.json` is shown to many, so it has them
+ * masked.
+ */
+export async function keepArgs(frontier: Frontier, given: Record<string, unknown>): Promise<void> {
+  await frontier.setMeta(ARGS, JSON.stringify(given))
+}
+
+/** Those a resumed run goes on with, checked against what was given again. Runs of earlier versions have them in their record. */
+export async function keptArgs(
+  frontier: Frontier,
+  previous: RunRecord,
+  again: Record<string, unknown> = {},
+): Promise<Record<string, unknown>> {
+  const kept = await frontier.getMeta(ARGS)
+  const args = (kept === undefined ? previous.args : JSON.parse(kept)) as Record<string, unknown>
+  refuseProblems(previous.id, argumentProblems(args as Json, again))
+  return args
 }
 
 /** What makes a run what it is cannot change in its middle: its arguments and its queue. */
@@ -111,13 +138,17 @@ export function refuseOtherRun(
   { args = {} }: { args?: Record<string, unknown> },
   { values, origins }: Config,
 ): void {
-  const problems = argumentProblems(previous.args, args)
+  const problems = argumentProblems(redactAll(previous.args), redactAll(args))
   if (origins.frontier !== 'default' && absolutePlace(values.frontier) !== previous.frontier) {
     problems.push(`its queue is in ${previous.frontier}, not in ${absolutePlace(values.frontier)}`)
   }
   if (previous.frontier.startsWith('memory:')) problems.push('its queue was in memory, and is gone')
+  refuseProblems(previous.id, problems)
+}
+
+function refuseProblems(runId: string, problems: string[]): void {
   if (problems.length === 0) return
-  throw new ScrapeError('E_OPTION', `run ${previous.id} cannot go on like this`, {
+  throw new ScrapeError('E_OPTION', `run ${runId} cannot be resumed like this`, {
     notes: problems,
     fix: 'Resume it without these flags, or start a new run without --resume.',
   })

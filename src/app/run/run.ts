@@ -30,6 +30,8 @@ import {
   cacheStoreOf,
   claimFrontier,
   frontierUrlOf,
+  keepArgs,
+  keptArgs,
   queueUrlOf,
   refuseOtherRun,
   urlOfPlace,
@@ -101,9 +103,9 @@ export async function startRun(asked: RunRequest): Promise<Run> {
   const config = { ...asked.config, limits }
   const request = { ...asked, config }
   const compiled = compileScraper(scraper, limits, request.file)
-  const given = (previous?.args ?? request.args ?? {}) as Record<string, unknown>
-  const args = checkArgs(scraper, given)
-  if (previous !== undefined) refuseOtherRun(previous, request, config)
+  if (previous === undefined)
+    checkArgs(scraper, request.args ?? {}) // before anything is made
+  else refuseOtherRun(previous, request, config)
   const parts = new AsyncDisposableStack()
   const folder = parts.use(request.resume ?? RunFolder.create(config.values.out, scraper.name, Date.now()))
   try {
@@ -112,6 +114,9 @@ export async function startRun(asked: RunRequest): Promise<Run> {
     const frontierUrl = frontierUrlOf(urlOfPlace(place, queueUrlOf(config.values)), folder)
     const frontier = parts.use(await openFrontier(frontierUrl, { runId: folder.runId, outageMs: config.values.outage }))
     await claimFrontier(frontier, folder, place, request.resume !== undefined)
+    const given = previous === undefined ? (request.args ?? {}) : await keptArgs(frontier, previous, request.args)
+    const args = checkArgs(scraper, given)
+    if (previous === undefined) await keepArgs(frontier, given)
     if (request.resume !== undefined) await frontier.setMeta('stop', '') // what stopped it is over
     const bus = createEventBus()
     const tally = createTally()

@@ -2,9 +2,9 @@
 
 import { toScrapeError } from '../../core/errors.ts'
 import { createEventBus, type RunEvent } from '../../core/events.ts'
+import { redactValue } from '../../core/redact.ts'
 import type { CrawlEnd } from '../../crawl/contract.ts'
 import { openFrontier } from '../../frontier/open.ts'
-import { redactValue } from '../../observe/redact.ts'
 import { checkArgs, compileScraper } from '../author/compile-scraper.ts'
 import { loadScraper } from '../author/load-scraper.ts'
 import type { WorkerMessage, WorkerOrders } from './processes.ts'

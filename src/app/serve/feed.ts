@@ -3,6 +3,7 @@
  * after the last has left. A watcher that comes back with the id of the last event it has gets what it missed, or a fresh start.
  */
 import { randomBytes } from 'node:crypto'
+import { redactAll } from '../../core/redact.ts'
 import { type OpenRun, type RunLogLines, runStats } from '../look/open-run.ts'
 import type { Looks } from './looks.ts'
 import { whyServed } from './why-served.ts'
@@ -155,21 +156,12 @@ class Feed implements Disposable {
     const { state, items, latencyMs, bytes, durationMs } = run.record
     const queue = { pending, claimed, completed, failed, dead, remaining }
     const why = await whyServed(run, numbers)
-    const now = JSON.stringify({
-      state,
-      isAlive: run.isAlive,
-      isPaused,
-      why,
-      queue,
-      items,
-      latencyMs,
-      bytes,
-      durationMs,
-    })
+    const { isAlive } = run
+    const now = JSON.stringify(redactAll({ state, isAlive, isPaused, why, queue, items, latencyMs, bytes, durationMs }))
     if (now !== before) this.#last = this.#emit('run', now)
     if (isOver) {
       this.#isOver = true
-      this.#emit('end', JSON.stringify({ state, reason: run.record.reason }))
+      this.#emit('end', JSON.stringify(redactAll({ state, reason: run.record.reason })))
     }
     return now
   }

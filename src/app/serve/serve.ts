@@ -8,8 +8,8 @@ import { Problem } from '../../api/problem.ts'
 import { createApi } from '../../api/server.ts'
 import { ScrapeError } from '../../core/errors.ts'
 import { createEventBus } from '../../core/events.ts'
+import { redactValue, verbatim } from '../../core/redact.ts'
 import type { DeadFilter } from '../../frontier/contract.ts'
-import { redactValue } from '../../observe/redact.ts'
 import { Audit, type AuditEntry } from '../../orchestrator/access/audit.ts'
 import { FirstAnswers } from '../../orchestrator/access/first-answers.ts'
 import { ApiKeys } from '../../orchestrator/access/keys.ts'
@@ -329,5 +329,6 @@ function flagsOf({ pages, concurrency, retries, perHost }: RunLimits): Record<st
 
 function argsSchemaOf(args: object | undefined) {
   if (!(args instanceof z.ZodType)) return null
-  return JSON.parse(JSON.stringify(z.toJSONSchema(args, { io: 'input', unrepresentable: 'any' })))
+  // It has names such as `password`, and no values.
+  return verbatim(JSON.parse(JSON.stringify(z.toJSONSchema(args, { io: 'input', unrepresentable: 'any' }))))
 }

@@ -2,6 +2,7 @@
 import type { historyEndpoints } from '../../../api/areas/history.ts'
 import { Problem } from '../../../api/problem.ts'
 import type { HandlersOf } from '../../../api/server.ts'
+import { verbatim } from '../../../core/redact.ts'
 import type { Json } from '../../../core/task.ts'
 import { TIMES_OF_READING } from '../../../history/content.ts'
 import { type Entity, History } from '../../../history/read.ts'
@@ -26,11 +27,11 @@ export function historyHandlers({ db, looks, keeping }: Server): HandlersOf<type
     },
     async listKnownItems({ query: { cursor, ...filter } }) {
       const { entities, next } = await history.entities({ ...filter, after: placeIn(cursor) })
-      return { data: entities.map(toKnown), next: next === undefined ? null : cursorOf(next) }
+      return { data: verbatim(entities.map(toKnown)), next: next === undefined ? null : cursorOf(next) }
     },
     async getItemHistory({ params: { scraper, key } }) {
       const { entity, changes, isCut, fields } = await history.of(scraper, key)
-      return {
+      return verbatim({
         item: toKnown(entity),
         changes: changes.map(({ atMs, runId, kind, fields: changed }) => ({
           at: timeOf(atMs),
@@ -45,7 +46,7 @@ export function historyHandlers({ db, looks, keeping }: Server): HandlersOf<type
             values.map(({ atMs, value }) => ({ at: timeOf(atMs), value: value as Json })),
           ]),
         ),
-      }
+      })
     },
     getIngest: async () => keeping.status(),
   }
@@ -77,7 +78,7 @@ async function pageOfDifferences(
     if (at >= from && data.length < limit) data.push(value)
   }
   const isMore = from + data.length < totals.added + totals.removed + totals.changed
-  return { by, totals, data, next: isMore ? String(from + data.length) : null }
+  return { by, totals, data: verbatim(data), next: isMore ? String(from + data.length) : null }
 }
 
 function numberIn(cursor: string | undefined): number {

@@ -3,6 +3,7 @@ import type { analyticsEndpoints } from '../../../api/areas/analytics.ts'
 import type { jobEndpoints } from '../../../api/areas/jobs.ts'
 import { Problem } from '../../../api/problem.ts'
 import type { HandlersOf } from '../../../api/server.ts'
+import { verbatim } from '../../../core/redact.ts'
 import type { JobStore } from '../job-store.ts'
 
 const DAY_MS = 86_400_000
@@ -19,18 +20,18 @@ export function jobHandlers({ jobs }: { jobs: JobStore }): HandlersOf<typeof job
         since: since === undefined ? undefined : new Date(since).toISOString(),
       })
       const data = found.slice(0, rest.limit)
-      return { data, next: found.length > rest.limit ? data.at(-1)!.id : null }
+      return { data: verbatim(data), next: found.length > rest.limit ? data.at(-1)!.id : null }
     },
     async getJob({ params: { id } }) {
       const job = await search.get(Number(id))
       if (job === undefined)
         throw new Problem(404, 'E_JOB_NOT_FOUND', `no job ${id}`, { hint: 'GET /v1/jobs lists them.' })
-      return job
+      return verbatim(job)
     },
     async listCompanies({ query: { cursor, q, limit } }) {
       const found = await search.companies({ q, limit, after: cursor })
       const data = found.slice(0, limit)
-      return { data, next: found.length > limit ? data.at(-1)!.key : null }
+      return { data: verbatim(data), next: found.length > limit ? data.at(-1)!.key : null }
     },
   }
 }

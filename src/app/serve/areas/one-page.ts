@@ -2,6 +2,7 @@
 import type { onePageEndpoints } from '../../../api/areas/one-page.ts'
 import type { HandlersOf } from '../../../api/server.ts'
 import type { ScrapeError } from '../../../core/errors.ts'
+import { verbatim } from '../../../core/redact.ts'
 import { checkArgs, compileScraper } from '../../author/compile-scraper.ts'
 import { loadScraper } from '../../author/load-scraper.ts'
 import { limitsOf, openOnePage, unhurriedLimits, urlArgument } from '../../author/one-page.ts'
@@ -32,7 +33,7 @@ export function onePageHandlers({ config }: Server): HandlersOf<typeof onePageEn
         route: tried.route,
         status: visit.page?.status ?? null,
         finalUrl: visit.page?.url ?? null,
-        items: tried.items.filter(({ isRepeated }) => !isRepeated).map(({ item }) => item),
+        items: verbatim(tried.items.filter(({ isRepeated }) => !isRepeated).map(({ item }) => item)),
         invalid: tried.invalid,
         links: tried.links.slice(0, LINKS_MAX).map((link) => ({ route: link.route, url: link.url })),
         refused: tried.refused.slice(0, LINKS_MAX).map((link) => ({ url: link.url, why: link.why })),
@@ -45,7 +46,7 @@ export function onePageHandlers({ config }: Server): HandlersOf<typeof onePageEn
       await using chain = await openOnePage({ config, limits: limitsOf(config.limits) })
       const found = await mapSite({ chain, url: urlArgument(url), max, signal: inTime(caller.signal) })
       return {
-        urls: found.urls.map((page) => page.url),
+        urls: verbatim(found.urls.map((page) => page.url)),
         sources: found.sources.map(({ url: from, kind, urls }) => ({ url: from, kind, urls })),
         isCut: found.isCut,
         error: found.error === undefined ? null : failureOf(found.error),

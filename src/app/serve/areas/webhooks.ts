@@ -2,7 +2,8 @@
 import type { webhookEndpoints } from '../../../api/areas/webhooks.ts'
 import { Problem } from '../../../api/problem.ts'
 import type { HandlersOf } from '../../../api/server.ts'
-import type { Delivery, NewSubscription, Subscription } from '../../../webhooks/contract.ts'
+import { verbatim } from '../../../core/redact.ts'
+import type { Delivery, NewSubscription, Subscription, WebhookEvent } from '../../../webhooks/contract.ts'
 import { payloadOf } from '../../../webhooks/payload.ts'
 import { testEvent } from '../../../webhooks/record.ts'
 import type { Server } from '../serve.ts'
@@ -23,7 +24,7 @@ export function webhookHandlers({ notifications }: Server): HandlersOf<typeof we
     async createWebhook({ body }) {
       notifications.refuseUnreachable(body.url)
       const { subscription, secret } = await subscriptions.create(body as NewSubscription)
-      return { ...toDetail(subscription), secret }
+      return verbatim({ ...toDetail(subscription), secret }) // shown this once
     },
     getWebhook: async ({ params: { id } }) => toDetail(await subscriptions.get(id)),
     async updateWebhook({ params: { id }, body }) {
@@ -43,7 +44,7 @@ export function webhookHandlers({ notifications }: Server): HandlersOf<typeof we
     },
     async rotateSecret({ params: { id } }) {
       const { secret, oldUntilMs } = await subscriptions.rotateSecret(id)
-      return { secret, oldUntil: timeOf(oldUntilMs) }
+      return verbatim({ secret, oldUntil: timeOf(oldUntilMs) }) // shown this once
     },
     async listDeliveries({ params: { id }, query: { limit, cursor } }) {
       const { id: webhookId } = await subscriptions.get(id)
@@ -65,7 +66,7 @@ export function webhookHandlers({ notifications }: Server): HandlersOf<typeof we
         ...(cursor === undefined ? {} : { before: cursor }),
         ...(type === undefined ? {} : { type }),
       })
-      const data = found.slice(0, limit).map((event) => ({ ...payloadOf(event), data: event.data as Answered }))
+      const data = found.slice(0, limit).map((event) => ({ ...payloadOf(event), data: shownData(event) }))
       return { data, next: found.length > limit ? data.at(-1)!.id : null }
     },
   }
@@ -73,6 +74,11 @@ export function webhookHandlers({ notifications }: Server): HandlersOf<typeof we
 
 /** Read from the store, where nothing is undefined. */
 type Answered = Record<string, NonNullable<unknown> & string>
+
+/** What is told of items is data; what is told of runs may have a secret in it. */
+function shownData({ type, data }: WebhookEvent): Answered {
+  return (/^(?:item|job)\./.test(type) ? verbatim(data) : data) as Answered
+}
 
 function toDetail({ createdAtMs, disabledReason, failingSinceMs, ...rest }: Subscription) {
   return {

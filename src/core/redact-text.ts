@@ -1,0 +1,232 @@
+/**
+ * Takes secrets out of a text: logins in URLs, values behind names that promise a secret, and tokens that are known by their shape.
+ *
+ * Every step is linear in the text: names and separators are bounded, and what runs on without a bound ends at the first
+ * character that cannot belong to it.
+ */
+import { isSecretName } from './secret-names.ts'
+
+export const MASK = '***'
+
+/** One look that most texts fail, so that they cost a fraction of what the steps below cost. */
+const MAYBE_SECRET =
+  /@|%[2-7][0-9a-f]|[?&;#][\w.~[\]-]{1,64}=|pass|pwd|pw[ =:]|secret|token|key|auth|cookie|cred|sess|signature|bearer|basic|[cx]srf|jwt|otp[^a-z]|\b(?:pin|sid|sig|cvv)\b|eyJ|PRIVATE|:\d{1,5}:|connection.?string|(?:slk|whsec|gh[oprsu]|npm|_live|_test|hf|glsa|shp..|_api|dop_v1|gems|sntrys|github_pat)_|(?:glpat|xox.|xapp|pypi|keysib|sq0...|sk)-|AIza|A[KS]IA|ya29|SG\.|hooks\.|webhooks|hvs\./i
+
+const DECODINGS_MAX = 3
+
+/** A text without the secrets in it. Texts without any come back as they are. */
+export function redactText(text: string): string {
+  return MAYBE_SECRET.test(text) ? redacted(text, 0) : text
+}
+
+function redacted(text: string, decodings: number): string {
+  let shown = text.includes('-----BEGIN') ? text.replace(PRIVATE_KEY, `$1${MASK}`) : text
+  if (shown.includes('@')) shown = withoutLogins(shown)
+  if (decodings < DECODINGS_MAX && shown.includes('%')) shown = withoutEncodedSecrets(shown, decodings)
+  shown = withoutNamedValues(shown)
+  return shown.replace(SHAPES, shapeMask)
+}
+
+/** Up to its end, or to the end of a text that was cut off in it. */
+const PRIVATE_KEY = /(-----BEGIN [A-Z\d ]{0,40}PRIVATE KEY(?: BLOCK)?-----)[\s\S]*?(?:(?=-----END)|$)/g
+
+const SCHEME = /[a-z][a-z\d+.-]{0,20}:\/\//gi
+/** White space and quotes end a URL in a text; so does an escape sequence of a terminal. */
+const URL_END = /[\s"'`\p{Cc}]|$/gu
+/** How our own help writes a login. */
+const PLACEHOLDER = /^\[?user:password@\]?(?:host|$)/i
+const LOGIN_BEFORE_PLACE =
+  /(?<![\w/.-])[\w.+-]{1,64}:[^\s"'@/]{1,256}(@(?:[\w.-]{1,253}|\[[\da-f:.]{2,45}\]):\d{1,5}\b)/gi
+
+/** `scheme://user:password@host`: everything up to the last `@`, because a password may hold any character, an unescaped `/` too. */
+function withoutLogins(text: string): string {
+  let shown = ''
+  let keptTo = 0
+  let end = -1
+  let lastAt = -1
+  for (const { 0: scheme, index } of text.matchAll(SCHEME)) {
+    const start = index + scheme.length
+    if (start < keptTo) continue
+    if (start > end) {
+      URL_END.lastIndex = start
+      end = URL_END.exec(text)?.index ?? text.length
+      lastAt = text.lastIndexOf('@', end - 1)
+    }
+    if (lastAt < start || !isLogin(scheme, text.slice(start, end))) continue
+    shown += `${text.slice(keptTo, start)}${MASK}`
+    keptTo = lastAt
+  }
+  return (shown + text.slice(keptTo)).replace(LOGIN_BEFORE_PLACE, `${MASK}$1`)
+}
+
+const WEB = /^(?:https?|wss?|file):/i
+const HOST = /^(?:[\w-]+(?:\.[\w-]+)+\.?|localhost|\[[\da-f:.]+\])(?::\d{1,5})?$/i
+
+/** An `@` in the path or query of a web page is none of a login: `https://x.test/@ana`. With other schemes it always is. */
+function isLogin(scheme: string, rest: string): boolean {
+  if (PLACEHOLDER.test(rest)) return false
+  const authority = /^[^/?#]*/.exec(rest)![0]
+  if (authority.includes('@')) return true
+  return !WEB.test(scheme) || !(authority === '' || HOST.test(authority))
+}
+
+const WORD = /[^\s"'&?#;=<>]+/g
+
+/** `next=https%3A%2F%2Fx.test%2F%3Ftoken%3D…` */
+function withoutEncodedSecrets(text: string, decodings: number): string {
+  return text.replace(WORD, (encoded) => {
+    const plain = encoded.includes('%') ? decoded(encoded) : encoded
+    if (plain === encoded) return encoded
+    const shown = redacted(plain, decodings + 1)
+    return shown === plain ? encoded : encodeURIComponent(shown)
+  })
+}
+
+/** A quote as it stands in a text, in JSON within JSON, or in HTML. */
+const QUOTE = String.raw`(?:\\{0,7}["']|&quot;|&#34;)`
+const NAME = String.raw`(?:(?<![\w.-])|(?<=(?<![\w-])--))(?<name>[A-Za-z_][\w.-]{0,127}(?:\[[\w-]{1,64}\])?)`
+
+/** `name=value`, `name: value`, `"name": "value"`, `:name=>"value"`, `--name value`. */
+const NAMED = new RegExp(
+  `${NAME}(?<separator>${QUOTE}?\\s{0,4}(?:=>|:=|[:=])\\s{0,8})(?<quote>${QUOTE}?)|(?<![\\w-])--(?<flag>[a-z][a-z-]{1,40}) (?=[^\\s-])`,
+  'g',
+)
+/** `["authorization", "…"]`, `<password>…</password>`, `name="csrf" value="…"`, and a field of a multipart body. */
+const PAIRED = new RegExp(
+  [
+    `(?<pairHead>${QUOTE}(?<pairName>[\\w-]{2,64})${QUOTE}\\s{0,4},\\s{0,4})(?<pairQuote>${QUOTE})`,
+    String.raw`(?<tagHead><(?<tagName>[\w:.-]{2,64})>)[^<]*(?=<\/)`,
+    String.raw`(?<inputHead>\bname=\\{0,3}["']?(?<inputName>[\w.[\]-]{2,64})\\{0,3}["']?[^<>]{0,200}?\b(?:value|content)=)(?<inputQuote>\\{0,3}["'])`,
+    String.raw`(?<partHead>\bname="(?<partName>[\w.[\]-]{2,64})"(?:\r\n|\n){2})[^\r\n]*`,
+  ].join('|'),
+  'g',
+)
+const QUERY = /(?<before>[?&;#])(?<query>[\w.~%[\]-]{1,128})=/g
+
+/** Where a value ends that has no quotes around it. */
+const BARE_END = /[\s"'&;<>})\]\p{Cc}]|,(?=\s|\w{1,32}[=:])|$/gu
+const QUERY_END = /[&#;\s"'<>\p{Cc}]|$/gu
+/** A header takes the rest of its line, up to a quote around it; what is quoted behind a `=` belongs to it (`response="…"`). */
+const HEADER_LINE =
+  /\b((?:proxy-)?authorization\s{0,4}[:=]\s{0,4}|(?:set-)?cookie2?\s{0,4}:\s{0,4})(?:=\\{0,3}"[^"\p{Cc}]*"|[^\p{Cc}"'])+/giu
+
+function withoutNamedValues(text: string): string {
+  let shown = masked(text, QUERY, ({ query }, at, all) =>
+    isSecretName(decoded(query!), 'query') ? endAt(QUERY_END, all, at) : undefined,
+  )
+  shown = masked(shown, NAMED, ({ name, flag, quote, separator }, at, all) => {
+    if (flag !== undefined) return isSecretName(flag, 'text') ? endAt(BARE_END, all, at) : undefined
+    if (!isSecretName(name!, 'text')) return undefined
+    if (quote !== '') return endOfQuoted(all, at, quote!)
+    const end = endAt(BARE_END, all, at)
+    return isSaid(name!, separator!, all.slice(at, end)) ? undefined : end
+  })
+  if (/["'<]/.test(shown)) shown = masked(shown, PAIRED, endOfPaired)
+  // After the names: a header takes the rest of its line, and a name at the end of that line with it.
+  return shown.replace(HEADER_LINE, `$1${MASK}`)
+}
+
+function endOfPaired(found: Groups, at: number, all: string): number | undefined {
+  const name = found['pairName'] ?? found['tagName'] ?? found['inputName'] ?? found['partName'] ?? ''
+  if (!isSecretName(name, found['pairName'] === undefined ? 'field' : 'text')) return undefined
+  const quote = found['pairQuote'] ?? found['inputQuote']
+  if (quote !== undefined) return endOfQuoted(all, at, quote)
+  return found['tagHead'] === undefined ? endAt(/[\r\n]|$/g, all, at) : endAt(/<|$/g, all, at)
+}
+
+/** Words people write behind such a name are no secret: `token: none`, `pass: 12`. Those that only look like a name are short. */
+const SAID =
+  /^(?:none|null|nil|undefined|true|false|yes|no|ok|on|off|missing|required|optional|invalid|expired|wrong|unknown|empty|set|unset|string|number|bearer|basic|disabled|enabled|\*+|…|\.\.\.|\[redacted\]|)$/i
+
+function isSaid(name: string, separator: string, value: string): boolean {
+  if (SAID.test(value)) return true
+  // `pass: 12, fail: 0` counts; `pass=12` does not.
+  return /^pass$/i.test(name) && separator.includes(':') && /^\d{1,9}$/.test(value)
+}
+
+type Groups = Record<string, string | undefined>
+
+/** Masks what follows each match up to where `endOf` says it ends; undefined leaves it. What is masked is not searched again. */
+function masked(text: string, pattern: RegExp, endOf: (groups: Groups, at: number, all: string) => number | undefined) {
+  let shown = ''
+  let keptTo = 0
+  pattern.lastIndex = 0
+  for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
+    const groups = match.groups as Groups
+    const head = groups['tagHead'] ?? groups['partHead'] ?? match[0]
+    const at = match.index + head.length
+    const end = endOf(groups, at, text)
+    if (end === undefined || end <= at) {
+      // The value may itself begin with a name: `url=token=…`.
+      pattern.lastIndex = at
+      continue
+    }
+    shown += text.slice(keptTo, at) + MASK
+    keptTo = end
+    pattern.lastIndex = end
+  }
+  return keptTo === 0 ? text : shown + text.slice(keptTo)
+}
+
+function endAt(end: RegExp, text: string, from: number): number {
+  end.lastIndex = from
+  return end.exec(text)?.index ?? text.length
+}
+
+/** The same quote again, which no more backslashes stand before than before the first; without one, the end of the text. */
+function endOfQuoted(text: string, from: number, quote: string): number {
+  if (quote.startsWith('&')) return indexOr(text, quote, from)
+  const slashes = quote.length - 1
+  const mark = quote.at(-1)!
+  for (let at = text.indexOf(mark, from); at !== -1; at = text.indexOf(mark, at + 1)) {
+    let before = 0
+    while (text[at - 1 - before] === '\\') before++
+    if (before <= slashes) return at - before
+  }
+  return text.length
+}
+
+function indexOr(text: string, found: string, from: number): number {
+  const at = text.indexOf(found, from)
+  return at === -1 ? text.length : at
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** Tokens that say themselves what they are. */
+const SHAPES = new RegExp(
+  [
+    String.raw`\b(?<scheme>bearer|basic)\s{1,4}(?<value>[\w.~+/-]{8,}=*)`,
+    String.raw`\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?`,
+    String.raw`\b(?:slk|whsec|gh[oprsu]|npm|sk_live|sk_test|rk_live|rk_test|hf|glsa|shpat|shpss|lin_api|dop_v1|rubygems|sntrys|pk_live_secret)_[\w+/=-]{12,}`,
+    String.raw`\bgithub_pat_\w{12,}`,
+    String.raw`\b(?:glpat|xox[abeoprs]|xapp|pypi|xkeysib|sq0(?:atp|csp)|AGE-SECRET-KEY)-[\w-]{12,}`,
+    String.raw`\bsk-(?=[\w-]{0,40}\d)[\w-]{16,}`,
+    String.raw`\bAIza[\w-]{30,}`,
+    String.raw`\bya29\.[\w-]{16,}`,
+    String.raw`\b(?:AKIA|ASIA)[A-Z\d]{16}\b`,
+    String.raw`\bSG\.[\w-]{16,}\.[\w-]{16,}`,
+    String.raw`\bhvs\.[\w-]{16,}`,
+    String.raw`(?<hook>\bhooks\.slack\.com/services/|\bdiscord(?:app)?\.com/api/webhooks/\d{1,30}/)[\w/-]{8,}`,
+    String.raw`(?<place>(?<![\w.-])(?:[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}|localhost):\d{1,5}:)[A-Za-z][^\s"':@/]{0,63}:[^\s"'@]{1,256}`,
+  ].join('|'),
+  'gi',
+)
+
+function shapeMask(whole: string, ...rest: unknown[]): string {
+  const { scheme, value, hook, place } = rest.at(-1) as Groups
+  if (scheme !== undefined) return isCredential(scheme, value!) ? `${scheme} ${MASK}` : whole
+  return `${hook ?? place ?? ''}${MASK}`
+}
+
+/** "basic information" and "bearer securities" are words: a credential is base64 of `user:password`, or is no word. */
+function isCredential(scheme: string, value: string): boolean {
+  if (/^basic$/i.test(scheme)) return Buffer.from(value, 'base64').toString().includes(':') && /[A-Z\d+/=]/.test(value)
+  return value.length >= 20 || /[\d_.+/=~]/.test(value) || /[a-z][A-Z]|[A-Z]{4}/.test(value)
+}
