@@ -1,5 +1,6 @@
 /** What the API speaks of. The record of a run is the same object as `run.json` in its folder. */
 import * as z from 'zod'
+import { NOT_FETCHED, type NotFetchedReason } from '../core/not-fetched.ts'
 import { REGION_NAME } from '../core/run.ts'
 
 const count = z.int().min(0)
@@ -9,6 +10,8 @@ export const runId = z.string().regex(/^\d{8}_\d{6}_[0-9a-z]{2,8}$/, 'must be th
 export const scraperName = z.string().regex(/^[a-z0-9][a-z0-9-]{0,63}$/, 'must be the name of a scraper')
 
 export const region = z.string().regex(REGION_NAME.pattern, REGION_NAME.rule)
+
+const notFetched = z.partialRecord(z.enum(Object.keys(NOT_FETCHED) as [NotFetchedReason]), count)
 
 export const runRecord = z
   .object({
@@ -34,6 +37,7 @@ export const runRecord = z
     cpuMs: z.number(),
     errors: z.array(z.object({ code: z.string(), class: z.string(), count, example: z.string() })),
     outputs: z.array(z.object({ sink: z.string(), target: z.string(), rows: count, bytes: count })),
+    notFetched: notFetched.describe('links and pages left out, by reason'),
     warnings: z.array(z.string()),
   })
   .meta({ id: 'Run' })

@@ -1,6 +1,7 @@
 /** The numbers of a run as a person reads them in a terminal, and as a script reads them in JSON. */
 import { livingWorkers, type OpenRun, runFiles, stuckWorkers } from '../app/look/open-run.ts'
 import { FILLING, moreWords, NO_WORKERS, workersMissing } from '../app/look/run-list.ts'
+import { type NotFetchedReason, notFetchedOf, notFetchedWords } from '../core/not-fetched.ts'
 import type { FrontierStats } from '../frontier/contract.ts'
 import type { StoredWorker } from '../orchestrator/contract.ts'
 import type { RunPlace } from './run-place.ts'
@@ -23,6 +24,8 @@ export function statsJson(run: OpenRun, numbers: FrontierStats, rate: number) {
     remaining,
     dead,
     items,
+    /** Links and pages left out, by reason. Pages among them are also in `completed`. */
+    notFetched: notFetchedOf(numbers.counts),
     /** Of the tasks above, those of files that are left; and how files ended. */
     files: runFiles(record, numbers),
     /** Pages settled a second. */
@@ -106,6 +109,7 @@ export function statsText({ place, numbers, rate, isRateNow }: StatsSheet): stri
     ['dead', count(numbers.dead)],
     ['items', count(numbers.items)],
     ...fileRow(run, numbers),
+    ...notFetchedRows(numbers),
     ['rate', `${formatRate(rate)} pages/s${isRateNow ? ' now' : ' on average'}`],
     ...(record.region === undefined ? [] : [['region', record.region] as [string, string]]),
     ['time', `${formatMs(record.durationMs)} since ${record.startedAt}`],
@@ -146,6 +150,11 @@ export function filesText({ record }: OpenRun, numbers: FrontierStats): string {
 function fileRow(run: OpenRun, numbers: FrontierStats): [string, string][] {
   const text = filesText(run, numbers)
   return text === '' ? [] : [['files', text]]
+}
+
+function notFetchedRows({ counts }: FrontierStats): [string, string][] {
+  const rows = Object.entries(notFetchedOf(counts)) as [NotFetchedReason, number][]
+  return rows.map(([reason, count], row) => [row === 0 ? 'skipped' : '', notFetchedWords(count, reason)])
 }
 
 function goOn({ run, resume }: RunPlace, { remaining }: FrontierStats): [when: string, line: string][] {

@@ -1,4 +1,5 @@
 /** All there is to know about each error code: `sluice explain`, docs/reference/errors.md and the retry manager read it. */
+import type { NotFetchedReason } from './not-fetched.ts'
 
 /** retry: again after a backoff · rotate: again with another session · later: again, costs no try · drop: give up on this task · halt: stop the run. */
 export type Verdict = 'retry' | 'rotate' | 'later' | 'drop' | 'halt'
@@ -12,6 +13,8 @@ export interface ErrorKind {
   readonly fix: string
   /** Tries in all for this code, when fewer than the run's `retries` + 1 make sense. */
   readonly triesMax?: number
+  /** Not a failure: what we may not fetch is left out and counted under this reason. A start page fails all the same. */
+  readonly notFetched?: NotFetchedReason
 }
 
 const kind = (cls: string, verdict: Verdict, what: string, why: string, fix: string, triesMax?: number): ErrorKind => ({
@@ -215,13 +218,16 @@ export const ERRORS = {
     'The Location is missing, no URL, or not http(s).',
     'Look at it with `sluice fetch URL`.',
   ),
-  E_ROBOTS: kind(
-    'robots',
-    'drop',
-    'robots.txt forbids this page',
-    'The site asks crawlers to stay away from it.',
-    'See the rule with `sluice robots URL`. Respect it, or get the owner’s permission and set `limits.robots: "ignore"`.',
-  ),
+  E_ROBOTS: {
+    ...kind(
+      'robots',
+      'drop',
+      'robots.txt forbids this page',
+      'The site asks crawlers to stay away from it. Links to such pages are left out and counted; a start page fails the run.',
+      'See the rule with `sluice robots URL`. Respect it, or get the owner’s permission and set `limits.robots: "ignore"`.',
+    ),
+    notFetched: 'robots',
+  },
   E_ROBOTS_UNREACHABLE: kind(
     'robots',
     'retry',

@@ -1,14 +1,15 @@
 /** What happens in a run, for logs, metrics, progress and the live feed. Stages emit; `observe/` listens. */
 import type { ErrorRecord } from './errors.ts'
+import type { NotFetchedCounts } from './not-fetched.ts'
 
 /** What happens in a run. */
 export type RunEvent =
   | { type: 'run.started'; runId: string; scraper: string; resumed: boolean }
   | { type: 'run.finished'; runId: string; scraper: string; state: string; reason?: string }
-  /** One try at a task ended. `outcome` says how; times are milliseconds. */
+  /** One try at a task ended. `outcome` says how (skipped: it may not be fetched); times are milliseconds. */
   | {
       type: 'page'
-      outcome: 'ok' | 'retried' | 'postponed' | 'failed' | 'stale'
+      outcome: 'ok' | 'retried' | 'postponed' | 'failed' | 'skipped' | 'stale'
       url: string
       host: string
       route: string
@@ -38,6 +39,8 @@ export type RunEvent =
       backlog: number
       ms: number
     }
+  /** Links of this page that were left out, or the page itself, by reason; told once the commit has counted it. */
+  | { type: 'not-fetched'; url: string; counts: NotFetchedCounts }
   | { type: 'item.invalid'; url: string; route: string; problems: string[]; item: string }
   /** How full the fields of the items accepted for commit are: field → count of items that have it. */
   | { type: 'fields'; items: number; filled: Record<string, number> }
@@ -55,7 +58,7 @@ export type RunEvent =
   /** One try at a file task ended. same: its bytes were stored before. */
   | {
       type: 'file'
-      outcome: 'stored' | 'same' | 'recorded' | 'retried' | 'postponed' | 'failed' | 'stale'
+      outcome: 'stored' | 'same' | 'recorded' | 'retried' | 'postponed' | 'failed' | 'skipped' | 'stale'
       order: 'download' | 'upload' | 'db_update'
       url: string
       host: string

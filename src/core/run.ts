@@ -1,4 +1,5 @@
 /** A run: one execution of a scraper. `run.json` in its folder is this object. */
+import type { NotFetchedCounts } from './not-fetched.ts'
 import type { Limits } from './options.ts'
 import type { Json } from './task.ts'
 
@@ -43,6 +44,8 @@ export interface RunRecord {
   rssBytesMax: number
   cpuMs: number
   errors: { code: string; class: string; count: number; example: string }[]
+  /** Links and pages the run met and did not fetch, by reason. */
+  notFetched: NotFetchedCounts
   outputs: { sink: string; target: string; rows: number; bytes: number }[]
   warnings: string[]
 }

@@ -1,7 +1,8 @@
 /** Takes settled visits from the channel and makes them true, in batches: one commit for many pages. */
 import { addCounts, noCounts } from '../core/counts.ts'
 import type { EventBus } from '../core/events.ts'
-import type { Frontier, Lease } from '../frontier/contract.ts'
+import { notFetchedOf } from '../core/not-fetched.ts'
+import type { Frontier, Lease, Outcome } from '../frontier/contract.ts'
 import type { Channel, WriteBatches } from '../pipeline/contract.ts'
 import { countedOutcome } from './counted.ts'
 import { leaseKey, type Settled } from './settle.ts'
@@ -89,6 +90,7 @@ export class Committer {
         event.trace.commitEndedAtMs = startedAtMs + performance.now() - startedMs
       }
       if (event !== undefined) bus.emit(isStale(outcome.lease) ? { ...event, outcome: 'stale' } : event)
+      if (outcome.counts !== undefined && !isStale(outcome.lease)) tellNotFetched(bus, outcome)
     }
     bus.emit({
       type: 'committed',
@@ -114,6 +116,11 @@ export class Committer {
       if (items.backlog <= backlogMax / 2) return
     }
   }
+}
+
+function tellNotFetched(bus: EventBus, { lease, counts }: Outcome): void {
+  const dropped = notFetchedOf(counts)
+  if (Object.keys(dropped).length > 0) bus.emit({ type: 'not-fetched', url: lease.task.url, counts: dropped })
 }
 
 function emitFill(bus: EventBus, batch: readonly Settled[]): void {

@@ -31,6 +31,8 @@ export interface CrawlParts {
   workerId: string
   args: unknown
   policy: EnqueuePolicy
+  /** Its start pages came from a list or a sitemap: one that robots.txt forbids is left out, as a link is. Default false. */
+  startsFromList?: boolean
   /** Requests in flight in this process. */
   concurrency: number
   /** Tasks asked for at once; asked before each claim, since it may follow the load. */

@@ -182,7 +182,7 @@ class CrawlLoop implements AsyncDisposable {
   }
 
   async #settleFailure(lease: Lease, error: ScrapeError, page: Page | undefined, times: TryTimes) {
-    const { compiled, now, random, keepSnapshot, failedPage } = this.#parts
+    const { compiled, now, random, keepSnapshot, failedPage, startsFromList = false } = this.#parts
     this.#fallbacks.note(lease, error.code)
     // A browser that does not answer would be waited for in vain.
     const screenshot = error.code === 'E_BROWSER_CRASHED' ? undefined : await page?.live?.screenshot()
@@ -191,6 +191,7 @@ class CrawlLoop implements AsyncDisposable {
       nowMs: now(),
       random,
       times,
+      isStart: lease.task.depth === 0 && !startsFromList,
       keepSnapshot: () => keepSnapshot(lease.task, page ?? failedPage(error), screenshot),
     })
   }

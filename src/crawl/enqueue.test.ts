@@ -7,6 +7,7 @@ import { ScrapeError } from '../core/errors.ts'
 import { limitsSchema } from '../core/options.ts'
 import { defineScraper } from '../core/scraper.ts'
 import type { NewTask } from '../core/task.ts'
+import { DroppedLinks } from './dropped-links.ts'
 import { type EnqueuePolicy, enqueuePolicy, newCounts, type ToTasksRequest, toTasks } from './enqueue.ts'
 
 const compiled = compileScraper(
@@ -36,7 +37,7 @@ function stream(
 
 function collect(targets: unknown, request: Parameters<typeof stream>[1] = {}) {
   const { tasks, counts } = stream(targets, request)
-  return { tasks: [...tasks], refused: counts.refused }
+  return { tasks: [...tasks], dropped: counts.notFetched }
 }
 
 const urls = (found: { tasks: NewTask[] }) => found.tasks.map((task) => task.url)
@@ -100,7 +101,7 @@ describe('toTasks', () => {
     const queued = new Map<string, string>()
     const { tasks, counts } = stream(['/1', '/1#top', '/2', '/1?utm_source=x'], { room: 2, queued })
     assert.deepEqual(urls({ tasks: [...tasks] }), ['https://a.test/1', 'https://a.test/2'])
-    assert.deepEqual([counts.repeated, counts.overLimit], [2, 0])
+    assert.deepEqual([counts.repeated, counts.notFetched], [2, {}])
   })
 
   it('gives a task its route’s priority and lane unless the target has its own', () => {
@@ -122,27 +123,50 @@ describe('toTasks', () => {
       { policy },
     )
     assert.deepEqual(urls(found), ['https://a.test/1', 'https://b.test:81/2', 'http://a.test/5'])
-    assert.equal(found.refused, 2)
-    assert.deepEqual(collect(links, { policy }).refused, 0)
+    assert.deepEqual(found.dropped, { host: 2 })
+    assert.deepEqual(collect(links, { policy }).dropped, {})
   })
 
   it('refuses everything beyond the depth limit and takes what is exactly at it', () => {
     const policy = { ...open, depthMax: 2 }
     assert.equal(collect(['x', 'y'], { policy, depth: 2 }).tasks.length, 2)
-    assert.deepEqual(collect(['x', 'y'], { policy, depth: 3 }), { tasks: [], refused: 2 })
+    assert.deepEqual(collect(['x', 'y'], { policy, depth: 3 }), { tasks: [], dropped: { depth: 2 } })
   })
 
   it('stops adding when a page has no more room, and counts the rest', () => {
     const found = collect(['1', '2', '3', '4', '5'], { room: 3 })
     assert.equal(found.tasks.length, 3)
-    assert.equal(found.refused, 2)
+    assert.deepEqual(found.dropped, { links: 2 })
+  })
+
+  it('counts distinct links against the limit: a page with 10,001 fragments has room for the next page', () => {
+    const fragments = Array.from({ length: 10_001 }, (_, i) => `#part-${i}`)
+    const found = stream([...fragments, '?utm_source=x', '/two.html', '/two.html#end'], {
+      room: 10_000,
+      queued: new Map(),
+    })
+    assert.deepEqual(urls({ tasks: [...found.tasks] }), ['https://a.test/dir/', 'https://a.test/two.html'])
+    assert.deepEqual([found.counts.notFetched, found.counts.repeated], [{}, 10_002])
+  })
+
+  it('counts a link that is left out once, however often the page names it', () => {
+    const own = { queued: new Map(), dropped: new DroppedLinks() }
+    const policy = { ...open, hosts: new Set(['a.test']) }
+    const targets = ['/1', '/1#a', '/2', '/2#b', '/3', 'https://b.test/', 'https://b.test/#c', 'http://', 'http://']
+    const found = collect(
+      targets.map((url) => link(url)),
+      { ...own, room: 1, policy },
+    )
+    assert.deepEqual([urls(found), found.dropped], [['https://a.test/1'], { links: 2, host: 1, url: 1 }])
+    const tooDeep = collect(['/4', '/4#a'], { ...own, policy: { ...open, depthMax: 0 } })
+    assert.deepEqual(tooDeep.dropped, { depth: 1 })
   })
 
   it('gives the room of a refused link to the next one', () => {
     const policy = { ...open, hosts: new Set(['a.test']) }
     const found = collect([link('https://no.test/'), link('http://'), link('/1'), link('/2')], { policy, room: 2 })
     assert.deepEqual(urls(found), ['https://a.test/1', 'https://a.test/2'])
-    assert.equal(found.refused, 2)
+    assert.deepEqual(found.dropped, { host: 1, url: 1 })
   })
 
   it('checks data against the route’s schema and fills its defaults', () => {
@@ -197,7 +221,7 @@ describe('toTasks', () => {
       { route: 'job' },
     )
     assert.deepEqual(urls(found), ['https://a.test/job/1', 'https://a.test/job/3'])
-    assert.equal(found.refused, 5)
+    assert.deepEqual(found.dropped, { url: 2, scheme: 1, route: 1, data: 1 })
   })
 
   it('reads a million targets one at a time', () => {

@@ -1,10 +1,12 @@
 /** From what a handler enqueues to tasks for the frontier: normalised, matched to a route, checked, within the limits. */
 import { hash } from 'node:crypto'
-import { ScrapeError } from '../core/errors.ts'
+import { ScrapeError, toScrapeError } from '../core/errors.ts'
+import { countNotFetched, type NotFetchedCounts, type NotFetchedReason } from '../core/not-fetched.ts'
 import type { ResolvedLimits } from '../core/options.ts'
 import { isFileLane, type Json, type NewTask } from '../core/task.ts'
 import { hostOf, normaliseUrl, pathOf } from '../core/url.ts'
 import type { CompiledScraper } from './compiled.ts'
+import type { DroppedLinks } from './dropped-links.ts'
 import { identityOf, type QueuedRoutes, type RouteConflict } from './queued-routes.ts'
 import { postOf } from './request.ts'
 import { claimingRoute, findRoute, type Route, unmatched } from './routes.ts'
@@ -52,13 +54,15 @@ export interface ToTasksRequest {
   /** What this page, or `start`, has queued before; tasks are entered as they are accepted. */
   queued?: QueuedRoutes
   onConflict?: (conflict: RouteConflict) => void
+  /** What this page has left out before. Left out itself: every one counts. */
+  dropped?: DroppedLinks
 }
 
 export interface EnqueueCounts {
   refused: number
-  /** Of these, how many only because the page had added `linksMax` already. */
-  overLimit: number
-  /** Queued before by the same page, for the same route. */
+  /** The same by reason. */
+  notFetched: NotFetchedCounts
+  /** Named before by the same page, for the same route. */
   repeated: number
   /** Went to another route than the one named. */
   rerouted: number
@@ -66,7 +70,7 @@ export interface EnqueueCounts {
   conflicts: number
 }
 
-export const newCounts = (): EnqueueCounts => ({ refused: 0, overLimit: 0, repeated: 0, rerouted: 0, conflicts: 0 })
+export const newCounts = (): EnqueueCounts => ({ refused: 0, notFetched: {}, repeated: 0, rerouted: 0, conflicts: 0 })
 
 /** Streams, so that a start list of a million URLs is never held. What does not come out is counted in `counts`. */
 export function* toTasks(
@@ -75,8 +79,16 @@ export function* toTasks(
   request: ToTasksRequest,
   counts: EnqueueCounts,
 ): Generator<NewTask> {
-  const { queued } = request
+  const { queued, dropped } = request
   let room = request.room
+  const refuse = (reason: NotFetchedReason, name: string) => {
+    if (dropped?.isFirst(name) === false) {
+      counts.repeated++
+      return
+    }
+    counts.refused++
+    countNotFetched(counts.notFetched, reason)
+  }
   const conflict = (found: RouteConflict) => {
     counts.conflicts++
     request.onConflict?.(found)
@@ -84,13 +96,13 @@ export function* toTasks(
   if (request.route !== undefined && !compiled.routes.has(request.route)) throw noSuchRoute(compiled, request.route)
   for (const target of asTargets(request.targets)) {
     if (request.depth > policy.depthMax) {
-      counts.refused++
+      refuse('depth', nameOf(target, request.base))
       continue
     }
     try {
       const task = toTask(compiled, request, target)
       if (target.isLink && policy.hosts !== 'any' && !policy.hosts.has(hostOf(task.url))) {
-        counts.refused++
+        refuse('host', task.url)
         continue
       }
       if ('owner' in task) {
@@ -101,10 +113,8 @@ export function* toTasks(
       const owner = queued?.get(identity)
       if (owner === task.route) counts.repeated++
       else if (owner !== undefined) conflict({ url: task.url, wanted: task.route, owner, why: 'queued' })
-      else if (room <= 0) {
-        counts.overLimit++
-        counts.refused++
-      } else {
+      else if (room <= 0) refuse('links', identity)
+      else {
         if (request.route !== undefined && task.route !== request.route) counts.rerouted++
         queued?.set(identity, task.route)
         room--
@@ -112,12 +122,31 @@ export function* toTasks(
       }
     } catch (error) {
       if (!target.isLink) throw error
-      counts.refused++
+      refuse(reasonOf(toScrapeError(error, 'E_URL_INVALID')), nameOf(target, request.base))
     }
   }
 }
 
-/** A mistake in the scraper, whoever found the link. */
+/** Why a link or file with this error is not fetched. */
+export function reasonOf({ code }: ScrapeError): NotFetchedReason {
+  if (code === 'E_URL_SCHEME') return 'scheme'
+  if (code === 'E_ROUTE_UNMATCHED') return 'route'
+  return code === 'E_ROUTE_DATA' || code === 'E_DEFINITION' ? 'data' : 'url'
+}
+
+/** Of what is not a URL. */
+const NAME_CHARS_MAX = 200
+
+/** By which a link that is left out is known when the page names it again. */
+function nameOf({ url }: TargetObject, base: string | undefined): string {
+  try {
+    return normaliseUrl(url, base)
+  } catch {
+    return String(url).slice(0, NAME_CHARS_MAX)
+  }
+}
+
+/** A mistake in the scraper, not of the page. */
 function noSuchRoute({ scraper, routes }: CompiledScraper, name: string): ScrapeError {
   return new ScrapeError('E_ROUTE_UNMATCHED', `scraper "${scraper.name}" has no route "${name}"`, {
     notes: [`routes: ${[...routes.keys()].join(', ')}`],

@@ -206,7 +206,7 @@ describe('a handler’s context', () => {
 
   it('is disposed of twice without harm', () => {
     const request = requestFor(() => {}, {})
-    const reading = { items: [], tasks: [], invalid: [], filled: {}, refused: 0, conflicts: [], skipped: undefined }
+    const reading = { items: [], tasks: [], invalid: [], filled: {}, notFetched: {}, conflicts: [], skipped: undefined }
     const context = new PageContext(request, reading)
     assert.equal(context.$.text('h1'), 'Hi')
     context[Symbol.dispose]()
@@ -338,7 +338,7 @@ describe('enqueue', () => {
       ],
     )
     assert.deepEqual(answers, [{ added: 2, seen: 0, refused: 4, rerouted: 0, conflicts: 0 }])
-    assert.equal(reading.refused, 4)
+    assert.deepEqual(reading.notFetched, { url: 1, scheme: 1, host: 1, data: 1, route: 1 })
   })
 
   it('lets a named target leave the allowed hosts', async () => {
@@ -365,7 +365,32 @@ describe('enqueue', () => {
       { ...none, added: 1, refused: 1 },
       { ...none, added: 0, refused: 1 },
     ])
-    assert.equal(reading.refused, 2)
+    assert.deepEqual(reading.notFetched, { links: 2 })
+  })
+
+  it('counts what the page names again as seen, whichever call names it, and files as links', async () => {
+    const answers: unknown[] = []
+    const reading = await read(
+      async ({ enqueue, file }) => {
+        answers.push(await enqueue('page', ['/1', '/1#top']))
+        answers.push(await enqueue('page', '/1'))
+        answers.push(await file('/1'), await file('/1'), await file('/2'), await file('mailto:a@b.test'))
+      },
+      { linksMax: 2 },
+    )
+    const counts = (added: number, seen: number, refused: number) => ({
+      ...{ added, seen, refused },
+      ...{ rerouted: 0, conflicts: 0 },
+    })
+    assert.deepEqual(answers, [
+      counts(1, 1, 0),
+      counts(0, 1, 0),
+      counts(1, 0, 0),
+      counts(0, 1, 0),
+      counts(0, 0, 1),
+      counts(0, 0, 1),
+    ])
+    assert.deepEqual(reading.notFetched, { links: 1, scheme: 1 })
   })
 
   it('gives a link to the route whose match is more specific, and says how many', async () => {
@@ -430,7 +455,7 @@ describe('enqueue', () => {
 
   it('refuses what would be too deep', async () => {
     const reading = await read(({ enqueue }) => enqueue('page', '/1'), { depth: 2, depthMax: 2 })
-    assert.deepEqual([reading.tasks.length, reading.refused], [0, 1])
+    assert.deepEqual([reading.tasks.length, reading.notFetched], [0, { depth: 1 }])
   })
 
   it('fails the page for a named target that is wrong', async () => {

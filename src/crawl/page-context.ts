@@ -4,11 +4,13 @@
  */
 import { ScrapeError } from '../core/errors.ts'
 import type { ItemRow } from '../core/item.ts'
+import { countNotFetched, type NotFetchedCounts, type NotFetchedReason } from '../core/not-fetched.ts'
 import { parseDurationMs } from '../core/options.ts'
 import type { LivePage, Page } from '../core/page.ts'
 import type { Emitted, Enqueued, FileOptions, Log } from '../core/scraper.ts'
 import type { Anchor, DocumentSelection } from '../core/selection.ts'
-import { newCounts, toTasks } from './enqueue.ts'
+import { DroppedLinks } from './dropped-links.ts'
+import { newCounts, reasonOf, toTasks } from './enqueue.ts'
 import { downloadTask } from './file-tasks.ts'
 import { addConflict, identityOf, type RouteConflict } from './queued-routes.ts'
 import type { PageReading, ReadingRequest } from './read-page.ts'
@@ -26,6 +28,7 @@ export class PageContext implements Disposable {
   #url: URL | undefined
   /** What this page has queued: task → route. */
   #queued: Map<string, string> | undefined
+  #dropped: DroppedLinks | undefined
 
   constructor(request: ReadingRequest, reading: PageReading) {
     this.#request = request
@@ -127,17 +130,24 @@ export class PageContext implements Disposable {
   get file() {
     return async (url: string | URL, options?: FileOptions): Promise<Enqueued> => {
       const { task, page, policy } = this.#request
-      const refuse = (why: string): Enqueued => {
-        if (this.#reading.refused++ === 0) this.log.warn(`a file of a page is not ordered: ${why} (${task.url})`)
+      const refuse = (reason: NotFetchedReason, why: string): Enqueued => {
+        if (this.#reading.notFetched[reason] === undefined)
+          this.log.warn(`a file of a page is not ordered: ${why} (${task.url})`)
+        this.countNotFetched(reason)
         return { ...NONE_ENQUEUED, refused: 1 }
       }
-      if (this.#reading.tasks.length >= policy.linksMax) return refuse(`linksMax is ${policy.linksMax}`)
       try {
-        this.#reading.tasks.push(downloadTask({ task, base: page.url }, url, options))
+        const ordered = downloadTask({ task, base: page.url }, url, options)
+        const identity = identityOf(ordered)
+        this.#queued ??= new Map()
+        if (this.#queued.has(identity)) return { ...NONE_ENQUEUED, seen: 1 }
+        if (this.#reading.tasks.length >= policy.linksMax) return refuse('links', `linksMax is ${policy.linksMax}`)
+        this.#queued.set(identity, ordered.route)
+        this.#reading.tasks.push(ordered)
         return { ...NONE_ENQUEUED, added: 1 }
       } catch (error) {
         if (!(error instanceof ScrapeError && error.class === 'url')) throw error
-        return refuse(error.message)
+        return refuse(reasonOf(error), error.message)
       }
     }
   }
@@ -159,13 +169,14 @@ export class PageContext implements Disposable {
     const enqueue = async (routeOrUrl: string | URL, targets?: unknown): Promise<Enqueued> =>
       routeOrUrl instanceof URL ? this.#accept(undefined, routeOrUrl) : this.#accept(routeOrUrl, targets)
     enqueue.links = async (route: string, css: string, map?: (anchor: Anchor) => unknown): Promise<Enqueued> => {
-      const { anchors, bad } = this.#request.compiled.extract.anchors(this.$, css)
-      this.#reading.refused += bad
+      const found = this.#request.compiled.extract.anchors(this.$, css)
+      this.countNotFetched('url', found.bad)
+      this.countNotFetched('scheme', found.otherSchemes)
       const result = this.#accept(
         route,
-        anchors.map((anchor) => ({ url: anchor.href, data: map?.(anchor), isLink: true })),
+        found.anchors.map((anchor) => ({ url: anchor.href, data: map?.(anchor), isLink: true })),
       )
-      return { ...result, refused: result.refused + bad }
+      return { ...result, refused: result.refused + found.bad }
     }
     return enqueue
   }
@@ -195,12 +206,17 @@ export class PageContext implements Disposable {
     }
   }
 
+  countNotFetched(reason: NotFetchedReason, by = 1): void {
+    countNotFetched(this.#reading.notFetched, reason, by)
+  }
+
   #accept(route: string | undefined, targets: unknown): Enqueued {
     const { compiled, policy, page, task, queuedRoutes } = this.#request
     const { tasks } = this.#reading
     const counts = newCounts()
     const addedBefore = tasks.length
     this.#queued ??= new Map()
+    this.#dropped ??= new DroppedLinks()
     const onConflict = (conflict: RouteConflict) => addConflict(this.#reading.conflicts, conflict)
     const wanted = {
       route,
@@ -210,6 +226,7 @@ export class PageContext implements Disposable {
       session: task.session,
       room: policy.linksMax - addedBefore,
       queued: this.#queued,
+      dropped: this.#dropped,
       onConflict,
     }
     let elsewhere = 0
@@ -222,10 +239,10 @@ export class PageContext implements Disposable {
       }
       tasks.push(found) // also a conflict of another page: whether that page was committed, only the frontier knows
     }
-    this.#reading.refused += counts.refused
-    if (counts.overLimit > 0) {
-      this.log.warn(`${counts.overLimit} links of a page were dropped: linksMax is ${policy.linksMax} (${task.url})`)
-    }
+    const { links } = counts.notFetched
+    reportNotFetched(this, counts.notFetched)
+    if (links !== undefined)
+      this.log.warn(`${links} links of a page were dropped: linksMax is ${policy.linksMax} (${task.url})`)
     return {
       added: tasks.length - addedBefore - elsewhere,
       seen: counts.repeated,
@@ -240,6 +257,12 @@ export class PageContext implements Disposable {
     if (this.#document !== undefined) this.#request.compiled.extract.release(this.#document)
     this.#document = undefined
   }
+}
+
+/** For what a handler of ours leaves out by its own rules. A page that is only tried has nobody to count for. */
+export function reportNotFetched(context: object, counts: NotFetchedCounts): void {
+  if (!(context instanceof PageContext)) return
+  for (const [reason, by] of Object.entries(counts) as [NotFetchedReason, number][]) context.countNotFetched(reason, by)
 }
 
 function emitItem({ compiled, recall }: ReadingRequest, reading: PageReading, emitted: unknown): Emitted {

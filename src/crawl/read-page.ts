@@ -1,6 +1,7 @@
 /** Reads one page with its route's handler: what it emitted, what it enqueued, what was wrong with it. It holds no state. */
 import { ScrapeError, toScrapeError } from '../core/errors.ts'
 import type { ItemRow } from '../core/item.ts'
+import type { NotFetchedCounts } from '../core/not-fetched.ts'
 import type { Page } from '../core/page.ts'
 import type { Emitted, Log } from '../core/scraper.ts'
 import type { NewTask, Task } from '../core/task.ts'
@@ -16,7 +17,8 @@ export interface PageReading {
   readonly invalid: { problems: string[]; item: string }[]
   /** field → items of this page that have a value for it */
   readonly filled: Record<string, number>
-  refused: number
+  /** Links and files of this page that are left out, by reason. */
+  readonly notFetched: NotFetchedCounts
   /** Pages that two routes asked for, by pair of routes. */
   readonly conflicts: RouteConflicts[]
   skipped: string | undefined
@@ -49,7 +51,7 @@ export async function readPage(request: ReadingRequest): Promise<PageReading> {
     tasks: [],
     invalid: [],
     filled: Object.create(null),
-    refused: 0,
+    notFetched: {},
     conflicts: [],
     skipped: undefined,
   }

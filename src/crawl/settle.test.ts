@@ -45,7 +45,12 @@ const page: Page = {
 
 function fail(
   code: ErrorCode,
-  { attempt = 1, snapshot, ...details }: ErrorDetails & { attempt?: number; snapshot?: string } = {},
+  {
+    attempt = 1,
+    snapshot,
+    isStart = true,
+    ...details
+  }: ErrorDetails & { attempt?: number; snapshot?: string; isStart?: boolean } = {},
 ) {
   let snapshots = 0
   const lease = leaseOf(attempt)
@@ -55,6 +60,7 @@ function fail(
     nowMs: NOW_MS,
     random: () => 0.5,
     times,
+    isStart,
     keepSnapshot: () => {
       snapshots++
       return snapshot
@@ -73,14 +79,15 @@ describe('settleDone', () => {
     conflicts: [],
     invalid: [],
     filled: { title: 2 },
-    refused: 4,
+    notFetched: { depth: 4, links: 1 },
     skipped: undefined,
   }
 
   it('hands what was read to the frontier under its lease', () => {
     const lease = leaseOf()
     const { outcome, filled } = settleDone(lease, page, reading, times)
-    assert.deepEqual(outcome, { kind: 'done', lease, tasks: reading.tasks, items: reading.items })
+    const counts = { 'notFetched.depth': 4, 'notFetched.links': 1 }
+    assert.deepEqual(outcome, { kind: 'done', lease, tasks: reading.tasks, items: reading.items, counts })
     assert.equal(outcome.lease, lease)
     assert.deepEqual(filled, { title: 2 })
   })
@@ -151,6 +158,14 @@ describe('settleFailure', () => {
       assert.equal(fail(code as ErrorCode).settled.halt !== undefined, verdict === 'halt', code)
   })
 
+  it('leaves out and counts what robots.txt forbids, unless it is a start page', () => {
+    const { settled, lease, snapshots } = fail('E_ROBOTS', { isStart: false })
+    assert.deepEqual(settled.outcome, { kind: 'done', lease, counts: { 'notFetched.robots': 1 } })
+    assert.deepEqual([settled.event!.outcome, settled.event!.error!.code, snapshots()], ['skipped', 'E_ROBOTS', 0])
+    assert.equal(fail('E_ROBOTS').settled.outcome.kind, 'dead')
+    assert.equal(fail('E_ROBOTS_UNREACHABLE', { isStart: false }).settled.outcome.kind, 'retry')
+  })
+
   it('keeps a message within bounds', () => {
     const error = new ScrapeError('E_NOT_FOUND', 'x'.repeat(100_000))
     const context = {
@@ -158,6 +173,7 @@ describe('settleFailure', () => {
       nowMs: NOW_MS,
       random: () => 0,
       times,
+      isStart: true,
       keepSnapshot: () => undefined,
     }
     const { outcome } = settleFailure(leaseOf(), error, context)

@@ -2,6 +2,7 @@
 
 import { type ScrapeError, toErrorRecord } from '../core/errors.ts'
 import type { EventOf } from '../core/events.ts'
+import { type NotFetchedCounts, type NotFetchedReason, notFetchedCounters } from '../core/not-fetched.ts'
 import type { ResolvedLimits } from '../core/options.ts'
 import type { Page } from '../core/page.ts'
 import { hostOf } from '../core/url.ts'
@@ -27,7 +28,13 @@ export interface TryTimes {
 
 export function settleDone(lease: Lease, page: Page, reading: PageReading, times: TryTimes): Settled {
   return {
-    outcome: { kind: 'done', lease, tasks: reading.tasks, items: reading.items },
+    outcome: {
+      kind: 'done',
+      lease,
+      tasks: reading.tasks,
+      items: reading.items,
+      ...countersOf(reading.notFetched),
+    },
     event: {
       ...pageEvent(lease, 'ok', times),
       status: page.status,
@@ -46,6 +53,8 @@ export interface FailureContext {
   nowMs: number
   random: () => number
   times: TryTimes
+  /** It was named to begin with: what we may not fetch of these is a failure. */
+  isStart: boolean
   /** Keeps what came back for a person to look at; called only for what is given up. */
   keepSnapshot: () => string | undefined
 }
@@ -57,6 +66,8 @@ export function settleFailure(
   context: FailureContext,
 ): Settled & { halt?: ScrapeError } {
   const { limits, nowMs, random, times } = context
+  if (error.kind.notFetched !== undefined && !context.isStart)
+    return settleSkipped(lease, error, error.kind.notFetched, times)
   const record = toErrorRecord(error)
   const decision = decide(error, lease, limits, nowMs, random)
   const details = { error: record, ...(error.details.status === undefined ? {} : { status: error.details.status }) }
@@ -84,6 +95,19 @@ export function settleFailure(
     default:
       return decision satisfies never
   }
+}
+
+/** Done, without having been fetched. */
+function settleSkipped(lease: Lease, error: ScrapeError, reason: NotFetchedReason, times: TryTimes): Settled {
+  return {
+    outcome: { kind: 'done', lease, ...countersOf({ [reason]: 1 }) },
+    event: { ...pageEvent(lease, 'skipped', times), error: toErrorRecord(error) },
+  }
+}
+
+function countersOf(counts: NotFetchedCounts): Pick<Outcome, 'counts'> {
+  const counters = notFetchedCounters(counts)
+  return counters === undefined ? {} : { counts: counters }
 }
 
 /** Costs no try: a draining worker, a host that is paused for long. */

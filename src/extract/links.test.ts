@@ -17,7 +17,7 @@ test('gives every web link of a page once, absolute, in page order', () => {
       'http://h.test/dir/',
       'http://h.test/c',
       'http://h.test/dir/d',
-      'http://other.test/e?x=1&y=2#f',
+      'http://other.test/e?x=1&y=2',
       'http://h.test/svg',
     ],
   )
@@ -32,6 +32,17 @@ test('flags links that ask not to be followed', () => {
 
 test('stops at the most links it may give', () => {
   assert.equal(allLinks(page, base, { max: 2 }).length, 2)
+})
+
+test('counts a link to several places on one page once, and what it leaves out by reason', () => {
+  const html = '<a href=x#1><a href=x#2><a href=y><a href=z><a href="z#3"><a href=mailto:a@b.test><a href="http://[">'
+  const leftOut = {}
+  const links = allLinks(html, base, { max: 2, leftOut })
+  assert.deepEqual(
+    links.map(({ url }) => url),
+    ['http://h.test/x', 'http://h.test/y'],
+  )
+  assert.deepEqual(leftOut, { links: 1, scheme: 1, url: 1 })
 })
 
 test('gives texts when asked', () => {
@@ -55,5 +66,5 @@ test('gives anchors for following, and counts those that are no URL', () => {
     ],
   )
   assert.equal(found.anchors[3]!.attr('data-k'), 'v')
-  assert.deepEqual(anchors($, '.missing'), { anchors: [], bad: 0 })
+  assert.deepEqual(anchors($, '.missing'), { anchors: [], bad: 0, otherSchemes: 0 })
 })

@@ -1,6 +1,8 @@
 /** Links of a page, for following. One bad link never costs the others. */
+import { countNotFetched, type NotFetchedCounts } from '../core/not-fetched.ts'
 import type { Anchor, DocumentSelection } from '../core/selection.ts'
 import { attributeOf } from './attributes.ts'
+import type { FoundAnchors } from './contract.ts'
 import { Document, Place } from './place.ts'
 import { textOf } from './text.ts'
 
@@ -34,11 +36,12 @@ function hrefOf(place: Place): string | undefined {
 }
 
 /**
- * What `enqueue.links` follows: every match of `css` with an http(s) href, in page order. Links of other schemes are left out;
- * `bad` counts those that are no URL at all.
+ * What `enqueue.links` follows: every match of `css` with an http(s) href, in page order. The others are counted: those that are not
+ * URLs at all, and distinct ones of other schemes.
  */
-export function anchors($: DocumentSelection, css: string): { anchors: Anchor[]; bad: number } {
+export function anchors($: DocumentSelection, css: string): FoundAnchors {
   const found: Anchor[] = []
+  const others = new Set<string>()
   let bad = 0
   for (const place of $.all(css) as Place[]) {
     const href = hrefOf(place)
@@ -46,8 +49,9 @@ export function anchors($: DocumentSelection, css: string): { anchors: Anchor[];
     const url = place.document.resolve(href)
     if (url === undefined) bad++
     else if (isWeb(url)) found.push(new Link(url, place))
+    else if (others.size < LINKS_MAX) others.add(url)
   }
-  return { anchors: found, bad }
+  return { anchors: found, bad, otherSchemes: others.size }
 }
 
 export interface PageLink {
@@ -64,28 +68,43 @@ export interface AllLinksOptions {
   /** At most this many, the first ones of the page. */
   max?: number
   text?: boolean
+  /** Counts links that are left out: over `max`, of other schemes, not URLs. */
+  leftOut?: NotFetchedCounts
 }
 
-/** Every distinct http(s) link of a page (`a` and `area`), in page order. */
+/** Every distinct http(s) link of a page (`a` and `area`), in page order. Places on one page (`#part`) are one link. */
 export function allLinks(page: string | DocumentSelection, baseUrl: string, options: AllLinksOptions = {}): PageLink[] {
-  const { max = LINKS_MAX, text = false } = options
+  const { max = LINKS_MAX, text = false, leftOut = {} } = options
   const $ = typeof page === 'string' ? new Place(new Document(page, baseUrl), -1, '') : page
   const isPageNofollow = $.all('meta[name="robots" i][content]').some((meta) =>
     /\b(?:nofollow|none)\b/i.test(meta.ownAttr('content')!),
   )
   const links = new Map<string, PageLink>()
+  const others = new Set<string>()
   for (const place of $.all('a, area') as Place[]) {
-    if (links.size >= max) break
     const href = hrefOf(place)
-    const url = href === undefined ? undefined : place.document.resolve(href)
-    if (url === undefined || !isWeb(url) || links.has(url)) continue
-    const rel = place.ownAttr('rel')?.trim().toLowerCase() ?? ''
-    links.set(url, {
-      url,
-      rel,
-      nofollow: isPageNofollow || rel.split(/\s+/).includes('nofollow'),
-      ...(text ? { text: textOf(place.document.index, place.token) } : {}),
-    })
+    if (href === undefined) continue
+    const resolved = place.document.resolve(href)
+    const url = resolved === undefined || !isWeb(resolved) ? undefined : withoutFragment(resolved)
+    if (url === undefined || (links.size >= max && !links.has(url))) {
+      const name = url ?? resolved ?? href
+      if (others.has(name)) continue
+      if (others.size < LINKS_MAX) others.add(name)
+      countNotFetched(leftOut, url !== undefined ? 'links' : resolved === undefined ? 'url' : 'scheme')
+    } else if (!links.has(url)) {
+      const rel = place.ownAttr('rel')?.trim().toLowerCase() ?? ''
+      links.set(url, {
+        url,
+        rel,
+        nofollow: isPageNofollow || rel.split(/\s+/).includes('nofollow'),
+        ...(text ? { text: textOf(place.document.index, place.token) } : {}),
+      })
+    }
   }
   return [...links.values()]
+}
+
+function withoutFragment(url: string): string {
+  const end = url.indexOf('#')
+  return end === -1 ? url : url.slice(0, end)
 }

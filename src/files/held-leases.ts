@@ -7,6 +7,7 @@
 import { rm } from 'node:fs/promises'
 import { type ScrapeError, toScrapeError } from '../core/errors.ts'
 import type { EventBus } from '../core/events.ts'
+import { notFetchedOf } from '../core/not-fetched.ts'
 import type { Frontier, Lease } from '../frontier/contract.ts'
 import { countedOutcome, leaseKey, type Settled } from './settle.ts'
 
@@ -64,10 +65,13 @@ export class HeldLeases {
     return batch.some(({ outcome }) => outcome.kind !== 'done' || outcome.tasks !== undefined)
   }
 
-  async #onCommitted({ outcome: { lease }, event, path }: Settled, isStale: boolean): Promise<void> {
+  async #onCommitted({ outcome: { lease, counts }, event, path }: Settled, isStale: boolean): Promise<void> {
     this.#held.delete(lease)
     this.#committing.delete(lease)
     if (event !== undefined) this.#parts.bus.emit(isStale ? { ...event, outcome: 'stale' } : event)
+    const dropped = isStale ? {} : notFetchedOf(counts)
+    if (Object.keys(dropped).length > 0)
+      this.#parts.bus.emit({ type: 'not-fetched', url: lease.task.url, counts: dropped })
     if (path !== undefined && !isStale) await rm(path, { force: true }).catch(() => {})
   }
 

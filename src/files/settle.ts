@@ -1,7 +1,8 @@
 /** From a try at a file task to its outcome for the frontier and its event. */
-import { countsOfTry } from '../core/counts.ts'
+import { addCounts, countsOfTry } from '../core/counts.ts'
 import { type ScrapeError, toErrorRecord } from '../core/errors.ts'
 import type { EventOf } from '../core/events.ts'
+import { notFetchedCounters } from '../core/not-fetched.ts'
 import { hostOf } from '../core/url.ts'
 import type { Lease, Outcome } from '../frontier/contract.ts'
 import type { Decide, FileJob, FileOrder, RecordOrder, StoredFile } from './contract.ts'
@@ -50,6 +51,12 @@ export function settleFailure(
   { decide, startedMs }: { decide: Decide; startedMs: number },
 ): Settled & { halt?: ScrapeError } {
   const record = toErrorRecord(error)
+  const counts = error.kind.notFetched && notFetchedCounters({ [error.kind.notFetched]: 1 })
+  if (counts !== undefined)
+    return {
+      outcome: { kind: 'done', lease, counts },
+      event: { ...fileEvent(lease, order, startedMs), outcome: 'skipped', error: record },
+    }
   const event = { ...fileEvent(lease, order, startedMs), error: record }
   const decision = decide(error, lease.attempt)
   switch (decision.kind) {
@@ -81,7 +88,10 @@ function fileEvent(lease: Lease, order: FileOrder['type'], startedMs: number): E
 
 /** With what it adds to the counters of the run; handed back, it adds nothing. */
 export function countedOutcome({ outcome, event }: Settled): Outcome {
-  return event === undefined ? outcome : { ...outcome, counts: countsOfTry('files', event) }
+  if (event === undefined) return outcome
+  const counts = countsOfTry('files', event)
+  addCounts(counts, outcome.counts)
+  return { ...outcome, counts }
 }
 
 /** One lease among all: a worker may hold the same task again under a new token. */

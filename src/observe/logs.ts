@@ -229,6 +229,10 @@ function eventWriter(logger: Logger): (event: RunEvent) => void {
             `${event.what} ${event.from} → ${event.to}: ${event.reason}`,
           )
         break
+      case 'not-fetched':
+        if (isDebug)
+          say('debug', event, `not fetched: ${Object.entries(event.counts).map(([reason, by]) => `${by} ${reason}`)}`)
+        break
       case 'item.invalid':
         say('warn', { ...event, item: '(in errors.jsonl)' }, `invalid item: ${event.problems[0] ?? 'no reason given'}`)
         break

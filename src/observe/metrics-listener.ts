@@ -2,6 +2,7 @@
 import type { Counter } from 'prom-client'
 import { ERRORS } from '../core/error-table.ts'
 import type { EventOf, RunEvent } from '../core/events.ts'
+import { NOT_FETCHED } from '../core/not-fetched.ts'
 import type { Instruments } from './metrics-instruments.ts'
 import { errorTypeOf } from './metrics-table.ts'
 
@@ -49,6 +50,7 @@ export function createMetricsListener(m: Instruments, shared: MetricsShared, scr
   const change = (name: string) => m.items.labels(scraper, name)
   const changes = { new: change('new'), same: change('same'), changed: change('changed'), invalid: change('invalid') }
   for (const one of Object.values(changes)) one.inc(0)
+  for (const reason of Object.keys(NOT_FETCHED)) m.notFetched.inc({ scraper, reason }, 0)
   const sinkLag = m.sinkLag.labels('all')
   const filled = new Map<string, number>()
   let fieldItems = 0
@@ -71,6 +73,7 @@ export function createMetricsListener(m: Instruments, shared: MetricsShared, scr
       retried: child('retried'),
       postponed: child('postponed'),
       failed: child('failed'),
+      skipped: child('skipped'),
       stale: child('stale'),
     }
     // A rate sees no step from nothing to one, and a share of errors that is missing is no share of 0.
@@ -96,7 +99,7 @@ export function createMetricsListener(m: Instruments, shared: MetricsShared, scr
       m.retries.inc({ class: cls })
       m.oldRetries.inc()
     } else if (outcome === 'failed') m.deadLetters.inc({ class: cls })
-    if (error !== undefined) m.oldErrors.inc({ error_type: errorTypeOf(error.class) })
+    if (error !== undefined && outcome !== 'skipped') m.oldErrors.inc({ error_type: errorTypeOf(error.class) })
   }
 
   function onFile({ outcome, bytes = 0, error }: EventOf<'file'>): void {
@@ -186,6 +189,9 @@ export function createMetricsListener(m: Instruments, shared: MetricsShared, scr
         break
       case 'browser':
         m.browserEvents.inc({ event: event.what })
+        break
+      case 'not-fetched':
+        for (const [reason, by] of Object.entries(event.counts)) m.notFetched.inc({ scraper, reason }, by)
         break
       case 'item.invalid':
         changes.invalid.inc()

@@ -1,4 +1,5 @@
 /** Every metric we export, declared once: the registry, docs/reference/metrics.md and the dashboards' test read this table. */
+import { NOT_FETCHED } from '../core/not-fetched.ts'
 
 export interface MetricSpec {
   readonly type: 'counter' | 'gauge' | 'histogram'
@@ -14,7 +15,7 @@ const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60
 export const METRICS = {
   sluice_pages_total: {
     type: 'counter',
-    help: 'Tries at a page, by how they ended: ok, retried, postponed, failed, stale.',
+    help: 'Tries at a page, by how they ended: ok, retried, postponed, failed, skipped (robots.txt forbids it), stale.',
     labels: ['scraper', 'route', 'outcome'],
   },
   sluice_page_seconds: {
@@ -22,6 +23,11 @@ export const METRICS = {
     help: 'Time of a page by stage: queue (due to claimed), fetch, parse (the handler), sink (a flush).',
     labels: ['scraper', 'stage'],
     buckets: SECONDS,
+  },
+  sluice_not_fetched_total: {
+    type: 'counter',
+    help: `Links and pages left out, by reason: ${Object.keys(NOT_FETCHED).join(', ')}.`,
+    labels: ['scraper', 'reason'],
   },
   sluice_items_total: {
     type: 'counter',
@@ -115,7 +121,7 @@ export const METRICS = {
   },
   sluice_files_total: {
     type: 'counter',
-    help: 'Tries at a file task, by how they ended: stored, same (the bytes were there), recorded, retried, postponed, failed, stale.',
+    help: 'Tries at a file task, by how they ended: stored, same (the bytes were there), recorded, retried, postponed, failed, skipped (robots.txt forbids it), stale.',
     labels: ['scraper', 'outcome'],
   },
   sluice_file_bytes_total: {

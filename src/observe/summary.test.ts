@@ -29,6 +29,7 @@ const finished: RunRecord = {
     { sink: 'jsonl', target: 'runs/books/20261115_113501_x7k2/items.jsonl', rows: 1000, bytes: 412_233 },
     { sink: 'csv', target: 'runs/books/20261115_113501_x7k2/items.csv', rows: 1000, bytes: 90_201 },
   ],
+  notFetched: {},
   warnings: [],
 }
 

@@ -1,5 +1,6 @@
 /** The end of a run in words: what came out, how full, how fast, what went wrong, and what to type next. */
 import { ERRORS, type ErrorCode } from '../core/error-table.ts'
+import { isWarning, type NotFetchedReason, notFetchedWords } from '../core/not-fetched.ts'
 import type { FileCounts, RunRecord } from '../core/run.ts'
 import { formatBytes, formatCount, formatMs, formatRate, formatRatio, plural } from './format.ts'
 import {
@@ -49,6 +50,7 @@ export function summaryText(run: RunRecord, options: SummaryOptions = {}): strin
       ...labelled('pages', [pagesLine(run, sheet)], sheet),
       ...labelled('items', [itemsLine(run, sheet)], sheet),
       ...labelled('files', filesLines(run, sheet), sheet),
+      ...labelled('skipped', notFetchedLines(run, sheet), sheet),
       ...labelled('speed', [speedLine(run, sheet)], sheet),
       ...labelled('used', [usedLine(run, sheet)], sheet),
     ],
@@ -129,6 +131,14 @@ function filesLines({ files }: RunRecord, { paint, columns }: Sheet): string[] {
       files.retried > 0 ? `${formatCount(files.retried)} retried` : undefined,
     ]),
   ]
+}
+
+/** What is a warning stands among the notes, too. */
+function notFetchedLines({ notFetched }: RunRecord, { paint, columns }: Sheet): string[] {
+  return (Object.entries(notFetched) as [NotFetchedReason, number][]).map(([reason, count]) => {
+    const words = truncate(notFetchedWords(count, reason), columns)
+    return isWarning(reason) ? paint('yellow', words) : words
+  })
 }
 
 function itemsLine({ items }: RunRecord, { paint, columns }: Sheet): string {

@@ -27,7 +27,7 @@ test('counts pages by outcome and by route', () => {
   tally.record(page({ outcome: 'failed', route: 'list', error: notFound }))
   tally.record(page({ outcome: 'postponed', bytes: 20, fromCache: true }))
   const { pages, routes, bytes, fromCache } = tally.snapshot()
-  assert.deepEqual(pages, { ok: 1, retried: 0, postponed: 1, failed: 1, stale: 0 })
+  assert.deepEqual(pages, { ok: 1, retried: 0, postponed: 1, failed: 1, skipped: 0, stale: 0 })
   assert.equal(routes['list']?.failed, 1)
   assert.equal(bytes, 120)
   assert.equal(fromCache, 1)

@@ -101,7 +101,7 @@ interface WorkerState extends WorkerNumbers {
   cpuRatio: number
 }
 
-const noCounts = (): OutcomeCounts => ({ ok: 0, retried: 0, postponed: 0, failed: 0, stale: 0 })
+const noCounts = (): OutcomeCounts => ({ ok: 0, retried: 0, postponed: 0, failed: 0, skipped: 0, stale: 0 })
 
 export function createTally(options: { now?: () => number } = {}): Tally {
   const now = options.now ?? Date.now
@@ -140,24 +140,24 @@ export function createTally(options: { now?: () => number } = {}): Tally {
     if (event.fromCache) fromCache += 1
     const pageBytes = event.bytes ?? 0
     bytes += pageBytes
-    const isSettled = outcome === 'ok' || outcome === 'failed'
+    const isSettled = outcome === 'ok' || outcome === 'failed' || outcome === 'skipped'
     window.add(now(), isSettled ? 1 : 0, pageBytes, 0)
     // The first failure puts a task among those retrying, its end takes it out; tries between change nothing.
     if (outcome === 'retried' && event.attempt === 1) retrying += 1
     else if (isSettled && event.attempt > 1) retrying -= 1
-    if (error === undefined) return
+    if (error === undefined || outcome === 'skipped') return
     const group = errorGroup(error.code, error.class, event.url, error.message)
     if (outcome === 'failed') group.count += 1
     else if (outcome === 'retried') group.retries += 1
   }
 
   function recordFile({ outcome, error, url, bytes = 0 }: EventOf<'file'>): void {
-    if (outcome !== 'postponed' && outcome !== 'stale') files[outcome] += 1
+    if (outcome !== 'postponed' && outcome !== 'skipped' && outcome !== 'stale') files[outcome] += 1
     if (outcome === 'stored') {
       files.bytes += bytes
       window.add(now(), 0, bytes, 0)
     }
-    if (error === undefined) return
+    if (error === undefined || outcome === 'skipped') return
     const group = errorGroup(error.code, error.class, url, error.message)
     if (outcome === 'failed') group.count += 1
     else if (outcome === 'retried') group.retries += 1
@@ -282,6 +282,7 @@ export function createTally(options: { now?: () => number } = {}): Tally {
         break
       case 'run.started':
       case 'run.finished':
+      case 'not-fetched':
       case 'browser':
       case 'scaled':
       case 'pools':

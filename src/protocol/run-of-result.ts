@@ -39,6 +39,7 @@ export function runOfResult(result: ResultMessage, place: string): NewStoredRun 
     },
     items: { new: result.jobs_found, same: 0, changed: 0, invalid: 0 },
     files: NO_FILES,
+    notFetched: {},
     fieldFill: {},
     bytes: 0,
     latencyMs: { p50: Math.round(metadata.average_response_time * 1000), p95: 0 },

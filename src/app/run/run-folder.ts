@@ -72,7 +72,9 @@ export class RunFolder implements Disposable {
 
   readRecord(): RunRecord | undefined {
     const path = this.file('run.json')
-    return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as RunRecord) : undefined
+    if (!existsSync(path)) return undefined
+    const record = JSON.parse(readFileSync(path, 'utf8')) as RunRecord
+    return { ...record, notFetched: record.notFetched ?? {} } // runs of earlier versions have none
   }
 
   /** Undefined for a broken one, too: the record of another run must not break what looks back at it. */

@@ -2,6 +2,7 @@
 import { type Counts, countsOf } from '../../core/counts.ts'
 import { ERRORS, type ErrorCode } from '../../core/error-table.ts'
 import { exitCodeOfClass } from '../../core/errors.ts'
+import { notFetchedOf, notFetchedWarnings, skippedTasks } from '../../core/not-fetched.ts'
 import type { Limits } from '../../core/options.ts'
 import { type FileCounts, NO_FILES, type RunRecord, type WorkTally } from '../../core/run.ts'
 import type { Json } from '../../core/task.ts'
@@ -43,6 +44,7 @@ export function startRecord({ previous, runId, scraper, nowMs, ...given }: Recor
     rssBytesMax: 0,
     cpuMs: 0,
     errors: [],
+    notFetched: {},
     outputs: [],
     warnings: [],
     ...previous,
@@ -95,6 +97,7 @@ export function updateRecord(
     dead: stats.dead,
   }
   setFiles(record, stats, filesCounted(counts))
+  record.notFetched = notFetchedOf(counts)
   const changed = counted('items.changed')
   record.items = {
     new: stats.items,
@@ -117,10 +120,10 @@ function filesCounted(counts: Counts): FileCounts {
   return Object.fromEntries(names.map((name) => [name, counts[`files.${name}`] ?? 0])) as unknown as FileCounts
 }
 
-/** The frontier counts tasks, of pages and of files alike: what are no files are pages. */
+/** The frontier counts tasks, of pages and of files alike: what are neither files nor skipped are pages. */
 export function setFiles(record: RunRecord, stats: FrontierStats, files: FileCounts): void {
   record.files = files
-  record.pages.ok = Math.max(0, stats.completed - filesDone(files))
+  record.pages.ok = Math.max(0, stats.completed - filesDone(files) - skippedTasks(stats.counts))
   record.pages.failed = Math.max(0, stats.failed - files.failed)
 }
 
@@ -159,7 +162,10 @@ export function judge(
   before?: FullRun,
 ): void {
   Object.assign(record, verdictOf(record, end, compiled, stopReason))
-  record.warnings = end.how === 'finished' ? emptyWarnings(record, before) : []
+  record.warnings = [
+    ...(end.how === 'finished' ? emptyWarnings(record, before) : []),
+    ...notFetchedWarnings(record.notFetched),
+  ]
 }
 
 /** Finished, and nothing came out, not even something invalid. */
@@ -177,7 +183,11 @@ function verdictOf(
 ): RunVerdict {
   switch (end.how) {
     case 'finished': {
-      const problems = [...overThreshold(record, compiled), ...belowExpectation(record, compiled)]
+      const problems = [
+        ...forbiddenStart(record),
+        ...overThreshold(record, compiled),
+        ...belowExpectation(record, compiled),
+      ]
       return { state: 'finished', reason: problems.join('; ') || null, exitCode: problems.length > 0 ? 1 : 0 }
     }
     case 'stopped':
@@ -221,6 +231,16 @@ function emptyWarnings(record: RunRecord, before: FullRun | undefined): string[]
 export function failureNotes({ pages }: RunRecord, errors: readonly { count: number; message: string }[]): string[] {
   const [first] = errors
   return pages.ok > 0 || pages.failed === 0 || first === undefined ? [] : [first.message.slice(0, NOTE_LENGTH_MAX)]
+}
+
+/** Pages that robots.txt forbids are left out, but a run without those it was to begin with has not done what was asked. */
+function forbiddenStart({ pages, notFetched, errors }: RunRecord): string[] {
+  const start = pages.dead === 0 ? undefined : errors.find(({ code }) => code === 'E_ROBOTS')
+  if (start !== undefined)
+    return [
+      `robots.txt forbids the start page ${start.example}${start.count > 1 ? ` and ${start.count - 1} more` : ''}`,
+    ]
+  return pages.ok === 0 && notFetched.robots !== undefined ? ['robots.txt forbids every page'] : []
 }
 
 function overThreshold(record: RunRecord, { limits }: CompiledScraper): string[] {

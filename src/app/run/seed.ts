@@ -26,6 +26,11 @@ export async function isFilled(frontier: Frontier): Promise<boolean> {
   return (await frontier.getMeta('started')) === 'yes'
 }
 
+/** Its start pages are those of a list or sitemap, not named one by one. */
+export async function startsFromList(frontier: Frontier): Promise<boolean> {
+  return (await frontier.getMeta('source')) === 'urls'
+}
+
 export async function setFilled(frontier: Frontier, isFull: boolean): Promise<void> {
   await frontier.setMeta('started', isFull ? 'yes' : 'no')
 }

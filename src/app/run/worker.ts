@@ -22,6 +22,7 @@ import { canUseBrowsers, openBrowsers } from './open-browsers.ts'
 import { createRecall } from './recall.ts'
 import { type Rotation, rotateWhenRefused } from './rotation.ts'
 import type { RunFolder } from './run-folder.ts'
+import { startsFromList } from './seed.ts'
 import { openSessions } from './sessions.ts'
 import type { WaysSpec } from './ways.ts'
 
@@ -218,6 +219,7 @@ export async function work(
       workerId: spec.workerId,
       args: spec.args,
       policy: enqueuePolicy(compiled.limits, startHosts),
+      startsFromList: await startsFromList(frontier),
       concurrency: spec.concurrency,
       pagesMax: spec.pagesMax,
       leaseMs: spec.leaseMs,

@@ -1,11 +1,13 @@
 /** The crawl that needs no code: follows the links of a site and notes what it finds, with the fields a person asked for. */
 import * as z from 'zod'
 import { ScrapeError } from '../../core/errors.ts'
+import { countNotFetched, type NotFetchedCounts } from '../../core/not-fetched.ts'
 import { defineScraper, type Scraper } from '../../core/scraper.ts'
 import type { DocumentSelection } from '../../core/selection.ts'
 import { normaliseUrl } from '../../core/url.ts'
+import { reportNotFetched } from '../../crawl/page-context.ts'
 import { allLinks, type PageLink, select } from '../../extract/html.ts'
-import { TrapGuard, withoutSession } from './trap-guard.ts'
+import { type Refusal, TrapGuard, withoutSession } from './trap-guard.ts'
 
 /** What is noted of every page; the fields of `--select` come after. */
 const OWN_FIELDS = {
@@ -123,23 +125,29 @@ export function siteCrawl(name: string, fields?: readonly string[]): Scraper {
           return
         }
         const { $ } = context
-        const links = allLinks($, url.href)
+        const leftOut: NotFetchedCounts = {}
+        const links = allLinks($, url.href, { leftOut })
         // A start URL that redirects (to https, to www) names the site as well as what was typed.
         const hosts = depth === 0 ? [...new Set([...data.hosts, siteHost(url.href)])] : data.hosts
         const guard = guardOf(runId)
         const { isAgain = false } = data
+        const ours = sortOut(links, hosts, leftOut)
         if (!isAgain) {
-          const why = status >= 400 ? `status ${status}` : whyNotFollow(guard, $, { url, headers, hosts })
-          const note = links.length === 0 ? undefined : why
+          const refusal = whyNotFollow(guard, $, { url, status, headers, hosts })
+          const note = links.length === 0 ? undefined : refusal?.why
           const title = $.text('title', { optional: true })
-          await emit({ ...known, title, links: links.length, note, ...readFields($, args.select) })
-          if (why !== undefined) {
+          const count = links.length + (leftOut.links ?? 0)
+          await emit({ ...known, title, links: count, note, ...readFields($, args.select) })
+          if (refusal !== undefined) {
+            countNotFetched(leftOut, refusal.reason, ours.length)
+            reportNotFetched(context, leftOut)
             if (note !== undefined && status < 400) warnOnce(guard, log, note, url.href)
             return
           }
         }
-        const chosen = chooseLinks(guard, links, { hosts, isAgain })
+        const chosen = chooseLinks(guard, ours, { isAgain, leftOut })
         for (const [example, why] of chosen.refused) warnOnce(guard, log, why, example)
+        if (!chosen.isWaiting) reportNotFetched(context, leftOut) // else when it is read again: counted once
         const next: PageData = { hosts, from: url.href }
         await enqueue(
           'page',
@@ -169,17 +177,37 @@ const isHtml = (type: string) => type === '' || type === 'text/html' || type ===
 
 interface PageFacts {
   url: URL
+  status: number
   headers: Readonly<Record<string, string | string[]>>
   hosts: readonly string[]
 }
 
-function whyNotFollow(guard: TrapGuard, $: DocumentSelection, { url, headers, hosts }: PageFacts): string | undefined {
-  if (!hosts.includes(siteHost(url.href))) return 'redirected off the site'
+function whyNotFollow(
+  guard: TrapGuard,
+  $: DocumentSelection,
+  { url, status, headers, hosts }: PageFacts,
+): Refusal | undefined {
+  if (status >= 400) return { reason: 'error-page', why: `status ${status}` }
+  if (!hosts.includes(siteHost(url.href))) return { reason: 'host', why: 'redirected off the site' }
   const images = $.all('img[src]').map((image) => image.ownAttr('src')!)
   const text = $.text('body', { optional: true }) ?? $.text()
   const trap = guard.read(url.href, { text, images })
-  if (/\b(?:nofollow|none)\b/i.test(String(headers['x-robots-tag'] ?? ''))) return 'X-Robots-Tag: nofollow'
+  if (/\b(?:nofollow|none)\b/i.test(String(headers['x-robots-tag'] ?? '')))
+    return { reason: 'nofollow', why: 'X-Robots-Tag: nofollow' }
   return trap
+}
+
+/** In-site links, as they are queued. Links marked nofollow are left alone: they ask for it, or are bait for crawlers. */
+function sortOut(links: readonly PageLink[], hosts: readonly string[], leftOut: NotFetchedCounts): string[] {
+  const ours = new Set<string>()
+  for (const link of links) {
+    const url = usable(link.url)
+    if (!hosts.includes(siteHost(link.url))) countNotFetched(leftOut, 'host')
+    else if (link.nofollow) countNotFetched(leftOut, 'nofollow')
+    else if (url === undefined) countNotFetched(leftOut, 'url')
+    else ours.add(url)
+  }
+  return [...ours]
 }
 
 interface ChosenLinks {
@@ -192,19 +220,17 @@ interface ChosenLinks {
 
 const REFUSED_MAX = 10
 
-/** In-site links that lead on. Links marked nofollow are left alone: they ask for it, or are bait for crawlers. */
+/** Those that lead on. */
 function chooseLinks(
   guard: TrapGuard,
-  links: readonly PageLink[],
-  { hosts, isAgain }: { hosts: readonly string[]; isAgain: boolean },
+  links: readonly string[],
+  { isAgain, leftOut }: { isAgain: boolean; leftOut: NotFetchedCounts },
 ): ChosenLinks {
   const chosen: ChosenLinks = { urls: [], refused: new Map(), isWaiting: false }
-  for (const link of links) {
-    if (link.nofollow || !hosts.includes(siteHost(link.url))) continue
-    const url = usable(link.url)
-    if (url === undefined) continue
+  for (const url of links) {
     const advice = guard.judge(url)
     if (advice.kind === 'refuse') {
+      countNotFetched(leftOut, advice.reason)
       if (chosen.refused.size < REFUSED_MAX) chosen.refused.set(url, advice.why)
     } else if (advice.kind === 'wait' && !isAgain) chosen.isWaiting = true
     else chosen.urls.push(url)

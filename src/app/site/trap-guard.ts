@@ -11,6 +11,7 @@
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { LruSet } from '../../core/lru-set.ts'
+import type { NotFetchedReason } from '../../core/not-fetched.ts'
 
 /** Heritrix stops at the third repetition, too; real paths repeat a folder twice at most (`/en/en/`). */
 const REPEATS_MAX = 2
@@ -75,7 +76,13 @@ interface PathMemory {
  *
  * Without `wait` a page with fifty links, each with a new session in it, would fill the queue before the second one is read.
  */
-export type Advice = { kind: 'follow' | 'wait' } | { kind: 'refuse'; why: string }
+export type Advice = { kind: 'follow' | 'wait' } | ({ kind: 'refuse' } & Refusal)
+
+export interface Refusal {
+  reason: NotFetchedReason
+  /** For a person. */
+  why: string
+}
 
 const FOLLOW: Advice = { kind: 'follow' }
 const WAIT: Advice = { kind: 'wait' }
@@ -91,7 +98,7 @@ export class TrapGuard {
     const parsed = new URL(url)
     const names = [...parsed.searchParams.keys()]
     const why = pathTrap(parsed.pathname) ?? parameterTrap(names)
-    if (why !== undefined) return { kind: 'refuse', why }
+    if (why !== undefined) return { kind: 'refuse', reason: 'trap', why }
     if (this.#handedOut.has(url)) return FOLLOW // it is queued already, once more changes nothing
     const key = pathKey(parsed)
     if (names.length === 0 && !key.includes('*')) return FOLLOW
@@ -101,24 +108,29 @@ export class TrapGuard {
   }
 
   /** Takes notice of a page. Says why its links are not followed, or undefined. */
-  read(url: string, page: PageContent): string | undefined {
+  read(url: string, page: PageContent): Refusal | undefined {
     const images = page.images.join('\n')
     const content = hash('sha256', `${page.text}\n${images}`, 'base64url')
     this.#learn(this.#pathOf(pathKey(new URL(url))), content)
     const copy = remember(this.#contents, content, url)
-    if (copy.count > COPIES_MAX) return `repeats the content of ${copy.first}`
+    if (copy.count > COPIES_MAX) return { reason: 'copy', why: `repeats the content of ${copy.first}` }
     const likeness = hash('sha256', `${shapeOf(url)}\n${foldText(page.text)}\n${images}`, 'base64url')
     const like = remember(this.#likenesses, likeness, url)
-    if (like.count > LIKENESSES_MAX) return `only numbers and dates differ from ${like.first}`
+    if (like.count > LIKENESSES_MAX) return { reason: 'trap', why: `only numbers and dates differ from ${like.first}` }
     return undefined
   }
 
   #judgePath({ pathname }: URL, names: readonly string[], path: PathMemory): Advice {
     const combination = names.toSorted().join('&')
     if (path.combinations.size >= COMBINATIONS_MAX && !path.combinations.has(combination))
-      return { kind: 'refuse', why: `more than ${COMBINATIONS_MAX} combinations of parameters at ${pathname}` }
+      return {
+        kind: 'refuse',
+        reason: 'facets',
+        why: `more than ${COMBINATIONS_MAX} combinations of parameters at ${pathname}`,
+      }
     if (!path.isTrusted) {
-      if (path.pages >= PROBES) return { kind: 'refuse', why: `${path.pages} pages of ${pathname} all said the same` }
+      if (path.pages >= PROBES)
+        return { kind: 'refuse', reason: 'copy', why: `${path.pages} pages of ${pathname} all said the same` }
       if (path.queued >= PROBES) return WAIT
     }
     path.combinations.add(combination)

@@ -1,0 +1,77 @@
+/**
+ * Why something a run came across was not fetched: one closed list. Summary, `run.json`, API, `stats`, metrics and events use these
+ * names. Links that are dropped are counted per page: what two pages link to counts twice, what one page links to twice counts once.
+ */
+import { type CountSums, type Counts, countsOf } from './counts.ts'
+
+interface NotFetchedKind {
+  /** Continues a number: "3 forbidden by robots.txt". */
+  readonly what: string
+  /** Something the run was meant to fetch may be missing. The others are what its limits ask for. */
+  readonly isWarning: boolean
+  /** Counts tasks that were queued and then left out. The others count links that were never queued. */
+  readonly isTask?: boolean
+}
+
+export const NOT_FETCHED = {
+  robots: { what: 'forbidden by robots.txt', isWarning: false, isTask: true },
+  nofollow: { what: 'marked nofollow', isWarning: false },
+  host: { what: 'on other hosts', isWarning: false },
+  depth: { what: 'deeper than the depth limit', isWarning: false },
+  links: { what: 'over linksMax, the limit for one page', isWarning: true },
+  trap: { what: 'in what looks like an endless part of the site', isWarning: true },
+  facets: { what: 'with yet another combination of filter parameters', isWarning: true },
+  copy: { what: 'on pages that repeat the content of other pages', isWarning: true },
+  'error-page': { what: 'on error pages', isWarning: false },
+  route: { what: 'not matching the pattern of the route', isWarning: false },
+  data: { what: 'with data that the route refuses', isWarning: true },
+  scheme: { what: 'with a scheme that is not fetched (mailto:, javascript: …)', isWarning: false },
+  url: { what: 'with an invalid or overlong URL', isWarning: false },
+} as const satisfies Record<string, NotFetchedKind>
+
+export type NotFetchedReason = keyof typeof NOT_FETCHED
+export type NotFetchedCounts = Partial<Record<NotFetchedReason, number>>
+
+const REASONS = Object.keys(NOT_FETCHED) as NotFetchedReason[]
+const GROUP = 'notFetched'
+
+export function countNotFetched(counts: NotFetchedCounts, reason: NotFetchedReason, by = 1): void {
+  if (by > 0) counts[reason] = (counts[reason] ?? 0) + by
+}
+
+/** As counters of the run, for the outcome of a task. */
+export function notFetchedCounters(counts: NotFetchedCounts): CountSums | undefined {
+  const named = REASONS.flatMap((reason) => (counts[reason] ? [[`${GROUP}.${reason}`, counts[reason]] as const] : []))
+  return named.length === 0 ? undefined : Object.fromEntries(named)
+}
+
+/** From counters of a run, in the order of the list. */
+export function notFetchedOf(counters: Counts | undefined): NotFetchedCounts {
+  const counts = Object.fromEntries(countsOf(counters ?? {}, GROUP))
+  return Object.fromEntries(REASONS.flatMap((reason) => (counts[reason] ? [[reason, counts[reason]]] : [])))
+}
+
+/** How many queued tasks were left out: the frontier has them among those completed. */
+export function skippedTasks(counters: Counts): number {
+  const counts = notFetchedOf(counters)
+  return REASONS.filter(isTask).reduce((sum, reason) => sum + (counts[reason] ?? 0), 0)
+}
+
+/** What may be missing, for the warnings of a run: `12 links not followed: over linksMax, the limit for one page`. */
+export function notFetchedWarnings(counts: NotFetchedCounts): string[] {
+  return REASONS.filter((reason) => isWarning(reason) && counts[reason] !== undefined).map((reason) =>
+    linksWords(counts[reason]!, reason),
+  )
+}
+
+export const isWarning = (reason: NotFetchedReason): boolean => NOT_FETCHED[reason].isWarning
+
+/** `3 pages forbidden by robots.txt`, `1 link on other hosts` */
+export function notFetchedWords(count: number, reason: NotFetchedReason): string {
+  const noun = isTask(reason) ? 'page' : 'link'
+  return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'} ${NOT_FETCHED[reason].what}`
+}
+
+const linksWords = (count: number, reason: NotFetchedReason) => `not followed: ${notFetchedWords(count, reason)}`
+
+const isTask = (reason: NotFetchedReason): boolean => (NOT_FETCHED[reason] as NotFetchedKind).isTask === true

@@ -1,0 +1,142 @@
+/** What a run meets and does not fetch is counted by reason, and shown wherever a run is looked at. */
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { sluice, temporaryFolder } from './sluice.ts'
+
+const FRAGMENTS = Array.from({ length: 10_001 }, (_, i) => `<a href="#part-${i}">${i}</a>`).join('')
+const ROBOTS = 'User-agent: *\nDisallow: /private/\n'
+
+type Pages = Record<string, string | { to: string }>
+
+async function startSite(pages: Pages, robots = ROBOTS) {
+  const asked: string[] = []
+  const server = createServer((request, response) => {
+    const path = request.url!
+    if (path === '/robots.txt') return void response.end(robots)
+    asked.push(path)
+    const page = pages[path]
+    if (page === undefined) return void response.writeHead(404).end()
+    if (typeof page === 'object') return void response.writeHead(302, { location: page.to }).end()
+    response
+      .writeHead(200, { 'content-type': 'text/html' })
+      .end(`<!doctype html><title>${path}</title><h1>${path}</h1>${page}`)
+  }).listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as { port: number }).port}/`,
+    asked,
+    [Symbol.dispose]() {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}
+
+/** A scraper that follows every link, with its start pages and limits as given. */
+function scraperIn(folder: string, { start = '[args.site]', limits = '{}', handler = '' } = {}): string {
+  const file = join(folder, 'walk.ts')
+  const text = `import { defineScraper } from '${join(import.meta.dirname, '..', 'src', 'index.ts')}'
+import * as z from '${join(import.meta.dirname, '..', 'node_modules', 'zod', 'index.js')}'
+export default defineScraper({
+  name: 'walk',
+  args: z.object({ site: z.url() }),
+  item: z.object({ url: z.string() }),
+  key: 'url',
+  routes: { page: {} },
+  start: ({ args, enqueue }) => enqueue('page', ${start}),
+  handlers: {
+    async page({ url, emit, enqueue, file }) {
+      await emit({ url: url.href })
+      await enqueue.links('page', 'a')
+      ${handler}
+    },
+  },
+  limits: ${limits},
+})
+`
+  writeFileSync(file, text)
+  return file
+}
+
+async function run(folder: string, args: readonly string[]) {
+  const result = await sluice([...args, '--rps', '0', '--out', folder])
+  const name = args[0] === 'crawl' ? '' : 'walk'
+  return {
+    ...result,
+    record: name === '' ? undefined : JSON.parse(readFileSync(join(folder, name, 'latest', 'run.json'), 'utf8')),
+  }
+}
+
+test('ten thousand links to places on one page do not use up linksMax', async () => {
+  using site = await startSite({ '/': `${FRAGMENTS}<a href="/two.html">two</a>`, '/two.html': 'the end' })
+  using folder = temporaryFolder()
+  const own = await run(folder.path, ['run', scraperIn(folder.path), '--arg', `site=${site.url}`])
+  assert.equal(own.code, 0, own.stderr)
+  assert.deepEqual([site.asked, own.record.items.new], [['/', '/two.html'], 2])
+  assert.deepEqual([own.record.notFetched, own.record.warnings], [{}, []])
+  using other = temporaryFolder()
+  const crawled = await sluice(['crawl', site.url, '--rps', '0', '--out', other.path, '--json'])
+  assert.equal(crawled.code, 0, crawled.stderr)
+  assert.deepEqual(site.asked.slice(2), ['/', '/two.html'])
+  const { outputs } = JSON.parse(crawled.stdout)
+  const rows = readFileSync(outputs[0].target, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  assert.deepEqual(
+    rows.map(({ links }) => links),
+    [2, 0],
+  ) // its own address, without a place on it, is one of them
+})
+
+test('what limits leave out is in the summary, the record, the warnings and stats, by reason', async () => {
+  const links = ['/a', '/b#1', '/b#2', '/c', '/d', 'https://other.example/', 'mailto:a@b.example', 'http://[']
+  using site = await startSite({
+    '/': links.map((to) => `<a href="${to}">x</a>`).join(''),
+    '/a': '<a href="/deep/1">x</a><a href="/deep/2">x</a><a href="/">x</a>',
+    '/b': '',
+  })
+  using folder = temporaryFolder()
+  const file = scraperIn(folder.path, { limits: '{ linksMax: 2, depth: 1 }' })
+  const { code, stdout, stderr, record } = await run(folder.path, ['run', file, '--arg', `site=${site.url}`])
+  assert.equal(code, 0, stderr)
+  const expected = { host: 1, depth: 3, links: 2, scheme: 1, url: 1 }
+  assert.deepEqual(record.notFetched, expected)
+  assert.deepEqual(record.warnings, ['not followed: 2 links over linksMax, the limit for one page'])
+  assert.match(stdout, /skipped +1 link on other hosts\n +3 links deeper than the depth limit\n +2 links over linksMax/)
+  assert.match(stdout, /notes +not followed: 2 links over linksMax/)
+  const stats = await sluice(['stats', 'walk', '--out', folder.path, '--json'])
+  assert.deepEqual(JSON.parse(stats.stdout).notFetched, expected)
+  const shown = await sluice(['stats', 'walk', '--out', folder.path])
+  assert.match(shown.stdout, /skipped +1 link on other hosts/)
+})
+
+test('links that robots.txt forbids are counted and are not failures, and neither are files and redirects', async () => {
+  using site = await startSite({
+    '/': '<a href="/a">a</a><a href="/private/1">1</a><a href="/private/2">2</a><a href="/moved">moved</a>',
+    '/a': '<a href="/private/1">again</a>',
+    '/moved': { to: '/private/3' },
+  })
+  using folder = temporaryFolder()
+  const file = scraperIn(folder.path, { handler: "if (url.pathname === '/a') await file('/private/report.pdf')" })
+  const { code, stdout, stderr, record } = await run(folder.path, ['run', file, '--arg', `site=${site.url}`])
+  assert.equal(code, 0, stderr)
+  assert.deepEqual(site.asked.toSorted(), ['/', '/a', '/moved'])
+  assert.deepEqual(record.notFetched, { robots: 4 })
+  const { ok, failed, dead } = record.pages
+  assert.deepEqual([ok, failed, dead, record.files.failed, record.errors, record.warnings], [2, 0, 0, 0, [], []])
+  assert.match(stdout, /4 pages forbidden by robots.txt/)
+})
+
+test('a start page that robots.txt forbids fails the run, which says which one', async () => {
+  using site = await startSite({ '/': '' })
+  using folder = temporaryFolder()
+  const file = scraperIn(folder.path, { start: "[args.site, new URL('/private/list', args.site)]" })
+  const { code, record } = await run(folder.path, ['run', file, '--arg', `site=${site.url}`])
+  assert.equal(code, 1)
+  assert.match(record.reason, /robots\.txt forbids the start page http:\/\/127\.0\.0\.1:\d+\/private\/list/)
+  assert.deepEqual([record.pages.ok, record.pages.failed], [1, 1])
+})
