@@ -122,6 +122,25 @@ export const OPTIONS = {
     limit: 'perHost.delay',
     describe: 'pause between two requests to one host: 2s (varied by half), or drawn from a range: 1s-3s',
   },
+  circuit: {
+    schema: z.unknown().optional(),
+    value: 'N|off',
+    limit: 'perHost.circuit',
+    describe: 'circuit breaker: different pages of a host that must fail in a row to open it; off = never',
+  },
+  circuitCoolDown: {
+    schema: z.unknown().optional(),
+    value: 'TIME',
+    limit: 'perHost.circuitCoolDown',
+    describe: 'pause before the circuit breaker probes a failing host, and between two rounds of probes',
+  },
+  wait: {
+    schema: z.unknown().optional(),
+    value: '[TIME]',
+    limit: 'wait',
+    describe:
+      'stop, resumable, when everything left waits longer than this (Retry-After, robots.txt, circuit breaker, proxies); default 3m; --wait without a time: wait as long as it takes',
+  },
   pages: {
     schema: z.unknown().optional(),
     value: 'N',
@@ -220,7 +239,7 @@ export const OPTIONS = {
     schema: z.preprocess(parseIfText, z.record(z.string(), siteSchema)).default({}),
     value: 'JSON',
     describe:
-      'what is different for one site, by host or *.host: rps, perMinute, concurrency, delay, proxies (off), identity; e.g. {"*.example.com": {"delay": "2s-6s"}}',
+      'what is different for one site, by host or *.host: rps, perMinute, concurrency, delay, circuit, proxies (off), identity; e.g. {"*.example.com": {"delay": "2s-6s"}}',
   },
   browsers: {
     schema: whole(1, 256).optional(),

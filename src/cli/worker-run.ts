@@ -54,6 +54,7 @@ export async function workOnRun(
     only,
     vitals,
     isForever: flags.forever === true && flags.runId !== undefined,
+    keepsWaiting: flags.forever === true,
     useTor: flags.tor === true,
     ...(runId === undefined ? {} : { runId }),
     onEvent: (event) => {

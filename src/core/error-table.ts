@@ -157,9 +157,9 @@ export const ERRORS = {
   E_CIRCUIT_OPEN: kind(
     'circuit',
     'later',
-    'the site fails, so it is left alone for a while',
-    'Too many requests to this host failed or were blocked; the circuit breaker opened.',
-    'Nothing is lost: one page probes it later, and the rest follows when that succeeds. See why with `sluice logs RUN --level warn`.',
+    'too many different pages of this host fail, so the page waits',
+    'The circuit breaker opened: pages that have not failed yet probe the host a few at a time, and the rest follows as soon as one comes through.',
+    'Nothing to do: waiting costs a page no try, and a page that was not requested stays in the queue. If no page comes through for `--wait` (3 minutes), the run stops and can be resumed. Tune it with `--circuit N`, or turn it off with `--circuit off`.',
   ),
   E_SERVER: kind(
     'server-error',
@@ -233,7 +233,7 @@ export const ERRORS = {
     'retry',
     'robots.txt cannot be read, so nothing is allowed',
     'The server fails on /robots.txt (5xx or no answer); RFC 9309 then forbids everything.',
-    'Wait until the site is healthy and retry the dead letters.',
+    'Wait until the site is healthy. The pages that asked for it can be retried (`sluice dlq retry`); all others are still in the queue.',
   ),
   E_PRIVATE_ADDRESS: kind(
     'private-address',
@@ -385,6 +385,13 @@ export const ERRORS = {
     'the scraper stopped the run',
     'A handler called stop().',
     'Resume with --resume when the reason is gone.',
+  ),
+  E_STALLED: kind(
+    'stopped',
+    'halt',
+    'everything left must wait, so the run stopped',
+    'The sites asked us to wait (Retry-After), cannot be read, or fail; the message says which one, why and until when.',
+    'Nothing is lost: resume with --resume when that is over. `--wait` makes a run wait as long as it takes, `--wait 1h` for an hour.',
   ),
   E_USAGE: kind(
     'usage',

@@ -48,7 +48,14 @@ describe('limitsSchema', () => {
     const limits = limitsSchema.parse({})
     assert.equal(limits.robots, 'respect')
     assert.equal(limits.hosts, 'same')
-    assert.deepEqual(limits.perHost, { concurrency: 8, rps: 10, perMinute: 0, delay: 0 })
+    assert.deepEqual(limits.perHost, {
+      concurrency: 8,
+      rps: 10,
+      perMinute: 0,
+      delay: 0,
+      circuit: 10,
+      circuitCoolDown: 5000,
+    })
     assert.equal(limits.cache, 0)
     assert.equal(limits.failAt, 0.05)
     const bounds = [
@@ -75,6 +82,8 @@ describe('limitsSchema', () => {
       rps: 2,
       perMinute: 0,
       delay: 0,
+      circuit: 10,
+      circuitCoolDown: 5000,
     })
   })
 

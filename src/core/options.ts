@@ -81,12 +81,18 @@ export const whole = (min: number, max: number) => {
 const rateSaid = { error: 'must be a number from 0 to 100000' }
 const rate = z.coerce.number(rateSaid).min(0, rateSaid).max(100_000, rateSaid)
 
+/** `off`, or how many different pages of a host must fail before it is left alone for a while. */
+const circuit = z.union([z.literal('off'), whole(2, 1000)], {
+  error: 'must be "off", or a whole number from 2 to 1000',
+})
+
 /** What is different for one site. */
 export const siteSchema = z.strictObject({
   rps: rate.optional(),
   perMinute: whole(0, 1e6).optional(),
   concurrency: whole(1, 4096).optional(),
   delay: delay.optional(),
+  circuit: circuit.optional(),
   proxies: z.literal('off', { error: 'must be "off", or left out' }).optional(),
   identity: z.enum(['honest', 'browser', 'tls']).optional(),
 })
@@ -114,6 +120,14 @@ export const limitsSchema = z.strictObject({
         .describe(
           'pause between two requests to one host: drawn from a range ("1s-3s"), or from 0.5 to 1.5 of one value',
         ),
+      circuit: circuit
+        .default(10)
+        .describe(
+          'circuit breaker: different pages of a host that must fail in a row before it is probed with a few pages at a time; "off" = never',
+        ),
+      circuitCoolDown: duration({ minMs: 10, maxMs: 3_600_000 })
+        .default(5000)
+        .describe('pause before the circuit breaker probes a host that fails, and between two rounds of probes'),
     })
     .prefault({})
     .describe('politeness toward each host'),
@@ -129,6 +143,15 @@ export const limitsSchema = z.strictObject({
   retryAfterMax: duration({ minMs: 0, maxMs: 86_400_000 })
     .default(3_600_000)
     .describe('longest Retry-After that is obeyed'),
+  wait: z
+    .union([
+      z.literal([true, 'true', 'forever']).transform(() => Number.POSITIVE_INFINITY),
+      duration({ minMs: 0, maxMs: 30 * 86_400_000 }),
+    ])
+    .default(180_000)
+    .describe(
+      'stop, resumable, when everything left waits longer than this (Retry-After, robots.txt, circuit breaker, proxies); `true`: wait as long as it takes',
+    ),
   timeout: duration({ minMs: 10, maxMs: 3_600_000 })
     .default(30_000)
     .describe('deadline of one exchange, redirects included'),

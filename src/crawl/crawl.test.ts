@@ -94,6 +94,7 @@ const freeHosts: RateLimit = {
   pause() {},
   setDelay() {},
   busyHosts: () => [],
+  pauses: () => [],
   onFree() {},
 }
 

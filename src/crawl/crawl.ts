@@ -23,6 +23,7 @@ import { canConflict, LatestRoutes } from './queued-routes.ts'
 import { type PageReading, type ReadingRequest, readPage } from './read-page.ts'
 import { requestOf } from './request.ts'
 import { leaseKey, type Settled, settleDone, settleFailure, settleHandedBack, type TryTimes } from './settle.ts'
+import { restorePauses, StallWatch } from './stall.ts'
 import { tracePage } from './trace.ts'
 import { Turns } from './turns.ts'
 
@@ -60,6 +61,7 @@ class CrawlLoop implements AsyncDisposable {
   readonly #visits = new Set<Lease>()
   #finishedPages = 0
   readonly #claims: Claims
+  readonly #stall: StallWatch
   #isLookingUp = false
   #isStopping = false
   #wakeTimer: NodeJS.Timeout | undefined
@@ -72,6 +74,8 @@ class CrawlLoop implements AsyncDisposable {
     this.#parts = parts
     if (canConflict(parts.compiled.routes)) this.#queuedRoutes = new LatestRoutes()
     this.#claims = new Claims(parts, (leases) => this.#onClaimed(leases))
+    const { wait: waitMs, backoffMax: backoffMsMax } = parts.compiled.limits
+    this.#stall = new StallWatch({ ...parts, waitMs, backoffMsMax })
     this.#fallbacks = new Fallbacks(parts.compiled, parts.browsers !== undefined, parts.wasTurnedAway)
     this.#inbox = new Inbox((lease) => this.#fallbacks.isInBrowser(lease))
     this.#committer = new Committer({
@@ -88,7 +92,8 @@ class CrawlLoop implements AsyncDisposable {
   }
 
   async run(stop: AbortSignal): Promise<CrawlEnd> {
-    const { rateLimit, browsers, leaseMs } = this.#parts
+    const { rateLimit, browsers, leaseMs, frontier } = this.#parts
+    await restorePauses(frontier, rateLimit)
     const onStop = () => this.#end.resolve({ how: 'stopped' })
     stop.addEventListener('abort', onStop, { once: true })
     if (stop.aborted) onStop()
@@ -98,6 +103,7 @@ class CrawlLoop implements AsyncDisposable {
     this.#reporting = setInterval(() => {
       this.#report()
       void this.#lookUp()
+      void this.#stopIfStalled()
     }, REPORT_MS)
     this.#report()
     const committed = this.#committer.run().catch((error) => this.#halt(toScrapeError(error, 'E_SERVICE')))
@@ -125,7 +131,7 @@ class CrawlLoop implements AsyncDisposable {
       const refusal = refusalOf(task)
       if (refusal !== undefined) throw new ScrapeError(refusal.code, refusal.message)
       this.#inFlight++
-      page = await this.#fetch(task, isInBrowser).finally(() => {
+      page = await this.#fetch(lease, isInBrowser).finally(() => {
         this.#inFlight--
         times.fetchMs = performance.now() - startedMs
         this.#pump() // refill the socket before this page is parsed: +27 % at 64 in flight
@@ -155,9 +161,9 @@ class CrawlLoop implements AsyncDisposable {
     this.#pump()
   }
 
-  async #fetch(task: Task, isInBrowser: boolean): Promise<Page> {
+  async #fetch(lease: Lease, isInBrowser: boolean): Promise<Page> {
     const { compiled, fetcher, sessions } = this.#parts
-    const request = requestOf({ compiled, isInBrowser }, task, sessions)
+    const request = requestOf({ compiled, isInBrowser }, lease, sessions)
     return await fetcher.fetch(request instanceof Promise ? await request : request, this.#hardStop.signal)
   }
 
@@ -271,6 +277,18 @@ class CrawlLoop implements AsyncDisposable {
     } finally {
       this.#isLookingUp = false
       this.#pump() // while it claimed, no other claim was made, however dry the inbox ran
+    }
+  }
+
+  async #stopIfStalled(): Promise<void> {
+    if (this.#isStopping || this.#visits.size > 0) return
+    try {
+      const stalled = await this.#stall.check(this.#inbox.hosts(1))
+      if (stalled === undefined || this.#isStopping || this.#visits.size > 0) return
+      this.#parts.bus.emit({ type: 'log', level: 'warn', message: stalled.message })
+      this.#halt(stalled)
+    } catch (error) {
+      this.#halt(toScrapeError(error, 'E_SERVICE'))
     }
   }
 

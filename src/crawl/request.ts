@@ -1,7 +1,8 @@
 /** From a task to what the fetch chain is asked: the route's headers, its browser, and whoever the page belongs to. */
 import { ScrapeError } from '../core/errors.ts'
-import type { Json, Task } from '../core/task.ts'
+import type { Json } from '../core/task.ts'
 import type { FetchRequest } from '../fetch/contract.ts'
+import type { Lease } from '../frontier/contract.ts'
 import type { CompiledScraper } from './compiled.ts'
 import type { Sessions } from './contract.ts'
 
@@ -13,12 +14,13 @@ export interface RequestParts {
 /** A promise only where there is a session to look up: most pages are nobody's. */
 export function requestOf(
   { compiled: { routes }, isInBrowser }: RequestParts,
-  { url, route, session, data }: Task,
+  { task: { id, url, route, session, data }, attempt }: Pick<Lease, 'task' | 'attempt'>,
   sessions: Sessions,
 ): FetchRequest | Promise<FetchRequest> {
   const { headers, accept, browser, post, fallback } = routes.get(route)?.definition ?? {}
   const request = {
     url,
+    task: { id, attempt },
     ...(headers === undefined ? {} : { headers }),
     ...(accept === undefined ? {} : { accept }),
     ...(isInBrowser ? { browser: { ...browser } } : fallback === 'browser' ? { hasFallback: true as const } : {}),

@@ -60,15 +60,22 @@ const cases: Case[] = [
   {
     title: 'charges a try for a wait longer than the limit',
     code: 'E_RATE_LIMITED',
-    details: { retryAfterMs: 1e12 },
+    details: { status: 429, retryAfterMs: 1e12 },
     expected: 'retry +3600000',
   },
   {
     title: 'ends a task whose wait is always longer than the limit',
     code: 'E_RATE_LIMITED',
     attempt: 4,
-    details: { retryAfterMs: 1e12 },
+    details: { status: 429, retryAfterMs: 1e12 },
     expected: 'dead',
+  },
+  {
+    title: 'never charges a page that was not sent, however long its host is paused',
+    code: 'E_RATE_LIMITED',
+    attempt: 4,
+    details: { retryAfterMs: 1e12 },
+    expected: 'postpone +1000000000000',
   },
   { title: 'charges a try when nobody knows how long to wait', code: 'E_RATE_LIMITED', expected: 'retry +500' },
   {

@@ -11,7 +11,8 @@
  * A postponement costs no try, and a lease does not count them, so their end is bound elsewhere: `later` and `rotate` are free only while
  * the error names a time (`retryAfterMs`) within `retryAfterMax`. The fetch chain names one for as long as the host may be
  * expected to recover; once the host has answered nothing but 429 or blocks several pauses in a row it stops naming it, and from then
- * on every answer costs a try. A Retry-After beyond the limit costs one too: we come back before the server wants us.
+ * on every answer costs a try. A Retry-After beyond the limit costs one too: we come back before the server wants us. A page that
+ * was not sent (no status: its host is paused, or its circuit open) pays for neither.
  */
 import type { ErrorKind } from '../core/error-table.ts'
 import type { ScrapeError } from '../core/errors.ts'
@@ -38,8 +39,8 @@ export function decide(
       return retryOrDead(error, lease, limits, nowMs, random)
     case 'rotate':
     case 'later': {
-      const { retryAfterMs } = error.details
-      if (retryAfterMs === undefined || retryAfterMs > limits.retryAfterMax) {
+      const { retryAfterMs, status } = error.details
+      if (retryAfterMs === undefined || (status !== undefined && retryAfterMs > limits.retryAfterMax)) {
         return retryOrDead(error, lease, limits, nowMs, random)
       }
       return { kind: 'postpone', atMs: nowMs + Math.max(0, retryAfterMs) }

@@ -52,3 +52,13 @@ export function outcomeOfError(error: unknown): RequestOutcome {
   if (code === 'E_STATUS' && status !== undefined && FAILED_STATUSES.has(status)) return 'failed'
   return ANSWERED.has(code) ? 'answered' : 'unsent'
 }
+
+const HOST_CODES: ReadonlySet<ErrorCode> = new Set(['E_TIMEOUT_CONNECT', 'E_TLS', 'E_DNS', 'E_BLOCKED', 'E_CAPTCHA'])
+const UNREACHABLE: ReadonlySet<unknown> = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH'])
+
+/** The failure would be the same for any page of the host. Others may be of the page alone: a 500, a reset, a 403. */
+export function isAboutHost(error: unknown): boolean {
+  if (!(error instanceof ScrapeError)) return false
+  if (HOST_CODES.has(error.code)) return true
+  return error.code === 'E_CONNECTION' && UNREACHABLE.has((error.details.cause as { code?: unknown } | undefined)?.code)
+}

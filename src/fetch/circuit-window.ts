@@ -1,21 +1,22 @@
-/** How many requests of the last minute failed, in six parts that are forgotten one by one; and how the last twenty ended. */
+/** How many pages asked for in the last minute failed, in six parts that are forgotten one by one; and how the last ones ended. */
 
 const PARTS = 6
-/** Those that are looked at one by one. */
-export const LAST_MAX = 20
 
 export class RequestWindow {
   readonly #partMs: number
   readonly #requests = new Array<number>(PARTS).fill(0)
   readonly #failed = new Array<number>(PARTS).fill(0)
   readonly #windowMs: number
+  readonly #lastMax: number
   /** The newest last. */
   readonly #last: { atMs: number; isFailed: boolean }[] = []
   /** The part counted last, from the beginning of time. */
   #newest = 0
 
-  constructor(windowMs: number) {
+  /** `lastMax`: how many are remembered one by one. */
+  constructor(windowMs: number, lastMax: number) {
     this.#windowMs = windowMs
+    this.#lastMax = lastMax
     this.#partMs = windowMs / PARTS
   }
 
@@ -25,12 +26,12 @@ export class RequestWindow {
     this.#requests[part]!++
     if (isFailed) this.#failed[part]!++
     this.#last.push({ atMs: nowMs, isFailed })
-    if (this.#last.length > LAST_MAX) this.#last.shift()
+    if (this.#last.length > this.#lastMax) this.#last.shift()
   }
 
-  /** Of the last twenty, without those older than the window. */
-  readLast(nowMs: number): { requests: number; failed: number; failedInARow: number } {
-    const last = this.#last.filter(({ atMs }) => atMs > nowMs - this.#windowMs)
+  /** Of the last `count`, without those older than the window. */
+  readLast(nowMs: number, count: number): { requests: number; failed: number; failedInARow: number } {
+    const last = this.#last.slice(-count).filter(({ atMs }) => atMs > nowMs - this.#windowMs)
     const failed = last.filter(({ isFailed }) => isFailed).length
     const failedInARow = last.length - 1 - last.findLastIndex(({ isFailed }) => !isFailed)
     return { requests: last.length, failed, failedInARow }

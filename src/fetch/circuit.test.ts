@@ -4,9 +4,13 @@ import type { ErrorCode } from '../core/error-table.ts'
 import { type ErrorDetails, ScrapeError } from '../core/errors.ts'
 import type { EventOf } from '../core/events.ts'
 import { decide } from '../crawl/retry.ts'
-import { type CircuitOptions, createCircuit } from './circuit.ts'
+import { type CircuitOptions, type CircuitPage, createCircuit } from './circuit.ts'
 import { outcomeOfError, type RequestOutcome } from './circuit-outcome.ts'
 import { createRateLimit } from './rate-limit.ts'
+
+let pages = 0
+/** A page that was never asked for. */
+const fresh = (host = 'a'): CircuitPage => ({ host, id: `p${++pages}`, isRetry: false })
 
 function given(more: CircuitOptions = {}) {
   const time = { nowMs: 1_000_000 }
@@ -18,12 +22,11 @@ function given(more: CircuitOptions = {}) {
     monotonicNow: now,
     random: () => 0,
     coolDownMs: 10_000,
-    patienceMs: 180_000,
     rateLimit: { pause: (host, untilMs) => void pauses.push({ host, ms: untilMs - time.nowMs }) },
     events: { emit: (event) => void events.push(event as EventOf<'circuit'>) },
     ...more,
   })
-  const request = (error?: ScrapeError, host = 'a') => circuit.enter(host).end(error)
+  const request = (error?: ScrapeError, host = 'a') => circuit.enter(fresh(host)).end(error)
   const fail = (times: number, host = 'a') => {
     for (let i = 0; i < times; i++) request(failure(), host)
   }
@@ -49,10 +52,10 @@ function refusal(act: () => unknown): ScrapeError | undefined {
 test('opens after ten failures that are most of what was asked', () => {
   const { circuit, fail, states, pauses } = given()
   fail(9)
-  circuit.check('a')
+  circuit.check(fresh())
   fail(1)
-  assert.equal(refusal(() => circuit.check('a'))?.details.retryAfterMs, 10_000)
-  assert.ok(refusal(() => circuit.enter('a')))
+  assert.equal(refusal(() => circuit.check(fresh()))?.details.retryAfterMs, 10_000)
+  assert.ok(refusal(() => circuit.enter(fresh())))
   assert.deepEqual(states(), ['open'])
   assert.deepEqual(pauses[0], { host: 'a', ms: 10_000 })
 })
@@ -73,7 +76,7 @@ test('opens after ten failures in a row, however well it was before', () => {
   assert.deepEqual(states(), [])
   fail(1)
   assert.deepEqual(states(), ['open'])
-  assert.equal(events[0]?.reason, '10 of 20 requests failed, the last with E_SERVER (status 500)')
+  assert.equal(events[0]?.reason, '10 of 20 pages failed, the last with E_SERVER (status 500)')
 })
 
 test('opens when four in five of the last twenty failed, however well it was before', () => {
@@ -89,12 +92,96 @@ test('opens when four in five of the last twenty failed, however well it was bef
   assert.deepEqual(states(), ['open'])
 })
 
-test('ends its pages with the code of the block when it has waited for too long', () => {
-  const { circuit, time, request } = given({ patienceMs: 1000 })
-  for (let i = 0; i < 10; i++) request(failure('E_CAPTCHA', { status: 200 }))
-  assert.equal(refusal(() => circuit.check('a'))?.details.retryAfterMs, 1000)
-  time.nowMs += 1000
-  assert.throws(() => circuit.check('a'), { code: 'E_CAPTCHA', details: {} })
+test('counts a page that fails again and again once', () => {
+  const { circuit, states } = given()
+  for (let i = 0; i < 50; i++) circuit.enter({ host: 'a', id: 'same', isRetry: false }).end(failure())
+  for (let i = 0; i < 50; i++) circuit.enter({ host: 'a', id: `retried elsewhere ${i}`, isRetry: true }).end(failure())
+  assert.deepEqual(states(), [])
+})
+
+test('probes with pages that have not failed, and with the others when there are none', () => {
+  const { circuit, time, states } = given()
+  const failed = Array.from({ length: 10 }, () => fresh())
+  for (const page of failed) circuit.enter(page).end(failure())
+  time.nowMs += 10_000
+  for (const page of failed) assert.equal(refusal(() => circuit.check(page))?.details.retryAfterMs, 10_000)
+  assert.ok(
+    refusal(() => circuit.check({ ...fresh(), isRetry: true })),
+    'it failed in another worker',
+  )
+  circuit.check(fresh())
+  time.nowMs += 10_000
+  circuit.enter(failed[3]!).end()
+  assert.deepEqual(states(), ['open', 'half-open', 'closed'])
+})
+
+test('asks twice as many pages after each round that failed, up to eight, at an even pace', () => {
+  const { circuit, time, fail, events } = given()
+  fail(10)
+  const rounds: number[] = []
+  const waits: number[] = []
+  for (let round = 0; round < 6; round++) {
+    const { untilMs } = events.at(-1)!
+    waits.push(untilMs! - time.nowMs)
+    time.nowMs = untilMs!
+    let probes = 0
+    for (; refusal(() => circuit.check(fresh())) === undefined; probes++) circuit.enter(fresh()).end(failure())
+    rounds.push(probes)
+  }
+  assert.deepEqual(rounds, [1, 2, 4, 8, 8, 8])
+  assert.deepEqual(new Set(waits), new Set([10_000]))
+})
+
+test('asks a host that cannot be reached one page at a time, each time after twice the pause', () => {
+  const { circuit, time, events } = given({ coolDownMsMax: 50_000 })
+  const refused = failure('E_CONNECTION', { cause: Object.assign(new Error('x'), { code: 'ECONNREFUSED' }) })
+  for (let i = 0; i < 10; i++) circuit.enter(fresh()).end(refused)
+  const waits: number[] = []
+  for (let round = 0; round < 5; round++) {
+    const { untilMs } = events.at(-1)!
+    waits.push(untilMs! - time.nowMs)
+    time.nowMs = untilMs!
+    circuit.enter(fresh()).end(refused)
+    assert.ok(refusal(() => circuit.check(fresh())))
+  }
+  assert.deepEqual(waits, [10_000, 20_000, 40_000, 50_000, 50_000])
+})
+
+test('closes when one of several probes is answered, and then takes twice the failures to open again', () => {
+  const { circuit, time, fail, states } = given()
+  fail(10)
+  time.nowMs += 10_000
+  fail(1)
+  time.nowMs += 10_000
+  const probes = [circuit.enter(fresh()), circuit.enter(fresh())]
+  probes[0]!.end(failure())
+  probes[1]!.end()
+  assert.equal(states().at(-1), 'closed')
+  fail(19)
+  assert.equal(states().at(-1), 'closed')
+  fail(1)
+  assert.equal(states().at(-1), 'open')
+})
+
+test('never costs a page a try, however long the host fails', () => {
+  const { circuit, time, fail } = given()
+  const limits = { retries: 0, backoff: 1000, backoffMax: 60_000, retryAfterMax: 0 }
+  fail(10)
+  for (let i = 0; i < 200; i++) {
+    const error = refusal(() => circuit.enter(fresh()).end(failure()))
+    if (error === undefined) continue
+    assert.equal(decide(error, { attempt: 99 }, limits, time.nowMs).kind, 'postpone')
+    time.nowMs += error.details.retryAfterMs!
+  }
+  assert.ok(time.nowMs > 1_000_000 + 600_000)
+})
+
+test('is never opened for a host where it is off', () => {
+  const { fail, states } = given({ openAfterOf: (host) => (host === 'a' ? 'off' : 3) })
+  fail(500)
+  assert.deepEqual(states(), [])
+  fail(3, 'b')
+  assert.deepEqual(states(), ['open'])
 })
 
 test('forgets what is older than the window', () => {
@@ -109,34 +196,22 @@ test('forgets what is older than the window', () => {
 test('leaves the other hosts alone', () => {
   const { circuit, fail } = given()
   fail(10)
-  circuit.check('b')
-  circuit.enter('b').end()
+  circuit.check(fresh('b'))
+  circuit.enter(fresh('b')).end()
 })
 
 test('lets exactly one probe through, and all others when it is answered', () => {
   const { circuit, time, fail, states } = given()
   fail(10)
   time.nowMs += 10_000
-  circuit.check('a')
-  const probe = circuit.enter('a')
-  for (let i = 0; i < 5; i++) assert.equal(refusal(() => circuit.enter('a'))?.details.retryAfterMs, 6000)
-  assert.ok(refusal(() => circuit.check('a')))
+  circuit.check(fresh())
+  const probe = circuit.enter(fresh())
+  for (let i = 0; i < 5; i++) assert.equal(refusal(() => circuit.enter(fresh()))?.details.retryAfterMs, 2000)
+  assert.ok(refusal(() => circuit.check(fresh())))
   probe.end()
-  circuit.check('a')
-  circuit.enter('a').end()
+  circuit.check(fresh())
+  circuit.enter(fresh()).end()
   assert.deepEqual(states(), ['open', 'half-open', 'closed'])
-})
-
-test('waits twice as long after every probe that failed, up to a limit', () => {
-  const { circuit, time, fail, events } = given({ coolDownMsMax: 50_000, patienceMs: 1e9 })
-  fail(10)
-  for (let i = 0; i < 4; i++) {
-    time.nowMs = events.at(-1)!.untilMs!
-    circuit.enter('a').end(failure())
-  }
-  const waits = events.filter(({ state }) => state === 'open').map(({ untilMs }) => untilMs! - 1_000_000)
-  const gaps = waits.map((until, i) => until - (waits[i - 1] ?? 0))
-  assert.deepEqual(gaps, [10_000, 20_000, 40_000, 50_000, 50_000])
 })
 
 test('waits longer by chance, never shorter', () => {
@@ -145,56 +220,39 @@ test('waits longer by chance, never shorter', () => {
   assert.equal(pauses[0]?.ms, 12_500)
 })
 
-test('goes on doubling for a host that fails again right after its probe, and starts anew after a calm time', () => {
-  const { circuit, time, fail, pauses } = given()
-  const probe = () => {
-    time.nowMs += 20_000
-    circuit.enter('a').end()
-  }
-  fail(10)
-  probe()
-  fail(10)
-  assert.equal(pauses.at(-1)?.ms, 20_000)
-  probe()
-  time.nowMs += 60_000
-  fail(10)
-  assert.equal(pauses.at(-1)?.ms, 10_000)
-})
-
 test('sends another probe when one is lost', () => {
   const { circuit, time, fail, states } = given({ probeMs: 30_000 })
   fail(10)
   time.nowMs += 10_000
-  const lost = circuit.enter('a')
+  const lost = circuit.enter(fresh())
   time.nowMs += 29_999
-  assert.ok(refusal(() => circuit.enter('a')))
+  assert.ok(refusal(() => circuit.enter(fresh())))
   time.nowMs += 1
-  const second = circuit.enter('a')
+  const second = circuit.enter(fresh())
   lost.end() // too late to say anything
-  assert.ok(refusal(() => circuit.enter('a')))
+  assert.ok(refusal(() => circuit.enter(fresh())))
   second.end()
   assert.deepEqual(states(), ['open', 'half-open', 'half-open', 'closed'])
 })
 
-test('sends another probe when one was not sent, after a moment', () => {
+test('sends another probe when one was not sent', () => {
   const { circuit, time, fail } = given()
   fail(10)
   time.nowMs += 10_000
-  circuit.enter('a').end(new ScrapeError('E_STOPPED', 'x'))
-  assert.ok(refusal(() => circuit.enter('a')))
-  time.nowMs += 6000
-  circuit.enter('a')
+  circuit.enter(fresh()).end(new ScrapeError('E_STOPPED', 'x'))
+  circuit.enter(fresh())
+  assert.ok(refusal(() => circuit.enter(fresh())))
 })
 
 test('does not count what was under way when it opened, nor one end twice', () => {
   const { circuit, fail, states, time } = given()
-  const early = Array.from({ length: 20 }, () => circuit.enter('a'))
+  const early = Array.from({ length: 20 }, () => circuit.enter(fresh()))
   fail(10)
   for (const pass of early) pass.end(failure())
   time.nowMs += 10_000
   for (const pass of early) pass.end()
   assert.deepEqual(states(), ['open'])
-  const probe = circuit.enter('a')
+  const probe = circuit.enter(fresh())
   probe.end()
   for (let i = 0; i < 20; i++) probe.end(failure())
   assert.deepEqual(states(), ['open', 'half-open', 'closed'])
@@ -235,32 +293,8 @@ test('counts a request to slow down neither way, and takes it for a sign of life
   assert.deepEqual(states(), [])
   fail(10)
   time.nowMs += 10_000
-  circuit.enter('a').end(slow)
+  circuit.enter(fresh()).end(slow)
   assert.deepEqual(states(), ['open', 'half-open', 'closed'])
-})
-
-test('costs a page no try while the host may be waited for, and then ends it', () => {
-  const { circuit, time, fail, events, pauses } = given({ patienceMs: 60_000 })
-  const limits = { retries: 3, backoff: 1000, backoffMax: 60_000, retryAfterMax: 3_600_000 }
-  fail(10)
-  const openedMs = time.nowMs
-  for (;;) {
-    const { retryAfterMs } = refusal(() => circuit.check('a'))!.details
-    if (retryAfterMs === undefined) break
-    const error = new ScrapeError('E_CIRCUIT_OPEN', 'x', { retryAfterMs })
-    assert.equal(decide(error, { attempt: 4 }, limits, time.nowMs).kind, 'postpone')
-    time.nowMs += retryAfterMs
-    if (refusal(() => circuit.check('a')) === undefined) circuit.enter('a').end(failure())
-  }
-  assert.equal(time.nowMs - openedMs, 60_000, 'no longer, however long the cool-down has become')
-  const { length } = pauses
-  const error = refusal(() => circuit.check('a'))!
-  assert.equal(decide(error, { attempt: 1 }, limits, time.nowMs).kind, 'retry')
-  assert.equal(decide(error, { attempt: 4 }, limits, time.nowMs).kind, 'dead')
-  assert.equal(pauses.length, length, 'a host that is given up holds nobody back')
-  time.nowMs = events.at(-1)!.untilMs!
-  circuit.enter('a').end()
-  circuit.check('a')
 })
 
 test('holds the host back in the rate limit: nothing is claimed for it, waiters are sent away, a probe goes when it is due', async () => {
@@ -279,7 +313,7 @@ test('holds the host back in the rate limit: nothing is claimed for it, waiters 
   const { signal } = new AbortController()
   const slot = await rateLimit.acquire('a', signal)
   const waiting = rateLimit.acquire('a', signal)
-  for (let i = 0; i < 10; i++) circuit.enter('a').end(failure('E_CONNECTION', {}))
+  for (let i = 0; i < 10; i++) circuit.enter(fresh()).end(failure('E_CONNECTION', {}))
   await assert.rejects(waiting, { code: 'E_RATE_LIMITED' })
   slot[Symbol.dispose]()
   assert.deepEqual(rateLimit.busyHosts(), ['a'])
@@ -288,11 +322,11 @@ test('holds the host back in the rate limit: nothing is claimed for it, waiters 
   assert.equal(rateLimit.waitMs('a'), 0)
   {
     using _ = await rateLimit.acquire('a', signal)
-    const probe = circuit.enter('a')
-    assert.ok(rateLimit.waitMs('a') > 5000, 'while it is out, nobody else is claimed')
+    const probe = circuit.enter(fresh())
+    assert.ok(rateLimit.waitMs('a') > 1000, 'while it is out, no other page starts')
     probe.end()
   }
-  circuit.check('a')
+  circuit.check(fresh())
 })
 
 test('shows what is not well', () => {
@@ -306,7 +340,7 @@ test('shows what is not well', () => {
     {
       host: 'a',
       state: 'open',
-      reason: '10 of 10 requests failed, the last with E_SERVER (status 500)',
+      reason: '10 of 10 pages failed, the last with E_SERVER (status 500)',
       requests: 0,
       failed: 0,
       untilMs: time.nowMs + 10_000,
@@ -320,5 +354,5 @@ test('remembers ten thousand hosts, and says when it forgets an open one', () =>
   fail(10)
   for (let i = 0; i < 10_000; i++) request(undefined, `h${i}`)
   assert.deepEqual(events.at(-1), { type: 'circuit', host: 'a', state: 'closed', reason: 'forgotten: too many hosts' })
-  circuit.check('a')
+  circuit.check(fresh())
 })

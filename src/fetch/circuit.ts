@@ -1,40 +1,44 @@
 /**
- * Circuit breaker, per host: a site that only fails is left alone, and then asked by one page before the others follow.
+ * Circuit breaker, per host: a host where page after page fails is asked a little at a time until a page comes through.
  *
- *   `openAfter` failed in a row, or 4 in 5 of the last 20 or of the window
+ *   `openAfter` different pages failed in a row, or 4 in 5 of the last ones
  *   closed ───────────────────────────────────────────────▶ open ◀──────────────┐
- *      ▲                                                      │ cool-down over:  │ it fails: twice the cool-down
- *      │                  it is answered                      ▼ one page enters  │
+ *      ▲                                                      │ cool-down over:  │ all of them fail: another cool-down,
+ *      │              one of them is answered                 ▼ probes enter     │ twice as many probes (up to 8)
  *      └────────────────────────────────────────────────── half-open ───────────┘
- *                                                (a probe nobody hears of again is replaced)
+ *                                             (probes that never report back are replaced)
  *
- * An open host is paused in the rate limit, so that nothing is claimed for it; what comes all the same is sent back with
- * `E_CIRCUIT_OPEN`, which costs no try. That must end too: a host that stays open for longer than `patienceMs` is no longer
- * waited for. Its pages are then told no time, which costs each a try and in the end makes dead letters of them: for what it was
- * that failed, where that was a block.
+ * One page cannot tell a dead host from a dead page, so the breaker looks at different pages. What counts is the first failure
+ * of each page, not its retries. Probes are pages that have not failed yet; failed ones come second, when there are no others.
+ * Each failed round asks twice as many, so a stretch of bad pages is crossed in a few rounds. Failures that say something
+ * about the host itself (no connection, a guard) are different: there one probe is enough, and the cool-down doubles.
+ *
+ * A probe that is answered was a false alarm or a recovery. Either way the next opening takes twice as many failures, so that
+ * a site where most pages are broken is not stopped again and again.
+ *
+ * A page that is sent back (`E_CIRCUIT_OPEN`) is always told when to come again, which costs it no try: however long the host
+ * stays open, no page dies of its neighbours. That a run with nothing else left must end is decided by `crawl/stall.ts`.
  */
 import { LRUCache } from 'lru-cache'
-import type { ErrorCode } from '../core/error-table.ts'
 import { ScrapeError } from '../core/errors.ts'
 import type { EventBus } from '../core/events.ts'
-import { BLOCK_CODES } from './block-pauses.ts'
-import { outcomeOfError } from './circuit-outcome.ts'
-import { LAST_MAX, RequestWindow } from './circuit-window.ts'
+import { isAboutHost, outcomeOfError } from './circuit-outcome.ts'
+import { RequestWindow } from './circuit-window.ts'
 import type { RateLimit } from './contract.ts'
 
 export interface CircuitOptions {
-  /** Failures within the window that open it. Default 10. */
+  /** Different pages that must have failed before it opens. Default 10. */
   openAfter?: number
+  /** What is different for one host. `off`: it is never opened. */
+  openAfterOf?: (host: string) => number | 'off' | undefined
   /** Default 60 s. */
   windowMs?: number
-  /** The first cool-down; each failed probe doubles it. Default 5 s. */
+  /** Default 5 s. */
   coolDownMs?: number
   /** Default 5 min. */
   coolDownMsMax?: number
-  /** How long a probe may take before another one may go. Default 60 s. */
+  /** How long probes may take before others replace them. Default 60 s. */
   probeMs?: number
-  /** How long an open host is waited for at nobody's cost. Default 1 min: a run whose site is down must end. */
-  patienceMs?: number
   /** Holds open hosts back. */
   rateLimit?: Pick<RateLimit, 'pause'>
   events?: Pick<EventBus, 'emit'>
@@ -59,46 +63,72 @@ export interface CircuitView {
   untilMs?: number
 }
 
+/** Who wants to enter. */
+export interface CircuitPage {
+  host: string
+  /** The same for every try at one page. */
+  id: string
+  /** An earlier try failed, here or in another process. */
+  isRetry: boolean
+}
+
 /** A request under way. Its end is told once; telling it again changes nothing. */
 export interface Pass {
-  /** `error` left out: it was answered. */
+  /** `error` omitted: it was answered. */
   end(error?: unknown): void
 }
 
 export interface Circuit {
-  /** Throws `E_CIRCUIT_OPEN` (verdict: later) while the host is left alone. Takes nothing: for before the wait for a slot. */
-  check(host: string): void
-  /** The same, right before the request goes out; the first one after the cool-down is the probe. */
-  enter(host: string): Pass
+  /** Throws `E_CIRCUIT_OPEN` (verdict: later) while the page may not be asked for. Takes nothing: for before the wait for a slot. */
+  check(page: CircuitPage): void
+  /** The same, right before the request goes out; the first ones after the cool-down are the probes. */
+  enter(page: CircuitPage): Pass
   /** Hosts that are not closed, or failed lately. */
   states(): CircuitView[]
 }
 
 const FAILED_SHARE_MIN = 0.8
 const HOSTS_MAX = 10_000
-/** While a probe is out the host is held back for so long at a time: more than what the crawl loop waits out by itself. */
-const PROBE_HOLD_MS_MAX = 6000
+/** Failed pages remembered per host; one that is forgotten counts once more. */
+const FAILED_PAGES_MAX = 1000
+/** Probes in one round: what a host gets at once by default, and a seventh of its default rate. */
+const PROBES_MAX = 8
+/** The evidence for the next opening doubles at most so often. */
+const FALSE_ALARMS_MAX = 3
+/** False alarms are forgotten after so many windows. */
+const CALM_WINDOWS = 10
+/** Rounds come at an even pace for this long. After that the host is dead rather than patchy, and the cool-down doubles. */
+const EVEN_PACE_MS = 180_000
+/** While probes are out the host is held back for so long at a time. */
+const PROBE_HOLD_MS_MAX = 2000
 
 interface HostCircuit {
   readonly host: string
+  readonly openAfter: number
   readonly window: RequestWindow
+  /** Pages that failed and have not been answered since. Made when the first one does. */
+  failedPages: Set<string> | undefined
   state: CircuitState
   /** Grows with every change of state: what was under way before it has nothing new to say. */
   epoch: number
-  /** open: no probe before it · half-open: the probe is lost after it. */
+  /** open: no probe before it · half-open: its probes are lost after it. */
   untilMs: number
-  /** Openings since it last was well for a window. */
-  inARow: number
+  /** Before it, only pages that have not failed may probe. */
+  freshUntilMs: number
+  /** Probes of a round; those that may still enter; those that failed. */
+  probes: number
+  probesLeft: number
+  probesFailed: number
+  doublings: number
+  falseAlarms: number
   openSinceMs: number
   closedAtMs: number
   reason: string
-  /** What its pages fail with when it is no longer waited for. */
-  code: ErrorCode
 }
 
 export function createCircuit(options: CircuitOptions = {}): Circuit {
-  const { openAfter = 10, windowMs = 60_000, coolDownMs = 5000, coolDownMsMax = 300_000 } = options
-  const { probeMs = 60_000, patienceMs = 60_000, rateLimit, events } = options
+  const { openAfter = 10, openAfterOf, windowMs = 60_000, coolDownMs = 5000, coolDownMsMax = 300_000 } = options
+  const { probeMs = 60_000, rateLimit, events } = options
   const { now = Date.now, monotonicNow = () => performance.now(), random = Math.random } = options
   const probeHoldMs = Math.min(PROBE_HOLD_MS_MAX, coolDownMs)
   const hosts = new LRUCache<string, HostCircuit>({
@@ -113,29 +143,33 @@ export function createCircuit(options: CircuitOptions = {}): Circuit {
     events?.emit({ type: 'circuit', host, state, reason, ...until })
   }
 
-  const patienceLeftMs = ({ openSinceMs }: HostCircuit) => openSinceMs + patienceMs - monotonicNow()
-
-  function hold(circuit: HostCircuit, waitMs: number): void {
-    const heldMs = Math.min(waitMs, patienceLeftMs(circuit))
-    if (heldMs > 0) rateLimit?.pause(circuit.host, Math.ceil(now() + heldMs), `circuit open: ${circuit.reason}`)
+  function hold({ host, reason }: HostCircuit, waitMs: number): void {
+    rateLimit?.pause(host, Math.ceil(now() + waitMs), `circuit open: ${reason}`)
   }
 
   function open(circuit: HostCircuit, reason: string, error: unknown): void {
     const nowMs = monotonicNow()
-    const isStill = circuit.state !== 'closed' || nowMs - circuit.closedAtMs < windowMs
-    circuit.inARow = isStill ? circuit.inARow + 1 : 1
-    if (circuit.state === 'closed') circuit.openSinceMs = nowMs
+    const isHosts = isAboutHost(error)
+    if (circuit.state === 'closed') {
+      circuit.openSinceMs = nowMs
+      circuit.probes = 1
+      circuit.doublings = isHosts ? recentFalseAlarms(circuit) : 0
+    } else {
+      circuit.probes = isHosts ? 1 : Math.min(PROBES_MAX, 2 * circuit.probes)
+      if (isHosts || nowMs - circuit.openSinceMs > EVEN_PACE_MS) circuit.doublings++
+    }
     // Jitter makes it longer only: the workers of a fleet must not probe together, nor sooner than was said.
-    const waitMs = Math.min(coolDownMsMax, coolDownMs * 2 ** (circuit.inARow - 1)) * (1 + random() / 4)
+    const waitMs = Math.min(coolDownMsMax, coolDownMs * 2 ** circuit.doublings) * (1 + random() / 4)
     become(circuit, 'open', nowMs + waitMs)
+    circuit.freshUntilMs = circuit.untilMs + coolDownMs
     circuit.reason = reason
-    circuit.code = error instanceof ScrapeError && BLOCK_CODES.has(error.code) ? error.code : 'E_CIRCUIT_OPEN'
     circuit.window.clear()
     say(circuit.host, 'open', reason, waitMs)
     hold(circuit, waitMs)
   }
 
   function close(circuit: HostCircuit): void {
+    circuit.falseAlarms = recentFalseAlarms(circuit) + 1
     become(circuit, 'closed', 0)
     circuit.closedAtMs = monotonicNow()
     circuit.reason = ''
@@ -148,80 +182,121 @@ export function createCircuit(options: CircuitOptions = {}): Circuit {
     circuit.epoch++
   }
 
-  /** Throws unless a request may go; true when it would be the probe. */
-  function mayEnter(circuit: HostCircuit): boolean {
-    if (circuit.state === 'closed') return false
-    const leftMs = circuit.untilMs - monotonicNow()
-    if (leftMs <= 0) return true
-    const { host, reason, code } = circuit
-    const patientMs = patienceLeftMs(circuit)
-    if (patientMs <= 0) throw new ScrapeError(code, `${host} has been failing for too long: ${reason}`)
-    const waitMs = Math.ceil(Math.min(leftMs, patientMs, circuit.state === 'open' ? leftMs : probeHoldMs))
-    hold(circuit, waitMs)
-    const message = `${host} is left alone for ${Math.ceil(waitMs / 1000)} s: ${reason}`
-    throw new ScrapeError('E_CIRCUIT_OPEN', message, { retryAfterMs: waitMs })
+  function recentFalseAlarms({ falseAlarms, closedAtMs }: HostCircuit): number {
+    return monotonicNow() - closedAtMs < CALM_WINDOWS * windowMs ? Math.min(FALSE_ALARMS_MAX, falseAlarms) : 0
   }
 
-  function settle(circuit: HostCircuit, epoch: number, error: unknown): void {
-    if (epoch !== circuit.epoch || hosts.peek(circuit.host) !== circuit) return
-    const outcome = outcomeOfError(error)
-    if (circuit.state === 'half-open') {
-      if (outcome === 'failed') open(circuit, `the probe failed: ${wordsOf(error)}`, error)
-      else if (outcome !== 'unsent') close(circuit)
-      else {
-        become(circuit, 'open', monotonicNow() + probeHoldMs)
-        say(circuit.host, 'open', 'the probe was not sent', probeHoldMs)
-      }
-    } else if (outcome === 'failed' || outcome === 'answered') {
-      circuit.window.add(monotonicNow(), outcome === 'failed')
-      if (outcome === 'failed') openIfBad(circuit, error)
+  function mayEnter(circuit: HostCircuit, { id, isRetry }: CircuitPage): void {
+    if (circuit.state === 'closed') return
+    const nowMs = monotonicNow()
+    const leftMs = circuit.untilMs - nowMs
+    if (circuit.state === 'open' && leftMs > 0) {
+      hold(circuit, leftMs)
+      throw refusal(circuit, leftMs)
     }
+    if (circuit.state === 'half-open' && circuit.probesLeft === 0 && leftMs > 0) {
+      hold(circuit, probeHoldMs)
+      throw refusal(circuit, probeHoldMs)
+    }
+    const hasFailed = isRetry || circuit.failedPages?.has(id) === true
+    if (hasFailed && nowMs < circuit.freshUntilMs) throw refusal(circuit, circuit.freshUntilMs - nowMs)
+  }
+
+  function refusal({ host, reason }: HostCircuit, waitMs: number): ScrapeError {
+    const message = `${host} is left alone for ${Math.ceil(waitMs / 1000)} s: ${reason}`
+    return new ScrapeError('E_CIRCUIT_OPEN', message, { retryAfterMs: Math.ceil(waitMs) })
+  }
+
+  function probe(circuit: HostCircuit): void {
+    const isLost = circuit.untilMs <= monotonicNow()
+    if (circuit.state === 'open' || isLost) {
+      become(circuit, 'half-open', monotonicNow() + probeMs)
+      circuit.probesLeft = circuit.probes
+      circuit.probesFailed = 0
+      say(circuit.host, 'half-open', `probing: ${circuit.reason}`, probeMs)
+    }
+    if (--circuit.probesLeft === 0) hold(circuit, probeHoldMs)
+  }
+
+  function settle(circuit: HostCircuit, { id, isRetry }: CircuitPage, epoch: number, error: unknown): void {
+    const outcome = outcomeOfError(error)
+    const isNews = outcome === 'failed' && noteFailure(circuit, id) && !isRetry
+    if (outcome === 'answered') circuit.failedPages?.delete(id)
+    if (epoch !== circuit.epoch || hosts.peek(circuit.host) !== circuit) return
+    if (circuit.state === 'half-open') {
+      if (outcome === 'unsent') circuit.probesLeft++
+      else if (outcome !== 'failed') close(circuit)
+      else if (++circuit.probesFailed >= circuit.probes) {
+        const which = circuit.probes === 1 ? 'the probe' : `${circuit.probes} probes`
+        open(circuit, `${which} failed: ${wordsOf(error)}`, error)
+      }
+    } else if (isNews || outcome === 'answered') {
+      circuit.window.add(monotonicNow(), isNews)
+      if (isNews) openIfBad(circuit, error)
+    }
+  }
+
+  /** False when the page is known to fail: a page that is tried four times is one bad page. */
+  function noteFailure(circuit: HostCircuit, id: string): boolean {
+    circuit.failedPages ??= new Set()
+    const failed = circuit.failedPages
+    const isNew = !failed.delete(id) // to be the newest again
+    if (failed.size >= FAILED_PAGES_MAX) failed.delete(failed.values().next().value!)
+    failed.add(id)
+    return isNew
   }
 
   function openIfBad(circuit: HostCircuit, error: unknown): void {
     const nowMs = monotonicNow()
+    const failedMin = circuit.openAfter * 2 ** recentFalseAlarms(circuit)
     const all = circuit.window.read(nowMs)
-    const last = circuit.window.readLast(nowMs)
-    // However well it was before: a site that begins to fail is noticed within a few requests, not within a minute.
-    const isBadNow = last.failedInARow >= openAfter || (last.requests === LAST_MAX && isMost(last))
-    if (!isBadNow && (all.failed < openAfter || !isMost(all))) return
+    const last = circuit.window.readLast(nowMs, 2 * failedMin)
+    // However well it was before: a site that begins to fail is noticed within a few pages, not within a minute.
+    const isBadNow = last.failedInARow >= failedMin || (last.requests === 2 * failedMin && isMost(last))
+    if (!isBadNow && (all.failed < failedMin || !isMost(all))) return
     const { failed, requests } = isMost(all) ? all : last
-    open(circuit, `${failed} of ${requests} requests failed, the last with ${wordsOf(error)}`, error)
+    open(circuit, `${failed} of ${requests} pages failed, the last with ${wordsOf(error)}`, error)
   }
 
   function circuitOf(host: string): HostCircuit {
     const known = hosts.get(host)
     if (known !== undefined) return known
+    const own = openAfterOf?.(host) ?? openAfter
+    const failedMin = own === 'off' ? Number.POSITIVE_INFINITY : own
+    const lastMax = own === 'off' ? 0 : 2 * own * 2 ** FALSE_ALARMS_MAX
     const circuit: HostCircuit = {
       host,
-      window: new RequestWindow(windowMs),
+      openAfter: failedMin,
+      window: new RequestWindow(windowMs, lastMax),
+      failedPages: undefined,
       state: 'closed',
       epoch: 0,
       untilMs: 0,
-      inARow: 0,
+      freshUntilMs: 0,
+      probes: 1,
+      probesLeft: 0,
+      probesFailed: 0,
+      doublings: 0,
+      falseAlarms: 0,
       openSinceMs: 0,
       closedAtMs: Number.NEGATIVE_INFINITY,
       reason: '',
-      code: 'E_CIRCUIT_OPEN',
     }
     hosts.set(host, circuit)
     return circuit
   }
 
   return {
-    check(host) {
-      const circuit = hosts.get(host)
-      if (circuit !== undefined) mayEnter(circuit)
+    check(page) {
+      const circuit = hosts.get(page.host)
+      if (circuit !== undefined) mayEnter(circuit, page)
     },
-    enter(host) {
-      const circuit = circuitOf(host)
-      if (mayEnter(circuit)) {
-        become(circuit, 'half-open', monotonicNow() + probeMs)
-        say(host, 'half-open', `probing: ${circuit.reason}`, probeMs)
-        hold(circuit, probeHoldMs)
-      }
+    enter(page) {
+      const circuit = circuitOf(page.host)
+      mayEnter(circuit, page)
+      if (circuit.state !== 'closed') probe(circuit)
       const { epoch } = circuit
-      return { end: (error) => settle(circuit, epoch, error) }
+      return { end: (error) => settle(circuit, page, epoch, error) }
     },
     states() {
       const nowMs = monotonicNow()

@@ -8,6 +8,8 @@ import type { Identity } from './identity.ts'
 export interface FetchRequest {
   /** Normalised. */
   url: string
+  /** Which task of a run, and which try at it, from 1. Omitted: the URL stands for the page, and this is the first try. */
+  task?: { readonly id: string; readonly attempt: number }
   /** Extra request headers; lower-case names. Dropped when a redirect leaves the origin. */
   headers?: Readonly<Record<string, string>>
   /** Statuses besides 2xx that are pages for this route. */
@@ -65,8 +67,17 @@ export interface RateLimit {
   setDelay(host: string, delayMs: number): void
   /** Hosts that cannot take a request now, for the frontier to leave out. */
   busyHosts(): string[]
+  /** Hosts that are paused now: asked to wait, or held back by the circuit breaker. */
+  pauses(): HostPause[]
   /** Called whenever a host may have become free: a slot released, a pause over. */
   onFree(listener: () => void): void
+}
+
+export interface HostPause {
+  host: string
+  /** Epoch milliseconds. */
+  untilMs: number
+  reason: string
 }
 
 export interface SlotUse {

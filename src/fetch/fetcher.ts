@@ -8,7 +8,7 @@ import type { Page } from '../core/page.ts'
 import { hostOf } from '../core/url.ts'
 import { asSomebody } from './as-somebody.ts'
 import type { RemoteCache, ResponseCache } from './cache.ts'
-import type { Circuit, Pass } from './circuit.ts'
+import type { Circuit, CircuitPage, Pass } from './circuit.ts'
 import type { BrowserPool, BrowserRequest, Fetcher, FetchRequest, RateLimit, Slot } from './contract.ts'
 import type { HttpClient } from './http.ts'
 import type { Identities } from './identities.ts'
@@ -50,13 +50,13 @@ export function createFetcher(parts: FetcherParts): ChainFetcher {
   const robots =
     parts.robots === undefined
       ? undefined
-      : createRobots({ userAgent: parts.robots.userAgent, rateLimit, fetchRobots, now })
+      : createRobots({ ...parts, userAgent: parts.robots.userAgent, fetchRobots, now })
 
   async function fetch(request: FetchRequest, signal: AbortSignal): Promise<Page> {
     try {
       const check = robots?.check(request.url, signal)
       if (check !== undefined) await check
-      circuit?.check(hostOf(request.url))
+      circuit?.check(circuitPage(request, hostOf(request.url)))
       if (request.browser !== undefined) return await visit({ ...request, browser: request.browser }, signal)
       using turn = await takeTurn(request.url, signal)
       const cache = request.post === undefined ? parts.cache : undefined
@@ -89,7 +89,7 @@ export function createFetcher(parts: FetcherParts): ChainFetcher {
     turn: Turn,
   ): Promise<Page> {
     const startedMs = now()
-    const pass = circuit?.enter(turn.host)
+    const pass = circuit?.enter(circuitPage(request, turn.host))
     let page: Page | undefined
     try {
       page = await browsers.visit(request, signal)
@@ -158,14 +158,14 @@ export function createFetcher(parts: FetcherParts): ChainFetcher {
     let startedMs = now()
     // robots.txt, which asks nobody for leave, says what its answer means by itself.
     const isPage = checkRedirect !== undefined
-    let pass = isPage ? circuit?.enter(turn.host) : undefined
+    let pass = isPage ? circuit?.enter(circuitPage(request, turn.host)) : undefined
     const onRedirect = async (url: string, hopSignal: AbortSignal) => {
       throttle.onAnswer(turn.host)
       pass?.end()
       turn.release() // before anything is waited for: two requests that lead to each other's hosts must not block both
       await checkRedirect?.(url)
       await turn.take(url, hopSignal)
-      pass = isPage ? circuit?.enter(turn.host) : undefined
+      pass = isPage ? circuit?.enter(circuitPage(request, turn.host)) : undefined
       startedMs = now()
     }
     let page: Page | undefined
@@ -201,6 +201,11 @@ interface Failure {
   pass: Pass | undefined
   /** A page came, and it was what failed. */
   isJudged: boolean
+}
+
+/** A page is the same page wherever its redirects lead. */
+function circuitPage({ url, task }: FetchRequest, host: string): CircuitPage {
+  return { host, id: task?.id ?? url, isRetry: task !== undefined && task.attempt > 1 }
 }
 
 type CheckRedirect = (url: string) => Promise<void> | undefined

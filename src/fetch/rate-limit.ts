@@ -9,7 +9,7 @@
  *               active ──────────── dispose ──────────▶ released; idle hosts are forgotten, oldest first
  */
 import { ScrapeError } from '../core/errors.ts'
-import type { RateLimit, Slot, SlotUse } from './contract.ts'
+import type { HostPause, RateLimit, Slot, SlotUse } from './contract.ts'
 import { createHostState, type HostLimits, HostSlot, type HostState, type Waiter } from './host-state.ts'
 import { Pace } from './pace.ts'
 import type { FleetSlots, SharedSlots } from './spacing.ts'
@@ -166,6 +166,15 @@ class HostRateLimit implements RateLimit, Disposable {
   busyHosts(): string[] {
     this.#busyHosts ??= Array.from(this.#limited, (state) => state.host)
     return this.#busyHosts
+  }
+
+  pauses(): HostPause[] {
+    const monotonicMs = this.#monotonicNow()
+    return [...this.#limited]
+      .filter(({ pausedUntilMs }) => pausedUntilMs > monotonicMs)
+      .map(({ host, pausedUntilMs, pauseReason }) => {
+        return { host, untilMs: Math.ceil(this.#now() + pausedUntilMs - monotonicMs), reason: pauseReason }
+      })
   }
 
   onFree(listener: () => void): void {

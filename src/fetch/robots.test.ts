@@ -14,10 +14,15 @@ function given(...answers: Answer[]) {
   const time = { nowMs: 1_700_000_000_000 }
   const asked: string[] = []
   const delays: unknown[] = []
+  const pauses: unknown[] = []
   const robots = createRobots({
     userAgent: 'MyBot/1.0 (+https://example.org)',
     now: () => time.nowMs,
-    rateLimit: { setDelay: (host, delayMs) => void delays.push([host, delayMs]) },
+    rateLimit: {
+      setDelay: (host, delayMs) => void delays.push([host, delayMs]),
+      pause: (host, untilMs, reason) => void pauses.push([host, untilMs - time.nowMs, reason]),
+    },
+    retryAfterMsMax: HOUR_MS,
     async fetchRobots(url) {
       asked.push(url)
       await null
@@ -28,7 +33,7 @@ function given(...answers: Answer[]) {
     },
   })
   const check = async (url: string, signal = never) => robots.check(url, signal)
-  return { robots, check, time, asked, delays }
+  return { robots, check, time, asked, delays, pauses }
 }
 
 const failure = (code: ErrorCode, details: ErrorDetails = {}) => new ScrapeError(code, 'it failed', details)
@@ -109,6 +114,16 @@ test('asks a failing server again after a while, and says when', async () => {
   assert.deepEqual(waits, [2000, 2000, 4000, 4000])
   assert.equal(asked.length, 2)
   assert.equal(await codeOf(check(url)), 'allowed')
+})
+
+test('costs only the page that asked for a failing file a try, and pauses the host for the others', async () => {
+  const { check, pauses, asked, time } = given(failure('E_SERVER', { status: 503, retryAfterMs: 600_000 }), '')
+  const checks = ['/1', '/2', '/3'].map((path) => codeOf(check(`https://a.example${path}`)))
+  assert.deepEqual(await Promise.all(checks), ['E_ROBOTS_UNREACHABLE', 'E_RATE_LIMITED', 'E_RATE_LIMITED'])
+  assert.equal(await codeOf(check('https://a.example/4')), 'E_RATE_LIMITED')
+  assert.deepEqual([asked.length, pauses], [1, [['a.example', 600_000, 'robots.txt: E_SERVER']]])
+  time.nowMs += 600_000
+  assert.equal(await codeOf(check('https://a.example/4')), 'allowed')
 })
 
 test('keeps to the rules it has while the server fails', async () => {

@@ -5,6 +5,9 @@
  *   4xx, redirects nowhere  → everything is allowed, for 24 h
  *   429, 5xx, no answer     → nothing is allowed (`E_ROBOTS_UNREACHABLE`) until it is asked again, 2 s to 5 min later; rules
  *                             once read stay in force meanwhile
+ *
+ * A file that cannot be read costs only the page that asked for it a try. The others were not requested: their host is paused
+ * until the file is asked for again, and they wait at no cost.
  */
 import { LRUCache } from 'lru-cache'
 import type { ErrorCode } from '../core/error-table.ts'
@@ -18,8 +21,10 @@ export interface RobotsOptions {
   userAgent: string
   /** Gets the file, redirects followed; throws `ScrapeError` with the status of an answer that is no page. */
   fetchRobots: (url: string, signal: AbortSignal) => Promise<Pick<Page, 'body' | 'redirects'>>
-  /** Hears about crawl-delays. */
-  rateLimit?: Pick<RateLimit, 'setDelay'>
+  /** Hears about crawl-delays, and of hosts whose file cannot be read. */
+  rateLimit?: Pick<RateLimit, 'setDelay' | 'pause'>
+  /** Longest Retry-After that is obeyed. */
+  retryAfterMsMax?: number
   now?: () => number
 }
 
@@ -70,6 +75,12 @@ const TELLING: ReadonlySet<ErrorCode> = new Set([
 /** RFC 9309 2.3.1.2: a file that redirects lead away from is "unavailable", like a 404. */
 const UNAVAILABLE: ReadonlySet<ErrorCode> = new Set(['E_REDIRECT_LIMIT', 'E_REDIRECT_BAD'])
 
+/** What is known of an origin, and whether this page had to ask for it. */
+interface Known {
+  state: OriginState
+  isAsker: boolean
+}
+
 interface OriginState {
   /** The last rules read, if any ever were. */
   rules: RobotsRules | undefined
@@ -93,20 +104,20 @@ export function createRobots(options: RobotsOptions): Robots {
   async function ask(origin: string, before: OriginState | undefined): Promise<OriginState> {
     try {
       const page = await options.fetchRobots(`${origin}/robots.txt`, stop.signal)
-      if (page.redirects.length > ROBOTS_REDIRECTS_MAX) return known(allowAll, 0)
+      if (page.redirects.length > ROBOTS_REDIRECTS_MAX) return read(allowAll, 0)
       const text = readText(page.body)
-      return known(parseRobots(text, token), text.length * 4)
+      return read(parseRobots(text, token), text.length * 4)
     } catch (error) {
       if (!(error instanceof ScrapeError) || error.verdict === 'halt') throw error
       const { status } = error.details
       if (error.code === 'E_RATE_LIMITED' && status === undefined) throw error // not asked: the host is paused
-      if (UNAVAILABLE.has(error.code)) return known(allowAll, 0)
-      if (status !== undefined && status >= 300 && status < 500 && status !== 429) return known(allowAll, 0)
+      if (UNAVAILABLE.has(error.code)) return read(allowAll, 0)
+      if (status !== undefined && status >= 300 && status < 500 && status !== 429) return read(allowAll, 0)
       return unreachable(origin, error, before)
     }
   }
 
-  function known(rules: RobotsRules, bytes: number): OriginState {
+  function read(rules: RobotsRules, bytes: number): OriginState {
     return { rules, error: undefined, failures: 0, untilMs: now() + RULES_MS, bytes }
   }
 
@@ -119,7 +130,11 @@ export function createRobots(options: RobotsOptions): Robots {
           ...(cause.details.status === undefined ? {} : { status: cause.details.status }),
           cause,
         })
-    return { rules: before?.rules, error, failures, untilMs: now() + waitMs, bytes: before?.bytes ?? 0 }
+    const namedMs = Math.min(cause.details.retryAfterMs ?? 0, options.retryAfterMsMax ?? Number.POSITIVE_INFINITY)
+    const untilMs = now() + Math.max(waitMs, namedMs)
+    if (before?.rules === undefined)
+      options.rateLimit?.pause(hostOf(`${origin}/`), untilMs, `robots.txt: ${cause.code}`)
+    return { rules: before?.rules, error, failures, untilMs, bytes: before?.bytes ?? 0 }
   }
 
   /** One request per origin, however many pages wait for it; it outlives any one of them. */
@@ -137,17 +152,18 @@ export function createRobots(options: RobotsOptions): Robots {
     return asked
   }
 
-  function stateOf(url: string, signal: AbortSignal): OriginState | Promise<OriginState> {
+  function stateOf(url: string, signal: AbortSignal): Known | Promise<Known> {
     const origin = originOf(url)
     const state = origins.get(origin)
-    if (state !== undefined && state.untilMs > now()) return state
+    if (state !== undefined && state.untilMs > now()) return { state, isAsker: false }
     signal.throwIfAborted()
-    return untilAborted(askOnce(origin, state), signal)
+    const isAsker = !asking.has(origin)
+    return untilAborted(askOnce(origin, state), signal).then((asked) => ({ state: asked, isAsker }))
   }
 
-  function rulesIn(state: OriginState, url: string): RobotsRules {
+  function rulesIn({ state, isAsker }: Known, url: string): RobotsRules {
     const { rules, error } = state
-    if (rules === undefined) throw atUrl(error!, url, state.untilMs - now())
+    if (rules === undefined) throw atUrl(error!, url, { isAsker, askAgainInMs: Math.ceil(state.untilMs - now()) })
     if (rules.crawlDelayMs !== undefined) options.rateLimit?.setDelay(hostOf(url), rules.crawlDelayMs)
     return rules
   }
@@ -167,9 +183,9 @@ export function createRobots(options: RobotsOptions): Robots {
     rules: rulesOf,
     check(url, signal) {
       if (pathOf(url) === '/robots.txt') return undefined
-      const state = stateOf(url, signal)
-      if (state instanceof Promise) return state.then((asked) => obey(rulesIn(asked, url), url))
-      return void obey(rulesIn(state, url), url)
+      const known = stateOf(url, signal)
+      if (known instanceof Promise) return known.then((asked) => obey(rulesIn(asked, url), url))
+      return void obey(rulesIn(known, url), url)
     },
     async explain(url, signal) {
       const { group, crawlDelayMs, sitemaps, find } = await rulesOf(url, signal)
@@ -185,9 +201,10 @@ export function createRobots(options: RobotsOptions): Robots {
 }
 
 /** The next try comes when the file is asked for again: earlier ones would only meet the same remembered failure. */
-function atUrl(error: ScrapeError, url: string, askAgainInMs: number): ScrapeError {
-  const retryAfterMs = Math.max(error.details.retryAfterMs ?? 0, askAgainInMs)
-  return new ScrapeError(error.code, error.message, { ...error.details, url, retryAfterMs })
+function atUrl({ code, message, details }: ScrapeError, url: string, wait: { isAsker: boolean; askAgainInMs: number }) {
+  const retryAfterMs = Math.max(1, wait.askAgainInMs)
+  if (wait.isAsker) return new ScrapeError(code, message, { ...details, url, retryAfterMs })
+  return new ScrapeError('E_RATE_LIMITED', `waits for robots.txt: ${message}`, { url, retryAfterMs })
 }
 
 function readText(body: Buffer): string {

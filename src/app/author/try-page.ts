@@ -82,7 +82,7 @@ export async function tryPage(request: TryRequest): Promise<TriedPage> {
   const task = taskFor(request)
   const route = compiled.routes.get(task.route)!
   const isInBrowser = route.definition.fetch === 'browser'
-  const visit = await chain.visit(await requestOf({ compiled, isInBrowser }, task, NOBODY), signal)
+  const visit = await chain.visit(await requestOf({ compiled, isInBrowser }, { task, attempt: 1 }, NOBODY), signal)
   const tried: TriedPage = {
     route: task.route,
     params: route.match(new URL(task.url).pathname) ?? {},

@@ -103,9 +103,9 @@ function endingOf(
   isFull: boolean,
 ): { end: CrawlEnd; reason?: string } | undefined {
   if (end.how === 'halted') {
-    // A scraper that said stop(), or cannot run anywhere; a lost database is this worker's own trouble.
-    const { code, class: cls } = end.error
-    return code === 'E_STOPPED' || cls === 'definition' || cls === 'usage' ? { end } : undefined
+    // A scraper that said stop() or cannot run anywhere, or hosts that let no worker in; a lost database is this worker's trouble.
+    const { class: cls } = end.error
+    return cls === 'stopped' || cls === 'definition' || cls === 'usage' ? { end } : undefined
   }
   if (isFull && stats.remaining === 0) return { end: { how: 'finished' } }
   return limit === undefined ? undefined : { end: { how: 'stopped' }, reason: limit }

@@ -46,6 +46,8 @@ export interface FleetWorkerRequest {
   batchSize: number
   /** Stay when the queue is empty. */
   isForever: boolean
+  /** Wait for hosts as long as it takes, whatever `limits.wait` says. Default false. */
+  keepsWaiting?: boolean
   /** Fetch through a Tor daemon of its own. */
   useTor: boolean
   /** Left out: pages and files. */

@@ -35,7 +35,8 @@ export async function joinRun(request: FleetWorkerRequest): Promise<FleetWorker>
     refuseOtherScraper(run, loaded)
     const { limits } = run.options
     const limitsHere = request.isServed ? withLimits(config.limits, limits) : withLimits(limits, config.limits)
-    const compiled = compileScraper(loaded.scraper, limitsHere, loaded.file)
+    const wait = request.keepsWaiting === true ? { wait: true as const } : {}
+    const compiled = compileScraper(loaded.scraper, { ...limitsHere, ...wait }, loaded.file)
     const bus = createEventBus()
     const tally = createTally()
     bus.on(tally.record)

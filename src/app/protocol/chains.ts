@@ -151,6 +151,7 @@ function chainOf({ fetcher, rateLimit, proxies }: Fetching, count: (change: 1 | 
         pause: (host, untilMs, reason) => rateLimit.pause(host, untilMs, reason),
         setDelay: (host, delayMs) => rateLimit.setDelay(host, delayMs),
         busyHosts: () => rateLimit.busyHosts(),
+        pauses: () => rateLimit.pauses(),
         onFree(listener) {
           own.add(listener)
           listeners.add(listener)

@@ -94,7 +94,7 @@ async function crawlInside(
     const startHosts = JSON.parse((await frontier.getMeta('startHosts')) ?? '[]') as string[]
     const end = await crawl(
       {
-        compiled,
+        compiled: { ...compiled, limits: { ...compiled.limits, wait: Number.POSITIVE_INFINITY } }, // its timeout ends it
         frontier,
         bus,
         fetcher: watch.watched(chain.fetcher),

@@ -2,7 +2,7 @@
 import type { EventBus } from '../../core/events.ts'
 import type { ResolvedLimits } from '../../core/options.ts'
 import { createMemoryCache, type RemoteCache, type ResponseCache } from '../../fetch/cache.ts'
-import { createCircuit } from '../../fetch/circuit.ts'
+import { type Circuit, type CircuitOptions, createCircuit } from '../../fetch/circuit.ts'
 import type { BrowserPool, RateLimit } from '../../fetch/contract.ts'
 import { type ChainFetcher, createFetcher } from '../../fetch/fetcher.ts'
 import { openHttp } from '../../fetch/http.ts'
@@ -108,7 +108,7 @@ export async function openFetching(options: FetchingOptions): Promise<Fetching> 
       ...(limits.robots === 'ignore' ? {} : { robots: { userAgent: options.userAgent } }),
       ...(cache === undefined ? {} : { cache }),
       ...(identities === undefined ? {} : { identities }),
-      circuit: createCircuit({ rateLimit, events: bus }),
+      ...circuitOf(limits, siteOf, { rateLimit, events: bus }),
       judge: createJudge({ retryAfterMsMax: limits.retryAfterMax, events: bus }),
       events: bus,
       retryAfterMsMax: limits.retryAfterMax,
@@ -122,6 +122,17 @@ export async function openFetching(options: FetchingOptions): Promise<Fetching> 
     rotate: http.rotate,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
+}
+
+/** None where it is off everywhere. */
+function circuitOf(
+  { perHost }: ResolvedLimits,
+  siteOf: SiteFinder | undefined,
+  parts: Pick<CircuitOptions, 'rateLimit' | 'events'>,
+): { circuit?: Circuit } {
+  if (perHost.circuit === 'off' && siteOf === undefined) return {}
+  const openAfterOf = (host: string) => siteOf?.(host)?.circuit ?? perHost.circuit
+  return { circuit: createCircuit({ openAfterOf, coolDownMs: perHost.circuitCoolDown, ...parts }) }
 }
 
 /** Throws `E_OPTION`, when the package for it is not there. */

@@ -196,7 +196,7 @@ function verdictOf(
       return stopped(pagesReached(compiled.limits.pages))
     case 'halted': {
       const { error } = end
-      if (error.code === 'E_STOPPED') return stopped(error.message)
+      if (error.class === 'stopped') return stopped(error.message)
       return { state: 'failed', reason: `${error.code}: ${error.message}`, exitCode: exitCodeOfClass(error.class) }
     }
     default:

@@ -1,0 +1,106 @@
+/**
+ * Can this run still move? Asked while a worker has nothing in flight.
+ *
+ *   a host that is not paused has tasks · another worker has some in hand · paused by hand   → yes
+ *   all that is left waits for longer than `waitMs`                                          → no: nothing happens for too long
+ *   all hosts left are paused, and no page was settled for `waitMs`                          → no: probing was in vain
+ *
+ * A run that cannot move stops, resumable (`E_STALLED`), and no page is given up for it. Hosts stay paused when it is resumed.
+ */
+import { ScrapeError } from '../core/errors.ts'
+import type { HostPause, RateLimit } from '../fetch/contract.ts'
+import type { Frontier, FrontierStats } from '../frontier/contract.ts'
+
+export interface StallParts {
+  frontier: Pick<Frontier, 'stats' | 'nextDueMs' | 'setMeta'>
+  rateLimit: Pick<RateLimit, 'pauses'>
+  /** Infinity: it waits for as long as it takes. */
+  waitMs: number
+  /** The longest wait before a retry that was asked for is not a stall. */
+  backoffMsMax: number
+  /** True while more may come. */
+  isOpenEnded?: () => Promise<boolean>
+  now: () => number
+  monotonicNow?: () => number
+}
+
+const META = 'hostPauses'
+const PAUSES_KEPT_MAX = 1000
+
+export class StallWatch {
+  readonly #parts: StallParts
+  readonly #monotonicNow: () => number
+  #isAsking = false
+  #settled = -1
+  /** When a page was last seen settled, by any worker. */
+  #movedAtMs: number
+
+  constructor(parts: StallParts) {
+    this.#parts = parts
+    this.#monotonicNow = parts.monotonicNow ?? (() => performance.now())
+    this.#movedAtMs = this.#monotonicNow()
+  }
+
+  /** Why the run cannot move; undefined while it can. `heldHosts`: those of tasks this worker has claimed and not begun. */
+  async check(heldHosts: readonly string[]): Promise<ScrapeError | undefined> {
+    const { frontier, rateLimit, waitMs, isOpenEnded } = this.#parts
+    if (!Number.isFinite(waitMs) || this.#isAsking) return undefined
+    this.#isAsking = true
+    const stats = await frontier.stats().finally(() => {
+      this.#isAsking = false
+    })
+    if (stats.completed + stats.failed !== this.#settled || stats.isPaused) {
+      this.#settled = stats.completed + stats.failed
+      this.#movedAtMs = this.#monotonicNow()
+    }
+    if (stats.remaining === 0 || stats.isPaused) return undefined
+    const pauses = rateLimit.pauses()
+    const reason = this.#pausedReason(stats, heldHosts, pauses) ?? (await this.#dueReason(stats))
+    if (reason === undefined || (await isOpenEnded?.())) return undefined
+    await frontier.setMeta(META, JSON.stringify(pauses.slice(0, PAUSES_KEPT_MAX)))
+    return new ScrapeError('E_STALLED', `${pagesText(stats)} ${reason}`)
+  }
+
+  #pausedReason(
+    { hosts, claimed }: FrontierStats,
+    heldHosts: readonly string[],
+    pauses: readonly HostPause[],
+  ): string | undefined {
+    const { waitMs, now } = this.#parts
+    const byHost = new Map(pauses.map((pause) => [pause.host, pause]))
+    const names = new Set([...heldHosts, ...hosts.filter(({ pending }) => pending > 0).map(({ host }) => host)])
+    const waiting = [...names].map((host) => byHost.get(host))
+    if (waiting.length === 0 || !waiting.every((pause) => pause !== undefined)) return undefined
+    const ofPaused = hosts.reduce((sum, host) => sum + (byHost.has(host.host) ? host.claimed : 0), 0)
+    if (claimed - ofPaused > 0) return undefined // somebody works on another host
+    const [first, ...others] = waiting.toSorted((one, other) => one.untilMs - other.untilMs)
+    const more = others.length === 0 ? '' : `, and ${others.length} more ${others.length === 1 ? 'host' : 'hosts'}`
+    const why = `${first!.host}: ${first!.reason}${more}`
+    if (first!.untilMs - now() > waitMs) return `wait until ${timeText(first!.untilMs)}: ${why}`
+    const idleMs = this.#monotonicNow() - this.#movedAtMs
+    return idleMs > waitMs ? `wait, and none came through for ${Math.round(idleMs / 1000)} s: ${why}` : undefined
+  }
+
+  /** Nobody is at work, and the first task is due much later. */
+  async #dueReason({ claimed }: FrontierStats): Promise<string | undefined> {
+    const { frontier, waitMs, backoffMsMax, now } = this.#parts
+    if (claimed > 0) return undefined
+    const dueMs = await frontier.nextDueMs()
+    if (dueMs === undefined || dueMs - now() <= Math.max(waitMs, backoffMsMax)) return undefined
+    return `wait until ${timeText(dueMs)}`
+  }
+}
+
+/** A run that was stopped because its hosts asked it to wait must not ask them sooner when it is resumed. */
+export async function restorePauses(
+  frontier: Pick<Frontier, 'getMeta'>,
+  rateLimit: Pick<RateLimit, 'pause'>,
+): Promise<void> {
+  const kept = JSON.parse((await frontier.getMeta(META)) || '[]') as HostPause[]
+  for (const { host, untilMs, reason } of kept) rateLimit.pause(host, untilMs, reason)
+}
+
+const pagesText = ({ remaining }: FrontierStats) =>
+  remaining === 1 ? 'the 1 page left' : `all ${remaining} pages left`
+
+const timeText = (ms: number) => `${new Date(ms).toISOString().slice(0, 19)}Z`
