@@ -1,5 +1,7 @@
-/** URLs of Redis: the client library would read options out of them that count more than ours. */
+/** URLs of Redis, and what the client library does not take care of. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { test } from 'node:test'
 import { Connection } from './connection.ts'
 
@@ -16,4 +18,20 @@ test('options that the client library would read in the URL are refused, with wh
   const connection = new Connection('rediss://redis.example:6379/0?servername=other')
   assert.deepEqual(connection.redis.options.tls, { servername: 'other' })
   connection.close()
+})
+
+test('a second error of one socket, such as a reset after a TLS alert, does not end the process', async () => {
+  const server = createServer((socket) => socket.on('error', () => {})).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const connection = new Connection(`redis://127.0.0.1:${(server.address() as AddressInfo).port}/0`)
+  try {
+    connection.redis.connect().catch(() => {})
+    await once(connection.redis, 'connect')
+    const { stream } = connection.redis
+    for (const message of ['tlsv13 alert certificate required', 'read ECONNRESET'])
+      stream.emit('error', new Error(message))
+  } finally {
+    connection.close()
+    server.close()
+  }
 })

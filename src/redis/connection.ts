@@ -30,7 +30,6 @@ export class Connection {
   readonly redis: Redis
   /** `host:port/database`, never with user or password. */
   readonly place: string
-  readonly #isTls: boolean
   readonly #outageMs: number
   readonly #onOutage: (outage: Outage) => void
   readonly #closing = new AbortController()
@@ -49,7 +48,6 @@ export class Connection {
     const bare = new URL(url)
     const tls = takeTls(bare, bare.protocol === 'rediss:')
     refuseOtherParameters(bare, [], HINT)
-    this.#isTls = tls !== undefined
     this.redis = new Redis(bare.href, {
       ...(tls === undefined ? {} : { tls }),
       lazyConnect: true,
@@ -71,6 +69,8 @@ export class Connection {
       this.#lastError = undefined
       this.#attempts = 0
     })
+    // The client listens for one error of a socket. TLS has two: the alert of the server, then the reset that follows it.
+    this.redis.on('connect', () => this.redis.stream.on('error', () => {}))
     this.redis.on('reconnecting', (waitMs: number) => {
       const error = this.#lastError ?? new Error('the connection was closed')
       this.#onOutage({ attempt: ++this.#attempts, error, waitMs })
@@ -143,7 +143,8 @@ export class Connection {
     const reason = reasonOf(error)
     if (isOutage(error))
       return (
-        tlsTrouble(error, this.place, 'cacert') ?? unreachable(this.place, reason, { isTls: this.#isTls, cause: error })
+        tlsTrouble(error, this.place, 'cacert') ??
+        unreachable(this.place, reason, { tls: this.redis.options.tls, cause: error })
       )
     if (!isRefusal(error)) return error
     return new ScrapeError('E_SERVICE', `${this.place} refuses: ${reason}`, {
@@ -153,17 +154,30 @@ export class Connection {
   }
 }
 
-/** A port that speaks TLS closes plain connections without a word; one that does not waits for the rest of what it takes for a command. */
-function unreachable(place: string, reason: string, { isTls, cause }: { isTls: boolean; cause: unknown }): ScrapeError {
-  const isCut = !isTls && /ECONNRESET|closed|hang up/i.test(reason)
-  const isSilent = isTls && /ETIMEDOUT|timed out/i.test(reason)
-  const fix = isCut
-    ? 'Start it, or correct its URL; if this port speaks TLS, write rediss:// in place of redis://.'
-    : 'Start it, or correct its URL; if this port does not speak TLS, name its TLS port.'
+function unreachable(
+  place: string,
+  reason: string,
+  { tls, cause }: { tls: object | undefined; cause: unknown },
+): ScrapeError {
+  const hint = hintFor(reason, tls)
   return new ScrapeError('E_SERVICE', `${place} is unreachable: ${reason}`, {
     cause,
-    ...(isCut || isSilent ? { fix } : {}),
+    ...(hint === undefined ? {} : { fix: `Start it, or correct its URL; ${hint}` }),
   })
+}
+
+/**
+ * A port that speaks TLS closes plain connections without a word; one that does not waits for the rest of what it takes for a
+ * command. A server that misses our certificate says so after the handshake, and its reset may overtake its words.
+ */
+function hintFor(reason: string, tls: object | undefined): string | undefined {
+  const isSilent = /ETIMEDOUT|timed out/i.test(reason)
+  const isCut = /ECONNRESET|EPIPE|closed|hang up/i.test(reason)
+  if (tls !== undefined && isSilent) return 'if this port does not speak TLS, name its TLS port.'
+  if (tls === undefined && isCut) return 'if this port speaks TLS, write rediss:// instead of redis://.'
+  if (tls !== undefined && isCut && !('cert' in tls))
+    return 'if the server wants a client certificate, it got none: name it and its key in the URL.'
+  return undefined
 }
 
 function placeOf(url: string): string {
