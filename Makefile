@@ -11,7 +11,7 @@ OUTPUT ?= runs
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo scrape test test-fast check types lint format bench stack reference package audit sbom clean
+.PHONY: help setup demo scrape test test-unit test-fast check types lint format bench stack reference package audit sbom clean
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ scrape: setup ## scrape books: PAGES PARALLEL FORMAT OUTPUT SITE ARGS
 
 test: check ## everything: types, lint, generated docs, all tests on real servers (brought along if missing)
 	@$(NODE) scripts/test.ts
+
+test-unit: setup ## the tests beside the code that need no server, browser or second process (under a minute)
+	@$(NODE) scripts/test.ts --unit
 
 test-fast: setup ## the tests alone, without those whose server this machine does not have
 	@$(NODE) scripts/test.ts --fast

@@ -1,5 +1,6 @@
 /** What the test files need, found and started once before they run; each of them runs in a process of its own. */
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import { CHROMIUM } from './chromium.ts'
 import { findProgram, type Service, ServiceMissing } from './find-program.ts'
 import { PGBOUNCER } from './pgbouncer.ts'
@@ -45,9 +46,8 @@ export async function startShared(
   await using started = new AsyncDisposableStack()
   const env: NodeJS.ProcessEnv = {}
   const missing: { why: string; files: readonly string[] }[] = []
-  const texts = files.map((file) => ({ file, text: readFileSync(file, 'utf8') }))
   for (const [module, { service, startForAll }] of Object.entries(services)) {
-    const users = texts.filter((entry) => isImported(module, entry)).map(({ file }) => file)
+    const users = files.filter((file) => isImported(module, file))
     if (users.length === 0) continue
     const given = service.urlVariable === undefined ? undefined : process.env[service.urlVariable]
     if (given !== undefined && given !== '') {
@@ -68,8 +68,30 @@ export async function startShared(
   return { env, missing, [Symbol.asyncDispose]: () => held.disposeAsync() }
 }
 
-function isImported(module: string, { file, text }: { file: string; text: string }): boolean {
-  return text.includes(`services/${module}'`) || (/\bservices\/[^/]+$/.test(file) && text.includes(`'./${module}'`))
+/** The services a test file needs, by their modules. */
+export function servicesOf(file: string): string[] {
+  return Object.keys(SERVICES).filter((module) => isImported(module, file))
+}
+
+function isImported(module: string, file: string): boolean {
+  return [...modulesOf(resolve(file))].some((path) => path.endsWith(`/services/${module}`))
+}
+
+const TESTS = dirname(import.meta.dirname)
+const known = new Map<string, ReadonlySet<string>>()
+
+/** Every module that a test file imports, itself or through other modules of the tests. */
+function modulesOf(path: string): ReadonlySet<string> {
+  const before = known.get(path)
+  if (before !== undefined) return before
+  const modules = new Set<string>()
+  known.set(path, modules) // also for a circle
+  for (const [, specifier] of readFileSync(path, 'utf8').matchAll(/(?:from |import\()'(\.[^']+\.ts)'/g)) {
+    const module = join(dirname(path), specifier!)
+    modules.add(module)
+    if (module.startsWith(TESTS) && existsSync(module)) for (const deeper of modulesOf(module)) modules.add(deeper)
+  }
+  return modules
 }
 
 function say(service: Service, text: string): void {

@@ -1,0 +1,62 @@
+/** What a run of the tests must not leave behind: processes, found by a variable they inherit, and files in its folder. */
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+
+const VARIABLE = 'SLUICE_TEST_RUN'
+/** Servers whose owner was killed are ended by their watchdogs, which take this long at most. */
+const GRACE_MS = 20_000
+
+export interface Traces extends Disposable {
+  /** For everything the run starts. */
+  readonly env: NodeJS.ProcessEnv
+  /** One line for each thing that is still there after a time of grace; the processes are ended. */
+  findLeftovers(graceMs?: number): Promise<string[]>
+}
+
+export function followTraces(): Traces {
+  const folder = mkdtempSync(join(tmpdir(), 'slt-')) // short: names of sockets in it have at most 107 bytes
+  const mark = `${VARIABLE}=${folder}`
+  return {
+    env: { [VARIABLE]: folder, TMPDIR: folder },
+    async findLeftovers(graceMs = GRACE_MS) {
+      const endMs = performance.now() + graceMs
+      while (marked(mark).length > 0 && performance.now() < endMs) await delay(50)
+      const processes = marked(mark)
+      for (const { pid } of processes) kill(pid)
+      const files = readdirSync(folder)
+      return [
+        ...processes.map(({ pid, command }) => `process ${pid}: ${command}`),
+        ...files.map((name) => `${folder}/${name}`),
+      ]
+    },
+    [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
+  }
+}
+
+function marked(mark: string): { pid: number; command: string }[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+    .flatMap((name) => {
+      if (!read(`/proc/${name}/environ`).split('\0').includes(mark)) return []
+      return { pid: Number(name), command: read(`/proc/${name}/cmdline`).replaceAll('\0', ' ').slice(0, 300) }
+    })
+}
+
+/** Empty for a process that ended meanwhile, or is another user's. */
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // it ended meanwhile
+  }
+}

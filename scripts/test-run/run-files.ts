@@ -1,0 +1,82 @@
+/** Runs test files, each in its own process, the longest first, and ends a file that hangs. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { run } from 'node:test'
+import { spec } from 'node:test/reporters'
+
+export interface FilesResult {
+  isSuccess: boolean
+  /** By file. */
+  tookMs: ReadonlyMap<string, number>
+}
+
+export interface RunFilesOptions {
+  env: NodeJS.ProcessEnv
+  namePatterns?: readonly string[]
+  concurrency?: number
+  /** A guard against a hang, not a measure of speed: several times what the longest test takes on a busy machine. */
+  testMsMax?: number
+  /** The same for a file of which nothing is heard. Longer, so that a test's own end is told first. */
+  silenceMsMax?: number
+  output?: NodeJS.WritableStream
+}
+
+/** Most files wait for processes and servers half of the time: 3 keep two cores busy. */
+const CONCURRENCY = 3
+const TEST_MS_MAX = 600_000
+const SILENCE_MS_MAX = 720_000
+
+export async function runFiles(files: readonly string[], options: RunFilesOptions): Promise<FilesResult> {
+  const { testMsMax = TEST_MS_MAX, silenceMsMax = SILENCE_MS_MAX, output = process.stdout } = options
+  const startedAtMs = new Map<string, number>()
+  const tookMs = new Map<string, number>()
+  const watched = new Map<string, NodeJS.Timeout>()
+  let isSuccess = true
+  const hear = (file: string) => {
+    clearTimeout(watched.get(file))
+    if (tookMs.has(file)) return // the last words of one that has ended
+    const onSilence = () => {
+      isSuccess = false
+      console.error(`\nENDED: ${file} hangs, nothing was heard of it for ${silenceMsMax / 1000} s`)
+      killFile(file)
+    }
+    watched.set(file, setTimeout(onSilence, silenceMsMax))
+  }
+  const stream = run({
+    files: files.map((file) => resolve(file)),
+    concurrency: options.concurrency ?? CONCURRENCY,
+    timeout: testMsMax,
+    execArgv: ['--disable-warning=ExperimentalWarning'],
+    env: options.env,
+    ...(options.namePatterns === undefined ? {} : { testNamePatterns: [...options.namePatterns] }),
+  })
+  stream.on('test:dequeue', ({ name, file }) => {
+    if (file === undefined) return
+    if (name === file) startedAtMs.set(file, performance.now())
+    hear(file)
+  })
+  stream.on('test:complete', ({ name, file }) => {
+    if (file === undefined) return
+    if (name !== file) return hear(file)
+    tookMs.set(file, performance.now() - startedAtMs.get(file)!)
+    hear(file)
+  })
+  stream.on('test:fail', ({ todo }) => {
+    if (todo === undefined || todo === false) isSuccess = false
+  })
+  for await (const text of stream.compose(spec)) output.write(text)
+  return { isSuccess, tookMs }
+}
+
+/** The runner has spawned it, and does not say as which process. */
+function killFile(file: string): void {
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      const parent = /^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+      const args = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
+      if (Number(parent) === process.pid && args.includes(file)) process.kill(Number(pid), 'SIGKILL')
+    } catch {
+      // it ended meanwhile
+    }
+  }
+}
