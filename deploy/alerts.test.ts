@@ -72,9 +72,7 @@ async function end(worker: SluiceProcess): Promise<void> {
   await worker.result
 }
 
-test('a healthy run raises no alert, a frozen worker and a failing site do, and every panel has an answer', {
-  timeout: 300_000,
-}, async () => {
+test('a healthy run raises no alert, a frozen worker and a failing site do, and every panel has an answer', async () => {
   await using parts = new AsyncDisposableStack()
   const database = parts.use(await postgresForTests())
   const site = parts.use(await startBooksSite({ products: 20_000, delayMs: 40 }))

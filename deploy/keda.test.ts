@@ -119,9 +119,7 @@ test('the streams and the group are those of the task protocol, for the type tha
   for (const { metadata } of triggers) assert.equal(metadata.consumerGroup, WORKERS_GROUP)
 })
 
-test('the query counts the pages of a real run, one for a run without any, and nothing once it is paused or another scraper’s', {
-  timeout: 60_000,
-}, async () => {
+test('the query counts the pages of a real run, one for a run without any, and nothing once it is paused or another scraper’s', async () => {
   await using database = await postgresForTests()
   await using site = await startBooksSite({ products: 400 })
   using folder = temporaryFolder()

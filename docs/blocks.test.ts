@@ -55,7 +55,7 @@ test('every block is of a kind that is run or checked', () => {
   )
 })
 
-test('every block of TypeScript fits the sources, and one that does not is found', { timeout: 120_000 }, () => {
+test('every block of TypeScript fits the sources, and one that does not is found', () => {
   const blocks = BLOCKS.filter(({ kind }) => kind === 'ts')
   assert.ok(blocks.length > 5)
   const text = "import { nobody } from 'sluice'\nnobody()\n"
@@ -98,7 +98,7 @@ describe('every command works in', { concurrency: PAGES_AT_ONCE }, () => {
     blocks.reduce((sum, { text }) => sum + text.split('sluice ').length, 0)
   const pages = ALL.filter((one) => one.blocks.some(isRun)).sort((a, b) => workOf(b) - workOf(a))
   for (const { page, blocks } of pages) {
-    it(page, { timeout: 120_000 }, async () => {
+    it(page, async () => {
       const report = await runPage(page, blocks, site.url)
       reports.push(report)
       assert.equal(report.problems.length, 0, report.problems.join('\n\n'))
@@ -131,7 +131,7 @@ test('output that differs from the page is found, other run ids and times are no
   ])
 })
 
-test('each command of a block counts, and what was to run on and died is found', { timeout: 60_000 }, async () => {
+test('each command of a block counts, and what was to run on and died is found', async () => {
   const page = [
     '```sh\nmkfifo pipe\nfalse\necho on\n```',
     '```text\nof\n```',

@@ -12,7 +12,7 @@ import { sluice, temporaryFolder } from '../test/sluice.ts'
 
 const EMBED = fileURLToPath(new URL('./examples/embed.ts', import.meta.url))
 
-test('embed.ts runs a scraper, hears its events and ends with its record', { timeout: 30_000 }, async () => {
+test('embed.ts runs a scraper, hears its events and ends with its record', async () => {
   await using site = await startBooksSite({ products: 60 })
   using folder = temporaryFolder()
   const { stdout } = await promisify(execFile)(process.execPath, [EMBED, site.url, folder.path], {
@@ -29,7 +29,7 @@ test('embed.ts runs a scraper, hears its events and ends with its record', { tim
   assert.equal(readFileSync(items, 'utf8').trim().split('\n').length, 60)
 })
 
-test('url-queue.ts works a queue of its own off', { timeout: 60_000 }, async () => {
+test('url-queue.ts works a queue of its own off', async () => {
   await using database = await postgresForTests()
   const file = fileURLToPath(new URL('./examples/url-queue.ts', import.meta.url))
   const { stdout } = await promisify(execFile)(process.execPath, [file, database.url], {
@@ -42,7 +42,7 @@ test('url-queue.ts works a queue of its own off', { timeout: 60_000 }, async () 
   assert.match(stdout, /pending: 0,\s+claimed: 0,\s+completed: 2,\s+failed: 0,\s+remaining: 0/)
 })
 
-test('shop.ts is the scraper of the README, and brings home every book', { timeout: 30_000 }, async () => {
+test('shop.ts is the scraper of the README, and brings home every book', async () => {
   const code = readFileSync(new URL('./examples/shop.ts', import.meta.url), 'utf8')
   const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
   assert.ok(readme.includes(code.slice(code.indexOf('import'))), 'copy docs/examples/shop.ts into README.md')

@@ -93,9 +93,7 @@ function withEnv(env: Record<string, string>): Disposable {
 
 const onDisk = (where: string) => readFileSync(fileURLToPath(where))
 
-test('two workers of a fleet store each file once in a bucket, and its record in the database', {
-  timeout: 120_000,
-}, async () => {
+test('two workers of a fleet store each file once in a bucket, and its record in the database', async () => {
   await using database = await postgresForTests()
   await using bucket = await startS3()
   await using site = await startGallery()
@@ -114,9 +112,7 @@ test('two workers of a fleet store each file once in a bucket, and its record in
   assert.deepEqual({ completed, remaining, items }, { completed: PAGES + 2 * FILES, remaining: 0, items: PAGES })
 })
 
-test('kill -9 in the middle of downloads: resumed, every file whole and recorded once', {
-  timeout: 120_000,
-}, async () => {
+test('kill -9 in the middle of downloads: resumed, every file whole and recorded once', async () => {
   let isSlow = true
   const held: (() => void)[] = []
   await using site = await startGallery((response, body) => {
@@ -153,7 +149,7 @@ test('kill -9 in the middle of downloads: resumed, every file whole and recorded
   checkRecords(stdout, onDisk)
 })
 
-test('several processes of one machine share the files of a run', { timeout: 120_000 }, async () => {
+test('several processes of one machine share the files of a run', async () => {
   await using site = await startGallery()
   using folder = folderWithScraper()
   const given = [
@@ -176,9 +172,7 @@ test('several processes of one machine share the files of a run', { timeout: 120
   checkRecords(listed.stdout, onDisk)
 })
 
-test('files that cannot be had are dead letters, and too many of them are a run that failed', {
-  timeout: 60_000,
-}, async () => {
+test('files that cannot be had are dead letters, and too many of them are a run that failed', async () => {
   await using site = await startGallery((response) => response.writeHead(403).end())
   using folder = folderWithScraper()
   const out = join(folder.path, 'runs')

@@ -38,9 +38,7 @@ const newestRun = async (url: string) => {
   }
 }
 
-test('a worker that comes while the queue is being filled waits, and the run ends when all of it is done', {
-  timeout: 60_000,
-}, async () => {
+test('a worker that comes while the queue is being filled waits, and the run ends when all of it is done', async () => {
   await using here = await place({ products: 60 })
   const { fleet, site, database } = here
   const urls = [...truth(60)].map(({ path }) => new URL(path, site.url).href)
@@ -63,9 +61,7 @@ test('a worker that comes while the queue is being filled waits, and the run end
   assert.deepEqual({ completed, failed, state }, { completed: 60, failed: 0, state: 'finished' })
 })
 
-test('more URLs for a finished run open it again, and no worker ends it while they come', {
-  timeout: 60_000,
-}, async () => {
+test('more URLs for a finished run open it again, and no worker ends it while they come', async () => {
   await using here = await place({ products: 40 })
   const { fleet, site } = here
   const urls = [...truth(40)].map(({ path }) => new URL(path, site.url).href)
@@ -92,7 +88,7 @@ const STOPPING = `
     handlers: { page({ url, stop }) { if (url.search === '?n=20') stop('enough of it') } },
   })`
 
-test('stop() in one worker stops the run for all of them', { timeout: 60_000 }, async () => {
+test('stop() in one worker stops the run for all of them', async () => {
   await using here = await place({ products: 20, delayMs: 60, scraper: 'stopping', code: STOPPING })
   const { fleet, site } = here
   const { run_id: runId } = await fleet.start('--site', site.url)
@@ -108,7 +104,7 @@ test('stop() in one worker stops the run for all of them', { timeout: 60_000 }, 
   assert.deepEqual([state, reason], ['stopped', 'enough of it'])
 })
 
-test('the limit of pages stops the run, and --resume with a higher one goes on', { timeout: 60_000 }, async () => {
+test('the limit of pages stops the run, and --resume with a higher one goes on', async () => {
   await using here = await place({ products: 200 })
   const { fleet, site } = here
   const { run_id: runId } = await fleet.start('--site', site.url, '--arg', 'details=true', '--pages', '20')
@@ -122,7 +118,7 @@ test('the limit of pages stops the run, and --resume with a higher one goes on',
   assert.equal((await fleet.items(runId)).length, 200)
 })
 
-test('the time limit stops the run', { timeout: 60_000 }, async () => {
+test('the time limit stops the run', async () => {
   await using here = await place({ products: 2000, delayMs: 40 })
   const { fleet, site } = here
   const { run_id: runId } = await fleet.start('--site', site.url, '--arg', 'details=true', '--time', '2s')
@@ -131,7 +127,7 @@ test('the time limit stops the run', { timeout: 60_000 }, async () => {
   assert.deepEqual([state, reason], ['stopped', 'the time limit is reached'])
 })
 
-test('a start that fails leaves no run behind for workers to wait on', { timeout: 60_000 }, async () => {
+test('a start that fails leaves no run behind for workers to wait on', async () => {
   const code = STOPPING.replace(/start: .*\n/, "start() { throw new Error('no way in') },\n")
   await using here = await place({ products: 20, scraper: 'stopping', code })
   const { fleet, site, database } = here
@@ -141,7 +137,7 @@ test('a start that fails leaves no run behind for workers to wait on', { timeout
   assert.equal(await newestRun(database.url), undefined)
 })
 
-test('a start that is broken off says so, and goes on with --resume', { timeout: 60_000 }, async () => {
+test('a start that is broken off says so, and goes on with --resume', async () => {
   await using here = await place({ products: 40 })
   const { fleet, site, database } = here
   const urls = [...truth(40)].map(({ path }) => new URL(path, site.url).href)
@@ -162,7 +158,7 @@ test('a start that is broken off says so, and goes on with --resume', { timeout:
   assert.match(wrong.stderr, /was not read to its end/)
 })
 
-test('a worker that stays for ever and is told to go ends a run with nothing left', { timeout: 60_000 }, async () => {
+test('a worker that stays for ever and is told to go ends a run with nothing left', async () => {
   await using here = await place({ products: 20 })
   const { fleet, site } = here
   const { run_id: runId } = await fleet.start('--site', site.url)
@@ -192,7 +188,7 @@ test('a run is not resumed with other arguments', async () => {
   assert.match(stderr, /its argument site is/)
 })
 
-test('an outage longer than the lease makes no suspects of healthy pages', { timeout: 120_000 }, async () => {
+test('an outage longer than the lease makes no suspects of healthy pages', async () => {
   await using server = await startPostgres({ fsync: true })
   await using database = await server.createDatabase()
   await using site = await startBooksSite({ products: 300, delayMs: 40 })

@@ -18,7 +18,7 @@ async function place() {
   return { fleet, broker, folder: folder.path, [Symbol.asyncDispose]: () => parts.disposeAsync() }
 }
 
-test('workers share a run over a broker: every book once, and the run is finished', { timeout: 120_000 }, async () => {
+test('workers share a run over a broker: every book once, and the run is finished', async () => {
   await using here = await place()
   await using site = await startBooksSite({ products: 300, delayMs: 5 })
   const { fleet } = here
@@ -50,7 +50,7 @@ interface BrokerConsumer {
   ack_required: boolean
 }
 
-test('messages are acknowledged as each worker was told', { timeout: 120_000 }, async () => {
+test('messages are acknowledged as each worker was told', async () => {
   await using here = await place()
   await using site = await startBooksSite({ products: 300, delayMs: 200 }) // the broker's API needs seconds to tell who consumes
   const { fleet, broker } = here
@@ -78,7 +78,7 @@ test('a way of acknowledging that is none stops the worker before it begins', as
   assert.match(stderr, /expired/)
 })
 
-test('each attempt to reach the queue again is one line, however many wait for it', { timeout: 60_000 }, async () => {
+test('each attempt to reach the queue again is one line, however many wait for it', async () => {
   await using here = await place()
   await using redis = await startRedis()
   await using store = await openStore({ frontier: here.broker.url, store: `sqlite:${join(here.folder, 'store.db')}` })
@@ -94,7 +94,7 @@ test('each attempt to reach the queue again is one line, however many wait for i
     assert.match(line, new RegExp(`the queue is away .*: waiting for it, try ${i + 1}$`))
 })
 
-test('a worker killed between fetch and acknowledgement repeats pages, and no item', { timeout: 120_000 }, async () => {
+test('a worker killed between fetch and acknowledgement repeats pages, and no item', async () => {
   await using here = await place()
   await using site = await startBooksSite({ products: 300, delayMs: 12 })
   const { fleet } = here

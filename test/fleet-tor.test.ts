@@ -38,9 +38,7 @@ after(async () => {
   await network[Symbol.asyncDispose]()
 })
 
-test('two workers have two daemons, with folders and ports of their own, and leave none behind', {
-  timeout,
-}, async () => {
+test('two workers have two daemons, with folders and ports of their own, and leave none behind', async () => {
   await using database = await postgresForTests()
   await using site = await startBooksSite({ products: 20 })
   using folder = temporaryFolder()
@@ -61,9 +59,7 @@ test('two workers have two daemons, with folders and ports of their own, and lea
   assert.deepEqual({ pending, claimed, remaining }, { pending: 1, claimed: 0, remaining: 1 }, 'waiting cost no task')
 })
 
-test('a worker gets every page through its daemon and none past it, by another way where the first is refused', {
-  timeout,
-}, async () => {
+test('a worker gets every page through its daemon and none past it, by another way where the first is refused', async () => {
   await using database = await postgresForTests()
   await using site = await startBooksSite({ products: 100 })
   await using door = await openFrontDoor(site.port, { refused: 1 })
@@ -84,7 +80,7 @@ test('a worker gets every page through its daemon and none past it, by another w
   assert.ok(!isTor(worker.daemon()!.pid))
 })
 
-test('another way out is another user of Tor, and its connections are new', { timeout }, async () => {
+test('another way out is another user of Tor, and its connections are new', async () => {
   await using site = await openHostileSite()
   site.on('no', respond(403, 'no entry'))
   await using door = await openFrontDoor(site.port)

@@ -10,7 +10,7 @@ import { sluice, temporaryFolder } from './sluice.ts'
 
 const DETAILS = ['--arg', 'details=true']
 
-test('several workers share a run: every book once, and the run is finished', { timeout: 120_000 }, async () => {
+test('several workers share a run: every book once, and the run is finished', async () => {
   await using database = await postgresForTests()
   await using site = await startBooksSite({ products: 400, delayMs: 5 })
   using folder = temporaryFolder()
@@ -123,7 +123,7 @@ test('a worker with another definition is refused', async () => {
   assert.match(other.stderr, /E_DEFINITION_DIFFERS[\s\S]*own\.ts[\s\S]*fix:/)
 })
 
-test('SIGTERM hands the leases back at once, and another worker goes on with them', { timeout: 60_000 }, async () => {
+test('SIGTERM hands the leases back at once, and another worker goes on with them', async () => {
   await using database = await postgresForTests()
   await using site = await startBooksSite({ products: 200, delayMs: 20 })
   using folder = temporaryFolder()
@@ -160,7 +160,7 @@ test('a database that is not there is exit 3, and its password is not shown', as
   assert.doesNotMatch(stderr, /hunter2/)
 })
 
-test('one process runs on a postgres: queue too, and resumes from it', { timeout: 60_000 }, async () => {
+test('one process runs on a postgres: queue too, and resumes from it', async () => {
   await using database = await postgresForTests()
   await using site = await startBooksSite({ products: 100, delayMs: 10 })
   using folder = temporaryFolder()

@@ -60,8 +60,8 @@ export class Fleet {
   }
 }
 
-/** Waits for `isSo`, asked again and again; fails after `ms`. */
-export async function until(what: string, isSo: () => boolean | Promise<boolean>, ms = 30_000): Promise<void> {
+/** Waits for `isSo`, asked again and again; fails after `ms`, which guards against a hang and says nothing about speed. */
+export async function until(what: string, isSo: () => boolean | Promise<boolean>, ms = 240_000): Promise<void> {
   const endMs = Date.now() + ms
   while (!(await isSo())) {
     assert.ok(Date.now() < endMs, `not within ${ms} ms: ${what}`)

@@ -162,7 +162,7 @@ const OPEN: Readonly<Record<string, (parts: AsyncDisposableStack) => Promise<Sql
 /** The same tests on SQLite and on PostgreSQL, each with empty tables. */
 export function onBothDatabases(title: string, define: (check: Check) => void): void {
   for (const [name, open] of Object.entries(OPEN))
-    describe(`${title} on ${name}`, { timeout: 60_000 }, () => {
+    describe(`${title} on ${name}`, () => {
       const parts = new AsyncDisposableStack()
       let db: SqlDatabase
       before(async () => {

@@ -7,7 +7,7 @@ import { until } from './fleet.ts'
 import { startServe } from './serve.ts'
 import { sluice, temporaryFolder } from './sluice.ts'
 
-test('keys are replaced without a gap, and refused attempts are in the audit', { timeout: 60_000 }, async () => {
+test('keys are replaced without a gap, and refused attempts are in the audit', async () => {
   using folder = temporaryFolder()
   const file = join(folder.path, 'api-key')
   writeFileSync(file, 'first-key-of-the-file\n')
@@ -67,9 +67,7 @@ test('keys are replaced without a gap, and refused attempts are in the audit', {
   assert.ok(Date.parse(rotated.oldUntil) - Date.now() > 7_000_000)
 })
 
-test('one caller who asks too often is refused, another is not, and it is in the audit', {
-  timeout: 60_000,
-}, async () => {
+test('one caller who asks too often is refused, another is not, and it is in the audit', async () => {
   using folder = temporaryFolder()
   const cwd = folder.path
   const env = { SLUICE_API_KEY: 'the-key-of-the-admin' }
@@ -90,9 +88,7 @@ test('one caller who asks too often is refused, another is not, and it is in the
   assert.deepEqual([(await lines())[0].caller, (await lines())[0].status], ['eager', 429])
 })
 
-test('a key of the environment that falls apart into short ones is refused, and not shown', {
-  timeout: 60_000,
-}, async () => {
+test('a key of the environment that falls apart into short ones is refused, and not shown', async () => {
   using folder = temporaryFolder()
   const file = join(folder.path, 'api-key')
   writeFileSync(file, 'geheim-of-sixteen-characters\nread:geheim')
@@ -104,7 +100,7 @@ test('a key of the environment that falls apart into short ones is refused, and 
   }
 })
 
-test('an empty file is as an empty variable: not set', { timeout: 60_000 }, async () => {
+test('an empty file is as an empty variable: not set', async () => {
   using folder = temporaryFolder()
   const empty = join(folder.path, 'empty')
   writeFileSync(empty, ' \n')
@@ -118,7 +114,7 @@ test('an empty file is as an empty variable: not set', { timeout: 60_000 }, asyn
   }
 })
 
-test('options come from files, and no command shows what is in them', { timeout: 60_000 }, async () => {
+test('options come from files, and no command shows what is in them', async () => {
   using folder = temporaryFolder()
   const env: Record<string, string> = {}
   const secrets = {

@@ -47,7 +47,7 @@ for (const processes of ['1', '2'])
     assert.equal(collector.spans[0]!.resource['service.name'], 'shop-watch')
   })
 
-test('a trace goes on in another worker of a fleet', { timeout: 120_000 }, async () => {
+test('a trace goes on in another worker of a fleet', async () => {
   await using collector = await startCollector()
   await using database = await postgresForTests()
   await using site = await startBooksSite({ products: 200, delayMs: 5 })

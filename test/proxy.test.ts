@@ -66,7 +66,7 @@ describe('a run with --proxy', () => {
 })
 
 describe('a worker of a fleet with --proxy', () => {
-  it('gets every page through it, and none once it is dead', { timeout: 60_000 }, async () => {
+  it('gets every page through it, and none once it is dead', async () => {
     await using database = await postgresForTests()
     await using site = await startBooksSite({ products: 100 })
     await using socks = await socksForTests(login)

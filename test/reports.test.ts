@@ -50,9 +50,7 @@ const recordsOf = (lines: string) =>
     .split('\n')
     .map((line) => JSON.parse(line) as FileRecord)
 
-test('reports.ts downloads the reports of each user, and nobody sees those of another', {
-  timeout: 120_000,
-}, async () => {
+test('reports.ts downloads the reports of each user, and nobody sees those of another', async () => {
   await using portal = await startPortal({ reports: REPORTS, fileBytes: FILE_BYTES })
   using folder = temporaryFolder()
   const env = await environment()
@@ -76,9 +74,7 @@ test('reports.ts downloads the reports of each user, and nobody sees those of an
   assert.doesNotMatch(alices.stdout, /bob|carol/)
 })
 
-test('a user whose login fails becomes a dead letter with a picture, and costs the others nothing', {
-  timeout: 120_000,
-}, async () => {
+test('a user whose login fails becomes a dead letter with a picture, and costs the others nothing', async () => {
   await using portal = await startPortal({ reports: 1, fileBytes: 100 })
   using folder = temporaryFolder()
   const env = {

@@ -125,9 +125,7 @@ test('dead letters retried after the end bring their items into every format', a
   assert.ok(existsSync(join(folder.path, 'books/latest/items.parquet')))
 })
 
-test('a sink that throws ends the run with its reason, also while workers wait for it', {
-  timeout: 60_000,
-}, async () => {
+test('a sink that throws ends the run with its reason, also while workers wait for it', async () => {
   await using site = await startBooksSite({ products: 8000 })
   using folder = temporaryFolder()
   for (const processes of [1, 2]) {

@@ -8,7 +8,7 @@ import { postgresForTests } from './services/postgres.ts'
 import { startBooksSite } from './site/books.ts'
 import { temporaryFolder } from './sluice.ts'
 
-test('two servers share runs and schedules, and replace workers that are killed', { timeout: 120_000 }, async () => {
+test('two servers share runs and schedules, and replace workers that are killed', async () => {
   await using database = await postgresForTests()
   await using site = await startBooksSite({ products: 300, delayMs: 15, misbehave: false })
   using folder = temporaryFolder()
@@ -27,7 +27,7 @@ test('two servers share runs and schedules, and replace workers that are killed'
     async () => (await first.listWorkers({ query: { run: id, alive: 'true' } })).data.length === 2,
   )
   process.kill(childrenOf(one.pid)[0]!, 'SIGKILL')
-  await until('the run is finished', async () => (await second.getRun({ params: { id } })).state === 'finished', 60_000)
+  await until('the run is finished', async () => (await second.getRun({ params: { id } })).state === 'finished')
   const items = await first.getItems({ params: { id }, query: { format: 'jsonl' } })
   assert.equal((await items.text()).trim().split('\n').length, 300)
   const { data } = await first.listWorkers({ query: { run: id } })
@@ -35,9 +35,7 @@ test('two servers share runs and schedules, and replace workers that are killed'
   assert.equal((await second.getSchedule({ params: { id: schedule } })).lastFires.length, 1)
 })
 
-test('a run that comes while a long one has all workers gets one of them, and its own limits', {
-  timeout: 60_000,
-}, async () => {
+test('a run that comes while a long one has all workers gets one of them, and its own limits', async () => {
   await using database = await postgresForTests()
   await using site = await startBooksSite({ products: 1000, misbehave: false })
   using folder = temporaryFolder()

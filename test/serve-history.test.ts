@@ -87,7 +87,7 @@ function manyItems(cwd: string, count: number): string {
   return id
 }
 
-describe('history', { timeout: 60_000 }, () => {
+describe('history', () => {
   it('knows what changed in the shop, what is gone, and believes no run that failed', async () => {
     await client.createWebhook({ body: { name: 'shop', url: `${site.url}hook`, events: ['item.*'] } })
     const first = await runOnce()

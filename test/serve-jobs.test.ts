@@ -63,7 +63,7 @@ async function runBoard(): Promise<void> {
 }
 let runs = 0
 
-describe('jobs of a server', { timeout: 60_000 }, () => {
+describe('jobs of a server', () => {
   it('are found by what a person looks for, page by page', async () => {
     await runBoard()
     const first = await get('/v1/jobs?limit=20')

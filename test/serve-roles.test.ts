@@ -53,9 +53,7 @@ async function startReceiver() {
   }
 }
 
-test('API, scheduler and worker are three processes; a second scheduler goes on when the first is killed', {
-  timeout: 90_000,
-}, async () => {
+test('API, scheduler and worker are three processes; a second scheduler goes on when the first is killed', async () => {
   await using database = await postgresForTests()
   await using site = await startBooksSite({ products: 20, misbehave: false })
   using folder = temporaryFolder()

@@ -54,7 +54,7 @@ after(async () => {
   folder[Symbol.dispose]()
 })
 
-describe('webhooks of sluice serve', { timeout: 60_000 }, () => {
+describe('webhooks of sluice serve', () => {
   let id: string
   let secret: string
 

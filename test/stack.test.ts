@@ -45,9 +45,7 @@ function startStack(env: NodeJS.ProcessEnv = {}) {
   }
 }
 
-test('the services of the compose file carry a job to its end while workers come and go, and leave nothing behind', {
-  timeout: 120_000,
-}, async () => {
+test('the services of the compose file carry a job to its end while workers come and go, and leave nothing behind', async () => {
   const stack = startStack()
   const { code, stderr, ports } = await stack.end()
   assert.equal(code, 0, `${stderr}\n${stack.printed()}`)
@@ -62,7 +60,7 @@ test('the services of the compose file carry a job to its end while workers come
   assert.ok(ports >= wanted.length)
 })
 
-test('a signal in the middle of its start stops what runs already', { timeout: 60_000 }, async () => {
+test('a signal in the middle of its start stops what runs already', async () => {
   const stack = startStack()
   await until('a server runs', () => stack.printed().includes('redis: ready'))
   stack.child.kill('SIGTERM')

@@ -66,9 +66,7 @@ export default defineScraper({
 })
 `
 
-test('pages, files and browsers of a run go through its proxies, each as one identity', {
-  timeout: 60_000,
-}, async () => {
+test('pages, files and browsers of a run go through its proxies, each as one identity', async () => {
   const agents: string[] = []
   await using site = await openSite(
     Object.fromEntries(

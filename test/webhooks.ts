@@ -114,7 +114,7 @@ export function onBothDatabases(title: string, define: (suite: Suite) => void): 
       define({
         engine,
         check: (name, body) =>
-          it(name, { timeout: 60_000 }, async () => {
+          it(name, async () => {
             await using opened = new AsyncDisposableStack()
             const open = async () => opened.adopt(await place.open(), (db) => db.close())
             const db = await open()

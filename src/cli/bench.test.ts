@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sluice } from '../../test/sluice.ts'
 
-test('bench scrapes its own site and tells how fast that was', { timeout: 60_000 }, async () => {
+test('bench scrapes its own site and tells how fast that was', async () => {
   const { code, stdout, stderr } = await sluice(['bench', '--pages', '60', '--concurrency', '4', '--json'])
   assert.equal(code, 0, stderr)
   const result = JSON.parse(stdout)

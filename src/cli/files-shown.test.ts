@@ -53,7 +53,7 @@ const out = join(folder.path, 'runs')
 
 const json = ({ stdout }: SluiceResult) => JSON.parse(stdout)
 
-test('a run that only downloads is shown as one, while it goes on and afterwards', { timeout: 120_000 }, async () => {
+test('a run that only downloads is shown as one, while it goes on and afterwards', async () => {
   const run = startSluice(['run', scraper, '--out', out, '--rps', '0', '--retries', '0', '--fail-at', '90%'])
   const look = async (...words: string[]) => await sluice([...words, '--out', out])
   try {

@@ -46,7 +46,7 @@ const worker = (id: string, ...more: string[]) =>
 const messagesIn = ({ broker: queues }: { broker: { publishRate: number; ackRate: number }[] | null }) =>
   queues?.some(({ publishRate, ackRate }) => publishRate > 10 && ackRate > 10) ?? false
 
-test('stats and watch show what goes over the broker, while there is something', { timeout: 120_000 }, async () => {
+test('stats and watch show what goes over the broker, while there is something', async () => {
   const id = await start(slow)
   const watch = startSluice(['watch', id, '--json'], { env, cwd: folder.path })
   const plain = startSluice(['watch', id], { env, cwd: folder.path })
@@ -99,7 +99,7 @@ test('a run whose filling was broken off says so, and what it says to type goes 
   await text('cancel', id)
 })
 
-test('dead letters that are put back reach a worker that waits', { timeout: 60_000 }, async () => {
+test('dead letters that are put back reach a worker that waits', async () => {
   const id = await start(site)
   const waiting = worker(id, '--forever', '--quiet')
   await until('it is done', async () => (await json('stats', id)).completed >= ITEMS)
@@ -113,9 +113,7 @@ test('dead letters that are put back reach a worker that waits', { timeout: 60_0
   assert.equal((await waiting.result).code, 4)
 })
 
-test('with the broker away a run is read, held and ended all the same', {
-  timeout: 120_000,
-}, async () => {
+test('with the broker away a run is read, held and ended all the same', async () => {
   const id = (await json('stats', 'books')).id
   await broker.stop('SIGTERM')
   try {

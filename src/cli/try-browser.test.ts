@@ -29,7 +29,7 @@ export default defineScraper({
 })
 `
 
-test('try lists what a browser downloads beside what the handler orders', { timeout: 60_000 }, async () => {
+test('try lists what a browser downloads beside what the handler orders', async () => {
   using folder = temporaryFolder()
   const attachment = { 'content-type': 'text/csv', 'content-disposition': 'attachment; filename=served.csv' }
   await using site = await openSite({ '/app': PAGE, '/served.csv': status(200, attachment, 'c,d') })

@@ -28,7 +28,6 @@ type Handler = (context: HandlerContext<typeof Item, typeof routes, 'page', unkn
 type Answer = (url: string, signal: AbortSignal, nth: number) => string | Promise<string>
 
 /** A test that hangs fails after this. */
-const timeout = 8_000
 const folder = mkdtempSync(join(tmpdir(), 'sluice-crawl-'))
 after(() => rmSync(folder, { recursive: true }))
 
@@ -173,7 +172,7 @@ const titlesOf = async (frontier: Frontier) =>
 
 for (const engine of ['memory:', 'sqlite:']) {
   describe(`a crawl on ${engine}`, () => {
-    it('visits every task and what they lead to once, and ends when nothing remains', { timeout }, async () => {
+    it('visits every task and what they lead to once, and ends when nothing remains', async () => {
       await using frontier = await frontierWith(engine, 3)
       const { end, web, pages } = partsOf({
         frontier,
@@ -190,14 +189,14 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.equal(pages().filter(({ outcome }) => outcome === 'ok').length, 45)
     })
 
-    it('ends at once when there is nothing to do', { timeout }, async () => {
+    it('ends at once when there is nothing to do', async () => {
       await using frontier = await frontierWith(engine, 0)
       const { end, web } = partsOf({ frontier })
       assert.deepEqual(await end(), { how: 'finished' })
       assert.equal(web.asked.length, 0)
     })
 
-    it('has exactly as many requests in flight as it may', { timeout }, async () => {
+    it('has exactly as many requests in flight as it may', async () => {
       await using frontier = await frontierWith(engine, 40)
       const full = Promise.withResolvers<string>()
       const web: FakeWeb = new FakeWeb(() => {
@@ -208,7 +207,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.equal(web.inFlightMost, 4)
     })
 
-    it('finishes exactly pagesMax pages, failed ones counted, and hands the rest back', { timeout }, async () => {
+    it('finishes exactly pagesMax pages, failed ones counted, and hands the rest back', async () => {
       await using frontier = await frontierWith(engine, 30)
       const web = new FakeWeb((url) => {
         if (/[369]$/.test(url)) throw new ScrapeError('E_NOT_FOUND', 'gone')
@@ -220,7 +219,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.equal(web.asked.length, 7)
     })
 
-    it('does not count a try that is repeated as a page', { timeout }, async () => {
+    it('does not count a try that is repeated as a page', async () => {
       await using frontier = await frontierWith(engine, 10)
       const web = new FakeWeb((_url, _signal, nth) => {
         if (nth === 1) throw new ScrapeError('E_SERVER', 'busy')
@@ -231,7 +230,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.equal(web.asked.length, 20)
     })
 
-    it('tries a failing page as often as allowed, then sends it to the dead letters', { timeout }, async () => {
+    it('tries a failing page as often as allowed, then sends it to the dead letters', async () => {
       await using frontier = await frontierWith(engine, 3)
       const web = new FakeWeb((url) => {
         if (url.endsWith('/1')) throw new ScrapeError('E_SERVER', 'it broke', { status: 503 })
@@ -253,7 +252,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.equal((await frontier.stats()).completed, 2)
     })
 
-    it('keeps the page a handler broke on, and goes on with the others', { timeout }, async () => {
+    it('keeps the page a handler broke on, and goes on with the others', async () => {
       await using frontier = await frontierWith(engine, 3)
       const { end } = partsOf({
         frontier,
@@ -269,7 +268,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.equal((await frontier.stats()).completed, 2)
     })
 
-    it('charges no try for “later”', { timeout }, async () => {
+    it('charges no try for “later”', async () => {
       await using frontier = await frontierWith(engine, 1)
       const web = new FakeWeb((_url, _signal, nth) => {
         if (nth <= 5) throw new ScrapeError('E_RATE_LIMITED', 'slow down', { retryAfterMs: 0 })
@@ -283,7 +282,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       )
     })
 
-    it('waits for a task that is due later and then visits it', { timeout }, async () => {
+    it('waits for a task that is due later and then visits it', async () => {
       await using frontier = await frontierWith(engine, 0)
       const dueMs = Date.now() + 60
       await frontier.add([{ url: 'https://a.test/later', route: 'page', depth: 0, notBeforeMs: dueMs }])
@@ -296,7 +295,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.ok(atMs >= dueMs)
     })
 
-    it('halts when a handler says stop, hands everything back, and can go on later', { timeout }, async () => {
+    it('halts when a handler says stop, hands everything back, and can go on later', async () => {
       await using frontier = await frontierWith(engine, 20)
       let isClosed = true
       const handler: Handler = ({ url, stop }) => {
@@ -317,7 +316,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.deepEqual(new Set(again.pages().map(({ attempt }) => attempt)), new Set([1]))
     })
 
-    it('gives what is in flight its time when it is stopped', { timeout }, async () => {
+    it('gives what is in flight its time when it is stopped', async () => {
       await using frontier = await frontierWith(engine, 20)
       const stop = new AbortController()
       const afterStop = Promise.withResolvers<string>()
@@ -334,7 +333,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.equal(web.asked.length, 3)
     })
 
-    it('hands back within drainMs what never answers, at no cost of a try', { timeout }, async () => {
+    it('hands back within drainMs what never answers, at no cost of a try', async () => {
       await using frontier = await frontierWith(engine, 20)
       const stop = new AbortController()
       const web: FakeWeb = new FakeWeb((_url, signal) => {
@@ -354,7 +353,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.ok(leases.every(({ attempt, losses }) => attempt === 1 && losses === 0))
     })
 
-    it('ends with the error of a commit that fails, without waiting for what never answers', { timeout }, async () => {
+    it('ends with the error of a commit that fails, without waiting for what never answers', async () => {
       await using inner = await frontierWith(engine, 20)
       const full = new ScrapeError('E_OUTPUT', 'disk full')
       const frontier = altered(inner, { commit: () => Promise.reject(full) })
@@ -363,7 +362,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.equal(web.inFlight, 0)
     })
 
-    it('ends with the error of a commit that fails while the channel is full', { timeout }, async () => {
+    it('ends with the error of a commit that fails while the channel is full', async () => {
       await using inner = await frontierWith(engine, 100)
       const isFull = Promise.withResolvers<void>()
       const channel = new Channel<Settled>(1)
@@ -385,7 +384,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.ok(web.asked.length < 20, `${web.asked.length} requests went out although nothing was committed`)
     })
 
-    it('ends with the error of a claim that fails, the first one or a later one', { timeout }, async () => {
+    it('ends with the error of a claim that fails, the first one or a later one', async () => {
       for (const failing of [1, 3]) {
         await using inner = await frontierWith(engine, 30)
         const broken = new Error('connection lost')
@@ -402,7 +401,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       }
     })
 
-    it('ends with the error of a heartbeat that fails', { timeout }, async () => {
+    it('ends with the error of a heartbeat that fails', async () => {
       await using inner = await frontierWith(engine, 1)
       const broken = new Error('connection lost')
       const frontier = altered(inner, { extend: () => Promise.reject(broken) })
@@ -410,7 +409,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.equal(errorOf(await partsOf({ frontier, web, leaseMs: 15 }).end()).cause, broken)
     })
 
-    it('keeps the leases of slow pages alive', { timeout }, async () => {
+    it('keeps the leases of slow pages alive', async () => {
       await using inner = await frontierWith(engine, 2)
       const beats: number[] = []
       const third = Promise.withResolvers<string>()
@@ -431,7 +430,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.equal((await frontier.stats()).completed, 2)
     })
 
-    it('changes nothing with the outcome of a lease it lost, and visits the page again', { timeout }, async () => {
+    it('changes nothing with the outcome of a lease it lost, and visits the page again', async () => {
       await using frontier = await frontierWith(engine, 1)
       const answered = Promise.withResolvers<string>()
       const web = new FakeWeb((url, _signal, nth) => {
@@ -459,7 +458,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.equal((await frontier.stats()).completed, 2)
     })
 
-    it('says so when the heartbeat finds leases lost', { timeout }, async () => {
+    it('says so when the heartbeat finds leases lost', async () => {
       await using frontier = await frontierWith(engine, 1)
       const noticed = Promise.withResolvers<string>()
       const web = new FakeWeb(async (_url, _signal, nth) => {
@@ -480,7 +479,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.equal((await frontier.stats()).completed, 1)
     })
 
-    it('runs a suspect alone', { timeout }, async () => {
+    it('runs a suspect alone', async () => {
       await using frontier = await frontierWith(engine, 12)
       const taken = await frontier.claim({ max: 3, workerId: 'dead', leaseMs: 60_000 })
       await frontier.sweep({ lossesMax: 3, workerIds: ['dead'] })
@@ -500,7 +499,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.equal((await frontier.stats()).completed, 12)
     })
 
-    it('gives leases of a host that is paused for long back, and serves the other hosts', { timeout }, async () => {
+    it('gives leases of a host that is paused for long back, and serves the other hosts', async () => {
       await using frontier = await frontierWith(engine, 3)
       await frontier.add(seeds(3, 'paused.test'))
       const stop = new AbortController()
@@ -524,7 +523,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.equal((await frontier.stats()).pending, 3)
     })
 
-    it('asks a host again when its wait is over', { timeout }, async () => {
+    it('asks a host again when its wait is over', async () => {
       await using frontier = await frontierWith(engine, 3)
       let freeAtMs = 0
       const rateLimit: RateLimit = { ...freeHosts, waitMs: () => Math.max(0, freeAtMs - performance.now()) }
@@ -541,9 +540,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.ok(startsMs[1]! - startsMs[0]! >= 20 && startsMs[2]! - startsMs[1]! >= 20)
     })
 
-    it('waits for the sinks when they are too far behind, and goes on when they have caught up', {
-      timeout,
-    }, async () => {
+    it('waits for the sinks when they are too far behind, and goes on when they have caught up', async () => {
       await using frontier = await frontierWith(engine, 60)
       const isFull = Promise.withResolvers<void>()
       const channel = new Channel<Settled>(2)
@@ -579,7 +576,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.equal((await frontier.stats()).completed, 60)
     })
 
-    it('does not wait for the sinks when it is stopped', { timeout }, async () => {
+    it('does not wait for the sinks when it is stopped', async () => {
       await using frontier = await frontierWith(engine, 50)
       const stop = new AbortController()
       const { end } = partsOf({
@@ -593,7 +590,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.deepEqual([items, claimed], [completed, 0])
     })
 
-    it('does not count the outcome of a lost lease as a page', { timeout }, async () => {
+    it('does not count the outcome of a lost lease as a page', async () => {
       await using frontier = await frontierWith(engine, 4)
       const web = new FakeWeb(async (url, _signal, nth) => {
         if (nth === 1 && url.endsWith('/0')) await frontier.sweep({ lossesMax: 3, workerIds: 'all' })
@@ -603,7 +600,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.equal((await frontier.stats()).completed, 2)
     })
 
-    it('keeps the new lease of a page when the heartbeat finds the old one lost', { timeout }, async () => {
+    it('keeps the new lease of a page when the heartbeat finds the old one lost', async () => {
       await using frontier = await frontierWith(engine, 1)
       const noticed = Promise.withResolvers<string>()
       let onFree = () => {}
@@ -635,7 +632,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       )
     })
 
-    it('waits while the frontier is paused, and goes on soon after it is resumed', { timeout }, async () => {
+    it('waits while the frontier is paused, and goes on soon after it is resumed', async () => {
       await using inner = await frontierWith(engine, 5)
       await inner.pause('by hand')
       let emptyClaims = 0
@@ -655,7 +652,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.ok(emptyClaims >= 2)
     })
 
-    it('reports nothing in flight when it is over', { timeout }, async () => {
+    it('reports nothing in flight when it is over', async () => {
       await using frontier = await frontierWith(engine, 5)
       const { end, events } = partsOf({ frontier })
       await end()
@@ -667,7 +664,7 @@ for (const engine of ['memory:', 'sqlite:']) {
 }
 
 describe('a crawl on a frontier that others use too', () => {
-  it('shares the work with another loop without doubling any of it', { timeout }, async () => {
+  it('shares the work with another loop without doubling any of it', async () => {
     const file = newFile()
     await using first = await openFrontier(`sqlite:${file}`)
     await using second = await openFrontier(`sqlite:${file}`)
@@ -696,7 +693,7 @@ describe('a crawl on a frontier that others use too', () => {
     assert.equal([...one.pages(), ...other.pages()].filter(({ outcome }) => outcome === 'ok').length, 120)
   })
 
-  it('takes over what another loop handed back', { timeout }, async () => {
+  it('takes over what another loop handed back', async () => {
     const file = newFile()
     await using first = await openFrontier(`sqlite:${file}`)
     await using second = await openFrontier(`sqlite:${file}`)
@@ -715,7 +712,7 @@ describe('a crawl on a frontier that others use too', () => {
   })
 })
 
-describe('a pause', { timeout }, () => {
+describe('a pause', () => {
   it('takes effect on what was claimed and not begun', async () => {
     await using frontier = await frontierWith('memory:', 400)
     const web = new FakeWeb(async () => {
@@ -737,7 +734,7 @@ describe('a pause', { timeout }, () => {
   })
 })
 
-describe('lanes', { timeout }, () => {
+describe('lanes', () => {
   const manual = (n: number) => ({ url: `https://a.test/manual/${n}`, route: 'page', depth: 0, lane: 'manual' })
   const isManual = (url: string) => url.includes('/manual/')
 
@@ -820,7 +817,7 @@ describe('lanes', { timeout }, () => {
 })
 
 describe('a crawl with a handler that never ends', () => {
-  it('hands its page back after drainMs and a little grace', { timeout }, async () => {
+  it('hands its page back after drainMs and a little grace', async () => {
     await using frontier = await frontierWith('memory:', 5)
     const stop = new AbortController()
     const handler: Handler = () => {

@@ -110,7 +110,7 @@ describe('Tor', () => {
     await assert.rejects(http.exchange({ url: 'http://example.com/' }, never), { code: 'E_PROXY' })
   })
 
-  it('is gone when its owner was killed with -9', { timeout: 30_000 }, async () => {
+  it('is gone when its owner was killed with -9', async () => {
     using folder = temporaryFolder()
     const { path, env } = await torForTests()
     const file = fileURLToPath(new URL('tor.test-child.ts', import.meta.url))

@@ -76,7 +76,7 @@ onBothDatabases('reading runs', (check) => {
   })
 })
 
-describe('two servers on one database', { timeout: 30_000 }, () => {
+describe('two servers on one database', () => {
   it('count no item twice', async () => {
     await using database = await postgresForTests()
     const dbs = [await openPostgresDatabase(database.url), await openPostgresDatabase(database.url)]

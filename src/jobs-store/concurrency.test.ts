@@ -9,7 +9,7 @@ import { Rollups } from './rollups.ts'
 
 const nothing = async () => {}
 
-describe('jobs on one PostgreSQL', { timeout: 60_000 }, () => {
+describe('jobs on one PostgreSQL', () => {
   it('makes one job of what two servers read at the same moment', async () => {
     await using database = await postgresForTests()
     await using one = new Bench(await openPostgresDatabase(database.url), nothing)

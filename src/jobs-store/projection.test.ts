@@ -5,7 +5,7 @@ import { type Bench, DAY, OPEN, posting, type Run, T0, typesOf } from '../../tes
 import type { JobView } from './view.ts'
 
 for (const [engine, open] of Object.entries(OPEN))
-  describe(`jobs on ${engine}`, { timeout: 60_000 }, () => {
+  describe(`jobs on ${engine}`, () => {
     let bench: Bench
     before(async () => {
       bench = await open()

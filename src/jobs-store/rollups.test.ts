@@ -25,7 +25,7 @@ const read = async (bench: Bench, name: string) =>
     .sort()
 
 for (const [engine, open] of Object.entries(OPEN))
-  describe(`numbers per day on ${engine}`, { timeout: 60_000 }, () => {
+  describe(`numbers per day on ${engine}`, () => {
     let bench: Bench
     before(async () => {
       bench = await open()
@@ -109,7 +109,7 @@ for (const [engine, open] of Object.entries(OPEN))
     })
   })
 
-describe('partitions', { timeout: 60_000 }, () => {
+describe('partitions', () => {
   let bench: Bench
   before(async () => {
     bench = await OPEN['postgres:']!()

@@ -28,7 +28,7 @@ const record = (more: object) =>
   }) as RunRecord
 
 for (const [engine, open] of Object.entries(OPEN))
-  describe(`looking for jobs on ${engine}`, { timeout: 60_000 }, () => {
+  describe(`looking for jobs on ${engine}`, () => {
     let bench: Bench
     before(async () => {
       bench = await open()

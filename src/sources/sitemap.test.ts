@@ -123,7 +123,7 @@ test('loses nothing of what came before the cut, wherever it is', async () => {
   }
 })
 
-test('reads a gzip that zeros follow, and one of several parts', { timeout: 10_000 }, async () => {
+test('reads a gzip that zeros follow, and one of several parts', async () => {
   const whole = gzipSync(urlset('/a', '/b'))
   const { urls, problems } = await read(Buffer.concat([whole, Buffer.alloc(100_000)]))
   assert.deepEqual([urls.length, problems], [2, []])

@@ -92,7 +92,7 @@ describe('events of a run', () => {
 
 for (const [engine, start] of Object.entries(ENGINES))
   describe(`events of a store's runs on ${engine}`, () => {
-    it('come with the run’s beginning and end, once, whoever ends it', { timeout: 30_000 }, async () => {
+    it('come with the run’s beginning and end, once, whoever ends it', async () => {
       await using place = await start()
       const db = await place.open()
       await using bench = new Bench(db)

@@ -81,7 +81,7 @@ export async function openTestPool(options: Partial<BrowserPoolOptions> = {}): P
 
 /** Looks every few milliseconds; fails after a time no machine needs. */
 export async function until(isTrue: () => boolean, what: string): Promise<void> {
-  const endsAtMs = performance.now() + 20_000
+  const endsAtMs = performance.now() + 240_000
   while (!isTrue()) {
     if (performance.now() > endsAtMs) throw new Error(`waited too long for: ${what}`)
     await delay(20)

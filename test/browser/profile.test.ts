@@ -61,7 +61,7 @@ before(async () => {
 })
 after(() => pool[Symbol.asyncDispose]())
 
-test('HTTP requests have the head a real Chromium sends, name by name', { timeout: 60_000 }, async () => {
+test('HTTP requests have the head a real Chromium sends, name by name', async () => {
   await using site = await openHeadSite()
   const profile = PROFILES['chrome-linux']
   const seen = async (identity?: PinnedIdentity) => {
@@ -79,7 +79,7 @@ test('HTTP requests have the head a real Chromium sends, name by name', { timeou
 })
 
 for (const profile of profiles.filter(({ isChromium }) => isChromium)) {
-  test(`a page opened as ${profile.name} sees what the headers say`, { timeout: 60_000 }, async () => {
+  test(`a page opened as ${profile.name} sees what the headers say`, async () => {
     await using site = await openHeadSite()
     const page = await pool.visit(site.url, { identity: as(profile) })
     const seen = await page.live!.driver.evaluate(async () => {
@@ -108,7 +108,7 @@ for (const profile of profiles.filter(({ isChromium }) => isChromium)) {
   })
 }
 
-test('a page that was turned away is tried again in a browser', { timeout: 60_000 }, async () => {
+test('a page that was turned away is tried again in a browser', async () => {
   const asked: string[] = []
   await using site = await openSite({
     '/app': (request, response) => {

@@ -29,7 +29,7 @@ async function run(text: string, out: string, more: readonly string[] = []) {
   return await sluice(args, { env: { SLUICE_CHROME: await chromiumForTests() } })
 }
 
-test('a task whose browser dies under its handler is tried again', { timeout: 90_000 }, async () => {
+test('a task whose browser dies under its handler is tried again', async () => {
   using folder = temporaryFolder()
   const handler = `
     if (attempt === 1) {
@@ -43,7 +43,7 @@ test('a task whose browser dies under its handler is tried again', { timeout: 90
   assert.deepEqual([pages.ok, pages.failed, items.new], [1, 0, 1], stdout)
 })
 
-test('a dead letter of a browser route has a picture', { timeout: 90_000 }, async () => {
+test('a dead letter of a browser route has a picture', async () => {
   using folder = temporaryFolder()
   const route = `fetch: 'browser', browser: { waitFor: '#never' }`
   const { stdout, stderr } = await run(scraper(route, ''), folder.path, ['--timeout', '3s'])

@@ -45,9 +45,7 @@ async function openSpellSite() {
   return { url, stats, [Symbol.asyncDispose]: () => new Promise<void>((resolve) => void server.close(() => resolve())) }
 }
 
-it('waits out a spell of CAPTCHAs: every item is there, no try runs out, and few requests are made meanwhile', {
-  timeout: 60_000,
-}, async () => {
+it('waits out a spell of CAPTCHAs: every item is there, no try runs out, and few requests are made meanwhile', async () => {
   await using site = await openSpellSite()
   using folder = temporaryFolder()
   const file = join(folder.path, 'spell.ts')

@@ -12,9 +12,7 @@ const PRODUCTS = 1200
 /** Slow enough that kills hit a run in its middle. */
 const DELAY_MS = 12
 
-test('a process killed at random moments, many times, ends with every item once and exact counts', {
-  timeout: 240_000,
-}, async () => {
+test('a process killed at random moments, many times, ends with every item once and exact counts', async () => {
   await using site = await startBooksSite({ products: PRODUCTS, delayMs: DELAY_MS })
   using folder = temporaryFolder()
   const kills = await killUntilDone({ site, out: folder.path, killsMax: 18, args: [], victims: (pid) => [pid] })
@@ -22,9 +20,7 @@ test('a process killed at random moments, many times, ends with every item once 
   assertComplete(site, folder.path)
 })
 
-test('two worker processes and their parent, killed in turn at random, end with every item once and exact counts', {
-  timeout: 240_000,
-}, async () => {
+test('two worker processes and their parent, killed in turn at random, end with every item once and exact counts', async () => {
   await using site = await startBooksSite({ products: PRODUCTS, delayMs: DELAY_MS })
   using folder = temporaryFolder()
   const victims = (pid: number, i: number) => (i % 3 === 0 ? [pid] : workersOf(pid).slice(0, 1))

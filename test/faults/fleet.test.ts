@@ -15,7 +15,7 @@ import { killMoment } from './kill-moment.ts'
 
 const DETAILS = ['--arg', 'details=true']
 
-test('workers killed at random moments, again and again, lose and repeat nothing', { timeout: 240_000 }, async () => {
+test('workers killed at random moments, again and again, lose and repeat nothing', async () => {
   await using database = await postgresForTests()
   await using site = await startBooksSite({ products: 1000, delayMs: 12 })
   using folder = temporaryFolder()
@@ -54,7 +54,7 @@ async function killWorkers(
   return kills
 }
 
-test('a worker frozen past its lease changes nothing when it wakes', { timeout: 120_000 }, async () => {
+test('a worker frozen past its lease changes nothing when it wakes', async () => {
   await using database = await postgresForTests()
   await using site = await startBooksSite({ products: 400, delayMs: 25 })
   using folder = temporaryFolder()
@@ -75,7 +75,7 @@ test('a worker frozen past its lease changes nothing when it wakes', { timeout: 
   assert.match(logs.stdout, /"outcome":"stale"|lease lost/, 'what it did too late was refused, and the log says so')
 })
 
-test('the database is restarted in the middle of a run, and the run goes on', { timeout: 180_000 }, async () => {
+test('the database is restarted in the middle of a run, and the run goes on', async () => {
   await using server = await startPostgres({ fsync: true })
   await using database = await server.createDatabase()
   await using site = await startBooksSite({ products: 500, delayMs: 15 })
@@ -96,9 +96,7 @@ test('the database is restarted in the middle of a run, and the run goes on', { 
   await assertComplete(fleet, runId, site, 500)
 })
 
-test('a page that kills its worker every time ends as a dead letter and takes nobody along', {
-  timeout: 180_000,
-}, async () => {
+test('a page that kills its worker every time ends as a dead letter and takes nobody along', async () => {
   await using database = await postgresForTests()
   await using site = await startBooksSite({ products: 60 })
   using folder = temporaryFolder()
@@ -140,7 +138,7 @@ const FULL_DISK = `
   head -c 1000000 /dev/zero > "$DISK/ballast" 2> /dev/null
   cd "$DISK" && TMPDIR="$DISK" "$SLUICE" worker --scraper books --run-id "$RUN" --rps 0 --json`
 
-test('a worker on a full disk does its work: what counts is in the database', { timeout: 60_000 }, async () => {
+test('a worker on a full disk does its work: what counts is in the database', async () => {
   await using database = await postgresForTests()
   await using site = await startBooksSite({ products: 100, misbehave: false })
   using folder = temporaryFolder()

@@ -10,14 +10,12 @@ import { temporaryFolder } from '../sluice.ts'
 
 const DETAILS = ['--arg', 'details=true']
 
-test('redis: loses and doubles nothing when workers are killed at any moment', { timeout: 90_000 }, async (t) => {
+test('redis: loses and doubles nothing when workers are killed at any moment', async (t) => {
   await using redis = await redisForTests()
   await crashCheck(t, { engine: 'streams', url: '', redisUrl: redis.url, runId: 'crash', pages: 20_000 }, 10)
 })
 
-test('a worker killed with pages in hand: another takes them over, and every book is there once', {
-  timeout: 120_000,
-}, async (t) => {
+test('a worker killed with pages in hand: another takes them over, and every book is there once', async (t) => {
   await using redis = await redisForTests()
   await using site = await startBooksSite({ products: 300, delayMs: 10 })
   using folder = temporaryFolder()
@@ -44,7 +42,7 @@ test('a worker killed with pages in hand: another takes them over, and every boo
   assert.equal(workers, 0)
 })
 
-test('Redis is killed and restarted in the middle of a run, and the run goes on', { timeout: 120_000 }, async () => {
+test('Redis is killed and restarted in the middle of a run, and the run goes on', async () => {
   await using redis = await startRedis()
   await using site = await startBooksSite({ products: 300, delayMs: 10 })
   using folder = temporaryFolder()
@@ -63,9 +61,7 @@ test('Redis is killed and restarted in the middle of a run, and the run goes on'
   await assertComplete(fleet, runId, site, 300)
 })
 
-test('runs on redis: are listed, paused, resumed and cancelled like those of any fleet', {
-  timeout: 60_000,
-}, async () => {
+test('runs on redis: are listed, paused, resumed and cancelled like those of any fleet', async () => {
   await using redis = await redisForTests()
   await using site = await startBooksSite({ products: 200, delayMs: 20 })
   using folder = temporaryFolder()
@@ -90,9 +86,7 @@ test('runs on redis: are listed, paused, resumed and cancelled like those of any
   assert.ok((await fleet.items(runId)).length > 0)
 })
 
-test('a single run keeps its queue in Redis when told to, and is looked at and resumed there', {
-  timeout: 60_000,
-}, async () => {
+test('a single run keeps its queue in Redis when told to, and is looked at and resumed there', async () => {
   await using redis = await redisForTests()
   await using site = await startBooksSite({ products: 60 })
   using folder = temporaryFolder()

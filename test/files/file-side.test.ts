@@ -82,9 +82,7 @@ async function start(folder: string, options: SideOptions = {}): Promise<Side> {
 const upload = (lane: string, path: string) =>
   fileTask('http://shop.example/cart', { type: 'upload', path, name: 'cart.txt' }, { lane, key: `upload ${lane}` })
 
-test('a browser’s download is stored by the machine that has it, under whatever name it is started again', {
-  timeout: 20_000,
-}, async () => {
+test('a browser’s download is stored by the machine that has it, under whatever name it is started again', async () => {
   using folder = temporaryFolder()
   const path = join(folder.path, 'download')
   writeFileSync(path, 'hello')
@@ -101,9 +99,7 @@ test('a browser’s download is stored by the machine that has it, under whateve
   assert.equal(readFileSync(fileURLToPath(record!.where), 'utf8'), 'hello')
 })
 
-test('a worker for pages alone stores what its browsers brought, and leaves files that any machine can fetch', {
-  timeout: 20_000,
-}, async () => {
+test('a worker for pages alone stores what its browsers brought, and leaves files that any machine can fetch', async () => {
   using folder = temporaryFolder()
   const path = join(folder.path, 'download')
   writeFileSync(path, 'hello')
@@ -121,9 +117,7 @@ test('a worker for pages alone stores what its browsers brought, and leaves file
   assert.deepEqual(lanes['files'], { pending: 2, claimed: 0 }, 'the download and the record of the upload')
 })
 
-test('what a machine that is gone had kept is missing, and a run of one machine ends', {
-  timeout: 20_000,
-}, async () => {
+test('what a machine that is gone had kept is missing, and a run of one machine ends', async () => {
   using folder = temporaryFolder()
   await using rig = await start(folder.path)
   await rig.frontier.add([upload('files@old-container', '/nowhere')])
@@ -136,7 +130,7 @@ test('what a machine that is gone had kept is missing, and a run of one machine 
   assert.equal((await rig.frontier.stats()).remaining, 0)
 })
 
-test('a worker of a fleet waits for its own files only', { timeout: 20_000 }, async () => {
+test('a worker of a fleet waits for its own files only', async () => {
   using folder = temporaryFolder()
   await using rig = await start(folder.path, { engine: 'postgres:' })
   await rig.frontier.add([upload('files@another-machine', '/nowhere')])
@@ -153,9 +147,7 @@ test('nothing begins after the end', async () => {
   assert.equal(rig.begun(), 0)
 })
 
-test('downloads of a machine that is gone are given up by the others, and stored once it is back and they are retried', {
-  timeout: 30_000,
-}, async () => {
+test('downloads of a machine that is gone are given up by the others, and stored once it is back and they are retried', async () => {
   await using database = await postgresForTests()
   using there = temporaryFolder()
   using here = temporaryFolder()

@@ -59,9 +59,7 @@ async function rig(held: Promise<unknown>) {
   }
 }
 
-test('a run at its limit of pages ends when the file workers have stored the files of these pages', {
-  timeout: 60_000,
-}, async () => {
+test('a run at its limit of pages ends when the file workers have stored the files of these pages', async () => {
   const held = Promise.withResolvers<void>()
   await using fleet = await rig(held.promise)
   const storer = fleet.work('--only', 'files')
@@ -74,9 +72,7 @@ test('a run at its limit of pages ends when the file workers have stored the fil
   assert.match(reason, /limit of 2 pages/)
 })
 
-test('files that wait for the first file worker outlast the limit of pages, and the run can be resumed', {
-  timeout: 60_000,
-}, async () => {
+test('files that wait for the first file worker outlast the limit of pages, and the run can be resumed', async () => {
   await using fleet = await rig(Promise.resolve())
   await fleet.work('--only', 'pages').result
   const before = await fleet.stats()
@@ -93,9 +89,7 @@ test('files that wait for the first file worker outlast the limit of pages, and 
   assert.deepEqual([after.state, after.files.stored, after.items], ['finished', 5, 5])
 })
 
-test('a worker for both that is stopped at the limit of pages leaves the files to the next, which ends the run', {
-  timeout: 60_000,
-}, async () => {
+test('a worker for both that is stopped at the limit of pages leaves the files to the next, which ends the run', async () => {
   const held = Promise.withResolvers<void>()
   await using fleet = await rig(held.promise)
   const first = fleet.work('--drain-timeout', '100ms')

@@ -8,7 +8,7 @@ import { until } from '../fleet.ts'
 import { freePort } from '../services/free-port.ts'
 import { ProtocolRig } from './rig.ts'
 
-test('/healthz and /metrics of a worker answer while it waits, works and drains', { timeout: 60_000 }, async () => {
+test('/healthz and /metrics of a worker answer while it waits, works and drains', async () => {
   await using rig = await ProtocolRig.open()
   const address = `127.0.0.1:${await freePort()}`
   const ask = async (path: string) => await fetch(`http://${address}${path}`).catch(() => undefined)
@@ -37,7 +37,7 @@ test('/healthz and /metrics of a worker answer while it waits, works and drains'
 })
 
 for (const as of ['threads', 'processes'] as const)
-  test(`who started instances hears again and again that Redis answers them (${as})`, { timeout: 60_000 }, async () => {
+  test(`who started instances hears again and again that Redis answers them (${as})`, async () => {
     await using rig = await ProtocolRig.open()
     let answers = 0
     const scraper = rig.scraperFile('things')

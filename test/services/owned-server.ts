@@ -34,8 +34,9 @@ rm -rf "$folder" || { sleep 1; rm -rf "$folder"; }
 
 /** Everybody may reach it, also the user a server changes to; a folder under /root is closed to those. */
 const RUN_FOLDER = '/var/tmp'
-const START_MS_MAX = 30_000
-const STOP_MS_MAX = 15_000
+/** Guards against a hang. One that ends is noticed at once; a broker on a busy machine takes a minute. */
+const START_MS_MAX = 300_000
+const STOP_MS_MAX = 60_000
 const LOOK_AGAIN_MS = 15
 
 /** Debian's `nobody`, for servers that refuse to run as root. */

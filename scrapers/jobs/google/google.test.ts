@@ -12,7 +12,7 @@ import { nextToken, readJobArrays } from './job-arrays.ts'
 const chrome = await chromiumForTests()
 const numbers = (count: number) => Array.from({ length: count }, (_, n) => n)
 
-test('finds every posting once, on the page a script builds and behind its tokens', { timeout: 60_000 }, async () => {
+test('finds every posting once, on the page a script builds and behind its tokens', async () => {
   await using mock = await startGoogleMock({ jobs: 25 })
   const search = { search: 'baker', location: 'Boston', since: 5, remote: true, type: 'part_time' }
   const { record, postings, errors } = await runOptIn(google, mock, search, { chrome })
@@ -38,7 +38,7 @@ test('finds every posting once, on the page a script builds and behind its token
   )
 })
 
-test('a captcha, a consent page and the script shell are walls, not empty searches', { timeout: 60_000 }, async () => {
+test('a captcha, a consent page and the script shell are walls, not empty searches', async () => {
   for (const is of ['sorry', 'consent', 'enableJs'] as const) {
     await using mock = await startGoogleMock({ jobs: 25, wall: { at: 1, is, stays: true } })
     const { record, postings, errors } = await runOptIn(google, mock, {}, { chrome, retries: 0 })
@@ -47,7 +47,7 @@ test('a captcha, a consent page and the script shell are walls, not empty search
   }
 })
 
-test('a wall behind the first page keeps what the first page gave', { timeout: 60_000 }, async () => {
+test('a wall behind the first page keeps what the first page gave', async () => {
   await using mock = await startGoogleMock({ jobs: 25, wall: { at: 2, is: 'enableJs', stays: true } })
   const { record, postings, errors } = await runOptIn(google, mock, {}, { chrome })
   assert.deepEqual([record.exitCode, postings.length, errors.map(({ code }) => code)], [1, 10, ['E_BLOCKED']])
@@ -74,7 +74,7 @@ test('arrays are found in markup and in strings in strings, and what has no titl
   )
 })
 
-test('hostile text is read in a few passes', { timeout: 20_000 }, () => {
+test('hostile text is read in a few passes', () => {
   for (const part of ['520084652":[', '"520084652":["', '{"520084652":[[{'])
     assert.deepEqual(readJobArrays(part.repeat(50_000)), { jobs: [], broken: 0 })
   const nested = '{"520084652":['.repeat(1000) + ']}'.repeat(1000)

@@ -13,7 +13,7 @@ const PAGES = 16_000
 const KILLS = 16
 const WORKER = join(import.meta.dirname, 'crash-worker.ts')
 
-test('loses and doubles nothing when workers are killed at any moment', { timeout: 120_000 }, async (t) => {
+test('loses and doubles nothing when workers are killed at any moment', async (t) => {
   await using database = await postgresForTests()
   await using frontier = await openPostgresFrontier(database.url, { runId: 'crash' })
   const workers = await killAgainAndAgain(frontier, () => fork(WORKER, [database.url, String(PAGES)]), {

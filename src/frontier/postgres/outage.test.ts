@@ -79,7 +79,7 @@ async function workOff(frontier: Frontier, workerId: string, onBatch: () => void
   }
 }
 
-test('goes on after the server was stopped and started in the middle of a run', { timeout: 60_000 }, async () => {
+test('goes on after the server was stopped and started in the middle of a run', async () => {
   await using server = await startPostgres({ fsync: true })
   await using place = await server.createDatabase()
   const outages: Outage[] = []

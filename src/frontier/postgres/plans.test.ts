@@ -35,9 +35,7 @@ async function workOff(frontier: Frontier, count: number): Promise<void> {
   }
 }
 
-test('reads few rows per task with plans made on empty tables, while a snapshot is held', {
-  timeout: 60_000,
-}, async () => {
+test('reads few rows per task with plans made on empty tables, while a snapshot is held', async () => {
   await using database = await postgresForTests()
   const other = new Client({ connectionString: database.url })
   await other.connect()

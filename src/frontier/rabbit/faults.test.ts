@@ -64,7 +64,7 @@ async function workThrough(
   assert.equal(shares[0] + shares[1], PAGES, 'no lease was lost on the way')
 }
 
-test('goes on when the broker is killed and started again, and says each attempt', { timeout: 60_000 }, async () => {
+test('goes on when the broker is killed and started again, and says each attempt', async () => {
   const outages: Outage[] = []
   await workThrough(
     'broker',
@@ -80,7 +80,7 @@ test('goes on when the broker is killed and started again, and says each attempt
   for (const { error, waitMs } of outages) assert.ok(error.message.length > 0 && waitMs > 0)
 })
 
-test('goes on when Redis is killed and started again', { timeout: 60_000 }, async () => {
+test('goes on when Redis is killed and started again', async () => {
   const outages: Outage[] = []
   await workThrough(
     'redis',
@@ -94,7 +94,7 @@ test('goes on when Redis is killed and started again', { timeout: 60_000 }, asyn
   assert.ok(outages.length > 0)
 })
 
-test('goes on when the wire is cut', { timeout: 60_000 }, async () => {
+test('goes on when the wire is cut', async () => {
   await using amqp = await wire(rabbit.port)
   await using resp = await wire(redis.port)
   const runId = 'wire'
@@ -118,7 +118,7 @@ test('goes on when the wire is cut', { timeout: 60_000 }, async () => {
   assert.deepEqual({ completed, items }, { completed: PAGES, items: PAGES })
 })
 
-test('goes on after half a minute without broker and Redis', { timeout: 90_000 }, async () => {
+test('goes on after half a minute without broker and Redis', async () => {
   await using amqp = await wire(rabbit.port)
   await using resp = await wire(redis.port)
   const outages: Outage[] = []
@@ -151,7 +151,7 @@ async function publications(t: TestContext) {
   return () => mock.callCount()
 }
 
-test('sends nothing while the broker is short of memory, and goes on afterwards', { timeout: 60_000 }, async (t) => {
+test('sends nothing while the broker is short of memory, and goes on afterwards', async (t) => {
   const published = await publications(t)
   const outages: string[] = []
   let nowMs = 1_700_000_000_000
@@ -184,7 +184,7 @@ test('sends nothing while the broker is short of memory, and goes on afterwards'
   assert.equal(await working, 40)
 })
 
-test('says at once and clearly what is wrong with an address', { timeout: 30_000 }, async () => {
+test('says at once and clearly what is wrong with an address', async () => {
   const isService = (message: RegExp) => (error: ScrapeError) =>
     error.code === 'E_SERVICE' && message.test(error.message)
   const outages: Outage[] = []

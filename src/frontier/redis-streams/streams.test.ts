@@ -18,7 +18,6 @@ after(async () => {
 
 /** Far longer than any test: what is answered was woken. */
 const WAIT_MS = 60_000
-const SOON = { timeout: 20_000 }
 
 let runs = 0
 
@@ -102,7 +101,7 @@ test('redis: the ledger by itself settles and sweeps what was given out over str
   assert.equal(await client.xlen(tasks), 0)
 })
 
-test('redis: a claim that finds nothing is answered when somebody adds a task', SOON, async (t) => {
+test('redis: a claim that finds nothing is answered when somebody adds a task', async (t) => {
   const { open, prefix } = place(t)
   const [worker, other] = [await open(), await open()]
   await other.add([page('held')])
@@ -118,7 +117,7 @@ test('redis: a claim that finds nothing is answered when somebody adds a task', 
   assert.equal(await waitingOn(prefix), 0)
 })
 
-test('redis: a waiting claim is answered by what is due, put back or lost elsewhere', SOON, async (t) => {
+test('redis: a waiting claim is answered by what is due, put back or lost elsewhere', async (t) => {
   const { open, prefix } = place(t)
   const [worker, other] = [await open(), await open()]
   const error = { code: 'E_SERVER', class: 'server-error', message: 'test' } as const
@@ -141,7 +140,7 @@ test('redis: a waiting claim is answered by what is due, put back or lost elsewh
   assert.deepEqual(pathsOf(await claim(worker, 'idle')), ['soon'])
 })
 
-test('redis: as many are woken as there is work, and only those who serve its lane', SOON, async (t) => {
+test('redis: as many are woken as there is work, and only those who serve its lane', async (t) => {
   const { open, prefix } = place(t)
   const feeder = await open()
   await feeder.add([page('held')])
@@ -169,7 +168,7 @@ test('redis: as many are woken as there is work, and only those who serve its la
   assert.deepEqual(given, ['bulk to page', 'bulk to page', 'files@here to file', 'bulk to page'])
 })
 
-test('redis: a claim does not wait where waiting is of no use', SOON, async (t) => {
+test('redis: a claim does not wait where waiting is of no use', async (t) => {
   const { open } = place(t)
   const [worker, other] = [await open(), await open()]
   assert.deepEqual(await claim(worker, 'w'), [], 'an empty run')
@@ -187,7 +186,7 @@ test('redis: a claim does not wait where waiting is of no use', SOON, async (t) 
   assert.deepEqual(await claim(worker, 'w'), [], 'the run is over')
 })
 
-test('redis: whoever waits is told when the run is over', SOON, async (t) => {
+test('redis: whoever waits is told when the run is over', async (t) => {
   const { open, prefix } = place(t)
   const [worker, other] = [await open(), await open()]
   await other.add([page('last')])
@@ -198,9 +197,7 @@ test('redis: whoever waits is told when the run is over', SOON, async (t) => {
   assert.deepEqual(await waiting, [])
 })
 
-test('redis: a claim that waits while the server is restarted ends, and the next one finds the task', {
-  timeout: 30_000,
-}, async () => {
+test('redis: a claim that waits while the server is restarted ends, and the next one finds the task', async () => {
   await using own = await startRedis()
   const options = { runId: 'restarted', waitMs: 20_000 }
   await using worker = await openRedisStreamsFrontier(own.url, options)

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { redisForTests } from '../../../test/services/redis.ts'
 import { crashCheck } from './crash-check.ts'
 
-test('redis: loses and doubles nothing when workers are killed at any moment', { timeout: 90_000 }, async (t) => {
+test('redis: loses and doubles nothing when workers are killed at any moment', async (t) => {
   await using redis = await redisForTests()
   await crashCheck(t, { engine: 'redis', url: '', redisUrl: redis.url, runId: 'crash', pages: 25_000 }, 15)
 })

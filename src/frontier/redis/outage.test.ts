@@ -146,7 +146,7 @@ async function hushing() {
   }
 }
 
-test('redis: replaces a connection that has gone silent, and repeats the call', { timeout: 20_000 }, async () => {
+test('redis: replaces a connection that has gone silent, and repeats the call', async () => {
   await using wire = await hushing()
   const times = { outageMs: 10_000, silenceMsMax: 200, answerMsMax: 500 }
   await using frontier = await openRedisFrontier(wire.url, { runId: 'silent', ...times })

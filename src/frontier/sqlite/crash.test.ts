@@ -14,7 +14,7 @@ const PAGES = 12_000
 const KILLS = 20
 const WORKER = join(import.meta.dirname, 'crash-worker.ts')
 
-test('loses and doubles nothing when workers are killed at any moment', { timeout: 60_000 }, async (t) => {
+test('loses and doubles nothing when workers are killed at any moment', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-crash-'))
   t.after(() => rmSync(folder, { recursive: true }))
   const path = join(folder, 'frontier.db')

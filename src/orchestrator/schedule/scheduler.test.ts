@@ -91,7 +91,7 @@ const ENGINES: Record<string, () => Promise<AsyncDisposable & { open(): Promise<
 
 for (const [engine, start] of Object.entries(ENGINES)) {
   const check = (title: string, body: (db: SqlDatabase, open: () => Promise<SqlDatabase>) => Promise<void>) =>
-    it(title, { timeout: 30_000 }, async () => {
+    it(title, async () => {
       await using place = await start()
       const opened: SqlDatabase[] = []
       const open = async () => {
