@@ -1,6 +1,10 @@
 /** Words for tests of a fleet: start a run on a database, work on it with real processes, look at what came out. */
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { openRun } from '../src/app/look/open-run.ts'
+import type { RunRecord } from '../src/core/run.ts'
+import { type BooksSite, PAGE_SIZE, truth } from './site/books.ts'
 import { type SluiceProcess, type SluiceResult, sluice, startSluice } from './sluice.ts'
 
 export interface QueuedRun {
@@ -11,12 +15,14 @@ export interface QueuedRun {
 }
 
 export class Fleet {
+  readonly #frontier: string
   readonly #env: NodeJS.ProcessEnv
   readonly #cwd: string
   readonly #scraper: string
 
   /** `cwd` is where run folders go, and where a scraper of the test's own is looked for. */
   constructor({ frontier, cwd, scraper = 'books' }: { frontier: string; cwd: string; scraper?: string }) {
+    this.#frontier = frontier
     this.#env = { SLUICE_FRONTIER: frontier }
     this.#cwd = cwd
     this.#scraper = scraper
@@ -49,6 +55,13 @@ export class Fleet {
     return JSON.parse(stdout)
   }
 
+  /** As the API shows it. */
+  async record(runId: string): Promise<RunRecord> {
+    const store = /^postgres/.test(this.#frontier) ? this.#frontier : `sqlite:${this.#cwd}/.sluice/sluice.db`
+    await using run = await openRun(runId, { out: join(this.#cwd, 'runs'), frontier: this.#frontier, store })
+    return run.record
+  }
+
   /** Every item of the run, read as a user would. */
   async items(runId: string): Promise<Record<string, unknown>[]> {
     const { code, stdout, stderr } = await this.run('export', runId)
@@ -58,6 +71,30 @@ export class Fleet {
       .filter(Boolean)
       .map((line) => JSON.parse(line))
   }
+}
+
+/** Every book once, and counts as if nothing had ever been killed. */
+export async function assertAllBooks(fleet: Fleet, runId: string, site: BooksSite, products: number): Promise<void> {
+  const items = await fleet.items(runId)
+  assert.equal(items.length, products)
+  const urls = new Set(items.map(({ url }) => url))
+  assert.deepEqual(urls, new Set([...truth(products)].map(({ path }) => new URL(path, site.url).href)))
+  const { remaining, failed, completed } = await fleet.stats(runId)
+  const pages = products + Math.ceil(products / PAGE_SIZE)
+  assert.deepEqual({ remaining, failed, completed }, { remaining: 0, failed: 0, completed: pages })
+  const record = await fleet.record(runId)
+  assert.deepEqual([record.pages.ok, record.pages.failed, record.errors], [pages, 0, []])
+  assert.deepEqual(record.items, { new: products, same: 0, changed: 0, invalid: 0 })
+  assert.deepEqual(record.fieldFill, fillOf(items))
+}
+
+/** Share of the items that have a value in each field. */
+export function fillOf(items: readonly Record<string, unknown>[]): Record<string, number> {
+  const filled = new Map<string, number>()
+  for (const item of items)
+    for (const [field, value] of Object.entries(item))
+      if (value !== null && value !== '') filled.set(field, (filled.get(field) ?? 0) + 1)
+  return Object.fromEntries([...filled].map(([field, count]) => [field, count / items.length]))
 }
 
 /** Waits for `isSo`, asked again and again; fails after `ms`, which guards against a hang and says nothing about speed. */

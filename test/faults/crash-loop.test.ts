@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
 import { NO_FILES, type RunRecord } from '../../src/core/run.ts'
+import { fillOf } from '../fleet.ts'
 import { type BooksSite, PAGE_SIZE, startBooksSite, truth } from '../site/books.ts'
 import { startSluice, temporaryFolder } from '../sluice.ts'
 import { killMoment } from './kill-moment.ts'
@@ -138,17 +139,9 @@ function assertCounts(out: string, items: Record<string, unknown>[]): void {
   assert.deepEqual(pages, { ok: PRODUCTS + listings, failed: 0, retried: 0, postponed: 0, remaining: 0, dead: 0 })
   assert.deepEqual(record.items, { new: PRODUCTS, same: 0, changed: 0, invalid: 0 })
   assert.deepEqual([errors, files], [[], NO_FILES])
-  assert.deepEqual(fieldFill, fillIn(items))
+  assert.deepEqual(fieldFill, fillOf(items))
   assert.equal(bytes, quietBytes)
 }
 
 const recordIn = (out: string) =>
   JSON.parse(readFileSync(join(out, 'books', 'latest', 'run.json'), 'utf8')) as RunRecord
-
-function fillIn(items: readonly Record<string, unknown>[]): Record<string, number> {
-  const filled = new Map<string, number>()
-  for (const item of items)
-    for (const [field, value] of Object.entries(item))
-      if (value !== null && value !== '') filled.set(field, (filled.get(field) ?? 0) + 1)
-  return Object.fromEntries([...filled].map(([field, count]) => [field, count / items.length]))
-}

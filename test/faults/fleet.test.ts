@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { Fleet, until } from '../fleet.ts'
+import { assertAllBooks, Fleet, until } from '../fleet.ts'
 import { postgresForTests, startPostgres } from '../services/postgres.ts'
-import { type BooksSite, startBooksSite, truth } from '../site/books.ts'
+import { type BooksSite, startBooksSite } from '../site/books.ts'
 import type { SluiceProcess } from '../sluice.ts'
 import { temporaryFolder } from '../sluice.ts'
 import { killMoment } from './kill-moment.ts'
@@ -23,7 +23,7 @@ test('workers killed at random moments, again and again, lose and repeat nothing
   const { run_id: runId } = await fleet.start('--site', site.url, ...DETAILS)
   const kills = await killWorkers(fleet, runId, site, { workers: 3, killsMax: 14 })
   assert.ok(kills >= 8, `only ${kills} kills hit the run`)
-  await assertComplete(fleet, runId, site, 1000)
+  await assertAllBooks(fleet, runId, site, 1000)
 })
 
 /** Keeps `workers` processes at work and kills one of them every now and then, until the run is finished. */
@@ -70,7 +70,7 @@ test('a worker frozen past its lease changes nothing when it wakes', async () =>
     await sleep(300)
   }
   for (const { result } of [frozen, other]) assert.equal((await result).code, 0, (await result).stderr)
-  await assertComplete(fleet, runId, site, 400)
+  await assertAllBooks(fleet, runId, site, 400)
   const logs = await fleet.run('logs', runId, '--json')
   assert.match(logs.stdout, /"outcome":"stale"|lease lost/, 'what it did too late was refused, and the log says so')
 })
@@ -93,7 +93,7 @@ test('the database is restarted in the middle of a run, and the run goes on', as
     await server.start()
   }
   for (const { result } of workers) assert.equal((await result).code, 0, (await result).stderr)
-  await assertComplete(fleet, runId, site, 500)
+  await assertAllBooks(fleet, runId, site, 500)
 })
 
 test('a page that kills its worker every time ends as a dead letter and takes nobody along', async () => {
@@ -163,14 +163,5 @@ test('a worker on a full disk does its work: what counts is in the database', as
   const code = await new Promise((resolve) => script.once('exit', resolve))
   assert.notEqual(code, 77, 'this test mounts a small tmpfs: it needs root, or user namespaces')
   assert.equal(code, 0)
-  await assertComplete(fleet, runId, site, 100)
+  await assertAllBooks(fleet, runId, site, 100)
 })
-
-async function assertComplete(fleet: Fleet, runId: string, site: BooksSite, products: number): Promise<void> {
-  const urls = (await fleet.items(runId)).map(({ url }) => url)
-  assert.equal(urls.length, products)
-  assert.deepEqual(new Set(urls), new Set([...truth(products)].map(({ path }) => new URL(path, site.url).href)))
-  const { remaining, failed, completed } = await fleet.stats(runId)
-  const listings = Math.ceil(products / 20)
-  assert.deepEqual({ remaining, failed, completed }, { remaining: 0, failed: 0, completed: products + listings })
-}

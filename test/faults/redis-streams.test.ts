@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Redis } from 'ioredis'
 import { crashCheck } from '../../src/frontier/redis/crash-check.ts'
-import { Fleet, until } from '../fleet.ts'
+import { assertAllBooks, Fleet, until } from '../fleet.ts'
 import { redisForTests, startRedis } from '../services/redis.ts'
-import { type BooksSite, startBooksSite, truth } from '../site/books.ts'
+import { startBooksSite } from '../site/books.ts'
 import { temporaryFolder } from '../sluice.ts'
 
 const DETAILS = ['--arg', 'details=true']
@@ -37,7 +37,7 @@ test('a worker killed with pages in hand: another takes them over, and every boo
   const end = await heir.result
   assert.equal(end.code, 0, end.stderr)
   assert.deepEqual(await inHand(), [])
-  await assertComplete(fleet, runId, site, 300)
+  await assertAllBooks(fleet, runId, site, 300)
   const { workers } = JSON.parse((await fleet.run('ps', '--all', '--json')).stdout).runs[0] as { workers: number }
   assert.equal(workers, 0)
 })
@@ -58,7 +58,7 @@ test('Redis is killed and restarted in the middle of a run, and the run goes on'
     await redis.start()
   }
   for (const { result } of workers) assert.equal((await result).code, 0, (await result).stderr)
-  await assertComplete(fleet, runId, site, 300)
+  await assertAllBooks(fleet, runId, site, 300)
 })
 
 test('runs on redis: are listed, paused, resumed and cancelled like those of any fleet', async () => {
@@ -99,12 +99,3 @@ test('a single run keeps its queue in Redis when told to, and is looked at and r
   assert.equal(second.code, 0, second.stderr)
   assert.equal((await fleet.items('books')).length, 60)
 })
-
-async function assertComplete(fleet: Fleet, runId: string, site: BooksSite, products: number): Promise<void> {
-  const urls = (await fleet.items(runId)).map(({ url }) => url)
-  assert.equal(urls.length, products)
-  assert.deepEqual(new Set(urls), new Set([...truth(products)].map(({ path }) => new URL(path, site.url).href)))
-  const { remaining, failed, completed } = await fleet.stats(runId)
-  const listings = Math.ceil(products / 20)
-  assert.deepEqual({ remaining, failed, completed }, { remaining: 0, failed: 0, completed: products + listings })
-}
