@@ -1,6 +1,7 @@
 /** A history whose runs are written by the test, on either database. */
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import type { RunRecord } from '../src/core/run.ts'
 import type { HistoryEvent, NewsOfRun, Projection, SourceItem, SourceRun } from '../src/history/contract.ts'
 import { Ingest } from '../src/history/ingest.ts'
 import { type ItemsOptions, ItemsProjection } from '../src/history/items.ts'
@@ -30,6 +31,8 @@ export class WrittenRun {
   isFinished = false
   version = 'running'
   isSettled = false
+  /** What its schema names, where it tells. */
+  fields: readonly string[] | undefined
 
   constructor(id: string, startedAtMs: number, { scope = 'aaaa', scraper = 'books' } = {}) {
     this.id = id
@@ -77,7 +80,8 @@ export class WrittenRun {
         const rest = lines.slice(Number(position))
         if (rest.length > 0) yield rest
       })()
-    return { scraper, scope, startedAtMs, endedAtMs, version, isFinished, gap, after }
+    const record = this.fields === undefined ? undefined : ({ fields: this.fields } as unknown as RunRecord)
+    return { scraper, scope, startedAtMs, endedAtMs, version, isFinished, gap, after, record }
   }
 }
 
@@ -124,8 +128,13 @@ export class Bench implements AsyncDisposable {
   }
 
   /** A run that found these and ended by itself. */
-  async complete(id: string, books: readonly Book[], more?: { scope?: string; gap?: string }): Promise<void> {
+  async complete(
+    id: string,
+    books: readonly Book[],
+    more?: { scope?: string; gap?: string; fields?: readonly string[] },
+  ): Promise<void> {
     const run = this.run(id, more).add(...books)
+    run.fields = more?.fields
     run.end(this.nowMs + 1000, more)
     await this.look()
   }
@@ -137,7 +146,7 @@ export class Bench implements AsyncDisposable {
 
   /** `new /1`, `gone /2`. */
   told(): string[] {
-    return this.events.splice(0).map(({ type, data }) => `${type.slice(5)} ${data['key']}`)
+    return this.events.splice(0).map(({ type, data }) => `${type.replace('item.', '')} ${data['key'] ?? sidesOf(data)}`)
   }
 
   async kinds(key: string): Promise<string[]> {
@@ -149,10 +158,14 @@ export class Bench implements AsyncDisposable {
   }
 }
 
+const sidesOf = ({ added, removed }: Readonly<Record<string, unknown>>) => `+${added} -${removed}`
+
 export type Check = (title: string, test: (db: SqlDatabase) => Promise<void>) => void
 
 const TABLES =
-  'entity entity_change ingest_run ingest_turn run_record run_log run_item event delivery digest_event'.split(' ')
+  'entity entity_change entity_field ingest_run ingest_turn run_record run_log run_item event delivery digest_event'.split(
+    ' ',
+  )
 
 const OPEN: Readonly<Record<string, (parts: AsyncDisposableStack) => Promise<SqlDatabase>>> = {
   SQLite: async (parts) => openSqliteDatabase(join(parts.use(temporaryFolder()).path, 'store.db')),

@@ -30,6 +30,7 @@ export const runRecord = z
     pages: z.object({ ok: count, failed: count, retried: count, postponed: count, remaining: count, dead: count }),
     items: z.object({ new: count, same: count, changed: count, invalid: count }),
     files: z.object({ stored: count, same: count, recorded: count, failed: count, retried: count, bytes: count }),
+    fields: z.array(z.string()).optional().describe('of its items, as the schema of the scraper names them'),
     fieldFill: z.record(z.string(), z.number()),
     bytes: count,
     latencyMs: z.object({ p50: z.number(), p95: z.number() }),

@@ -1,6 +1,6 @@
 /** `sluice diff`: what was added, removed and changed between two runs. */
 import type { Command } from 'commander'
-import type { Difference, DiffTotals } from '../app/look/diff-runs.ts'
+import type { Difference, DiffTotals, SchemaDifference } from '../app/look/diff-runs.ts'
 import { collect } from './flags.ts'
 import { addReadFlags, note, type ReadFlags } from './output.ts'
 import { addPlaces, type PlaceFlags, withRun } from './run-place.ts'
@@ -17,6 +17,7 @@ const HELP = `
 Runs are named by their ids, scrapers (the latest run of it) or paths; those of a fleet need --frontier postgres://…,
 redis://… or amqp://… (SLUICE_FRONTIER) and, where that is not a database, --store (SLUICE_STORE). Items are matched by the scraper's key, or by --key FIELD; without either, only as wholes.
 When a page was read is no change: scraped_at, fetched_at, crawled_at, retrieved_at, extracted_at (also scrapedAt …) are left out.
+Fields that only one of the runs has in its schema are named at the end; they are no change of the items (--all-fields compares them).
 
 Examples:
   sluice diff 20261114_060000_aa11 20261115_060000_bb22
@@ -29,7 +30,7 @@ export function defineDiff(program: Command): void {
     .description('compare the items of two runs: added, removed, changed field by field')
     .option('--key <FIELD>', 'match items by this field')
     .option('--ignore <FIELD>', 'do not compare this field (may be repeated)', collect)
-    .option('--all-fields', 'compare also the fields that say when a page was read')
+    .option('--all-fields', 'compare also fields that say when a page was read, and those only one of the runs has')
     .option('--exit-code', 'exit with 1 when they differ')
     .addHelpText('after', HELP)
     .action(async (before: string, after: string, flags: DiffFlags) => {
@@ -40,11 +41,8 @@ export function defineDiff(program: Command): void {
 }
 
 async function diff(before: string, after: string, flags: DiffFlags): Promise<number> {
-  const [{ diffItems, identityOf, itemsToDiff }, { TIMES_OF_READING }, { toStdout }] = await Promise.all([
-    import('../app/look/diff-runs.ts'),
-    import('../history/content.ts'),
-    import('./export.ts'),
-  ])
+  const [{ diffItems, identityOf, itemsToDiff, schemaDifference }, { TIMES_OF_READING }, { toStdout }] =
+    await Promise.all([import('../app/look/diff-runs.ts'), import('../history/content.ts'), import('./export.ts')])
   return await withRun(before, flags, (one) =>
     withRun(after, flags, async (other) => {
       const identity = await identityOf(one.run, other.run, flags.key)
@@ -53,10 +51,12 @@ async function diff(before: string, after: string, flags: DiffFlags): Promise<nu
           `note: items are compared as wholes, so none can have changed; --key FIELD matches them\n  ${identity.why}\n`,
         )
       const leftOut = new Set<string>()
+      const schema = flags.allFields ? { added: [], removed: [] } : schemaDifference(one.run, other.run)
+      const ofScraper = [...schema.added, ...schema.removed]
       const differences = diffItems(
         { items: await itemsToDiff(one.run), keyOf: identity.before },
         { items: await itemsToDiff(other.run), keyOf: identity.after },
-        [...(flags.allFields ? [] : TIMES_OF_READING), ...(flags.ignore ?? [])],
+        [...(flags.allFields ? [] : TIMES_OF_READING), ...ofScraper, ...(flags.ignore ?? [])],
         leftOut,
       )
       const show = flags.json ? jsonView : await textView()
@@ -66,7 +66,8 @@ async function diff(before: string, after: string, flags: DiffFlags): Promise<nu
           const { value, done } = await differences.next()
           if (done) {
             totals = value
-            if (!flags.quiet || flags.json) yield show.totals(value, [...leftOut])
+            if (!flags.quiet || flags.json)
+              yield show.totals(value, [...leftOut.difference(new Set(ofScraper))], schema)
             return
           }
           if (!flags.quiet || flags.json) yield show.difference(value)
@@ -82,12 +83,13 @@ async function diff(before: string, after: string, flags: DiffFlags): Promise<nu
 interface View {
   difference(difference: Difference): string
   /** With the fields that differed and were not to be compared. */
-  totals(totals: DiffTotals, leftOut: readonly string[]): string
+  totals(totals: DiffTotals, leftOut: readonly string[], schema: SchemaDifference): string
 }
 
 const jsonView: View = {
   difference: (difference) => `${JSON.stringify(difference)}\n`,
-  totals: (totals, leftOut) => `${JSON.stringify({ kind: 'totals', ...totals, leftOut })}\n`,
+  totals: (totals, leftOut, { added: fieldsAdded, removed: fieldsRemoved }) =>
+    `${JSON.stringify({ kind: 'totals', ...totals, leftOut, fieldsAdded, fieldsRemoved })}\n`,
 }
 
 const ITEM_COLUMNS_MAX = 160
@@ -116,11 +118,13 @@ async function textView(): Promise<View> {
           return difference satisfies never
       }
     },
-    totals({ added, removed, changed, unchanged, repeated }, leftOut) {
+    totals({ added, removed, changed, unchanged, repeated }, leftOut, schema) {
       const counts = `${formatCount(added)} added, ${formatCount(removed)} removed, ${formatCount(changed)} changed, ${formatCount(unchanged)} unchanged`
       const repeats = repeated === 0 ? '' : `; ${plural(repeated, 'item')} of a key that came before left out`
       const fields = leftOut.length === 0 ? '' : `; not compared: ${leftOut.map(printable).join(', ')}`
-      return `${counts}${repeats}${fields}\n`
+      const named = (what: string, names: readonly string[]) =>
+        names.length === 0 ? '' : `; fields ${what}: ${names.map(printable).join(', ')}`
+      return `${counts}${repeats}${named('added', schema.added)}${named('removed', schema.removed)}${fields}\n`
     },
   }
 }

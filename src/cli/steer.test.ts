@@ -198,5 +198,7 @@ test('a finished run: logs by level, retry by class, ps --all, diff with another
     unchanged: rest.length - 2,
     repeated: 0,
     leftOut: ['scraped_at'],
+    fieldsAdded: [],
+    fieldsRemoved: [],
   })
 })

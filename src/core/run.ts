@@ -37,7 +37,9 @@ export interface RunRecord {
   pages: { ok: number; failed: number; retried: number; postponed: number; remaining: number; dead: number }
   items: { new: number; same: number; changed: number; invalid: number }
   files: FileCounts
-  /** Share of items in which each field has a value. */
+  /** Of its items, as the scraper's schema names them; left out when the schema does not tell. */
+  fields?: string[]
+  /** Share of the emitted items in which each field has a value. */
   fieldFill: Record<string, number>
   bytes: number
   latencyMs: { p50: number; p95: number }

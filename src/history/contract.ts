@@ -12,6 +12,8 @@ export interface IngestBatch {
   isFirst: boolean
   /** When it became known: now, or when the run ended if that was before it was read. */
   atMs: number
+  /** Of its items, as the scraper's schema names them; undefined where nothing tells. */
+  fields?: readonly string[] | undefined
   items: readonly IngestedItem[]
 }
 

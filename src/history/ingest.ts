@@ -109,7 +109,8 @@ export class Ingest implements AsyncDisposable {
     const items = itemsOf(lines)
     const atMs = Math.min(now(), run.endedAtMs ?? Number.POSITIVE_INFINITY)
     const { runId, isFirst } = cursor
-    const batch = { runId, scraper: run.scraper, scope: run.scope, isFirst, atMs, items }
+    const { scraper, scope, record } = run
+    const batch = { runId, scraper, scope, isFirst, atMs, items, fields: record?.fields }
     const position = lines.at(-1)!.position
     await db.transaction(async (rows) => {
       await this.#runs.takeTurn(rows, run.scraper, now())

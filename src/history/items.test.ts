@@ -128,6 +128,67 @@ onBothDatabases('items', (check) => {
     assert.deepEqual(bench.told(), [])
   })
 
+  check('a field that a scraper begins to show is told once, and is no change of its items', async (db) => {
+    await using bench = new Bench(db)
+    const shown = (more: object, price = 20) => [
+      { url: '/1', price: 10, ...more },
+      { url: '/2', price, ...more },
+    ]
+    const old = { fields: ['url', 'price', 'stock'] }
+    const now = { fields: ['url', 'price', 'stock', 'note'] }
+    await bench.complete('r1', shown({}), old)
+    await bench.complete('r2', shown({ note: 'n1' }, 25), now)
+    assert.deepEqual(
+      bench.events.map(({ type, data }) => [type, data['changed'], data['after']]),
+      [
+        ['item.changed', ['price'], { price: 25 }],
+        ['run.schema_changed', undefined, undefined],
+      ],
+    )
+    assert.deepEqual(bench.events.splice(0).at(-1)!.data, {
+      scraper: 'books',
+      runId: 'r2',
+      added: ['note'],
+      removed: [],
+    })
+    assert.deepEqual(await bench.kinds('/1'), ['new'])
+    assert.equal((await bench.history.of('books', '/1')).entity.item['note'], 'n1', 'it is known all the same')
+    await bench.complete('r3', shown({ note: 'n2' }, 25), now)
+    assert.deepEqual(bench.told(), ['changed /1', 'changed /2'], 'from now on it is a field like any other')
+    await bench.complete('r4', shown({ note: 'n2', stock: 3 }, 25), now)
+    assert.deepEqual(bench.told(), ['changed /1', 'changed /2'], 'the schema had this one before any item did')
+    await bench.complete('r5', shown({ stock: 3 }, 25), old)
+    assert.deepEqual(bench.told(), ['run.schema_changed + -note'])
+    assert.deepEqual(await bench.kinds('/1'), ['new', 'changed', 'changed'])
+    await bench.complete('r6', shown({ stock: 3, note: 'n2' }, 25), now)
+    assert.deepEqual(bench.told(), ['run.schema_changed +note -'])
+  })
+
+  check('where no schema tells, a field that no item ever had is one that the scraper begins to show', async (db) => {
+    await using bench = new Bench(db)
+    await bench.complete('r1', two)
+    const run = bench.run('r2').add(...two.map((book) => ({ ...book, note: 'n1' })))
+    await bench.look()
+    run.add({ url: '/3', price: 30, more: 1 }).end(bench.nowMs + 1000)
+    await bench.look()
+    assert.deepEqual(bench.told(), ['new /3', 'run.schema_changed +more,note -'], 'one event, however many batches')
+    run.goOn().end(bench.nowMs + 2000)
+    await bench.look()
+    const [again] = bench.events
+    assert.equal(again?.dedupe ?? 'run.schema_changed:r2', 'run.schema_changed:r2', 'a resumed run tells the same')
+  })
+
+  check('an item that was away while the field came has not changed by it either', async (db) => {
+    await using bench = new Bench(db)
+    await bench.complete('r1', two)
+    await bench.complete('r2', [{ ...two[0]!, note: 'n' }], { gap: '1 pages failed' })
+    await bench.complete(
+      'r3',
+      two.map((book) => ({ ...book, note: 'n' })),
+    )
+    assert.deepEqual(bench.told(), ['run.schema_changed +note -'])
+  })
+
   check('what is missed once stays when two complete runs are asked for', async (db) => {
     await using bench = new Bench(db, undefined, { missedMax: 2 })
     await bench.complete('r1', two)

@@ -13,6 +13,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Dialect, Rows } from '../orchestrator/contract.ts'
 import { changesOf, type FieldDifference, type Item } from './content.ts'
 import type { HistoryEvent, IngestBatch, IngestedItem, IngestedRun, Projection } from './contract.ts'
+import { ItemFields } from './fields.ts'
 import { SCOPES_CHARACTERS_MAX, type Seen, seenIn } from './views.ts'
 
 export interface ItemsOptions {
@@ -46,21 +47,24 @@ export class ItemsProjection implements Projection {
   readonly name = 'items'
   readonly #dialect: Dialect
   readonly #missedMax: number
+  readonly #fields: ItemFields
   readonly accepts: (scraper: string) => boolean
 
   constructor(dialect: Dialect, { accepts = () => true, missedMax = 1 }: ItemsOptions = {}) {
     this.#dialect = dialect
     this.accepts = accepts
     this.#missedMax = missedMax
+    this.#fields = new ItemFields(dialect)
   }
 
   async project(rows: Rows, batch: IngestBatch): Promise<HistoryEvent[]> {
     const known = await this.#known(rows, batch)
+    const isOwn = await this.#fields.take(rows, batch, known.values())
     const steps: (Step | QuietStep)[] = []
     const same: string[] = []
     for (const { key, item, content } of batch.items) {
       const before = known.get(key)
-      const step = stepOf({ key, item, content }, before, batch)
+      const step = stepOf({ key, item, content }, before, { ...batch, isOwn })
       if (step === undefined) same.push(key)
       else steps.push(step)
     }
@@ -73,6 +77,8 @@ export class ItemsProjection implements Projection {
 
   /** Those this run should have seen and did not, nor any other run since it began. */
   async *finish(rows: Rows, run: IngestedRun): AsyncGenerator<HistoryEvent[]> {
+    const schemaChanged = await this.#fields.eventsOf(rows, run)
+    if (schemaChanged.length > 0) yield schemaChanged
     if (!run.isComplete) return
     const { prefix, oneOf } = this.#dialect
     const missing = `scraper = $1 and status = 'active' and last_run <> $2 and last_seen_ms < $3 and scopes like $4`
@@ -179,21 +185,29 @@ export class ItemsProjection implements Projection {
   }
 }
 
+interface StepContext extends IngestBatch {
+  /** Whether a difference is a change of the item, and not of what its scraper shows. */
+  isOwn: (difference: FieldDifference, lastSeenMs: number) => boolean
+}
+
 /** Undefined when nothing happened to it, or when a later run has told otherwise already. */
 function stepOf(
   given: IngestedItem,
   before: Known | undefined,
-  { scope, atMs }: IngestBatch,
+  { scope, atMs, isOwn }: StepContext,
 ): Step | QuietStep | undefined {
   const { key, item, content } = given
   const alone = { key, item, content, scopes: scope, views: undefined }
   if (before === undefined) return { kind: 'new', ...alone, fields: [] }
   if (atMs < before.lastSeenMs) return undefined
-  if (before.status === 'gone') return { kind: 'back', ...alone, fields: changesOf(before.item, item) }
+  const own = (differences: FieldDifference[]) =>
+    differences.filter((difference) => isOwn(difference, before.lastSeenMs))
+  if (before.status === 'gone') return { kind: 'back', ...alone, fields: own(changesOf(before.item, item)) }
   const seen = seenIn(scope, before, item, content)
-  if (seen.fields.length > 0) return { kind: 'changed', key, ...seen }
-  if (seen.scopes === before.scopes && isDeepStrictEqual(seen.views, before.views)) return undefined
-  return { kind: 'seen', key, ...seen }
+  const fields = own(seen.fields)
+  if (fields.length > 0) return { kind: 'changed', key, ...seen, fields }
+  const isKnown = seen.scopes === before.scopes && isDeepStrictEqual(seen.views, before.views)
+  return isKnown && seen.fields.length === 0 ? undefined : { kind: 'seen', key, ...seen, fields }
 }
 
 const TYPES = { new: 'item.new', back: 'item.new', changed: 'item.changed', gone: 'item.gone' } as const

@@ -13,6 +13,7 @@ export const EVENT_TYPES = [
   'run.failed',
   'run.error_rate',
   'run.layout_changed',
+  'run.schema_changed',
   'circuit.opened',
   'schedule.missed',
   'schedule.failed',

@@ -117,7 +117,7 @@ export function workerCommand(source: string, { runId, region }: Pick<Distribute
 function newRun({ loaded, args, source, config, rulesFile }: DistributedRequest): NewStoredRun {
   const { values, limits } = config
   const { scraper, file } = loaded
-  compileScraper(scraper, limits, file) // what is wrong with it is said now, not by every worker
+  const { fields } = compileScraper(scraper, limits, file) // what is wrong with it is said now, not by every worker
   checkArgs(scraper, args)
   const nowMs = Date.now()
   const record = startRecord({
@@ -127,6 +127,7 @@ function newRun({ loaded, args, source, config, rulesFile }: DistributedRequest)
     args: args as Json,
     source,
     frontier: withoutPassword(values.frontier),
+    fields,
     nowMs,
   })
   return {

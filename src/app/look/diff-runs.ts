@@ -118,6 +118,21 @@ export function changedFields(before: Item, after: Item): Record<string, FieldCh
   return Object.fromEntries(changes.map(({ field, before: was, after: is }) => [field, { old: was, new: is }]))
 }
 
+/** Fields that only one of two runs has in its schema: a change of the scraper, and not of every item. */
+export interface SchemaDifference {
+  added: string[]
+  removed: string[]
+}
+
+export function schemaDifference(before: OpenRun, after: OpenRun): SchemaDifference {
+  const [old, now] = [before.record.fields, after.record.fields]
+  if (old === undefined || now === undefined) return { added: [], removed: [] }
+  return {
+    added: now.filter((field) => !old.includes(field)),
+    removed: old.filter((field) => !now.includes(field)),
+  }
+}
+
 /** How the items of two runs are told apart: by what, and why not better. */
 export interface Identity {
   before: KeyOf

@@ -23,10 +23,12 @@ export interface RecordStart {
   isServed?: boolean
   source: string
   frontier: string
+  /** Of the scraper's items; empty when its schema does not tell. */
+  fields?: readonly string[]
   nowMs: number
 }
 
-export function startRecord({ previous, runId, scraper, nowMs, ...given }: RecordStart): RunRecord {
+export function startRecord({ previous, runId, scraper, nowMs, fields = [], ...given }: RecordStart): RunRecord {
   const zero = {
     pages: { ok: 0, failed: 0, retried: 0, postponed: 0, remaining: 0, dead: 0 },
     items: { new: 0, same: 0, changed: 0, invalid: 0 },
@@ -53,6 +55,7 @@ export function startRecord({ previous, runId, scraper, nowMs, ...given }: Recor
     exitCode: null,
     finishedAt: null,
     ...given,
+    ...(fields.length === 0 ? {} : { fields: [...fields] }),
   }
 }
 

@@ -159,6 +159,7 @@ export async function startRun(asked: RunRequest): Promise<Run> {
       isServed,
       source: request.source ?? scraper.name,
       frontier: place,
+      fields: compiled.fields,
       nowMs: Date.now(),
     })
     folder.writeRecord(record)

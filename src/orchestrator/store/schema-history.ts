@@ -49,3 +49,15 @@ export const historyTables = ({ prefix, identity }: Dialect): string => `
 
 /** What each scope saw of an item, where there are several. */
 export const historyViews = ({ prefix }: Dialect): string => `alter table ${prefix}entity add column views text`
+
+/** Which fields the items of a scraper have had, and since when. */
+export const historyFields = ({ prefix }: Dialect): string => `
+  create table ${prefix}entity_field (
+    scraper text not null,
+    field text not null,
+    run_id text not null,
+    since_ms bigint not null,
+    is_declared int not null,
+    is_gone int not null,
+    primary key (scraper, field)
+  )`

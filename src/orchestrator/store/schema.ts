@@ -1,6 +1,6 @@
 /** The tables of a store, in words that PostgreSQL and SQLite both understand. Times are epoch milliseconds of its own clock. */
 import { accessRotation, accessTables } from './schema-access.ts'
-import { historyTables, historyViews } from './schema-history.ts'
+import { historyFields, historyTables, historyViews } from './schema-history.ts'
 import { jobTables } from './schema-jobs.ts'
 import { regionColumns } from './schema-regions.ts'
 import { scheduleTables } from './schema-schedules.ts'
@@ -18,6 +18,7 @@ export const STORE_STEPS = (dialect: Dialect): string[] => [
   historyViews(dialect),
   regionColumns(dialect),
   accessRotation(dialect),
+  historyFields(dialect),
 ]
 
 const runTables = ({ prefix, now, bytes, identity }: Dialect): string => `

@@ -6,7 +6,14 @@ import { verbatim } from '../../../core/redact.ts'
 import type { Json } from '../../../core/task.ts'
 import { TIMES_OF_READING } from '../../../history/content.ts'
 import { type Entity, History } from '../../../history/read.ts'
-import { type Difference, type DiffTotals, diffItems, identityOf, itemsToDiff } from '../../look/diff-runs.ts'
+import {
+  type Difference,
+  type DiffTotals,
+  diffItems,
+  identityOf,
+  itemsToDiff,
+  schemaDifference,
+} from '../../look/diff-runs.ts'
 import type { OpenRun } from '../../look/open-run.ts'
 import type { Server } from '../serve.ts'
 
@@ -61,11 +68,12 @@ async function pageOfDifferences(
     throw new Problem(422, 'E_TOO_LARGE', `the runs have more than ${DIFF_ITEMS_MAX} items together`, {
       hint: `Compare them where they are: sluice diff ${before.record.id} ${after.record.id}`,
     })
+  const { added: fieldsAdded, removed: fieldsRemoved } = schemaDifference(before, after)
   const { by, before: keyBefore, after: keyAfter } = await identityOf(before, after, undefined)
   const differences = diffItems(
     { items: await itemsToDiff(before), keyOf: keyBefore },
     { items: await itemsToDiff(after), keyOf: keyAfter },
-    ignored,
+    [...ignored, ...fieldsAdded, ...fieldsRemoved],
   )
   const data: Difference[] = []
   let totals: DiffTotals
@@ -78,7 +86,8 @@ async function pageOfDifferences(
     if (at >= from && data.length < limit) data.push(value)
   }
   const isMore = from + data.length < totals.added + totals.removed + totals.changed
-  return { by, totals, data: verbatim(data), next: isMore ? String(from + data.length) : null }
+  const next = isMore ? String(from + data.length) : null
+  return { by, totals, fieldsAdded, fieldsRemoved, data: verbatim(data), next }
 }
 
 function numberIn(cursor: string | undefined): number {
