@@ -70,7 +70,16 @@ test('a list of URLs takes the place of the start tasks; what is no URL or fits 
     join(folder.path, 'urls.txt'),
     ['# books', ...urls, urls[0], '', 'no url', `${site.url}nowhere`].join('\r\n'),
   )
-  const result = await fleet.run('start', 'books', '--mode', 'distributed', '--urls-file', 'urls.txt', '--json')
+  const result = await fleet.run(
+    'start',
+    'books',
+    '--mode',
+    'distributed',
+    '--urls-file',
+    'urls.txt',
+    '--allow-private',
+    '--json',
+  )
   assert.equal(result.code, 0, result.stderr)
   assert.match(result.stderr, /2 lines of urls\.txt not queued[\s\S]*line 44: not a URL[\s\S]*line 45:.*no route/)
   const { run_id: runId, enqueued } = JSON.parse(result.stdout)

@@ -72,7 +72,7 @@ async function fetch(given: string, flags: FetchFlags): Promise<number> {
     note("credentials in a URL are not sent; use --header 'authorization: …'\n")
   const limits = one.unhurriedLimits(one.limitsOf(config.limits), config.limits)
   const withBrowser = flags.browser === true || flags.screenshot !== undefined
-  await using chain = await one.openOnePage({ config, limits, withBrowser })
+  await using chain = await one.openOnePage({ config, limits, withBrowser, typed: [url] })
   const visit: Visit = await chain.visit({
     url,
     ...(flags.header === undefined ? {} : { headers }),

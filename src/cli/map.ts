@@ -65,7 +65,7 @@ async function map(given: string, flags: MapFlags): Promise<number> {
     )
   const config = await configOf(flags as unknown as Record<string, unknown>)
   const limits = one.limitsOf({ ...config.limits, bodyMax: config.limits.bodyMax ?? SITEMAP_BYTES_MAX })
-  await using chain = await one.openOnePage({ config, limits })
+  await using chain = await one.openOnePage({ config, limits, typed: [url] })
   const found = await mapSite({ chain, url, max, signal: new AbortController().signal })
   if (flags.json) {
     const { error, ...rest } = found

@@ -80,8 +80,7 @@ async function look(url: string, flags: NewFlags): Promise<(ListGuess & PageGues
   ])
   const config = await configOf({ timeout: '10s', ...(flags as Record<string, unknown>) })
   const limits = one.unhurriedLimits(one.limitsOf(config.limits), config.limits)
-  // The address a person types is meant, private or not.
-  await using chain = await one.openOnePage({ config, limits, allowAddresses: [hostPort(url)] })
+  await using chain = await one.openOnePage({ config, limits, typed: [url] })
   const first = await chain.visit({ url })
   if (first.page === undefined || first.error !== undefined) {
     const why = first.error === undefined ? 'no page' : `${first.error.code}: ${first.error.message}`
@@ -92,11 +91,6 @@ async function look(url: string, flags: NewFlags): Promise<(ListGuess & PageGues
   const second = list.example === undefined ? undefined : await chain.visit({ url: list.example })
   const example = second?.error === undefined ? second?.page : undefined
   return { ...list, ...guessPage(example ?? first.page) }
-}
-
-function hostPort(url: string): string {
-  const { hostname, port, protocol } = new URL(url)
-  return `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`
 }
 
 async function report(file: string, name: string, guess: (ListGuess & PageGuess) | undefined): Promise<void> {

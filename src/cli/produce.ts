@@ -65,7 +65,7 @@ async function produce(flags: ProduceFlags): Promise<number> {
     { produced },
     { readRules },
     { startDistributed, workerCommand },
-    { hostOf, normaliseUrl },
+    { normaliseUrl },
     { storeFileNote },
     { storeUrlOf },
   ] = await Promise.all([
@@ -100,7 +100,7 @@ async function produce(flags: ProduceFlags): Promise<number> {
   await using chain = await one.openOnePage({
     config,
     limits: { ...one.unhurriedLimits(one.limitsOf(config.limits), config.limits), bodyMax: SITEMAP_BYTES_MAX },
-    allowAddresses: [...sitemaps, ...sites].map((text) => hostOf(normaliseUrl(text))),
+    typed: [...sitemaps, ...sites].map((text) => normaliseUrl(text)),
   })
   const { createEventBus } = await import('../core/events.ts')
   const bus = createEventBus()

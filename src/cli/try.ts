@@ -71,16 +71,14 @@ export function defineTry(program: Command): void {
 }
 
 async function tryOne(name: string, given: string, flags: TryFlags): Promise<number> {
-  const [one, { tryPage }, { loadScraper }, compile, { hostOf }, { needsBrowsers }, { assertTurnedOn }] =
-    await Promise.all([
-      import('../app/author/one-page.ts'),
-      import('../app/author/try-page.ts'),
-      import('../app/author/load-scraper.ts'),
-      import('../app/author/compile-scraper.ts'),
-      import('../core/url.ts'),
-      import('../app/run/open-browsers.ts'),
-      import('../app/author/opt-in.ts'),
-    ])
+  const [one, { tryPage }, { loadScraper }, compile, { needsBrowsers }, { assertTurnedOn }] = await Promise.all([
+    import('../app/author/one-page.ts'),
+    import('../app/author/try-page.ts'),
+    import('../app/author/load-scraper.ts'),
+    import('../app/author/compile-scraper.ts'),
+    import('../app/run/open-browsers.ts'),
+    import('../app/author/opt-in.ts'),
+  ])
   const url = one.urlArgument(given)
   const data = flags.data === undefined ? undefined : parseData(flags.data)
   const config = await configOf(flags as Record<string, unknown>)
@@ -89,9 +87,8 @@ async function tryOne(name: string, given: string, flags: TryFlags): Promise<num
   const compiled = compile.compileScraper(scraper, config.limits, file)
   const args = compile.checkArgs(scraper, argsOf(flags, compile.argumentNames(scraper)))
   const limits = one.unhurriedLimits(compiled.limits, config.limits)
-  // The URL is the start of this little run, so its address is meant even if it is private.
   const withBrowser = needsBrowsers(compiled)
-  await using chain = await one.openOnePage({ config, limits, allowAddresses: [hostOf(url)], withBrowser })
+  await using chain = await one.openOnePage({ config, limits, typed: [url], withBrowser })
   const signal = new AbortController().signal
   const { route, session } = flags
   const tried = await tryPage({ compiled, args, url, route, data, session, chain, signal })

@@ -139,7 +139,7 @@ async function notePrivate(url: string): Promise<void> {
   const { refusedLiteral } = await import('../fetch/address.ts')
   const target = new URL(url)
   if (refusedLiteral(target, { allowPrivate: false, allowAddresses: [] }) !== null)
-    note(`note: ${target.host} is a private address: start the server with --allow-address ${target.host}\n`)
+    note(`note: ${target.host} is a private address: only a server with --allow-address ${target.host} sends to it`)
 }
 
 const test: Work = async ({ subscriptions, log, db }, flags, word) => {

@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test'
 import { type HostileSite, openHostileSite } from '../../test/site/hostile.ts'
 import { ScrapeError } from '../core/errors.ts'
 import { normaliseUrl } from '../core/url.ts'
-import { isPublicAddress, type Lookup } from './address.ts'
+import { isPublicAddress, type Lookup, typedAddresses } from './address.ts'
 import { type HttpOptions, openHttp } from './http.ts'
 
 const never = new AbortController().signal
@@ -187,5 +187,45 @@ describe('the address guard', () => {
     const failing: Lookup = (_hostname, callback) => setImmediate(callback, notFound, [])
     assert.equal(await codeOf('http://missing.test/', { lookup: failing }), 'E_DNS')
     assert.equal(await codeOf('http://missing.test/', { lookup: scripted([]) }), 'E_DNS')
+  })
+})
+
+describe('what a person typed', () => {
+  it('counts as typed where it is an address or localhost, in any spelling, and never where it is a name', () => {
+    const typed = [
+      'http://127.0.0.1:8080/a',
+      'http://[::1]:81/',
+      'http://0x7f.1/',
+      'http://[::ffff:10.0.0.1]:82/',
+      'http://localhost:83/x',
+      'http://shop.localhost./',
+      '169.254.169.254:80',
+      'http://loopback.inside.test/',
+      'http://127.0.0.1.inside.test:8080/',
+      'http://localhost.inside.test/',
+      'not a url',
+    ]
+    assert.deepEqual(typedAddresses(typed), [
+      '127.0.0.1:8080',
+      '[::1]:81',
+      '127.0.0.1',
+      '[::ffff:a00:1]:82',
+      'localhost:83',
+      'shop.localhost',
+      '169.254.169.254',
+    ])
+  })
+
+  it('does not let localhost stand for another machine', async () => {
+    const allowAddresses = typedAddresses(['http://localhost:9/'])
+    for (const other of ['10.0.0.5', '169.254.169.254', '::ffff:10.0.0.5'])
+      assert.equal(
+        await codeOf('http://localhost:9/', { allowAddresses, lookup: scripted([other]) }),
+        'E_PRIVATE_ADDRESS',
+      )
+    assert.equal(
+      await codeOf('http://localhost:9/', { allowAddresses, lookup: scripted(['127.0.0.1']) }),
+      'E_CONNECTION',
+    )
   })
 })

@@ -46,7 +46,8 @@ export function openAddressGuard(options: AddressOptions): AddressGuard {
     if (allowPrivate) return null
     const authority = authorityOf(hostname, port)
     const hidden = addresses.filter((ip) => !isPublicAddress(ip))
-    if (allowed.has(authority) && !pinned.has(authority)) pinned.set(authority, new Set(hidden))
+    if (allowed.has(authority) && !pinned.has(authority))
+      pinned.set(authority, new Set(LOCAL_NAME.test(hostname) ? hidden.filter(isLoopback) : hidden))
     const pin = pinned.get(authority)
     // One private answer among public ones refuses the name: mixed answers are how rebinding begins.
     const refused = hidden.find((ip) => pin?.has(ip) !== true && !allowed.has(authorityOf(ip, port)))
@@ -81,6 +82,27 @@ export function openAddressGuard(options: AddressOptions): AddressGuard {
   }
 }
 
+/** This machine by definition (RFC 6761). */
+const LOCAL_NAME = /^(?:.*\.)?localhost$/i
+
+const isLoopback = (ip: string) => ipaddr.process(ip).range() === 'loopback'
+
+/**
+ * The rule for what people type: a URL that says itself where it leads (`http://10.0.0.5/`, `http://localhost:8080/`) may be
+ * fetched although that is private. A name never: whoever owns it decides what it stands for, so it takes `--allow-address`. And
+ * only what was typed counts, not what a list, a sitemap or a page says.
+ *
+ * Takes URLs or `host:port` as `hostOf` gives it; returns those to be allowed, as `HOST:PORT`.
+ */
+export function typedAddresses(typed: readonly string[]): string[] {
+  return typed.flatMap((text) => {
+    const url = URL.parse(/^[a-z][a-z\d+.-]*:\/\//i.test(text) ? text : `http://${text}`)
+    if (url === null) return []
+    const host = url.hostname.replace(/^\[|\]$/g, '').replace(/\.+$/, '')
+    return isIP(host) !== 0 || LOCAL_NAME.test(host) ? [url.host.replace(/\.+(?=:|$)/, '')] : []
+  })
+}
+
 /**
  * Why a URL that names its address itself would be refused, for whoever can say so before it is needed. No guard: what is
  * connected to is checked then, and names are.
@@ -90,7 +112,7 @@ export function refusedLiteral(
   { allowPrivate, allowAddresses }: Pick<AddressOptions, 'allowPrivate' | 'allowAddresses'>,
 ): ScrapeError | null {
   const host = hostname.replace(/^\[|\]$/g, '').replace(/\.+$/, '')
-  const addresses = /^(?:.*\.)?localhost$/.test(host) ? ['127.0.0.1', '::1'] : isIP(host) === 0 ? [] : [host]
+  const addresses = LOCAL_NAME.test(host) ? ['127.0.0.1', '::1'] : isIP(host) === 0 ? [] : [host]
   if (allowPrivate || addresses.every(isPublicAddress)) return null
   const port = given || (protocol === 'https:' ? '443' : '80')
   const allowed = new Set(allowAddresses.flatMap(authoritiesOf))

@@ -7,8 +7,8 @@ export interface FoundUrl {
   /** Where, for a person: `line 12`, the address of a sitemap. */
   from: string
   /**
-   * The user named its host: the URL itself, or the file on that host and port that lists it. Only such a host may be reached
-   * although it is private; what a remote file lists on its own account opens no door.
+   * The user typed its host and port: the URL itself, or that of the sitemap that lists it. Such a host may be reached although it
+   * is private, if it is an address and not a name. What a list says opens no door, wherever it came from.
    */
   isNamed: boolean
   priority?: number

@@ -11,9 +11,9 @@ test('gives the lines of a list with their numbers, without comments, empty line
   const path = join(folder.path, 'urls.txt')
   writeFileSync(path, '\uFEFFhttp://a.example/\r\n\r\n# no\r\n  http://b.example/ \r\nhttp://c.example/')
   assert.deepEqual(await Array.fromAsync(urlLines(path)), [
-    { text: 'http://a.example/', from: 'line 1', isNamed: true },
-    { text: 'http://b.example/', from: 'line 4', isNamed: true },
-    { text: 'http://c.example/', from: 'line 5', isNamed: true },
+    { text: 'http://a.example/', from: 'line 1', isNamed: false },
+    { text: 'http://b.example/', from: 'line 4', isNamed: false },
+    { text: 'http://c.example/', from: 'line 5', isNamed: false },
   ])
 })
 

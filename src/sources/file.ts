@@ -22,7 +22,7 @@ export async function* urlLines(path: string, signal?: AbortSignal): AsyncGenera
       for (const { text, isCut } of lines) {
         line++
         if (text === '' || text.startsWith('#')) continue
-        yield { text, from: `line ${line}`, isNamed: true, ...(isCut ? { error: TOO_LONG } : {}) }
+        yield { text, from: `line ${line}`, isNamed: false, ...(isCut ? { error: TOO_LONG } : {}) }
         if (failure !== undefined) throw failure
       }
     }

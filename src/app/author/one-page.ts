@@ -7,6 +7,7 @@ import { createEventBus, type EventBus } from '../../core/events.ts'
 import { type Limits, limitsSchema, type ResolvedLimits } from '../../core/options.ts'
 import type { Page } from '../../core/page.ts'
 import { hostOf, normaliseUrl } from '../../core/url.ts'
+import { typedAddresses } from '../../fetch/address.ts'
 import { identityOf } from '../../fetch/as-somebody.ts'
 import type { BrowserPool, FetchRequest } from '../../fetch/contract.ts'
 import type { ChainFetcher } from '../../fetch/fetcher.ts'
@@ -48,20 +49,20 @@ export interface OnePageOptions {
   config: Config
   /** In place of the configured limits over the defaults. */
   limits?: ResolvedLimits
-  /** `host:port` a person named: reached although private. */
-  allowAddresses?: readonly string[]
+  /** URLs a person typed: an address among them is reached although private (`typedAddresses`). */
+  typed?: readonly string[]
   concurrency?: number
   /** Pages may be asked for with a browser. Default false. */
   withBrowser?: boolean
 }
 
 export async function openOnePage(options: OnePageOptions): Promise<OnePage> {
-  const { config, limits = limitsOf(config.limits), allowAddresses = [], concurrency = 1 } = options
+  const { config, limits = limitsOf(config.limits), typed = [], concurrency = 1 } = options
   const { values } = config
   const agent = userAgent(values)
   const bus = createEventBus()
   await using opening = new AsyncDisposableStack()
-  const allowed = [...values.allowAddress, ...allowAddresses]
+  const allowed = [...values.allowAddress, ...typedAddresses(typed)]
   const browsers = options.withBrowser
     ? await openBrowserFor({ config, limits, agent, allowed, bus }, opening)
     : undefined

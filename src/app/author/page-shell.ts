@@ -4,7 +4,7 @@ import { inspect } from 'node:util'
 import { ScrapeError } from '../../core/errors.ts'
 import type { Page } from '../../core/page.ts'
 import type { DocumentSelection } from '../../core/selection.ts'
-import { hostOf, normaliseUrl } from '../../core/url.ts'
+import { normaliseUrl } from '../../core/url.ts'
 import { allLinks, anchors, select } from '../../extract/html.ts'
 import { parseJson } from '../../extract/json.ts'
 import { Place } from '../../extract/place.ts'
@@ -42,7 +42,7 @@ export async function openPageShell({ target, base, config }: PageShellOptions):
   const file = fileOf(target)
   const url = file === undefined ? urlArgument(target) : undefined
   const limits = unhurriedLimits(limitsOf(config.limits), config.limits)
-  const chain = await openOnePage({ config, limits, allowAddresses: url === undefined ? [] : [hostOf(url)] })
+  const chain = await openOnePage({ config, limits, typed: url === undefined ? [] : [url] })
   const go = async (to: string): Promise<ShellPage> => {
     const { page, error } = await chain.visit({ url: to })
     if (page === undefined) throw error

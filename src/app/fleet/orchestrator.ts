@@ -85,5 +85,5 @@ export function createOrchestrator(places: OrchestratorOptions = {}): Orchestrat
 
 async function* numbered(urls: Iterable<string> | AsyncIterable<string>): AsyncGenerator<FoundUrl> {
   let line = 0
-  for await (const text of urls) yield { text, from: `URL ${++line}`, isNamed: true }
+  for await (const text of urls) yield { text, from: `URL ${++line}`, isNamed: false }
 }

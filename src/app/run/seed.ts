@@ -160,7 +160,7 @@ async function bury(frontier: Frontier, refused: readonly Refused[]): Promise<vo
 interface StartHosts {
   /** Of all start tasks: links to them are followed. */
   startHosts: Set<string>
-  /** Those the user named: they may be fetched although private. What a remote list names must not open a way inside. */
+  /** Those the user typed: where they are addresses, they may be fetched although private (`typedAddresses`). */
   namedHosts: Set<string>
 }
 

@@ -6,6 +6,7 @@ import type { CrawlEnd, CrawlParts } from '../../crawl/contract.ts'
 import { crawl } from '../../crawl/crawl.ts'
 import { enqueuePolicy } from '../../crawl/enqueue.ts'
 import type { Settled } from '../../crawl/settle.ts'
+import { typedAddresses } from '../../fetch/address.ts'
 import { checkProxy } from '../../fetch/proxy-check.ts'
 import { openSqliteSlots } from '../../fetch/shared-slots.ts'
 import { pageOf } from '../../fetch/status.ts'
@@ -113,7 +114,7 @@ export async function work(
   const ways = spec.ways === undefined || spec.proxy === undefined ? spec.ways : { ...spec.ways, proxies: [] }
   const startHosts = JSON.parse((await frontier.getMeta('startHosts')) ?? '[]') as string[]
   const namedHosts = JSON.parse((await frontier.getMeta('namedHosts')) ?? '[]') as string[]
-  const allowAddresses = [...spec.allowAddresses, ...namedHosts]
+  const allowAddresses = [...spec.allowAddresses, ...typedAddresses(namedHosts)]
   const sessions = openSessions(frontier)
   await using parts = new AsyncDisposableStack()
   const { userAgent, allowPrivate, proxy } = spec

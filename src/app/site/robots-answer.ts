@@ -26,7 +26,7 @@ export interface RobotsAnswer {
 /** Asks even where the configuration ignores robots.txt: that is the question. */
 export async function askRobots(url: string, config: Config): Promise<RobotsAnswer> {
   const limits = limitsOf({ ...config.limits, robots: 'respect' })
-  await using chain = await openOnePage({ config, limits: unhurriedLimits(limits, config.limits) })
+  await using chain = await openOnePage({ config, limits: unhurriedLimits(limits, config.limits), typed: [url] })
   const { userAgent } = chain
   const about = { url, agent: productToken(userAgent), userAgent, robotsUrl: new URL('/robots.txt', url).href }
   try {
