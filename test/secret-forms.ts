@@ -180,6 +180,7 @@ export const HARMLESS_TEXTS: readonly string[] = [
   'a { color: #fff; background: url(https://x.test/a.png?v=3) }',
   '.token-list { margin: 0 }',
   'https://x.test/@ana/posts',
+  'sluice worker --frontier postgres://sluice@db.internal:5432/x',
   'https://x.test/a?page=2&sort=price&q=red+shoes',
   'https://x.test/search?q=token&lang=en&keyword=b&monkey=c',
   'https://x.test/users?mail=ana@x.test',

@@ -60,11 +60,14 @@ function withoutLogins(text: string): string {
 }
 
 const WEB = /^(?:https?|wss?|file):/i
+/** The user of a server alone, as in the commands we print: no secret, and needed. Before a web page it may be a token. */
+const SERVER = /^(?:postgres(?:ql)?|rediss?|amqps?|mysql|mongodb(?:\+srv)?):/i
+const USER_ALONE = /^[\w.%-]{1,63}@[^@]*$/
 const HOST = /^(?:[\w-]+(?:\.[\w-]+)+\.?|localhost|\[[\da-f:.]+\])(?::\d{1,5})?$/i
 
 /** An `@` in the path or query of a web page is none of a login: `https://x.test/@ana`. With other schemes it always is. */
 function isLogin(scheme: string, rest: string): boolean {
-  if (PLACEHOLDER.test(rest)) return false
+  if (PLACEHOLDER.test(rest) || (SERVER.test(scheme) && USER_ALONE.test(rest))) return false
   const authority = /^[^/?#]*/.exec(rest)![0]
   if (authority.includes('@')) return true
   return !WEB.test(scheme) || !(authority === '' || HOST.test(authority))
