@@ -1,11 +1,12 @@
 /** The way to a Redis server: one connection, calls that wait out an outage, and errors in our own words. */
+import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { ScrapeError } from '../core/errors.ts'
 import { refuseOtherParameters, takeTls, tlsTrouble } from '../core/server-tls.ts'
 import type { Outage } from '../frontier/contract.ts'
-import { isBusy, isOutage, isRefusal, reasonOf } from './outage.ts'
-import type { Arg, Script } from './script.ts'
+import { GarbledReply, isBusy, isLate, isOutage, isRefusal, reasonOf } from './outage.ts'
+import { type Arg, opened, type Script } from './script.ts'
 
 export interface ConnectionOptions {
   /** How long an operation waits for a server that went away before it fails. Default 60,000; 0: not at all. */
@@ -16,6 +17,13 @@ export interface ConnectionOptions {
   silenceMsMax?: number
   /** Told before each wait for a server that is away or busy, once however many calls wait. */
   onOutage?: (outage: Outage) => void
+}
+
+export interface EvaluateOptions {
+  /** How many of the arguments are keys. */
+  keys?: 0 | 1
+  /** The answer has bytes where text would be. */
+  isBinary?: boolean
 }
 
 export const DEFAULT_MS = { outageMs: 60_000, answerMsMax: 15_000, silenceMsMax: 10_000 }
@@ -38,6 +46,8 @@ export class Connection {
   /** To connect, since it was last connected. */
   #attempts = 0
   #busyUntilMs = 0
+  readonly #tagPrefix = randomBytes(4).toString('hex')
+  #calls = 0
 
   constructor(url: string, options: ConnectionOptions = {}) {
     const { outageMs = DEFAULT_MS.outageMs, onOutage = () => {} } = options
@@ -88,6 +98,7 @@ export class Connection {
         this.#isOpen = true
         return result
       } catch (error) {
+        if (isLate(error)) this.#giveUp(error as Error)
         const badTls = tlsTrouble(this.#lastError ?? error, this.place, 'cacert')
         if (badTls !== undefined && !this.#isOpen) throw badTls
         if (!isOutage(error) || this.#closing.signal.aborted) throw this.#named(error)
@@ -114,16 +125,50 @@ export class Connection {
     })
   }
 
-  /** Once, with no second try after an outage. */
-  async evaluate(script: Script, all: readonly Arg[], keys: 0 | 1 = 0): Promise<unknown> {
+  /** Once, with no second try after an outage. An answer of any other call closes the connection, and is never used. */
+  async evaluate(
+    script: Script,
+    all: readonly Arg[],
+    { keys = 0, isBinary = false }: EvaluateOptions = {},
+  ): Promise<unknown> {
+    const tag = `${this.#tagPrefix}-${++this.#calls}`
     // One array, which the client flattens: as single arguments 120,000 of them are more than the stack holds. (It makes text of numbers.)
-    const args = all as (string | Buffer)[]
+    const args = [...all, tag] as (string | Buffer)[]
+    const found = opened(await this.#send(script, args, { keys, isBinary }), tag)
+    if (found === undefined) throw this.garbled(script.name)
+    return found.answer
+  }
+
+  async #send(
+    script: Script,
+    args: (string | Buffer)[],
+    { keys, isBinary }: Required<EvaluateOptions>,
+  ): Promise<unknown> {
+    const { redis } = this
     try {
-      return await this.redis.evalsha(script.sha, keys, args)
+      return await (isBinary
+        ? redis.callBuffer('EVALSHA', [script.sha, keys, ...args])
+        : redis.evalsha(script.sha, keys, args))
     } catch (error) {
       if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error
-      return await this.redis.eval(script.lua, keys, args)
+      return await (isBinary
+        ? redis.callBuffer('EVAL', [script.lua, keys, ...args])
+        : redis.eval(script.lua, keys, args))
     }
+  }
+
+  /** For a reply that has not the shape its call promises. Thrown within `attempt`, it has the call repeated on a new connection. */
+  garbled(call: string): GarbledReply {
+    const error = new GarbledReply(call)
+    this.#giveUp(error)
+    return error
+  }
+
+  /** The next call gets another connection; those under way are told that this one is closed, and are repeated. */
+  #giveUp(error: Error): void {
+    if (this.#closing.signal.aborted) return
+    this.#lastError = error
+    this.redis.stream?.destroy()
   }
 
   close(): void {

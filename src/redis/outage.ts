@@ -1,13 +1,20 @@
 /** Tells trouble with Redis that passes (it went away, it is starting) from trouble that stays. */
 import { UNREACHABLE_CODES } from '../core/network-errors.ts'
 
-/** What ioredis says in errors without a code. */
+/** What ioredis says in errors without a code; the last is what it says of bytes that are not the protocol. */
 const OUTAGE_MESSAGES =
-  /Connection is closed|Stream isn't writeable|Command timed out|Socket timeout|max retries per request|Socket closed/
+  /Connection is closed|Stream isn't writeable|Command timed out|Socket timeout|max retries per request|Socket closed|Please report this/
 /** What a server says that is loading its file, failing over, or busy. */
 const BUSY_MESSAGES = /^(?:LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY) /
 /** Wrong password, no right to it, full memory: a person has to mend it. */
 const REFUSALS = /^(?:NOAUTH|WRONGPASS|NOPERM|OOM|MISCONF) |invalid password|DB index is out of range/
+
+/** An answer that does not belong to its call: bytes were lost or repeated on the way, and nothing that follows can be trusted. */
+export class GarbledReply extends Error {
+  constructor(call: string) {
+    super(`the answer to "${call}" is not one: bytes were lost or repeated on the way`)
+  }
+}
 
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error))
 
@@ -15,12 +22,18 @@ const messageOf = (error: unknown) => (error instanceof Error ? error.message : 
 export function isOutage(error: unknown): boolean {
   const { code } = error as { code?: unknown }
   if (typeof code === 'string' && UNREACHABLE_CODES.has(code)) return true
+  if (error instanceof GarbledReply) return true
   return (error instanceof Error && OUTAGE_MESSAGES.test(error.message)) || isBusy(error)
 }
 
 /** The server is there, and says itself that it cannot answer for now. */
 export function isBusy(error: unknown): boolean {
   return error instanceof Error && BUSY_MESSAGES.test(error.message)
+}
+
+/** Its answer may still come, and would be taken for that of the next call. */
+export function isLate(error: unknown): boolean {
+  return /^Command timed out/.test(messageOf(error))
 }
 
 export function isRefusal(error: unknown): boolean {
