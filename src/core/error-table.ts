@@ -534,6 +534,20 @@ export const ERRORS = {
     'The machine or container was replaced, and its spool with it; or no worker was started there again for 10 minutes.',
     'If its spool is still there, start a worker on it, then `sluice retry`. If not, the bytes are gone and a retry cannot help: fetch the page again, in a new run. Keep run folders (--out) of browser workers on a disk that outlives their container.',
   ),
+  E_QUEUE_LOST: kind(
+    'service',
+    'halt',
+    'the queue of the run is gone: the server that kept it has lost its memory',
+    'Redis was restarted without persistence or flushed, a new server took its place, or nobody worked on the run for 30 days.',
+    'Items that were stored are still there (`sluice export RUN`). Set `appendonly yes` in Redis, then start a new run: `sluice start NAME --mode distributed --fresh`.',
+  ),
+  E_OTHER_QUEUE: kind(
+    'usage',
+    'halt',
+    'the run is in another queue than the one this process was given',
+    'Another SLUICE_FRONTIER or --frontier with the same store: its tasks are not here, so there is nothing to show, fill, work on or end.',
+    'Name the queue of the run with --frontier (SLUICE_FRONTIER), and its Redis with --redis where it is amqp://.',
+  ),
   E_SERVICE: kind(
     'service',
     'halt',

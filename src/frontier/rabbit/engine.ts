@@ -1,6 +1,5 @@
 /** The `amqp:` engine: Redis is the ledger, RabbitMQ carries the tasks that are ready to the workers. */
 
-import { randomBytes } from 'node:crypto'
 import { ScrapeError } from '../../core/errors.ts'
 import type { NewTask } from '../../core/task.ts'
 import type { Frontier } from '../contract.ts'
@@ -32,7 +31,7 @@ export async function openRabbitFrontier(url: string, options: RabbitFrontierOpt
   try {
     await broker.session() // first: an emptied ledger is no use without a broker
     link = await openLedger(all.redisUrl ?? 'redis://127.0.0.1:6379/0', all)
-    const epoch = await epochOf(link)
+    const { epoch } = link
     if (all.fresh === true) await purge(broker, names)
     const belt = createBelt(link, { epoch, beltMax: all.beltMax ?? BELT_MAX })
     const add = (task: NewTask) => frontier.add([task])
@@ -44,15 +43,6 @@ export async function openRabbitFrontier(url: string, options: RabbitFrontierOpt
     await broker.close()
     throw error
   }
-}
-
-/** Tells this beginning of the run from earlier ones of the same name, whose messages may still be about. */
-function epochOf(link: Link): Promise<string> {
-  return link.attempt(async () => {
-    const key = `${link.prefix}totals`
-    await link.redis.hsetnx(key, 'epoch', randomBytes(6).toString('base64url'))
-    return (await link.redis.hget(key, 'epoch'))!
-  })
 }
 
 async function purge(broker: Broker, names: Names): Promise<void> {

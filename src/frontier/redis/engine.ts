@@ -22,7 +22,8 @@ import { createCommit, createExtend } from './commit.ts'
 import { createDead } from './dead.ts'
 import { createItems } from './items.ts'
 import { Link, type LinkOptions } from './link.ts'
-import { dropRun, expireRun, KEEP_MS, mustHave, refuseEviction, touchRun } from './runs.ts'
+import { getMeta, setMeta, setPause } from './meta.ts'
+import { dropRun, expireRun, KEEP_MS, openEpoch, refuseEviction, touchRun } from './runs.ts'
 import { readNextDueMs, readStats } from './stats.ts'
 import { createSweep } from './sweep.ts'
 import { type ReadyTransport, redisTransport } from './transport.ts'
@@ -47,10 +48,10 @@ export async function openLedger(url: string, options: RedisFrontierOptions): Pr
   const link = new Link(url, options.runId ?? 'default', options)
   try {
     await link.attempt(() => refuseEviction(link))
-    if (options.mustExist === true) await link.attempt(() => mustHave(link))
+    if (options.fresh === true) await link.attempt(() => dropRun(link))
+    const { isEnding } = await openEpoch(link, { mustExist: options.mustExist === true })
     await link.attempt(async () => {
-      if (options.fresh === true) await dropRun(link.redis, link.prefix)
-      else if ((await link.redis.pttl(`${link.prefix}totals`)) >= 0) await expireRun(link, 0)
+      if (isEnding) await expireRun(link, 0)
       await touchRun(link)
     })
     return link
@@ -135,20 +136,20 @@ export class LedgerFrontier implements Frontier {
     return readNextDueMs(this.#link)
   }
 
-  async pause(reason: string): Promise<void> {
-    await this.#link.attempt(() => this.#link.redis.hset(`${this.#link.prefix}totals`, 'pause', reason))
+  pause(reason: string): Promise<void> {
+    return setPause(this.#link, reason)
   }
 
-  async resume(): Promise<void> {
-    await this.#link.attempt(() => this.#link.redis.hdel(`${this.#link.prefix}totals`, 'pause'))
+  resume(): Promise<void> {
+    return setPause(this.#link, undefined)
   }
 
-  async getMeta(name: string): Promise<string | undefined> {
-    return (await this.#link.attempt(() => this.#link.redis.hget(`${this.#link.prefix}meta`, name))) ?? undefined
+  getMeta(name: string): Promise<string | undefined> {
+    return getMeta(this.#link, name)
   }
 
-  async setMeta(name: string, value: string): Promise<void> {
-    await this.#link.attempt(() => this.#link.redis.hset(`${this.#link.prefix}meta`, name, value))
+  setMeta(name: string, value: string): Promise<void> {
+    return setMeta(this.#link, name, value)
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -167,9 +168,8 @@ export class LedgerFrontier implements Frontier {
 
   /** Somebody who closed the run when nothing was left may have set its end, and then we found more to do. */
   async #stayAlive(): Promise<void> {
-    const { redis, prefix } = this.#link
     await touchRun(this.#link)
-    const isEnding = (await redis.pttl(`${prefix}totals`)) >= 0
+    const { isEnding } = await openEpoch(this.#link, { mustExist: true })
     if (isEnding && !(await this.#isFinished())) await expireRun(this.#link, 0)
   }
 

@@ -1,7 +1,9 @@
 /** The frontier's way to Redis: scripts on the keys of one run, each call carried out once however often it is sent. */
 import { randomBytes } from 'node:crypto'
 import type { Redis } from 'ioredis'
-import { Connection, type ConnectionOptions } from '../../redis/connection.ts'
+import { ScrapeError } from '../../core/errors.ts'
+import { Connection, type ConnectionOptions, type EvaluateOptions } from '../../redis/connection.ts'
+import { LOST } from './lua.ts'
 import type { Arg, Script } from './script.ts'
 
 export interface LinkOptions extends ConnectionOptions {
@@ -20,6 +22,7 @@ export interface Call {
 export class Link {
   /** `sluice:{run}:`, the beginning of every key of the run. */
   readonly prefix: string
+  readonly runId: string
   readonly #connection: Connection
   readonly #now: (() => number) | undefined
   /**
@@ -29,10 +32,13 @@ export class Link {
   readonly #client = randomBytes(9).toString('base64url')
   #lastOp = 0
   #heard: string[] = []
+  /** Tells this beginning of the run from earlier ones of the same name, and from a server that has forgotten it. '': not known yet. */
+  #epoch = ''
 
   constructor(url: string, runId: string, { now, ...options }: LinkOptions = {}) {
     this.#connection = new Connection(url, options)
     this.prefix = prefixOf(runId)
+    this.runId = runId
     this.#now = now
   }
 
@@ -43,6 +49,15 @@ export class Link {
   /** `host:port/database`, never with user or password. */
   get place(): string {
     return this.#connection.place
+  }
+
+  get epoch(): string {
+    return this.#epoch
+  }
+
+  /** From now on every script checks that the run is still this one. */
+  setEpoch(epoch: string): void {
+    this.#epoch = epoch
   }
 
   /** Called each time the connection is lost: a server that comes back may have forgotten its last second. */
@@ -56,21 +71,40 @@ export class Link {
   }
 
   /** Runs a script. Without `op` it must be safe to carry out twice. */
-  run<T>(script: Script, { op = '', hasAnswer = false, args = () => [] }: Call): Promise<T> {
+  async run<T>(script: Script, { op = '', hasAnswer = false, args = () => [] }: Call): Promise<T> {
     let heard: string[] = []
-    return this.attempt(async (isRepeat) => {
-      if (!isRepeat) heard = this.#heard.splice(0)
-      const now = this.#now === undefined ? '' : Math.floor(this.#now())
-      const all = [this.prefix, now, op, heard.join(), ...args(isRepeat)]
-      const answer = await this.#connection.evaluate(script, all, 1)
-      if (hasAnswer) this.#heard.push(op)
-      return answer as T
-    })
+    try {
+      return await this.attempt(async (isRepeat) => {
+        if (!isRepeat) heard = this.#heard.splice(0)
+        const now = this.#now === undefined ? '' : Math.floor(this.#now())
+        const all = [this.prefix, now, op, heard.join(), this.#epoch, ...args(isRepeat)]
+        const answer = await this.#connection.evaluate(script, all, { keys: 1 })
+        if (hasAnswer) this.#heard.push(op)
+        return answer as T
+      })
+    } catch (error) {
+      throw error instanceof Error && error.message.startsWith(LOST) ? this.#lost(error) : error
+    }
+  }
+
+  #lost(cause: Error): ScrapeError {
+    return new ScrapeError(
+      'E_QUEUE_LOST',
+      `the queue of run ${this.runId} is gone: Redis at ${this.place} has lost its memory`,
+      {
+        cause,
+      },
+    )
   }
 
   /** A script that is about more than one run: once, with no second try after an outage. */
-  evaluate(script: Script, args: readonly Arg[]): Promise<unknown> {
-    return this.#connection.evaluate(script, args)
+  evaluate(script: Script, args: readonly Arg[], options?: EvaluateOptions): Promise<unknown> {
+    return this.#connection.evaluate(script, args, options)
+  }
+
+  /** For a reply to a plain command that is not of its shape: the call is repeated on a new connection. */
+  garbled(call: string): Error {
+    return this.#connection.garbled(call)
   }
 
   /** Runs `body` until it is through: again after a wait while the server is away. */

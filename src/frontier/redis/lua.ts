@@ -18,22 +18,29 @@
 /** 16,384 buckets: small hashes are packed, up to 512 entries each, so a URL takes 23 bytes where a set takes 72. */
 export const BUCKETS = 16_384
 
+/** How a script says that the run is not there any more. */
+export const LOST = 'QUEUELOST the run is gone'
+
 /** The consumer group of every stream of a run. */
 export const GROUP = 'workers'
 
 /**
  * ARGV of every script: 1 now in ms ('' = the server's clock) · 2 number of the call ('' = none) · 3 calls whose answers were heard,
- * joined by commas · 4… its own.
+ * joined by commas · 4 the run's epoch ('' = not known yet) · 5… its own.
+ *
+ * A run whose epoch is not the caller's is not the one it opened: the server was emptied or came back without its memory, or the run
+ * was begun anew. Empty keys would look like a run with nothing left to do, so no script goes any further.
  */
 export const BASE = `
 local P, call, floor = KEYS[1], redis.call, math.floor
+if ARGV[4] ~= '' and call('HGET', P .. 'totals', 'epoch') ~= ARGV[4] then return redis.error_reply('${LOST}') end
 local now = tonumber(ARGV[1])
 if not now then
   local time = call('TIME')
   now = time[1] * 1000 + floor(time[2] / 1000)
 end
 local op = ARGV[2]
-local argAt = 3
+local argAt = 4
 local function arg()
   argAt = argAt + 1
   return ARGV[argAt]

@@ -172,13 +172,13 @@ test('redis: a worker of an earlier beginning of the run settles nothing of the 
   await fresh.add([page(1)])
   const [lease] = await fresh.claim({ max: 1, workerId: 'new', leaseMs: 60_000 })
   assert.notEqual(stale!.token, lease!.token)
-  const refused = await old.commit([{ kind: 'done', lease: stale!, items: [{ key: 'old', json: '{}' }] }])
-  assert.deepEqual([refused.settled, refused.stale.length, refused.items.new], [0, 1, 0])
+  const isLost = (error: ScrapeError) => error.code === 'E_QUEUE_LOST'
+  await assert.rejects(old.commit([{ kind: 'done', lease: stale!, items: [{ key: 'old', json: '{}' }] }]), isLost)
   const committed = await fresh.commit([{ kind: 'done', lease: lease!, items: [{ key: 'new', json: '{}' }] }])
   assert.deepEqual([committed.settled, committed.items.new], [1, 1])
-  assert.deepEqual(await old.add([page(10), page(11)]), { added: 2, seen: 0 })
+  await assert.rejects(old.add([page(10), page(11)]), isLost)
   assert.deepEqual(await fresh.add([page(12), page(13)]), { added: 2, seen: 0 })
-  assert.equal((await fresh.stats()).seen, 5)
+  assert.equal((await fresh.stats()).seen, 3)
 })
 
 test('redis: finds the links of a page again when the server has forgotten its last second', async (t) => {
@@ -198,6 +198,32 @@ test('redis: finds the links of a page again when the server has forgotten its l
   const committed = await frontier.commit([{ kind: 'done', lease: again!, tasks: links }])
   assert.deepEqual([committed.settled, committed.added, committed.seen], [1, 19, 0])
   assert.equal((await frontier.stats()).pending, 19)
+})
+
+test('redis: a server that was emptied or came back without its memory is not taken for a run with nothing left', async (t) => {
+  await using own = await startRedis({ settings: ['--appendonly', 'no'] })
+  const isLost = ({ code, message }: ScrapeError) =>
+    code === 'E_QUEUE_LOST' && message.includes(`127.0.0.1:${own.port}/0`)
+  const losses = [() => clientOf(t, own.url).flushall(), () => own.stop('SIGKILL').then(() => own.start())]
+  for (const lose of losses) {
+    await using frontier = await openRedisFrontier(own.url, { runId: 'emptied' })
+    await frontier.setMeta('started', 'yes')
+    await frontier.add(pages(3))
+    const [lease] = await frontier.claim({ max: 1, workerId: 'w', leaseMs: 60_000 })
+    await lose()
+    await assert.rejects(frontier.claim({ max: 1, workerId: 'w', leaseMs: 60_000 }), isLost)
+    await assert.rejects(frontier.commit([{ kind: 'done', lease: lease! }]), isLost)
+    await assert.rejects(frontier.extend([lease!], 60_000), isLost)
+    await assert.rejects(frontier.sweep({ lossesMax: 3 }), isLost)
+    await assert.rejects(frontier.stats(), isLost)
+    await assert.rejects(frontier.getMeta('started'), isLost)
+    await assert.rejects(frontier.setMeta('started', 'no'), isLost)
+    await assert.rejects(frontier.pause('now'), isLost)
+    await assert.rejects(frontier.dead.retry(), isLost)
+    const isGone = (error: ScrapeError) => error.code === 'E_RUN_NOT_FOUND'
+    await assert.rejects(openRedisFrontier(own.url, { runId: 'emptied', mustExist: true }), isGone)
+    assert.deepEqual(await clientOf(t, own.url).keys('*emptied*'), [], 'nothing of the run is made again')
+  }
 })
 
 test('redis: forgets the answers that were heard', async () => {
@@ -268,7 +294,7 @@ test('redis: leaves a run alone that is in use again by the time it would be dro
     assert.equal((await frontier.stats()).pending, 3)
     await client.zadd('sluice:runs', Date.now() - 31 * 86_400_000, prefixOf('revived'))
     assert.equal(await dropAbandoned(link, prefixOf('revived')), true)
-    assert.equal((await frontier.stats()).pending, 0)
+    await assert.rejects(frontier.stats(), (error: ScrapeError) => error.code === 'E_QUEUE_LOST')
   } finally {
     link.close()
   }

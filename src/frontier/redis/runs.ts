@@ -1,5 +1,5 @@
 /** Many runs live in one Redis. How one is forgotten, kept for a while after its end, and kept again when it is resumed. */
-import type { Redis } from 'ioredis'
+import { randomBytes } from 'node:crypto'
 import { ScrapeError } from '../../core/errors.ts'
 import type { Link } from './link.ts'
 import { BASE, BUCKETS } from './lua.ts'
@@ -16,7 +16,10 @@ export const KEEP_MS = { finished: 7 * 24 * 3_600_000, abandoned: 30 * 24 * 3_60
 
 const GLOB = /[\\*?[\]]/g
 
-async function* keysOf(redis: Redis, prefix: string): AsyncGenerator<string[]> {
+/** Cursor, pattern. */
+const SCAN = script('scan', `return redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ${SCAN_COUNT})`)
+
+async function* keysOf(link: Link, prefix: string): AsyncGenerator<string[]> {
   // Buckets by name: a scan goes through the whole database, so the fewer keys are left to it the better.
   for (const kind of ['crawled_urls', 'item_keys']) {
     for (let from = 0; from < BUCKETS; from += SCAN_COUNT) {
@@ -25,17 +28,24 @@ async function* keysOf(redis: Redis, prefix: string): AsyncGenerator<string[]> {
   }
   const match = `${prefix.replace(GLOB, '\\$&')}*`
   for (let cursor = '0'; ; ) {
-    const [next, keys] = await redis.scan(cursor, 'MATCH', match, 'COUNT', SCAN_COUNT)
+    const [next, keys] = (await link.evaluate(SCAN, [cursor, match])) as [string, string[]]
     if (keys.length > 0) yield keys
     if (next === '0') return
     cursor = next
   }
 }
 
+/** The prefix of a run, and some of its keys, or none: then it is taken off the list of runs. */
+const DROP = script(
+  'drop',
+  `for i = 2, #ARGV do redis.call('UNLINK', ARGV[i]) end
+if #ARGV == 1 then redis.call('ZREM', '${RUNS_KEY}', ARGV[1]) end`,
+)
+
 /** Forgets a run with all it has seen, done and emitted. */
-export async function dropRun(redis: Redis, prefix: string): Promise<void> {
-  for await (const keys of keysOf(redis, prefix)) await redis.unlink(keys)
-  await redis.zrem(RUNS_KEY, prefix)
+export async function dropRun(link: Link): Promise<void> {
+  for await (const keys of keysOf(link, link.prefix)) await link.evaluate(DROP, [link.prefix, ...keys])
+  await link.evaluate(DROP, [link.prefix])
 }
 
 /** Time in ms (0: none), then keys. A script: 33,000 single commands took 400 ms, this takes 20. */
@@ -50,7 +60,7 @@ end`,
 
 /** Every key of the run goes away by itself after `keepMs`; 0: none does. */
 export async function expireRun(link: Link, keepMs: number): Promise<void> {
-  for await (const keys of keysOf(link.redis, link.prefix)) await link.run(EXPIRE, { args: () => [keepMs, ...keys] })
+  for await (const keys of keysOf(link, link.prefix)) await link.run(EXPIRE, { args: () => [keepMs, ...keys] })
 }
 
 const ABANDONED = `
@@ -84,26 +94,42 @@ export async function touchRun(link: Link): Promise<void> {
 
 /** False when it is in use again. */
 export async function dropAbandoned(link: Link, prefix: string): Promise<boolean> {
-  for await (const keys of keysOf(link.redis, prefix)) {
+  for await (const keys of keysOf(link, prefix)) {
     if ((await link.evaluate(DROP_ABANDONED, [prefix, ...keys])) === 0) return false
   }
-  await link.redis.zrem(RUNS_KEY, prefix)
+  await link.evaluate(DROP, [prefix])
   return true
 }
 
-/** Throws `E_RUN_NOT_FOUND` when nobody has begun the run, or it was forgotten. */
-export async function mustHave(link: Link): Promise<void> {
-  const { redis, prefix, place } = link
-  if ((await redis.exists(`${prefix}meta`, `${prefix}totals`)) > 0) return
-  throw new ScrapeError('E_RUN_NOT_FOUND', `no run ${/\{(.*)\}:$/.exec(prefix)?.[1]} in ${place}`)
+/**
+ * The epoch of a run that has none yet, or '' to begin none. Answers with the one it has ('' when nobody has begun it), and whether its
+ * keys go away by themselves.
+ */
+const OPEN = script(
+  'open',
+  `${BASE}
+local wanted = arg()
+if wanted ~= '' then call('HSETNX', P .. 'totals', 'epoch', wanted) end
+return { call('HGET', P .. 'totals', 'epoch') or '', call('PTTL', P .. 'totals') >= 0 and 1 or 0 }`,
+)
+
+/** Finds out which beginning of the run this is. Throws `E_RUN_NOT_FOUND` when it must exist, and nobody has begun it or it was forgotten. */
+export async function openEpoch(link: Link, { mustExist }: { mustExist: boolean }): Promise<{ isEnding: boolean }> {
+  const wanted = mustExist ? '' : randomBytes(6).toString('base64url')
+  const [epoch, isEnding] = await link.run<[string, number]>(OPEN, { args: () => [wanted] })
+  if (epoch === '') throw new ScrapeError('E_RUN_NOT_FOUND', `no run ${link.runId} in ${link.place}`)
+  link.setEpoch(epoch)
+  return { isEnding: isEnding === 1 }
 }
+
+const MEMORY = script('memory', `return redis.call('INFO', 'memory')`)
 
 /**
  * A Redis that throws keys away when its memory is full would lose tasks without a word. `volatile-*` throws away only what has
  * an end, but a finished run has one, and is half gone when it is opened again.
  */
 export async function refuseEviction(link: Link): Promise<void> {
-  const info = await link.redis.info('memory')
+  const info = String(await link.evaluate(MEMORY, []))
   const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1] ?? 'noeviction'
   if (policy === 'noeviction') return
   throw new ScrapeError(
