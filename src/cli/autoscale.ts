@@ -71,7 +71,7 @@ async function autoscaleCommand(workerFlags: string[], flags: AutoscaleFlags): P
     const end = await autoscale(
       {
         store,
-        openQueue: (runId) => openQueueToLook(config.values, runId, store),
+        openQueue: (run) => openQueueToLook(config.values, run, store),
         scraper: flags.scraper,
         region: config.values.region,
         ...(flags.runId === undefined ? {} : { runId: flags.runId }),

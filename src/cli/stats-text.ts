@@ -1,5 +1,5 @@
 /** The numbers of a run as a person reads them in a terminal, and as a script reads them in JSON. */
-import { livingWorkers, type OpenRun, runFiles, stuckWorkers } from '../app/look/open-run.ts'
+import { livingWorkers, type OpenRun, queueNote, runFiles, stuckWorkers } from '../app/look/open-run.ts'
 import { FILLING, moreWords, NO_WORKERS, workersMissing } from '../app/look/run-list.ts'
 import { type NotFetchedReason, notFetchedOf, notFetchedWords } from '../core/not-fetched.ts'
 import type { FrontierStats } from '../frontier/contract.ts'
@@ -15,7 +15,7 @@ export function statsJson(run: OpenRun, numbers: FrontierStats, rate: number) {
     scraper: record.scraper,
     region: record.region ?? null,
     state: record.state,
-    reason: record.reason,
+    reason: queueNote(run) ?? record.reason,
     isAlive,
     pending,
     claimed,
@@ -98,7 +98,9 @@ export function statsText({ place, numbers, rate, isRateNow }: StatsSheet): stri
   const count = (value: number) => formatCount(value)
   const state = !run.isOver && numbers.isPaused ? 'paused' : record.state
   const isFilled = run.filling === undefined || run.isOver
-  const why = numbers.isPaused ? numbers.pauseReason : isFilled ? (record.reason ?? missingText(run, numbers)) : FILLING
+  const why =
+    queueNote(run) ??
+    (numbers.isPaused ? numbers.pauseReason : isFilled ? (record.reason ?? missingText(run, numbers)) : FILLING)
   const isLost = !isAlive && numbers.claimed > 0
   const rows: [string, string][] = [
     ['pending', count(numbers.pending)],
@@ -158,6 +160,7 @@ function notFetchedRows({ counts }: FrontierStats): [string, string][] {
 }
 
 function goOn({ run, resume }: RunPlace, { remaining }: FrontierStats): [when: string, line: string][] {
+  if (run.trouble !== undefined) return []
   if (run.filling !== undefined) return [[run.isOver ? 'go on' : 'if it was broken off', resume()]]
   return !run.isAlive && remaining > 0 ? [['go on', resume()]] : []
 }

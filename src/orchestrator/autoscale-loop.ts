@@ -4,7 +4,8 @@
  */
 import { systemClock } from '../core/clock.ts'
 import { ScrapeError } from '../core/errors.ts'
-import type { Frontier } from '../frontier/contract.ts'
+import type { RunRecord } from '../core/run.ts'
+import type { Frontier, FrontierStats } from '../frontier/contract.ts'
 import {
   decideScale,
   NO_MEMORY,
@@ -15,6 +16,9 @@ import {
   type Staffing,
 } from './autoscale.ts'
 import type { Store } from './contract.ts'
+
+/** Runs whose queue is not here: no worker of ours could do anything for them. */
+const LEFT_ALONE: ReadonlySet<string> = new Set(['E_OTHER_QUEUE', 'E_QUEUE_LOST'])
 
 /** Those who carry a decision out. */
 export interface Crew {
@@ -41,7 +45,8 @@ export interface Seen {
 
 export interface AutoscaleRequest {
   store: Pick<Store, 'listRuns' | 'findRun' | 'place'>
-  openQueue: (runId: string) => Promise<Frontier>
+  /** Throws `E_OTHER_QUEUE` or `E_QUEUE_LOST` for a run that is left alone. */
+  openQueue: (run: RunRecord) => Promise<Frontier>
   scraper: string
   /** Where its workers are. */
   region?: string | undefined
@@ -96,7 +101,7 @@ export async function autoscale(request: AutoscaleRequest, stop: AbortSignal): P
 }
 
 async function look(
-  { store, scraper, region, runId, now = monotonicMs }: AutoscaleRequest,
+  { store, scraper, region, runId, onTrouble, now = monotonicMs }: AutoscaleRequest,
   queues: Queues,
 ): Promise<Seen> {
   const atMs = now()
@@ -108,7 +113,13 @@ async function look(
   let settled = 0
   for (const run of found) {
     const { id } = run!.record
-    const { pending, remaining, isPaused, completed, failed } = await (await queues.of(id)).stats()
+    const stats = await queues.statsOf(run!.record).catch((error) => {
+      if (!(error instanceof ScrapeError) || !LEFT_ALONE.has(error.code)) throw error
+      queues.sayOnce(error, onTrouble)
+      return undefined
+    })
+    if (stats === undefined) continue
+    const { pending, remaining, isPaused, completed, failed } = stats
     runs.push({ runId: id, pending, remaining, isPaused })
     settled += completed + failed
   }
@@ -141,20 +152,27 @@ function nothingToDo({ scraper, runId, store }: AutoscaleRequest): ScrapeError {
 
 /** The queues of the runs looked after, open as long as they are. */
 class Queues implements AsyncDisposable {
-  readonly #open: (runId: string) => Promise<Frontier>
+  readonly #open: (run: RunRecord) => Promise<Frontier>
   readonly #known = new Map<string, Frontier>()
+  readonly #said = new Set<string>()
 
-  constructor(open: (runId: string) => Promise<Frontier>) {
+  constructor(open: (run: RunRecord) => Promise<Frontier>) {
     this.#open = open
   }
 
-  async of(runId: string): Promise<Frontier> {
-    let queue = this.#known.get(runId)
+  async statsOf(run: RunRecord): Promise<FrontierStats> {
+    let queue = this.#known.get(run.id)
     if (queue === undefined) {
-      queue = await this.#open(runId)
-      this.#known.set(runId, queue)
+      queue = await this.#open(run)
+      this.#known.set(run.id, queue)
     }
-    return queue
+    return await queue.stats()
+  }
+
+  sayOnce({ message }: Error, say: (message: string) => void): void {
+    if (this.#said.has(message)) return
+    this.#said.add(message)
+    say(`${message}; it gets no workers`)
   }
 
   async keep(runIds: readonly string[]): Promise<void> {

@@ -4,6 +4,7 @@ import type { ItemRow, LoggedItem } from '../core/item.ts'
 import type { Limits } from '../core/options.ts'
 import type { RunRecord, RunState, WorkTally } from '../core/run.ts'
 import type { Json } from '../core/task.ts'
+import type { FrontierStats } from '../frontier/contract.ts'
 
 export type { Dialect, Row, Rows, SqlDatabase } from './store/sql.ts'
 
@@ -118,7 +119,11 @@ export interface WorkerReport {
   rssBytes: number
   /** How late the event loop was at worst since the last report. */
   loopLagMs: number
+  /** The run's queue when it last looked, for when it cannot be asked. */
+  queue?: QueueSeen
 }
+
+export type QueueSeen = Pick<FrontierStats, 'completed' | 'failed' | 'dead' | 'remaining' | 'seen' | 'counts'>
 
 export interface StoredWorker extends NewWorker {
   /** stuck: no sign of life for `STUCK_MS` · gone: for `GONE_MS` · ended: by itself. */

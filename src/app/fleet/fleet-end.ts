@@ -2,6 +2,7 @@
  * How a run of a fleet ends. Every worker that leaves looks whether the run is over: the first to find it so writes it down, and
  * those that leave after it bring its figures up to date.
  */
+import { exitCodeOfClass, type ScrapeError } from '../../core/errors.ts'
 import type { RunRecord, RunState } from '../../core/run.ts'
 import type { CompiledScraper } from '../../crawl/compiled.ts'
 import type { CrawlEnd } from '../../crawl/contract.ts'
@@ -12,7 +13,7 @@ import { findExamples } from '../run/error-examples.ts'
 import { filesLeft, pagesOver, setPagesOver } from '../run/only-files.ts'
 import { judge, setFiles } from '../run/run-record.ts'
 import { isFilled } from '../run/seed.ts'
-import { updateFleetRecord } from './fleet-record.ts'
+import { lastReported, updateFleetRecord } from './fleet-record.ts'
 
 export interface LeavingParts {
   store: Store
@@ -57,6 +58,27 @@ export async function leaveRun(parts: LeavingParts, leaving: Leaving): Promise<R
     if (record.state !== 'finished') await frontier.setMeta('stop', record.reason ?? 'stopped')
   }
   await store.saveRun(record, [current.state])
+  return record
+}
+
+/** Its queue is gone: no worker can do anything for the run any more, and an empty queue must not be taken for its end. */
+export async function loseRun(
+  { store, run }: Pick<LeavingParts, 'store' | 'run'>,
+  error: ScrapeError,
+): Promise<RunRecord> {
+  const { id } = run.record
+  const current = (await store.findRun(id))?.record ?? run.record
+  if (current.state !== 'running') return current
+  const workers = await store.listWorkers({ runId: id })
+  const record: RunRecord = {
+    ...current,
+    state: 'failed',
+    finishedAt: new Date().toISOString(),
+    reason: error.message,
+    exitCode: exitCodeOfClass(error.class),
+  }
+  updateFleetRecord(record, await lastReported(current, workers, store), workers, Date.now())
+  await store.saveRun(record, ['running'])
   return record
 }
 

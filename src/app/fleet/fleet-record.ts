@@ -1,7 +1,7 @@
 /** The record of a run that many workers share: counts of its queue, measurements from what each worker reports. */
 import type { RunRecord, WorkTally } from '../../core/run.ts'
 import type { FrontierStats } from '../../frontier/contract.ts'
-import type { StoredWorker } from '../../orchestrator/contract.ts'
+import type { Store, StoredWorker } from '../../orchestrator/contract.ts'
 import { type Measured, type RecordBase, updateRecord } from '../run/run-record.ts'
 
 const NOTHING: RecordBase = { fieldFill: {}, cpuMs: 0, durationMs: 0, rssBytesMax: 0, errors: [] }
@@ -16,6 +16,28 @@ export function updateFleetRecord(
   const tallies = workers.flatMap(({ report }) => (report === undefined ? [] : [report.tally]))
   const endMs = record.finishedAt === null ? nowMs : Date.parse(record.finishedAt)
   updateRecord(record, NOTHING, stats, mergeTallies(tallies), Math.max(0, endMs - Date.parse(record.startedAt)))
+}
+
+/** Numbers of a run whose queue cannot be asked: what its workers saw last, else what it was begun with. */
+export async function lastReported(
+  record: RunRecord,
+  workers: readonly StoredWorker[],
+  store: Pick<Store, 'countItems'>,
+): Promise<FrontierStats> {
+  const [latest] = workers.filter(({ report }) => report?.queue !== undefined).sort((a, b) => a.silentMs - b.silentMs)
+  const { remaining } = record.pages
+  const begun = { completed: 0, failed: 0, dead: 0, remaining, seen: remaining, counts: {} }
+  const seen = latest?.report?.queue ?? begun
+  return {
+    ...seen,
+    pending: seen.remaining,
+    claimed: 0,
+    items: await store.countItems(record.id),
+    isPaused: false,
+    pauseReason: undefined,
+    lanes: {},
+    hosts: [],
+  }
 }
 
 /** Percentiles are means, weighted by the pages they are of. */

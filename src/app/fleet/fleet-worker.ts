@@ -17,7 +17,7 @@ import type { CompiledScraper } from '../../crawl/compiled.ts'
 import type { CrawlEnd } from '../../crawl/contract.ts'
 import type { Frontier, FrontierStats } from '../../frontier/contract.ts'
 import type { Tally } from '../../observe/tally.ts'
-import type { Store, StoredRun, WorkerReport, WorkPart } from '../../orchestrator/contract.ts'
+import type { QueueSeen, Store, StoredRun, WorkerReport, WorkPart } from '../../orchestrator/contract.ts'
 import { checkArgs } from '../author/compile-scraper.ts'
 import type { LoadedScraper } from '../author/load-scraper.ts'
 import type { Config } from '../config.ts'
@@ -32,7 +32,7 @@ import { type WorkerSpec, work } from '../run/worker.ts'
 import { browserSpecOf, fileSpecOf } from '../run/worker-pools.ts'
 import { userAgent } from '../user-agent.ts'
 import { storeUrlOf } from './fleet.ts'
-import { leaveRun } from './fleet-end.ts'
+import { leaveRun, loseRun } from './fleet-end.ts'
 import { fleetPlace } from './fleet-place.ts'
 import { openOwnTor } from './own-tor.ts'
 import type { Vitals } from './worker-vitals.ts'
@@ -110,6 +110,8 @@ export class WorkingLife {
   /** The run's own limit that ended this worker. */
   #limit: string | undefined
   #isDrained = false
+  /** When it was last asked. */
+  #queue: QueueSeen | undefined
 
   /** Where those of the run's files are. */
   readonly #records: string
@@ -234,6 +236,8 @@ export class WorkingLife {
     const { store, id, run, frontier, compiled, request } = this.#parts
     const { isDrainAsked, nowMs } = await store.beat(id, this.#report())
     await this.#saveLogs()
+    const { completed, failed, dead, remaining, seen, counts } = await frontier.stats()
+    this.#queue = { completed, failed, dead, remaining, seen, counts }
     request.vitals?.heardOf('store')
     if (isDrainAsked) this.#drain()
     const asked = await frontier.getMeta('stop')
@@ -289,6 +293,7 @@ export class WorkingLife {
       inFlight: this.#inFlight,
       rssBytes: process.memoryUsage.rss(),
       loopLagMs,
+      ...(this.#queue === undefined ? {} : { queue: this.#queue }),
     }
   }
 
@@ -311,6 +316,7 @@ export class WorkingLife {
     try {
       await store.endWorker(id, this.#report())
       await this.#saveLogs()
+      if (end.how === 'halted' && end.error.code === 'E_QUEUE_LOST') return await loseRun(this.#parts, end.error)
       return await leaveRun({ ...this.#parts, records: this.#records }, { end, limit: this.#limit })
     } catch (error) {
       if (end.how !== 'halted') bus.emit({ type: 'log', level: 'error', message: (error as Error).message })

@@ -78,18 +78,21 @@ export interface FleetFrontierOptions {
   onOutage?: (message: string) => void
   /** How long it waits for a queue that went away. Default 60,000. */
   outageMs?: number
+  /** Throws `E_RUN_NOT_FOUND` instead of making a run. */
+  mustExist?: boolean
 }
 
 /** The queue of one run of the fleet. Its items stay: nobody drains them into files. */
 export async function openFleetFrontier(
   places: QueuePlace,
   runId: string,
-  { store, rules, onOutage, outageMs }: FleetFrontierOptions,
+  { store, rules, onOutage, outageMs, mustExist = false }: FleetFrontierOptions,
 ): Promise<Frontier> {
   const say = ({ attempt, error }: Outage) =>
     onOutage?.(`the queue is away (${error.message}): waiting for it, try ${attempt}`)
   const frontier = await openFrontier(queueUrlOf(places), {
     runId,
+    mustExist,
     keepsItems: true,
     ...(rules === undefined ? {} : { messageTtlMs: await messageTtlOf(rules) }),
     onOutage: isPostgres(places.frontier) ? sparingly(say) : say,

@@ -13,10 +13,13 @@ import { withLimits } from '../run/run-record.ts'
 import { openRunTracing } from '../run/run-tracing.ts'
 import { openFleetFrontier, openStore } from './fleet.ts'
 import { type FleetWorker, type FleetWorkerRequest, WorkingLife } from './fleet-worker.ts'
+import { firstInQueue, openQueueOf } from './queue-of-run.ts'
 import { refuseOtherScraper } from './start-distributed.ts'
 
 /** Log lines between two signs of life; more of them are repetition. */
 const LOG_LINES_MAX = 500
+/** Looked at for one that is in this queue. */
+const RUNS_MAX = 100
 
 export function newWorkerId(): string {
   const chance = Math.random().toString(36).slice(2, 8).padEnd(6, '0')
@@ -42,14 +45,15 @@ export async function joinRun(request: FleetWorkerRequest): Promise<FleetWorker>
     bus.on(tally.record)
     if (request.onEvent !== undefined) bus.on(request.onEvent)
     const warn = (message: string) => bus.emit({ type: 'log', level: 'warn', message })
-    const frontier = parts.use(
-      await openFleetFrontier(config.values, run.record.id, {
+    const open = () =>
+      openFleetFrontier(config.values, run.record.id, {
         store,
         rules: run.options.rules,
         onOutage: warn,
         outageMs: config.values.outage,
-      }),
-    )
+        mustExist: true,
+      })
+    const frontier = parts.use(await openQueueOf(run.record, config.values.frontier, open))
     const id = newWorkerId()
     const logLines: string[] = []
     bus.on(
@@ -88,11 +92,11 @@ export async function joinRun(request: FleetWorkerRequest): Promise<FleetWorker>
 async function runToJoin(store: Store, { runId, loaded, config }: FleetWorkerRequest): Promise<StoredRun> {
   const { name } = loaded.scraper
   const { region } = config.values
-  const [running] =
+  const running =
     runId === undefined
-      ? await store.listRuns({ scraper: name, states: ['running'], limit: 1, openTo: { region } })
+      ? await store.listRuns({ scraper: name, states: ['running'], limit: RUNS_MAX, openTo: { region } })
       : []
-  const found = runId === undefined ? running : await store.findRun(runId)
+  const found = runId === undefined ? firstInQueue(running, config.values.frontier) : await store.findRun(runId)
   if (found === undefined)
     throw new ScrapeError(
       'E_RUN_NOT_FOUND',

@@ -74,9 +74,9 @@ export function createOrchestrator(places: OrchestratorOptions = {}): Orchestrat
       ])
       const { values } = await resolveConfig({ flags: places })
       await using store = await openStore(values)
-      if ((await store.findRun(runId)) === undefined)
-        throw new ScrapeError('E_RUN_NOT_FOUND', `no run ${runId} in ${store.place}`)
-      await using frontier = await openQueueToLook(values, runId, store)
+      const run = await store.findRun(runId)
+      if (run === undefined) throw new ScrapeError('E_RUN_NOT_FOUND', `no run ${runId} in ${store.place}`)
+      await using frontier = await openQueueToLook(values, run.record, store)
       const { pending, claimed, completed, failed, remaining } = await frontier.stats()
       return { pending, claimed, completed, failed, remaining }
     },

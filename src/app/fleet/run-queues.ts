@@ -7,7 +7,7 @@ import { type OpenRun, runStats } from '../look/open-run.ts'
 /** Each may hold a connection. */
 const OPEN_MAX = 8
 
-export type AskedRun = Pick<OpenRun, 'record' | 'frontier' | 'filling' | 'refresh'> & AsyncDisposable
+export type AskedRun = Pick<OpenRun, 'record' | 'frontier' | 'trouble' | 'filling' | 'refresh'> & AsyncDisposable
 
 export class RunQueues implements AsyncDisposable {
   readonly #openRun: (run: StoredRun) => Promise<AskedRun>
@@ -26,6 +26,7 @@ export class RunQueues implements AsyncDisposable {
     const { id } = run.record
     try {
       const opened = await this.#upToDate(run)
+      if (opened.trouble !== undefined) throw opened.trouble
       return opened.filling === undefined ? await runStats(opened) : undefined
     } catch (error) {
       this.#opened.delete(id)

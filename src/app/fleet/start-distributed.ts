@@ -17,6 +17,10 @@ import { isFilled, type SeededUrls, seed, seedUrls, setFilled } from '../run/see
 import { userAgent } from '../user-agent.ts'
 import { definitionHash } from './definition-hash.ts'
 import { openFleetFrontier, openStore } from './fleet.ts'
+import { firstInQueue, isSameQueue, openQueueOf } from './queue-of-run.ts'
+
+/** Unfinished runs looked at for one that is in this queue. */
+const RUNS_MAX = 100
 
 export interface DistributedRequest {
   loaded: LoadedScraper
@@ -56,18 +60,27 @@ export async function startDistributed(request: DistributedRequest): Promise<Dis
   const { config, loaded } = request
   assertTurnedOn(loaded.scraper, config)
   await using store = await openStore(config.values)
-  const [unfinished] = await store.listRuns({
+  const unfinishedRuns = await store.listRuns({
     scraper: loaded.scraper.name,
     states: ['running', 'stopped', 'failed'],
-    limit: 1,
+    limit: RUNS_MAX,
   })
+  const own = config.values.frontier
   const isNew = request.resume === undefined
+  const unfinished = isNew
+    ? unfinishedRuns.find(({ record }) => isSameQueue(record.frontier, own))
+    : request.resume === true
+      ? firstInQueue(unfinishedRuns, own)
+      : undefined
   const run = isNew ? newRun(request) : await runToResume(store, request, unfinished)
-  await using frontier = await openFleetFrontier(config.values, run.record.id, {
-    store,
-    rules: run.options.rules,
-    onOutage: (message) => request.bus.emit({ type: 'log', level: 'warn', message }),
-  })
+  const open = () =>
+    openFleetFrontier(config.values, run.record.id, {
+      store,
+      rules: run.options.rules,
+      onOutage: (message) => request.bus.emit({ type: 'log', level: 'warn', message }),
+      mustExist: !isNew,
+    })
+  await using frontier = isNew ? await open() : await openQueueOf(run.record, own, open)
   // While it is not filled, no worker takes an empty queue for a finished run.
   if (isNew || request.urls !== undefined) await setFilled(frontier, false)
   if (isNew) await store.createRun(run)
@@ -80,6 +93,7 @@ export async function startDistributed(request: DistributedRequest): Promise<Dis
         fix: 'Mend the list, or the routes of the scraper; --arg and --site may decide what it starts with.',
       })
     await wakeAgain(store, frontier, run)
+    await keepDepth(store, frontier, run.record.id)
     return {
       status: isNew ? 'queued' : 'resumed',
       runId: run.record.id,
@@ -205,6 +219,14 @@ async function wake(store: Store, frontier: Frontier, { record, options }: NewSt
 async function wakeAgain(store: Store, frontier: Frontier, run: NewStoredRun): Promise<void> {
   const isEnded = (await store.findRun(run.record.id))?.record.state === 'finished'
   if (isEnded && (await frontier.stats()).remaining > 0) await wake(store, frontier, run)
+}
+
+/** How much there is to do, for who looks at the run later and cannot ask its queue. */
+async function keepDepth(store: Store, frontier: Frontier, runId: string): Promise<void> {
+  const record = (await store.findRun(runId))?.record
+  if (record?.state !== 'running') return
+  const { remaining } = await frontier.stats()
+  await store.saveRun({ ...record, pages: { ...record.pages, remaining } }, ['running'])
 }
 
 async function fill(

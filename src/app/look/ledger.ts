@@ -8,15 +8,18 @@ import { createDead } from '../../frontier/redis/dead.ts'
 import { openRedisFrontier } from '../../frontier/redis/engine.ts'
 import { createItems } from '../../frontier/redis/items.ts'
 import { Link } from '../../frontier/redis/link.ts'
+import { getMeta } from '../../frontier/redis/meta.ts'
+import { openEpoch } from '../../frontier/redis/runs.ts'
 import { readNextDueMs, readStats } from '../../frontier/redis/stats.ts'
 
 /** Somebody waits for the answer: a server that is away this long is said to be away. */
 const OUTAGE_MS_MAX = 3_000
 
+/** Throws `E_RUN_NOT_FOUND` when Redis does not know the run. */
 export async function openLedgerToLook(url: string, runId: string): Promise<Frontier> {
   const link = new Link(url, runId, { outageMs: OUTAGE_MS_MAX })
   try {
-    await link.attempt(() => link.redis.ping())
+    await openEpoch(link, { mustExist: true })
   } catch (error) {
     link.close()
     throw error
@@ -24,7 +27,7 @@ export async function openLedgerToLook(url: string, runId: string): Promise<Fron
   const letters = createDead(link, () => {})
   let opened: Promise<Frontier> | undefined
   /** Opened like a worker's: the run counts as used again, and what it forgets is set anew when it is closed. */
-  const whole = () => (opened ??= openRedisFrontier(url, { runId }))
+  const whole = () => (opened ??= openRedisFrontier(url, { runId, mustExist: true }))
   return {
     engine: 'redis:',
     can: { durable: true, shared: true },
@@ -38,7 +41,7 @@ export async function openLedgerToLook(url: string, runId: string): Promise<Fron
       retry: async (filter) => (await whole()).dead.retry(filter),
       drop: async (filter) => (await whole()).dead.drop(filter),
     },
-    getMeta: async (name) => (await link.attempt(() => link.redis.hget(`${link.prefix}meta`, name))) ?? undefined,
+    getMeta: (name) => getMeta(link, name),
     setMeta: async (name, value) => (await whole()).setMeta(name, value),
     pause: async (reason) => (await whole()).pause(reason),
     resume: async () => (await whole()).resume(),

@@ -1,7 +1,9 @@
 /** The queue of a fleet's run, for whoever looks at it. Of an `amqp:` or `redis:` one that is its ledger alone. */
+import type { RunRecord } from '../../core/run.ts'
 import type { Frontier } from '../../frontier/contract.ts'
 import type { Store } from '../../orchestrator/contract.ts'
 import { hasLedger, openFleetFrontier, withRedisNamed } from '../fleet/fleet.ts'
+import { openQueueOf } from '../fleet/queue-of-run.ts'
 import { withStoredItems } from '../fleet/stored-items.ts'
 import { type QueuePlace, queueUrlOf } from '../run/run-identity.ts'
 
@@ -10,8 +12,17 @@ const REDIS_HERE = 'redis://127.0.0.1:6379/0'
 
 export const isAmqp = (url: string) => /^amqps?:/i.test(url)
 
-export async function openQueueToLook(places: QueuePlace, runId: string, store: Store): Promise<Frontier> {
-  if (!hasLedger(places.frontier)) return await openFleetFrontier(places, runId, { store })
+/** Throws `E_OTHER_QUEUE` or `E_QUEUE_LOST` for a run that is not there. */
+export async function openQueueToLook(
+  places: QueuePlace,
+  run: Pick<RunRecord, 'id' | 'frontier'>,
+  store: Store,
+): Promise<Frontier> {
+  return await openQueueOf(run, places.frontier, () => openToLook(places, run.id, store))
+}
+
+async function openToLook(places: QueuePlace, runId: string, store: Store): Promise<Frontier> {
+  if (!hasLedger(places.frontier)) return await openFleetFrontier(places, runId, { store, mustExist: true })
   const { openLedgerToLook } = await import('./ledger.ts')
   const ledger = await openLedgerToLook(ledgerUrlOf(places), runId).catch((error) => {
     throw withRedisNamed(error, places)

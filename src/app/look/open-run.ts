@@ -10,6 +10,7 @@ import type { Frontier, FrontierStats } from '../../frontier/contract.ts'
 import { fileTasksDone, fileWork, hasFiles } from '../../observe/progress-counts.ts'
 import type { StoredWorker } from '../../orchestrator/contract.ts'
 import { storeUrlOf } from '../fleet/fleet.ts'
+import { troubleText } from '../fleet/queue-of-run.ts'
 import type { ConfigValues } from '../option-table.ts'
 import { findRun, listRuns, type RunFolder } from '../run/run-folder.ts'
 import { withoutPassword } from '../run/run-identity.ts'
@@ -29,6 +30,8 @@ export interface OpenRun extends AsyncDisposable {
   readonly filling: 'urls' | 'start' | undefined
   /** Undefined when the queue is gone with its process (`memory:`) or lives elsewhere and nobody said where. */
   readonly frontier: Frontier | undefined
+  /** Why a fleet's run has no queue here: it is in another one, or lost. Its numbers are then the last that were reported. */
+  readonly trouble?: ScrapeError | undefined
   /** Where it is kept, for a person: a folder, or a database. */
   readonly place: string
   /** Its folder on this machine, if it has one. */
@@ -182,6 +185,7 @@ export const noPosition = (position: string | undefined) =>
 /** The queue of a run, or an error that says why there is none. */
 export function frontierOf(run: OpenRun): Frontier {
   if (run.frontier !== undefined) return run.frontier
+  if (run.trouble !== undefined) throw run.trouble
   const isMemory = run.record.frontier.startsWith('memory')
   throw new ScrapeError('E_RUN_NOT_FOUND', `the queue of run ${run.record.id} is not here`, {
     notes: [
@@ -193,6 +197,12 @@ export function frontierOf(run: OpenRun): Frontier {
       ? 'Run again without --frontier memory: to keep the queue where others can reach it.'
       : 'Name the queue with --frontier URL, as the run did.',
   })
+}
+
+/** What to say of a queue that is not here; undefined where that is no news: a run that finished needs none, one that was lost says so. */
+export function queueNote({ trouble, record }: Pick<OpenRun, 'trouble' | 'record'>): string | undefined {
+  if (trouble === undefined || record.state === 'finished') return undefined
+  return trouble.code === 'E_QUEUE_LOST' && record.finishedAt !== null ? undefined : troubleText(trouble)
 }
 
 /** Numbers of the run now: the queue's own where it is here, else what the record says. */

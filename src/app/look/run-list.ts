@@ -10,6 +10,7 @@ import {
   averageRate,
   livingWorkers,
   type OpenRun,
+  queueNote,
   type RunFiles,
   type RunPlaces,
   runFiles,
@@ -207,6 +208,8 @@ export const moreWords = ({ filling }: OpenRun) =>
 /** Why a run does not move; undefined when it does. */
 export async function whyStill(run: OpenRun, numbers: FrontierStats, nowMs = Date.now()): Promise<string | undefined> {
   const { record, frontier } = run
+  const note = queueNote(run)
+  if (note !== undefined) return note
   if (numbers.isPaused && record.state !== 'finished') return `paused: ${numbers.pauseReason ?? 'no reason given'}`
   if (run.isOver) return record.reason ?? undefined
   if (run.filling !== undefined) return `${FILLING} (then: sluice ${run.resumeCommand().join(' ')}${moreWords(run)})`

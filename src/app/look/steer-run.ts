@@ -32,7 +32,7 @@ export async function cancelRun(run: OpenRun, reason = `cancelled by hand (${who
   const { record } = run
   if (run.isOver && record.finishedAt !== null && !isLeftByServer(record))
     return { isChanged: false, reason: record.reason }
-  await frontierOf(run).setMeta('stop', reason)
+  if (run.trouble?.code !== 'E_QUEUE_LOST') await frontierOf(run).setMeta('stop', reason)
   const stopped: RunRecord = {
     ...record,
     state: 'stopped',

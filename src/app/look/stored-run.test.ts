@@ -52,6 +52,7 @@ function newRecord(scraper: string): RunRecord {
 async function storedRun(scraper: string): Promise<RunRecord> {
   const record = newRecord(scraper)
   const options = { limits: {}, allowPrivate: false, allowAddress: [], userAgent: 'test' }
+  await using _queue = await openFleetFrontier(places(), record.id, { store })
   await store.createRun({ record, definitionHash: 'hash', options })
   return record
 }
@@ -250,7 +251,7 @@ test('a task of the task protocol is looked for in Redis, also where the runs ar
   })
   await storeResult(store, result, redis.url)
   await using run = await openRun(result.task_id, { ...places(), redis: redis.url })
-  assert.equal(run.frontier?.engine, 'redis:')
+  assert.equal(run.trouble?.code, 'E_QUEUE_LOST', 'a finished task has no queue, and needs none')
   assert.deepEqual([run.record.pages.ok, run.record.items.new], [3, 1])
   const lines: string[] = []
   for await (const rows of (await run.items())!.batches()) lines.push(...rows.map(({ json }) => json))

@@ -3,19 +3,21 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { ScrapeError } from '../../core/errors.ts'
-import type { RunRecord } from '../../core/run.ts'
+import type { RunRecord, RunState } from '../../core/run.ts'
 import { DEFAULT_LANE } from '../../core/task.ts'
 import type { FileRecord } from '../../files/contract.ts'
-import type { Frontier } from '../../frontier/contract.ts'
+import type { Frontier, ItemLog } from '../../frontier/contract.ts'
 import type { Store, StoredRun, StoredWorker } from '../../orchestrator/contract.ts'
 import { hasLedger, isFleetQueue, isPostgres, openStore, storeUrlOf } from '../fleet/fleet.ts'
-import { updateFleetRecord } from '../fleet/fleet-record.ts'
+import { lastReported, updateFleetRecord } from '../fleet/fleet-record.ts'
+import { isQueueTrouble } from '../fleet/queue-of-run.ts'
 import { pictureOf } from '../run/run-folder.ts'
-import { urlOfPlace, withoutPassword } from '../run/run-identity.ts'
+import { type QueuePlace, urlOfPlace, withoutPassword } from '../run/run-identity.ts'
 import { listFiles, recordsBeside } from './file-records.ts'
 import { isAmqp, openQueueToLook } from './look-queue.ts'
 import {
   type BrokerQueue,
+  frontierOf,
   livingWorkers,
   numberOfPosition,
   type OpenRun,
@@ -23,7 +25,6 @@ import {
   type RunItems,
   type RunLogLines,
   type RunPlaces,
-  runStats,
   withStore,
 } from './open-run.ts'
 
@@ -59,13 +60,12 @@ export async function openStoredRun(
 ): Promise<OpenRun> {
   try {
     const url = queueUrlFor(record, places)
-    const opened = parts.use(await openQueueToLook({ frontier: url, redis: places.redis }, record.id, store))
-    const isForgotten = hasLedger(url) && (await isForgottenBy(opened, record))
-    const stats = () => runStats({ frontier: undefined, record })
-    const frontier = isForgotten ? { ...opened, stats } : opened
-    const readQueues = isAmqp(url) ? () => brokerQueues(url, record.id, frontier) : undefined
+    const queue = await openOrTell({ frontier: url, redis: places.redis }, record, store)
+    if (queue.frontier !== undefined) parts.use(queue.frontier)
+    const { frontier } = queue
+    const readQueues = isAmqp(url) && frontier !== undefined ? () => brokerQueues(url, record.id, frontier) : undefined
     const records = recordsBeside(storeUrlOf(withStore(places))!)
-    const run = new FleetRun({ store, frontier, record, records, readQueues, isForgotten, parts: parts.move() })
+    const run = new FleetRun({ store, ...queue, record, records, readQueues, parts: parts.move() })
     await run.refresh()
     return run
   } catch (error) {
@@ -80,20 +80,28 @@ function queueUrlFor({ frontier: place }: RunRecord, { frontier, store, redis }:
   return isFleetQueue(frontier) ? frontier : urlOfPlace(place, store ?? '')
 }
 
-/** Redis forgets a finished run after a week. Its record and its items are in the store, and stay. */
-async function isForgottenBy(frontier: Frontier, { finishedAt, pages }: RunRecord): Promise<boolean> {
-  return finishedAt !== null && pages.ok + pages.failed > 0 && (await frontier.stats()).seen === 0
+/** The queue, or why there is none. */
+async function openOrTell(
+  places: QueuePlace,
+  record: RunRecord,
+  store: Store,
+): Promise<Pick<FleetRunParts, 'frontier' | 'trouble'>> {
+  try {
+    return { frontier: await openQueueToLook(places, record, store), trouble: undefined }
+  } catch (error) {
+    if (isQueueTrouble(error)) return { frontier: undefined, trouble: error }
+    throw error
+  }
 }
 
 interface FleetRunParts {
   store: Store
-  frontier: Frontier
+  frontier: Frontier | undefined
+  trouble: ScrapeError | undefined
   record: RunRecord
   /** Where those of its files are. */
   records: string
   readQueues: (() => Promise<BrokerQueue[] | undefined>) | undefined
-  /** The queue has no numbers any more: those of the record are the last. */
-  isForgotten: boolean
   parts: AsyncDisposableStack
 }
 
@@ -104,21 +112,24 @@ const BROKER_REST_MS = 5_000
 class FleetRun implements OpenRun {
   readonly #store: Store
   readonly #parts: AsyncDisposableStack
-  readonly frontier: Frontier
+  frontier: Frontier | undefined
+  trouble: ScrapeError | undefined
   readonly log: RunLogLines
   readonly folder = undefined
   readonly #readQueues: FleetRunParts['readQueues']
   readonly #records: string
-  readonly #isForgotten: boolean
   record: RunRecord
+  /** As the store has it: that of a lost run is shown otherwise. */
+  #keptState: RunState
   workers: StoredWorker[] = []
   broker: BrokerQueue[] | undefined
   filling: 'urls' | 'start' | undefined
   #askBrokerAtMs = Number.NEGATIVE_INFINITY
 
-  constructor({ store, frontier, record, records, readQueues, isForgotten, parts }: FleetRunParts) {
+  constructor({ store, frontier, trouble, record, records, readQueues, parts }: FleetRunParts) {
     this.#records = records
-    this.#isForgotten = isForgotten
+    this.trouble = trouble
+    this.#keptState = record.state
     this.#readQueues = readQueues
     this.#store = store
     this.#parts = parts
@@ -149,10 +160,34 @@ class FleetRun implements OpenRun {
     const found = await this.#store.findRun(id)
     if (found === undefined) throw new ScrapeError('E_RUN_NOT_FOUND', `run ${id} is not in ${this.place} any more`)
     this.workers = await this.#store.listWorkers({ runId: id })
-    const { record } = found
-    if (!this.#isForgotten) updateFleetRecord(record, await this.frontier.stats(), this.workers, Date.now())
-    this.record = record
-    this.filling = record.state === 'finished' ? undefined : await fillingOf(this.frontier)
+    this.#keptState = found.record.state
+    this.record = (await this.#asQueued(found.record)) ?? (await this.#withoutQueue(found.record))
+  }
+
+  /** Undefined when there is no queue, or none any more. */
+  async #asQueued(record: RunRecord): Promise<RunRecord | undefined> {
+    const { frontier } = this
+    if (frontier === undefined) return undefined
+    try {
+      updateFleetRecord(record, await frontier.stats(), this.workers, Date.now())
+      this.filling = record.state === 'finished' ? undefined : await fillingOf(frontier)
+      return record
+    } catch (error) {
+      if (!isQueueTrouble(error)) throw error
+      this.trouble = error
+      this.frontier = undefined
+      return undefined
+    }
+  }
+
+  /** What was last reported. Redis forgets a run a week after it finished: that is no loss, and its record is whole. */
+  async #withoutQueue(record: RunRecord): Promise<RunRecord> {
+    this.filling = undefined
+    if (record.finishedAt !== null) return record
+    const stats = await lastReported(record, this.workers, this.#store)
+    updateFleetRecord(record, stats, this.workers, Date.now())
+    const { trouble } = this
+    return trouble?.code === 'E_QUEUE_LOST' ? { ...record, state: 'failed', reason: trouble.message } : record
   }
 
   async askBroker(): Promise<void> {
@@ -186,11 +221,13 @@ class FleetRun implements OpenRun {
     return listFiles(this.#records, this.record.id)
   }
 
-  async items(): Promise<RunItems> {
-    const { items } = this.frontier
+  async items(): Promise<RunItems | undefined> {
+    const log = this.#itemLog()
+    if (log === undefined) return undefined
+    const read = (afterSeq: number) => log.read({ afterSeq, max: ITEMS_READ })
     async function* batches(from = 0): AsyncGenerator<readonly PlacedLine[]> {
       for (let afterSeq = from; ; ) {
-        const rows = await items.read({ afterSeq, max: ITEMS_READ })
+        const rows = await read(afterSeq)
         if (rows.length === 0) return
         yield rows.map(({ key, json, seq }) => ({ key, json, position: String(seq) }))
         afterSeq = rows.at(-1)!.seq
@@ -203,25 +240,36 @@ class FleetRun implements OpenRun {
     return { isKeyed: true, batches: () => batches(), after, text, columns: async () => undefined }
   }
 
+  /** Items of a queue with a ledger are in the store, and stay when it is gone. */
+  #itemLog(): Pick<ItemLog, 'read'> | undefined {
+    const { id, frontier: place } = this.record
+    if (this.frontier !== undefined) return this.frontier.items
+    return hasLedger(place) ? { read: (range) => this.#store.readItems(id, range) } : undefined
+  }
+
   finishedFile(): undefined {
     return undefined
   }
 
   async saveRecord(record: RunRecord): Promise<boolean> {
-    const isSaved = await this.#store.saveRun(record, [this.record.state])
-    if (isSaved) this.record = record
+    const isSaved = await this.#store.saveRun(record, [this.#keptState])
+    if (isSaved) {
+      this.record = record
+      this.#keptState = record.state
+    }
     return isSaved
   }
 
   /** A finished run takes workers again. One that was stopped by hand stays so: who stopped it had a reason. */
   async reopen(): Promise<void> {
     if (this.record.state !== 'finished') return
-    await this.frontier.setMeta('stop', '')
+    await frontierOf(this).setMeta('stop', '')
     await this.saveRecord({ ...this.record, state: 'running', reason: null, exitCode: null, finishedAt: null })
   }
 
   resumeCommand(): string[] {
     const { source, id, state, region } = this.record
+    if (this.trouble?.code === 'E_QUEUE_LOST') return ['start', source, '--mode', 'distributed', '--fresh']
     const where = region === undefined ? [] : ['--region', region]
     // With the same sources once more: what is in the queue already is passed over.
     if (this.filling === 'urls') return ['produce', '--scraper', source, '--run-id', id]

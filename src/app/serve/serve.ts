@@ -115,6 +115,11 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
 const NO_SCHEDULER =
   'no scheduler is there yet: schedules, webhooks, history and retention wait for a `sluice serve --role scheduler` on this queue'
 
+/** None where its queue is not ours, or gone; a paused run would keep its worker waiting. */
+async function hasWork(run: OpenRun): Promise<boolean> {
+  return run.trouble === undefined && !(await runStats(run)).isPaused
+}
+
 /** Those that count for how the server and its scrapers are. */
 const RUNS_LISTED_MAX = 1000
 
@@ -172,7 +177,7 @@ export class Server implements AsyncDisposable {
             max: workers,
             region: config.values.region,
             flags,
-            hasWork: async (id) => !(await runStats(await this.looks.run(id))).isPaused,
+            hasWork: async (id) => await hasWork(await this.looks.run(id)),
             say,
           })
         : undefined
