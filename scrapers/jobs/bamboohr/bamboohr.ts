@@ -76,12 +76,12 @@ export default defineScraper({
       assertStayed(url, { board: args.board, base: tenantBase(args, 'bamboohr.com') })
       await enqueue('job', detailsOf(embeddedEntries($, url), args, fetchedAt))
     },
-    async job({ args, data, params, status, url, fetchedAt, json, emit, enqueue, log }) {
+    async job({ args, data, status, url, fetchedAt, json, emit, enqueue, log }) {
       let emitted = 0
       if (status !== 200) log.info('the posting was closed a moment ago')
       else {
         const { jobOpening } = readAs(JobAnswer, json(), url).result
-        const posting = postingOf({ ...jobOpening, id: params.id }, args, fetchedAt)
+        const posting = postingOf({ ...jobOpening, id: idOf(url) }, args, fetchedAt)
         if (isWanted(posting, args, fetchedAt) && (await emit(posting)) === 'new') emitted = 1
       }
       await enqueue('job', walkOn(data.rest, emitted))
@@ -94,6 +94,9 @@ export default defineScraper({
 type Args = z.output<z.ZodObject<typeof searchArgs>> & { board: string; site?: string | undefined }
 
 const careersUrl = (args: Args, path: string) => under(tenantBase(args, 'bamboohr.com'), `careers/${path}`).href
+
+/** `…/careers/17/detail` → 17 */
+const idOf = (url: URL) => decodeURIComponent(url.pathname.split('/').at(-2) ?? '')
 
 function detailsOf(entries: readonly Entry[], args: Args, now: Date) {
   const wanted = entries.filter((entry) => mayBeWanted(postingOf(entry, args, now), args, now))

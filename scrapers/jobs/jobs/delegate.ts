@@ -18,9 +18,10 @@ export interface OwnContext {
 /** Field of a task's data. */
 const BOARD_ARGS = 'boardArgs'
 
+/** Without their patterns: those know paths, not hosts, so one board's would claim the pages of another. */
 export function routesOf(boards: Boards): Scraper['routes'] {
   return forEachRoute(boards, (board, route) => {
-    const definition = board.routes[route]!
+    const { match: _, ...definition } = board.routes[route]!
     return { ...definition, data: withBoardArgs(definition.data) }
   })
 }
