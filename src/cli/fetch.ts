@@ -144,6 +144,7 @@ export function visitText(visit: Visit, { paint = plain, hasHeaders = false }: V
     ...asRows(visit),
     ['type', `${printable(page.contentType) || '(none named)'} · ${page.charset}`],
     ['size', size],
+    ...(page.suspicion === undefined ? [] : [['suspect', printable(page.suspicion)] as const]),
     ['time', time.join(' · ')],
     ...(hasHeaders ? headerRows(page.headers) : []),
   ]

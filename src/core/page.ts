@@ -27,6 +27,8 @@ export interface Page {
   readonly fetchedAtMs: number
   /** The browser's side of it, for pages that were fetched with one; there until `release`. */
   readonly live?: LivePage
+  /** Why it may not be the page although no block was recognised: next to nothing in it, a CAPTCHA and little else. */
+  suspicion?: string
   /** What a person would have seen, as PNG, of a page that failed in a browser. */
   readonly screenshot?: Buffer
   /**

@@ -46,10 +46,24 @@ export interface RouteDefinition {
   /** Higher is claimed first. Default 0. */
   priority?: number
   lane?: string
-  /** Statuses besides 2xx that reach the handler. */
-  accept?: readonly number[]
+  /** What reaches the handler besides pages of text with a 2xx status: statuses, or the whole rules. */
+  accept?: Accept
   /** Extra request headers; they never leave the origin. */
   headers?: Readonly<Record<string, string>>
+}
+
+/** `[404]` is short for `{ status: [404] }`. */
+export type Accept = readonly number[] | AcceptRules
+
+export interface AcceptRules {
+  /** Statuses besides 2xx, and 204. */
+  status?: readonly number[]
+  /** Content types besides text, HTML, XML and JSON: `application/pdf`, `image/*`. Others are E_CONTENT_TYPE, and their body is not read. */
+  types?: readonly string[]
+  /** Answers without content. Default false: E_EMPTY. */
+  empty?: boolean
+  /** As a start page, also one that looks like a block or has next to nothing in it. Default false: E_SUSPECT. */
+  suspect?: boolean
 }
 
 export interface BrowserRoute {
@@ -282,6 +296,7 @@ function definitionProblems(scraper: Scraper): string[] {
     if (/^files(?:@|$)/.test(scraper.routes[route]?.lane ?? ''))
       problems.push(`routes.${route}.lane: "files" is for files; a page cannot wait there`)
     problems.push(...fetchProblems(route, scraper.routes[route] ?? {}))
+    problems.push(...acceptProblems(route, scraper.routes[route]?.accept))
   }
   for (const handler of Object.keys(scraper.handlers ?? {})) {
     if (!routes.includes(handler)) problems.push(`handlers: "${handler}" is no route`)
@@ -301,4 +316,18 @@ function fetchProblems(name: string, { fetch, browser, fallback, post, data }: R
   if (typeof post !== 'string' || post === '') problems.push(`routes.${name}.post: the name of a field of its data`)
   if (data === undefined) problems.push(`routes.${name}.post: a schema in data is needed, with the field "${post}"`)
   return problems
+}
+
+const ACCEPT_KEYS = ['status', 'types', 'empty', 'suspect']
+
+function acceptProblems(name: string, accept: Accept | undefined): string[] {
+  if (accept === undefined || Array.isArray(accept)) return []
+  const rules = accept as AcceptRules
+  const isTypes = (rules.types ?? []).every((type) => /^(?:\*|[^/*\s]+)\/(?:\*|[^/*\s]+)$/.test(type))
+  return [
+    ...Object.keys(rules)
+      .filter((key) => !ACCEPT_KEYS.includes(key))
+      .map((key) => `routes.${name}.accept.${key}: there is no such rule (${ACCEPT_KEYS.join(', ')})`),
+    ...(isTypes ? [] : [`routes.${name}.accept.types: types such as 'application/pdf' or 'image/*'`]),
+  ]
 }

@@ -14,7 +14,7 @@ export interface RequestParts {
 /** A promise only where there is a session to look up: most pages are nobody's. */
 export function requestOf(
   { compiled: { routes }, isInBrowser }: RequestParts,
-  { task: { id, url, route, session, data }, attempt }: Pick<Lease, 'task' | 'attempt'>,
+  { task: { id, url, route, session, data, depth }, attempt }: Pick<Lease, 'task' | 'attempt'>,
   sessions: Sessions,
 ): FetchRequest | Promise<FetchRequest> {
   const { headers, accept, browser, post, fallback } = routes.get(route)?.definition ?? {}
@@ -23,6 +23,7 @@ export function requestOf(
     task: { id, attempt },
     ...(headers === undefined ? {} : { headers }),
     ...(accept === undefined ? {} : { accept }),
+    ...(depth === 0 ? { isStart: true as const } : {}),
     ...(isInBrowser ? { browser: { ...browser } } : fallback === 'browser' ? { hasFallback: true as const } : {}),
     ...(post === undefined ? {} : { post: postOf(data, post, url) }),
   }

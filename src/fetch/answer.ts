@@ -2,6 +2,7 @@
 import { ScrapeError } from '../core/errors.ts'
 import type { Page } from '../core/page.ts'
 import { detectCharset, parseContentType } from './charset.ts'
+import { contentTypeError } from './content-check.ts'
 import type { FetchRequest } from './contract.ts'
 import { decodeBody, parseContentEncoding } from './decode.ts'
 import { type Exchange, FAILED_BODY_BYTES_MAX } from './exchange.ts'
@@ -55,6 +56,13 @@ export function toFailure(answer: Exchange, way: Way, { retryAfterMsMax }: Answe
     // Damaged, or cut where we stopped to read: then there is no page to show.
   }
   return withPage(error, makePage(answer, way, { body, charset, contentType: type.essence, endedAtMs, nowMs }))
+}
+
+/** The error of an answer whose type is not one of pages; nothing of its body was read. */
+export function toFile(answer: Exchange, way: Way, nowMs: number): ScrapeError {
+  const contentType = parseContentType(headerOf(answer.headers, 'content-type') ?? '').essence
+  const nothing = { body: Buffer.alloc(0), charset: 'utf-8' }
+  return contentTypeError(makePage(answer, way, { ...nothing, contentType, endedAtMs: performance.now(), nowMs }))
 }
 
 function readPage(answer: Exchange, way: Way, body: Buffer, endedAtMs: number, nowMs: number): Page {

@@ -58,7 +58,7 @@ export class BodyText {
     return (
       text.includes('<html') &&
       this.visible === '' &&
-      !/<(?:script|img|svg|i?frame|video|canvas|link|input|button)\b/.test(text)
+      !/<(?:script|img|svg|i?frame|video|canvas|link|input|button|a)\b/.test(text)
     )
   }
 

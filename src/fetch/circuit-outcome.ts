@@ -37,6 +37,9 @@ const ANSWERED: ReadonlySet<ErrorCode> = new Set([
   'E_REDIRECT_LIMIT',
   'E_REDIRECT_BAD',
   'E_BROWSER_DOWNLOAD',
+  'E_EMPTY',
+  'E_CONTENT_TYPE',
+  'E_SUSPECT',
 ])
 
 const FAILED_STATUSES: ReadonlySet<number> = new Set([408, 425])

@@ -1,6 +1,6 @@
 /** Fetch: from a URL to a page, or to an error with a verdict. */
 import type { Page } from '../core/page.ts'
-import type { BrowserRoute } from '../core/scraper.ts'
+import type { Accept, BrowserRoute } from '../core/scraper.ts'
 import type { SessionState } from '../core/session-state.ts'
 import type { Json } from '../core/task.ts'
 import type { Identity } from './identity.ts'
@@ -12,8 +12,10 @@ export interface FetchRequest {
   task?: { readonly id: string; readonly attempt: number }
   /** Extra request headers; lower-case names. Dropped when a redirect leaves the origin. */
   headers?: Readonly<Record<string, string>>
-  /** Statuses besides 2xx that are pages for this route. */
-  accept?: readonly number[]
+  /** What is a page for this route besides text with a 2xx status. */
+  accept?: Accept
+  /** A start page: one that may not be the page is an error. Default: it is marked as suspect. */
+  isStart?: true
   session?: string
   /** Proxies (`host:port`) and browser profiles by name: rather through others, as somebody else. */
   avoid?: ReadonlySet<string>

@@ -4,13 +4,14 @@
  *   queued ──onRequestStart──► sent ──onResponseStart──► body ──onResponseEnd──► done
  *      └───────────── cancel(), any error ─────────┴──────────────► failed
  *
- * A redirect is done with its headers: the body is dropped unread. An error page is done whatever happens to its body: the
+ * A redirect and a file are done with their headers: the body is dropped unread. An error page is done whatever happens to its body: the
  * status is the news. Errors are thrown out of the callbacks, not passed to `controller.abort`: a throw also stops the parser,
  * which otherwise goes on with what it has read.
  */
 import type { Socket } from 'node:net'
 import type { Dispatcher } from 'undici'
 import { ScrapeError } from '../core/errors.ts'
+import { isRefusedType } from './content-check.ts'
 import type { FetchRequest } from './contract.ts'
 import { headerOf, type RawHeaders } from './http-page.ts'
 import type { ConnectedHandler, Connection } from './pools.ts'
@@ -75,7 +76,11 @@ export class Exchange implements ConnectedHandler {
     else this.#controller.abort(reason as Error)
   }
 
-  /** A redirect's body that came with its headers has been skipped already; one still to come costs the connection. */
+  get #isBodyDropped(): boolean {
+    return this.outcome === 'redirect' || this.outcome === 'file'
+  }
+
+  /** A body that came with its headers has been skipped already; one still to come costs the connection. */
   dropBody(): void {
     if (!this.#isEnded) this.#controller?.abort(new Error('body dropped'))
   }
@@ -111,13 +116,14 @@ export class Exchange implements ConnectedHandler {
     this.status = status
     this.headers = headers
     this.outcome = outcomeOf(status, headers, this.#request)
-    if (this.outcome === 'redirect') this.#settle()
+    if (this.outcome === 'page' && isRefusedType(status, headers, this.#request.accept)) this.outcome = 'file'
+    if (this.#isBodyDropped) this.#settle()
     else if (this.outcome === 'failed') this.#bodyBytesMax = Math.min(this.#bodyBytesMax, FAILED_BODY_BYTES_MAX)
     else if (Number(headers['content-length'] ?? 0) > this.#bodyBytesMax) throw this.#tooLarge()
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.outcome === 'redirect') return
+    if (this.#isBodyDropped) return
     this.lastByteAtMs = performance.now()
     const wireBytes = this.wireBytes + chunk.length
     if (wireBytes > this.#bodyBytesMax) throw this.#tooLarge()

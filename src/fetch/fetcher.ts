@@ -6,15 +6,18 @@ import { ScrapeError } from '../core/errors.ts'
 import type { EventBus } from '../core/events.ts'
 import type { Page } from '../core/page.ts'
 import { hostOf } from '../core/url.ts'
+import { ANY_CONTENT } from './accept.ts'
 import { asSomebody } from './as-somebody.ts'
 import type { RemoteCache, ResponseCache } from './cache.ts'
 import type { Circuit, CircuitPage, Pass } from './circuit.ts'
+import { checkContent } from './content-check.ts'
 import type { BrowserPool, BrowserRequest, Fetcher, FetchRequest, RateLimit, Slot } from './contract.ts'
 import type { HttpClient } from './http.ts'
 import type { Identities } from './identities.ts'
 import type { Identity } from './identity.ts'
 import type { Judge } from './judge.ts'
 import { createRobots, type Robots } from './robots.ts'
+import { checkSuspect } from './suspect.ts'
 import { createThrottle } from './throttle.ts'
 
 export interface FetcherParts {
@@ -61,7 +64,10 @@ export function createFetcher(parts: FetcherParts): ChainFetcher {
       using turn = await takeTurn(request.url, signal)
       const cache = request.post === undefined ? parts.cache : undefined
       const fresh = cache === undefined ? undefined : await cache.get(request)
-      if (fresh !== undefined) return fresh
+      if (fresh !== undefined) {
+        await checkContent(fresh, request.accept) // another route may have accepted it
+        return fresh
+      }
       const page = await exchange(request, signal, turn, (url) => robots?.check(url, signal))
       cache?.set(request, page)
       return page
@@ -94,7 +100,7 @@ export function createFetcher(parts: FetcherParts): ChainFetcher {
     try {
       page = await browsers.visit(request, signal)
       if (page.url !== request.url) await robots?.check(page.url, signal)
-      onPage(page, request, turn.host, pass)
+      await onPage(page, request, turn.host, pass)
       return page
     } catch (error) {
       page?.release()
@@ -102,12 +108,19 @@ export function createFetcher(parts: FetcherParts): ChainFetcher {
     }
   }
 
-  /** Throws when it is a block in place of the page. */
-  function onPage(page: Page, request: FetchRequest, host: string, pass: Pass | undefined): void {
-    const blocked = judge?.page(page, request.accept).error
-    if (blocked !== undefined) throw blocked
-    throttle.onAnswer(host)
-    pass?.end()
+  /** Throws when it is a block instead of the page, or not a page at all. A promise only where its bytes need a closer look. */
+  function onPage(page: Page, request: FetchRequest, host: string, pass: Pass | undefined): undefined | Promise<void> {
+    const judged = judge?.page(page, request.accept)
+    if (judged?.error !== undefined) throw judged.error
+    const onGood = () => {
+      if (judged !== undefined) checkSuspect(page, judged.verdict, request)
+      throttle.onAnswer(host)
+      pass?.end()
+    }
+    const checking = checkContent(page, request.accept)
+    if (checking !== undefined) return checking.then(onGood)
+    onGood()
+    return undefined
   }
 
   /** The error to throw: the same, or one that says by whom we were turned away. */
@@ -126,7 +139,7 @@ export function createFetcher(parts: FetcherParts): ChainFetcher {
   /** robots.txt itself keeps to the limits of its host, but asks nobody for leave. */
   async function fetchRobots(url: string, signal: AbortSignal): Promise<Page> {
     using turn = await takeTurn(url, signal)
-    return await exchange({ url }, signal, turn)
+    return await exchange({ url, accept: ANY_CONTENT }, signal, turn)
   }
 
   async function takeTurn(url: string, signal: AbortSignal): Promise<Turn> {
@@ -171,8 +184,10 @@ export function createFetcher(parts: FetcherParts): ChainFetcher {
     let page: Page | undefined
     try {
       page = await http.exchange(request, signal, onRedirect, identity)
-      if (isPage) onPage(page, request, turn.host, pass)
-      else throttle.onAnswer(turn.host)
+      if (isPage) {
+        const checking = onPage(page, request, turn.host, pass)
+        if (checking !== undefined) await checking
+      } else throttle.onAnswer(turn.host)
       return page
     } catch (error) {
       const isJudged = page !== undefined

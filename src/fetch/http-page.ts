@@ -31,6 +31,7 @@ export class HttpPage implements Page {
   readonly timings: PageTimings
   readonly fromCache = false
   readonly fetchedAtMs: number
+  suspicion?: string
   readonly #rawHeaders: RawHeaders
   #headers: Record<string, string | string[]> | undefined
   #body: Buffer

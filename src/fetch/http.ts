@@ -3,7 +3,7 @@ import { ScrapeError } from '../core/errors.ts'
 import type { Page } from '../core/page.ts'
 import { URL_BYTES_MAX } from '../core/url.ts'
 import type { AddressOptions } from './address.ts'
-import { type AnswerLimits, toFailure, toPage, type Way } from './answer.ts'
+import { type AnswerLimits, toFailure, toFile, toPage, type Way } from './answer.ts'
 import type { FetchRequest } from './contract.ts'
 import { ChainCookies } from './cookies.ts'
 import { Deadline } from './deadline.ts'
@@ -171,6 +171,10 @@ export function openHttp(options: HttpOptions, wire: Wire = openPools(options)):
         const setCookie = cookies === undefined ? undefined : answer.headers['set-cookie']
         if (setCookie !== undefined) cookies!.store(setCookie, new URL(chain.url))
         if (answer.outcome === 'failed') throw toFailure(answer, chain, options, now())
+        if (answer.outcome === 'file') {
+          answer.dropBody()
+          throw toFile(answer, chain, now())
+        }
         const page = toPage(answer, chain, options, now())
         return page instanceof Promise ? await deadline.race(page) : page
       } catch (error) {

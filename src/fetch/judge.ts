@@ -3,7 +3,9 @@ import type { ErrorCode } from '../core/error-table.ts'
 import { ScrapeError } from '../core/errors.ts'
 import type { EventBus } from '../core/events.ts'
 import type { Page } from '../core/page.ts'
+import type { Accept } from '../core/scraper.ts'
 import { hostOf } from '../core/url.ts'
+import { acceptsStatus } from './accept.ts'
 import { checkForBlock } from './block-check.ts'
 import { type BlockClass, type BlockVerdict, UNKNOWN_VENDOR } from './block-signals.ts'
 import { HttpPage, headerOf } from './http-page.ts'
@@ -24,8 +26,8 @@ export interface Judgement {
 }
 
 export interface Judge {
-  /** Of an answer that would be delivered. `accept`: statuses the route wants to see. */
-  page(page: Page, accept?: readonly number[]): Judgement
+  /** Of an answer that would be delivered. `accept`: what the route wants to see. */
+  page(page: Page, accept?: Accept): Judgement
   /** Of one that failed: the same error, or one that says more. Errors without an answer pass. */
   failure(error: ScrapeError): Judgement & { error: ScrapeError }
 }
@@ -100,9 +102,9 @@ export function createJudge(options: JudgeOptions): Judge {
     blockError(verdict, page, { retryAfterMsMax: options.retryAfterMsMax, nowMs: now() })
 
   return {
-    page(page, accept = []) {
+    page(page, accept) {
       const verdict = judge(page)
-      const isWanted = accept.includes(page.status) && verdict.confidence < ACCEPTED_CONFIDENCE_MIN
+      const isWanted = acceptsStatus(accept, page.status) && verdict.confidence < ACCEPTED_CONFIDENCE_MIN
       if (verdict.class === 'gone' || isWanted) return { verdict, error: undefined }
       report(page, verdict)
       return { verdict, error: errorOf(verdict, page) }

@@ -2,12 +2,13 @@
 import type { ErrorCode } from '../core/error-table.ts'
 import { type ErrorDetails, ScrapeError } from '../core/errors.ts'
 import type { Page } from '../core/page.ts'
+import { acceptsStatus } from './accept.ts'
 import type { FetchRequest } from './contract.ts'
 import { headerOf, type RawHeaders } from './http-page.ts'
 import { parseRetryAfterMs } from './retry-after.ts'
 
-/** page: deliver it · redirect: follow it · failed: an error with a code. */
-export type Outcome = 'page' | 'redirect' | 'failed'
+/** page: deliver it · redirect: follow it · failed: an error with a code · file: its type is not one of pages. */
+export type Outcome = 'page' | 'redirect' | 'failed' | 'file'
 
 /** 429 without Retry-After: long enough to matter, short enough not to lose the run. */
 const RETRY_AFTER_MS_DEFAULT = 30_000
@@ -25,7 +26,7 @@ export function withPage(error: ScrapeError, page: Page): ScrapeError {
 }
 
 export function outcomeOf(status: number, headers: RawHeaders, request: FetchRequest): Outcome {
-  if (request.accept?.includes(status) === true) return 'page'
+  if (acceptsStatus(request.accept, status)) return 'page'
   if (status >= 200 && status < 300) {
     // A part we did not ask for would pass for the whole.
     return status === 206 && request.headers?.['range'] === undefined ? 'failed' : 'page'

@@ -34,7 +34,12 @@ export default defineScraper({
   item: postingSchema,
   key: postingKey,
   routes: {
-    search: { fetch: 'browser', browser: { block: ['image', 'font', 'media'] }, data: pageData },
+    search: {
+      fetch: 'browser',
+      browser: { block: ['image', 'font', 'media'] },
+      data: pageData,
+      accept: { suspect: true }, // the handler knows this site's walls by name
+    },
     more: { data: pageData },
   },
   start: ({ args, enqueue }) => enqueue('search', { url: searchUrl(args), data: { left: args.results, page: 1 } }),

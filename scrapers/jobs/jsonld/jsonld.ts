@@ -38,11 +38,11 @@ export default defineScraper({
   routes: {
     /** `left`: postings that the pages before have not used up. */
     list: { priority: 1, data: z.object({ left: z.number().optional(), page: z.number().default(1) }) },
-    robots: { priority: 2, accept: [401, 403, 404, 410] },
+    robots: { priority: 2, accept: { status: [401, 403, 404, 410], types: ['*/*'], empty: true } },
     /** One after the other: `queue` has those still to be read. */
     sitemap: {
       priority: 1,
-      accept: [404, 410],
+      accept: { status: [404, 410], types: ['*/*'], empty: true }, // some are compressed, some are sent as bytes of any kind
       data: z.object({ left: z.number().optional(), queue: z.array(z.string()) }),
     },
     /** `isNamed`: somebody said it is a job page, so it must be one. */

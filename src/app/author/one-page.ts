@@ -216,6 +216,8 @@ export function visitJson({ url, page, error, as, chainMs }: Visit) {
     contentType: page?.contentType ?? null,
     charset: page?.charset ?? null,
     bytes: page?.bytes ?? null,
+    /** Why it may not be the page, although no block was recognised. */
+    suspicion: page?.suspicion ?? null,
     timings: {
       firstByteMs: tenths(page?.timings.firstByteMs),
       totalMs: tenths(page?.timings.totalMs),

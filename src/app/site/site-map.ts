@@ -2,6 +2,7 @@
 import { ScrapeError, toScrapeError } from '../../core/errors.ts'
 import { normaliseUrl } from '../../core/url.ts'
 import { allLinks } from '../../extract/html.ts'
+import { ANY_CONTENT } from '../../fetch/accept.ts'
 import { type FetchBytes, readSitemap, type SitemapPage } from '../../sources/sitemap.ts'
 import { errorJson, type OnePage, withFlag } from '../author/one-page.ts'
 
@@ -70,7 +71,7 @@ export async function sitemapsNamed(
 /** Sitemaps are fetched like pages, with all that holds for those: robots.txt, rates, private addresses, the size of a body. */
 export function sitemapBytes({ fetcher }: Pick<OnePage, 'fetcher'>): FetchBytes {
   return async function* (url, signal) {
-    yield (await fetcher.fetch({ url: normaliseUrl(url) }, signal)).body
+    yield (await fetcher.fetch({ url: normaliseUrl(url), accept: ANY_CONTENT }, signal)).body
   }
 }
 
