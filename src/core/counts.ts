@@ -19,13 +19,15 @@ interface TryEnd {
   outcome: string
   bytes?: number
   error?: { code: string }
+  suspicion?: string
 }
 
 /** What one try at a page or a file counts: how it ended, how much came, and what it was given up for. */
-export function countsOfTry(group: 'pages' | 'files', { outcome, bytes = 0, error }: TryEnd): CountSums {
+export function countsOfTry(group: 'pages' | 'files', { outcome, bytes = 0, error, suspicion }: TryEnd): CountSums {
   const counts = noCounts()
   counts[`${group}.${outcome}`] = 1
   if (bytes > 0 && outcome !== 'same') counts[`${group}.bytes`] = bytes
+  if (suspicion !== undefined) counts[`${group}.suspect`] = 1
   if (outcome === 'failed' && error !== undefined) counts[`errors.${error.code}`] = 1
   return counts
 }

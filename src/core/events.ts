@@ -23,6 +23,8 @@ export type RunEvent =
       items?: number
       tasks?: number
       error?: ErrorRecord
+      /** Why it may not be the page although no block was recognised. */
+      suspicion?: string
       retryAtMs?: number
       snapshot?: string
       /** Only in runs that are traced, and only for pages whose trace is kept. */

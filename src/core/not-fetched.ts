@@ -15,6 +15,7 @@ interface NotFetchedKind {
 
 export const NOT_FETCHED = {
   robots: { what: 'forbidden by robots.txt', isWarning: false, isTask: true },
+  file: { what: 'served as a file (image, PDF, archive …)', isWarning: false, isTask: true },
   nofollow: { what: 'marked nofollow', isWarning: false },
   host: { what: 'on other hosts', isWarning: false },
   depth: { what: 'deeper than the depth limit', isWarning: false },
@@ -24,6 +25,7 @@ export const NOT_FETCHED = {
   copy: { what: 'on pages that repeat the content of other pages', isWarning: true },
   'error-page': { what: 'on error pages', isWarning: false },
   route: { what: 'not matching the pattern of the route', isWarning: false },
+  conflict: { what: 'that another route has or claims', isWarning: true },
   data: { what: 'with data that the route refuses', isWarning: true },
   scheme: { what: 'with a scheme that is not fetched (mailto:, javascript: …)', isWarning: false },
   url: { what: 'with an invalid or overlong URL', isWarning: false },

@@ -34,7 +34,16 @@ export interface RunRecord {
   durationMs: number
   /** Where the queue is: `sqlite:` in the run's own folder, or a URL. */
   frontier: string
-  pages: { ok: number; failed: number; retried: number; postponed: number; remaining: number; dead: number }
+  pages: {
+    ok: number
+    failed: number
+    retried: number
+    postponed: number
+    remaining: number
+    dead: number
+    /** Of those ok, how many may not be the page they should be. Left out: none. */
+    suspect?: number
+  }
   items: { new: number; same: number; changed: number; invalid: number }
   files: FileCounts
   /** Of its items, as the scraper's schema names them; left out when the schema does not tell. */

@@ -60,6 +60,8 @@ export interface AcceptRules {
   status?: readonly number[]
   /** Content types besides text, HTML, XML and JSON: `application/pdf`, `image/*`. Others are E_CONTENT_TYPE, and their body is not read. */
   types?: readonly string[]
+  /** `skip`: of links that lead to files, not even an error: they are left out and counted. A start page fails all the same. */
+  files?: 'skip'
   /** Answers without content. Default false: E_EMPTY. */
   empty?: boolean
   /** As a start page, also one that looks like a block or has next to nothing in it. Default false: E_SUSPECT. */
@@ -318,7 +320,7 @@ function fetchProblems(name: string, { fetch, browser, fallback, post, data }: R
   return problems
 }
 
-const ACCEPT_KEYS = ['status', 'types', 'empty', 'suspect']
+const ACCEPT_KEYS = ['status', 'types', 'files', 'empty', 'suspect']
 
 function acceptProblems(name: string, accept: Accept | undefined): string[] {
   if (accept === undefined || Array.isArray(accept)) return []

@@ -21,7 +21,7 @@ import { downloadTasks, isFileTask } from './file-tasks.ts'
 import { Inbox, type WaitMs } from './inbox.ts'
 import { canConflict, LatestRoutes } from './queued-routes.ts'
 import { type PageReading, type ReadingRequest, readPage } from './read-page.ts'
-import { requestOf } from './request.ts'
+import { requestOf, skipsFiles } from './request.ts'
 import { leaseKey, type Settled, settleDone, settleFailure, settleHandedBack, type TryTimes } from './settle.ts'
 import { restorePauses, StallWatch } from './stall.ts'
 import { tracePage } from './trace.ts'
@@ -162,8 +162,8 @@ class CrawlLoop implements AsyncDisposable {
   }
 
   async #fetch(lease: Lease, isInBrowser: boolean): Promise<Page> {
-    const { compiled, fetcher, sessions } = this.#parts
-    const request = requestOf({ compiled, isInBrowser }, lease, sessions)
+    const { compiled, fetcher, sessions, startsFromList } = this.#parts
+    const request = requestOf({ compiled, isInBrowser, startsFromList }, lease, sessions)
     return await fetcher.fetch(request instanceof Promise ? await request : request, this.#hardStop.signal)
   }
 
@@ -198,6 +198,7 @@ class CrawlLoop implements AsyncDisposable {
       random,
       times,
       isStart: lease.task.depth === 0 && !startsFromList,
+      skipsFiles: skipsFiles(compiled, lease.task.route),
       keepSnapshot: () => keepSnapshot(lease.task, page ?? failedPage(error), screenshot),
     })
   }

@@ -39,6 +39,8 @@ interface Given {
   file?: string
   recall?: (row: ItemRow) => Emitted
   queuedRoutes?: QueuedRoutes
+  /** What the log is warned of. */
+  warnings?: string[]
 }
 
 function pageOf(url: string, html: string): Page {
@@ -84,7 +86,7 @@ function requestFor(handler: Handler, given: Given): ReadingRequest {
       depthMax: given.depthMax ?? Number.POSITIVE_INFINITY,
       linksMax: given.linksMax ?? 100,
     },
-    log: () => ({ debug() {}, info() {}, warn() {} }),
+    log: () => ({ debug() {}, info() {}, warn: (message) => void given.warnings?.push(message) }),
     save: async (saved, name, bytes) => `${saved.id}/${name}/${bytes.length}`,
     recall: given.recall ?? (() => 'new'),
     sessions: { keep: async () => {} },
@@ -206,7 +208,7 @@ describe('a handler’s context', () => {
 
   it('is disposed of twice without harm', () => {
     const request = requestFor(() => {}, {})
-    const reading = { items: [], tasks: [], invalid: [], filled: {}, notFetched: {}, conflicts: [], skipped: undefined }
+    const reading = { items: [], tasks: [], invalid: [], filled: {}, notFetched: {}, skipped: undefined }
     const context = new PageContext(request, reading)
     assert.equal(context.$.text('h1'), 'Hi')
     context[Symbol.dispose]()
@@ -395,7 +397,7 @@ describe('enqueue', () => {
 
   it('gives a link to the route whose match is more specific, and says how many', async () => {
     const answers: unknown[] = []
-    const { tasks, conflicts } = await read(
+    const { tasks, notFetched } = await read(
       async ({ enqueue }) => {
         answers.push(await enqueue.links('page', 'a'), await enqueue.links('list', 'a[rel=next]'))
       },
@@ -412,34 +414,39 @@ describe('enqueue', () => {
       { added: 2, seen: 1, refused: 0, rerouted: 1, conflicts: 0 },
       { added: 0, seen: 1, refused: 0, rerouted: 0, conflicts: 0 },
     ])
-    assert.deepEqual(conflicts, [])
+    assert.deepEqual(notFetched, {})
   })
 
   it('leaves a page alone whose route needs data it came without, and reports it', async () => {
-    const { tasks, conflicts } = await read(
+    const warnings: string[] = []
+    const { tasks, notFetched } = await read(
       async ({ enqueue }) => {
         const answer = await enqueue('page', ['/job/1', '/job/2'])
         assert.deepEqual(answer, { added: 0, seen: 0, refused: 0, rerouted: 0, conflicts: 2 })
         await enqueue('job', { url: '/job/2', data: { company: 'x' } })
       },
-      { html: '' },
+      { html: '', warnings },
     )
     assert.deepEqual(
       tasks.map(({ url, route }) => [url, route]),
       [['https://a.test/job/2', 'job']],
     )
-    assert.deepEqual(conflicts, [{ url: 'https://a.test/job/1', wanted: 'page', owner: 'job', why: 'data', count: 2 }])
+    assert.deepEqual(notFetched, { conflict: 2 })
+    assert.deepEqual(warnings, [
+      'https://a.test/job/1 belongs to route job, which needs data it came without: route page does not get it',
+    ])
   })
 
   it('notices a page that two routes without a match ask for, on one page and on another', async () => {
     const queuedRoutes = new Map([['https://a.test/?p=3', 'other']])
+    const warnings: string[] = []
     const answers: unknown[] = []
-    const { tasks, conflicts } = await read(
+    const { tasks, notFetched } = await read(
       async ({ enqueue }) => {
         answers.push(await enqueue('page', ['/1', '/?p=2', '/?p=3', '/x']))
         answers.push(await enqueue('other', ['/?p=2', '/?p=4']))
       },
-      { queuedRoutes: queuedRoutes.set('https://a.test/x', 'other') },
+      { queuedRoutes: queuedRoutes.set('https://a.test/x', 'other'), warnings },
     )
     assert.deepEqual(answers, [
       { added: 3, seen: 0, refused: 0, rerouted: 0, conflicts: 1 },
@@ -447,9 +454,10 @@ describe('enqueue', () => {
     ])
     const first = tasks.filter(({ url }) => url === 'https://a.test/?p=2')
     assert.deepEqual(first, [{ url: 'https://a.test/?p=2', route: 'page', depth: 1 }])
-    assert.deepEqual(conflicts, [
-      { url: 'https://a.test/?p=3', wanted: 'page', owner: 'other', why: 'queued', count: 1 },
-      { url: 'https://a.test/?p=2', wanted: 'other', owner: 'page', why: 'queued', count: 1 },
+    assert.deepEqual(notFetched, { conflict: 2 })
+    assert.deepEqual(warnings, [
+      'https://a.test/?p=3 is already queued for route other: route page does not get it',
+      'https://a.test/?p=2 is already queued for route page: route other does not get it',
     ])
   })
 

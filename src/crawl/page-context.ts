@@ -12,7 +12,7 @@ import type { Anchor, DocumentSelection } from '../core/selection.ts'
 import { DroppedLinks } from './dropped-links.ts'
 import { newCounts, reasonOf, toTasks } from './enqueue.ts'
 import { downloadTask } from './file-tasks.ts'
-import { addConflict, identityOf, type RouteConflict } from './queued-routes.ts'
+import { conflictWords, identityOf, isNews, type RouteConflict } from './queued-routes.ts'
 import type { PageReading, ReadingRequest } from './read-page.ts'
 
 const NONE_ENQUEUED: Enqueued = { added: 0, seen: 0, refused: 0, rerouted: 0, conflicts: 0 }
@@ -217,7 +217,11 @@ export class PageContext implements Disposable {
     const addedBefore = tasks.length
     this.#queued ??= new Map()
     this.#dropped ??= new DroppedLinks()
-    const onConflict = (conflict: RouteConflict) => addConflict(this.#reading.conflicts, conflict)
+    const onConflict = (conflict: RouteConflict) => {
+      this.countNotFetched('conflict')
+      if (isNews(compiled, conflict))
+        this.log.warn(`${conflict.url} ${conflictWords(conflict)}: route ${conflict.wanted} does not get it`)
+    }
     const wanted = {
       route,
       targets,

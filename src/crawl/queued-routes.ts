@@ -13,18 +13,6 @@ export interface RouteConflict {
   why: 'queued' | 'data'
 }
 
-/** Those of one pair of routes, with the first of their URLs. */
-export interface RouteConflicts extends RouteConflict {
-  count: number
-}
-
-export function addConflict(groups: RouteConflicts[], conflict: RouteConflict): void {
-  const { wanted, owner, why } = conflict
-  const group = groups.find((one) => one.wanted === wanted && one.owner === owner && one.why === why)
-  if (group === undefined) groups.push({ ...conflict, count: 1 })
-  else group.count++
-}
-
 /** Whether one URL can be queued for two routes: otherwise there is nothing to remember. */
 export function canConflict(routes: ReadonlyMap<string, Route>): boolean {
   const shapes = new Set<string>()
@@ -66,4 +54,16 @@ export function conflictWords({ owner, why }: Pick<RouteConflict, 'owner' | 'why
   return why === 'queued'
     ? `is already queued for route ${owner}`
     : `belongs to route ${owner}, which needs data it came without`
+}
+
+const told = new WeakMap<object, Set<string>>()
+
+/** Whether it is the first of its pair of routes: a site has thousands of the same kind. `scraper` is one run of it. */
+export function isNews(scraper: object, { wanted, owner, why }: RouteConflict): boolean {
+  const pairs = told.get(scraper) ?? new Set()
+  told.set(scraper, pairs)
+  const pair = JSON.stringify([wanted, owner, why])
+  if (pairs.has(pair)) return false
+  pairs.add(pair)
+  return true
 }

@@ -9,7 +9,7 @@ import type { CompiledScraper } from './compiled.ts'
 import type { Sessions } from './contract.ts'
 import type { EnqueuePolicy } from './enqueue.ts'
 import { PageContext, SkipPage } from './page-context.ts'
-import type { QueuedRoutes, RouteConflicts } from './queued-routes.ts'
+import type { QueuedRoutes } from './queued-routes.ts'
 
 export interface PageReading {
   readonly items: ItemRow[]
@@ -19,8 +19,6 @@ export interface PageReading {
   readonly filled: Record<string, number>
   /** Links and files of this page that are left out, by reason. */
   readonly notFetched: NotFetchedCounts
-  /** Pages that two routes asked for, by pair of routes. */
-  readonly conflicts: RouteConflicts[]
   skipped: string | undefined
   /** The handler asked to end the run; what it emitted before stays. */
   stop?: ScrapeError
@@ -52,7 +50,6 @@ export async function readPage(request: ReadingRequest): Promise<PageReading> {
     invalid: [],
     filled: Object.create(null),
     notFetched: {},
-    conflicts: [],
     skipped: undefined,
   }
   const { compiled, task } = request

@@ -9,11 +9,13 @@ import type { Sessions } from './contract.ts'
 export interface RequestParts {
   compiled: CompiledScraper
   isInBrowser: boolean
+  /** Its first tasks are somebody's list of pages, not where a search begins. Default false. */
+  startsFromList?: boolean | undefined
 }
 
 /** A promise only where there is a session to look up: most pages are nobody's. */
 export function requestOf(
-  { compiled: { routes }, isInBrowser }: RequestParts,
+  { compiled: { routes }, isInBrowser, startsFromList = false }: RequestParts,
   { task: { id, url, route, session, data, depth }, attempt }: Pick<Lease, 'task' | 'attempt'>,
   sessions: Sessions,
 ): FetchRequest | Promise<FetchRequest> {
@@ -23,11 +25,17 @@ export function requestOf(
     task: { id, attempt },
     ...(headers === undefined ? {} : { headers }),
     ...(accept === undefined ? {} : { accept }),
-    ...(depth === 0 ? { isStart: true as const } : {}),
+    ...(depth === 0 && !startsFromList ? { isStart: true as const } : {}),
     ...(isInBrowser ? { browser: { ...browser } } : fallback === 'browser' ? { hasFallback: true as const } : {}),
     ...(post === undefined ? {} : { post: postOf(data, post, url) }),
   }
   return session === undefined ? request : ofSession({ ...request, session }, session, sessions)
+}
+
+/** Whether files that turn up where pages of the route should be are left out. */
+export function skipsFiles({ routes }: CompiledScraper, route: string): boolean {
+  const accept = routes.get(route)?.definition.accept
+  return accept !== undefined && 'files' in accept && accept.files === 'skip'
 }
 
 /** What a route with `post` sends. Throws `E_ROUTE_DATA` when its data has no such field. */

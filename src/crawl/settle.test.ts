@@ -49,8 +49,9 @@ function fail(
     attempt = 1,
     snapshot,
     isStart = true,
+    skipsFiles = false,
     ...details
-  }: ErrorDetails & { attempt?: number; snapshot?: string; isStart?: boolean } = {},
+  }: ErrorDetails & { attempt?: number; snapshot?: string; isStart?: boolean; skipsFiles?: boolean } = {},
 ) {
   let snapshots = 0
   const lease = leaseOf(attempt)
@@ -61,6 +62,7 @@ function fail(
     random: () => 0.5,
     times,
     isStart,
+    skipsFiles,
     keepSnapshot: () => {
       snapshots++
       return snapshot
@@ -76,7 +78,6 @@ describe('settleDone', () => {
       { key: 'b', json: '{}' },
     ],
     tasks: [{ url: 'https://a.test/y', route: 'page', depth: 1 }],
-    conflicts: [],
     invalid: [],
     filled: { title: 2 },
     notFetched: { depth: 4, links: 1 },
@@ -166,6 +167,13 @@ describe('settleFailure', () => {
     assert.equal(fail('E_ROBOTS_UNREACHABLE', { isStart: false }).settled.outcome.kind, 'retry')
   })
 
+  it('leaves out and counts files where the route says so, unless one is a start page', () => {
+    assert.equal(fail('E_CONTENT_TYPE', { isStart: false }).settled.outcome.kind, 'dead')
+    assert.equal(fail('E_CONTENT_TYPE', { skipsFiles: true }).settled.outcome.kind, 'dead')
+    const { outcome } = fail('E_CONTENT_TYPE', { isStart: false, skipsFiles: true }).settled
+    assert.deepEqual([outcome.kind, outcome.counts], ['done', { 'notFetched.file': 1 }])
+  })
+
   it('keeps a message within bounds', () => {
     const error = new ScrapeError('E_NOT_FOUND', 'x'.repeat(100_000))
     const context = {
@@ -174,6 +182,7 @@ describe('settleFailure', () => {
       random: () => 0,
       times,
       isStart: true,
+      skipsFiles: false,
       keepSnapshot: () => undefined,
     }
     const { outcome } = settleFailure(leaseOf(), error, context)

@@ -1,5 +1,6 @@
 /** From how a try ended to what the frontier is told and what observers hear. */
 
+import type { ErrorCode } from '../core/error-table.ts'
 import { type ScrapeError, toErrorRecord } from '../core/errors.ts'
 import type { EventOf } from '../core/events.ts'
 import { type NotFetchedCounts, type NotFetchedReason, notFetchedCounters } from '../core/not-fetched.ts'
@@ -42,6 +43,7 @@ export function settleDone(lease: Lease, page: Page, reading: PageReading, times
       fromCache: page.fromCache,
       items: reading.items.length,
       tasks: reading.tasks.length,
+      ...(page.suspicion === undefined ? {} : { suspicion: page.suspicion }),
     },
     filled: reading.filled,
     invalid: reading.invalid.length,
@@ -55,9 +57,13 @@ export interface FailureContext {
   times: TryTimes
   /** It was named to begin with: what we may not fetch of these is a failure. */
   isStart: boolean
+  /** The route leaves files alone that turn up where pages should be. */
+  skipsFiles: boolean
   /** Keeps what came back for a person to look at; called only for what is given up. */
   keepSnapshot: () => string | undefined
 }
+
+const FILE_CODES: ReadonlySet<ErrorCode> = new Set(['E_CONTENT_TYPE', 'E_BROWSER_DOWNLOAD'])
 
 /** A 'halt' has no outcome of its own: the task is handed back and the run ends with the error. */
 export function settleFailure(
@@ -66,8 +72,8 @@ export function settleFailure(
   context: FailureContext,
 ): Settled & { halt?: ScrapeError } {
   const { limits, nowMs, random, times } = context
-  if (error.kind.notFetched !== undefined && !context.isStart)
-    return settleSkipped(lease, error, error.kind.notFetched, times)
+  const reason = error.kind.notFetched ?? (context.skipsFiles && FILE_CODES.has(error.code) ? 'file' : undefined)
+  if (reason !== undefined && !context.isStart) return settleSkipped(lease, error, reason, times)
   const record = toErrorRecord(error)
   const decision = decide(error, lease, limits, nowMs, random)
   const details = { error: record, ...(error.details.status === undefined ? {} : { status: error.details.status }) }

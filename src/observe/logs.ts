@@ -210,6 +210,7 @@ function eventWriter(logger: Logger): (event: RunEvent) => void {
     switch (event.type) {
       case 'page':
         if (event.outcome === 'failed') say('warn', event, `failed: ${event.error?.message ?? 'no reason given'}`)
+        else if (event.suspicion !== undefined) say('warn', event, `suspect: ${event.suspicion}`)
         else if (isDebug) say('debug', event, `page ${event.outcome}`)
         break
       case 'file':

@@ -19,6 +19,7 @@ export function createInstruments(library: typeof prom, registry: prom.Registry)
   return {
     pages: counter('sluice_pages_total'),
     pageSeconds: histogram('sluice_page_seconds'),
+    suspectPages: counter('sluice_suspect_pages_total'),
     notFetched: counter('sluice_not_fetched_total'),
     items: counter('sluice_items_total'),
     queueTasks: gauge('sluice_queue_tasks'),

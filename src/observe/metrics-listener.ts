@@ -50,6 +50,8 @@ export function createMetricsListener(m: Instruments, shared: MetricsShared, scr
   const change = (name: string) => m.items.labels(scraper, name)
   const changes = { new: change('new'), same: change('same'), changed: change('changed'), invalid: change('invalid') }
   for (const one of Object.values(changes)) one.inc(0)
+  const suspectPages = m.suspectPages.labels(scraper)
+  suspectPages.inc(0)
   for (const reason of Object.keys(NOT_FETCHED)) m.notFetched.inc({ scraper, reason }, 0)
   const sinkLag = m.sinkLag.labels('all')
   const filled = new Map<string, number>()
@@ -173,6 +175,7 @@ export function createMetricsListener(m: Instruments, shared: MetricsShared, scr
     switch (event.type) {
       case 'page':
         onPage(event)
+        if (event.suspicion !== undefined && event.outcome === 'ok') suspectPages.inc()
         break
       case 'committed':
         if (event.itemsNew > 0) changes.new.inc(event.itemsNew)

@@ -24,6 +24,11 @@ export const METRICS = {
     labels: ['scraper', 'stage'],
     buckets: SECONDS,
   },
+  sluice_suspect_pages_total: {
+    type: 'counter',
+    help: 'Pages with next to nothing in them, or a CAPTCHA and little else, that no block was recognised in.',
+    labels: ['scraper'],
+  },
   sluice_not_fetched_total: {
     type: 'counter',
     help: `Links and pages left out, by reason: ${Object.keys(NOT_FETCHED).join(', ')}.`,

@@ -98,6 +98,7 @@ export function updateRecord(
     postponed: counted('pages.postponed'),
     remaining: stats.remaining,
     dead: stats.dead,
+    ...(counted('pages.suspect') === 0 ? {} : { suspect: counted('pages.suspect') }),
   }
   setFiles(record, stats, filesCounted(counts))
   record.notFetched = notFetchedOf(counts)
@@ -167,8 +168,15 @@ export function judge(
   Object.assign(record, verdictOf(record, end, compiled, stopReason))
   record.warnings = [
     ...(end.how === 'finished' ? emptyWarnings(record, before) : []),
+    ...suspectWarnings(record),
     ...notFetchedWarnings(record.notFetched),
   ]
+}
+
+function suspectWarnings({ pages: { suspect = 0 } }: RunRecord): string[] {
+  if (suspect === 0) return []
+  const pages = `${suspect.toLocaleString('en')} suspect page${suspect === 1 ? '' : 's'}`
+  return [`${pages}: next to nothing to read, or a CAPTCHA and little else; possibly blocked`]
 }
 
 /** Finished, and nothing came out, not even something invalid. */

@@ -101,7 +101,7 @@ export function siteCrawl(name: string, fields?: readonly string[]): Scraper {
     args: argsSchema,
     item: fields === undefined ? item.loose() : item,
     key: 'url',
-    routes: { page: { accept: NOTED_STATUSES, data: dataSchema } },
+    routes: { page: { accept: { status: NOTED_STATUSES, files: 'skip' }, data: dataSchema } },
     start: ({ args, enqueue }) => enqueue('page', { url: args.url, data: { hosts: [siteHost(args.url)] } }),
     handlers: {
       async page(context) {
