@@ -23,6 +23,10 @@ export const runRecord = z
     region: z.string().optional().describe('only workers of this region take it; left out: all do'),
     source: z.string(),
     exitCode: z.int().nullable(),
+    isComplete: z
+      .boolean()
+      .optional()
+      .describe('it ended with nothing left to do; when it failed, then over its thresholds'),
     startedAt: time,
     finishedAt: time.nullable(),
     durationMs: z.number(),

@@ -3,7 +3,7 @@ import type { Config } from '../app/config.ts'
 import { type Run, startRun } from '../app/run/run.ts'
 import { findRun, listRuns, type RunFolder } from '../app/run/run-folder.ts'
 import { ScrapeError } from '../core/errors.ts'
-import type { RunRecord } from '../core/run.ts'
+import { isComplete, type RunRecord } from '../core/run.ts'
 import type { Scraper } from '../core/scraper.ts'
 import type { Progress } from '../observe/progress.ts'
 import { paintFor, printable } from '../observe/terminal.ts'
@@ -83,7 +83,7 @@ async function report(record: RunRecord, { isQuiet, isJson, config }: RunHereReq
 
 function runToResume(out: string, scraper: string, word: string | true): RunFolder {
   if (word !== true) return findRun(out, word)
-  const unfinished = listRuns(out, scraper).find((folder) => folder.readRecord()?.state !== 'finished')
+  const unfinished = listRuns(out, scraper).find((folder) => !isComplete(folder.readRecord() ?? { state: 'running' }))
   if (unfinished !== undefined) return unfinished
   throw new ScrapeError('E_RUN_NOT_FOUND', `no unfinished run of "${scraper}" under ${out}`, {
     fix: 'Start a new one without --resume.',

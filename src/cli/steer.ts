@@ -1,6 +1,8 @@
 /** `sluice pause`, `resume` and `cancel`: a run held, let go, or ended, from anywhere it can be reached. */
+
 import type { Command } from 'commander'
 import type { Steered } from '../app/look/steer-run.ts'
+import { isComplete } from '../core/run.ts'
 import { addReadFlags, print, printJson, type ReadFlags } from './output.ts'
 import { addPlaces, type PlaceFlags, RUN_HELP, type RunPlace, withRun } from './run-place.ts'
 
@@ -70,7 +72,7 @@ async function steer(verb: Verb, word: string, flags: SteerFlags): Promise<numbe
 
 /** What to type to make the run move again; undefined where there is nothing to type. */
 function nextOf(verb: Verb, { run, commandOf, resume }: RunPlace): string | undefined {
-  if (run.record.state === 'finished') return undefined
+  if (isComplete(run.record)) return undefined
   switch (verb) {
     case 'pause':
       return commandOf('resume', run.record.id)
@@ -93,7 +95,7 @@ async function steeredText(
   const paint = paintFor(process.stdout)
   const { id, scraper, state } = run.record
   const name = paint('bold', `${scraper} ${id}`)
-  if (state === 'finished' && !isChanged) return `${name} is finished: nothing to ${verb}`
+  if (isComplete(run.record) && !isChanged) return `${name} is ${state}: nothing to ${verb}`
   const idle = run.isAlive ? '' : '; nobody works on it now'
   const said = {
     pause: isChanged ? `paused: what is in flight is finished first${idle}` : `was paused already: ${reason}`,

@@ -3,7 +3,10 @@ import type { NotFetchedCounts } from './not-fetched.ts'
 import type { Limits } from './options.ts'
 import type { Json } from './task.ts'
 
-/** finished: nothing left to do · stopped: ended early, resumable · failed: halted by an error, resumable once it is mended. */
+/**
+ * finished: nothing left to do, and within its thresholds · stopped: ended early, resumable · failed: over `failAt` or below
+ * `expect`, or halted by an error and resumable once that is fixed (`isComplete` tells which).
+ */
 export type RunState = 'running' | 'finished' | 'stopped' | 'failed'
 
 /** What is known of a run: `run.json`. */
@@ -28,6 +31,8 @@ export interface RunRecord {
   source: string
   /** Process exit code once it ended; see docs/reference/errors.md. */
   exitCode: number | null
+  /** It ended with nothing left to do: when it `failed`, then because of its thresholds. */
+  isComplete?: boolean
   startedAt: string
   finishedAt: string | null
   /** Time worked, over all resumes. */
@@ -59,6 +64,11 @@ export interface RunRecord {
   notFetched: NotFetchedCounts
   outputs: { sink: string; target: string; rows: number; bytes: number }[]
   warnings: string[]
+}
+
+/** Whether nothing was left to do when the run ended, well or not. */
+export function isComplete({ state, isComplete }: Pick<RunRecord, 'state' | 'isComplete'>): boolean {
+  return state === 'finished' || (state === 'failed' && isComplete === true)
 }
 
 /** File tasks by how they ended. */

@@ -176,7 +176,7 @@ export const METRICS = {
   },
   sluice_run_last_success_timestamp_seconds: {
     type: 'gauge',
-    help: 'When a run last finished with nothing left to do. From `serve` of all runs in the store, also before it started.',
+    help: 'When a run last finished within its thresholds. From `serve` of all runs in the store, also before it started.',
     labels: ['scraper'],
   },
   sluice_schedule_interval_seconds: {

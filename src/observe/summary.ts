@@ -1,7 +1,7 @@
 /** The end of a run in words: what came out, how full, how fast, what went wrong, and what to type next. */
 import { ERRORS, type ErrorCode } from '../core/error-table.ts'
 import { isWarning, type NotFetchedReason, notFetchedWords } from '../core/not-fetched.ts'
-import type { FileCounts, RunRecord } from '../core/run.ts'
+import { type FileCounts, isComplete, type RunRecord } from '../core/run.ts'
 import { formatBytes, formatCount, formatMs, formatRate, formatRatio, plural } from './format.ts'
 import {
   bar,
@@ -73,7 +73,7 @@ export function nextCommands(run: RunRecord, out?: string): string[] {
   const resume = `${self()} ${resumed(run)} --resume ${run.id}${outFlag(out)}`
   const groups = `${self()} dlq groups ${run.id}${outFlag(out)}`
   const commands: string[] = []
-  if (run.state === 'stopped' || run.state === 'failed') commands.push(resume)
+  if (run.state !== 'running' && !isComplete(run)) commands.push(resume)
   if (run.pages.dead > 0) commands.push(groups, `${self()} dlq retry ${run.id}${outFlag(out)}`)
   const file = run.outputs.find((output) => output.rows > 0 && /\.(?:csv|jsonl)$/.test(output.target))
   if (file !== undefined) commands.push(`head -n 3 ${file.target}`)

@@ -2,10 +2,10 @@
 import { ERRORS } from '../core/error-table.ts'
 import type { ItemRow } from '../core/item.ts'
 import { contentKey } from '../core/item.ts'
-import { NO_FILES, type RunRecord, type RunState } from '../core/run.ts'
+import { NO_FILES, type RunRecord } from '../core/run.ts'
 import type { Json } from '../core/task.ts'
 import type { NewStoredRun } from '../orchestrator/contract.ts'
-import type { ResultMessage, ResultStatus } from './messages.ts'
+import type { ResultMessage } from './messages.ts'
 import { withoutSecrets } from './shown.ts'
 import { storedJob } from './wire-job.ts'
 
@@ -53,12 +53,15 @@ export function runOfResult(result: ResultMessage, place: string): NewStoredRun 
   return { record, definitionHash: resultIdentity(result), options }
 }
 
-function endOf({ status, error, error_code }: ResultMessage): Pick<RunRecord, 'state' | 'reason' | 'exitCode'> {
+function endOf({
+  status,
+  error,
+  error_code,
+}: ResultMessage): Pick<RunRecord, 'state' | 'reason' | 'exitCode' | 'isComplete'> {
   const why = error === null ? null : `${error_code === null ? '' : `${error_code}: `}${error}`
-  if (status === 'success') return { state: 'finished', reason: null, exitCode: 0 }
-  const states: Partial<Record<ResultStatus, RunState>> = { partial: 'finished', timeout: 'finished' }
+  if (status === 'success') return { state: 'finished', reason: null, exitCode: 0, isComplete: true }
   const reason = status === 'timeout' ? `its time was over${why === null ? '' : `; ${why}`}` : why
-  return { state: states[status] ?? 'failed', reason: reason ?? status, exitCode: 1 }
+  return { state: 'failed', reason: reason ?? status, exitCode: 1, isComplete: true } // a task is never resumed
 }
 
 function errorsOf({ error, error_code, metadata }: ResultMessage): RunRecord['errors'] {

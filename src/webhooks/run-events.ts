@@ -1,7 +1,7 @@
 /** What the record of a run has to tell. The same record tells the same events, however often it is looked at. */
 import { isDeepStrictEqual } from 'node:util'
 import { redactAll } from '../core/redact.ts'
-import type { RunRecord } from '../core/run.ts'
+import { isComplete, type RunRecord } from '../core/run.ts'
 import type { Json } from '../core/task.ts'
 import type { EventType, NewEvent } from './contract.ts'
 
@@ -86,9 +86,9 @@ export const isAlike = (one: Pick<RunRecord, 'args'>, other: Pick<RunRecord, 'ar
 
 /** Fields that the runs before had more often, by their median. */
 function fillDrops(run: RunRecord, before: readonly RunRecord[]): FillDrop[] {
-  const { state, pages, fieldFill } = run
+  const { pages, fieldFill } = run
   const measures = before.filter((one) => one.items.new > 0 && isAlike(one, run)).slice(0, RUNS_BEFORE_MAX)
-  if (state !== 'finished' || pages.ok === 0 || measures.length < RUNS_BEFORE_MIN) return []
+  if (!isComplete(run) || pages.ok === 0 || measures.length < RUNS_BEFORE_MIN) return []
   const fields = new Set(measures.flatMap((run) => Object.keys(run.fieldFill)))
   return [...fields].flatMap((field) => {
     const usual = median(measures.map((run) => run.fieldFill[field] ?? 0))

@@ -131,8 +131,8 @@ test('how a task ended is how its run ended', async () => {
   const runs = (await rig.store.listRuns()).map(({ record }) => [record.state, record.reason, record.exitCode])
   assert.deepEqual(runs.sort(), [
     ['failed', 'E_SERVER: status 503', 1],
-    ['finished', 'E_SERVER: status 503', 1],
-    ['finished', 'its time was over', 1],
+    ['failed', 'E_SERVER: status 503', 1],
+    ['failed', 'its time was over', 1],
   ])
 })
 

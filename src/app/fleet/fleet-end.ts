@@ -3,7 +3,7 @@
  * those that leave after it bring its figures up to date.
  */
 import { exitCodeOfClass, type ScrapeError } from '../../core/errors.ts'
-import type { RunRecord, RunState } from '../../core/run.ts'
+import { isComplete, type RunRecord } from '../../core/run.ts'
 import type { CompiledScraper } from '../../crawl/compiled.ts'
 import type { CrawlEnd } from '../../crawl/contract.ts'
 import type { Frontier, FrontierStats } from '../../frontier/contract.ts'
@@ -32,8 +32,8 @@ export interface Leaving {
   limit: string | undefined
 }
 
-/** States a leaving worker may change: what a person stopped stays stopped. */
-const OPEN: readonly RunState[] = ['running', 'finished']
+/** What a person stopped stays stopped. */
+const mayEnd = (record: RunRecord) => record.state === 'running' || isComplete(record)
 
 export async function leaveRun(parts: LeavingParts, leaving: Leaving): Promise<RunRecord> {
   const { store, run, frontier, compiled, records } = parts
@@ -45,9 +45,7 @@ export async function leaveRun(parts: LeavingParts, leaving: Leaving): Promise<R
   updateFleetRecord(record, stats, workers, Date.now())
   await countFleetFiles(record, stats, { frontier, records })
   const limit = await limitNow(parts, leaving, { stats, workers })
-  const ending = OPEN.includes(current.state)
-    ? endingOf({ ...leaving, limit }, stats, await isFilled(frontier))
-    : undefined
+  const ending = mayEnd(current) ? endingOf({ ...leaving, limit }, stats, await isFilled(frontier)) : undefined
   if (ending !== undefined) {
     judge(record, ending.end, compiled, ending.reason)
     record.finishedAt = current.finishedAt ?? new Date().toISOString()
@@ -55,7 +53,7 @@ export async function leaveRun(parts: LeavingParts, leaving: Leaving): Promise<R
     await findExamples(record, frontier)
     await countFleetFiles(record, stats, { frontier, records })
     // The others hear of it with their next sign of life.
-    if (record.state !== 'finished') await frontier.setMeta('stop', record.reason ?? 'stopped')
+    if (!isComplete(record)) await frontier.setMeta('stop', record.reason ?? 'stopped')
   }
   await store.saveRun(record, [current.state])
   return record

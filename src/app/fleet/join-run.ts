@@ -2,7 +2,7 @@
 import { hostname } from 'node:os'
 import { ScrapeError } from '../../core/errors.ts'
 import { createEventBus } from '../../core/events.ts'
-import type { RunRecord } from '../../core/run.ts'
+import { isComplete, type RunRecord } from '../../core/run.ts'
 import { openLineLog } from '../../observe/logs.ts'
 import { createTally } from '../../observe/tally.ts'
 import type { Store, StoredRun } from '../../orchestrator/contract.ts'
@@ -109,7 +109,7 @@ async function runToJoin(store: Store, { runId, loaded, config }: FleetWorkerReq
     )
   refuseOtherRegion(found.record, region)
   const { id, state, reason } = found.record
-  if (state === 'stopped' || state === 'failed')
+  if (state !== 'running' && !isComplete(found.record))
     throw new ScrapeError('E_OPTION', `run ${id} is ${state}: ${reason ?? 'no reason was given'}`, {
       fix: `Open it again: sluice start ${name} --resume ${id}`,
     })

@@ -1,6 +1,6 @@
 /** Tells of the runs of a store, in the transaction in which one begins or ends: whichever worker ends it. */
 import { type Limits, limitsSchema } from '../../core/options.ts'
-import type { RunRecord } from '../../core/run.ts'
+import { isComplete, type RunRecord } from '../../core/run.ts'
 import type { Dialect } from '../../orchestrator/store/sql.ts'
 import type { RunWatch } from '../../orchestrator/store/sql-store.ts'
 import { eventRecorder } from '../../webhooks/record.ts'
@@ -18,11 +18,14 @@ export function runWatch(dialect: Dialect): RunWatch {
     async ended(rows, run) {
       const found = await rows(
         `select id, record, options from ${dialect.prefix}run_record
-         where scraper = $1 and (id = $2 or state = 'finished') order by created_ms desc limit $3`,
+         where scraper = $1 and (id = $2 or state in ('finished', 'failed')) order by created_ms desc limit $3`,
         [run.scraper, run.id, 10 * RUNS_BEFORE_MAX],
       )
       const own = found.find(({ id }) => id === run.id)
-      const before = found.filter((row) => row !== own).map((row) => JSON.parse(String(row['record'])) as RunRecord)
+      const before = found
+        .filter((row) => row !== own)
+        .map((row) => JSON.parse(String(row['record'])) as RunRecord)
+        .filter(isComplete)
       const { limits } = JSON.parse(String(own?.['options'] ?? '{"limits":{}}')) as { limits: Limits }
       await record(rows, runEnded({ record: run, before, failAt: failAtOf(limits) }))
     },

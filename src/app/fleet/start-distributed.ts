@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { exitCodeOfClass, ScrapeError, toScrapeError } from '../../core/errors.ts'
 import type { EventBus } from '../../core/events.ts'
-import { newRunId, type RunRecord } from '../../core/run.ts'
+import { isComplete, newRunId, type RunRecord } from '../../core/run.ts'
 import type { Json } from '../../core/task.ts'
 import type { Frontier } from '../../frontier/contract.ts'
 import type { NewStoredRun, Store, StoredRun } from '../../orchestrator/contract.ts'
@@ -60,11 +60,12 @@ export async function startDistributed(request: DistributedRequest): Promise<Dis
   const { config, loaded } = request
   assertTurnedOn(loaded.scraper, config)
   await using store = await openStore(config.values)
-  const unfinishedRuns = await store.listRuns({
+  const listed = await store.listRuns({
     scraper: loaded.scraper.name,
     states: ['running', 'stopped', 'failed'],
     limit: RUNS_MAX,
   })
+  const unfinishedRuns = listed.filter(({ record }) => !isComplete(record))
   const own = config.values.frontier
   const isNew = request.resume === undefined
   const unfinished = isNew
@@ -116,7 +117,10 @@ async function giveUp(store: Store, frontier: Frontier, record: RunRecord, error
     if ((await frontier.stats()).seen === 0) return await store.dropRun(record.id)
     const state = error.code === 'E_STOPPED' ? 'stopped' : 'failed'
     const reason = `its queue was not filled to the end: ${error.message}`
-    await store.saveRun({ ...record, state, reason, exitCode: exitCodeOfClass(error.class) }, ['running', 'finished'])
+    await store.saveRun({ ...record, state, reason, exitCode: exitCodeOfClass(error.class), isComplete: false }, [
+      'running',
+      'finished',
+    ])
   } catch {
     // The database that failed us in the first place is still away.
   }
@@ -217,8 +221,9 @@ async function wake(store: Store, frontier: Frontier, { record, options }: NewSt
 
 /** A worker that had looked just before we began to fill may have ended the run over our head. */
 async function wakeAgain(store: Store, frontier: Frontier, run: NewStoredRun): Promise<void> {
-  const isEnded = (await store.findRun(run.record.id))?.record.state === 'finished'
-  if (isEnded && (await frontier.stats()).remaining > 0) await wake(store, frontier, run)
+  const found = await store.findRun(run.record.id)
+  if (found !== undefined && isComplete(found.record) && (await frontier.stats()).remaining > 0)
+    await wake(store, frontier, run)
 }
 
 /** How much there is to do, for who looks at the run later and cannot ask its queue. */

@@ -4,7 +4,7 @@
  */
 import { resolve } from 'node:path'
 import { ScrapeError } from '../../core/errors.ts'
-import type { RunRecord } from '../../core/run.ts'
+import { isComplete, type RunRecord } from '../../core/run.ts'
 import type { FileRecord } from '../../files/contract.ts'
 import type { Frontier, FrontierStats } from '../../frontier/contract.ts'
 import { fileTasksDone, fileWork, hasFiles } from '../../observe/progress-counts.ts'
@@ -201,7 +201,7 @@ export function frontierOf(run: OpenRun): Frontier {
 
 /** What to say of a queue that is not here; undefined where that is no news: a run that finished needs none, one that was lost says so. */
 export function queueNote({ trouble, record }: Pick<OpenRun, 'trouble' | 'record'>): string | undefined {
-  if (trouble === undefined || record.state === 'finished') return undefined
+  if (trouble === undefined || isComplete(record)) return undefined
   return trouble.code === 'E_QUEUE_LOST' && record.finishedAt !== null ? undefined : troubleText(trouble)
 }
 
@@ -231,7 +231,7 @@ export async function runStats({ frontier, record }: Pick<OpenRun, 'frontier' | 
 
 /** Those that are there now: at work, or ending it. */
 export const livingWorkers = (run: OpenRun): StoredWorker[] | undefined =>
-  run.workers?.filter(({ state }) => run.record.state !== 'finished' && (state === 'working' || state === 'draining'))
+  run.workers?.filter(({ state }) => !isComplete(run.record) && (state === 'working' || state === 'draining'))
 
 /** Where somebody should be and is not: no sign of life, and no goodbye either. */
 export const stuckWorkers = (run: OpenRun): StoredWorker[] =>

@@ -1,6 +1,6 @@
 /** Runs of both kinds, the newest first: those of this machine's folders and those in the store. */
 import { ScrapeError } from '../../core/errors.ts'
-import type { RunState } from '../../core/run.ts'
+import { isComplete, type RunState } from '../../core/run.ts'
 import type { FrontierStats } from '../../frontier/contract.ts'
 import { fileWork, type PageCounts, pageCounts } from '../../observe/progress-counts.ts'
 import type { Store, StoredRun, WorkPart } from '../../orchestrator/contract.ts'
@@ -66,7 +66,9 @@ export async function listAllRuns({
   const folders = listRuns(places.out).filter((folder) => isAll || isUnfinished(folder))
   await using parts = new AsyncDisposableStack()
   const store = storeUrlOf(withStore(places)) === undefined ? undefined : parts.use(await openStoreOf(places))
-  const stored = (await store?.listRuns({ limit: max + 1, ...(isAll ? {} : { states: UNFINISHED }) })) ?? []
+  const listed =
+    (await store?.listRuns(isAll ? { limit: max + 1 } : { limit: 10 * (max + 1), states: UNFINISHED })) ?? []
+  const stored = listed.filter(({ record }) => isAll || !isComplete(record)).slice(0, max + 1)
   const found = newestFirst([
     ...folders.map((folder) => foundFolder(folder, places)),
     ...stored.map((run) => foundStored(run, store!, places)),
@@ -158,7 +160,8 @@ async function openStoreOf(places: RunPlaces) {
 
 function isUnfinished(folder: RunFolder): boolean {
   try {
-    return folder.readRecord()?.state !== 'finished'
+    const record = folder.readRecord()
+    return record === undefined || !isComplete(record)
   } catch {
     return true // a record that cannot be read is shown, with the reason
   }
@@ -210,7 +213,7 @@ export async function whyStill(run: OpenRun, numbers: FrontierStats, nowMs = Dat
   const { record, frontier } = run
   const note = queueNote(run)
   if (note !== undefined) return note
-  if (numbers.isPaused && record.state !== 'finished') return `paused: ${numbers.pauseReason ?? 'no reason given'}`
+  if (numbers.isPaused && !isComplete(record)) return `paused: ${numbers.pauseReason ?? 'no reason given'}`
   if (run.isOver) return record.reason ?? undefined
   if (run.filling !== undefined) return `${FILLING} (then: sluice ${run.resumeCommand().join(' ')}${moreWords(run)})`
   const stuck = stuckWorkers(run)

@@ -1,6 +1,6 @@
 /** What is asked of a run from outside, whether or not somebody works on it now: hold, go on, end. */
 import { hostname, userInfo } from 'node:os'
-import type { RunRecord } from '../../core/run.ts'
+import { isComplete, type RunRecord } from '../../core/run.ts'
 import { isLeftByServer } from '../run/run-record.ts'
 import { frontierOf, type OpenRun } from './open-run.ts'
 
@@ -46,7 +46,7 @@ export async function cancelRun(run: OpenRun, reason = `cancelled by hand (${who
   return isFinished(run) ? { isChanged: false, reason: run.record.reason } : { isChanged: true, reason }
 }
 
-export const isFinished = ({ record }: OpenRun) => record.state === 'finished'
+export const isFinished = ({ record }: OpenRun) => isComplete(record)
 
 function whoAmI(): string {
   let user: string

@@ -3,7 +3,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { ScrapeError } from '../../core/errors.ts'
-import type { RunRecord, RunState } from '../../core/run.ts'
+import { isComplete, type RunRecord, type RunState } from '../../core/run.ts'
 import { DEFAULT_LANE } from '../../core/task.ts'
 import type { FileRecord } from '../../files/contract.ts'
 import type { Frontier, ItemLog } from '../../frontier/contract.ts'
@@ -170,7 +170,7 @@ class FleetRun implements OpenRun {
     if (frontier === undefined) return undefined
     try {
       updateFleetRecord(record, await frontier.stats(), this.workers, Date.now())
-      this.filling = record.state === 'finished' ? undefined : await fillingOf(frontier)
+      this.filling = isComplete(record) ? undefined : await fillingOf(frontier)
       return record
     } catch (error) {
       if (!isQueueTrouble(error)) throw error
@@ -192,7 +192,7 @@ class FleetRun implements OpenRun {
 
   async askBroker(): Promise<void> {
     // The queues go with the run. What the broker says of them for some seconds more is no news.
-    if (this.record.state === 'finished') this.broker = undefined
+    if (isComplete(this.record)) this.broker = undefined
     else await this.#askBroker()
   }
 
@@ -262,7 +262,7 @@ class FleetRun implements OpenRun {
 
   /** A finished run takes workers again. One that was stopped by hand stays so: who stopped it had a reason. */
   async reopen(): Promise<void> {
-    if (this.record.state !== 'finished') return
+    if (!isComplete(this.record)) return
     await frontierOf(this).setMeta('stop', '')
     await this.saveRecord({ ...this.record, state: 'running', reason: null, exitCode: null, finishedAt: null })
   }
@@ -274,7 +274,7 @@ class FleetRun implements OpenRun {
     // With the same sources once more: what is in the queue already is passed over.
     if (this.filling === 'urls') return ['produce', '--scraper', source, '--run-id', id]
     if (this.filling === 'start') return ['start', source, '--mode', 'distributed', '--resume', id]
-    if (state === 'running' || state === 'finished') return ['worker', '--scraper', source, '--run-id', id, ...where]
+    if (state === 'running' || isComplete(this.record)) return ['worker', '--scraper', source, '--run-id', id, ...where]
     return ['start', source, '--mode', 'distributed', '--resume', id]
   }
 

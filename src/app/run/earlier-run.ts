@@ -1,6 +1,6 @@
 /** The last run of the same scraper with the same arguments that found something: what an empty run is measured against. */
 import { isDeepStrictEqual } from 'node:util'
-import type { RunRecord } from '../../core/run.ts'
+import { isComplete, type RunRecord } from '../../core/run.ts'
 import { listRuns } from './run-folder.ts'
 
 export interface FullRun {
@@ -21,7 +21,7 @@ export function fullRunBefore(
   let isLast = true
   for (const folder of earlier.slice(0, RUNS_LOOKED_AT_MAX)) {
     const record = folder.tryReadRecord()
-    if (record?.state !== 'finished' || !isDeepStrictEqual(record.args, args)) continue
+    if (record === undefined || !isComplete(record) || !isDeepStrictEqual(record.args, args)) continue
     if (record.items.new > 0) return { id: record.id, items: record.items.new, isLast }
     isLast = false
   }

@@ -4,7 +4,7 @@ import { ERRORS, type ErrorCode } from '../../core/error-table.ts'
 import { exitCodeOfClass } from '../../core/errors.ts'
 import { notFetchedOf, notFetchedWarnings, skippedTasks } from '../../core/not-fetched.ts'
 import type { Limits } from '../../core/options.ts'
-import { type FileCounts, NO_FILES, type RunRecord, type WorkTally } from '../../core/run.ts'
+import { type FileCounts, isComplete, NO_FILES, type RunRecord, type WorkTally } from '../../core/run.ts'
 import type { Json } from '../../core/task.ts'
 import type { CompiledScraper } from '../../crawl/compiled.ts'
 import type { CrawlEnd } from '../../crawl/contract.ts'
@@ -165,7 +165,7 @@ export function judge(
   stopReason: string | undefined,
   before?: FullRun,
 ): void {
-  Object.assign(record, verdictOf(record, end, compiled, stopReason))
+  Object.assign(record, verdictOf(record, end, compiled, stopReason), { isComplete: end.how === 'finished' })
   record.warnings = [
     ...(end.how === 'finished' ? emptyWarnings(record, before) : []),
     ...suspectWarnings(record),
@@ -180,8 +180,9 @@ function suspectWarnings({ pages: { suspect = 0 } }: RunRecord): string[] {
 }
 
 /** Finished, and nothing came out, not even something invalid. */
-export function isEmpty({ state, items }: RunRecord): boolean {
-  return state === 'finished' && items.new + items.invalid === 0
+export function isEmpty(record: RunRecord): boolean {
+  const { items } = record
+  return isComplete(record) && items.new + items.invalid === 0
 }
 
 type RunVerdict = Pick<RunRecord, 'state' | 'reason' | 'exitCode'>
@@ -199,7 +200,9 @@ function verdictOf(
         ...overThreshold(record, compiled),
         ...belowExpectation(record, compiled),
       ]
-      return { state: 'finished', reason: problems.join('; ') || null, exitCode: problems.length > 0 ? 1 : 0 }
+      return problems.length === 0
+        ? { state: 'finished', reason: null, exitCode: 0 }
+        : { state: 'failed', reason: problems.join('; '), exitCode: 1 }
     }
     case 'stopped':
       return stopped(stopReason ?? 'stopped')

@@ -3,7 +3,7 @@
  * in its fires. What is found is told once, by its key; so nothing is lost with a server that dies, or was not there.
  */
 import { existsSync, statSync } from 'node:fs'
-import type { RunRecord } from '../../core/run.ts'
+import { isComplete, type RunRecord } from '../../core/run.ts'
 import type { SqlDatabase } from '../../orchestrator/store/sql.ts'
 import type { NewEvent, RecordEvents } from '../../webhooks/contract.ts'
 import {
@@ -123,7 +123,7 @@ export class ObservedEvents implements AsyncDisposable {
       .filter((folder) => folder.runId < runId)
       .slice(0, RUNS_LOOKED_BACK)
       .flatMap((folder) => readable(folder) ?? [])
-      .filter((one) => one.state === 'finished' && isAlike(one, run))
+      .filter((one) => isComplete(one) && isAlike(one, run))
       .slice(0, 2 * RUNS_BEFORE_MAX)
   }
 

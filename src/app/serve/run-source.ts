@@ -1,7 +1,7 @@
 /** Runs that history has not read to their end: those in folders of this machine, and those of the store for who leads. */
 import { hash } from 'node:crypto'
 import { contentKey } from '../../core/item.ts'
-import type { RunRecord } from '../../core/run.ts'
+import { isComplete, type RunRecord } from '../../core/run.ts'
 import type { NewsOfRun, RunSource, SourceItem, SourceRun } from '../../history/contract.ts'
 import type { Store } from '../../orchestrator/contract.ts'
 import type { SqlDatabase } from '../../orchestrator/store/sql.ts'
@@ -139,7 +139,7 @@ async function toSourceRun(run: OpenRun): Promise<SourceRun> {
     startedAtMs,
     endedAtMs: isOver ? endedAtMs : undefined,
     version: isOver ? versionOf(record) : 'running',
-    isFinished: record.state === 'finished',
+    isFinished: isComplete(record),
     gap: gapOf(record),
     after: (position) => keyedItems(run, position),
   }

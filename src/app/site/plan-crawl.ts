@@ -1,6 +1,8 @@
 /** What a site crawl is about, from the words of the command line or from the run it goes on with. */
+
 import { fileURLToPath } from 'node:url'
 import { ScrapeError } from '../../core/errors.ts'
+import { isComplete } from '../../core/run.ts'
 import { urlArgument } from '../author/one-page.ts'
 import { findRun, listRuns, type RunFolder } from '../run/run-folder.ts'
 import { crawlName, parseSelected } from './site-crawl.ts'
@@ -56,7 +58,7 @@ function planResume({ url, resume, select, out }: CrawlRequest): CrawlPlan {
 function latestUnfinished(out: string, url: string | undefined): RunFolder {
   const name = url === undefined ? undefined : crawlName(urlArgument(url))
   const found = listRuns(out, name).find(
-    (folder) => folder.scraper.startsWith('crawl-') && folder.readRecord()?.state !== 'finished',
+    (folder) => folder.scraper.startsWith('crawl-') && !isComplete(folder.readRecord() ?? { state: 'running' }),
   )
   if (found !== undefined) return found
   throw new ScrapeError('E_RUN_NOT_FOUND', `no unfinished crawl${url === undefined ? '' : ` of ${url}`} under ${out}`, {

@@ -1,6 +1,8 @@
 /** Runs, answered from the same places the commands look at. */
+
 import type { runEndpoints } from '../../../api/areas/runs.ts'
 import type { HandlersOf } from '../../../api/server.ts'
+import { isComplete } from '../../../core/run.ts'
 import { livingWorkers, runStats } from '../../look/open-run.ts'
 import type { ListedRun } from '../../look/run-list.ts'
 import { cancelRun, pauseRun, resumeRun } from '../../look/steer-run.ts'
@@ -39,7 +41,7 @@ export function runHandlers(server: Server): HandlersOf<typeof runEndpoints> {
     resumeRun: ({ params: { id } }) =>
       looks.change(id, async (run) => {
         const steered = await resumeRun(run)
-        const isStarted = run.isOver && run.record.state !== 'finished' && (await server.goOn(run))
+        const isStarted = run.isOver && !isComplete(run.record) && (await server.goOn(run))
         return { ...steered, isChanged: steered.isChanged || isStarted }
       }),
     cancelRun: ({ params: { id } }, { name }) =>
