@@ -21,7 +21,7 @@ export default defineScraper({
   args: z.object({ base: z.url() }),
   item: z.object({ path: z.string() }),
   key: 'path',
-  limits: { backoff: 10 },
+  limits: { backoff: 10, retries: 1 },
   routes: { page: { match: '/page/:n' } },
   start: async ({ args, enqueue }) => {
     for (let n = 0; n < ${PAGES}; n++) await enqueue('page', new URL('/page/' + n, args.base))
@@ -35,7 +35,7 @@ const patchy = defineScraper({
   args: z.object({ base: z.url() }),
   item: z.object({ path: z.string() }),
   key: 'path',
-  limits: { backoff: 10 },
+  limits: { backoff: 10, retries: 1 },
   routes: { page: { match: '/page/:n' } },
   start: async ({ args, enqueue }) => {
     for (let n = 0; n < PAGES; n++) await enqueue('page', new URL(`/page/${n}`, args.base))
@@ -106,12 +106,12 @@ const scenarios: [title: string, fate: Fate, isBad: (n: number) => boolean][] = 
   ['85 % of the pages, scattered', 'fails', isScattered],
   ['every tenth page', 'fails', (n) => n % 10 === 0],
   ['the first 40 pages, with a reset', 'reset', (n) => n < 40],
-  ['all but the last 20', 'fails', (n) => n < 280],
+  ['the first 150 pages', 'fails', (n) => n < 150],
 ]
 
-describe('a site where some pages always fail', { concurrency: true }, () => {
+describe('a site where some pages always fail', { concurrency: 2 }, () => {
   for (const [title, fate, isBad] of scenarios) {
-    it(`loses no healthy page when it is ${title}`, { timeout: 120_000 }, async () => {
+    it(`loses no healthy page when it is ${title}`, { timeout: 600_000 }, async () => {
       await using site = await openPatchySite((n) => (isBad(n) ? fate : 'ok'))
       using folder = temporaryFolder()
       const pace = { rps: 0, circuitCoolDown: '50ms', allowPrivate: true, out: folder.path }
@@ -121,14 +121,14 @@ describe('a site where some pages always fail', { concurrency: true }, () => {
     })
   }
 
-  it('loses none to several processes either', { timeout: 120_000 }, async () => {
+  it('loses none to several processes either', { timeout: 600_000 }, async () => {
     const isBad = (n: number) => n < 40
     await using site = await openPatchySite((n) => (isBad(n) ? 'fails' : 'ok'))
     using folder = temporaryFolder()
     assertDelivered((await runOver(site, folder.path, '--processes', '2')).record, 'fails', isBad)
   })
 
-  it('is crawled without code just as well', { timeout: 120_000 }, async () => {
+  it('is crawled without code just as well', { timeout: 600_000 }, async () => {
     await using site = await openPatchySite((n) => (n < 40 ? 'fails' : 'ok'))
     using folder = temporaryFolder()
     const { stdout, stderr } = await sluice(['crawl', site.url, '--out', folder.path, ...QUICK])
@@ -146,7 +146,7 @@ describe('a site where some pages always fail', { concurrency: true }, () => {
 
 describe('a site that is down', { concurrency: 2 }, () => {
   it('stops the run, resumable, with every page that was not asked for still in the queue', {
-    timeout: 120_000,
+    timeout: 600_000,
   }, async () => {
     let isDown = true
     await using site = await openPatchySite(() => (isDown ? 'fails' : 'ok'))
@@ -164,7 +164,7 @@ describe('a site that is down', { concurrency: 2 }, () => {
   })
 
   it('costs no page a try that was not requested when robots.txt cannot be read either', {
-    timeout: 60_000,
+    timeout: 600_000,
   }, async () => {
     await using site = await openPatchySite(() => 'ok', 503)
     using folder = temporaryFolder()

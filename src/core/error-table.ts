@@ -98,12 +98,26 @@ export const ERRORS = {
     'It is down, refuses our user name or password, or does not allow the connection.',
     'Check its URL with `curl -x URL https://example.com`; another proxy is tried where there is one.',
   ),
+  E_PROXY_REFUSED: kind(
+    'proxy-login',
+    'halt',
+    'the proxy refuses our user name or password',
+    'The login in `--proxy` or `--proxies` is missing, wrong or expired (407). With several proxies: all of them refuse it.',
+    'Correct the login and resume with --resume; `sluice doctor` checks the proxies.',
+  ),
+  E_PROXIES_LOST: kind(
+    'stopped',
+    'halt',
+    'no proxy has worked for too long, so the run stopped',
+    'All of them are down, reset connections, or let nothing through. Nothing goes out directly instead.',
+    'Nothing is lost: resume with --resume when one works again (`sluice doctor` checks them). `--wait` makes a run wait as long as it takes.',
+  ),
   E_PROXIES_DOWN: kind(
     'proxy',
     'later',
     'no proxy works',
     'All of them are down, refuse us, or have not come back yet. Nothing goes out directly in their place.',
-    'Nothing is lost: pages wait and go on when one is back. Look at them with `sluice doctor`.',
+    'Nothing is lost: pages wait until one is back. If none is for `--wait` (3 minutes), the run stops and can be resumed. Check them with `sluice doctor`.',
   ),
   E_UNAUTHORIZED: kind(
     'forbidden',

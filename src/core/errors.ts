@@ -9,6 +9,8 @@ export interface ErrorDetails {
   status?: number
   /** The server's Retry-After, or our own wait, in milliseconds from now. */
   retryAfterMs?: number
+  /** A proxy does not take our user name or password: no later try will change that. */
+  isLoginRefused?: true
   /** Where in the user's scraper: `scrapers/jobs.ts:31 (handler "list")`. */
   at?: string
   /** More lines for a person, each without a newline. */
@@ -79,6 +81,7 @@ export function exitCodeOfClass(cls: string): 1 | 2 | 3 | 4 {
   switch (cls) {
     case 'usage':
     case 'definition':
+    case 'proxy-login':
       return 2
     case 'service':
       return 3

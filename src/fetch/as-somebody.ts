@@ -7,12 +7,18 @@ import type { Identity } from './identity.ts'
 
 /** A page that fails through so many of them may be to blame itself. */
 const PROXIES_PER_TRY_MAX = 5
+const PUT_OFF_MS = 5000
 
 const identities = new WeakMap<Page | ScrapeError, Identity>()
 
 /** Whom a page, or its failure, came to; undefined where there are no identities. */
 export function identityOf(result: Page | ScrapeError): Identity | undefined {
   return identities.get(result)
+}
+
+/** While no proxy lets anything through, the page was not requested: it pays no try. */
+function putOff({ message }: ScrapeError): ScrapeError {
+  return new ScrapeError('E_PROXIES_DOWN', message, { retryAfterMs: PUT_OFF_MS })
 }
 
 /** Throws whatever `fetchAs` does, and `E_PROXIES_DOWN`. */
@@ -33,7 +39,8 @@ export async function asSomebody(
       if (!(error instanceof ScrapeError)) throw error
       pool.onError(identity, request.url, error)
       identities.set(error, identity)
-      if (error.code !== 'E_PROXY' || identity.proxy === undefined || tries === PROXIES_PER_TRY_MAX) throw error
+      if (error.code !== 'E_PROXY' || identity.proxy === undefined) throw error
+      if (tries === PROXIES_PER_TRY_MAX) throw pool.proxies?.areAllDown === true ? putOff(error) : error
     }
   }
 }

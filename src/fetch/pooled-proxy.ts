@@ -43,6 +43,14 @@ export class Member implements PooledProxy {
   restUntilMs = 0
   reason = ''
   isChecking = false
+  /** It does not take our login: not used any more. */
+  isRefused = false
+  /** When a check last succeeded (epoch ms). */
+  checkedAtMs = 0
+  /** It answers again, but no tunnel has stood yet. */
+  isOnTrial = false
+  /** Trials in a row that failed. */
+  failedTrials = 0
   /** Grows by the inverse of its score with every pick; the lowest is picked next, so good ones come more often. */
   turn = 0
   readonly #rests = new LRUCache<string, { count: number; untilMs: number; isBlock: boolean }>({ max: BLOCKS_MAX })

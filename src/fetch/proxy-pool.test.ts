@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { ScrapeError } from '../core/errors.ts'
 import type { EventOf, RunEvent } from '../core/events.ts'
@@ -36,10 +36,13 @@ function given(t: TestContext, options: Partial<ProxyPoolOptions> & { count?: nu
 }
 
 /** Makes it fail as the connector would: nobody listens there. */
-async function fail(proxy: PooledProxy, host = 'a.test'): Promise<Error> {
+async function fail(proxy: PooledProxy, host = 'a.test'): Promise<Error | null> {
   const connect = proxy.guard(new URL(`http://${host}`))
   return await new Promise((resolve) => {
-    connect({ hostname: host, port: '80', protocol: 'http:' }, (...[error]: unknown[]) => resolve(error as Error))
+    connect({ hostname: host, port: '80', protocol: 'http:' }, (...[error, socket]: unknown[]) => {
+      ;(socket as Socket | null)?.destroy()
+      resolve(error as Error | null)
+    })
   })
 }
 
@@ -50,6 +53,29 @@ async function nobody(): Promise<string> {
   server.close()
   return `http://kunde:geheim@127.0.0.1:${port}`
 }
+
+/** A proxy that does as it is told. */
+async function openDoor() {
+  const state = { does: 'lets through' as 'reset' | '407' | '403' | 'lets through', url: '' }
+  const server = createServer((socket) => {
+    socket.on('error', () => {})
+    socket.once('data', () => {
+      if (state.does === 'reset') socket.resetAndDestroy()
+      else if (state.does === 'lets through') socket.write('HTTP/1.1 200 OK\r\n\r\n')
+      else socket.end(`HTTP/1.1 ${state.does} No\r\n\r\n`)
+    })
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  state.url = `http://kunde:geheim@127.0.0.1:${(server.address() as AddressInfo).port}`
+  return Object.assign(state, { [Symbol.asyncDispose]: async () => void server.close() })
+}
+
+const lineOf = (event: RunEvent) =>
+  event.type === 'proxy'
+    ? `proxy ${event.state}`
+    : event.type === 'log'
+      ? `${event.level} ${event.message.slice(0, event.level === 'warn' ? 17 : 20)}`
+      : event.type
 
 describe('a pool of proxies', () => {
   it('uses all of them in turn, and those that do badly less', (t) => {
@@ -146,8 +172,68 @@ describe('a pool of proxies', () => {
     answers.set(dead, true)
     clock.nowMs += 1001
     await settled(() => pool.status()[0]!.isUp)
-    assert.deepEqual(events.map((event) => (event as EventOf<'proxy'>).state), ['down', 'up']) // biome-ignore format: one line
+    assert.deepEqual(events.map((event) => (event as EventOf<'proxy'>).state), ['down'], 'no tunnel has stood yet') // biome-ignore format: one line
     assert.doesNotMatch(JSON.stringify([events, pool.status()]), /geheim|kunde|secret/)
+  })
+
+  it('says that it is down and back once, and back only when a tunnel has stood', async (t) => {
+    await using door = await openDoor()
+    const { pool, events, clock } = given(t, { tiers: [[door.url]] })
+    door.does = 'reset'
+    for (let flap = 0; flap < 5; flap++) {
+      assert.ok(await fail(await pool.wait('a.test', never)))
+      clock.nowMs += 60_000 // the next trial is due
+    }
+    assert.equal(pool.areAllDown, true)
+    assert.deepEqual(events.map(lineOf), ['proxy down', 'warn the proxy is down'])
+    door.does = 'lets through'
+    assert.equal(await fail(await pool.wait('a.test', never)), null)
+    assert.deepEqual(events.slice(2).map(lineOf), ['proxy up', 'info the proxy 127.0.0.1:'])
+    assert.equal(pool.areAllDown, false)
+  })
+
+  it('takes one that refuses our login out for good, and ends when all do', async (t) => {
+    await using door = await openDoor()
+    await using other = await openDoor()
+    const { pool, events, clock } = given(t, { tiers: [[door.url, other.url]] })
+    Object.assign(door, { does: '407' })
+    const [refusing, good] = pool.status().map(({ proxy }) => proxy)
+    const members = [pool.pick('a.test')!, pool.pick('a.test')!]
+    await fail(members.find(({ name }) => name === refusing)!)
+    await fail(members.find(({ name }) => name === refusing)!)
+    clock.nowMs += 7_200_000
+    for (let i = 0; i < 5; i++) assert.equal((await pool.wait('a.test', never)).name, good)
+    const lines = events.flatMap((event) => (event.type === 'log' ? [event.message] : []))
+    assert.equal(lines.length, 1)
+    assert.match(lines[0]!, /refuses our user name or password \(407\): 127\.0\.0\.1:\d+ is not used any more$/)
+    other.does = '407'
+    await fail(pool.pick('a.test')!)
+    await assert.rejects(pool.wait('a.test', never), { code: 'E_PROXY_REFUSED', verdict: 'halt' })
+    assert.doesNotMatch(JSON.stringify([events, pool.status()]), /geheim|kunde/)
+  })
+
+  it('stops waiting for proxies that let nothing through for too long', async (t) => {
+    await using door = await openDoor()
+    const { pool, clock } = given(t, { tiers: [[door.url]], downMsMax: 180_000 })
+    door.does = 'reset'
+    const proxy = pool.pick('a.test')!
+    await fail(proxy)
+    clock.nowMs += 179_000
+    assert.equal(await pool.wait('a.test', never), proxy, 'it answers checks, so it is tried')
+    await fail(proxy)
+    clock.nowMs += 2000
+    const error = await pool.wait('a.test', never).catch((thrown: ScrapeError) => thrown)
+    assert.ok(error instanceof ScrapeError)
+    assert.deepEqual([error.code, error.class], ['E_PROXIES_LOST', 'stopped'])
+    assert.match(error.message, /^no proxy has worked for 181 s: the proxy 127\.0\.0\.1:\d+ /)
+  })
+
+  it('does not take a connection that its rules forbid for a proxy that is down', async (t) => {
+    await using door = await openDoor()
+    const { pool, events } = given(t, { tiers: [[door.url]] })
+    door.does = '403'
+    assert.match((await fail(pool.pick('a.test')!))?.message ?? '', /answers CONNECT to a\.test:80 with 403/)
+    assert.deepEqual([pool.status()[0]!.isUp, events.length], [true, 0])
   })
 
   it('refuses to wait for ever, and says when to come again', async (t) => {

@@ -8,8 +8,10 @@
  * While all that are up rest for a site, its pages wait for the first of them, and lose no try. When that has been so for longer
  * than `patienceMs`, they go out all the same: whatever the site answers then ends them.
  *
- * With none up, all are checked every few seconds and pages wait. Nothing ever goes out directly in their place. Whatever
- * leaves this file about a proxy is its `host:port`: a login is in no event, error or status.
+ * With none up, all are checked every few seconds and pages wait, for as long as `downMsMax`. One that answers a check is on trial:
+ * it is used, and counts as up once a tunnel has stood. One that refuses our login is out for good; when all do, that is
+ * an error of the configuration (`E_PROXY_REFUSED`). Nothing ever goes out directly instead. Whatever leaves this file
+ * about a proxy is its `host:port`: a login is in no event, error or status.
  */
 import { LRUCache } from 'lru-cache'
 import { ScrapeError } from '../core/errors.ts'
@@ -31,6 +33,8 @@ export interface ProxyPoolOptions {
   restMsMax?: number
   /** How long the pages of a site that blocks all of them wait at no cost. Default 2 minutes. */
   patienceMs?: number
+  /** How long none of them may work before pages end with `E_PROXIES_LOST`. Default: as long as it takes. */
+  downMsMax?: number
   /** How often those whose rest is over are checked, and all of them while none is up. Default 1 s. */
   recheckMs?: number
   /** How long a page waits for a proxy to come back before it is put off. Default 10 s. */
@@ -56,6 +60,8 @@ export interface ProxyPool extends Disposable {
   /** The same one for a name as long as it is up, in whatever process. */
   pickFor(name: string): PooledProxy | undefined
   isUp(proxy: PooledProxy): boolean
+  /** None of them has let anything through since the last one failed. */
+  readonly areAllDown: boolean
   /** How many a request to `host` could go through now. */
   countFor(host: string): number
   /** A page came through it. */
@@ -69,6 +75,10 @@ const CHECK_MS_MAX = 5000
 const CHECKS_AT_ONCE_MAX = 64
 const RECHECK_MS = 1000
 const FAILED_TUNNELS_MAX = 3
+/** Between two trials of a proxy that answers checks and lets nothing through. */
+const TRIAL_MS_MAX = 30_000
+/** That all are down is said once in so long, however often they come and go. */
+const SAID_MS = 60_000
 /** The first rest for a site. Short: it doubles with each in a row, and all pages of the site may wait for it. */
 const SITE_REST_MS = 10_000
 const PATIENCE_MS = 120_000
@@ -90,7 +100,10 @@ class Proxies implements ProxyPool {
   readonly #disposal = new AbortController()
   /** Since when all rest for a site (epoch ms). */
   readonly #restingSinceMs = new LRUCache<string, number>({ max: SITES_MAX })
-  #areAllDown = false
+  areAllDown = false
+  #downSinceMs = 0
+  #saidDownMs = Number.NEGATIVE_INFINITY
+  #hasSaidDown = false
 
   constructor(options: ProxyPoolOptions) {
     this.#options = options
@@ -120,12 +133,13 @@ class Proxies implements ProxyPool {
         try {
           member.latencyMs = await this.#look(member)
         } catch (error) {
-          this.#down(member, namedReason(member, error))
+          this.#fail(member, namedReason(member, error), error)
         }
       }
     }
     await Promise.all(Array.from({ length: CHECKS_AT_ONCE_MAX }, work))
     if (this.#members.some(({ restUntilMs }) => restUntilMs === 0)) return
+    this.#throwIfRefused()
     const notes = this.#members.slice(0, 10).map(({ name, reason }) => `${name}: ${reason}`)
     const what = this.size === 1 ? this.#members[0]!.reason : `none of the ${this.size} proxies can be reached`
     throw new ScrapeError('E_PROXY', what, { notes })
@@ -167,8 +181,10 @@ class Proxies implements ProxyPool {
     const untilMs = this.#now() + (this.#options.waitMsMax ?? 10_000)
     for (;;) {
       if (signal.aborted) throw signal.reason
+      this.#throwIfRefused()
       const proxy = this.pick(host)
       if (proxy !== undefined) return proxy
+      this.#throwIfLost()
       const resting = this.#restingError(host)
       if (resting !== undefined) throw resting
       if (this.#now() >= untilMs) throw this.#downError()
@@ -232,7 +248,7 @@ class Proxies implements ProxyPool {
       return (target, callback) => {
         const startedMs = performance.now()
         connect(target, (...result) => {
-          if (result[0] === null) member.onTunnel(performance.now() - startedMs)
+          if (result[0] === null) this.#onTunnel(member, performance.now() - startedMs)
           else this.#onFailure(member, hostKey(target.hostname, origin), result[0])
           callback(...result)
         })
@@ -243,56 +259,110 @@ class Proxies implements ProxyPool {
   /** That a proxy cannot reach a site (502, 504) may be the site's fault: it rests for that site, and others are asked. */
   #onFailure(member: Member, host: string, error: Error): void {
     if (!(error instanceof ScrapeError)) return
-    if (isProxyFault(error)) this.#down(member, error.message)
-    else if (error.code === 'E_CONNECTION' || error.code === 'E_TIMEOUT_CONNECT') {
+    const isOwnFault = isProxyFault(error)
+    if (isOwnFault && !isAboutTarget(error)) this.#fail(member, error.message, error)
+    else if (isOwnFault || error.code === 'E_CONNECTION' || error.code === 'E_TIMEOUT_CONNECT') {
       member.rate(0)
       member.rest(host, this.#now(), false, this.#restMs)
       this.#tiers.onError(host, member.tier)
     }
   }
 
+  #fail(member: Member, reason: string, error: unknown): void {
+    if (error instanceof ScrapeError && error.details.isLoginRefused === true) this.#refuse(member, reason)
+    else this.#down(member, reason)
+  }
+
+  /** For good: no check will make our login right. */
+  #refuse(member: Member, reason: string): void {
+    if (member.isRefused) return
+    member.isRefused = true
+    member.isOnTrial = false
+    member.restUntilMs = Number.POSITIVE_INFINITY
+    member.reason = reason
+    this.#tell(member, 'down', reason)
+    if (this.size > 1) this.#log('warn', `${reason}: ${member.name} is not used any more`)
+    this.#noteIfAllDown(reason)
+    this.#wake()
+  }
+
   #down(member: Member, reason: string): void {
+    if (member.isRefused) return
     member.rate(0)
-    const wasUp = member.restUntilMs === 0
+    const wasUp = member.restUntilMs === 0 && !member.isOnTrial
+    if (member.isOnTrial) member.failedTrials++
+    member.isOnTrial = false
     member.restUntilMs = this.#now() + this.#restMs(member.downs++)
     member.reason = reason
     if (wasUp) this.#tell(member, 'down', reason, { untilMs: member.restUntilMs })
-    if (this.#areAllDown || this.#members.some((one) => one.restUntilMs === 0)) return
-    this.#areAllDown = true
-    const count = this.size === 1 ? 'the proxy is' : `all ${this.size} proxies are`
-    this.#log('warn', `${count} down (${reason}): pages wait, and nothing goes out directly`)
+    this.#noteIfAllDown(reason)
+  }
+
+  #noteIfAllDown(reason: string): void {
+    if (this.areAllDown || this.#members.some((one) => one.restUntilMs === 0)) return
+    this.areAllDown = true
+    this.#downSinceMs = this.#now()
+    this.#hasSaidDown = this.#now() - this.#saidDownMs >= SAID_MS
+    if (this.#hasSaidDown) {
+      this.#saidDownMs = this.#now()
+      const count = this.size === 1 ? 'the proxy is' : `all ${this.size} proxies are`
+      this.#log('warn', `${count} down (${reason}): pages wait, and nothing goes out directly`)
+    }
     this.#sweep()
   }
 
-  #up(member: Member): void {
+  /** It answers a check. Whether it lets us through is for the next tunnel to tell. */
+  #try(member: Member): void {
+    member.isOnTrial = true
     member.restUntilMs = 0
     member.failures = 0
     // Not behind by all the turns it missed: it would be the only one picked until it had caught up.
     member.turn = Math.max(member.turn, ...this.#members.filter((one) => one !== member).map((one) => one.turn))
-    this.#tell(member, 'up', 'answers again')
-    if (this.#areAllDown) this.#log('info', `the proxy ${member.name} is back: pages go on`)
-    this.#areAllDown = false
     this.#wake()
+  }
+
+  #onTunnel(member: Member, ms: number): void {
+    member.onTunnel(ms)
+    if (member.isRefused) return
+    if (member.isOnTrial || !member.isUp) this.#tell(member, 'up', 'lets us through again')
+    member.restUntilMs = 0
+    member.isOnTrial = false
+    member.failedTrials = 0
+    if (!this.areAllDown) return
+    this.areAllDown = false
+    if (this.#hasSaidDown) this.#log('info', `the proxy ${member.name} is back: pages are fetched again`)
   }
 
   #sweep(): void {
     const nowMs = this.#now()
     for (const member of this.#members) {
-      if (member.restUntilMs === 0 || member.isChecking) continue
-      if (this.#areAllDown || member.restUntilMs <= nowMs) void this.#check(member)
+      if (member.restUntilMs === 0 || member.isChecking || member.isRefused) continue
+      if (this.areAllDown ? this.#isTrialDue(member, nowMs) : member.restUntilMs <= nowMs) void this.#check(member)
     }
+  }
+
+  /** At once, and then after twice the time for each trial that failed. */
+  #isTrialDue({ failedTrials, checkedAtMs }: Member, nowMs: number): boolean {
+    if (failedTrials === 0) return true
+    const { recheckMs = RECHECK_MS } = this.#options
+    return nowMs - checkedAtMs >= Math.min(TRIAL_MS_MAX, recheckMs * 2 ** failedTrials)
   }
 
   async #check(member: Member): Promise<void> {
     member.isChecking = true
     try {
       await this.#look(member)
-      if (!this.#disposal.signal.aborted) this.#up(member)
+      member.checkedAtMs = this.#now()
+      if (!this.#disposal.signal.aborted) this.#try(member)
     } catch (error) {
       if (this.#disposal.signal.aborted) return
+      if (error instanceof ScrapeError && error.details.isLoginRefused === true) {
+        this.#refuse(member, namedReason(member, error))
+        return
+      }
       member.reason = namedReason(member, error)
       // While none is up, being asked again and again is no reason to rest longer.
-      if (!this.#areAllDown) member.restUntilMs = this.#now() + this.#restMs(member.downs++)
+      if (!this.areAllDown) member.restUntilMs = this.#now() + this.#restMs(member.downs++)
     } finally {
       member.isChecking = false
     }
@@ -339,6 +409,22 @@ class Proxies implements ProxyPool {
     return new ScrapeError('E_PROXIES_DOWN', message, { retryAfterMs, notes: names })
   }
 
+  #throwIfRefused(): void {
+    if (!this.#members.every(({ isRefused }) => isRefused)) return
+    const notes = this.#members.slice(0, 10).map(({ name, reason }) => `${name}: ${reason}`)
+    const message = this.size === 1 ? this.#members[0]!.reason : `all ${this.size} proxies refuse our logins`
+    throw new ScrapeError('E_PROXY_REFUSED', message, { notes })
+  }
+
+  #throwIfLost(): void {
+    const { downMsMax = Number.POSITIVE_INFINITY } = this.#options
+    const downMs = this.#now() - this.#downSinceMs
+    if (!this.areAllDown || downMs <= downMsMax) return
+    const { message, details } = this.#downError()
+    const notes = { notes: details.notes ?? [] }
+    throw new ScrapeError('E_PROXIES_LOST', `no proxy has worked for ${Math.round(downMs / 1000)} s: ${message}`, notes)
+  }
+
   /** Until a proxy comes up, or `ms` have passed. */
   #change(ms: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
@@ -371,6 +457,9 @@ class Proxies implements ProxyPool {
 function namedReason({ name }: Member, error: unknown): string {
   return (error as Error).message.replace(/^the proxy /, `the proxy ${name} `)
 }
+
+/** It refuses this connection, not us: a port or host its rules do not allow. */
+const isAboutTarget = ({ details: { status = 0 } }: ScrapeError) => status >= 400 && status < 500
 
 const isProxyFault = (error: Error | null) => error instanceof ScrapeError && error.code === 'E_PROXY'
 

@@ -48,7 +48,7 @@ export async function greetSocks5(socket: Socket, login?: Login): Promise<void> 
   if (version !== SOCKS_VERSION) throw proxyError('is no SOCKS5 proxy')
   if (method === USER_AND_PASSWORD && login !== undefined) await logIn(socket, login)
   else if (method !== NO_LOGIN) {
-    throw proxyError(login === undefined ? 'wants a user and a password' : 'accepts no way of logging in we know')
+    throw loginError(login === undefined ? 'wants a user and a password' : 'accepts no way of logging in we know')
   }
 }
 
@@ -74,7 +74,7 @@ async function logIn(socket: Socket, { user, password }: Login): Promise<void> {
   const fields = words.flatMap((word) => [Buffer.from([word.length]), word])
   socket.write(Buffer.concat([Buffer.from([LOGIN_VERSION]), ...fields]))
   const [, status] = await readExactly(socket, 2)
-  if (status !== 0) throw proxyError('refuses our user name or password')
+  if (status !== 0) throw loginError('refuses our user name or password')
 }
 
 function addressOf(hostname: string): Buffer {
@@ -94,11 +94,16 @@ export async function openConnectTunnel(socket: Socket, target: TunnelTarget, lo
   const head = await readHead(socket)
   const status = Number(/^HTTP\/1\.[01] (\d{3})(?: |\r)/.exec(head)?.[1])
   if (status >= 200 && status < 300) return
-  if (status === 407) throw proxyError(login === undefined ? 'wants a user and a password (407)' : 'refuses our user name or password (407)') // biome-ignore format: one line reads better
+  // tinyproxy answers a wrong password with 401.
+  if (status === 407 || status === 401)
+    throw loginError(
+      `${login === undefined ? 'wants a user and a password' : 'refuses our user name or password'} (${status})`,
+    )
   // 502 and 504 are about the target; anything else is between the proxy and us.
   if (status === 502) throw new ScrapeError('E_CONNECTION', `the proxy cannot reach ${authority} (502)`)
   if (status === 504) throw new ScrapeError('E_TIMEOUT_CONNECT', `the proxy got no answer from ${authority} (504)`)
-  throw proxyError(Number.isNaN(status) ? 'is no HTTP proxy' : `answers CONNECT with ${status}`)
+  if (Number.isNaN(status)) throw proxyError('is not an HTTP proxy')
+  throw new ScrapeError('E_PROXY', `the proxy answers CONNECT to ${authority} with ${status}`, { status })
 }
 
 async function readHead(socket: Socket): Promise<string> {
@@ -129,6 +134,10 @@ function readExactly(socket: Socket, bytes: number): Promise<Buffer> {
     socket.on('readable', look).on('end', look).on('close', look).on('error', fail)
     look()
   })
+}
+
+function loginError(what: string): ScrapeError {
+  return new ScrapeError('E_PROXY', `the proxy ${what}`, { isLoginRefused: true })
 }
 
 export function proxyError(what: string, cause?: unknown): ScrapeError {

@@ -124,7 +124,8 @@ function endingOf(
 ): { end: CrawlEnd; reason?: string } | undefined {
   if (end.how === 'halted') {
     // A scraper that said stop() or cannot run anywhere, or hosts that let no worker in; a lost database is this worker's trouble.
-    const { class: cls } = end.error
+    const { class: cls, code } = end.error
+    if (code === 'E_PROXIES_LOST') return undefined // of this worker; others may have better ones
     return cls === 'stopped' || cls === 'definition' || cls === 'usage' ? { end } : undefined
   }
   if (isFull && stats.remaining === 0) return { end: { how: 'finished' } }

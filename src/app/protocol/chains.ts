@@ -87,7 +87,7 @@ export class Chains implements AsyncDisposable {
 
   async #openFetching({ proxy, userAgent, delayMs }: ChainWish): Promise<Fetching> {
     const { compiled, concurrency, ways, pool, ...rest } = this.#options
-    const { limits } = compiled
+    const limits = { ...compiled.limits, wait: Number.POSITIVE_INFINITY } // a task is ended by its timeout
     // Who says what to be called does not want to pass for somebody else.
     const identity = userAgent === undefined ? ways.identity : 'honest'
     return await openFetching({

@@ -70,6 +70,7 @@ export async function openFetching(options: FetchingOptions): Promise<Fetching> 
     needsChromium,
     pool: options.pool,
     tlsProfiles,
+    waitMs: limits.wait,
     bus,
   })
   if (identities !== undefined) parts.use(identities)

@@ -52,6 +52,8 @@ export interface IdentityParts {
   ways: WaysSpec
   addresses: AddressOptions
   siteOf: SiteFinder | undefined
+  /** How long none of the proxies may work. Omitted: as long as it takes. */
+  waitMs?: number | undefined
   /** Pages may be opened in our own browser. */
   needsChromium: boolean
   /** Proxies that others use, too, in place of those of `ways`. Whoever opened them looks at them and closes them. */
@@ -66,10 +68,12 @@ export async function openPool({
   ways,
   addresses,
   bus,
-}: Pick<IdentityParts, 'ways' | 'addresses' | 'bus'>): Promise<ProxyPool | undefined> {
+  waitMs,
+}: Pick<IdentityParts, 'ways' | 'addresses' | 'bus' | 'waitMs'>): Promise<ProxyPool | undefined> {
   if (ways.proxies.length === 0) return undefined
   const { openProxyPool } = await import('../../fetch/proxy-pool.ts')
-  return openProxyPool({ tiers: ways.proxies, addresses, events: bus })
+  const patience = waitMs === undefined ? {} : { downMsMax: waitMs }
+  return openProxyPool({ tiers: ways.proxies, addresses, events: bus, ...patience })
 }
 
 /** Everywhere, or at one site. */
