@@ -110,6 +110,8 @@ test('what limits leave out is in the summary, the record, the warnings and stat
   assert.match(stdout, /notes +not followed: 2 links over linksMax/)
   const stats = await sluice(['stats', 'walk', '--out', folder.path, '--json'])
   assert.deepEqual(JSON.parse(stats.stdout).notFetched, expected)
+  const shared = await run(folder.path, ['run', file, '--arg', `site=${site.url}`, '--processes', '2'])
+  assert.deepEqual(shared.record.notFetched, expected, 'the processes count together')
   const shown = await sluice(['stats', 'walk', '--out', folder.path])
   assert.match(shown.stdout, /skipped +1 link on other hosts/)
 })

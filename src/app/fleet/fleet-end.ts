@@ -74,6 +74,7 @@ export async function loseRun(
     finishedAt: new Date().toISOString(),
     reason: error.message,
     exitCode: exitCodeOfClass(error.class),
+    isComplete: false,
   }
   updateFleetRecord(record, await lastReported(current, workers, store), workers, Date.now())
   await store.saveRun(record, ['running'])

@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { countNotFetched, notFetchedCounters, notFetchedOf, notFetchedWarnings, skippedTasks } from './not-fetched.ts'
+
+test('comes back from the counters of a run as it was counted, in the order of the list', () => {
+  const counts = {}
+  countNotFetched(counts, 'links', 2)
+  countNotFetched(counts, 'robots')
+  countNotFetched(counts, 'robots', 2)
+  countNotFetched(counts, 'depth', 0)
+  const counters = notFetchedCounters(counts)!
+  assert.deepEqual(counters, { 'notFetched.robots': 3, 'notFetched.links': 2 })
+  assert.deepEqual(Object.entries(notFetchedOf({ ...counters, 'pages.ok': 7, 'notFetched.unknown': 1 })), [
+    ['robots', 3],
+    ['links', 2],
+  ])
+  assert.equal(notFetchedCounters({}), undefined)
+  assert.deepEqual(notFetchedOf(undefined), {})
+})
+
+test('tells links from tasks, and what may be missing from what was asked for', () => {
+  assert.equal(skippedTasks({ 'notFetched.robots': 3, 'notFetched.depth': 9 }), 3)
+  assert.deepEqual(notFetchedWarnings({ robots: 3, depth: 1200, links: 1, facets: 1200 }), [
+    'not followed: 1 link over linksMax, the limit for one page',
+    'not followed: 1,200 links with yet another combination of filter parameters',
+  ])
+})
