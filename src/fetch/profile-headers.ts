@@ -1,5 +1,5 @@
 /** The headers of a request made as a browser: the profile's, in its order, with what the route and the cookies add. */
-import { isLoopback } from './loopback.ts'
+import { isLoopbackHost } from '../core/loopback.ts'
 import type { Profile } from './profiles.ts'
 
 export interface ProfileHeadersRequest {
@@ -15,7 +15,7 @@ export interface ProfileHeadersRequest {
 export function profileHeaders(profile: Profile, { url, given, cookies, isPost }: ProfileHeadersRequest): string[] {
   const left = new Map(Object.entries(given ?? {}))
   const contentType = left.get('content-type') ?? 'application/json'
-  const isTrustworthy = url.protocol === 'https:' || isLoopback(url.hostname)
+  const isTrustworthy = url.protocol === 'https:' || isLoopbackHost(url.hostname)
   const post = isPost ? { post: { origin: url.origin, contentType } } : {}
   // Node's side offers HTTP/1.1 only. A browser's handshake offers both, and whoever speaks TLS nearly always takes the newer.
   const isHttp2 = profile.tls !== undefined && url.protocol === 'https:'

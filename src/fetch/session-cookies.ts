@@ -1,6 +1,7 @@
 /** The cookies of a signed-in user as a request header, for pages and files that are fetched without a browser. */
+
+import { isLoopbackHost } from '../core/loopback.ts'
 import type { SessionCookie, SessionState } from '../core/session-state.ts'
-import { isLoopback } from './loopback.ts'
 
 /** As RFC 6265 sends them: of this host and path, not over plain http when they are secure, the longest path first. */
 export function sessionHeaders(state: SessionState, url: string, nowMs: number = Date.now()): Record<string, string> {
@@ -18,7 +19,7 @@ export function sessionHeaders(state: SessionState, url: string, nowMs: number =
 const asBytes = (text: string) => Buffer.from(text, 'utf8').toString('latin1')
 
 function isFor({ domain, path, secure }: SessionCookie, { hostname, pathname, protocol }: URL): boolean {
-  if (secure && protocol !== 'https:' && !isLoopback(hostname)) return false
+  if (secure && protocol !== 'https:' && !isLoopbackHost(hostname)) return false
   const host = domain.replace(/^\./, '').toLowerCase()
   const isHost = hostname === host || (domain.startsWith('.') && hostname.endsWith(`.${host}`))
   const folder = path.endsWith('/') ? path : `${path}/`

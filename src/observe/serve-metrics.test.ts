@@ -6,9 +6,14 @@ import { parseListenAddress, serveMetrics } from './serve-metrics.ts'
 const metrics = { contentType: 'text/plain; version=0.0.4', render: async () => 'sluice_pages_total 1\n' }
 
 /** fetch() does not let one choose the Host header. */
-function get(url: string, host?: string, method = 'GET'): Promise<{ status: number; type: string; body: string }> {
+function get(
+  url: string,
+  host?: string | Record<string, string>,
+  method = 'GET',
+): Promise<{ status: number; type: string; body: string }> {
   return new Promise((resolve, reject) => {
-    const sent = request(url, { method, agent: false, headers: host === undefined ? {} : { host } }, (response) => {
+    const headers = typeof host === 'string' ? { host } : (host ?? {})
+    const sent = request(url, { method, agent: false, headers }, (response) => {
       let body = ''
       response.on('data', (chunk) => {
         body += chunk
@@ -49,6 +54,7 @@ test('refuses a foreign name that somebody pointed at loopback', async () => {
   for (const host of [
     'evil.example',
     `evil.example:${server.port}`,
+    '127.evil.example',
     '127.0.0.1.evil.example',
     'localhost.evil.example',
   ]) {
@@ -57,6 +63,12 @@ test('refuses a foreign name that somebody pointed at loopback', async () => {
   for (const host of ['localhost', `localhost:${server.port}`, '127.0.0.1', '[::1]:9090']) {
     assert.equal((await get(`${server.url}/metrics`, host)).status, 200, host)
   }
+})
+
+test('refuses what a page of another site makes a browser ask', async () => {
+  await using server = await serveMetrics({ address: '127.0.0.1:0', metrics })
+  for (const headers of [{ 'sec-fetch-site': 'cross-site' }, { 'sec-fetch-site': 'same-site' }, { origin: 'null' }])
+    assert.equal((await get(`${server.url}/metrics`, headers)).status, 403, JSON.stringify(headers))
 })
 
 test('listens beyond loopback only when told to, and warns', async () => {
@@ -92,6 +104,7 @@ test('reads the usual spellings of an address and refuses the others', () => {
   assert.deepEqual(parseListenAddress('9090'), { host: '127.0.0.1', port: 9090, isLoopback: true })
   assert.deepEqual(parseListenAddress('[::1]:9090'), { host: '::1', port: 9090, isLoopback: true })
   assert.deepEqual(parseListenAddress('0.0.0.0:9090'), { host: '0.0.0.0', port: 9090, isLoopback: false })
+  assert.equal(parseListenAddress('127.example.org:9090').isLoopback, false)
   for (const bad of ['', 'x', ':99999', 'http://a:1', ':-1', '127.0.0.1:']) {
     assert.throws(() => parseListenAddress(bad), { code: 'E_OPTION' }, bad)
   }

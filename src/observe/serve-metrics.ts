@@ -2,6 +2,8 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { ScrapeError } from '../core/errors.ts'
+import { isFromForeignPage } from '../core/foreign-page.ts'
+import { isLoopbackHost, isLoopbackHostHeader } from '../core/loopback.ts'
 import type { Metrics } from './metrics.ts'
 
 export interface ListenAddress {
@@ -59,7 +61,7 @@ export function parseListenAddress(text: string): ListenAddress {
     })
   }
   const host = (match[1] ?? '').replace(/^\[|\]$/g, '') || '127.0.0.1'
-  return { host, port, isLoopback: isLoopbackName(host) }
+  return { host, port, isLoopback: isLoopbackHost(host) }
 }
 
 export async function serveMetrics(options: MetricsServerOptions): Promise<MetricsServer> {
@@ -81,7 +83,8 @@ export async function serveMetrics(options: MetricsServerOptions): Promise<Metri
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     // A web page can point its own name at 127.0.0.1 and read what answers; such a request carries that name.
-    if (address.isLoopback && !isLoopbackName(hostNameOf(request.headers.host))) {
+    const { headers } = request
+    if (address.isLoopback && (!isLoopbackHostHeader(headers.host) || isFromForeignPage(headers))) {
       return send(response, 403, 'text/plain', 'this server answers to localhost only\n')
     }
     if (request.method !== 'GET' && request.method !== 'HEAD') {
@@ -160,12 +163,4 @@ function send(response: ServerResponse, status: number, type: string, body: stri
     'x-content-type-options': 'nosniff',
   })
   response.end(body)
-}
-
-function hostNameOf(header: string | undefined): string {
-  return (header ?? '').replace(/:\d+$/, '').replace(/^\[|\]$/g, '')
-}
-
-function isLoopbackName(host: string): boolean {
-  return host.toLowerCase() === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host)
 }
