@@ -20,7 +20,8 @@ let base: string
 before(async () => {
   site = await startBooksSite({ products: 100, misbehave: false })
   folder = temporaryFolder()
-  const flags = ['--rps', '0', '--allow-address', new URL(site.url).host]
+  // One of the tests makes a key; the others ask without one.
+  const flags = ['--rps', '0', '--allow-address', new URL(site.url).host, '--no-key-on-loopback']
   server = await startServe(flags, { cwd: folder.path })
   base = server.url
 })
@@ -123,11 +124,8 @@ describe('sluice serve', () => {
       'every event once',
     )
     assert.equal(rest.at(-1)!.type, 'end')
-    assert.deepEqual(
-      await eventsOf(`${url}/events`, { 'last-event-id': rest.at(-1)!.id }),
-      [],
-      'and nothing after the end',
-    )
+    const after = await ask('GET', `${url}/events`, undefined, { 'last-event-id': rest.at(-1)!.id })
+    assert.deepEqual([after.status, after.text], [204, ''], 'a browser does not ask again after this')
     const logged = [...seen, ...rest].filter(({ type }) => type === 'log').map(({ data }) => data)
     const { path } = folder
     const [file] = globSync(`${path}/runs/books/${url.split('/').at(-1)}/log.jsonl`)
@@ -305,6 +303,8 @@ describe('sluice serve', () => {
     const status = async (headers: Record<string, string>) => await statusOf('/v1/runs', headers)
     assert.equal(await status({}), 200)
     assert.equal(await status({ host: 'evil.example' }), 401)
+    assert.equal(await status({ host: '127.evil.example:7700', origin: 'http://127.evil.example:7700' }), 401)
+    assert.equal(await status({ 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'image' }), 401)
     assert.equal(await status({ origin: 'http://evil.example' }), 401)
     assert.equal(await status({ 'x-forwarded-for': '8.8.8.8' }), 401)
     assert.equal(await status({ origin: base, host: new URL(base).host }), 200)
@@ -316,13 +316,20 @@ describe('sluice serve', () => {
   it('says which methods a path has, and what a broken one is', async () => {
     const wrong = await ask('PUT', '/v1/runs', {})
     assert.deepEqual([wrong.status, wrong.headers.get('allow')], [405, 'GET, POST'])
+    const deep = await ask('DELETE', '/v1/runs/20260101_000000_aaaa')
+    assert.deepEqual([deep.status, deep.headers.get('allow')], [405, 'GET'])
     assert.equal((await ask('GET', '/v1/runs/%zz')).json.code, 'E_REQUEST')
+    for (const list of ['runs?', 'dlq?run=20260101_000000_aaaa&', 'audit?', 'jobs?', 'items?', 'events?'])
+      assert.equal((await ask('GET', `/v1/${list}cursor=zzz`)).status, 400, list)
   })
 
   it('does not listen where strangers are without a key', async () => {
-    const { code, stderr } = await sluice(['serve', '--host', '0.0.0.0', '--port', '0'], { cwd: folder.path })
-    assert.equal(code, 2)
-    assert.match(stderr, /there is no key/)
+    using own = temporaryFolder()
+    for (const host of ['0.0.0.0', '127.example.org']) {
+      const { code, stderr } = await sluice(['serve', '--host', host, '--port', '0'], { cwd: own.path })
+      assert.equal(code, 2)
+      assert.match(stderr, /others can reach .* and there is no key/)
+    }
   })
 })
 

@@ -2,13 +2,15 @@
  * The HTTP side of the API: checks who asks and what, calls the handler, and says every failure as a problem. No answer has a
  * secret in it but what a handler marks as `verbatim`.
  */
-import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { redactAll } from '../core/redact.ts'
-import { mayDo, type Role } from '../core/role.ts'
+import type { Role } from '../core/role.ts'
+import { type CallerParts, isStillAllowed, type KnownCaller, knownCaller, socketAddressOf, tooMany } from './caller.ts'
 import { type Answered, type Asked, type Endpoint, isStreamed } from './endpoint.ts'
 import { ENDPOINTS, type EndpointName, type Endpoints } from './endpoints.ts'
+import { noRoute } from './no-route.ts'
+import { OpenStreams } from './open-streams.ts'
 import { invalid, Problem, toProblem } from './problem.ts'
 
 export interface StreamedAnswer {
@@ -18,10 +20,10 @@ export interface StreamedAnswer {
 }
 
 type AnswerOf<E extends Endpoint> = E['answer'] extends { contentTypes: readonly string[] }
-  ? StreamedAnswer
+  ? StreamedAnswer | undefined
   : Answered<E>
 
-/** One function for each endpoint of an area, checked against what goes in and comes out. */
+/** One function for each endpoint of an area, checked against what goes in and comes out. A stream that has nothing more to say is undefined. */
 export type HandlersOf<E extends Readonly<Record<string, Endpoint>>> = {
   [K in keyof E]: (asked: Asked<E[K]>, caller: Caller) => Promise<AnswerOf<E[K]>>
 }
@@ -32,20 +34,22 @@ export interface Caller {
   /** For the audit and for limits: the key's name, or the address. */
   readonly name: string
   readonly role: Role | undefined
+  /** Told apart by this, not by their names. */
+  readonly scope: string
   /** The last event a watcher has seen. */
   readonly lastEventId: string | undefined
   /** Aborted when the caller hangs up. */
   readonly signal: AbortSignal
 }
 
-export interface ApiParts {
+export interface ApiParts extends CallerParts {
   handlers: Handlers
-  /** Who asks; undefined when a key is needed and none, or a wrong one, was given. */
-  identify(headers: IncomingHttpHeaders, address: string): Promise<Pick<Caller, 'name' | 'role'> | undefined>
   /** What a repeat with the same key gets. */
   remembered: Remembered
-  /** Milliseconds until this caller may ask again; 0: now. */
-  throttle(caller: string): number
+  /** Milliseconds until the caller with this scope may ask again; 0: now. */
+  throttle(scope: string): number
+  /** For a request to arrive, to its last byte. Default 30 s. */
+  requestMsMax?: number
   /** Told of everything that is not mere reading, once it is answered, or its caller has hung up (status 499). */
   onAction?: (entry: Action & { detail: object }) => void
   /** Told of everybody who was turned away: no key, no right, too many requests. */
@@ -75,8 +79,9 @@ const REFUSED: ReadonlySet<number> = new Set([401, 403, 429])
 /** Nobody is there to read it; the word proxies have for it. */
 const HUNG_UP = 499
 const BODY_BYTES_MAX = 1024 * 1024
-/** For a request to arrive, to its last byte. */
 const REQUEST_MS_MAX = 30_000
+/** Node looks for late requests every 30 s unless told otherwise, and gives headers 60 s. */
+const LATE_LOOKS_PER_DEADLINE = 10
 /** The key of an item is a part of a path, and often a URL. */
 const PARAM_CHARACTERS_MAX = 6000
 
@@ -89,11 +94,14 @@ const SECURITY_HEADERS = {
 } as const
 
 export function createApi(parts: ApiParts): FastifyInstance {
+  const requestMsMax = parts.requestMsMax ?? REQUEST_MS_MAX
+  const streams = new OpenStreams()
   const app = Fastify({
     bodyLimit: BODY_BYTES_MAX,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: PARAM_CHARACTERS_MAX },
     forceCloseConnections: true,
-    requestTimeout: REQUEST_MS_MAX,
+    requestTimeout: requestMsMax,
+    http: { headersTimeout: requestMsMax, connectionsCheckingInterval: requestMsMax / LATE_LOOKS_PER_DEADLINE },
     frameworkErrors: (error, _, reply) => void sendProblem(reply, toProblem(fromFastify(error))),
   })
   const begunAtMs = new WeakMap<FastifyRequest, number>()
@@ -104,7 +112,7 @@ export function createApi(parts: ApiParts): FastifyInstance {
   app.addHook('onSend', async (request, reply) =>
     parts.onAnswer?.(performance.now() - (begunAtMs.get(request) ?? performance.now()), reply.statusCode),
   )
-  app.setNotFoundHandler((request, reply) => sendProblem(reply, noRoute(request)))
+  app.setNotFoundHandler((request, reply) => sendProblem(reply, noRoute(request.method, pathOf(request))))
   app.setErrorHandler((error, request, reply) => {
     const problem = toProblem(fromFastify(error))
     if (problem.body.status === 500) parts.onFault?.(error, `${request.method} ${pathOf(request)}`)
@@ -115,7 +123,7 @@ export function createApi(parts: ApiParts): FastifyInstance {
       method: one.method,
       url: one.path,
       handler: (request, reply) =>
-        answer(parts, name, one, request, reply).catch((error) => {
+        answer({ ...parts, streams }, name, one, request, reply).catch((error) => {
           if (error instanceof Problem && REFUSED.has(error.body.status)) reportRefusal(parts, one, request, error)
           throw error
         }),
@@ -123,33 +131,17 @@ export function createApi(parts: ApiParts): FastifyInstance {
   return app
 }
 
-const PATHS = Object.values(ENDPOINTS).map(({ method, path }) => ({
-  method,
-  pattern: new RegExp(`^${path.replace(/:\\w+/g, '[^/]+')}/?$`),
-}))
-
-/** Another method of a path there is, or no such path. */
-function noRoute(request: FastifyRequest): Problem {
-  const path = pathOf(request)
-  const methods = PATHS.flatMap(({ method, pattern }) => (pattern.test(path) ? [method] : []))
-  if (methods.length === 0)
-    return new Problem(404, 'E_NO_ROUTE', `there is no ${request.method} ${path}`, { hint: 'See /docs.' })
-  return new Problem(405, 'E_METHOD', `${path} takes ${methods.join(', ')}`, { headers: { allow: methods.join(', ') } })
-}
-
 async function answer(
-  parts: ApiParts,
+  parts: ApiParts & { streams: OpenStreams },
   name: EndpointName,
   one: Endpoint,
   request: FastifyRequest,
   reply: FastifyReply,
 ) {
   const caller = await callerOf(parts, one, request, reply)
-  const waitMs = parts.throttle(caller.name)
-  if (waitMs > 0)
-    throw new Problem(429, 'E_TOO_MANY_REQUESTS', 'more requests than one caller may make', {
-      headers: { 'retry-after': String(Math.ceil(waitMs / 1000)) },
-    })
+  // Probes have no role. They are never refused: those who share the prober's address could make them fail.
+  const waitMs = one.role === undefined ? 0 : parts.throttle(caller.scope)
+  if (waitMs > 0) throw tooMany(waitMs, 'more requests than one caller may make')
   const asked = {
     params: parsed('path', one.params, request.params),
     query: parsed('query', one.query, request.query),
@@ -159,39 +151,56 @@ async function answer(
   const handle = parts.handlers[name] as (asked: unknown, caller: Caller) => Promise<unknown>
   const key = one.isIdempotentByKey ? keyOf(request, caller) : undefined
   if (key !== undefined) return await answerOnce(parts, one, key, request, reply, () => handle(asked, caller))
+  if (isStreamed(one.answer)) holdStream(parts, one, caller, request, reply)
   const result = await handle(asked, caller)
-  if (isStreamed(one.answer)) return sendStream(reply, result as StreamedAnswer)
+  if (isStreamed(one.answer)) return sendStream(reply, result as StreamedAnswer | undefined)
   return reply.code(one.status ?? 200).send(redactAll(result))
 }
 
+function holdStream(
+  parts: ApiParts & { streams: OpenStreams },
+  { role, answer: kind }: Endpoint,
+  { scope }: Caller,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  if (role === undefined || !isStreamed(kind)) return
+  parts.streams.add(reply.raw, {
+    scope,
+    isCounted: kind.contentTypes.includes('text/event-stream'),
+    isStillAllowed: () => isStillAllowed(parts, role, request, scope),
+  })
+}
+
 /** Who it was is known when a key was right, and its role or its pace was not. */
-const callers = new WeakMap<FastifyRequest, { name: string; role: Role | undefined }>()
+const callers = new WeakMap<FastifyRequest, KnownCaller>()
 
 function reportRefusal(
-  { onRefused }: ApiParts,
+  { onRefused, addressOf }: ApiParts,
   { method, path }: Endpoint,
   request: FastifyRequest,
   { body }: Problem,
 ) {
-  const { name, role } = callers.get(request) ?? { name: request.ip, role: undefined }
-  const action = `${method} ${path}`
-  onRefused?.({ caller: name, role: role ?? 'none', address: request.ip, action, status: body.status })
+  const address = addressOf(request.headers, socketAddressOf(request))
+  const { name, role } = callers.get(request) ?? { name: address, role: 'none' }
+  onRefused?.({ caller: name, role, address, action: `${method} ${path}`, status: body.status })
 }
 
 function reportAction(
-  { onAction }: ApiParts,
+  { onAction, addressOf }: ApiParts,
   { method, path }: Endpoint,
   caller: Caller,
   request: FastifyRequest,
   reply: FastifyReply,
 ) {
   if (onAction === undefined) return
+  const address = addressOf(request.headers, socketAddressOf(request)) // now: a closed socket has none
   const detail = { params: request.params, query: request.query, body: request.body ?? null }
   const report = () =>
     onAction({
       caller: caller.name,
       role: caller.role ?? 'none',
-      address: request.ip,
+      address,
       action: `${method} ${path}`,
       detail,
       status: reply.raw.writableFinished ? reply.statusCode : HUNG_UP,
@@ -211,8 +220,7 @@ async function answerOnce(
   handle: () => Promise<unknown>,
 ) {
   const first = await remembered.begin(key, JSON.stringify([one.method, one.path, request.params, request.body]))
-  if (first === 'busy')
-    throw new Problem(409, 'E_IDEMPOTENCY_BUSY', 'the first request with this key is still going on')
+  if (first === 'busy') throw new Problem(409, 'E_IDEMPOTENCY_BUSY', 'the first request with this key is still running')
   if (first === 'other')
     throw new Problem(422, 'E_IDEMPOTENCY_OTHER', 'this key was used for another request', { hint: 'Use a new key.' })
   if (first !== undefined)
@@ -231,19 +239,11 @@ async function answerOnce(
 async function callerOf(parts: ApiParts, one: Endpoint, request: FastifyRequest, reply: FastifyReply): Promise<Caller> {
   const hangUp = new AbortController()
   reply.raw.once('close', () => hangUp.abort())
-  const { signal } = hangUp
-  const lastEventId = request.headers['last-event-id']?.toString()
-  if (one.role === undefined) return { name: request.ip, role: undefined, lastEventId, signal }
-  const known = await parts.identify(request.headers, request.ip)
-  if (known?.role === undefined)
-    throw new Problem(401, 'E_KEY', 'a key is needed', {
-      hint: 'Send it as `Authorization: Bearer KEY`. Without one only requests made on the server’s own machine are taken, to its own name, and not through a proxy.',
-      headers: { 'www-authenticate': 'Bearer' },
-    })
-  callers.set(request, known)
-  if (!mayDo(known.role, one.role))
-    throw new Problem(403, 'E_ROLE', `this key may ${known.role}; ${one.method} ${one.path} is for ${one.role}`)
-  return { ...known, lastEventId, signal }
+  const asked = { lastEventId: request.headers['last-event-id']?.toString(), signal: hangUp.signal }
+  const { role } = one
+  if (role === undefined)
+    return { name: parts.addressOf(request.headers, socketAddressOf(request)), role, scope: '', ...asked }
+  return { ...(await knownCaller(parts, { ...one, role }, request, (known) => callers.set(request, known))), ...asked }
 }
 
 function parsed(where: string, schema: Endpoint['body'], given: unknown): unknown {
@@ -274,10 +274,12 @@ function keyOf(request: FastifyRequest, caller: Caller): string | undefined {
   if (given === undefined) return undefined
   if (typeof given !== 'string' || given === '' || given.length > 200)
     throw new Problem(400, 'E_REQUEST', 'Idempotency-Key must have 1 to 200 characters')
-  return `${caller.name} ${given}`
+  return JSON.stringify([caller.scope, given]) // joined by a character, two callers' keys could meet
 }
 
-function sendStream(reply: FastifyReply, { contentType, headers = {}, body }: StreamedAnswer) {
+function sendStream(reply: FastifyReply, answered: StreamedAnswer | undefined) {
+  if (answered === undefined) return reply.code(204).send()
+  const { contentType, headers = {}, body } = answered
   return reply.headers(headers).type(contentType).send(Readable.from(body))
 }
 

@@ -20,6 +20,10 @@ Examples:
   sluice key rotate 3f2a9c01be77 --grace 24h
   sluice key revoke 3f2a9c01be77`
 
+const FIRST = `
+It is the first one: from now on every request to a server on this store needs a key, also on the server’s own machine
+(unless it was started with --no-key-on-loopback).`
+
 export function defineKey(program: Command): void {
   const key = program
     .command('key')
@@ -82,9 +86,13 @@ async function createKey(name: string, flags: KeyFlags): Promise<number> {
     throw new ScrapeError('E_USAGE', `--role takes ${ROLES.join(', ')}, got ${JSON.stringify(flags.role)}`)
   const { lifeMsOf } = await import('./grace.ts')
   const lifeMs = lifeMsOf(flags.expires)
-  const { key, id } = await withKeys(flags, (keys) => keys.create(name, flags.role as Role, { lifeMs }))
+  const { key, id, isFirst } = await withKeys(flags, async (keys) => ({
+    isFirst: !(await keys.haveExisted()),
+    ...(await keys.create(name, flags.role as Role, { lifeMs })),
+  }))
+  const text = `${key}\n\nkey ${id} (${flags.role}). It is not shown again.${isFirst ? FIRST : ''}`
   if (flags.json) printJson(verbatim({ id, name, role: flags.role, key }))
-  else printData(flags.quiet ? key : `${key}\n\nkey ${id} (${flags.role}). It is not shown again.`)
+  else printData(flags.quiet ? key : text)
   return 0
 }
 

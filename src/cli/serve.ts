@@ -11,6 +11,8 @@ interface ServeFlags {
   workers: string
   role: string
   apiRps: string
+  keyOnLoopback: boolean
+  trustProxy?: string
   keepLogs: string
   keepHistory: string
   keepRuns: string
@@ -19,7 +21,8 @@ interface ServeFlags {
 
 const HELP = `
 Nothing has to be installed: runs go to --out, all else to .sluice/sluice.db. With --frontier postgres://… runs wait in its queue
-for --workers of this server, of others on the same database, and for every \`sluice worker\`. Loopback needs no key; another --host needs SLUICE_API_KEY.
+for --workers of this server, of others on the same database, and for every \`sluice worker\`. Requests made
+on this machine need no key until the first one is made (\`sluice key create\`, SLUICE_API_KEY); another --host needs one to start.
 
 With --role a fleet’s server is split: any number of \`api\`, two \`scheduler\` (one works, the other takes over), and \`sluice worker\`.
 
@@ -46,6 +49,11 @@ export function defineServe(program: Command): void {
       'all',
     )
     .option('--api-rps <N>', 'requests a second one caller may make', '1000')
+    .option('--no-key-on-loopback', 'let requests made on this machine in without a key, although keys exist')
+    .option(
+      '--trust-proxy <ADDRESS,…>',
+      'proxies whose X-Forwarded-For or Forwarded is believed, e.g. 127.0.0.1 or 10.0.0.0/24: the audit and the limits then know each caller’s address',
+    )
     .option('--keep-logs <time>', 'how long logs of stored runs, events and deliveries are kept, or forever', '30d')
     .option('--keep-history <time>', 'how long changes of items and what is gone are kept, or forever', '2y')
     .option('--keep-runs <time>', 'how long stored runs are kept, or forever; run folders always stay', '180d')
@@ -62,8 +70,9 @@ export function defineServe(program: Command): void {
 }
 
 async function serveHere(flags: ServeFlags): Promise<number> {
-  const [{ serve }, { ScrapeError }, { VERSION }] = await Promise.all([
+  const [{ serve }, { TrustedProxies }, { ScrapeError }, { VERSION }] = await Promise.all([
     import('../app/serve/serve.ts'),
+    import('../app/serve/trusted-proxies.ts'),
     import('../core/errors.ts'),
     import('../app/user-agent.ts'),
   ])
@@ -77,7 +86,7 @@ async function serveHere(flags: ServeFlags): Promise<number> {
   const requestsPerSecond = Number(apiRps)
   if (!(requestsPerSecond >= 1 && requestsPerSecond <= 1e6))
     throw new ScrapeError('E_USAGE', `--api-rps takes a number from 1 to 1000000, got ${JSON.stringify(apiRps)}`)
-  const { keepLogs, keepHistory, keepRuns, ...runFlags } = more
+  const { keepLogs, keepHistory, keepRuns, keyOnLoopback, trustProxy, ...runFlags } = more
   const keep = await keepOf({ keepLogs, keepHistory, keepRuns })
   const config = await configOf(runFlags)
   await refuseRole(role, config)
@@ -93,6 +102,8 @@ async function serveHere(flags: ServeFlags): Promise<number> {
     workers,
     role: role as ServerRole,
     requestsPerSecond,
+    isLoopbackFree: !keyOnLoopback,
+    proxies: new TrustedProxies(trustProxy),
     keep,
     host,
     port,

@@ -1,112 +1,120 @@
-/** Who asks: the bearer of a key, or whoever is on this machine where no key is wanted. */
-import { createHash, timingSafeEqual } from 'node:crypto'
+/**
+ * Who asks. A key that is given is looked for in memory; one that is not there, and a caller without a key, cost the caller's
+ * address one of a few tries before the store is asked at all.
+ *
+ *   key ──▶ of the environment? ──▶ of the store, as read a moment ago? ──▶ [a try left?] ──▶ of the store, as it is now?
+ *   none ─▶ local, and no key was ever made (or --no-key-on-loopback)? ──▶ [a try left?] ──▶ 401
+ */
 import type { IncomingHttpHeaders } from 'node:http'
-import { LRUCache } from 'lru-cache'
-import type { ApiParts } from '../../api/server.ts'
+import ipaddr from 'ipaddr.js'
+import type { CallerParts, KnownCaller, Unknown } from '../../api/caller.ts'
 import { ScrapeError } from '../../core/errors.ts'
-import type { Role } from '../../core/role.ts'
-import { type ApiKey, type ApiKeys, isInUse } from '../../orchestrator/access/keys.ts'
-import { readSecret } from '../config.ts'
+import { isFromForeignPage } from '../../core/foreign-page.ts'
+import { isLoopbackAddress, isLoopbackHost, isLoopbackHostHeader } from '../../core/loopback.ts'
+import type { ApiKeys } from '../../orchestrator/access/keys.ts'
+import { type EnvironmentKey, environmentKeys, isSameKey } from './environment-keys.ts'
+import { KnownKeys } from './known-keys.ts'
+import { createThrottle } from './throttle.ts'
+import type { TrustedProxies } from './trusted-proxies.ts'
 
-/** A key that was revoked is refused after this long at the latest. */
-const KNOWN_MS = 5_000
-const KNOWN_MAX = 1000
-/** Shorter ones can be guessed; and they are what is left of a key with a comma or a space in it. */
-const OWN_KEY_CHARS_MIN = 16
+/** Wrong or missing keys one address may send at once, and then a second. Right keys are not counted, from whatever address. */
+const WRONG_BURST = 20
+const WRONG_PER_SECOND = 1
 
-/** Throws `E_OPTION` for an address that strangers reach when there is no key, and for a key of the environment that is too short. */
-export async function identifier(keys: ApiKeys, host: string): Promise<ApiParts['identify']> {
-  const own = ownKeys()
-  const hasKeys = own().length > 0 || (await keys.list()).some((key) => isInUse(key))
-  if (!isLoopback(host) && !hasKeys)
-    throw new ScrapeError('E_OPTION', `${host} is reached by others, and there is no key`, {
+export interface GateOptions {
+  keys: ApiKeys
+  /** Where the server listens. */
+  host: string
+  /** `--no-key-on-loopback`: requests made on this machine need no key although there are some. */
+  isLoopbackFree: boolean
+  proxies: TrustedProxies
+  /** Told when the first key was made. */
+  say: (message: string) => void
+  env?: NodeJS.ProcessEnv
+  now?: () => number
+}
+
+export interface Gate {
+  identify: CallerParts['identify']
+  /** Who needs a key now, in a sentence. */
+  rule: string
+}
+
+/** Throws `E_OPTION` for an address that strangers reach when there is no key. */
+export async function openGate(options: GateOptions): Promise<Gate> {
+  const { keys, host, isLoopbackFree, proxies, say, now, env = process.env } = options
+  const own = environmentKeys(env)
+  const known = new KnownKeys(keys, now)
+  const wrong = createThrottle({ perSecond: WRONG_PER_SECOND, burst: WRONG_BURST, ...(now && { now }) })
+  if (!isLoopbackHost(host) && own().length === 0 && (await keys.inUse()).size === 0)
+    throw new ScrapeError('E_OPTION', `others can reach ${host}, and there is no key`, {
       fix: 'Make one with `sluice key create NAME --role admin`, or set SLUICE_API_KEY; or listen on 127.0.0.1.',
     })
-  const known = new LRUCache<string, { key: ApiKey | undefined }>({ max: KNOWN_MAX, ttl: KNOWN_MS })
-  return async (headers, address) => {
+  let isKeyNeeded = own().length > 0 || (await known.haveExisted())
+  const rule = ruleOf({ isKeyNeeded, isLoopbackFree })
+
+  async function mayLocal(): Promise<boolean> {
+    if (isLoopbackFree) return true
+    if (isKeyNeeded) return false
+    if (await known.haveExisted()) {
+      isKeyNeeded = true
+      say(`the first key was made: ${ruleOf({ isKeyNeeded, isLoopbackFree })}`)
+    }
+    return !isKeyNeeded
+  }
+
+  const isLocal = (headers: IncomingHttpHeaders, socketAddress: string) =>
+    isLoopbackAddress(socketAddress) &&
+    isLoopbackHostHeader(headers.host) &&
+    !isFromForeignPage(headers) &&
+    !proxies.isForwarded(headers, socketAddress)
+
+  async function identify(headers: IncomingHttpHeaders, socketAddress: string): Promise<KnownCaller | Unknown> {
     const { authorization } = headers
-    const given = /^Bearer (\S{1,200})$/.exec(authorization ?? '')?.[1]
-    // On loopback everybody is trusted, as with the files of this machine. A key that is given must be right all the same.
-    if (given === undefined) {
-      const isTrusted = authorization === undefined && own().length === 0 && isLoopback(host) && isLoopback(address)
-      return isTrusted && isFromHere(headers) ? { name: address, role: 'admin' } : undefined
+    const bucket = networkOf(proxies.clientAddress(headers, socketAddress))
+    if (authorization === undefined) {
+      if (isLocal(headers, socketAddress) && (await mayLocal())) return LOCAL(socketAddress)
+      return { given: 'no key', waitMs: wrong(bucket) }
     }
-    const ownKey = own().find(({ key }) => isSame(given, key))
-    if (ownKey !== undefined) return { name: 'SLUICE_API_KEY', role: ownKey.role }
-    let found = known.get(given)
-    if (found === undefined) {
-      found = { key: await keys.find(given) }
-      known.set(given, found)
-    }
-    return found.key === undefined ? undefined : { name: found.key.name, role: found.key.role }
+    const key = /^bearer +(\S{1,200})$/i.exec(authorization.trim())?.[1]
+    if (key === undefined) return { given: 'another scheme', waitMs: wrong(bucket) }
+    const ownKey = own().find((one) => isSameKey(key, one.key))
+    if (ownKey !== undefined) return ofEnvironment(ownKey)
+    const found = await known.find(key)
+    if (found !== undefined) return ofStore(found)
+    const waitMs = wrong(bucket)
+    const made = waitMs > 0 ? undefined : await known.findNew(key)
+    return made === undefined ? { given: 'wrong key', waitMs } : ofStore(made)
   }
+  return { identify, rule }
 }
 
-/**
- * A web page somebody has open here sends its Origin, or a name of its own for this machine (DNS rebinding); a proxy in front says for
- * whom it asks. None of them is somebody of this machine.
- */
-function isFromHere({ host = '', origin, ...headers }: IncomingHttpHeaders): boolean {
-  const isForwarded = ['forwarded', 'x-forwarded-for', 'x-real-ip', 'via'].some((name) => headers[name] !== undefined)
-  const name = URL.parse(`http://${host}`)?.hostname.replace(/^\[|\]$/g, '') ?? ''
-  return !isForwarded && isLoopback(name) && (origin === undefined || URL.parse(origin)?.host === host)
+/** All of this machine is one caller: it has 16 million addresses. */
+const LOCAL = (address: string): KnownCaller => ({ name: address, role: 'admin', scope: scopeOf('local') })
+
+const ofEnvironment = ({ name, role }: EnvironmentKey): KnownCaller => ({
+  name,
+  role,
+  scope: scopeOf('environment', name),
+})
+
+/** By name: a successor is the same caller. */
+const ofStore = ({ name, role }: Pick<KnownCaller, 'name' | 'role'>): KnownCaller => ({
+  name,
+  role,
+  scope: scopeOf('key', name),
+})
+
+const scopeOf = (...parts: string[]) => JSON.stringify(parts)
+
+function ruleOf({ isKeyNeeded, isLoopbackFree }: { isKeyNeeded: boolean; isLoopbackFree: boolean }): string {
+  if (isLoopbackFree) return 'requests made on this machine need no key (--no-key-on-loopback), all others do'
+  if (isKeyNeeded) return 'every request needs a key, also on this machine'
+  return 'there is no key yet: requests made on this machine need none, until the first key is made'
 }
 
-/**
- * The keys of the environment, separated by commas or lines: several while one is being replaced, or `read:KEY` and `operate:KEY`
- * for those who are no admins. A file is read again when it is old, because a secret that is rotated changes in place; one that has gone or was emptied meanwhile leaves the keys as they were.
- */
-function ownKeys(): () => readonly OwnKey[] {
-  const { SLUICE_API_KEY: text = '', SLUICE_API_KEY_FILE: file = '' } = process.env
-  if (text !== '' || file === '') {
-    const keys = ownKeysOf('SLUICE_API_KEY', text)
-    return () => keys
-  }
-  const read = () => ownKeysOf('SLUICE_API_KEY_FILE', readSecret('SLUICE_API_KEY_FILE', file))
-  let keys = read()
-  let readAtMs = performance.now()
-  return () => {
-    if (performance.now() - readAtMs < KNOWN_MS) return keys
-    readAtMs = performance.now()
-    try {
-      const now = read()
-      if (now.length > 0) keys = now
-    } catch {
-      // it is being exchanged, or half written
-    }
-    return keys
-  }
+/** One customer usually has a whole /64 of IPv6. */
+function networkOf(address: string): string {
+  if (!ipaddr.IPv6.isValid(address)) return address
+  return ipaddr.IPv6.parse(address).parts.slice(0, 4).map((part) => part.toString(16)).join(':') // biome-ignore format: one chain
 }
-
-interface OwnKey {
-  key: string
-  role: Role
-}
-
-function ownKeysOf(variable: string, text: string): OwnKey[] {
-  const keys = text
-    .split(/[,\s]+/)
-    .filter(Boolean)
-    .map(ownKeyOf)
-  const short = keys.findIndex(({ key }) => key.length < OWN_KEY_CHARS_MIN)
-  if (short === -1) return keys
-  throw new ScrapeError(
-    'E_OPTION',
-    `part ${short + 1} of ${keys.length} in ${variable} is shorter than ${OWN_KEY_CHARS_MIN} characters`,
-    {
-      fix: 'Commas, spaces and line ends separate keys, so a key has none of them. Make one with: openssl rand -hex 24',
-    },
-  )
-}
-
-function ownKeyOf(text: string): OwnKey {
-  const [, role, key] = /^(read|operate|admin):(.+)$/.exec(text) ?? []
-  return key === undefined ? { key: text, role: 'admin' } : { key, role: role as Role }
-}
-
-function isSame(a: string, b: string): boolean {
-  const hash = (text: string) => createHash('sha256').update(text).digest()
-  return timingSafeEqual(hash(a), hash(b))
-}
-
-const isLoopback = (host: string) => /^(?:127\.|::1$|::ffff:127\.|localhost$)/.test(host)

@@ -10,6 +10,7 @@ import { ScrapeError } from '../../core/errors.ts'
 import { createEventBus } from '../../core/events.ts'
 import { redactValue, verbatim } from '../../core/redact.ts'
 import type { DeadFilter } from '../../frontier/contract.ts'
+import { oneAtATime } from '../../observe/bounded-questions.ts'
 import { Audit, type AuditEntry } from '../../orchestrator/access/audit.ts'
 import { FirstAnswers } from '../../orchestrator/access/first-answers.ts'
 import { ApiKeys } from '../../orchestrator/access/keys.ts'
@@ -37,7 +38,7 @@ import { EmbeddedWorkers } from './embedded-workers.ts'
 import { Feeds } from './feed.ts'
 import { handlersOf } from './handlers.ts'
 import { HistoryKeeper, NOT_KEEPING } from './history-keeper.ts'
-import { identifier } from './identify.ts'
+import { openGate } from './identify.ts'
 import { InterruptedRuns } from './interrupted.ts'
 import { JobStore } from './job-store.ts'
 import { Looks } from './looks.ts'
@@ -46,6 +47,7 @@ import { RunLists } from './run-lists.ts'
 import { ServerHealth } from './server-health.ts'
 import { answerForHealthOnly, type ServerRole } from './server-role.ts'
 import { createThrottle } from './throttle.ts'
+import type { TrustedProxies } from './trusted-proxies.ts'
 
 export interface ServeOptions {
   /** Workers it brings along to a fleet's queue; 0: none. */
@@ -53,6 +55,9 @@ export interface ServeOptions {
   role: ServerRole
   /** One caller may make so many; more is a mistake, or an attack. */
   requestsPerSecond: number
+  /** Requests made on this machine need no key although there are some. */
+  isLoopbackFree: boolean
+  proxies: TrustedProxies
   /** How long the store keeps what nobody needs any more. */
   keep: KeepMs
   config: Config
@@ -77,11 +82,15 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const writeDown = (entry: AuditEntry) =>
     void audit.add(entry).catch((error: Error) => say('warn', `not in the audit log: ${error.message}`))
   const refusals = opening.use(new BoundedRefusals({ write: writeDown }))
+  const { isLoopbackFree, proxies } = options
+  const keys = new ApiKeys(server.db)
+  const gate = await openGate({ keys, host, isLoopbackFree, proxies, say: (message) => say('info', message) })
   const app = createApi({
     handlers: handlersOf(server),
-    identify: await identifier(new ApiKeys(server.db), host),
+    identify: gate.identify,
+    addressOf: (headers, socketAddress) => proxies.clientAddress(headers, socketAddress),
     remembered: new FirstAnswers(server.db),
-    throttle: createThrottle(options.requestsPerSecond),
+    throttle: createThrottle({ perSecond: options.requestsPerSecond }),
     onAction: (entry) => writeDown({ ...entry, detail: JSON.stringify(redactValue(entry.detail)) }),
     onRefused: (entry) => refusals.add(entry),
     onAnswer: (ms, status) => server.health.onAnswer(ms, status),
@@ -105,6 +114,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const address = app.server.address() as AddressInfo
   const parts = opening.move()
   if (options.role === 'api' && !(await leaderSeen(server.db, SCHEDULER)).isThere) say('warn', NO_SCHEDULER)
+  say('info', gate.rule)
   say('info', `runs under ${config.values.out}, store ${server.store.place}`)
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`,
@@ -142,6 +152,8 @@ export class Server implements AsyncDisposable {
   readonly #interrupted: InterruptedRuns | undefined
   readonly #places: RunPlaces
   readonly #say: ServeOptions['say']
+  readonly #checksNow = oneAtATime(() => this.health.checks())
+  #saidMissing: string | null | undefined
 
   static async open(options: ServeOptions): Promise<Server> {
     const { config } = options
@@ -291,12 +303,14 @@ export class Server implements AsyncDisposable {
     )
   }
 
-  /** Throws a 503 that names what is missing. */
+  /** Throws a 503 that names what is missing. Probes have no limit, so the servers are asked once for all who ask meanwhile. */
   async checks() {
-    const checks = await this.health.checks()
+    const checks = await this.#checksNow()
     const missing = checks.find(({ ok }) => !ok)
+    if (missing?.problem !== this.#saidMissing && missing !== undefined)
+      this.#say('warn', `not ready: ${missing.problem}`)
+    this.#saidMissing = missing?.problem
     if (missing === undefined) return checks
-    this.#say('warn', `not ready: ${missing.problem}`)
     const detail = `not ready: the ${missing.name}: ${missing.problem}`
     throw new Problem(503, 'E_NOT_READY', detail, { headers: { 'retry-after': '5' } })
   }

@@ -5,7 +5,7 @@ import { createThrottle } from './throttle.ts'
 
 test('a caller who asks too fast is refused now and then, and not for ever', () => {
   let nowMs = 0
-  const wait = createThrottle(10, () => nowMs)
+  const wait = createThrottle({ perSecond: 10, now: () => nowMs })
   for (let i = 0; i < 20; i++) assert.equal(wait('a'), 0, 'two seconds’ worth at once')
   assert.ok(wait('a') > 0)
   let passed = 0

@@ -1,20 +1,29 @@
-/** How fast one caller may ask: a bucket that holds two seconds' worth. */
+/** How fast one caller may ask: a bucket that fills up again. */
 import { LRUCache } from 'lru-cache'
 
+/** Of whom the bucket is kept; whoever was silent the longest is forgotten first. */
 const CALLERS_MAX = 10_000
 const BURST_SECONDS = 2
 
+export interface ThrottleOptions {
+  perSecond: number
+  /** How many at once. Default: two seconds’ worth. */
+  burst?: number
+  now?: () => number
+}
+
 /** The returned function takes one request from the caller's bucket: 0, or the milliseconds until there is one again. */
-export function createThrottle(
-  perSecond: number,
-  now: () => number = () => performance.now(),
-): (caller: string) => number {
+export function createThrottle({
+  perSecond,
+  burst = BURST_SECONDS * perSecond,
+  now = () => performance.now(),
+}: ThrottleOptions): (caller: string) => number {
   const buckets = new LRUCache<string, { left: number; atMs: number }>({ max: CALLERS_MAX })
   return (caller) => {
     const atMs = now()
-    const bucket = buckets.get(caller) ?? { left: BURST_SECONDS * perSecond, atMs }
-    const left = Math.min(BURST_SECONDS * perSecond, bucket.left + ((atMs - bucket.atMs) / 1000) * perSecond)
-    buckets.set(caller, { left: left >= 1 ? left - 1 : left, atMs }) // who is refused pays nothing, or would never get through
+    const bucket = buckets.get(caller) ?? { left: burst, atMs }
+    const left = Math.min(burst, bucket.left + ((atMs - bucket.atMs) / 1000) * perSecond)
+    buckets.set(caller, { left: left >= 1 ? left - 1 : left, atMs }) // a refused request costs nothing, or the caller would never get through
     return left >= 1 ? 0 : ((1 - left) / perSecond) * 1000
   }
 }

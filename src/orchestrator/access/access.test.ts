@@ -15,8 +15,10 @@ import { STORE_STEPS } from '../store/schema.ts'
 import type { SqlDatabase } from '../store/sql.ts'
 import { openSqliteDatabase, SQLITE } from '../store/sqlite.ts'
 import { Audit, type AuditEntry } from './audit.ts'
-import { ApiKeys } from './keys.ts'
+import { ApiKeys, hashOfKey } from './keys.ts'
 import { BoundedRefusals, type Refusal } from './refusals.ts'
+
+const found = async (keys: ApiKeys, key: string) => (await keys.inUse()).get(hashOfKey(key))
 
 for (const [name, withDatabase] of Object.entries(databases(postgresForTests))) {
   test(`${name} a replaced key works on during its grace, its successor at once`, () =>
@@ -25,8 +27,8 @@ for (const [name, withDatabase] of Object.entries(databases(postgresForTests))) 
       const old = await keys.create('grafana', 'read')
       const next = (await keys.rotate(old.id, { graceMs: 3_600_000 }))!
       assert.deepEqual([next.name, next.role], ['grafana', 'read'])
-      assert.equal((await keys.find(old.key))?.id, old.id)
-      assert.equal((await keys.find(next.key))?.role, 'read')
+      assert.equal((await found(keys, old.key))?.id, old.id)
+      assert.equal((await found(keys, next.key))?.role, 'read')
       const [first, second] = await keys.list()
       assert.equal(first!.expiresAtMs, next.oldUntilMs)
       assert.equal(first!.successorId, next.id)
@@ -34,15 +36,15 @@ for (const [name, withDatabase] of Object.entries(databases(postgresForTests))) 
       assert.equal(await keys.rotate(old.id, { graceMs: 1 }), undefined, 'it has a successor')
       await assert.rejects(keys.create('grafana', 'admin'), /there is a key named/)
       const last = (await keys.rotate(next.id, { graceMs: 0 }))!
-      await until('its grace is over', async () => (await keys.find(next.key)) === undefined)
-      assert.notEqual(await keys.find(last.key), undefined)
+      await until('its grace is over', async () => (await found(keys, next.key)) === undefined)
+      assert.notEqual(await found(keys, last.key), undefined)
     }))
 
   test(`${name} a key with an end is refused after it, and not replaced`, () =>
     withDatabase(async (db) => {
       const keys = new ApiKeys(db)
       const short = await keys.create('short', 'operate', { lifeMs: 0 })
-      await until('it is over', async () => (await keys.find(short.key)) === undefined)
+      await until('it is over', async () => (await found(keys, short.key)) === undefined)
       assert.equal(await keys.rotate(short.id, { graceMs: 1000 }), undefined)
       const long = await keys.create('long', 'operate', { lifeMs: 3_600_000 })
       const next = (await keys.rotate(long.id, { graceMs: 86_400_000 }))!
@@ -55,7 +57,7 @@ for (const [name, withDatabase] of Object.entries(databases(postgresForTests))) 
     withDatabase(async (db) => {
       const keys = new ApiKeys(db)
       const expired = await keys.create('ci', 'operate', { lifeMs: 0 })
-      await until('it is over', async () => (await keys.find(expired.key)) === undefined)
+      await until('it is over', async () => (await found(keys, expired.key)) === undefined)
       const revoked = await keys.create('ci', 'operate')
       await assert.rejects(keys.create('ci', 'read'), /there is a key named "ci"/)
       await keys.revoke(revoked.id)
@@ -66,8 +68,16 @@ for (const [name, withDatabase] of Object.entries(databases(postgresForTests))) 
       await keys.revoke(first.id)
       const made = await Promise.allSettled(Array.from({ length: 5 }, () => keys.create('ci', 'read')))
       assert.equal(made.filter(({ status }) => status === 'fulfilled').length, 1, 'one of those who want it at once')
-      assert.equal(await keys.find(revoked.key), undefined)
+      assert.equal(await found(keys, revoked.key), undefined)
       assert.equal((await keys.list()).filter(({ successorId }) => successorId === undefined).length, 1)
+    }))
+
+  test(`${name} a store that had a key once is not one without keys, whatever became of it`, () =>
+    withDatabase(async (db) => {
+      const keys = new ApiKeys(db)
+      assert.equal(await keys.haveExisted(), false)
+      await keys.revoke((await keys.create('ci', 'read')).id)
+      assert.deepEqual([(await keys.inUse()).size, await keys.haveExisted()], [0, true])
     }))
 
   test(`${name} a successor lives as long as the key it replaces, unless somebody says otherwise`, () =>
@@ -188,6 +198,6 @@ const OLD_KEY = ['aaaabbbbcccc', 'grafana', createHash('sha256').update(KEY).dig
 
 async function assertOldKeyWorks(db: SqlDatabase): Promise<void> {
   const keys = new ApiKeys(db)
-  assert.equal((await keys.find(KEY))?.name, 'grafana')
+  assert.equal((await found(keys, KEY))?.name, 'grafana')
   assert.ok(await keys.rotate('aaaabbbbcccc', { graceMs: 1000 }), 'and can be replaced')
 }

@@ -27,9 +27,6 @@ export interface NewKey {
   id: string
 }
 
-/** How often the time of last use is written down: not for every request. */
-const USED_EVERY_MS = 60_000
-
 export class ApiKeys {
   readonly #db: SqlDatabase
 
@@ -55,7 +52,7 @@ export class ApiKeys {
          select $1, $2, $3, $4, ${now} + ${wholeMs(lifeMs)}
          where not exists (select 1 from ${prefix}api_key where name = $2 and ${inUse(now)})
          on conflict do nothing returning id`,
-        [made.id, name, hashOf(made.key), role],
+        [made.id, name, hashOfKey(made.key), role],
       )
       if (added.length === 0) throw nameTaken(name)
     })
@@ -87,25 +84,28 @@ export class ApiKeys {
       const { name, role, expiresAtMs } = toKey(old)
       await rows(
         `insert into ${prefix}api_key (id, name, hash, role, expires_ms) values ($1, $2, $3, $4, ${now} + ${wholeMs(lifeMs ?? lifeMsOf(toKey(before)))})`,
-        [made.id, name, hashOf(made.key), role],
+        [made.id, name, hashOfKey(made.key), role],
       )
       return { ...made, name, role, oldUntilMs: expiresAtMs! }
     })
   }
 
-  /** By hash: what is compared says nothing about the key. Undefined when there is no such key, or it is over. */
-  async find(key: string): Promise<ApiKey | undefined> {
+  /** Those a request is taken with now, by `hashOfKey`: what is compared says nothing about the key. */
+  async inUse(): Promise<ReadonlyMap<string, ApiKey>> {
     const { prefix, now } = this.#db.dialect
-    const [found] = await this.#db.rows(
-      `select * from ${prefix}api_key
-       where hash = $1 and ${inUse(now)}`,
-      [hashOf(key)],
-    )
-    if (found === undefined) return undefined
-    const known = toKey(found)
-    if (Date.now() - (known.usedAtMs ?? 0) > USED_EVERY_MS)
-      await this.#db.rows(`update ${prefix}api_key set used_ms = ${now} where id = $1`, [known.id])
-    return known
+    const found = await this.#db.rows(`select * from ${prefix}api_key where ${inUse(now)}`, [])
+    return new Map(found.map((row) => [String(row['hash']), toKey(row)]))
+  }
+
+  /** True from the first key on, also when all of them were revoked or have expired. */
+  async haveExisted(): Promise<boolean> {
+    return (await this.#db.rows(`select 1 as one from ${this.#db.dialect.prefix}api_key limit 1`, [])).length > 0
+  }
+
+  /** Writes down that it was used just now. */
+  async markUsed(id: string): Promise<void> {
+    const { prefix, now } = this.#db.dialect
+    await this.#db.rows(`update ${prefix}api_key set used_ms = ${now} where id = $1`, [id])
   }
 
   async list(): Promise<ApiKey[]> {
@@ -149,7 +149,8 @@ const lifeMsOf = ({ createdAtMs, expiresAtMs }: ApiKey) =>
 const wholeMs = (ms: number | undefined) =>
   ms === undefined || ms === Number.POSITIVE_INFINITY ? 'null' : String(Math.round(ms))
 
-const hashOf = (key: string) => createHash('sha256').update(key).digest('hex')
+/** What is kept of a key. */
+export const hashOfKey = (key: string) => createHash('sha256').update(key).digest('hex')
 
 const numberOf = (value: Row[string] | undefined) => (value === null || value === undefined ? undefined : Number(value))
 

@@ -1,0 +1,19 @@
+/** What a path that is not answered gets: another method of it exists (405), or there is no such path (404). */
+import { ENDPOINTS } from './endpoints.ts'
+import { Problem } from './problem.ts'
+
+const PATHS = Object.values(ENDPOINTS).map(({ method, path }) => ({
+  method,
+  pattern: new RegExp(`^${path.split('/').map(segmentPattern).join('/')}/?$`),
+}))
+
+function segmentPattern(segment: string): string {
+  return segment.startsWith(':') ? '[^/]+' : RegExp.escape(segment)
+}
+
+export function noRoute(method: string, path: string): Problem {
+  const methods = PATHS.flatMap((one) => (one.pattern.test(path) ? [one.method] : []))
+  if (methods.length === 0)
+    return new Problem(404, 'E_NO_ROUTE', `there is no ${method} ${path}`, { hint: 'See /docs.' })
+  return new Problem(405, 'E_METHOD', `${path} takes ${methods.join(', ')}`, { headers: { allow: methods.join(', ') } })
+}
