@@ -32,7 +32,7 @@ export function restPage(): string {
   return page([
     '# REST API',
     NOTE,
-    'Served by `sluice serve`; `/openapi.json` says the same to programs, `/docs` to people. On loopback no key is needed; elsewhere `Authorization: Bearer KEY`, and the key needs the role that is named, or a higher one: `read`, `operate`, `admin`. How to use it: [serve an API](../how-to/serve-an-api.md).',
+    'Served by `sluice serve`; `/openapi.json` says the same to programs, `/docs` to people. Send `Authorization: Bearer KEY`; the key needs the role that is named, or a higher one: `read`, `operate`, `admin`. Until the first key is made, requests made on the server’s own machine need none. How to use it: [serve an API](../how-to/serve-an-api.md).',
     '## Errors',
     'A problem is `application/problem+json` (RFC 9457). `code` is one of the [errors](errors.md).',
     markdownTable(

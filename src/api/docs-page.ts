@@ -24,8 +24,8 @@ export function docsPage(endpoints: Readonly<Record<string, Endpoint>>, version:
   return `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Sluice API</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><style>${STYLE}</style></head><body>
 <h1>Sluice API <span class="dim">${escaped(version)}</span></h1>
-<p>JSON in and out; errors are <code>application/problem+json</code> with <code>code</code> and <code>hint</code>. On loopback no key
-is needed; elsewhere send <code>Authorization: Bearer KEY</code>. The document for programs: <a href="/openapi.json">/openapi.json</a>.</p>
+<p>JSON in and out; errors are <code>application/problem+json</code> with <code>code</code> and <code>hint</code>. Send
+<code>Authorization: Bearer KEY</code>; until the first key is made, requests made on the server’s own machine need none. The document for programs: <a href="/openapi.json">/openapi.json</a>.</p>
 ${sections.join('')}</body></html>`
 }
 

@@ -23,7 +23,13 @@ export function openApiDocument(endpoints: Readonly<Record<string, Endpoint>>, v
     paths,
     components: {
       schemas: schemas.named,
-      securitySchemes: { key: { type: 'http', scheme: 'bearer', description: 'An API key. Not needed on loopback.' } },
+      securitySchemes: {
+        key: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'An API key. Needed by everyone once the first one was made.',
+        },
+      },
     },
   }
 }
@@ -45,10 +51,13 @@ function operationOf(operationId: string, one: Endpoint, schemas: Schemas, probl
       : { requestBody: { required: true, content: { 'application/json': { schema: schemas.of(body, 'input') } } } }),
     responses: {
       [one.status ?? 200]: { description: 'as asked', ...contentOf(one, schemas) },
+      ...(isEventStream(one) ? { 204: { description: 'the caller has seen the end: nothing more will come' } } : {}),
       default: { description: 'a problem', content: { 'application/problem+json': { schema: problem } } },
     },
   }
 }
+
+const isEventStream = ({ answer }: Endpoint) => isStreamed(answer) && answer.contentTypes.includes('text/event-stream')
 
 const IDEMPOTENCY_KEY = {
   name: 'idempotency-key',

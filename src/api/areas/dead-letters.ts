@@ -3,6 +3,8 @@ import * as z from 'zod'
 import { endpoint } from '../endpoint.ts'
 import { cursorQuery, deadFilter, deadGroup, deadLetter, pageOf, runId } from '../schemas.ts'
 
+const letterId = z.string().regex(/^[0-9a-f]{64}$/, 'must be the id of a dead letter')
+
 export const deadLetterEndpoints = {
   listDead: endpoint({
     method: 'GET',
@@ -10,7 +12,7 @@ export const deadLetterEndpoints = {
     area: 'dead letters',
     role: 'read',
     summary: 'Pages a run gave up on, oldest first',
-    query: z.strictObject({ ...cursorQuery, run: runId, ...deadFilter }),
+    query: z.strictObject({ ...cursorQuery, cursor: letterId.optional(), run: runId, ...deadFilter }),
     answer: pageOf(deadLetter),
   }),
   listDeadGroups: endpoint({

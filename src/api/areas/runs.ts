@@ -1,7 +1,17 @@
 /** Runs: start them, follow them, steer them, take their items out. */
 import * as z from 'zod'
 import { endpoint, streamed } from '../endpoint.ts'
-import { cursorQuery, deadFilter, ofRun, pageOf, region, runDetail, runSummary, scraperName } from '../schemas.ts'
+import {
+  cursorQuery,
+  deadFilter,
+  ofRun,
+  pageOf,
+  region,
+  runDetail,
+  runId,
+  runSummary,
+  scraperName,
+} from '../schemas.ts'
 
 const steered = z.object({ isChanged: z.boolean(), reason: z.string().nullable() })
 
@@ -34,6 +44,7 @@ export const runEndpoints = {
     summary: 'Runs, the newest first',
     query: z.strictObject({
       ...cursorQuery,
+      cursor: runId.optional(),
       scraper: scraperName.optional(),
       state: runSummary.shape.state.optional(),
     }),

@@ -40,9 +40,17 @@ export class Feeds implements Disposable {
     this.#looks = looks
   }
 
-  /** As server-sent events, until the run is over or the caller has gone. Throws `E_RUN_NOT_FOUND` before the first. */
-  async watch(runId: string, lastId: string | undefined, signal: AbortSignal): Promise<AsyncGenerator<string>> {
+  /**
+   * As server-sent events, until the run is over or the caller has gone. Undefined: the caller has seen this very end, and there is
+   * nothing more. Throws `E_RUN_NOT_FOUND` before the first.
+   */
+  async watch(
+    runId: string,
+    lastId: string | undefined,
+    signal: AbortSignal,
+  ): Promise<AsyncGenerator<string> | undefined> {
     const run = await this.#looks.run(runId)
+    if (isEnded(run) && lastId !== undefined && END_ID.exec(lastId)?.[1] === endMark(run)) return undefined
     let feed = this.#feeds.get(runId)
     // One that has told of an end does not know that the run goes on again.
     if (feed === undefined || (feed.isOver && !isEnded(run))) {
@@ -64,6 +72,10 @@ export class Feeds implements Disposable {
     for (const feed of this.#feeds.values()) feed[Symbol.dispose]()
   }
 }
+
+/** The id of the last event says which end it was, so that it is known again after a restart, and not mistaken for a later one. */
+const END_ID = /^[0-9a-f]{8}-\d+-(\d+)$/
+const endMark = (run: OpenRun) => String(Date.parse(run.record.finishedAt!))
 
 const isEnded = (run: OpenRun) => run.isOver && run.record.finishedAt !== null
 
@@ -104,7 +116,7 @@ class Feed implements Disposable {
         const events = watcher.waiting.splice(0)
         if (events.length > 0) yield events.map(asText).join('')
         if (watcher.waiting.length > 0) continue
-        if (this.#isOver) return // also for one that came back with the very last event
+        if (this.#isOver) return
         if (!(await woken(watcher))) yield ': still here\n\n'
       }
     } finally {
@@ -161,13 +173,13 @@ class Feed implements Disposable {
     if (now !== before) this.#last = this.#emit('run', now)
     if (isOver) {
       this.#isOver = true
-      this.#emit('end', JSON.stringify(redactAll({ state, reason: run.record.reason })))
+      this.#emit('end', JSON.stringify(redactAll({ state, reason: run.record.reason })), `-${endMark(run)}`)
     }
     return now
   }
 
-  #emit(type: FeedEvent['type'], data: string): FeedEvent {
-    const event = { id: `${this.#epoch}-${++this.#count}`, type, data }
+  #emit(type: FeedEvent['type'], data: string, mark = ''): FeedEvent {
+    const event = { id: `${this.#epoch}-${++this.#count}${mark}`, type, data }
     this.#kept.push(event)
     if (this.#kept.length > KEPT_MAX) this.#kept.splice(0, KEPT_MAX / 10)
     for (const watcher of this.#watchers) {

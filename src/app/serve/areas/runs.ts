@@ -11,6 +11,9 @@ import { itemsAnswer } from '../items-answer.ts'
 import type { Server } from '../serve.ts'
 import { servedWords, whyServed } from '../why-served.ts'
 
+/** nginx keeps answers back until it has some kilobytes of them; events must go out at once. */
+const UNBUFFERED = { 'x-accel-buffering': 'no' }
+
 export function runHandlers(server: Server): HandlersOf<typeof runEndpoints> {
   const { looks } = server
   return {
@@ -50,7 +53,8 @@ export function runHandlers(server: Server): HandlersOf<typeof runEndpoints> {
       looks.change(id, async (run) => ({ retried: await server.retry(run, filterOf(body)) })),
     getItems: async ({ params: { id }, query }) => await itemsAnswer(await looks.run(id), query),
     async watchRun({ params: { id } }, { lastEventId, signal }) {
-      return { contentType: 'text/event-stream', body: await server.feeds.watch(id, lastEventId, signal) }
+      const body = await server.feeds.watch(id, lastEventId, signal)
+      return body === undefined ? undefined : { contentType: 'text/event-stream', body, headers: UNBUFFERED }
     },
     async getErrors({ params: { id }, query: { group } }) {
       const { record } = await looks.run(id)
