@@ -1,8 +1,10 @@
 /** What the test files need, found and started once before they run; each of them runs in a process of its own. */
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { CADDY } from './caddy.ts'
 import { CHROMIUM } from './chromium.ts'
 import { findProgram, type Service, ServiceMissing } from './find-program.ts'
+import { NGINX } from './nginx.ts'
 import { PGBOUNCER } from './pgbouncer.ts'
 import { POSTGRES, startPostgres } from './postgres.ts'
 import { PROMETHEUS } from './prometheus.ts'
@@ -20,8 +22,10 @@ interface Needed {
 
 /** By the module a test file imports. */
 const SERVICES: Readonly<Record<string, Needed>> = {
+  'caddy.ts': { service: CADDY },
   'chromium.ts': { service: CHROMIUM },
   'postgres.ts': { service: POSTGRES, startForAll: startPostgres },
+  'nginx.ts': { service: NGINX },
   'pgbouncer.ts': { service: PGBOUNCER },
   'prometheus.ts': { service: PROMETHEUS },
   'rabbitmq.ts': { service: RABBITMQ, startForAll: startRabbit },
