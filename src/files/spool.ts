@@ -8,10 +8,9 @@
  * owner that is gone, and copies that of one which may merely be asleep: when it wakes up it writes into a file of its own.
  */
 import { hash, randomUUID } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { copyFile, link, mkdir, readdir, readFile, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises'
-import { hostname, uptime } from 'node:os'
 import { join } from 'node:path'
+import { BOOT, isProcessGone, MACHINE_MARK } from '../core/process-mark.ts'
 
 export interface PartNote {
   url: string
@@ -57,15 +56,13 @@ const TIDY_BYTES_MAX = 20 * 1024 ** 3
 /** Written to within this time: in use, whatever the limits say. */
 const IN_USE_MS = 600_000
 
-const MACHINE = hash('sha256', hostname(), 'hex').slice(0, 8)
-const BOOT = bootId()
 const released = new Set<string>()
 let count = 0
 
 export async function openPart(spool: string, job: { runId: string; taskId: string }): Promise<Part> {
   const folder = join(spool, folderOf(job))
   await mkdir(folder, { recursive: true })
-  const owner = `${MACHINE}-${process.pid}-${Date.now().toString(36)}${count++}`
+  const owner = `${MACHINE_MARK}-${process.pid}-${Date.now().toString(36)}${count++}`
   const path = join(folder, `${owner}.part`)
   const notePath = join(folder, `${owner}.json`)
   const earlier = await findBest(folder)
@@ -95,14 +92,6 @@ export async function openPart(spool: string, job: { runId: string; taskId: stri
     release() {
       released.add(owner)
     },
-  }
-}
-
-function bootId(): string {
-  try {
-    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
-  } catch {
-    return String(Math.round((Date.now() / 1000 - uptime()) / 60))
   }
 }
 
@@ -139,26 +128,10 @@ async function removeOwner(folder: string, owner: string): Promise<void> {
   for (const ending of ['part', 'json', 'json.new']) await rm(join(folder, `${owner}.${ending}`), { force: true })
 }
 
-/** Of this process and released, or a process of this machine that does not exist. A pid used again only costs a copy. */
+/** Of this process and released, or of a process of this machine that does not exist. A pid used again only costs a copy. */
 function isGone(owner: string): boolean {
-  const [machine, pid] = owner.split('-')
-  if (machine !== MACHINE) return false
-  if (Number(pid) === process.pid) return released.has(owner)
-  try {
-    process.kill(Number(pid), 0)
-    return isZombie(Number(pid))
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ESRCH'
-  }
-}
-
-/** Dead, and nobody has asked: common in containers whose first process does not. */
-function isZombie(pid: number): boolean {
-  try {
-    return /\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))
-  } catch {
-    return false
-  }
+  const [machine = '', pid] = owner.split('-')
+  return released.has(owner) || isProcessGone({ machine, pid: Number(pid) })
 }
 
 /** Parts and the outputs of steps. */
