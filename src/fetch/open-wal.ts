@@ -1,5 +1,6 @@
 /** Opens a small SQLite file that several processes share and that is not worth an fsync. */
 import { DatabaseSync } from 'node:sqlite'
+import { makeOwnerOnly } from '../core/private-file.ts'
 
 const BUSY_MS_MAX = 5_000
 const LOOK_AGAIN_MS = 5
@@ -9,6 +10,7 @@ const LOOK_AGAIN_MS = 5
  * told "database is locked" at once. It looks again until the other is done.
  */
 export function openWal(path: string, setUp: (db: DatabaseSync) => void): DatabaseSync {
+  makeOwnerOnly(path)
   const db = new DatabaseSync(path, { timeout: BUSY_MS_MAX })
   for (const startMs = performance.now(); ; ) {
     try {

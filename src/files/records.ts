@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { ScrapeError } from '../core/errors.ts'
+import { makeOwnerOnly } from '../core/private-file.ts'
 import type { FileRecords } from './contract.ts'
 import { fileTable, sqlFileRecords } from './records-sql.ts'
 
@@ -31,6 +32,7 @@ function opened(file: string): DatabaseSync {
   let db: DatabaseSync | undefined
   try {
     mkdirSync(dirname(file), { recursive: true })
+    makeOwnerOnly(file)
     db = new DatabaseSync(file, { timeout: BUSY_MS_MAX })
     db.exec('pragma journal_mode = wal; pragma synchronous = full; begin immediate')
     const version = Number(db.prepare('pragma user_version').get()!['user_version'])

@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ScrapeError } from '../../core/errors.ts'
+import { makeOwnerOnly } from '../../core/private-file.ts'
 import { APPLICATION_ID, MIGRATIONS } from './schema.ts'
 
 /** How long a writer may wait for the others before it is an error: many times what a healthy disk needs. */
@@ -52,6 +53,7 @@ export class Database {
     try {
       mkdirSync(dirname(path), { recursive: true })
       if (fresh) for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(path + suffix, { force: true })
+      makeOwnerOnly(path)
       db = new DatabaseSync(path, { timeout: BUSY_BLOCKING_MS_MAX })
       const database = new Database(path, db)
       // Going to WAL needs the file alone for a moment, and does not wait by itself.

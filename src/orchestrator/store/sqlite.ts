@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { ScrapeError } from '../../core/errors.ts'
+import { makeOwnerOnly } from '../../core/private-file.ts'
 import type { Store } from '../contract.ts'
 import { STORE_STEPS } from './schema.ts'
 import type { Dialect, Row, Rows, SqlDatabase } from './sql.ts'
@@ -90,6 +91,7 @@ function opened(file: string): DatabaseSync {
   let db: DatabaseSync | undefined
   try {
     mkdirSync(dirname(file), { recursive: true })
+    makeOwnerOnly(file)
     db = new DatabaseSync(file, { timeout: BUSY_MS_MAX })
     db.exec('pragma journal_mode = wal; pragma synchronous = normal')
     migrate(db, file)
