@@ -7,13 +7,14 @@ import { after, before, describe, test } from 'node:test'
 import { deflateRawSync, gzipSync } from 'node:zlib'
 import type { ErrorCode } from '../core/error-table.ts'
 import { ScrapeError } from '../core/errors.ts'
-import type { Page } from '../core/page.ts'
+import type { LivePage, Page } from '../core/page.ts'
 import type { Accept } from '../core/scraper.ts'
-import { isReadableType } from './content-check.ts'
+import { checkContent, isReadableType } from './content-check.ts'
 import type { FetchRequest } from './contract.ts'
 import { type ChainFetcher, createFetcher } from './fetcher.ts'
 import { openTestHttp } from './http.test-kit.ts'
 import type { HttpClient } from './http.ts'
+import { HttpPage } from './http-page.ts'
 import { createJudge } from './judge.ts'
 import { createRateLimit } from './rate-limit.ts'
 import { pageOf } from './status.ts'
@@ -209,6 +210,31 @@ describe('an answer', () => {
     answer = { body: HTML, headers: type('text/html') }
     assert.equal(((await fetched({ isStart: true })) as Page).suspicion, undefined)
   })
+})
+
+test('what a browser makes of an answer without content is empty, and what a script drew is not', () => {
+  const shown = (html: string): Page =>
+    Object.assign(
+      new HttpPage({
+        requestedUrl: 'http://a.test/',
+        url: 'http://a.test/',
+        redirects: [],
+        status: 200,
+        headers: type('text/html'),
+        body: Buffer.from(html),
+        contentType: 'text/html',
+        charset: 'utf-8',
+        wireBytes: 0,
+        timings: { firstByteMs: 0, totalMs: 0 },
+        fetchedAtMs: 0,
+      }),
+      { live: {} as LivePage },
+    )
+  const blank = '<html><head></head><body></body></html>'
+  assert.throws(() => checkContent(shown(blank), undefined), { code: 'E_EMPTY' })
+  assert.throws(() => checkContent(shown(`<!DOCTYPE html>${blank}`), undefined), { code: 'E_EMPTY' })
+  assert.equal(checkContent(shown(blank), { empty: true }), undefined)
+  assert.equal(checkContent(shown(blank.replace('<body>', '<body><p>Hi</p>')), undefined), undefined)
 })
 
 test('a type is readable when it is text, by whatever name', () => {

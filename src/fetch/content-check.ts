@@ -8,7 +8,7 @@ import type { Page } from '../core/page.ts'
 import type { Accept, AcceptRules } from '../core/scraper.ts'
 import { acceptsStatus, acceptsType, rulesOf } from './accept.ts'
 import { parseContentType } from './charset.ts'
-import { headerOf, type RawHeaders } from './http-page.ts'
+import { headerOf, keptPage, type RawHeaders } from './http-page.ts'
 import { withPage } from './status.ts'
 
 /** Text, and the formats that are text under another name. */
@@ -40,7 +40,10 @@ export function isRefusedType(status: number, headers: RawHeaders, accept: Accep
 
 export function contentTypeError(page: Page, what = page.contentType): ScrapeError {
   const { url, status } = page
-  return withPage(new ScrapeError('E_CONTENT_TYPE', `${what} instead of a page from ${url}`, { url, status }), page)
+  return withPage(
+    new ScrapeError('E_CONTENT_TYPE', `${what} instead of a page from ${url}`, { url, status }),
+    keptPage(page),
+  )
 }
 
 /** A promise only where the first bytes have to be looked at closely. Throws `E_EMPTY`, `E_CONTENT_TYPE`. */
@@ -52,7 +55,7 @@ export function checkContent(page: Page, accept: Accept | undefined): undefined 
   if (!isJudged) return undefined
   if (rules.empty !== true && isBlank(page)) {
     const what = isWithoutBody(status) ? `status ${status}` : body.length === 0 ? 'no body' : 'nothing but white space'
-    throw withPage(new ScrapeError('E_EMPTY', `${what} instead of a page from ${url}`, { url, status }), page)
+    throw withPage(new ScrapeError('E_EMPTY', `${what} instead of a page from ${url}`, { url, status }), keptPage(page))
   }
   if (page.live !== undefined || !isReadableType(page.contentType) || !maybeBinary(page)) return undefined
   return checkBytes(page, rules)

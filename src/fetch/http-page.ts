@@ -87,3 +87,14 @@ export function headerOf(headers: RawHeaders, name: string): string | undefined 
   const value = headers[name]
   return typeof value === 'object' ? value[0] : value
 }
+
+/** A page of a browser is closed with its error; what it showed is still wanted for the snapshot. */
+export function keptPage(page: Page): Page {
+  if (page.live === undefined) return page
+  const { requestedUrl, url, redirects, status, headers, body, contentType, charset, bytes, timings, fetchedAtMs } =
+    page
+  const wireBytes = bytes.wire
+  return new HttpPage({
+    requestedUrl, url, redirects, status, headers, body, contentType, charset, wireBytes, timings, fetchedAtMs,
+  }) // biome-ignore format: one line reads better
+}

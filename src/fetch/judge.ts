@@ -8,7 +8,7 @@ import { hostOf } from '../core/url.ts'
 import { acceptsStatus } from './accept.ts'
 import { checkForBlock } from './block-check.ts'
 import { type BlockClass, type BlockVerdict, UNKNOWN_VENDOR } from './block-signals.ts'
-import { HttpPage, headerOf } from './http-page.ts'
+import { headerOf, keptPage } from './http-page.ts'
 import { parseRetryAfterMs } from './retry-after.ts'
 import { pageOf, withPage } from './status.ts'
 
@@ -71,18 +71,7 @@ function blockError(
   const message = `${WORDS[verdict.class]}${by} (${verdict.signal}) in place of ${url}`
   const retryAfterMs = parseRetryAfterMs(headerOf(page.headers, 'retry-after'), nowMs, retryAfterMsMax)
   const details = { url, status, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) }
-  return withPage(new ScrapeError(CODES[verdict.class], message, details), kept(page))
-}
-
-/** A page of a browser is closed with its error; what it showed is still wanted for the snapshot. */
-function kept(page: Page): Page {
-  if (page.live === undefined) return page
-  const { requestedUrl, url, redirects, status, headers, body, contentType, charset, bytes, timings, fetchedAtMs } =
-    page
-  const wireBytes = bytes.wire
-  return new HttpPage({
-    requestedUrl, url, redirects, status, headers, body, contentType, charset, wireBytes, timings, fetchedAtMs,
-  }) // biome-ignore format: one line reads better
+  return withPage(new ScrapeError(CODES[verdict.class], message, details), keptPage(page))
 }
 
 export function createJudge(options: JudgeOptions): Judge {

@@ -5,6 +5,7 @@ import { rulesOf } from './accept.ts'
 import type { BlockVerdict } from './block-signals.ts'
 import { isBlank } from './content-check.ts'
 import type { FetchRequest } from './contract.ts'
+import { keptPage } from './http-page.ts'
 import { withPage } from './status.ts'
 
 /** Marks a suspect page. Throws `E_SUSPECT` for a start page: with the first page of a search the whole search is lost. */
@@ -14,5 +15,5 @@ export function checkSuspect(page: Page, { isSuspect, signal }: BlockVerdict, { 
   if (isStart !== true || rulesOf(accept).suspect === true) return
   const { url, status } = page
   const message = `${signal} where a start page should be: ${url}`
-  throw withPage(new ScrapeError('E_SUSPECT', message, { url, status }), page)
+  throw withPage(new ScrapeError('E_SUSPECT', message, { url, status }), keptPage(page))
 }
