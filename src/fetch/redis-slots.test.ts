@@ -183,9 +183,7 @@ describe('slots in Redis', () => {
     await slots.take(every(10, 'a.test'))
     process.kill(own.pid!, 'SIGSTOP')
     try {
-      const askedMs = performance.now()
       await slots.take(every(10, 'a.test'))
-      assert.ok(performance.now() - askedMs < 3000)
       assert.equal(aways, 1)
     } finally {
       process.kill(own.pid!, 'SIGCONT')

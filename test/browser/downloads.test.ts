@@ -154,11 +154,9 @@ describe('a download', () => {
     })
   }
 
-  it('costs pages no time that have none', async () => {
+  it('is none where a page has none', async () => {
     const page = await pool.visit(`${site.url}/page`)
-    const startedAtMs = performance.now()
     assert.deepEqual(await page.live!.downloads(), [])
-    assert.ok(performance.now() - startedAtMs < 400)
     page.release()
   })
 

@@ -60,12 +60,12 @@ test('a worker frozen past its lease changes nothing when it wakes', async () =>
   using folder = temporaryFolder()
   const fleet = new Fleet({ frontier: database.url, cwd: folder.path })
   const { run_id: runId } = await fleet.start('--site', site.url, ...DETAILS)
-  const start = () => fleet.worker(runId, '--lease', '800ms', '--concurrency', '8', '--log-level', 'debug')
+  const start = () => fleet.worker(runId, '--lease', '1500ms', '--concurrency', '8', '--log-level', 'debug')
   const [frozen, other] = [start(), start()]
   await until('both work', () => site.stats().requests > 80)
   for (let i = 0; i < 2 && frozen.child.exitCode === null; i++) {
     frozen.child.kill('SIGSTOP')
-    await sleep(2000)
+    await sleep(4000) // well past the lease
     frozen.child.kill('SIGCONT')
     await sleep(300)
   }
@@ -117,7 +117,7 @@ test('a page that kills its worker every time ends as a dead letter and takes no
   )
   const fleet = new Fleet({ frontier: database.url, cwd: folder.path, scraper: 'poison' })
   const { run_id: runId } = await fleet.start('--site', site.url)
-  const start = () => fleet.worker(runId, '--lease', '500ms', '--batch-size', '10', '--concurrency', '2')
+  const start = () => fleet.worker(runId, '--lease', '1500ms', '--batch-size', '10', '--concurrency', '2')
   let deaths = 0
   const replaced = async (worker: SluiceProcess): Promise<void> => {
     const { signal, code, stderr } = await worker.result

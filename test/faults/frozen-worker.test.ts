@@ -16,7 +16,7 @@ test('a worker frozen for longer than its lease is replaced, and its late result
   const { child, result } = startSluice([
     ...args,
     '--lease',
-    '600ms',
+    '1500ms',
     '--log-level',
     'debug',
     '--out',
@@ -25,12 +25,12 @@ test('a worker frozen for longer than its lease is replaced, and its late result
   ])
   let freezes = 0
   const freezing = (async () => {
-    while (child.exitCode === null && freezes < 4) {
+    while (child.exitCode === null && freezes < 2) {
       await sleep(700)
       const [victim] = workersOf(child.pid!)
       if (victim === undefined || site.stats().requests < 50) continue
       process.kill(victim, 'SIGSTOP')
-      await sleep(1500) // well past the lease
+      await sleep(4000) // well past the lease
       process.kill(victim, 'SIGCONT')
       freezes++
     }

@@ -124,7 +124,7 @@ test('pages that add tasks are noticed, some times a second', async () => {
   const event = { type: 'committed', settled: 1, stale: 0, added: 1, seen: 0, items: { new: 0, same: 0, changed: 0, backlog: 0 }, ms: 1 } as never // biome-ignore format: one line reads better
   for (let i = 0; i < 100; i++) rig.bus.emit(event)
   await rig.until(() => rig.started.length === 1)
-  assert.ok(performance.now() - startMs < 500, 'at once, more or less')
+  assert.ok(performance.now() - startMs < 900, 'before it would have looked by itself')
   assert.ok(rig.counts.claims - before < 10, `${rig.counts.claims - before} claims`)
 })
 

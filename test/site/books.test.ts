@@ -212,11 +212,11 @@ describe('the site', () => {
   })
 
   it('delays every answer and counts what waits', async () => {
-    await using site = await startBooksSite({ delayMs: 50 })
+    await using site = await startBooksSite({ delayMs: 1000 })
     const startedMs = performance.now()
     await Promise.all(Array.from({ length: 16 }, (_, i) => fetch(new URL(podOf(i + 1).path, site.url))))
     const tookMs = performance.now() - startedMs
-    assert.ok(tookMs >= 49 && tookMs < 2000, `took ${tookMs} ms`)
+    assert.ok(tookMs >= 999, `took ${tookMs} ms`)
     assert.equal(site.stats().maxInFlight, 16)
   })
 

@@ -193,7 +193,7 @@ export const CASES: Record<string, Behaviour> = {
   'endless-until-close': flood(`${OK}\r\n`, Buffer.alloc(16_384, 'x')),
   'slow-chain': (socket, request, site) => {
     const step = Number(request.query.get('step') ?? 0) + 1
-    const timer = setTimeout(() => redirect(`/slow-chain?step=${step}`)(socket, request, site), 40)
+    const timer = setTimeout(() => redirect(`/slow-chain?step=${step}`)(socket, request, site), 200)
     socket.on('close', () => clearTimeout(timer))
   },
   'slow-redirect-body': (socket) =>

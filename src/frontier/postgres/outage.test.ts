@@ -109,9 +109,7 @@ test('gives up after `outageMs` and names the place, never the password', async 
   url.password = 'secret-word'
   await using frontier = await openPostgresFrontier(url.href, { outageMs: 300 })
   await server[Symbol.asyncDispose]()
-  const startMs = performance.now()
   await assert.rejects(frontier.stats(), (error) => isService(error, `127.0.0.1:${server.port}/postgres`))
-  assert.ok(performance.now() - startMs < 5000)
   await assert.rejects(openPostgresFrontier(url.href, { outageMs: 0 }), (error) =>
     isService(error, `127.0.0.1:${server.port}/postgres`),
   )
