@@ -165,7 +165,11 @@ test('a sitemap leads no worker to a private address the user did not name', asy
         : undefined,
   )
   const fleet = new Fleet({ frontier: database.url, cwd: folder.path, scraper: 'pages' })
-  const { stdout, stderr } = await fleet.run('produce', '--sitemap', `${outside.url}s.xml`, '--json')
+  const own = await fleet.run('produce', '--sitemap', `${outside.url}s.xml`, '--json')
+  const { enqueued: ofOwnHost, otherHosts } = JSON.parse(own.stdout)
+  assert.deepEqual([ofOwnHost, otherHosts], [1, 1], own.stderr)
+  assert.match(own.stderr, /1 entry of other hosts left out: --host HOST takes those of one, --any-host all/)
+  const { stdout, stderr } = await fleet.run('produce', '--sitemap', `${outside.url}s.xml`, '--any-host', '--json')
   const { run_id: runId, enqueued } = JSON.parse(stdout)
   assert.equal(enqueued, 2, stderr)
   await fleet.worker(runId).result

@@ -22,6 +22,7 @@ const OPTIONS: OptionName[] = [
 
 interface MapFlags {
   max: string
+  anyHost?: boolean
   json?: boolean
   quiet?: boolean
   verbose?: boolean
@@ -40,6 +41,7 @@ export function defineMap(program: Command): void {
     .command('map <url>')
     .description('list the URLs of a site, from its sitemaps or the links of the page')
     .option('--max <N>', 'URLs at most', '5000')
+    .option('--any-host', 'also list what the sitemaps have of other hosts')
     .option('--json', 'print URLs, sources and problems as JSON')
     .option('--quiet', 'print the URLs, and nothing but errors beside them')
     .option('-v, --verbose', 'show what was left out of the sitemaps, and stacks of errors')
@@ -66,7 +68,13 @@ async function map(given: string, flags: MapFlags): Promise<number> {
   const config = await configOf(flags as unknown as Record<string, unknown>)
   const limits = one.limitsOf({ ...config.limits, bodyMax: config.limits.bodyMax ?? SITEMAP_BYTES_MAX })
   await using chain = await one.openOnePage({ config, limits, typed: [url] })
-  const found = await mapSite({ chain, url, max, signal: new AbortController().signal })
+  const found = await mapSite({
+    chain,
+    url,
+    max,
+    isAnyHost: flags.anyHost === true,
+    signal: new AbortController().signal,
+  })
   if (flags.json) {
     const { error, ...rest } = found
     printJson({ url, ...rest, urls: verbatim(rest.urls), error: error === undefined ? null : one.errorJson(error) })
@@ -81,12 +89,17 @@ async function map(given: string, flags: MapFlags): Promise<number> {
   return 1
 }
 
-function sourcesText({ sources, problems, isCut }: SiteMap, { max, isVerbose }: { max: number; isVerbose: boolean }) {
+function sourcesText(
+  { sources, problems, isCut, otherHosts }: SiteMap,
+  { max, isVerbose }: { max: number; isVerbose: boolean },
+) {
   const lines = sources.map(({ url, kind, urls, error }) => {
     const what = kind === 'sitemap' ? 'sitemap' : 'links of'
     return `${what} ${url}: ${error === null ? plural(urls, 'URL') : `none (${error.code})`}`
   })
   if (isCut) lines.push(`stopped at ${max}: there are more; --max N takes them`)
+  if (otherHosts > 0)
+    lines.push(`${plural(otherHosts, 'entry', 'entries')} of other hosts left out; --any-host lists them`)
   if (isVerbose) lines.push(...problems.map(({ sitemap, message }) => `${sitemap}: ${message}`))
   else if (problems.length > 0) lines.push(`${problems.length} left out of the sitemaps; -v shows what and why`)
   return lines.map((line) => `${printable(line)}\n`).join('')

@@ -8,6 +8,9 @@ import { workerPlaces } from './run-place.ts'
 interface ProduceFlags {
   scraper: string
   sitemap?: string[]
+  host?: string[]
+  anyHost?: boolean
+  max?: string
   site?: string[]
   url?: string[]
   urlsFile?: string
@@ -40,6 +43,9 @@ export function defineProduce(program: Command): void {
     .option('--scraper <name>', 'what reads the pages: its name, or a file that exports one', 'pages')
     .option('--sitemap <URL>', 'the pages of this sitemap or feed (may be repeated)', collect)
     .option('--site <URL>', 'the pages of the sitemaps this site names in robots.txt (may be repeated)', collect)
+    .option('--host <HOST>', 'take a sitemap’s entries of this other host, too (may be repeated)', collect)
+    .option('--any-host', 'take a sitemap’s entries of any host')
+    .option('--max <N>', 'entries at most of one sitemap, with all files of its index', String(1_000_000))
     .option('--url <URL>', 'this page (may be repeated)', collect)
     .option('--urls-file <FILE>', 'the pages of this list, one a line (- is standard input)')
     .option('--rules <FILE>', 'lane, priority and time to live by URL: JSON, see docs/how-to/feed-a-queue.md')
@@ -94,7 +100,9 @@ async function produce(flags: ProduceFlags): Promise<number> {
   const { plural, printable } = await import('./style.ts')
   const say = (line: string) => void (flags.quiet || note(`${printable(line)}`))
   let unread = 0
-  const onProblem = (message: string) => {
+  let otherHosts = 0
+  const onProblem = (message: string, foreign = 0) => {
+    otherHosts += foreign
     if (++unread <= PROBLEMS_SHOWN_MAX) say(message)
   }
   await using chain = await one.openOnePage({
@@ -114,7 +122,12 @@ async function produce(flags: ProduceFlags): Promise<number> {
     config,
     bus,
     stop: stop.signal,
-    urls: produced({ chain, sitemaps, sites, urls, urlsFile, sinceMs, rules, signal: stop.signal, onProblem }),
+    urls: produced({
+      ...{ chain, sitemaps, sites, urls, urlsFile, sinceMs, rules, signal: stop.signal, onProblem },
+      hosts: flags.host ?? [],
+      isAnyHost: flags.anyHost === true,
+      urlsMax: maxOf(flags),
+    }),
     ...(flags.rules === undefined ? {} : { rulesFile: flags.rules }),
     ...(flags.runId === undefined ? {} : { resume: flags.runId }),
   })
@@ -123,11 +136,15 @@ async function produce(flags: ProduceFlags): Promise<number> {
   const fileNote = storeFileNote(storeUrlOf(config.values))
   if (flags.json) {
     const { status, runId: run_id, enqueued, refused } = started
-    printJson({ status, run_id, enqueued, refused, problems: unread, worker_command: command })
+    printJson({ status, run_id, enqueued, refused, otherHosts, problems: unread, worker_command: command })
   } else if (!flags.quiet) {
     print(`${loaded.scraper.name} ${started.runId}: ${plural(started.enqueued, 'URL')} added to the queue`)
     print(`  workers, as many as you like:\n  ${command}`)
   }
+  if (otherHosts > 0)
+    say(
+      `${plural(otherHosts, 'entry', 'entries')} of other hosts left out: --host HOST takes those of one, --any-host all`,
+    )
   if (fileNote !== undefined) say(`note: ${fileNote}`)
   if (unread > PROBLEMS_SHOWN_MAX) say(`${plural(unread - PROBLEMS_SHOWN_MAX, 'more problem')} of sitemaps not shown`)
   if (started.refused > 0) {
@@ -135,6 +152,14 @@ async function produce(flags: ProduceFlags): Promise<number> {
     for (const problem of started.problems) say(`  ${problem}`)
   }
   return 0
+}
+
+const ENTRIES_MAX = 100_000_000
+
+function maxOf({ max }: ProduceFlags): number {
+  const entries = Number(max)
+  if (Number.isSafeInteger(entries) && entries >= 1 && entries <= ENTRIES_MAX) return entries
+  throw new ScrapeError('E_USAGE', `--max takes a whole number from 1 to ${ENTRIES_MAX}, got ${JSON.stringify(max)}`)
 }
 
 function sinceOf({ since }: ProduceFlags): number | undefined {

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { constants, gunzipSync, gzipSync } from 'node:zlib'
 import { ScrapeError } from '../core/errors.ts'
+import { ownHosts } from './own-hosts.ts'
 import { type FetchBytes, readSitemap, type SitemapLimits, type SitemapPage } from './sitemap.ts'
 
 const ROOT = 'https://a.example/sitemap.xml'
@@ -322,4 +323,32 @@ test('reads 50,000 URLs from a server as a stream, and stops when it is told to'
   await assert.rejects(async () => {
     for await (const _ of readSitemap(url, fetchBytes, { signal: stop.signal })) stop.abort(new Error('enough'))
   }, /enough/)
+})
+
+test('reads a file with more entries than the protocol allows, and all files together up to the limit', async () => {
+  const paths = Array.from({ length: 60_000 }, (_, i) => `/${i}`)
+  const whole = await read(urlset(...paths))
+  assert.deepEqual([whole.urls.length, whole.problems], [60_000, []])
+  const names = ['1', '2', '3'].map((name) => `https://a.example/${name}.xml`)
+  const files = Object.fromEntries(names.map((name) => [name, urlset('/a', '/b', '/c')]))
+  const cut = await read({ [ROOT]: index(...names), ...files }, { urlsMax: 6 })
+  assert.equal(cut.urls.length, 3, 'entries of the index count, too')
+  assert.deepEqual(cut.problems, ['2 files not read: the limit of entries is reached'])
+})
+
+test('leaves out pages and files of other hosts, and counts them by host', async () => {
+  const locs = ['/1', 'https://www.a.example/2', 'http://a.example/3', 'https://b.example/4', 'https://b.example/5']
+  const more = ['https://a.example:8443/6', 'http://169.254.169.254/7', 'https://a.example.evil.test/8']
+  const file = `<urlset>${[...locs, ...more].map((loc) => `<url><loc>${loc}</loc></url>`).join('')}</urlset>`
+  const isOwn = ownHosts({ sites: ['https://a.example/shop'] })
+  const { urls, problems } = await read(file, { isOwn })
+  assert.deepEqual(urls, ['https://a.example/1', 'https://www.a.example/2', 'http://a.example/3'])
+  assert.deepEqual(problems, [
+    '5 entries of other hosts left out: b.example (2), a.example:8443 (1), 169.254.169.254 (1), a.example.evil.test (1)',
+  ])
+  const also = await read(file, { isOwn: ownHosts({ sites: [ROOT], more: ['b.example'] }) })
+  assert.equal(also.urls.length, 5)
+  assert.equal((await read(file, { isOwn: ownHosts({ sites: [ROOT], isAny: true }) })).urls.length, 8)
+  const foreign = await read({ [ROOT]: index('https://b.example/s.xml') }, { isOwn })
+  assert.deepEqual(foreign.asked, [ROOT])
 })

@@ -6,13 +6,14 @@
  *
  * What is broken costs itself, not the rest: a bad entry is given as such, a bad file ends where it breaks, a bad file of an index
  * is skipped; each is reported. Entities other than XML's own five are never expanded and no DTD is obeyed. However hostile a
- * file is, other work has its turn between two pieces of it.
+ * file is, other work has its turn between two pieces of it. Pages of other hosts than the reader wants are left out and counted.
  */
 import { once } from 'node:events'
 import { setImmediate as turn } from 'node:timers/promises'
 import { createGunzip } from 'node:zlib'
 import { ScrapeError } from '../core/errors.ts'
-import { normaliseUrl } from '../core/url.ts'
+import { hostOf, normaliseUrl } from '../core/url.ts'
+import { ForeignHosts } from './own-hosts.ts'
 import { createSitemapParser, type SitemapEntry } from './sitemap-parser.ts'
 
 export interface SitemapPage {
@@ -39,7 +40,10 @@ export interface InvalidEntry {
 export type FetchBytes = (url: string, signal: AbortSignal) => AsyncIterable<Uint8Array>
 
 export interface SitemapLimits {
-  /** Entries read of one file. Default 50,000, the protocol's own limit. */
+  /**
+   * Entries read in all. Default 1,000,000. The protocol allows 50,000 in one file, and sites exceed that: each file is read on as
+   * long as there is room.
+   */
   urlsMax?: number
   /** Bytes read of one file, after gzip. Default 50 MiB, the protocol's own limit. */
   bytesMax?: number
@@ -47,12 +51,21 @@ export interface SitemapLimits {
   depthMax?: number
   /** Files read in all. Default 10,000. */
   filesMax?: number
+  /** Whose pages are wanted, and whose files are read besides those of the file that names them. Default: any host. */
+  isOwn?: (host: string) => boolean
   signal?: AbortSignal
   /** What was left out and why. */
-  onProblem?: (problem: { sitemap: string; message: string }) => void
+  onProblem?: (problem: SitemapProblem) => void
 }
 
-const DEFAULTS = { urlsMax: 50_000, bytesMax: 50 * 1024 ** 2, depthMax: 3, filesMax: 10_000 }
+export interface SitemapProblem {
+  sitemap: string
+  message: string
+  /** Entries that were left out because of their host. */
+  foreign?: number
+}
+
+const DEFAULTS = { urlsMax: 1_000_000, bytesMax: 50 * 1024 ** 2, depthMax: 3, filesMax: 10_000 }
 
 /** In the order of the files, bad entries too. Throws only when the first file cannot be fetched, or when it is aborted. */
 export async function* readSitemap(
@@ -62,16 +75,25 @@ export async function* readSitemap(
 ): AsyncGenerator<SitemapPage | InvalidEntry, void, undefined> {
   const seen = new Set<string>([withoutFragment(new URL(url))])
   const stack: SitemapFile[] = [{ url, depth: 1 }]
+  const { isOwn = () => true } = limits
+  const foreign = new ForeignHosts()
+  let room = limits.urlsMax ?? DEFAULTS.urlsMax
   for (let file = stack.pop(); file !== undefined; file = stack.pop()) {
     const children: SitemapFile[] = []
     try {
-      for await (const entries of readFile(file.url, fetchBytes, limits)) {
+      for await (const entries of readFile(file.url, fetchBytes, { ...limits, urlsMax: room })) {
+        room -= entries.length
         for (const entry of entries) {
           limits.signal?.throwIfAborted()
-          if (entry.kind === 'page') yield toPage(entry, file)
-          else {
+          if (entry.kind === 'page') {
+            const page = toPage(entry, file)
+            if ('error' in page || isOwn(hostOf(page.url))) yield page
+            else foreign.add(hostOf(page.url))
+          } else {
             const child = toChild(entry, file, seen, limits)
-            if (child !== undefined) children.push(child)
+            if (child === undefined) continue
+            if (isOwn(hostOf(child.url)) || hostOf(child.url) === hostOf(file.url)) children.push(child)
+            else foreign.add(hostOf(child.url))
           }
         }
       }
@@ -81,7 +103,13 @@ export async function* readSitemap(
       limits.onProblem?.({ sitemap: file.url, message: error.message })
     }
     stack.push(...children.reverse()) // in the order of the file
+    if (room <= 0 && stack.length > 0) {
+      limits.onProblem?.({ sitemap: url, message: `${stack.length} files not read: the limit of entries is reached` })
+      break
+    }
   }
+  const left = foreign.text()
+  if (left !== undefined) limits.onProblem?.({ sitemap: url, message: left, foreign: foreign.total })
 }
 
 interface SitemapFile {

@@ -3,6 +3,7 @@ import { ScrapeError, toErrorRecord } from '../../core/errors.ts'
 import { hostOf, normaliseUrl } from '../../core/url.ts'
 import type { FoundUrl } from '../../sources/contract.ts'
 import { urlLines } from '../../sources/file.ts'
+import { ownHosts } from '../../sources/own-hosts.ts'
 import type { Route } from '../../sources/routing.ts'
 import { readSitemap } from '../../sources/sitemap.ts'
 import type { OnePage } from '../author/one-page.ts'
@@ -19,10 +20,16 @@ export interface ProduceRequest {
   urlsFile: string | undefined
   /** Pages that say they were last changed before this are left out. */
   sinceMs: number | undefined
+  /** Sitemaps give pages of their own site only (of the site whose robots.txt names them), and of these hosts. */
+  hosts?: readonly string[]
+  /** Pages of any host are taken. */
+  isAnyHost?: boolean
+  /** Entries read of one sitemap with all its files. */
+  urlsMax?: number
   rules: Route | undefined
   signal: AbortSignal
-  /** What of the sitemaps could not be read, where and why. */
-  onProblem: (message: string) => void
+  /** What of the sitemaps could not be read, or was left out, where and why; `foreign` counts entries of other hosts. */
+  onProblem: (message: string, foreign?: number) => void
 }
 
 export async function* produced(request: ProduceRequest): AsyncGenerator<FoundUrl> {
@@ -46,9 +53,9 @@ async function* ofSitemaps(request: ProduceRequest): AsyncGenerator<FoundUrl> {
   const { urls, urlsFile, signal, onProblem } = request
   let isAnyRead = urls.length > 0 || urlsFile !== undefined
   let failure: ScrapeError | undefined
-  for await (const sitemap of sitemapsOf(request)) {
+  for await (const { sitemap, site } of sitemapsOf(request)) {
     try {
-      yield* ofSitemap(sitemap, request)
+      yield* ofSitemap(sitemap, site, request)
       isAnyRead = true
     } catch (error) {
       if (!(error instanceof ScrapeError) || error.verdict === 'halt' || signal.aborted) throw error
@@ -59,20 +66,24 @@ async function* ofSitemaps(request: ProduceRequest): AsyncGenerator<FoundUrl> {
   if (failure !== undefined && !isAnyRead) throw failure
 }
 
-async function* sitemapsOf({ sitemaps, sites, chain, signal }: ProduceRequest): AsyncGenerator<string> {
-  yield* sitemaps
+/** With the site each belongs to: a robots.txt may name a file on another host, which then lists the pages of that site. */
+async function* sitemapsOf({ sitemaps, sites, chain, signal }: ProduceRequest) {
+  for (const sitemap of sitemaps) yield { sitemap, site: sitemap }
   for (const site of sites) {
     const named = await sitemapsNamed(chain, normaliseUrl(site), signal)
-    yield* named.length > 0 ? named : [new URL('/sitemap.xml', site).href]
+    const files = named.length > 0 ? named : [new URL('/sitemap.xml', site).href]
+    for (const sitemap of files) yield { sitemap, site }
   }
 }
 
-async function* ofSitemap(sitemap: string, request: ProduceRequest): AsyncGenerator<FoundUrl> {
-  const { chain, sitemaps, sites, sinceMs, signal, onProblem } = request
+async function* ofSitemap(sitemap: string, site: string, request: ProduceRequest): AsyncGenerator<FoundUrl> {
+  const { chain, sitemaps, sites, sinceMs, signal, onProblem, hosts = [], isAnyHost = false, urlsMax } = request
   const named = new Set([...sitemaps, ...sites].map((text) => hostOf(normaliseUrl(text))))
   const entries = readSitemap(normaliseUrl(sitemap), sitemapBytes(chain), {
     signal,
-    onProblem: ({ sitemap: at, message }) => onProblem(`${at}: ${message}`),
+    isOwn: ownHosts({ sites: [normaliseUrl(site)], more: hosts, isAny: isAnyHost }),
+    ...(urlsMax === undefined ? {} : { urlsMax }),
+    onProblem: ({ sitemap: at, message, foreign }) => onProblem(`${at}: ${message}`, foreign),
   })
   for await (const entry of entries) {
     if ('error' in entry) {

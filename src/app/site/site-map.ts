@@ -3,7 +3,8 @@ import { ScrapeError, toScrapeError } from '../../core/errors.ts'
 import { normaliseUrl } from '../../core/url.ts'
 import { allLinks } from '../../extract/html.ts'
 import { ANY_CONTENT } from '../../fetch/accept.ts'
-import { type FetchBytes, readSitemap, type SitemapPage } from '../../sources/sitemap.ts'
+import { ownHosts } from '../../sources/own-hosts.ts'
+import { type FetchBytes, readSitemap, type SitemapPage, type SitemapProblem } from '../../sources/sitemap.ts'
 import { errorJson, type OnePage, withFlag } from '../author/one-page.ts'
 
 export interface SiteMapRequest {
@@ -12,6 +13,8 @@ export interface SiteMapRequest {
   url: string
   /** URLs at most. */
   max: number
+  /** Also what the sitemaps list of other hosts. Default false. */
+  isAnyHost?: boolean
   signal: AbortSignal
 }
 
@@ -28,6 +31,8 @@ export interface SiteMap {
   sources: MapSource[]
   /** There are more than `max`. */
   isCut: boolean
+  /** Entries of the sitemaps that were left out because they are on other hosts. */
+  otherHosts: number
   /** What was left out of the sitemaps and why; the first hundred. */
   problems: { sitemap: string; message: string }[]
   /** Why there is nothing: the failure of the last source. */
@@ -39,7 +44,7 @@ const SITEMAPS_MAX = 100
 
 export async function mapSite(request: SiteMapRequest): Promise<SiteMap> {
   const { chain, url, signal } = request
-  const map: SiteMap = { urls: [], sources: [], isCut: false, problems: [], error: undefined }
+  const map: SiteMap = { urls: [], sources: [], isCut: false, otherHosts: 0, problems: [], error: undefined }
   const seen = new Set<string>()
   const named = await sitemapsNamed(chain, url, signal)
   for (const sitemap of named) if (!map.isCut) await addSitemap(map, seen, sitemap, request)
@@ -76,14 +81,16 @@ export function sitemapBytes({ fetcher }: Pick<OnePage, 'fetcher'>): FetchBytes 
 }
 
 async function addSitemap(map: SiteMap, seen: Set<string>, sitemap: string, request: SiteMapRequest): Promise<void> {
-  const { chain, max, signal } = request
+  const { chain, url, max, signal, isAnyHost = false } = request
+  const isOwn = ownHosts({ sites: [url], isAny: isAnyHost })
   const source: MapSource = { url: sitemap, kind: 'sitemap', urls: 0, error: null }
   map.sources.push(source)
-  const onProblem = (problem: { sitemap: string; message: string }) => {
-    if (map.problems.length < PROBLEMS_MAX) map.problems.push(problem)
+  const onProblem = ({ sitemap: at, message, foreign = 0 }: SitemapProblem) => {
+    map.otherHosts += foreign
+    if (map.problems.length < PROBLEMS_MAX) map.problems.push({ sitemap: at, message })
   }
   await settle(map, source, async () => {
-    for await (const page of readSitemap(sitemap, sitemapBytes(chain), { signal, onProblem })) {
+    for await (const page of readSitemap(sitemap, sitemapBytes(chain), { signal, isOwn, onProblem })) {
       if ('error' in page) {
         onProblem({ sitemap: page.sitemap, message: page.error.message })
         continue

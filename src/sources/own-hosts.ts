@@ -1,0 +1,45 @@
+/** Whose pages a sitemap may list: those of its own site. A file of one site must not send a crawler to another. */
+
+export interface HostRule {
+  /** Sites a person named, as URLs: their hosts and ports are taken. */
+  sites: readonly string[]
+  /** Other hosts whose pages are wanted, as `host` or `host:port`. */
+  more?: readonly string[]
+  /** Take pages of any host. */
+  isAny?: boolean
+}
+
+/** What was left out because of its host, by host: the most frequent ones by name, the rest together. */
+export class ForeignHosts {
+  readonly #counts = new Map<string, number>()
+  total = 0
+
+  add(host: string): void {
+    this.total++
+    const known = this.#counts.get(host)
+    if (known !== undefined || this.#counts.size < HOSTS_MAX) this.#counts.set(host, (known ?? 0) + 1)
+  }
+
+  /** `3 entries of other hosts left out: cdn.example (2), x.example (1)`; undefined without any. */
+  text(): string | undefined {
+    if (this.total === 0) return undefined
+    const most = [...this.#counts].sort(([, a], [, b]) => b - a).slice(0, HOSTS_SHOWN_MAX)
+    const shown = most.map(([host, count]) => `${host} (${count})`).join(', ')
+    const rest = this.#counts.size > most.length ? ', …' : ''
+    return `${this.total} ${this.total === 1 ? 'entry' : 'entries'} of other hosts left out: ${shown}${rest}`
+  }
+}
+
+const HOSTS_MAX = 1_000
+const HOSTS_SHOWN_MAX = 5
+
+/** `www.` or not is the same site; another port, or any other name, is not. */
+export function ownHosts({ sites, more = [], isAny = false }: HostRule): (host: string) => boolean {
+  if (isAny) return () => true
+  const own = new Set(
+    [...sites.map((url) => URL.parse(url)?.host ?? ''), ...more.map((host) => host.toLowerCase())].map(bare),
+  )
+  return (host) => own.has(bare(host))
+}
+
+const bare = (host: string) => host.replace(/^www\./, '')
