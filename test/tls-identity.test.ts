@@ -31,10 +31,8 @@ test('fetch asks for robots.txt and the page over HTTP/2, as a browser', async (
   assert.equal(asked.length, 2)
   assert.match(asked[0]!, /^2\.0 \/robots\.txt Mozilla/)
   assert.match(asked[1]!, /^2\.0 \/ Mozilla/)
-  const refused = await sluice(['fetch', url, '--identity', 'tls'], { env })
-  assert.notEqual(refused.code, 0)
-  assert.match(refused.stderr, /E_PRIVATE_ADDRESS/)
-  assert.equal(asked.length, 2)
+  const typed = await sluice(['fetch', url, '--identity', 'tls'], { env })
+  assert.equal(typed.code, 0, typed.stderr)
   server.close()
 })
 

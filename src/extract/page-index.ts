@@ -21,7 +21,7 @@ import {
 import { growTokens, NO_TOKENS, newTokens, recycleTokens, type Tokens } from './tokens.ts'
 
 /** Deeper pages are traps: a browser flattens at 512. Such a page is refused, not flattened: its tree means nothing. */
-export const DEPTH_MAX = 5000
+export const DEPTH_MAX = 10_000
 /** Tags and comments of one page, 21 bytes each: 42 MB for a page of nothing but `<b>`. Real pages of 16 MB stay below a million. */
 export const TOKENS_MAX = 2_000_000
 

@@ -32,9 +32,6 @@ export function toPage(
   nowMs: number,
 ): Page | Promise<Page> {
   const endedAtMs = performance.now()
-  if (answer.hasExcess && answer.status !== 204) {
-    throw new ScrapeError('E_PROTOCOL', 'the server sent more than it announced')
-  }
   const body = decode(answer, bodyBytesMax)
   if (body instanceof Promise) return body.then((decoded) => readPage(answer, way, decoded, endedAtMs, nowMs))
   return readPage(answer, way, body, endedAtMs, nowMs)

@@ -6,7 +6,8 @@
  *
  * A redirect and a file are done with their headers: the body is dropped unread. An error page is done whatever happens to its body: the
  * status is the news. Errors are thrown out of the callbacks, not passed to `controller.abort`: a throw also stops the parser,
- * which otherwise goes on with what it has read.
+ * which otherwise goes on with what it has read. What a server sends beyond the body it announced is dropped with the connection, as
+ * browsers do: it never becomes part of another page.
  */
 import type { Socket } from 'node:net'
 import type { Dispatcher } from 'undici'
@@ -83,15 +84,6 @@ export class Exchange implements ConnectedHandler {
   /** A body that came with its headers has been skipped already; one still to come costs the connection. */
   dropBody(): void {
     if (!this.#isEnded) this.#controller?.abort(new Error('body dropped'))
-  }
-
-  /**
-   * The server sent more than it announced, so what it announced was wrong and the page is cut. The parser notices right after
-   * the end of the response, in the same turn; so this is known once `done` has been awaited.
-   */
-  get hasExcess(): boolean {
-    if (this.#socket?.destroyed !== true) return false
-    return this.connection!.unreadBytes > 0 || (this.#socket.errored as Error | null)?.message === 'bad response'
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {

@@ -6,6 +6,7 @@ import { ScrapeError } from '../core/errors.ts'
 import { type AddressGuard, type AddressOptions, openAddressGuard } from './address.ts'
 import { shapeHeads } from './head-shape.ts'
 import type { Identity } from './identity.ts'
+import { takeInterimAnswers } from './interim-answers.ts'
 import type { Profile } from './profiles.ts'
 import { openProxyGuard } from './proxy.ts'
 import { Client, Pool } from './undici.ts'
@@ -156,6 +157,7 @@ class KnownClient extends Client {
       connect(target, (...result) => {
         if (result[0] === null) {
           watch(result[1], connection)
+          takeInterimAnswers(result[1])
           if (profile !== undefined) shapeHeads(result[1], profile)
         }
         callback(...result)

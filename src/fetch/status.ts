@@ -104,7 +104,17 @@ export function transportError(cause: unknown, { url, hasResponse }: TransportFa
   if (hasResponse && code === 'E_CONNECTION') code = 'E_BODY_SHORT'
   // undici counts before it reads: a length it cannot make sense of looks like one that was not reached.
   if (!hasResponse && code === 'E_BODY_SHORT') code = 'E_PROTOCOL'
-  return new ScrapeError(code, `${error.message || error.code || String(cause)} (${url})`, { url, cause })
+  return new ScrapeError(code, `${plainWords(error) || error.code || String(cause)} (${url})`, { url, cause })
+}
+
+/** What a port says that has no TLS. */
+const NO_TLS = /wrong version number|packet length too long|http request|unknown protocol|record layer failure/i
+
+/** OpenSSL's messages have addresses, source files and line numbers in them; the reason is one part of it. */
+function plainWords({ message, reason }: NodeJS.ErrnoException & { reason?: string }): string {
+  const said = reason ?? /:SSL routines:[^:]*:([^:\n]+)/.exec(message)?.[1]
+  if (said === undefined) return message
+  return NO_TLS.test(said) ? `the server does not speak TLS on this port: ${said}` : `TLS failed: ${said}`
 }
 
 function codeOfError(error: NodeJS.ErrnoException): ErrorCode {

@@ -48,7 +48,10 @@ describe('https', () => {
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
     const { port } = server.address() as AddressInfo
-    await assert.rejects(http.exchange({ url: `https://127.0.0.1:${port}/` }, never), { code: 'E_TLS' })
+    const url = `https://127.0.0.1:${port}/`
+    // Without addresses, source files and line numbers of OpenSSL.
+    const message = new RegExp(`^the server does not speak TLS on this port: [a-z ]+ \\(${url}\\)$`)
+    await assert.rejects(http.exchange({ url }, never), { code: 'E_TLS', message })
     server.close()
   })
 
