@@ -131,6 +131,8 @@ test('links that robots.txt forbids are counted and are not failures, and neithe
   const { ok, failed, dead } = record.pages
   assert.deepEqual([ok, failed, dead, record.files.failed, record.errors, record.warnings], [2, 0, 0, 0, [], []])
   assert.match(stdout, /4 pages forbidden by robots.txt/)
+  const limited = ['run', file, '--arg', `site=${site.url}`, '--pages', '2', '--concurrency', '1']
+  assert.equal((await run(folder.path, limited)).record.pages.ok, 2, 'they take nothing from a limit on pages')
 })
 
 test('a start page that robots.txt forbids fails the run, which says which one', async () => {

@@ -329,10 +329,11 @@ class CrawlLoop implements AsyncDisposable {
   #onCommitted(batch: readonly Settled[], isStale: (lease: Lease) => boolean): void {
     const hasFiles = ({ outcome }: Settled) => outcome.kind === 'done' && outcome.tasks?.some(isFileTask) === true
     if (batch.some(hasFiles)) this.#parts.onFiles?.()
-    for (const { outcome } of batch) {
+    for (const { outcome, event } of batch) {
       this.#held.delete(outcome.lease)
       this.#committing.delete(outcome.lease)
-      const isEnd = outcome.kind === 'done' || outcome.kind === 'dead'
+      const isSkipped = event?.outcome === 'skipped' // it may not be fetched, and takes no place of a page that may
+      const isEnd = !isSkipped && (outcome.kind === 'done' || outcome.kind === 'dead')
       if (isEnd && !isStale(outcome.lease)) this.#finishedPages++
     }
     if (this.#finishedPages >= this.#parts.pagesMax) this.#end.resolve({ how: 'limit' })

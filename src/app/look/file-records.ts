@@ -1,6 +1,8 @@
 /** Where the records of a run's files are: in its folder, or beside the runs of a fleet. */
+
 import { existsSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { skippedTasks } from '../../core/not-fetched.ts'
 import type { FileCounts } from '../../core/run.ts'
 import { isFileLane } from '../../core/task.ts'
 import type { FileRecord, FileRecords } from '../../files/contract.ts'
@@ -39,9 +41,14 @@ export async function countPages(
   runId: string,
   frontier: Pick<Frontier, 'dead' | 'stats'>,
 ): Promise<number> {
-  const { completed, failed } = await frontier.stats()
+  const { completed, failed, counts } = await frontier.stats()
   const files = completed + failed === 0 ? undefined : await countFiles(place, runId, frontier)
-  return completed + failed - (files === undefined ? 0 : files.stored + files.same + files.recorded + files.failed)
+  return (
+    completed +
+    failed -
+    skippedTasks(counts) -
+    (files === undefined ? 0 : files.stored + files.same + files.recorded + files.failed)
+  )
 }
 
 const NONE = { stored: 0, same: 0, recorded: 0, bytes: 0 }

@@ -2,8 +2,10 @@
  * Looks at a run from outside while it may be going on: in another process here, or on the machines of a fleet. Two kinds,
  * one door: `folder-run.ts` for a run of this machine, `stored-run.ts` for one of a fleet.
  */
+
 import { resolve } from 'node:path'
 import { ScrapeError } from '../../core/errors.ts'
+import { notFetchedCounters, skippedTasks } from '../../core/not-fetched.ts'
 import { isComplete, type RunRecord } from '../../core/run.ts'
 import type { FileRecord } from '../../files/contract.ts'
 import type { Frontier, FrontierStats } from '../../frontier/contract.ts'
@@ -210,7 +212,8 @@ export async function runStats({ frontier, record }: Pick<OpenRun, 'frontier' | 
   if (frontier !== undefined) return await frontier.stats()
   const { pages, files } = record
   const { remaining, dead } = pages
-  const completed = pages.ok + fileTasksDone(files)
+  const counts = notFetchedCounters(record.notFetched ?? {}) ?? {}
+  const completed = pages.ok + fileTasksDone(files) + skippedTasks(counts)
   const failed = pages.failed + files.failed
   return {
     pending: remaining,
@@ -221,7 +224,7 @@ export async function runStats({ frontier, record }: Pick<OpenRun, 'frontier' | 
     remaining,
     seen: completed + failed + remaining,
     items: record.items.new,
-    counts: {},
+    counts,
     isPaused: false,
     pauseReason: undefined,
     lanes: {},
