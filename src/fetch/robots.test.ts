@@ -126,6 +126,14 @@ test('costs only the page that asked for a failing file a try, and pauses the ho
   assert.equal(await codeOf(check('https://a.example/4')), 'allowed')
 })
 
+test('tells every page at once of what no wait will change', async () => {
+  const { check, pauses } = given(failure('E_PRIVATE_ADDRESS'))
+  const checks = ['/1', '/2'].map((path) => codeOf(check(`https://a.example${path}`)))
+  assert.deepEqual(await Promise.all(checks), ['E_PRIVATE_ADDRESS', 'E_PRIVATE_ADDRESS'])
+  assert.equal(await codeOf(check('https://a.example/3')), 'E_PRIVATE_ADDRESS')
+  assert.deepEqual(pauses, [])
+})
+
 test('keeps to the rules it has while the server fails', async () => {
   const { check, time } = given('User-agent: *\nDisallow: /x', failure('E_CONNECTION'))
   await check('https://a.example/a')

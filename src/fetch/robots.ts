@@ -132,7 +132,7 @@ export function createRobots(options: RobotsOptions): Robots {
         })
     const namedMs = Math.min(cause.details.retryAfterMs ?? 0, options.retryAfterMsMax ?? Number.POSITIVE_INFINITY)
     const untilMs = now() + Math.max(waitMs, namedMs)
-    if (before?.rules === undefined)
+    if (before?.rules === undefined && error.verdict !== 'drop')
       options.rateLimit?.pause(hostOf(`${origin}/`), untilMs, `robots.txt: ${cause.code}`)
     return { rules: before?.rules, error, failures, untilMs, bytes: before?.bytes ?? 0 }
   }
@@ -201,9 +201,11 @@ export function createRobots(options: RobotsOptions): Robots {
 }
 
 /** The next try comes when the file is asked for again: earlier ones would only meet the same remembered failure. */
-function atUrl({ code, message, details }: ScrapeError, url: string, wait: { isAsker: boolean; askAgainInMs: number }) {
+function atUrl(error: ScrapeError, url: string, wait: { isAsker: boolean; askAgainInMs: number }) {
+  const { code, message, details } = error
   const retryAfterMs = Math.max(1, wait.askAgainInMs)
-  if (wait.isAsker) return new ScrapeError(code, message, { ...details, url, retryAfterMs })
+  // What no wait will change (a private address, a bad certificate) is true of every page.
+  if (wait.isAsker || error.verdict === 'drop') return new ScrapeError(code, message, { ...details, url, retryAfterMs })
   return new ScrapeError('E_RATE_LIMITED', `waits for robots.txt: ${message}`, { url, retryAfterMs })
 }
 
