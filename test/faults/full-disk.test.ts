@@ -16,6 +16,10 @@ const SCRIPT = `
   head -c 4194304 /dev/zero > "$DISK/ballast"
   "$SLUICE" run books --site "$SITE" --arg details=true --rps 0 --out "$DISK" > "$REPORT" 2>&1
   echo "full: $?" >> "$REPORT"
+  mkdir "$DISK/start" && mount -t tmpfs -o size=300k tmpfs "$DISK/start"
+  "$SLUICE" run books --site "$SITE" --out "$DISK/start" >> "$REPORT" 2>&1
+  echo "full at the start: $?" >> "$REPORT"
+  umount "$DISK/start"
   rm "$DISK/ballast"
   mount -o remount,size=64m "$DISK"
   "$SLUICE" run books --resume --rps 0 --out "$DISK" --quiet >> "$REPORT" 2>&1
@@ -50,6 +54,8 @@ test('a disk that fills up in the middle of a run loses nothing', async () => {
   const text = readFileSync(report, 'utf8')
   assert.match(text, /E_OUTPUT/)
   assert.match(text, /^full: 4$/m)
+  assert.match(text, /^full at the start: 4$/m)
+  assert.doesNotMatch(text, /E_DEFINITION/)
   assert.match(text, /^resumed: 0$/m)
   const urls = readFileSync(items, 'utf8')
     .trim()

@@ -65,7 +65,8 @@ export async function seed({ compiled, args, frontier, bus, isTrusted = true, st
     } as never)
   } catch (error) {
     const problem = toScrapeError(error, 'E_DEFINITION')
-    if (problem.code === 'E_STOPPED') throw problem
+    // A full disk or a lost server is no fault of the definition, and the run can be resumed.
+    if (problem.code === 'E_STOPPED' || problem.class === 'output' || problem.class === 'service') throw problem
     // A start that fails leaves nothing to crawl: that is a mistake in the definition or its arguments, not a dead letter.
     throw new ScrapeError('E_DEFINITION', `start() of "${compiled.scraper.name}" failed: ${problem.message}`, {
       ...problem.details,
