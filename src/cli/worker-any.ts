@@ -3,6 +3,7 @@
 import type { FleetWorker, FleetWorkerEnd } from '../app/fleet/fleet-worker.ts'
 import type { ChosenRun, RunChooser } from '../app/fleet/run-chooser.ts'
 import { ScrapeError } from '../core/errors.ts'
+import { every } from '../core/every.ts'
 import { note } from './output.ts'
 import { exitCodeOf, type WorkerProcess, workOnRun } from './worker-run.ts'
 
@@ -69,7 +70,7 @@ function outage(error: unknown, isForever: boolean, say: (line: string) => void)
 function giveWay(worker: FleetWorker, chooser: RunChooser): Disposable {
   const sinceMs = performance.now()
   let isLooking = false
-  const looking = setInterval(async () => {
+  const looking = every(async () => {
     if (isLooking) return
     isLooking = true
     // A store that is away is the worker's own trouble, which it tells of.

@@ -1,8 +1,10 @@
 /** `sluice worker --type`: takes tasks of the task protocol, with one or several instances. */
+
 import type { Command } from 'commander'
 import type { Config } from '../app/config.ts'
 import type { Vitals } from '../app/fleet/worker-vitals.ts'
 import type { TaskEnd } from '../app/protocol/instance.ts'
+import { every } from '../core/every.ts'
 import { note, print, printJson } from './output.ts'
 import type { Signals } from './worker-signals.ts'
 
@@ -81,7 +83,7 @@ export async function workOnType({ flags, config, batchSize, signals, vitals }: 
   say(
     `${count} ${count === 1 ? 'instance' : 'instances'} (${as}) take tasks of type ${type} from ${withoutPassword(spec.redisUrl)}`,
   )
-  const saying = setInterval(() => say(`${done.tasks} tasks, ${done.failed} failed, ${done.items} items`), SAY_EVERY_MS)
+  const saying = every(() => say(`${done.tasks} tasks, ${done.failed} failed, ${done.items} items`), SAY_EVERY_MS)
   signals.onStop((reason) => {
     say(`${reason}: finishing what is begun, handing the rest back`)
     instances.stop()

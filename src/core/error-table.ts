@@ -62,6 +62,13 @@ export const ERRORS = {
     'The server refused or reset it.',
     'Check that the host and port are right and that something listens there.',
   ),
+  E_RESOURCES: kind(
+    'resources',
+    'later',
+    'this machine has no file descriptors, sockets or memory left',
+    'More pages at once than the limits of the process or the machine allow.',
+    'Raise the limit (`ulimit -n 4096`), or lower --concurrency. The page waits and costs no try.',
+  ),
   E_PROTOCOL: kind(
     'connection',
     'retry',

@@ -8,8 +8,11 @@
  */
 
 import { ScrapeError, toScrapeError } from '../core/errors.ts'
+import { every } from '../core/every.ts'
+import { openFilesWords } from '../core/open-files.ts'
 import type { Page } from '../core/page.ts'
 import { refusalOf } from '../core/refused.ts'
+import { residentBytes } from '../core/resident-memory.ts'
 import type { Log } from '../core/scraper.ts'
 import type { Task } from '../core/task.ts'
 import type { Lease } from '../frontier/contract.ts'
@@ -22,6 +25,7 @@ import { Inbox, type WaitMs } from './inbox.ts'
 import { canConflict, LatestRoutes } from './queued-routes.ts'
 import { type PageReading, type ReadingRequest, readPage } from './read-page.ts'
 import { requestOf, skipsFiles } from './request.ts'
+import { ResourceBrake } from './resource-brake.ts'
 import { leaseKey, type Settled, settleDone, settleFailure, settleHandedBack, type TryTimes } from './settle.ts'
 import { restorePauses, StallWatch } from './stall.ts'
 import { tracePage } from './trace.ts'
@@ -56,6 +60,8 @@ class CrawlLoop implements AsyncDisposable {
   /** Requests out. */
   #inFlight = 0
   /** Visits that have a page of a browser, or wait for one. */
+  readonly #brake = new ResourceBrake()
+  #hasSlowedDown = false
   #browserPages = 0
   /** Visits begun whose result is not in the channel yet. */
   readonly #visits = new Set<Lease>()
@@ -99,11 +105,10 @@ class CrawlLoop implements AsyncDisposable {
     if (stop.aborted) onStop()
     rateLimit.onFree(() => this.#pump())
     browsers?.onFree(() => this.#pump())
-    this.#heartbeat = setInterval(() => void this.#extendLeases(), leaseMs / 3)
-    this.#reporting = setInterval(() => {
+    this.#heartbeat = every(() => this.#extendLeases(), leaseMs / 3)
+    this.#reporting = every(() => {
       this.#report()
-      void this.#lookUp()
-      void this.#stopIfStalled()
+      return Promise.all([this.#lookUp(), this.#stopIfStalled()])
     }, REPORT_MS)
     this.#report()
     const committed = this.#committer.run().catch((error) => this.#halt(toScrapeError(error, 'E_SERVICE')))
@@ -190,6 +195,7 @@ class CrawlLoop implements AsyncDisposable {
   async #settleFailure(lease: Lease, error: ScrapeError, page: Page | undefined, times: TryTimes) {
     const { compiled, now, random, keepSnapshot, failedPage, startsFromList = false } = this.#parts
     this.#fallbacks.note(lease, error.code)
+    if (error.code === 'E_RESOURCES') this.#slowDown(error)
     // A browser that does not answer would be waited for in vain.
     const screenshot = error.code === 'E_BROWSER_CRASHED' ? undefined : await page?.live?.screenshot()
     return settleFailure(lease, error, {
@@ -201,6 +207,15 @@ class CrawlLoop implements AsyncDisposable {
       skipsFiles: skipsFiles(compiled, lease.task.route),
       keepSnapshot: () => keepSnapshot(lease.task, page ?? failedPage(error), screenshot),
     })
+  }
+
+  /** One line for a run: how it goes on is in its figures. */
+  #slowDown(error: ScrapeError): void {
+    const { bus, now } = this.#parts
+    if (!this.#brake.refused(this.#inFlight + 1, now()) || this.#hasSlowedDown) return
+    this.#hasSlowedDown = true
+    const message = `${error.message}: continuing with fewer pages at once; ${openFilesWords()}. ${error.fix}`
+    bus.emit({ type: 'log', level: 'warn', message })
   }
 
   readonly #log = (task: Task): Log => {
@@ -243,7 +258,7 @@ class CrawlLoop implements AsyncDisposable {
     const open = this.#held.size - this.#inbox.size
     return (
       !this.#isStopping &&
-      this.#inFlight < concurrency &&
+      this.#inFlight < Math.min(concurrency, this.#brake.limit(this.#parts.now())) &&
       this.#visits.size < 2 * concurrency &&
       this.#finishedPages + open < pagesMax
     )
@@ -366,7 +381,7 @@ class CrawlLoop implements AsyncDisposable {
       type: 'worker.in-flight',
       workerId: this.#parts.workerId,
       inFlight: this.#inFlight,
-      rssBytes: process.memoryUsage.rss(),
+      rssBytes: residentBytes(),
       cpuMs: (user + system) / 1000,
     })
   }

@@ -1,8 +1,10 @@
 /** Connections: a pool per origin, and a bound on pools, because a crawl may meet 100,000 hosts. */
+
 import type { Socket } from 'node:net'
 import { LRUCache } from 'lru-cache'
 import type { buildConnector, Dispatcher, Client as UndiciClient, Pool as UndiciPool } from 'undici'
 import { ScrapeError } from '../core/errors.ts'
+import { every } from '../core/every.ts'
 import { type AddressGuard, type AddressOptions, openAddressGuard } from './address.ts'
 import { shapeHeads } from './head-shape.ts'
 import type { Identity } from './identity.ts'
@@ -83,7 +85,7 @@ export function openPools(options: PoolsOptions): Pools {
     },
   })
   let isClosed = false
-  const sweeper = setInterval(() => pools.purgeStale(), POOL_IDLE_MS / 2)
+  const sweeper = every(() => pools.purgeStale(), POOL_IDLE_MS / 2)
   sweeper.unref()
 
   const open = (origin: string, identity: Identity | undefined): UndiciPool => {

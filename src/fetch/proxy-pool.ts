@@ -13,9 +13,11 @@
  * an error of the configuration (`E_PROXY_REFUSED`). Nothing ever goes out directly instead. Whatever leaves this file
  * about a proxy is its `host:port`: a login is in no event, error or status.
  */
+
 import { LRUCache } from 'lru-cache'
 import { ScrapeError } from '../core/errors.ts'
 import type { EventBus } from '../core/events.ts'
+import { every } from '../core/every.ts'
 import type { AddressGuard, AddressOptions } from './address.ts'
 import { hash32, Member, type PooledProxy, type ProxyStatus, uniqueName } from './pooled-proxy.ts'
 import { openProxyGuard, proxyName } from './proxy.ts'
@@ -118,7 +120,7 @@ class Proxies implements ProxyPool {
       }),
     )
     this.#tiers = new ProxyTiers(options.tiers.length)
-    this.#sweeper = setInterval(() => this.#sweep(), options.recheckMs ?? RECHECK_MS)
+    this.#sweeper = every(() => this.#sweep(), options.recheckMs ?? RECHECK_MS)
     this.#sweeper.unref()
   }
 

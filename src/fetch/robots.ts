@@ -66,6 +66,7 @@ const TELLING: ReadonlySet<ErrorCode> = new Set([
   'E_TLS',
   'E_DNS',
   'E_CONNECTION',
+  'E_RESOURCES',
   'E_PROXY',
   'E_TIMEOUT_CONNECT',
   'E_PRIVATE_ADDRESS',

@@ -80,6 +80,11 @@ const CODES: Readonly<Record<string, ErrorCode>> = {
   EAI_NONAME: 'E_DNS',
   ENODATA: 'E_DNS',
   ESERVFAIL: 'E_DNS',
+  EMFILE: 'E_RESOURCES',
+  ENFILE: 'E_RESOURCES',
+  ENOMEM: 'E_RESOURCES',
+  ENOBUFS: 'E_RESOURCES',
+  EAGAIN: 'E_RESOURCES',
   EPROTO: 'E_TLS',
   HOSTNAME_MISMATCH: 'E_TLS',
 }
@@ -101,6 +106,7 @@ export function transportError(cause: unknown, { url, hasResponse }: TransportFa
   }
   const error = (cause ?? {}) as NodeJS.ErrnoException
   let code = codeOfError(error)
+  if (code === 'E_RESOURCES') return shortage(error, url)
   if (hasResponse && code === 'E_CONNECTION') code = 'E_BODY_SHORT'
   // undici counts before it reads: a length it cannot make sense of looks like one that was not reached.
   if (!hasResponse && code === 'E_BODY_SHORT') code = 'E_PROTOCOL'
@@ -115,6 +121,14 @@ function plainWords({ message, reason }: NodeJS.ErrnoException & { reason?: stri
   const said = reason ?? /:SSL routines:[^:]*:([^:\n]+)/.exec(message)?.[1]
   if (said === undefined) return message
   return NO_TLS.test(said) ? `the server does not speak TLS on this port: ${said}` : `TLS failed: ${said}`
+}
+
+/** How long a page waits for the machine to have room again, with as much again by chance. */
+const SHORTAGE_MS = 1_000
+
+function shortage(cause: NodeJS.ErrnoException, url: string): ScrapeError {
+  const retryAfterMs = Math.round(SHORTAGE_MS * (1 + Math.random()))
+  return new ScrapeError('E_RESOURCES', `${cause.message || cause.code} (${url})`, { url, cause, retryAfterMs })
 }
 
 function codeOfError(error: NodeJS.ErrnoException): ErrorCode {

@@ -5,8 +5,10 @@
  *
  * The library never makes a connection of its own: it knows one address, that of the door, and resolves no name.
  */
+
 import { LRUCache } from 'lru-cache'
 import { ScrapeError } from '../core/errors.ts'
+import { every } from '../core/every.ts'
 import { openAddressGuard } from './address.ts'
 import type { Identity } from './identity.ts'
 import { openPools, POOL_IDLE_MS, type PoolsOptions, parseOrigin, type Wire } from './pools.ts'
@@ -31,7 +33,7 @@ export function openTlsWire(library: TlsLibrary, options: PoolsOptions): Wire {
     updateAgeOnGet: true,
     dispose: (way) => void way.putAway(),
   })
-  const sweeper = setInterval(() => ways.purgeStale(), POOL_IDLE_MS / 2)
+  const sweeper = every(() => ways.purgeStale(), POOL_IDLE_MS / 2)
   sweeper.unref()
 
   const wayOf = (identity: Identity, profile: Profile): TlsWay => {

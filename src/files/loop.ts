@@ -7,8 +7,10 @@
  *
  * No more is claimed than the pool can soon take. What is on this machine already asks nothing of a host and goes first. A store or a database that is away costs no tries and no second download.
  */
+
 import { ScrapeError, toScrapeError } from '../core/errors.ts'
 import type { EventBus } from '../core/events.ts'
+import { every } from '../core/every.ts'
 import { FILES_LANE, type Task } from '../core/task.ts'
 import { hostOf } from '../core/url.ts'
 import type { RateLimit } from '../fetch/contract.ts'
@@ -134,8 +136,8 @@ class Loop {
     const unlisten = bus.on((event) => {
       if (event.type === 'committed' && event.added > 0) this.#claimBy(this.#claimedAtMs + ADDED_MS)
     })
-    const lookingUp = setInterval(() => this.#track(this.#lookUp()), PAUSE_LOOK_MS)
-    const heartbeat = setInterval(() => this.#track(this.#extendLeases()), leaseMs / 3)
+    const lookingUp = every(() => this.#track(this.#lookUp()), PAUSE_LOOK_MS)
+    const heartbeat = every(() => this.#track(this.#extendLeases()), leaseMs / 3)
     if (!stop.aborted) this.#pump()
     const end = await this.#end.promise
     stop.removeEventListener('abort', onStop)

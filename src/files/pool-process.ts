@@ -1,6 +1,8 @@
 /** One process of the pool as the pool sees it: jobs go in, results come out, and when it dies every job in it ends. */
+
 import { type ChildProcess, fork } from 'node:child_process'
 import { ScrapeError } from '../core/errors.ts'
+import { every } from '../core/every.ts'
 import type { FileJob, JobHooks, StoredFile } from './contract.ts'
 import { type FromWorker, fromSentError, type Question, type ToWorker, toSentError } from './messages.ts'
 
@@ -68,7 +70,7 @@ export class PoolProcess {
       this.#child.once('error', (error) => onGone(error.message))
     })
     this.#send({ kind: 'open', orders: options.orders })
-    this.#pinging = setInterval(() => this.#ping(), options.silenceMsMax / PINGS_MAX)
+    this.#pinging = every(() => this.#ping(), options.silenceMsMax / PINGS_MAX)
     this.#pinging.unref()
   }
 

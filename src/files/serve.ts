@@ -1,4 +1,5 @@
 /** The process side of the pool: takes jobs from the channel, works on several at once, asks back, answers. */
+import { every } from '../core/every.ts'
 import type { FileJob } from './contract.ts'
 import { fromSentError, type Question, toSentError, type WorkerChannel } from './messages.ts'
 import { tidySpool } from './spool.ts'
@@ -69,5 +70,5 @@ export function serveFileJobs(parts: WorkerParts, channel: WorkerChannel): void 
   })
   const tidy = () => void tidySpool(parts.spool, parts.spoolLimits).catch(() => {})
   tidy()
-  setInterval(tidy, TIDY_MS).unref()
+  every(tidy, TIDY_MS).unref()
 }

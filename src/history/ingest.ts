@@ -3,7 +3,9 @@
  * the projections change their tables, the events are written down. So a batch counts once, whoever dies in between, and two
  * servers that read the same run do not count it twice: the place moves from where the reader found it, or not at all.
  */
+
 import { setImmediate as breathe } from 'node:timers/promises'
+import { every } from '../core/every.ts'
 import type { Rows, SqlDatabase } from '../orchestrator/contract.ts'
 import { contentOf, type Item, readAtMs, storableKey } from './content.ts'
 import type { IngestedItem, NewsOfRun, Projection, RunSource, SourceItem, SourceRun, TellEvents } from './contract.ts'
@@ -44,7 +46,7 @@ export class Ingest implements AsyncDisposable {
     this.#parts = { tell: tellNobody, onLatency: () => {}, now: Date.now, ...parts }
     this.#runs = new IngestRuns(parts.db)
     this.#openedAtMs = this.#parts.now()
-    this.#looking = setInterval(() => void this.look(), LOOK_MS)
+    this.#looking = every(() => this.look(), LOOK_MS)
   }
 
   /** Read since this server began. */

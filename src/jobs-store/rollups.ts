@@ -2,6 +2,7 @@
  * Keeps the numbers per day fresh: only days that were written to are computed again. Today is read from the raw rows, so it
  * is computed once it is over. On PostgreSQL it also makes the partitions of the weeks to come and drops those past keeping.
  */
+import { every } from '../core/every.ts'
 import type { Rows, SqlDatabase } from '../orchestrator/contract.ts'
 import { KEEP_DAYS, ROLLUPS, type Rollup, TIME_TABLES, type TimeTable, wordsOf } from './contract.ts'
 import { timeOf } from './rows.ts'
@@ -30,7 +31,7 @@ export class Rollups implements AsyncDisposable {
 
   constructor(parts: RollupParts) {
     this.#parts = { now: Date.now, keepDays: KEEP_DAYS, ...parts }
-    this.#looking = setInterval(() => void this.look(), LOOK_MS)
+    this.#looking = every(() => this.look(), LOOK_MS)
   }
 
   /** Every ten seconds; one look at a time. */

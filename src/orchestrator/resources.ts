@@ -4,8 +4,10 @@
  *
  * CPU is time used, never the load average: that one counts who waits for a disk, lags by a minute, and knows no limits.
  */
+
 import { performance } from 'node:perf_hooks'
 import { systemClock } from '../core/clock.ts'
+import { every } from '../core/every.ts'
 import { openControlGroups } from './resources-cgroup.ts'
 import { openMachine } from './resources-machine.ts'
 import { CpuMeter, DiskMeter, LoopMeter, MemoryMeter } from './resources-meters.ts'
@@ -95,7 +97,7 @@ class Sampler implements ResourceMonitor {
       disk: this.#disk.read(atMs),
     }
     this.#open.adopt(this.#loop, (loop) => loop.stop())
-    this.#open.adopt(setInterval(() => this.sample(), sampleMs).unref(), clearInterval)
+    this.#open.adopt(every(() => this.sample(), sampleMs).unref(), clearInterval)
   }
 
   snapshot(): ResourceSnapshot {

@@ -2,7 +2,9 @@
  * Sends what waits. Each subscription has a lane of its own, one request at a time: one that is slow or dead holds up itself and
  * nobody else. Any number of servers may run one. What was sent but not written down is sent again, with the same id.
  */
+
 import { ScrapeError } from '../core/errors.ts'
+import { every } from '../core/every.ts'
 import type { Post, WebhookEvent } from './contract.ts'
 import type { Claimed, Outbox, Try, Waiting } from './outbox.ts'
 import { payloadOf } from './payload.ts'
@@ -52,7 +54,7 @@ export class DeliveryWorker implements AsyncDisposable {
 
   constructor(parts: DeliveryWorkerParts) {
     this.#parts = { isPassive: false, stopMsMax: 3_000, now: Date.now, random: Math.random, ...parts }
-    if (!this.#parts.isPassive) this.#looking = setInterval(() => void this.look(), LOOK_MS)
+    if (!this.#parts.isPassive) this.#looking = every(() => this.look(), LOOK_MS)
   }
 
   /** Twice a second, and whenever something was recorded; one look at a time. */

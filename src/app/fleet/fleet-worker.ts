@@ -7,11 +7,13 @@
  *
  * Every 2 s it gives a sign of life to the store and hears in return what it should do.
  */
+
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { systemClock } from '../../core/clock.ts'
 import { ScrapeError, toScrapeError } from '../../core/errors.ts'
 import type { EventBus, RunEvent } from '../../core/events.ts'
+import { residentBytes } from '../../core/resident-memory.ts'
 import type { RunRecord } from '../../core/run.ts'
 import type { CompiledScraper } from '../../crawl/compiled.ts'
 import type { CrawlEnd } from '../../crawl/contract.ts'
@@ -291,7 +293,7 @@ export class WorkingLife {
           .map(({ code, class: cls, count, example }) => ({ code, class: cls, count, example })),
       },
       inFlight: this.#inFlight,
-      rssBytes: process.memoryUsage.rss(),
+      rssBytes: residentBytes(),
       loopLagMs,
       ...(this.#queue === undefined ? {} : { queue: this.#queue }),
     }

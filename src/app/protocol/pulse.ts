@@ -1,5 +1,7 @@
 /** What an instance tells of itself. */
+import { getHeapStatistics } from 'node:v8'
 import { isMainThread } from 'node:worker_threads'
+import { residentBytes } from '../../core/resident-memory.ts'
 import { judgeHealth, type TaskHistory } from '../../protocol/health.ts'
 import { type HealthMessage, MESSAGE_VERSION } from '../../protocol/messages.ts'
 import type { InstanceOptions } from './instance.ts'
@@ -52,8 +54,9 @@ export class Pulse {
 
   /** Of a process all of it; of a thread what is its own, since the rest is shared. */
   memoryMb(): number {
-    const { rss, heapTotal, external } = process.memoryUsage()
-    return Math.round((isMainThread ? rss : heapTotal + external) / MEGABYTE)
+    if (isMainThread) return Math.round(residentBytes() / MEGABYTE)
+    const { total_heap_size, external_memory } = getHeapStatistics()
+    return Math.round((total_heap_size + external_memory) / MEGABYTE)
   }
 
   #cpuPercent(): number {

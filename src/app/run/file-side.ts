@@ -2,6 +2,7 @@
  * The file side of a worker: processes that store files, the loop that feeds them, and their records. Nothing of it is there
  * before the run has its first file: most scrapers never have one.
  */
+
 import { mkdir, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -9,6 +10,7 @@ import { fileURLToPath } from 'node:url'
 import type { ScrapeError } from '../../core/errors.ts'
 import { toScrapeError } from '../../core/errors.ts'
 import type { EventBus } from '../../core/events.ts'
+import { every } from '../../core/every.ts'
 import type { ResolvedLimits } from '../../core/options.ts'
 import { FILES_LANE, isFileLane, type Task } from '../../core/task.ts'
 import type { KeptDownload, Sessions } from '../../crawl/contract.ts'
@@ -91,8 +93,9 @@ export class FileSide implements AsyncDisposable {
     this.#foreign = new ForeignLanes(parts)
     this.#life = new LaneLife(parts.frontier)
     this.#stop = AbortSignal.any([stop, this.#ending.signal])
-    this.#looking = setInterval(() => {
+    this.#looking = every(() => {
       this.#looked = this.#look()
+      return this.#looked
     }, LOOK_MS)
     this.#looking.unref()
     this.#looked = this.#look()

@@ -5,6 +5,7 @@ import { systemClock } from '../../core/clock.ts'
 import { ScrapeError, toScrapeError } from '../../core/errors.ts'
 import type { EventBus } from '../../core/events.ts'
 import { createEventBus } from '../../core/events.ts'
+import { every } from '../../core/every.ts'
 import type { RunRecord } from '../../core/run.ts'
 import type { Scraper } from '../../core/scraper.ts'
 import type { Json } from '../../core/task.ts'
@@ -243,7 +244,7 @@ class RunExecution {
     const { folder, bus, record, frontier, parts, tally, compiled } = this.#parts
     const { scraper } = compiled
     await using _ = parts
-    const saving = setInterval(() => void this.#save().catch(() => {}), RECORD_EVERY_MS)
+    const saving = every(() => this.#save().catch(() => {}), RECORD_EVERY_MS)
     bus.emit({
       type: 'run.started',
       runId: folder.runId,
@@ -311,7 +312,7 @@ class RunExecution {
     const { processes } = request.config.values
     const spec = await this.#workerSpec()
     if (spec.pagesMax <= 0) return { how: 'limit' }
-    const sweeping = setInterval(() => void sweep({ frontier, bus, lossesMax: LOSSES_MAX }), spec.leaseMs / 2)
+    const sweeping = every(() => sweep({ frontier, bus, lossesMax: LOSSES_MAX }), spec.leaseMs / 2)
     try {
       if (processes === 1) return await work(spec, { compiled, frontier, bus, place: placeIn(folder, false) }, stop)
       return await runProcesses(

@@ -2,6 +2,7 @@
 
 import { toScrapeError } from '../../core/errors.ts'
 import { createEventBus, type RunEvent } from '../../core/events.ts'
+import { every } from '../../core/every.ts'
 import { redactValue } from '../../core/redact.ts'
 import type { CrawlEnd } from '../../crawl/contract.ts'
 import { openFrontier } from '../../frontier/open.ts'
@@ -24,7 +25,7 @@ process.once('message', async (orders: WorkerOrders) => {
   const sendEvents = () => {
     if (waiting.length > 0) send({ kind: 'events', events: waiting.splice(0) })
   }
-  const bundling = setInterval(sendEvents, BUNDLE_MS)
+  const bundling = every(sendEvents, BUNDLE_MS)
   let end: CrawlEnd
   try {
     end = await carryOut(orders, (event) => waiting.push(sendable(event)))

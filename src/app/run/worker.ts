@@ -1,4 +1,5 @@
 /** One worker: opens what a crawl needs and runs it, in this process or in one of its own (`worker-process.ts`). */
+
 import type { ScrapeError } from '../../core/errors.ts'
 import type { EventBus } from '../../core/events.ts'
 import type { CompiledScraper } from '../../crawl/compiled.ts'
@@ -26,6 +27,7 @@ import type { RunFolder } from './run-folder.ts'
 import { startsFromList } from './seed.ts'
 import { openSessions } from './sessions.ts'
 import type { WaysSpec } from './ways.ts'
+import { withinOpenFiles } from './within-open-files.ts'
 
 /** What a worker is told; plain data, so that it can be sent to another process. */
 export interface WorkerSpec {
@@ -105,10 +107,11 @@ export function placeIn(folder: RunFolder, isOneOfMany: boolean): WorkerPlace {
 }
 
 export async function work(
-  spec: WorkerSpec,
+  given: WorkerSpec,
   { compiled, frontier, bus, place, isOpenEnded, pagesOver, rotation }: WorkerParts,
   stop: AbortSignal,
 ): Promise<CrawlEnd> {
+  const spec = { ...given, concurrency: withinOpenFiles(given.concurrency, bus) }
   if (spec.proxy !== undefined) await checkProxy(spec.proxy, PROXY_MS_MAX)
   // One way out or the other: what is to leave through Tor must not leave through a proxy somewhere.
   const ways = spec.ways === undefined || spec.proxy === undefined ? spec.ways : { ...spec.ways, proxies: [] }

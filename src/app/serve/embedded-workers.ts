@@ -2,9 +2,11 @@
  * Workers a server brings along to a fleet's queue: up to so many processes, each on one run, spread over the runs that have work.
  * One that dies or falls silent is replaced with the next look; where runs wait with none, others give theirs up in turn.
  */
+
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { every } from '../../core/every.ts'
 import type { Store, StoredRun } from '../../orchestrator/contract.ts'
 import { countByRun, toRelieve } from '../fleet/fair-share.ts'
 import { Turns } from '../fleet/turns.ts'
@@ -47,7 +49,7 @@ export class EmbeddedWorkers implements AsyncDisposable {
 
   constructor(options: EmbeddedWorkersOptions) {
     this.#options = options
-    this.#looking = setInterval(() => void this.look(), LOOK_MS)
+    this.#looking = every(() => this.look(), LOOK_MS)
   }
 
   get size(): number {

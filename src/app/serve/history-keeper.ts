@@ -1,6 +1,8 @@
 /** History inside a server: items of runs are read as they come, and what is too old is deleted, by one of several servers. */
+
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
+import { every } from '../../core/every.ts'
 import type { HistoryEvent, Projection, TellEvents } from '../../history/contract.ts'
 import { Ingest } from '../../history/ingest.ts'
 import { ItemsProjection } from '../../history/items.ts'
@@ -58,7 +60,7 @@ export class HistoryKeeper implements AsyncDisposable {
       onLatency: (ms) => this.#latency.add(ms),
       say,
     })
-    this.#purging = setInterval(() => void this.#purgeOnce(), PURGE_EVERY_MS)
+    this.#purging = every(() => this.#purgeOnce(), PURGE_EVERY_MS)
   }
 
   status() {

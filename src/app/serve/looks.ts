@@ -1,5 +1,7 @@
 /** Runs held open for a server that is asked about them all the time: opened once, brought up to date now and then. */
+
 import { ScrapeError } from '../../core/errors.ts'
+import { every } from '../../core/every.ts'
 import { type OpenRun, openRun, type RunPlaces } from '../look/open-run.ts'
 
 /** A run nobody asks about for this long is closed. */
@@ -22,7 +24,7 @@ export class Looks implements AsyncDisposable {
 
   constructor(places: RunPlaces) {
     this.#places = places
-    this.#sweeping = setInterval(() => this.#closeIdle(), IDLE_MS / 3)
+    this.#sweeping = every(() => this.#closeIdle(), IDLE_MS / 3)
     this.#sweeping.unref()
   }
 

@@ -2,7 +2,9 @@
  * Events that are found by looking: runs in folders begin and end in processes that know no store, and a schedule's trouble is
  * in its fires. What is found is told once, by its key; so nothing is lost with a server that dies, or was not there.
  */
+
 import { existsSync, statSync } from 'node:fs'
+import { every } from '../../core/every.ts'
 import { isComplete, type RunRecord } from '../../core/run.ts'
 import type { SqlDatabase } from '../../orchestrator/store/sql.ts'
 import type { NewEvent, RecordEvents } from '../../webhooks/contract.ts'
@@ -52,7 +54,7 @@ export class ObservedEvents implements AsyncDisposable {
   constructor(parts: ObservedEventsParts) {
     this.#parts = parts
     this.#newest = new NewestRuns(parts.out, RUNS_MAX)
-    this.#looking = setInterval(() => void this.look(), LOOK_MS)
+    this.#looking = every(() => this.look(), LOOK_MS)
     void this.look()
   }
 

@@ -1,8 +1,10 @@
 /** Browsers, and the pages that may be open in them at once. */
+
 import { randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ScrapeError } from '../../core/errors.ts'
+import { every } from '../../core/every.ts'
 import { URL_BYTES_MAX } from '../../core/url.ts'
 import type { BrowserPool, BrowserRequest, FetchRequest } from '../contract.ts'
 import { Deadline } from '../deadline.ts'
@@ -36,7 +38,7 @@ export function openBrowserPool(options: BrowserPoolOptions): BrowserPool {
   let closedDoor: Promise<Door> | undefined
   let isDisposed = false
 
-  const watcher = setInterval(() => {
+  const watcher = every(() => {
     const nowMs = performance.now()
     for (const browser of browsers) browser.watch(nowMs)
     closeIdle(nowMs)

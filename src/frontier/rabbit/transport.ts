@@ -3,7 +3,9 @@
  * message asks the ledger for the lease, and acknowledges when the lease is over. A message is a hint: a lost one is noticed and
  * sent again, one too many is thrown away.
  */
+
 import { setTimeout as sleep } from 'node:timers/promises'
+import { every } from '../../core/every.ts'
 import type { NewTask } from '../../core/task.ts'
 import type { ClaimRequest, Lease, Outcome } from '../contract.ts'
 import type { ReadyTransport } from '../redis/transport.ts'
@@ -72,7 +74,7 @@ class RabbitTransport implements ReadyTransport {
       },
       prefetch,
     )
-    this.#idle = setInterval(() => {
+    this.#idle = every(() => {
       if (this.#claiming === 0 && performance.now() - this.#lastClaimMs > idleMs) this.#feeder.aside(this.#rest())
     }, idleMs)
     this.#idle.unref()

@@ -2,6 +2,7 @@
  * The ledger in Redis as a frontier: every change is one Lua script. With ready queues inside Redis it is an engine by itself;
  * with another transport only the way of ready tasks to their workers differs.
  */
+import { every } from '../../core/every.ts'
 import type { NewTask } from '../../core/task.ts'
 import type {
   Added,
@@ -100,7 +101,7 @@ export class LedgerFrontier implements Frontier {
       transport.over(outcomes.map((outcome) => (isStale.has(outcome.lease) ? outcome.lease : outcome)))
       return committed
     }
-    this.#touch = setInterval(() => this.#stayAlive().catch(() => {}), TOUCH_MS)
+    this.#touch = every(() => this.#stayAlive().catch(() => {}), TOUCH_MS)
     this.#touch.unref()
   }
 

@@ -1,4 +1,5 @@
 /** One of several servers does what must be done once. Who leads says so every few seconds; who is silent does not lead. */
+import { every } from '../../core/every.ts'
 import type { SqlDatabase } from '../store/sql.ts'
 
 const LEAD_MS = 15_000
@@ -38,7 +39,7 @@ export function lead(
       if (performance.now() > sureUntilMs) set(false) // another may lead by now
     }
   }
-  const renewing = setInterval(() => void renew(), RENEW_MS)
+  const renewing = every(() => renew(), RENEW_MS)
   const first = renew()
   return {
     get isLeader() {

@@ -6,6 +6,7 @@
  *   first refusal ──▶ a line ──▶ the others are counted ──a minute later──▶ a line with their number ──▶ counted …
  *                                                                       └─ there were none: forgotten
  */
+import { every } from '../../core/every.ts'
 import type { AuditEntry } from './audit.ts'
 
 const EVERY_MS = 60_000
@@ -55,7 +56,7 @@ export class BoundedRefusals implements Disposable {
       this.#known.set(key, { last: refusal, saidAtMs: this.#now(), silent: 0 })
     } else this.#others = { last: refusal, silent: (this.#others?.silent ?? 0) + 1 }
     // Unreferenced: a process that ends says the rest when it is disposed of.
-    this.#timer ??= setInterval(() => this.flush(), EVERY_MS).unref()
+    this.#timer ??= every(() => this.flush(), EVERY_MS).unref()
   }
 
   /** Says the numbers of those whose minute is over. */

@@ -1,4 +1,5 @@
 /** Fires schedules when they are due. Any number of servers may run one: a fire is claimed before anything is started. */
+import { every } from '../../core/every.ts'
 import type { Fire, Schedule } from './contract.ts'
 import { missedReason } from './missed.ts'
 import type { Schedules } from './schedules.ts'
@@ -29,7 +30,7 @@ export class Scheduler implements AsyncDisposable {
 
   constructor(parts: SchedulerParts) {
     this.#parts = { now: Date.now, isPassive: false, ...parts }
-    if (!this.#parts.isPassive) this.#looking = setInterval(() => void this.look(), LOOK_MS)
+    if (!this.#parts.isPassive) this.#looking = every(() => this.look(), LOOK_MS)
   }
 
   /** Once a second; one look at a time. */

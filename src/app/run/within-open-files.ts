@@ -1,0 +1,19 @@
+/** Pages at once, within what the process may open: each page in flight is a socket, and files and look-ups need some, too. */
+import type { EventBus } from '../../core/events.ts'
+import { openFilesMax, openFilesNow, openFilesWords } from '../../core/open-files.ts'
+
+/** For the record of the run, snapshots, name look-ups and connections that wait for their next page. */
+const RESERVE = 16
+
+export function withinOpenFiles(concurrency: number, bus: EventBus): number {
+  const [max, now] = [openFilesMax(), openFilesNow()]
+  if (max === undefined || now === undefined) return concurrency
+  const possible = Math.max(1, max - now - RESERVE)
+  if (possible >= concurrency) return concurrency
+  bus.emit({
+    type: 'log',
+    level: 'warn',
+    message: `${possible} of ${concurrency} pages at once: ${openFilesWords()}. Raise it, for example with \`ulimit -n 4096\`, or lower --concurrency.`,
+  })
+  return possible
+}

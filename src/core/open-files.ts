@@ -1,0 +1,33 @@
+/** How many files and sockets this process may have open, and has. */
+import { readdirSync, readFileSync } from 'node:fs'
+
+/** Read once: a process that has none left cannot ask. Undefined where the system does not tell. */
+let known: { limit: number | undefined } | undefined
+
+export function openFilesMax(): number | undefined {
+  known ??= { limit: readLimit() }
+  return known.limit
+}
+
+function readLimit(): number | undefined {
+  try {
+    const found = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))
+    return found === null ? undefined : Number(found[1])
+  } catch {
+    return undefined
+  }
+}
+
+export function openFilesNow(): number | undefined {
+  try {
+    return readdirSync('/proc/self/fd').length
+  } catch {
+    return undefined
+  }
+}
+
+/** For a person: `this process may have 64 files and sockets open (ulimit -n)`. */
+export function openFilesWords(): string {
+  const max = openFilesMax()
+  return max === undefined ? 'see `ulimit -n`' : `this process may have ${max} files and sockets open (ulimit -n)`
+}

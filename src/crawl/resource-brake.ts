@@ -1,0 +1,24 @@
+/**
+ * Fewer pages at once when the machine has no file descriptors or memory left for more. Each refusal halves the limit, at most once
+ * a second, since one shortage refuses many at the same moment; every quiet ten seconds give one page back.
+ */
+const HALVE_MS = 1_000
+const REGROW_MS = 10_000
+
+export class ResourceBrake {
+  #limit = Number.POSITIVE_INFINITY
+  #changedAtMs = Number.NEGATIVE_INFINITY
+
+  /** How many pages may be in flight. */
+  limit(nowMs: number): number {
+    return this.#limit + Math.max(0, Math.floor((nowMs - this.#changedAtMs) / REGROW_MS))
+  }
+
+  /** A page was refused for want of resources. True when the limit was lowered. */
+  refused(inFlight: number, nowMs: number): boolean {
+    if (nowMs - this.#changedAtMs < HALVE_MS) return false
+    this.#limit = Math.max(1, Math.floor(Math.min(inFlight, this.limit(nowMs)) / 2))
+    this.#changedAtMs = nowMs
+    return true
+  }
+}
