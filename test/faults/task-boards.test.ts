@@ -50,7 +50,7 @@ test('whatever a board does in place of its postings, the result says what it wa
     'asks for patience': 'success 3 null',
     'never relents': 'timeout 0 E_RATE_LIMITED',
     'wants a human': 'failed 0 E_CAPTCHA',
-    'is blank': 'failed 0 E_JSON_INVALID',
+    'is blank': 'failed 0 E_EMPTY',
     'was rebuilt': 'failed 0 E_ITEM_INVALID',
     'breaks halfway': 'partial 2 E_SERVER',
     'has no openings': 'success 0 null',
@@ -61,5 +61,5 @@ test('whatever a board does in place of its postings, the result says what it wa
   assert.deepEqual([captcha_encountered, blocked_requests], [true, 1])
   assert.match(results['has no openings'].metadata.warnings.join('\n'), /nothing was found on the 1 pages/)
   const told = (await rig.errors()).map(({ error_code }) => error_code)
-  assert.deepEqual(told.sort(), ['E_CAPTCHA', 'E_ITEM_INVALID', 'E_JSON_INVALID', 'E_RATE_LIMITED', 'E_SERVER'])
+  assert.deepEqual(told.sort(), ['E_CAPTCHA', 'E_EMPTY', 'E_ITEM_INVALID', 'E_RATE_LIMITED', 'E_SERVER'])
 })
