@@ -243,6 +243,8 @@ export interface FrontierOptions {
   keepsItems?: boolean
   /** How long an operation waits for a server that went away. Engines without one ignore it. Default 60,000. */
   outageMs?: number
+  /** Told once of entries that another program wrote among those of the run. For engines in Redis. */
+  onWarning?: (message: string) => void
   /** Told before each wait for a server that went away. Engines without a server ignore it. */
   onOutage?: (outage: Outage) => void
   now?: () => number

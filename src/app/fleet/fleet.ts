@@ -95,6 +95,7 @@ export async function openFleetFrontier(
     mustExist,
     keepsItems: true,
     ...(rules === undefined ? {} : { messageTtlMs: await messageTtlOf(rules) }),
+    onWarning: (message) => onOutage?.(message),
     onOutage: isPostgres(places.frontier) ? sparingly(say) : say,
     ...(outageMs === undefined ? {} : { outageMs }),
   }).catch((error) => {

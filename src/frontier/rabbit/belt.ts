@@ -61,10 +61,10 @@ for _, group in ipairs(laneGroups(lanes)) do
     local room = math.min(beltMax - count, ${STAGE_MAX} - #staged)
     -- Many at a time: a belt that is nearly full is left alone.
     if room > 0 and (count == 0 or count < ${BELT_FULL} * beltMax) then
-      for _, one in ipairs(take({ lane }, room, avoid)) do
-        call('ZADD', belt, now, one.seq)
-        call('ZADD', P .. 'sending', now, one.seq)
-        staged[#staged + 1] = leased(taskOf(one.seq))
+      for _, task in ipairs(take({ lane }, room, avoid)) do
+        call('ZADD', belt, now, task.seq)
+        call('ZADD', P .. 'sending', now, task.seq)
+        staged[#staged + 1] = leased(task)
       end
     end
     counts[#counts + 1] = lane
@@ -145,7 +145,12 @@ local lane, ageMs = arg(), argNumber()
 local old = call('ZRANGEBYSCORE', P .. 'belt:' .. lane, '-inf', now - ageMs, 'LIMIT', 0, 5000)
 for _, seq in ipairs(old) do
   local task = unstage(seq)
-  makeReady(task.seq, task.queue, task.losses, false)
+  if task then
+    makeReady(task.seq, task.queue, task.losses, false)
+  else
+    call('ZREM', P .. 'belt:' .. lane, seq)
+    discard(seq)
+  end
 end
 return #old`,
 )

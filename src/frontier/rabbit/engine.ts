@@ -36,7 +36,7 @@ export async function openRabbitFrontier(url: string, options: RabbitFrontierOpt
     const belt = createBelt(link, { epoch, beltMax: all.beltMax ?? BELT_MAX })
     const add = (task: NewTask) => frontier.add([task])
     const transport = rabbitTransport({ belt, broker, names, epoch, add }, all)
-    const frontier: Frontier = new LedgerFrontier({ engine: 'amqp:', link, transport, keepMs: all.keepMs })
+    const frontier: Frontier = new LedgerFrontier({ engine: 'amqp:', link, transport, options: all })
     return frontier
   } catch (error) {
     link?.close()

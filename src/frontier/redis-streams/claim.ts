@@ -74,7 +74,7 @@ promote()
 local given = claimSuspect(worker, now + leaseMs, lanes, avoid)
 if not given then
   given = {}
-  for i, one in ipairs(take(lanes, max, avoid)) do given[i] = lease(one.seq, worker, now + leaseMs) end
+  for i, task in ipairs(take(lanes, max, avoid)) do given[i] = lease(task.seq, worker, now + leaseMs, task) end
 end
 readSent(worker)
 local waits = #given == 0 and waitFor(worker, lanes, avoid, waitMs) or 0

@@ -19,5 +19,5 @@ export async function openRedisStreamsFrontier(url: string, options: RedisStream
   // It waits out no outage and tells of none: the ledger's own connection does.
   const waiter = new Link(url, options.runId ?? 'default', { outageMs: 0 })
   const transport = streamsTransport({ link, waiter }, options)
-  return new LedgerFrontier({ engine: 'redis:', link, transport, keepMs: options.keepMs })
+  return new LedgerFrontier({ engine: 'redis:', link, transport, options })
 }

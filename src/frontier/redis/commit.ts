@@ -66,9 +66,9 @@ for i = 1, argNumber() do
     for j = 1, items do accept(arg(), arg(), arg()) end
   else
     local task = taskOf(seq)
-    if kind ~= 'postpone' then task.attempts = task.attempts + 1 end
-    if kind == 'retry' then saveTask(task) end
-    if kind == 'dead' then bury(task, death) else place(task, at, false) end
+    if task and kind ~= 'postpone' then task.attempts = task.attempts + 1 end
+    if task and kind == 'retry' then saveTask(task) end
+    if not task then forsake(seq) elseif kind == 'dead' then bury(task, death) else place(task, at, false) end
   end
   argAt = after
 end

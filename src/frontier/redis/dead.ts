@@ -26,8 +26,9 @@ end
 const LETTER = `
 local function letterOf(seq)
   local text = call('HGET', P .. 'letter', seq)
-  local head, rest = string.match(text, '^([^|]*)|(.*)$')
-  local queue, attempts, losses, died, length = string.match(head, '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
+  local head, rest = string.match(text or '', '^([^|]*)|(.*)$')
+  local queue, attempts, losses, died, length = string.match(head or '', '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
+  if not queue or not queueOf(queue) then return nil end
   return { queue = queue, attempts = tonumber(attempts), losses = tonumber(losses), died = died,
     death = string.sub(rest, 1, tonumber(length)), body = string.sub(rest, tonumber(length) + 1) }
 end
@@ -45,7 +46,7 @@ local rows = call('ZRANGEBYSCORE', P .. 'dead', '(' .. turn, last, 'WITHSCORES',
 local found = {}
 for i = 1, #rows, 2 do
   local letter = letterOf(rows[i])
-  found[#found + 1] = { rows[i + 1], rows[i], letter.attempts, letter.losses, letter.died, queueOf(letter.queue).name, letter.death, letter.body }
+  if letter then found[#found + 1] = { rows[i + 1], rows[i], letter.attempts, letter.losses, letter.died, queueOf(letter.queue).name, letter.death, letter.body } end
 end
 return found`,
 )
@@ -59,7 +60,7 @@ for i = 1, argNumber() do
   local seq = call('HGET', P .. 'dead:id', arg())
   if seq then
     local letter = letterOf(seq)
-    found[#found + 1] = { call('ZSCORE', P .. 'dead', seq), seq, letter.attempts, letter.losses, letter.died, queueOf(letter.queue).name, letter.death, letter.body }
+    if letter then found[#found + 1] = { call('ZSCORE', P .. 'dead', seq), seq, letter.attempts, letter.losses, letter.died, queueOf(letter.queue).name, letter.death, letter.body } end
   end
 end
 return found`,
@@ -78,8 +79,8 @@ for i = 1, argNumber() do
     count = count + 1
     local letter = letterOf(seq)
     call('HDEL', P .. 'letter', seq)
-    call('HDEL', P .. 'dead:id', string.sub(letter.death, 1, 64))
-    if isRevived then
+    if letter then call('HDEL', P .. 'dead:id', string.sub(letter.death, 1, 64)) end
+    if isRevived and letter then
       local task = { seq = seq, queue = letter.queue, attempts = 0, losses = 0, body = letter.body }
       saveTask(task)
       place(task, 0, false)

@@ -41,7 +41,7 @@ const TOUCH_MS = 3_600_000
 
 export async function openRedisFrontier(url: string, options: RedisFrontierOptions = {}): Promise<Frontier> {
   const link = await openLedger(url, options)
-  return new LedgerFrontier({ engine: 'redis:', link, transport: redisTransport(link), keepMs: options.keepMs })
+  return new LedgerFrontier({ engine: 'redis:', link, transport: redisTransport(link), options })
 }
 
 /** A connection to the ledger of a run, which is emptied first when it is to be `fresh`. */
@@ -62,6 +62,13 @@ export async function openLedger(url: string, options: RedisFrontierOptions): Pr
   }
 }
 
+export interface LedgerParts {
+  engine: string
+  link: Link
+  transport: ReadyTransport
+  options: Pick<RedisFrontierOptions, 'keepMs' | 'onWarning'>
+}
+
 export class LedgerFrontier implements Frontier {
   readonly engine: string
   readonly can = { durable: true, shared: true }
@@ -76,10 +83,14 @@ export class LedgerFrontier implements Frontier {
   readonly #keepMs: number
   readonly #admission = new Admission()
   readonly #touch: NodeJS.Timeout
+  readonly #warn: (message: string) => void
+  #hasToldOfStrays = false
   #closed: Promise<void> | undefined
 
-  constructor(parts: { engine: string; link: Link; transport: ReadyTransport; keepMs?: number | undefined }) {
-    const { engine, link, transport, keepMs = KEEP_MS.finished } = parts
+  constructor(parts: LedgerParts) {
+    const { engine, link, transport, options } = parts
+    const { keepMs = KEEP_MS.finished, onWarning = () => {} } = options
+    this.#warn = onWarning
     this.engine = engine
     this.#link = link
     this.#transport = transport
@@ -127,10 +138,19 @@ export class LedgerFrontier implements Frontier {
 
   /** A run is not over before what other programs sent is read. */
   async stats(): Promise<FrontierStats> {
-    const stats = await readStats(this.#link)
+    const stats = await readStats(this.#link, (count) => this.#tellOfStrays(count))
     if (stats.remaining > 0) return stats
     await this.#transport.readToEnd()
     return await readStats(this.#link)
+  }
+
+  /** Once for each handle on the run. */
+  #tellOfStrays(count: number): void {
+    if (this.#hasToldOfStrays) return
+    this.#hasToldOfStrays = true
+    this.#warn(
+      `${count} ${count === 1 ? 'entry' : 'entries'} under ${this.#link.prefix} in Redis at ${this.#link.place} cannot be read and ${count === 1 ? 'was' : 'were'} skipped: another program writes there`,
+    )
   }
 
   nextDueMs(): Promise<number | undefined> {

@@ -9,8 +9,12 @@ end
 -- Set by a transport whose messages live as long as their leases: sends one, and answers with its id.
 local deliver = nil
 -- Notes the lease of one task; its body is the answer. The caller has taken it from its place.
-local function lease(seq, worker, expires)
-  local task = taskOf(seq)
+local function lease(seq, worker, expires, known)
+  local task = known or taskOf(seq)
+  if not task then
+    discard(seq)
+    return nil
+  end
   local isAlone = task.losses > 0
   local sent = deliver and '@' .. deliver(task) or ''
   call('HSET', P .. 'lease', seq, op .. ' ' .. (isAlone and 1 or 0) .. ' ' .. task.queue .. sent .. ' ' .. worker)
@@ -27,6 +31,12 @@ local function release(seq, leaseOp)
   if not text then return nil end
   local holdingOp, isAlone, queue, sent, worker = string.match(text, '^(%S+) (%d) (%d+)@?([%d-]*) (.*)$')
   if leaseOp and leaseOp ~= holdingOp then return nil end
+  if not queue or not queueOf(queue) then
+    call('HDEL', P .. 'lease', seq)
+    call('ZREM', P .. 'expiry', seq)
+    bump('strays', 1)
+    return nil
+  end
   if sent ~= '' then
     local stream = P .. 'tasks:' .. queueOf(queue).lane
     acked[stream] = acked[stream] or {}
@@ -39,6 +49,11 @@ local function release(seq, leaseOp)
   moved(queue, 0, -1)
   return queue
 end
+-- Its lease is over, and its text cannot be read.
+local function forsake(seq)
+  call('ZREM', P .. 'expiry', seq)
+  if isForgotten(seq) then bump('failed', 1) end
+end
 local function isHeld(seq, leaseOp)
   local text = call('HGET', P .. 'lease', seq)
   return text and string.match(text, '^%S+') == leaseOp
@@ -47,7 +62,8 @@ end
 local function leasesOf(leaseOp)
   local all, found = call('HGETALL', P .. 'lease'), {}
   for i = 1, #all, 2 do
-    if string.match(all[i + 1], '^%S+') == leaseOp then found[#found + 1] = leased(taskOf(all[i])) end
+    local task = string.match(all[i + 1], '^%S+') == leaseOp and taskOf(all[i])
+    if task then found[#found + 1] = leased(task) end
   end
   table.sort(found, function(a, b) return tonumber(a[1]) < tonumber(b[1]) end)
   return found
@@ -59,11 +75,15 @@ local function claimSuspect(worker, expires, lanes, avoid)
   local isWanted = {}
   for _, lane in ipairs(lanes or {}) do isWanted[lane] = true end
   for _, seq in ipairs(call('ZRANGE', P .. 'suspect', 0, -1)) do
-    local queue = queueOf(taskOf(seq).queue)
-    local isServed = isWanted[queue.lane] or not lanes and not isFileLane(queue.lane)
-    if isServed and not avoid[queue.host] then
+    local task = taskOf(seq)
+    local queue = task and queueOf(task.queue)
+    local isServed = queue and (isWanted[queue.lane] or not lanes and not isFileLane(queue.lane))
+    if not task then
       call('ZREM', P .. 'suspect', seq)
-      return { lease(seq, worker, expires) }
+      discard(seq)
+    elseif isServed and not avoid[queue.host] then
+      call('ZREM', P .. 'suspect', seq)
+      return { lease(seq, worker, expires, task) }
     end
   end
   return nil

@@ -60,7 +60,7 @@ local function answer(value)
   return value
 end
 
-local function total(name) return tonumber(call('HGET', P .. 'totals', name) or 0) end
+local function total(name) return tonumber(call('HGET', P .. 'totals', name) or 0) or 0 end
 local function bump(name, by) return call('HINCRBY', P .. 'totals', name, by) end
 
 -- Remembers a hash; false when it was known.
@@ -83,7 +83,8 @@ local function queueOf(id)
   local found = queueCache[id]
   if not found then
     local name = call('HGET', P .. 'queue:name', id)
-    local parts = cjson.decode(name)
+    local isName, parts = pcall(cjson.decode, name or '')
+    if not isName or type(parts) ~= 'table' or not parts[3] then return nil end
     found = { id = id, name = name, lane = parts[1], priority = parts[2], host = parts[3] }
     found.level = P .. 'turn:' .. found.lane .. ':' .. found.priority
     queueCache[id] = found
@@ -167,11 +168,29 @@ local function flush()
   end
 end
 
+-- Nil for what is no task, or none that can be read.
 local function taskOf(seq)
   local text = call('HGET', P .. 'task', seq)
   if not text then return nil end
   local queue, attempts, losses, body = string.match(text, '^(%d+) (%d+) (%d+)|(.*)$')
+  if not queue or not queueOf(queue) then return nil end
   return { seq = seq, queue = queue, attempts = tonumber(attempts), losses = tonumber(losses), body = body }
+end
+-- Redis may have other users. An entry of theirs in our lists is thrown away and counted. A task of ours whose text they broke cannot be
+-- fetched by anybody: it is given up, or the run would wait for it for ever.
+local function isForgotten(seq)
+  bump('strays', 1)
+  local number = tonumber(seq)
+  return call('HDEL', P .. 'task', seq) == 1 and number ~= nil and number >= 1 and number <= total('seen')
+end
+local function discard(seq, queueId)
+  if call('HEXISTS', P .. 'lease', seq) == 1 then
+    bump('strays', 1)
+    return
+  end
+  if not isForgotten(seq) then return end
+  if queueId then moved(queueId, -1, 0) else bump('pending', -1) end
+  bump('failed', 1)
 end
 local function saveTask(task)
   call('HSET', P .. 'task', task.seq, task.queue .. ' ' .. task.attempts .. ' ' .. task.losses .. '|' .. task.body)
@@ -214,7 +233,7 @@ local function promote()
   for _, seq in ipairs(due) do
     call('ZREM', P .. 'delayed', seq)
     local task = taskOf(seq)
-    makeReady(seq, task.queue, task.losses, false)
+    if task then makeReady(seq, task.queue, task.losses, false) else discard(seq) end
   end
 end
 `

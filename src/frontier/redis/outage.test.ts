@@ -5,6 +5,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { after, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
+import { until } from '../../../test/fleet.ts'
 import { startRedis } from '../../../test/services/redis.ts'
 import type { ScrapeError } from '../../core/errors.ts'
 import { DEFAULT_MS } from '../../redis/connection.ts'
@@ -246,7 +247,12 @@ test('redis: fails with E_SERVICE when the server stays away', async () => {
   await own.stop('SIGKILL')
   await assert.rejects(frontier.stats(), (error: ScrapeError) => error.code === 'E_SERVICE')
   await own.start()
-  assert.equal((await frontier.stats()).seen, 0)
+  await until('it answers again', () =>
+    frontier.stats().then(
+      ({ seen }) => seen === 0,
+      () => false,
+    ),
+  )
 })
 
 test('redis: refuses a server that would throw tasks away', async (t) => {
@@ -298,4 +304,40 @@ test('redis: leaves a run alone that is in use again by the time it would be dro
   } finally {
     link.close()
   }
+})
+
+test('redis: entries of another program among those of the run are skipped and told of once', async (t) => {
+  const client = clientOf(t, redis.url)
+  const warnings: string[] = []
+  await using frontier = await openRedisFrontier(redis.url, {
+    runId: 'strays',
+    onWarning: (text) => warnings.push(text),
+  })
+  const key = (name: string) => `${prefixOf('strays')}${name}`
+  await frontier.add(pages(20))
+  const lists = ['ready:1', 'ready:99', 'ready:bulk']
+  for (const list of lists) await client.rpush(key(list), 'garbage', '', '999', '1', '{"url":"x"}')
+  await client.lpush(key('ready:1'), 'garbage', '-1', '0')
+  const sets = ['back:1', 'delayed', 'suspect', 'expiry', 'turn:bulk:0', 'levels:bulk', 'dead', 'hosts']
+  for (const set of sets) await client.zadd(key(set), 1, 'garbage', 2, '777')
+  await client.hset(key('lease'), 'garbage', 'garbage', '778', 'a b c')
+  await client.hset(key('lanes:pending'), 'other', 'garbage')
+  await client.hset(key('task'), '3', 'garbage', '4', '99 0 0|[]', 'garbage', 'garbage')
+  const worked = new Set<string>()
+  for (let rounds = 0; (await frontier.stats()).remaining > 0; rounds++) {
+    assert.ok(rounds < 100, 'the run goes through')
+    const leases = await frontier.claim({ max: 3, workerId: 'w', leaseMs: 60_000 })
+    for (const { task } of leases) {
+      assert.ok(!worked.has(task.url), task.url)
+      worked.add(task.url)
+    }
+    await frontier.commit(leases.map((lease) => ({ kind: 'done', lease })))
+    await frontier.sweep({ lossesMax: 3 })
+  }
+  const { completed, failed, seen } = await frontier.stats()
+  assert.deepEqual({ completed, failed, seen, worked: worked.size }, { completed: 18, failed: 2, seen: 20, worked: 18 })
+  await frontier.sweep({ lossesMax: 3, workerIds: 'all' })
+  assert.deepEqual(await frontier.dead.list(), [])
+  assert.equal(warnings.length, 1)
+  assert.match(warnings[0]!, /entries under sluice:\{strays\}: in Redis at .* were skipped/)
 })

@@ -25,7 +25,8 @@ if #hosts < ${HOSTS_MAX} then
   end
 end
 return { totals, call('HGETALL', P .. 'lanes:pending'), call('HGETALL', P .. 'lanes:claimed'), hosts,
-  call('HEXISTS', P .. 'totals', 'pause'), call('HGET', P .. 'totals', 'pause') or '', call('HGETALL', P .. 'counts') }`,
+  call('HEXISTS', P .. 'totals', 'pause'), call('HGET', P .. 'totals', 'pause') or '', call('HGETALL', P .. 'counts'),
+  total('strays') }`,
 )
 
 const NEXT_DUE = script(
@@ -43,11 +44,14 @@ type Answer = [
   isPaused: number,
   pauseReason: string,
   counts: string[],
+  strays: number,
 ]
 
-export async function readStats(link: Link): Promise<FrontierStats> {
-  const [totals, waiting, out, hosts, isPaused, pauseReason, counts] = await link.run<Answer>(STATS, {})
+/** `strays` is told how many entries were not ours. */
+export async function readStats(link: Link, strays: (count: number) => void = () => {}): Promise<FrontierStats> {
+  const [totals, waiting, out, hosts, isPaused, pauseReason, counts, strayed] = await link.run<Answer>(STATS, {})
   const [pending, claimed, completed, failed, dead, seen, items] = totals
+  if (strayed > 0) strays(strayed)
   const lanes: FrontierStats['lanes'] = {}
   for (const [name, count] of pairs(waiting)) lanes[name] = { pending: count, claimed: 0 }
   for (const [name, count] of pairs(out)) lanes[name] = { pending: lanes[name]?.pending ?? 0, claimed: count }

@@ -31,17 +31,19 @@ else
   local all = call('HGETALL', P .. 'lease')
   for i = 1, #all, 2 do
     local worker = string.match(all[i + 1], '^%S+ %d %d+@?[%d-]* (.*)$')
-    if workers < 0 or isDead[worker] or tonumber(call('ZSCORE', P .. 'expiry', all[i])) <= now then expired[#expired + 1] = all[i] end
+    if workers < 0 or isDead[worker] or (tonumber(call('ZSCORE', P .. 'expiry', all[i]) or now) or now) <= now then expired[#expired + 1] = all[i] end
   end
 end
-table.sort(expired, function(a, b) return tonumber(a) < tonumber(b) end)
+table.sort(expired, function(a, b) return (tonumber(a) or 0) < (tonumber(b) or 0) end)
 local returned, dead, letters = 0, 0, {}
 for _, seq in ipairs(expired) do
   release(seq)
   local task = taskOf(seq)
-  task.losses = task.losses + 1
+  if task then task.losses = task.losses + 1 end
   -- The first loss only makes it a suspect; from then on it is lost alone.
-  if task.losses > lossesMax then
+  if not task then
+    forsake(seq)
+  elseif task.losses > lossesMax then
     local id = cjson.decode(task.body)[1]
     bury(task, id .. string.gsub(death, '${LOSSES}', task.losses))
     dead = dead + 1

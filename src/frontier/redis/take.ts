@@ -27,7 +27,7 @@ local function laneGroups(wanted)
   local pending = call('HGETALL', P .. 'lanes:pending')
   local isThere = {}
   for i = 1, #pending, 2 do
-    if tonumber(pending[i + 1]) > 0 then isThere[pending[i]] = true end
+    if (tonumber(pending[i + 1]) or 0) > 0 then isThere[pending[i]] = true end
   end
   for _, lane in ipairs({ 'manual', 'priority' }) do
     if isThere[lane] then
@@ -47,11 +47,15 @@ local function candidates(lane, max, avoid, found)
   local wanted = #found + max
   for _, priority in ipairs(call('ZRANGE', P .. 'levels:' .. lane, 0, -1)) do
     local level, from = P .. 'turn:' .. lane .. ':' .. priority, 0
-    while #found < wanted do
+    if not tonumber(priority) then call('ZREM', P .. 'levels:' .. lane, priority) end
+    while tonumber(priority) and #found < wanted do
       local rows = call('ZRANGE', level, from, from + max - 1, 'WITHSCORES')
       for i = 1, #rows, 2 do
         local queue = queueOf(rows[i])
-        if #found < wanted and not avoid[queue.host] then
+        if not queue then
+          call('ZREM', level, rows[i])
+          bump('strays', 1)
+        elseif #found < wanted and not avoid[queue.host] then
           found[#found + 1] = { queue = queue, priority = tonumber(priority), turn = tonumber(rows[i + 1]),
             ready = call('LLEN', P .. 'ready:' .. queue.id) + call('ZCARD', P .. 'back:' .. queue.id) }
         end
@@ -84,15 +88,25 @@ local function deal(offered, max)
   return dealt
 end
 
--- The oldest task of a queue.
-local function pop(queueId)
+local function popEntry(queueId)
   local ready, back = P .. 'ready:' .. queueId, P .. 'back:' .. queueId
   local first = call('ZRANGE', back, 0, 0)[1]
   if not first then return call('LPOP', ready) end
   local listed = call('LINDEX', ready, 0)
-  if listed and tonumber(listed) < tonumber(first) then return call('LPOP', ready) end
+  if listed and (tonumber(listed) or 0) < (tonumber(first) or 0) then return call('LPOP', ready) end
   call('ZREM', back, first)
   return first
+end
+-- The oldest task of a queue; nil when there is none. A number that is leased is no entry of ours.
+local function pop(candidate)
+  while true do
+    local seq = popEntry(candidate.queue.id)
+    if not seq then return nil end
+    local task = taskOf(seq)
+    if task and call('HEXISTS', P .. 'lease', seq) == 0 then return task end
+    candidate.ready = candidate.ready - 1
+    discard(seq, candidate.queue.id)
+  end
 end
 
 -- Served: to the end, or out when nothing is left.
@@ -106,7 +120,7 @@ local function toEnd(candidate)
   if call('EXISTS', queue.level) == 0 then call('ZREM', P .. 'levels:' .. queue.lane, queue.priority) end
 end
 
--- Up to max numbers in the order in which they are given out, with their queues.
+-- Up to max tasks in the order in which they are given out.
 local function take(lanes, max, avoid)
   local taken = {}
   for _, group in ipairs(laneGroups(lanes)) do
@@ -126,8 +140,11 @@ local function take(lanes, max, avoid)
         candidate.taken = 0
         served[#served + 1] = candidate
       end
-      candidate.taken = candidate.taken + 1
-      taken[#taken + 1] = { seq = pop(candidate.queue.id), queue = candidate.queue.id }
+      local task = pop(candidate)
+      if task then
+        candidate.taken = candidate.taken + 1
+        taken[#taken + 1] = task
+      end
     end
     for _, candidate in ipairs(served) do toEnd(candidate) end
   end
