@@ -11,7 +11,7 @@ OUTPUT ?= runs
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo scrape test test-unit test-fast check types lint format bench stack reference package audit sbom clean
+.PHONY: help setup demo scrape test test-unit test-fast check types lint format bench stack reference package audit sbom chaos clean
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ format: setup ## put the code into house style
 
 bench: setup ## speed and memory on this machine, as JSON
 	@$(NODE) bench/run-all.ts
+
+chaos: setup ## seeded faults on every engine, nothing may be lost or doubled: SEED MINUTES ENGINES=sqlite,redis
+	@SEED="$(SEED)" MINUTES="$(MINUTES)" ENGINES="$(ENGINES)" $(NODE) --disable-warning=ExperimentalWarning scripts/chaos.ts
 
 stack: setup ## docker-compose.yml as processes of this machine, and a job through it: QUEUE BOOKS RPS WORKERS KEEP=1
 	@QUEUE="$(QUEUE)" BOOKS="$(BOOKS)" RPS="$(RPS)" WORKERS="$(WORKERS)" KEEP="$(KEEP)" $(NODE) --disable-warning=ExperimentalWarning scripts/stack.ts

@@ -12,6 +12,8 @@ export interface GarblingProxy extends AsyncDisposable {
   /** Nothing happens before; afterwards about one answer in `every` is garbled. */
   begin(options: { every: number; random: () => number }): void
   end(): void
+  /** Every connection there is now is reset. */
+  cut(): void
 }
 
 export async function garblingProxy(port: number): Promise<GarblingProxy> {
@@ -57,6 +59,9 @@ export async function garblingProxy(port: number): Promise<GarblingProxy> {
     },
     end() {
       plan = undefined
+    },
+    cut() {
+      for (const socket of sockets) socket.resetAndDestroy()
     },
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy()
