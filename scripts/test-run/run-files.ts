@@ -50,12 +50,16 @@ export async function runFiles(files: readonly string[], options: RunFilesOption
     env: options.env,
     ...(options.namePatterns === undefined ? {} : { testNamePatterns: [...options.namePatterns] }),
   })
-  stream.on('test:dequeue', ({ name, file }) => {
+  stream.on('test:dequeue', (event) => {
+    const file = entryOf(event)
+    const { name } = event
     if (file === undefined) return
     if (name === file) startedAtMs.set(file, performance.now())
     hear(file)
   })
-  stream.on('test:complete', ({ name, file }) => {
+  stream.on('test:complete', (event) => {
+    const file = entryOf(event)
+    const { name } = event
     if (file === undefined) return
     if (name !== file) return hear(file)
     tookMs.set(file, performance.now() - startedAtMs.get(file)!)
@@ -65,7 +69,13 @@ export async function runFiles(files: readonly string[], options: RunFilesOption
     if (todo === undefined || todo === false) isSuccess = false
   })
   for await (const text of stream.compose(spec)) output.write(text)
+  for (const timer of watched.values()) clearTimeout(timer)
   return { isSuccess, tookMs }
+}
+
+/** The file that was run. The test itself may stand in a suite that the file imports; types do not have it yet. */
+function entryOf(event: { file?: string | undefined; entryFile?: string }): string | undefined {
+  return event.entryFile ?? event.file
 }
 
 /** The runner has spawned it, and does not say as which process. */
