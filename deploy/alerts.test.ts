@@ -20,8 +20,6 @@ import { hurriedRules } from './alerts.ts'
 const OF_MACHINE = /Disk|EventLoop|TargetDown|WhileWorkersIdle/
 /** Slow enough that 30 pages outlast the start of Prometheus. */
 const FAILS_AFTER_MS = 1_000
-/** Conditions come in seconds; on a machine with other work they may take this long. */
-const PATIENCE_MS = 90_000
 /** Metrics of what this fleet has none of: proxies, browsers, files, blocks, webhooks, schedules, sinks (PostgreSQL keeps the items). */
 const NOT_HERE = /sluice_(proxy|browser|file|files|throttled|webhook|schedule|run_last_success)_|stage="sink"/
 
@@ -65,8 +63,6 @@ async function failingSite(): Promise<AsyncDisposable & { url: string }> {
   }
 }
 
-const eventually = (what: string, isSo: () => Promise<boolean>) => until(what, isSo, PATIENCE_MS)
-
 async function end(worker: SluiceProcess): Promise<void> {
   worker.child.kill('SIGKILL')
   await worker.result
@@ -95,7 +91,7 @@ test('a healthy run raises no alert, a frozen worker and a failing site do, and 
   parts.defer(() => end(failing))
   const up = async (port: number) =>
     (await fetch(`http://127.0.0.1:${port}/metrics`).catch(() => undefined))?.ok === true
-  await eventually('the workers have metrics', async () => (await Promise.all(ports.map(up))).every(Boolean))
+  await until('the workers have metrics', async () => (await Promise.all(ports.map(up))).every(Boolean))
   const prometheus = parts.use(
     await startPrometheus({
       intervalMs: 1000,
@@ -110,8 +106,8 @@ test('a healthy run raises no alert, a frozen worker and a failing site do, and 
   )
   const isTrue = async (expression: string) => (await prometheus.query(expression)).length > 0
   // One late scrape, and an instant query finds nothing.
-  const becomesTrue = (expression: string) => eventually(expression, () => isTrue(expression))
-  await eventually('the rules have seen pages for longer than an alert waits', () =>
+  const becomesTrue = (expression: string) => until(expression, () => isTrue(expression))
+  await until('the rules have seen pages for longer than an alert waits', () =>
     isTrue('count_over_time(sluice:error_ratio:rate5m{scraper="books"}[30s]) > 7'),
   )
   assert.deepEqual(await firing(prometheus), [])
@@ -128,9 +124,9 @@ test('a healthy run raises no alert, a frozen worker and a failing site do, and 
     )
     return /^1 workers of books gave no sign of life/.test(stuck?.annotations['description'] ?? '')
   }
-  await eventually('the frozen worker is an alert that says so', isStuck)
+  await until('the frozen worker is an alert that says so', isStuck)
   frozen.kill('SIGCONT')
-  await eventually('it is none any more', async () => !(await firing(prometheus)).includes('SluiceWorkersStuck'))
+  await until('it is none any more', async () => !(await firing(prometheus)).includes('SluiceWorkersStuck'))
 
   // As it was at any time: its tries may all be used up by now.
   const isRefused = 'ALERTS{alertname="SluiceErrorRatioHigh",scraper="failing",alertstate="firing"}'
@@ -140,6 +136,6 @@ test('a healthy run raises no alert, a frozen worker and a failing site do, and 
       for (const [expression] of queries) {
         if (NOT_HERE.test(expression)) continue
         const asked = expression.replaceAll(/\$\w+/g, '.*').replaceAll(/\[\d+[mh]\]/g, '[1m]')
-        await eventually(`${name}: ${title}: ${expression} has an answer`, () => isTrue(asked))
+        await until(`${name}: ${title}: ${expression} has an answer`, () => isTrue(asked))
       }
 })

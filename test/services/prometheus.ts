@@ -9,7 +9,7 @@ import { OwnedServer } from './owned-server.ts'
 
 export const PROMETHEUS: Service = { name: 'Prometheus', program: 'usr/bin/prometheus', package: 'prometheus' }
 
-const PROMTOOL_MS_MAX = 60_000
+const PROMTOOL_MS_MAX = 300_000
 
 export interface ToolResult {
   code: number
@@ -115,7 +115,7 @@ export async function startPrometheus(options: PrometheusOptions): Promise<Prome
 
 // biome-ignore lint/suspicious/noExplicitAny: the shape is Prometheus' own, and each caller knows its part
 async function ask(url: string, path: string): Promise<any> {
-  const answer = await fetch(`${url}/api/v1/${path}`, { signal: AbortSignal.timeout(10_000) })
+  const answer = await fetch(`${url}/api/v1/${path}`, { signal: AbortSignal.timeout(120_000) })
   const body = (await answer.json()) as { status: string; error?: string; data: unknown }
   if (body.status !== 'success') throw new Error(`Prometheus refuses ${decodeURIComponent(path)}: ${body.error}`)
   return body.data
