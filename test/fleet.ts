@@ -41,8 +41,8 @@ export class Fleet {
 
   /** Reads URLs from its standard input, which the caller writes and ends. */
   startFilling(...more: string[]): SluiceProcess {
-    const args = ['start', this.#scraper, '--mode', 'distributed', '--json', '--urls-file', '-', ...more]
-    return startSluice(args, { env: this.#env, cwd: this.#cwd, keepsInputOpen: true })
+    const args = ['start', this.#scraper, '--mode', 'distributed', '--json', '--urls-file', '-', '--allow-private']
+    return startSluice([...args, ...more], { env: this.#env, cwd: this.#cwd, keepsInputOpen: true })
   }
 
   run(...args: string[]): Promise<SluiceResult> {
