@@ -49,9 +49,9 @@ after(async () => {
 
 const keyOf = (id: number) => new URL(podOf(id).path, site.url).href
 
-async function runOnce(): Promise<string> {
+async function runOnce(state: 'finished' | 'failed' = 'finished'): Promise<string> {
   const { id } = await client.startRun({ body: { scraper: 'books', args: { site: site.url }, limits: { retries: 0 } } })
-  await until('it is finished', async () => (await client.getRun({ params: { id } })).state === 'finished')
+  await until(`it is ${state}`, async () => (await client.getRun({ params: { id } })).state === state)
   await until('history has read it', () => endOf(folder.path, id) !== undefined)
   return id
 }
@@ -99,7 +99,7 @@ describe('history', () => {
     }
     const second = await runOnce()
     edit = (path, html) => (path.endsWith('page-2.html') ? 404 : html.replace(price, '£2.34'))
-    const failed = await runOnce()
+    const failed = await runOnce('failed')
     assert.deepEqual({ ...endOf(folder.path, failed)!, why: '' }, { items: 40, is_complete: 0, why: '' })
 
     const priced = await client.getItemHistory({ params: { scraper: 'books', key: keyOf(1) } })
