@@ -18,7 +18,7 @@ import {
   knownTagAt,
   TAG,
 } from './tags.ts'
-import { growTokens, NO_TOKENS, newTokens, recycleTokens, type Tokens } from './tokens.ts'
+import { freeArray, growTokens, NO_TOKENS, newTokens, recycleTokens, type Tokens } from './tokens.ts'
 
 /** Deeper pages are traps: a browser flattens at 512. Such a page is refused, not flattened: its tree means nothing. */
 export const DEPTH_MAX = 10_000
@@ -117,6 +117,7 @@ class Indexer {
   }
 
   #makeRoom(length: number): void {
+    freeArray(this.#codes)
     this.#codes = new Uint16Array(length)
     this.#bytes = Buffer.from(this.#codes.buffer)
   }

@@ -16,7 +16,7 @@ export interface Tokens {
   readonly close: Int32Array
 }
 
-/** Given back by finished pages: with these a crawl allocates nothing per page. Larger ones are left to the collector. */
+/** Given back by finished pages: with these a crawl allocates nothing per page. Larger ones are freed at once. */
 const pool: Tokens[] = []
 const POOL_MAX = 64
 const POOLED_SIZE_MAX = 16_384
@@ -26,7 +26,8 @@ export function newTokens(): Tokens {
 }
 
 export function recycleTokens(tokens: Tokens): void {
-  if (pool.length < POOL_MAX && tokens.start.length <= POOLED_SIZE_MAX) pool.push(tokens)
+  if (tokens.start.length > POOLED_SIZE_MAX) free(tokens)
+  else if (pool.length < POOL_MAX) pool.push(tokens)
 }
 
 function tokensOf(size: number): Tokens {
@@ -40,10 +41,23 @@ function tokensOf(size: number): Tokens {
   }
 }
 
-/** The same tokens with twice the room. */
+const NAMES = ['start', 'end', 'kind', 'tag', 'parent', 'close'] as const
+
+/** The collector comes late: the arrays of a page of 10 MB are 21 MB, and several such pages' were waiting for it. */
+function free(tokens: Tokens): void {
+  for (const name of NAMES) freeArray(tokens[name])
+}
+
+/** Gives the memory of an array back now. Nobody may use it afterwards. */
+export function freeArray(array: Int32Array | Uint16Array | Uint8Array): void {
+  ;(array.buffer as ArrayBuffer).transfer(0)
+}
+
+/** The same tokens with twice the room; the old ones are gone. */
 export function growTokens(old: Tokens): Tokens {
   const tokens = tokensOf(old.start.length * 2)
-  for (const name of ['start', 'end', 'kind', 'tag', 'parent', 'close'] as const) tokens[name].set(old[name])
+  for (const name of NAMES) tokens[name].set(old[name])
+  if (old !== NO_TOKENS) free(old)
   return tokens
 }
 

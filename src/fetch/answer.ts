@@ -1,11 +1,12 @@
 /** From an answer on the wire to a page, or to the error its status stands for. */
 import { ScrapeError } from '../core/errors.ts'
 import type { Page } from '../core/page.ts'
+import type { BodyPlace } from './body-room.ts'
 import { detectCharset, parseContentType } from './charset.ts'
 import { contentTypeError } from './content-check.ts'
 import type { FetchRequest } from './contract.ts'
 import { decodeBody, parseContentEncoding } from './decode.ts'
-import { type Exchange, FAILED_BODY_BYTES_MAX } from './exchange.ts'
+import { type Exchange, FAILED_BODY_BYTES_MAX, type MakeRoom } from './exchange.ts'
 import { HttpPage, headerOf } from './http-page.ts'
 import { statusError, withPage } from './status.ts'
 
@@ -17,6 +18,9 @@ export interface Way {
   readonly redirects: readonly string[]
   /** `performance.now()` of the start. */
   readonly startedAtMs: number
+  /** For large bodies; the page has it until it is released. */
+  readonly place?: BodyPlace | undefined
+  readonly makeRoom?: MakeRoom | undefined
 }
 
 export interface AnswerLimits {
@@ -32,7 +36,7 @@ export function toPage(
   nowMs: number,
 ): Page | Promise<Page> {
   const endedAtMs = performance.now()
-  const body = decode(answer, bodyBytesMax)
+  const body = decode(answer, bodyBytesMax, way.makeRoom)
   if (body instanceof Promise) return body.then((decoded) => readPage(answer, way, decoded, endedAtMs, nowMs))
   return readPage(answer, way, body, endedAtMs, nowMs)
 }
@@ -63,6 +67,7 @@ export function toFile(answer: Exchange, way: Way, nowMs: number): ScrapeError {
 }
 
 function readPage(answer: Exchange, way: Way, body: Buffer, endedAtMs: number, nowMs: number): Page {
+  way.place?.shrinkTo(body.length)
   const type = parseContentType(headerOf(answer.headers, 'content-type') ?? '')
   if (type.markup === 'html' && body[0] === 0x1f && body[1] === 0x8b) {
     throw new ScrapeError('E_ENCODING', 'gzip data in place of HTML, without a word about it in the headers')
@@ -95,6 +100,7 @@ function makePage(answer: Exchange, way: Way, reading: Reading): Page {
     contentType: reading.contentType,
     charset: reading.charset,
     wireBytes: answer.wireBytes,
+    place: way.place,
     timings: {
       firstByteMs: answer.firstByteAtMs - way.startedAtMs,
       totalMs: reading.endedAtMs - way.startedAtMs,
@@ -103,7 +109,7 @@ function makePage(answer: Exchange, way: Way, reading: Reading): Page {
   })
 }
 
-function decode(answer: Exchange, bytesMax: number): Buffer | Promise<Buffer> {
+function decode(answer: Exchange, bytesMax: number, makeRoom?: MakeRoom): Buffer | Promise<Buffer> {
   const { headers, status } = answer
   const body = answer.takeBody()
   if (headers['content-encoding'] === undefined) return body
@@ -112,5 +118,5 @@ function decode(answer: Exchange, bytesMax: number): Buffer | Promise<Buffer> {
   // No bytes at all are no valid gzip, but usual for empty answers, where the server says itself that nothing comes.
   const isFramed = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
   if (body.length === 0 && (isFramed || status === 204)) return body
-  return decodeBody(body, codings, bytesMax)
+  return decodeBody(body, codings, bytesMax, makeRoom)
 }

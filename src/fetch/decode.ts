@@ -38,8 +38,13 @@ export function parseContentEncoding(header: string): string[] {
   return names
 }
 
-/** A promise only for large bodies. */
-export function decodeBody(wire: Buffer, codings: readonly string[], bytesMax: number): Buffer | Promise<Buffer> {
+/** A promise only for large bodies; `makeRoom` is asked before more than a megabyte may come out. */
+export function decodeBody(
+  wire: Buffer,
+  codings: readonly string[],
+  bytesMax: number,
+  makeRoom?: (bytes: number) => Promise<void> | undefined,
+): Buffer | Promise<Buffer> {
   if (wire.length <= SYNC_WIRE_BYTES_MAX) {
     try {
       return runSync(decoding(wire, codings, Math.min(bytesMax, SYNC_OUTPUT_BYTES_MAX)))
@@ -47,9 +52,12 @@ export function decodeBody(wire: Buffer, codings: readonly string[], bytesMax: n
       if (!isTooLarge(error) || bytesMax <= SYNC_OUTPUT_BYTES_MAX) throw toError(error, codings, bytesMax)
     }
   }
-  return runAsync(decoding(wire, codings, bytesMax)).catch((error: unknown) => {
-    throw toError(error, codings, bytesMax)
-  })
+  const decode = () =>
+    runAsync(decoding(wire, codings, bytesMax)).catch((error: unknown) => {
+      throw toError(error, codings, bytesMax)
+    })
+  const waiting = makeRoom?.(bytesMax)
+  return waiting === undefined ? decode() : waiting.then(decode)
 }
 
 interface Job {

@@ -12,6 +12,7 @@
 import type { Socket } from 'node:net'
 import type { Dispatcher } from 'undici'
 import { ScrapeError } from '../core/errors.ts'
+import { SMALL_BODY_BYTES_MAX } from './body-room.ts'
 import { isRefusedType } from './content-check.ts'
 import type { FetchRequest } from './contract.ts'
 import { headerOf, type RawHeaders } from './http-page.ts'
@@ -25,6 +26,9 @@ const INFORMATIONAL_MAX = 16
 
 const NO_HEADERS: RawHeaders = Object.freeze(Object.create(null))
 const NOTHING = Buffer.alloc(0)
+
+/** Makes room for so many bytes of a body; a promise where it has to be waited for. */
+export type MakeRoom = (bytes: number) => Promise<void> | undefined
 
 export class Exchange implements ConnectedHandler {
   /** Resolves when there is an answer; `outcome` says of which kind. Rejects with whatever went wrong, unmapped. */
@@ -42,7 +46,9 @@ export class Exchange implements ConnectedHandler {
   connection: Connection | undefined
 
   readonly #request: FetchRequest
+  readonly #makeRoom: MakeRoom | undefined
   #bodyBytesMax: number
+  #hasRoom = false
   #chunk: Buffer | undefined
   #chunks: Buffer[] | undefined
   #informational = 0
@@ -54,7 +60,8 @@ export class Exchange implements ConnectedHandler {
   #resolve!: () => void
   #reject!: (error: unknown) => void
 
-  constructor(request: FetchRequest, bodyBytesMax: number) {
+  constructor(request: FetchRequest, bodyBytesMax: number, makeRoom?: MakeRoom) {
+    this.#makeRoom = makeRoom
     this.#request = request
     this.#bodyBytesMax = bodyBytesMax
     this.done = new Promise((resolve, reject) => {
@@ -96,7 +103,7 @@ export class Exchange implements ConnectedHandler {
     }
   }
 
-  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: RawHeaders): void {
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: RawHeaders): void {
     if (status < 200) {
       if (++this.#informational > INFORMATIONAL_MAX) {
         throw new ScrapeError('E_PROTOCOL', `more than ${INFORMATIONAL_MAX} informational responses`)
@@ -111,10 +118,10 @@ export class Exchange implements ConnectedHandler {
     if (this.outcome === 'page' && isRefusedType(status, headers, this.#request.accept)) this.outcome = 'file'
     if (this.#isBodyDropped) this.#settle()
     else if (this.outcome === 'failed') this.#bodyBytesMax = Math.min(this.#bodyBytesMax, FAILED_BODY_BYTES_MAX)
-    else if (Number(headers['content-length'] ?? 0) > this.#bodyBytesMax) throw this.#tooLarge()
+    else this.#checkAnnounced(controller, headers)
   }
 
-  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#isBodyDropped) return
     this.lastByteAtMs = performance.now()
     const wireBytes = this.wireBytes + chunk.length
@@ -123,6 +130,7 @@ export class Exchange implements ConnectedHandler {
     if (this.#chunk === undefined) this.#chunk = chunk
     else if (this.#chunks === undefined) this.#chunks = [this.#chunk, chunk]
     else this.#chunks.push(chunk)
+    if (wireBytes > SMALL_BODY_BYTES_MAX) this.#wait(controller, this.#bodyBytesMax)
   }
 
   onResponseEnd(): void {
@@ -151,6 +159,27 @@ export class Exchange implements ConnectedHandler {
     if (!/^\d{1,15}$/.test(headerOf(headers, 'content-length')!)) {
       throw new ScrapeError('E_PROTOCOL', `Content-Length ${JSON.stringify(headers['content-length']).slice(0, 50)}`)
     }
+  }
+
+  #checkAnnounced(controller: Dispatcher.DispatchController, headers: RawHeaders): void {
+    const bytes = Number(headers['content-length'] ?? 0)
+    if (bytes > this.#bodyBytesMax) throw this.#tooLarge()
+    const isEncoded = headers['content-encoding'] !== undefined
+    if (bytes > SMALL_BODY_BYTES_MAX) this.#wait(controller, isEncoded ? this.#bodyBytesMax : bytes)
+  }
+
+  /** Nothing more is read of a large body before there is room for it. */
+  #wait(controller: Dispatcher.DispatchController, bytes: number): void {
+    if (this.#hasRoom) return
+    this.#hasRoom = true
+    const waiting = this.#makeRoom?.(bytes)
+    if (waiting === undefined) return
+    controller.pause()
+    const resume = () => {
+      this.lastByteAtMs = performance.now()
+      if (!this.#isEnded) controller.resume()
+    }
+    waiting.then(resume, () => {})
   }
 
   #tooLarge(): ScrapeError {

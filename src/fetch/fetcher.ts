@@ -13,6 +13,7 @@ import type { Circuit, CircuitPage, Pass } from './circuit.ts'
 import { checkContent } from './content-check.ts'
 import type { BrowserPool, BrowserRequest, Fetcher, FetchRequest, RateLimit, Slot } from './contract.ts'
 import type { HttpClient } from './http.ts'
+import { HttpPage } from './http-page.ts'
 import type { Identities } from './identities.ts'
 import type { Identity } from './identity.ts'
 import type { Judge } from './judge.ts'
@@ -191,6 +192,7 @@ export function createFetcher(parts: FetcherParts): ChainFetcher {
       return page
     } catch (error) {
       const isJudged = page !== undefined
+      if (page instanceof HttpPage) page.giveRoom()
       if (isPage) throw onFailure(error, { request, host: turn.host, startedMs, pass, isJudged })
       // That robots.txt is refused is no block: many sites have none for anybody.
       if (error instanceof ScrapeError && error.code !== 'E_FORBIDDEN') {

@@ -1,5 +1,6 @@
 /** A page as HTTP delivers it: what is dear and seldom wanted (text, header object) is made on first use. */
 import type { Page, PageTimings } from '../core/page.ts'
+import type { BodyPlace } from './body-room.ts'
 import { decodeText } from './charset.ts'
 
 export type RawHeaders = Readonly<Record<string, string | string[] | undefined>>
@@ -16,6 +17,8 @@ export interface PageParts {
   wireBytes: number
   timings: PageTimings
   fetchedAtMs: number
+  /** Room its body takes, if that is bounded; given back with `release`. */
+  place?: BodyPlace | undefined
 }
 
 const NOTHING = Buffer.alloc(0)
@@ -36,6 +39,7 @@ export class HttpPage implements Page {
   #headers: Record<string, string | string[]> | undefined
   #body: Buffer
   #text: string | undefined
+  readonly #place: BodyPlace | undefined
 
   constructor(parts: PageParts) {
     this.requestedUrl = parts.requestedUrl
@@ -49,6 +53,7 @@ export class HttpPage implements Page {
     this.timings = parts.timings
     this.fetchedAtMs = parts.fetchedAtMs
     this.#rawHeaders = parts.headers
+    this.#place = parts.place
   }
 
   get headers(): Readonly<Record<string, string | string[]>> {
@@ -68,6 +73,12 @@ export class HttpPage implements Page {
   release(): void {
     this.#body = NOTHING
     this.#text = undefined
+    this.giveRoom()
+  }
+
+  /** For a page that failed: kept for its snapshot, released by nothing. */
+  giveRoom(): void {
+    this.#place?.[Symbol.dispose]()
   }
 }
 

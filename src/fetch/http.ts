@@ -4,10 +4,11 @@ import type { Page } from '../core/page.ts'
 import { URL_BYTES_MAX } from '../core/url.ts'
 import type { AddressOptions } from './address.ts'
 import { type AnswerLimits, toFailure, toFile, toPage, type Way } from './answer.ts'
+import { type BodyPlace, BodyRoom } from './body-room.ts'
 import type { FetchRequest } from './contract.ts'
 import { ChainCookies } from './cookies.ts'
 import { Deadline } from './deadline.ts'
-import { Exchange } from './exchange.ts'
+import { Exchange, type MakeRoom } from './exchange.ts'
 import type { Identity } from './identity.ts'
 import type { CookieKeeper } from './identity-cookies.ts'
 import { openPools, type Wire } from './pools.ts'
@@ -28,6 +29,8 @@ export interface HttpOptions extends AddressOptions, AnswerLimits {
   proxy?: string
   /** Everything goes out as an identity, through its proxy; what does not is refused. Default false. */
   isOnlyProxied?: boolean
+  /** Bounds the large bodies of all pages; default: `ROOM_BYTES` for this client. */
+  bodyRoom?: BodyRoom
   /** A longer Retry-After is cut to this. */
   retryAfterMsMax: number
   /** Epoch milliseconds. */
@@ -65,6 +68,7 @@ interface Chain extends Way {
 /** `wire` is the client's from here on, and ends with it. */
 export function openHttp(options: HttpOptions, wire: Wire = openPools(options)): HttpClient {
   const now = options.now ?? Date.now
+  const room = options.bodyRoom ?? new BodyRoom()
   const ownHeaders: Readonly<Record<string, string>> = {
     'user-agent': options.userAgent,
     accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8',
@@ -103,7 +107,7 @@ export function openHttp(options: HttpOptions, wire: Wire = openPools(options)):
         ? { path, method: 'GET' as const, headers }
         : { path, method: 'POST' as const, headers, body: chain.body }
     for (let isSecondTry = false; ; isSecondTry = true) {
-      const hop = new Exchange(chain.request, options.bodyBytesMax)
+      const hop = new Exchange(chain.request, options.bodyBytesMax, chain.makeRoom)
       // Asked for anew at the second try: the first one's pool may have been put away meanwhile, and takes nothing more.
       wire.get(origin, chain.identity).dispatch(message, hop)
       deadline.watch(hop)
@@ -163,7 +167,13 @@ export function openHttp(options: HttpOptions, wire: Wire = openPools(options)):
       const { startedAtMs } = deadline
       const body = request.post === undefined ? undefined : JSON.stringify(request.post)
       const cookies = identity?.cookies
-      const chain: Chain = { request, url, redirects: [], cookies, identity, body, isHome: true, startedAtMs }
+      // Only pages of a crawl: those are released once they are read.
+      const place = request.task === undefined ? undefined : room.newPlace()
+      const makeRoom = roomMaker(place, deadline)
+      const chain: Chain = {
+        request, url, redirects: [], cookies, identity, body, isHome: true, startedAtMs, place, makeRoom,
+      } // biome-ignore format: one line reads better
+      let isPage = false
       try {
         let answer = await send(chain, deadline)
         if (answer.outcome === 'redirect') answer = await follow(answer, chain, deadline, signal, onRedirect)
@@ -176,16 +186,28 @@ export function openHttp(options: HttpOptions, wire: Wire = openPools(options)):
           throw toFile(answer, chain, now())
         }
         const page = toPage(answer, chain, options, now())
-        return page instanceof Promise ? await deadline.race(page) : page
+        const whole = page instanceof Promise ? await deadline.race(page) : page
+        isPage = true
+        return whole
       } catch (error) {
         if (error === deadline.failure?.reason || error === signal.reason) throw error
         throw transportError(error, { url: chain.url, hasResponse: true })
       } finally {
         deadline.end()
+        if (!isPage) place?.[Symbol.dispose]()
       }
     },
     rotate: (proxyUrl) => wire.rotate(proxyUrl),
     [Symbol.asyncDispose]: () => wire[Symbol.asyncDispose](),
+  }
+}
+
+/** The time spent waiting for room is ours, not the server's. */
+function roomMaker(place: BodyPlace | undefined, deadline: Deadline): MakeRoom | undefined {
+  if (place === undefined) return undefined
+  return (bytes) => {
+    const waiting = place.take(bytes)
+    return waiting === undefined ? undefined : deadline.exclude(waiting)
   }
 }
 

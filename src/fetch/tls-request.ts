@@ -33,6 +33,7 @@ export class TlsRequest implements Dispatcher.DispatchController {
   readonly #abort = new AbortController()
   #reader: Reader | undefined
   #hasResponse = false
+  #onResume: (() => void) | undefined
 
   constructor(message: TlsMessage, handler: Dispatcher.DispatchHandler) {
     this.#message = message
@@ -46,10 +47,13 @@ export class TlsRequest implements Dispatcher.DispatchController {
   }
 
   pause(): void {
-    throw new Error('pages are not read at the reader’s pace')
+    this.paused = true
   }
 
-  resume(): void {}
+  resume(): void {
+    this.paused = false
+    this.#onResume?.()
+  }
 
   /** Never rejects: the handler is told. */
   async run(use: <T>(send: (way: OpenWay) => Promise<T>) => Promise<T>, library: TlsLibrary): Promise<void> {
@@ -103,6 +107,7 @@ export class TlsRequest implements Dispatcher.DispatchController {
     if (this.aborted) return
     this.#handler.onResponseStart?.(this, answer.status, headers as never, '')
     while (reader !== undefined) {
+      if (this.paused) await this.#untilResumed()
       const { done, value } = await reader.read()
       if (this.aborted) return
       if (done) break
@@ -115,9 +120,16 @@ export class TlsRequest implements Dispatcher.DispatchController {
     this.#handler.onResponseEnd?.(this, {})
   }
 
+  #untilResumed(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onResume = resolve
+    })
+  }
+
   #fail(error: unknown): void {
     if (this.aborted) return
     this.aborted = true
+    this.#onResume?.()
     this.reason = error as Error
     this.#handler.onResponseError?.(this, error as Error)
     this.#reader?.cancel().catch(() => {})
