@@ -341,3 +341,15 @@ test('redis: entries of another program among those of the run are skipped and t
   assert.equal(warnings.length, 1)
   assert.match(warnings[0]!, /entries under sluice:\{strays\}: in Redis at .* were skipped/)
 })
+
+test('opens a run of version 0.1, which has tasks and no epoch', async (t) => {
+  const runId = 'from-0.1'
+  const client = clientOf(t, redis.url)
+  {
+    await using first = await openRedisFrontier(redis.url, { runId })
+    await first.add([{ url: 'https://shop.example/1', route: 'page', data: null, depth: 0 }])
+  }
+  await client.hdel(`${prefixOf(runId)}totals`, 'epoch')
+  await using again = await openRedisFrontier(redis.url, { runId, mustExist: true })
+  assert.equal((await again.stats()).remaining, 1)
+})

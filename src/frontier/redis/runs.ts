@@ -102,21 +102,21 @@ export async function dropAbandoned(link: Link, prefix: string): Promise<boolean
 }
 
 /**
- * The epoch of a run that has none yet, or '' to begin none. Answers with the one it has ('' when nobody has begun it), and whether its
- * keys go away by themselves.
+ * An epoch for a run that has none yet, and whether the run must be there (1). Answers with the one it has ('' when nobody has begun it),
+ * and whether its keys go away by themselves. Runs of version 0.1 have tasks and no epoch: they get one when they are next opened.
  */
 const OPEN = script(
   'open',
   `${BASE}
-local wanted = arg()
-if wanted ~= '' then call('HSETNX', P .. 'totals', 'epoch', wanted) end
+local wanted, mustExist = arg(), arg() == '1'
+if not mustExist or call('HEXISTS', P .. 'totals', 'seen') == 1 then call('HSETNX', P .. 'totals', 'epoch', wanted) end
 return { call('HGET', P .. 'totals', 'epoch') or '', call('PTTL', P .. 'totals') >= 0 and 1 or 0 }`,
 )
 
 /** Finds out which beginning of the run this is. Throws `E_RUN_NOT_FOUND` when it must exist, and nobody has begun it or it was forgotten. */
 export async function openEpoch(link: Link, { mustExist }: { mustExist: boolean }): Promise<{ isEnding: boolean }> {
-  const wanted = mustExist ? '' : randomBytes(6).toString('base64url')
-  const [epoch, isEnding] = await link.run<[string, number]>(OPEN, { args: () => [wanted] })
+  const wanted = randomBytes(6).toString('base64url')
+  const [epoch, isEnding] = await link.run<[string, number]>(OPEN, { args: () => [wanted, mustExist ? 1 : 0] })
   if (epoch === '') throw new ScrapeError('E_RUN_NOT_FOUND', `no run ${link.runId} in ${link.place}`)
   link.setEpoch(epoch)
   return { isEnding: isEnding === 1 }
