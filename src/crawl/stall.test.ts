@@ -11,7 +11,14 @@ function given(more: { waitMs?: number; isOpenEnded?: () => Promise<boolean> } =
   const time = { nowMs: START_MS }
   const meta = new Map<string, string>()
   const state: { stats: Partial<FrontierStats>; pauses: HostPause[]; dueMs: number | undefined } = {
-    stats: { remaining: 3, claimed: 0, completed: 7, failed: 0, hosts: [{ host: 'a', pending: 3, claimed: 0 }] },
+    stats: {
+      pending: 3,
+      remaining: 3,
+      claimed: 0,
+      completed: 7,
+      failed: 0,
+      hosts: [{ host: 'a', pending: 3, claimed: 0 }],
+    },
     pauses: [],
     dueMs: START_MS,
   }
@@ -52,8 +59,17 @@ test('waits for what is near, for a host that is not paused, and for what is cla
   state.stats.hosts = [...state.stats.hosts!, { host: 'b', pending: 0, claimed: 1 }]
   state.stats.claimed = 1
   assert.equal(await watch.check([]), undefined, 'another worker does')
-  state.stats.hosts = [{ host: 'a', pending: 2, claimed: 1 }]
+  Object.assign(state.stats, { pending: 2, hosts: [{ host: 'a', pending: 2, claimed: 1 }] })
   assert.equal((await watch.check(['a']))?.code, 'E_STALLED', 'a claimed page of a paused host does not move')
+})
+
+test('waits for pages of hosts that the queue does not name, as long as any of them comes through', async () => {
+  const { watch, pause, state, time } = given()
+  Object.assign(state.stats, { pending: 4, remaining: 4 })
+  pause('a', 600_000)
+  assert.equal(await watch.check([]), undefined, 'the fourth page is of another host')
+  time.nowMs += 200_000
+  assert.match((await watch.check([]))?.message ?? '', /none came through for 200 s/)
 })
 
 test('stops when every host is paused again and again and no page is settled meanwhile', async () => {

@@ -62,7 +62,7 @@ export class StallWatch {
   }
 
   #pausedReason(
-    { hosts, claimed }: FrontierStats,
+    { hosts, claimed, pending }: FrontierStats,
     heldHosts: readonly string[],
     pauses: readonly HostPause[],
   ): string | undefined {
@@ -76,7 +76,9 @@ export class StallWatch {
     const [first, ...others] = waiting.toSorted((one, other) => one.untilMs - other.untilMs)
     const more = others.length === 0 ? '' : `, and ${others.length} more ${others.length === 1 ? 'host' : 'hosts'}`
     const why = `${first!.host}: ${first!.reason}${more}`
-    if (first!.untilMs - now() > waitMs) return `wait until ${timeText(first!.untilMs)}: ${why}`
+    // Of many hosts the queue names some only. Of the others nothing is known but that no page came through.
+    const areAllNamed = hosts.reduce((sum, host) => sum + host.pending, 0) >= pending
+    if (areAllNamed && first!.untilMs - now() > waitMs) return `wait until ${timeText(first!.untilMs)}: ${why}`
     const idleMs = this.#monotonicNow() - this.#movedAtMs
     return idleMs > waitMs ? `wait, and none came through for ${Math.round(idleMs / 1000)} s: ${why}` : undefined
   }
