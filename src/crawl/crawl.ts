@@ -59,9 +59,9 @@ class CrawlLoop implements AsyncDisposable {
   readonly #committing = new Set<Lease>()
   /** Requests out. */
   #inFlight = 0
-  /** Visits that have a page of a browser, or wait for one. */
   readonly #brake = new ResourceBrake()
   #hasSlowedDown = false
+  /** Visits that have a page of a browser, or wait for one. */
   #browserPages = 0
   /** Visits begun whose result is not in the channel yet. */
   readonly #visits = new Set<Lease>()
