@@ -90,6 +90,11 @@ export function updateRecord(
   sessionMs: number,
 ): void {
   const { counts } = stats
+  if (isUncounted(stats)) {
+    Object.assign(record.pages, { remaining: stats.remaining, dead: stats.dead })
+    setFiles(record, stats, record.files)
+    return
+  }
   const counted = (name: string) => counts[name] ?? 0
   record.pages = {
     ok: 0,
@@ -117,6 +122,11 @@ export function updateRecord(
   record.durationMs = base.durationMs + sessionMs
   record.rssBytesMax = Math.max(base.rssBytesMax, tally.rssBytesMax)
   record.latencyMs = tally.latencyMs
+}
+
+/** A queue of version 0.1 kept no counters: what the record says was counted otherwise, and is all there is. */
+function isUncounted({ completed, failed, counts }: FrontierStats): boolean {
+  return completed + failed > 0 && Object.keys(counts).length === 0
 }
 
 function filesCounted(counts: Counts): FileCounts {
