@@ -1,5 +1,6 @@
 /** The last run of the same scraper with the same arguments that found something: what an empty run is measured against. */
 import { isDeepStrictEqual } from 'node:util'
+import { redactAll } from '../../core/redact.ts'
 import { isComplete, type RunRecord } from '../../core/run.ts'
 import { listRuns } from './run-folder.ts'
 
@@ -18,10 +19,11 @@ export function fullRunBefore(
   { id, scraper, args }: Pick<RunRecord, 'id' | 'scraper' | 'args'>,
 ): FullRun | undefined {
   const earlier = listRuns(out, scraper).filter(({ runId }) => runId < id)
+  const shownArgs = redactAll(args) // as run.json has them
   let isLast = true
   for (const folder of earlier.slice(0, RUNS_LOOKED_AT_MAX)) {
     const record = folder.tryReadRecord()
-    if (record === undefined || !isComplete(record) || !isDeepStrictEqual(record.args, args)) continue
+    if (record === undefined || !isComplete(record) || !isDeepStrictEqual(redactAll(record.args), shownArgs)) continue
     if (record.items.new > 0) return { id: record.id, items: record.items.new, isLast }
     isLast = false
   }
