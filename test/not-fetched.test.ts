@@ -4,20 +4,25 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { sluice, temporaryFolder } from './sluice.ts'
+import { sluice, startSluice, temporaryFolder } from './sluice.ts'
 
 const FRAGMENTS = Array.from({ length: 10_001 }, (_, i) => `<a href="#part-${i}">${i}</a>`).join('')
 const ROBOTS = 'User-agent: *\nDisallow: /private/\n'
+
+/** The page is not answered. */
+const HELD = 'held'
 
 type Pages = Record<string, string | { to: string }>
 
 async function startSite(pages: Pages, robots = ROBOTS) {
   const asked: string[] = []
+  const held = Promise.withResolvers<void>()
   const server = createServer((request, response) => {
     const path = request.url!
     if (path === '/robots.txt') return void response.end(robots)
     asked.push(path)
     const page = pages[path]
+    if (page === HELD) return held.resolve()
     if (page === undefined) return void response.writeHead(404).end()
     if (typeof page === 'object') return void response.writeHead(302, { location: page.to }).end()
     response
@@ -28,6 +33,8 @@ async function startSite(pages: Pages, robots = ROBOTS) {
   return {
     url: `http://127.0.0.1:${(server.address() as { port: number }).port}/`,
     asked,
+    /** A page that is never answered was asked for. */
+    held: held.promise,
     [Symbol.dispose]() {
       server.closeAllConnections()
       server.close()
@@ -143,4 +150,23 @@ test('a start page that robots.txt forbids fails the run, which says which one',
   assert.equal(code, 1)
   assert.match(record.reason, /robots\.txt forbids the start page http:\/\/127\.0\.0\.1:\d+\/private\/list/)
   assert.deepEqual([record.pages.ok, record.pages.failed], [1, 1])
+})
+
+test('what was left out is counted once when the process is killed and the run resumed', async () => {
+  const pages: Pages = {
+    '/': '<a href="/a">a</a><a href="/private/1">1</a><a href="https://other.example/">o</a><a href="mailto:a@b.c">m</a>',
+    '/a': HELD,
+  }
+  using site = await startSite(pages)
+  using folder = temporaryFolder()
+  const args = ['run', scraperIn(folder.path), '--arg', `site=${site.url}`]
+  const { child, result } = startSluice([...args, '--rps', '0', '--out', folder.path])
+  await Promise.race([site.held, result]) // the page before it is committed: its links are in the queue
+  child.kill('SIGKILL')
+  assert.equal((await result).signal, 'SIGKILL')
+  pages['/a'] = '<a href="/private/2">2</a><a href="https://other.example/">o</a>'
+  const { code, stderr, record } = await run(folder.path, [...args, '--resume'])
+  assert.equal(code, 0, stderr)
+  assert.deepEqual(record.notFetched, { robots: 2, host: 2, scheme: 1 })
+  assert.deepEqual([record.pages.ok, record.items.new], [2, 2])
 })
