@@ -479,6 +479,13 @@ export const ERRORS = {
     'A typo, or another --out folder.',
     'Look under runs/, or give --out.',
   ),
+  E_RUN_RECORD: kind(
+    'usage',
+    'halt',
+    'the record of a run cannot be read',
+    'Its run.json was edited or cut off, or another program wrote it.',
+    'Correct the file the message names, or move the folder of the run away.',
+  ),
   E_ITEM_NOT_FOUND: kind(
     'usage',
     'halt',

@@ -70,10 +70,11 @@ export class RunFolder implements Disposable {
     }
   }
 
+  /** Throws `E_RUN_RECORD`. */
   readRecord(): RunRecord | undefined {
     const path = this.file('run.json')
     if (!existsSync(path)) return undefined
-    const record = JSON.parse(readFileSync(path, 'utf8')) as RunRecord
+    const record = recordIn(path)
     return { ...record, notFetched: record.notFetched ?? {} } // runs of earlier versions have none
   }
 
@@ -140,6 +141,25 @@ export class RunFolder implements Disposable {
     this.#lock?.close()
     this.#lock = undefined
   }
+}
+
+/** Only what everything that looks at a run relies on is checked. */
+function recordIn(path: string): RunRecord {
+  const unreadable = (why: string, cause?: unknown) =>
+    new ScrapeError('E_RUN_RECORD', `${path} cannot be read: ${why}`, { cause })
+  let record: Partial<RunRecord> | null
+  try {
+    record = JSON.parse(readFileSync(path, 'utf8'))
+  } catch (cause) {
+    throw unreadable((cause as Error).message, cause)
+  }
+  const isWhole =
+    typeof record?.id === 'string' &&
+    typeof record.state === 'string' &&
+    typeof record.frontier === 'string' &&
+    [record.pages, record.items, record.files].every((counts) => typeof counts === 'object' && counts !== null)
+  if (!isWhole) throw unreadable('it is not the record of a run')
+  return record as RunRecord
 }
 
 /** The picture that was taken together with a snapshot, if one was. */

@@ -73,7 +73,7 @@ export class FolderNews {
     const found = folders.flatMap((folder) => {
       const changedMs = changedAtMs(folder.file('run.json'))
       if (this.#settled.get(folder.path) === changedMs) return []
-      const record = recordOf(folder)
+      const record = folder.tryReadRecord()
       return record === undefined ? [] : [{ folder, record, changedMs }]
     })
     const done = await doneOf(found.map(({ record }) => record))
@@ -81,16 +81,6 @@ export class FolderNews {
       if (done.has(record.id)) this.#settled.set(folder.path, changedMs)
       else this.#open.set(folder.path, folder)
     }
-  }
-}
-
-/** One that cannot be read is nobody's news. */
-function recordOf(folder: RunFolder): RunRecord | undefined {
-  try {
-    const record = folder.readRecord()
-    return typeof record?.pages === 'object' && typeof record.items === 'object' ? record : undefined
-  } catch {
-    return undefined
   }
 }
 

@@ -97,7 +97,7 @@ export class ObservedEvents implements AsyncDisposable {
   }
 
   async #newsOf(folder: RunFolder, sinceMs: number): Promise<{ events: NewEvent[]; logEnd?: number | undefined }> {
-    const run = readable(folder)
+    const run = folder.tryReadRecord()
     if (run === undefined) return { events: [] }
     const events: NewEvent[] = []
     if (!this.#begun.has(run.id) && Date.parse(run.startedAt) >= sinceMs) events.push(runStarted(run))
@@ -124,7 +124,7 @@ export class ObservedEvents implements AsyncDisposable {
     return listRuns(this.#parts.out, scraper)
       .filter((folder) => folder.runId < runId)
       .slice(0, RUNS_LOOKED_BACK)
-      .flatMap((folder) => readable(folder) ?? [])
+      .flatMap((folder) => folder.tryReadRecord() ?? [])
       .filter((one) => isComplete(one) && isAlike(one, run))
       .slice(0, 2 * RUNS_BEFORE_MAX)
   }
@@ -155,14 +155,5 @@ export class ObservedEvents implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#looking)
     await this.#look
-  }
-}
-
-/** One bad record must not keep the others from being told. */
-function readable(folder: RunFolder): RunRecord | undefined {
-  try {
-    return folder.readRecord()
-  } catch {
-    return undefined
   }
 }
