@@ -59,6 +59,7 @@ function alternativeOf(schema: JsonSchema): string {
   if (schema.const !== undefined) return `\`${JSON.stringify(schema.const)}\``
   if (schema.type === 'array') return 'a list of names'
   if (schema.type === 'string') return 'a percentage such as `"5%"`'
+  if (schema.type === 'integer') return `a whole number from ${schema.minimum} to ${schema.maximum}`
   return 'a number from 0 to 1'
 }
 
