@@ -133,6 +133,12 @@ test('stays within 100 columns and within a narrower terminal', () => {
   }
 })
 
+test('shows a long reason whole, with the exit code after it', () => {
+  const reason = `all 290 pages left wait: shop.example: ${'circuit open: '.repeat(8)}E_SERVER (status 500)`
+  const text = summaryText({ ...stopped, reason, exitCode: 4 }, { columns: 80, next: [] })
+  assert.ok(text.replace(/\n +/g, ' ').includes(`${reason} · exit 4`), text)
+})
+
 test('shows a run over its threshold as not good although it finished', () => {
   const text = summaryText({ ...finished, exitCode: 1, reason: '7 % of pages failed (failAt is 5 %)' })
   assert.match(text, /^✘ books finished in 24\.3 s .*\n {2}7 % of pages failed \(failAt is 5 %\) · exit 1\n/)

@@ -14,6 +14,7 @@ import {
   self,
   truncate,
   truncateMiddle,
+  wrap,
 } from './terminal.ts'
 
 export interface SummaryOptions {
@@ -42,7 +43,9 @@ interface Sheet {
 export function summaryText(run: RunRecord, options: SummaryOptions = {}): string {
   const columns = Math.min(COLUMNS_MAX, Math.max(COLUMNS_MIN, options.columns ?? COLUMNS_MAX))
   const sheet: Sheet = { paint: options.paint ?? plain, columns: columns - LABEL_COLUMNS }
-  const warnings = run.warnings.map((text) => sheet.paint('yellow', truncate(printable(text), sheet.columns)))
+  const warnings = run.warnings.flatMap((text) =>
+    wrap(printable(text), sheet.columns).map((line) => sheet.paint('yellow', line)),
+  )
   const commands = (options.next ?? nextCommands(run, options.out)).map((command) => sheet.paint('cyan', command))
   const blocks = [
     headLines(run, columns, sheet.paint),
@@ -101,7 +104,8 @@ function headLines(run: RunRecord, columns: number, paint: Paint): string[] {
   const head = `${paint([colour, 'bold'], left)}${gap}${paint('dim', right)}`
   const exit = run.exitCode === null || run.exitCode === 0 ? undefined : `exit ${run.exitCode}`
   const why = [run.reason === null ? undefined : printable(run.reason), exit].filter((part) => part !== undefined)
-  return why.length === 0 ? [head] : [head, `  ${paint(colour, truncate(why.join(' · '), columns - 2))}`]
+  if (why.length === 0) return [head]
+  return [head, ...wrap(why.join(' · '), columns - 2).map((line) => `  ${paint(colour, line)}`)]
 }
 
 function pagesLine({ pages, files }: RunRecord, { paint, columns }: Sheet): string {

@@ -11,6 +11,7 @@ import {
   printableData,
   truncate,
   truncateMiddle,
+  wrap,
 } from './terminal.ts'
 
 const tty = { write() {}, isTTY: true, columns: 80 }
@@ -62,4 +63,10 @@ test('what is printed cannot turn the text beside it around', () => {
   assert.equal(printable('a\u202egnp.exe\u2066\u200fb'), 'agnp.exeb')
   assert.equal(printable('tok\u001b[1men=hunter2'), 'token=***', 'an escape sequence does not hide a name')
   assert.equal(printableData('?token=x\u202e'), '?token=x')
+})
+
+test('wraps between words, and cuts a word that is too long for a line', () => {
+  assert.deepEqual(wrap('one two three', 7), ['one two', 'three'])
+  assert.deepEqual(wrap('one abcdefgh', 5), ['one', 'abcd…'])
+  assert.deepEqual(wrap('', 5), [''])
 })

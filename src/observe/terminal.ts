@@ -84,6 +84,20 @@ export function truncate(text: string, columns: number): string {
   return `${kept}${hasColour ? '\x1b[0m' : ''}…`
 }
 
+/** Breaks a plain text between words into lines of at most `columns`; a longer word is cut. */
+export function wrap(text: string, columns: number): string[] {
+  const lines: string[] = []
+  let line = ''
+  for (const word of text.split(' ')) {
+    const longer = line === '' ? word : `${line} ${word}`
+    if (line !== '' && displayWidth(longer) > columns) {
+      lines.push(line)
+      line = word
+    } else line = longer
+  }
+  return [...lines, line].map((one) => truncate(one, columns))
+}
+
 /** Keeps both ends of a path or URL: `runs/books/…/items.jsonl`. */
 export function truncateMiddle(text: string, columns: number): string {
   if (displayWidth(text) <= columns) return text
