@@ -95,6 +95,9 @@ class Indexer {
       while (this.#depth > 0) tokens.close[this.#open[--this.#depth]!] = this.#count
       tokens.start[this.#count] = length
       return { html, count: this.#count, names: this.#names ?? NO_NAMES, siblings: undefined, ...tokens }
+    } catch (error) {
+      recycleTokens(this.#tokens)
+      throw error
     } finally {
       this.#html = ''
       this.#tokens = NO_TOKENS

@@ -53,12 +53,22 @@ export function freeArray(array: Int32Array | Uint16Array | Uint8Array): void {
   ;(array.buffer as ArrayBuffer).transfer(0)
 }
 
-/** The same tokens with twice the room; the old ones are gone. */
+/** The same tokens with twice the room; the old ones are gone, one array after the other. */
 export function growTokens(old: Tokens): Tokens {
-  const tokens = tokensOf(old.start.length * 2)
-  for (const name of NAMES) tokens[name].set(old[name])
-  if (old !== NO_TOKENS) free(old)
-  return tokens
+  const size = old.start.length * 2
+  const grown = <A extends Int32Array | Uint8Array>(from: A, to: A): A => {
+    to.set(from)
+    freeArray(from)
+    return to
+  }
+  return {
+    start: grown(old.start, new Int32Array(size)),
+    end: grown(old.end, new Int32Array(size)),
+    kind: grown(old.kind, new Uint8Array(size)),
+    tag: grown(old.tag, new Int32Array(size)),
+    parent: grown(old.parent, new Int32Array(size)),
+    close: grown(old.close, new Int32Array(size)),
+  }
 }
 
 export const NO_TOKENS: Tokens = tokensOf(0)
