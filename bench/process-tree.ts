@@ -17,7 +17,7 @@ export interface Cost {
 
 /** Ticks of /proc are 1/100 s on every Linux that Node runs on. */
 const TICK_MS = 10
-const OUTPUT_BYTES_MAX = 1024 * 1024
+const OUTPUT_BYTES_MAX = 4 * 1024 * 1024
 
 /** CPU time of children of this process that have ended and were waited for, their own such children included. */
 function endedChildrenCpuMs(): number {

@@ -33,7 +33,14 @@ export interface HostileSite extends AsyncDisposable {
   on(name: string, behaviour: Behaviour): void
 }
 
-export async function openHostileSite(options: { tls?: { key: string; cert: string }; host?: string } = {}) {
+export interface HostileOptions {
+  tls?: { key: string; cert: string }
+  host?: string
+  /** Answers every path that is not a case. Default: 404. */
+  answer?: Behaviour
+}
+
+export async function openHostileSite(options: HostileOptions = {}) {
   const host = options.host ?? '127.0.0.1'
   const cases = new Map<string, Behaviour>(Object.entries(CASES))
   const sockets = new Set<Socket>()
@@ -53,7 +60,7 @@ export async function openHostileSite(options: { tls?: { key: string; cert: stri
         head = head.slice(end + 4)
         requests.push(request)
         const name = decodeURIComponent(request.target.split(/[/?]/)[1] ?? '')
-        ;(cases.get(name) ?? respond(404, 'no such case'))(socket, request, site)
+        ;(cases.get(name) ?? options.answer ?? respond(404, 'no such case'))(socket, request, site)
       }
     })
   }
