@@ -15,7 +15,7 @@ import { basename, isAbsolute, join, resolve, sep } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { ScrapeError } from '../../core/errors.ts'
 import type { Page } from '../../core/page.ts'
-import { redactAll } from '../../core/redact.ts'
+import { redactAll, verbatim } from '../../core/redact.ts'
 import { newRunId, type RunRecord } from '../../core/run.ts'
 import type { Task } from '../../core/task.ts'
 
@@ -91,7 +91,9 @@ export class RunFolder implements Disposable {
   writeRecord(record: RunRecord): void {
     const path = this.file('run.json')
     try {
-      writeFileSync(`${path}.tmp`, `${JSON.stringify(redactAll(record), null, 2)}\n`)
+      // Two names of fields would be taken for a pair, and the one after `token` for its value.
+      const fields = record.fields === undefined ? {} : { fields: verbatim([...record.fields]) }
+      writeFileSync(`${path}.tmp`, `${JSON.stringify(redactAll({ ...record, ...fields }), null, 2)}\n`)
       renameSync(`${path}.tmp`, path)
     } catch (cause) {
       throw new ScrapeError('E_OUTPUT', `${path} cannot be written: ${(cause as Error).message}`, { cause })
