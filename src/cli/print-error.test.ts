@@ -66,4 +66,8 @@ test('ends with the exit code that fits', () => {
   )
   assert.deepEqual([of('E_NOT_FOUND'), exitCodeOf(new Error('x')), exitCodeOf(undefined)], [1, 1, 1])
   assert.equal(exitCodeOf(new AggregateError([unmatched])), 2)
+  const output = (cause: object) => new ScrapeError('E_OUTPUT', '', { cause: Object.assign(new Error(), cause) })
+  assert.equal(exitCodeOf(output({ code: 'EACCES' })), 2, 'a wrong --out')
+  assert.equal(exitCodeOf(output({ code: 'ENOSPC' })), 4, 'a full disk')
+  assert.equal(exitCodeOf(output({ code: 'ERR_SQLITE_ERROR', errcode: 13 })), 4, 'a full disk under SQLite')
 })

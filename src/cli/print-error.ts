@@ -25,8 +25,17 @@ export interface PrintErrorOptions {
 export function exitCodeOf(error: unknown): ExitCode {
   if (error instanceof AggregateError && error.errors.length > 0) return exitCodeOf(error.errors[0])
   if (!(error instanceof ScrapeError)) return 1
-  // Thrown to here, the run never began: there is nothing to resume, and --out is what is wrong.
-  return error.class === 'output' ? 2 : exitCodeOfClass(error.class)
+  // Thrown to here, the run never began. A full disk passes; any other trouble with --out is a wrong --out.
+  return error.class === 'output' && !isDiskFull(error) ? 2 : exitCodeOfClass(error.class)
+}
+
+/** Full, and the I/O error of a disk with too little room for SQLite's shared memory. */
+const SQLITE_NO_ROOM = new Set([13, 10])
+
+function isDiskFull({ cause }: Error): boolean {
+  if (!(cause instanceof Error)) return false
+  const { code, errcode } = cause as NodeJS.ErrnoException & { errcode?: number }
+  return code === 'ENOSPC' || code === 'EDQUOT' || SQLITE_NO_ROOM.has((errcode ?? 0) & 0xff) || isDiskFull(cause)
 }
 
 /** Several lines without a newline at the end. Every error of an `AggregateError` is shown: all problems in one message. */

@@ -541,7 +541,7 @@ export const ERRORS = {
     'halt',
     'the output cannot be written',
     'The disk is full, or the folder is not writable.',
-    'Make room or choose another --out; then --resume: nothing was lost.',
+    'Make room, then resume with --resume: nothing was lost. A run that had not begun yet starts from the beginning; another --out works too.',
   ),
   E_FILE_TOO_LARGE: kind(
     'too-large',
