@@ -24,6 +24,10 @@ export const SECRET_TEXTS: readonly Form[] = [
   ['an encoded parameter in a parameter', (s) => `https://x.test/?next=%2Fin%3Ftoken%3D${s}`],
   ['a twice encoded parameter', (s) => `https://x.test/?next=%252Fin%253Fpassword%253D${s}`],
   ['user, password, host and port without a scheme', (s) => `proxy bob:${s}@proxy.test:9 is down`],
+  ['a login whose slashes were forgotten', (s) => `no sink foo:u:${s}@h`],
+  ['auth=', (s) => `refused (auth=${s})`],
+  ['key=', (s) => `refused: key=${s}, try later`],
+  ['key= in quotes', (s) => `refused: key="${s}"`],
   ['host:port:user:password', (s) => `proxy 127.0.0.1:9000:bob:${s} is down`],
   ['host:port:user:password by name', (s) => `proxy.test:8080:bob:${s}`],
 
@@ -37,6 +41,7 @@ export const SECRET_TEXTS: readonly Form[] = [
   ['?pass=', (s) => `https://x.test/a?pass=${s}`],
   ['?pwd=', (s) => `https://x.test/a?pwd=${s}`],
   ['?code=', (s) => `https://x.test/cb?state=1&code=${s}`],
+  ['?code= without a state', (s) => `https://x.test/cb?code=${s}`],
   ['?ticket=', (s) => `https://x.test/cas?ticket=${s}`],
   ['?PHPSESSID=', (s) => `https://x.test/a?PHPSESSID=${s}`],
   [';jsessionid=', (s) => `https://x.test/a;jsessionid=${s}?b=1`],
@@ -210,6 +215,16 @@ export const HARMLESS_TEXTS: readonly string[] = [
   'passed: 12, failed: 0, pass: 12',
   '12:30:45 shop: 41 pages/s, ETA ≥ 0:25',
   '::ffff:127.0.0.1 and [::1]:8080',
+  'https://x.test/page?code=de-DE',
+  'https://x.test/page?code=SKU123&page=2',
+  'https://x.test/page?code=10115',
+  'two items with key=id',
+  'auth: user ana is not known',
+  'Send it as `Authorization: Bearer KEY`. Make one with `sluice key create NAME`.',
+  'For example postgres://user:password@localhost:5432/sluice; in a password / is %2F, # is %23, @ is %40 and ? is %3F.',
+  'For example http://user:password@localhost:15672',
+  "use --header 'authorization: …'",
+  'for example rediss://h?cacert=FILE&cert=FILE&key=FILE',
 ]
 
 export const HARMLESS_VALUES: readonly unknown[] = [

@@ -156,7 +156,9 @@ test('no key, another scheme and a wrong key are told apart, and too many of the
         const answer = await fetch(`${url}/v1/runs`)
         assert.equal(answer.status, status)
         assert.equal(answer.headers.get('retry-after'), waitMs > 0 ? '2' : null)
-        assert.match(((await answer.json()) as { detail: string }).detail, detail)
+        const problem = (await answer.json()) as { detail: string; hint: string }
+        assert.match(problem.detail, detail)
+        if (given !== 'wrong key') assert.match(problem.hint, /`Authorization: Bearer KEY`\./)
       },
     )
     assert.deepEqual(

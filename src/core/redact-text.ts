@@ -34,9 +34,12 @@ const SCHEME = /[a-z][a-z\d+.-]{0,20}:\/\//gi
 /** White space and quotes end a URL in a text; so does an escape sequence of a terminal. */
 const URL_END = /[\s"'`\p{Cc}]|$/gu
 /** How our own help writes a login. */
-const PLACEHOLDER = /^\[?user:password@\]?(?:host|$)/i
+const PLACEHOLDER = /^\[?user:password@\]?(?:(?:host|localhost:\d)[^@]*)?$/i
 const LOGIN_BEFORE_PLACE =
   /(?<![\w/.-])[\w.+-]{1,64}:[^\s"'@/]{1,256}(@(?:[\w.-]{1,253}|\[[\da-f:.]{2,45}\]):\d{1,5}\b)/gi
+
+/** `scheme:user:password@host`, where the slashes were forgotten. */
+const LOGIN_WITHOUT_SLASHES = /(?<![\w/.-])([a-z][a-z\d+.-]{0,20}:)[^\s"'`@/:]{1,64}:[^\s"'`@/]{1,256}(?=@[\w[])/gi
 
 /** `scheme://user:password@host`: everything up to the last `@`, because a password may hold any character, an unescaped `/` too. */
 function withoutLogins(text: string): string {
@@ -56,7 +59,9 @@ function withoutLogins(text: string): string {
     shown += `${text.slice(keptTo, start)}${MASK}`
     keptTo = lastAt
   }
-  return (shown + text.slice(keptTo)).replace(LOGIN_BEFORE_PLACE, `${MASK}$1`)
+  return (shown + text.slice(keptTo))
+    .replace(LOGIN_BEFORE_PLACE, `${MASK}$1`)
+    .replace(LOGIN_WITHOUT_SLASHES, `$1${MASK}`)
 }
 
 const WEB = /^(?:https?|wss?|file):/i
@@ -109,17 +114,26 @@ const QUERY = /(?<before>[?&;#])(?<query>[\w.~%[\]-]{1,128})=/g
 /** Where a value ends that has no quotes around it. */
 const BARE_END = /[\s"'&;<>})\]\p{Cc}]|,(?=\s|\w{1,32}[=:])|$/gu
 const QUERY_END = /[&#;\s"'<>\p{Cc}]|$/gu
-/** A header takes the rest of its line, up to a quote around it; what is quoted behind a `=` belongs to it (`response="…"`). */
+/**
+ * A header takes the rest of its line, up to a quote around it; what is quoted behind a `=` belongs to it (`response="…"`).
+ * Our own help writes `Authorization: Bearer KEY`, and that stays.
+ */
 const HEADER_LINE =
-  /\b((?:proxy-)?authorization\s{0,4}[:=]\s{0,4}|(?:set-)?cookie2?\s{0,4}:\s{0,4})(?:=\\{0,3}"[^"\p{Cc}]*"|[^\p{Cc}"'])+/giu
+  /\b((?:proxy-)?authorization\s{0,4}[:=]\s{0,4}|(?:set-)?cookie2?\s{0,4}:\s{0,4})(?!\s{0,4}(?:Bearer KEY|…)(?:[`'"\p{Cc}]|$))(?:=\\{0,3}"[^"\p{Cc}]*"|[^\p{Cc}"'])+/giu
 
 function withoutNamedValues(text: string): string {
-  let shown = masked(text, QUERY, ({ query }, at, all) =>
-    isSecretName(decoded(query!), 'query') ? endAt(QUERY_END, all, at) : undefined,
-  )
+  const hasState = stateFinder()
+  let shown = masked(text, QUERY, ({ query }, at, all) => {
+    const name = decoded(query!)
+    if (!isSecretName(name, 'query')) return undefined
+    const end = endAt(QUERY_END, all, at)
+    const value = all.slice(at, end)
+    if (value === 'KEY' || value === 'FILE') return undefined // how our own help writes it
+    return /^code$/i.test(name) && !isRandom(value) && !hasState(all, at) ? undefined : end
+  })
   shown = masked(shown, NAMED, ({ name, flag, quote, separator }, at, all) => {
     if (flag !== undefined) return isSecretName(flag, 'text') ? endAt(BARE_END, all, at) : undefined
-    if (!isSecretName(name!, 'text')) return undefined
+    if (!isSecretName(name!, 'text') && !isShortName(name!, separator!, all, at)) return undefined
     if (quote !== '') return endOfQuoted(all, at, quote!)
     const end = endAt(BARE_END, all, at)
     return isSaid(name!, separator!, all.slice(at, end)) ? undefined : end
@@ -127,6 +141,33 @@ function withoutNamedValues(text: string): string {
   if (/["'<]/.test(shown)) shown = masked(shown, PAIRED, endOfPaired)
   // After the names: a header takes the rest of its line, and a name at the end of that line with it.
   return shown.replace(HEADER_LINE, `$1${MASK}`)
+}
+
+/** `?code=` is a login code or a harmless one (`de-DE`, `SKU123`): login codes are long and random, or come with `state=`. */
+const isRandom = (value: string) =>
+  value.length >= 16 || (value.length >= 10 && /\d/.test(value) && /[a-z]/i.test(value))
+
+/** Says whether the URL around a place has a `state=`. Places come in rising order, so each URL is searched once. */
+function stateFinder(): (text: string, at: number) => boolean {
+  let end = 0
+  let isFound = false
+  return (text, at) => {
+    if (at <= end) return isFound
+    const before = text
+      .slice(end, at)
+      .split(/[\s"'<>]/)
+      .at(-1)!
+    end = endAt(/[\s"'<>]|$/g, text, at)
+    isFound = /[?&;#]state=/i.test(before + text.slice(at, end))
+    return isFound
+  }
+}
+
+/** `auth=…`, and `key=…` with a value like a secret's: `key=id` names a field, and `auth: …` is prose. */
+function isShortName(name: string, separator: string, text: string, at: number): boolean {
+  if (!separator.includes('=')) return false
+  if (/^auth$/i.test(name)) return true
+  return /^key$/i.test(name) && /^(?=[^\d\s]*\d)(?=\d*[a-z])[\w.~+/-]{16}/i.test(text.slice(at, at + 64))
 }
 
 function endOfPaired(found: Groups, at: number, all: string): number | undefined {

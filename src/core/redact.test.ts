@@ -19,6 +19,21 @@ test('takes the values of secret-like parameters out of URLs, and only those', (
   assert.equal(redactText('https://x.test/?key=a&keyword=b&monkey=c'), 'https://x.test/?key=***&keyword=b&monkey=c')
 })
 
+test('a short code in a URL is masked when the URL has the state of a login, before it or after it', () => {
+  assert.equal(
+    redactText('GET https://x.test/cb?code=4f9a&state=s1 now'),
+    'GET https://x.test/cb?code=***&state=s1 now',
+  )
+  assert.equal(redactText('https://x.test/cb?state=s1&code=4f9a'), 'https://x.test/cb?state=s1&code=***')
+  const texts = 'https://x.test/cb?code=4f9a&state=s1 https://x.test/p?code=de-DE'
+  assert.equal(redactText(texts), 'https://x.test/cb?code=***&state=s1 https://x.test/p?code=de-DE')
+})
+
+test('a key that only begins like the one in our help is masked', () => {
+  assert.equal(redactText('Authorization: Bearer KEY42'), 'Authorization: ***')
+  assert.equal(redactText('postgres://user:password@localhost:1@db/x'), 'postgres://***@db/x')
+})
+
 test('takes headers and named values out of messages', () => {
   assert.equal(redactText('sent Authorization: Basic YW5hOmh1bnRlcjI='), 'sent Authorization: ***')
   assert.equal(redactText('Cookie: sid=1; theme=dark'), 'Cookie: ***')
