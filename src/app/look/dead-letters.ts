@@ -1,9 +1,11 @@
 /** Dead letters of a run as a person handles them: one by a short name, many by a filter, and back to work. */
 import { ScrapeError } from '../../core/errors.ts'
+import { MASK, redactText } from '../../core/redact-text.ts'
 import type { DeadFilter, DeadLetter, Frontier } from '../../frontier/contract.ts'
 import { frontierOf, type OpenRun } from './open-run.ts'
 
 const PAGE = 500
+const LISTED_MAX = 10
 
 /** Every letter the filter takes, in pages: a million of them never stand in memory together. */
 export async function* deadLetters(frontier: Frontier, filter: DeadFilter = {}): AsyncGenerator<DeadLetter> {
@@ -16,24 +18,32 @@ export async function* deadLetters(frontier: Frontier, filter: DeadFilter = {}):
   }
 }
 
-/** By URL or by the first characters of its id. Throws when none, or more than one, is meant. */
+/** By URL, also as it is shown, or by the first characters of its id. Throws when none, or more than one, is meant. */
 export async function findLetter(frontier: Frontier, word: string): Promise<DeadLetter> {
   const isUrl = /^[a-z]+:\/\//i.test(word)
+  const isShown = isUrl && word.includes(MASK)
   const found: DeadLetter[] = []
   for await (const letter of deadLetters(frontier)) {
-    if (isUrl ? letter.task.url === word : letter.task.id.startsWith(word.toLowerCase())) found.push(letter)
-    if (found.length > 1) break
+    const { id, url } = letter.task
+    if (isUrl && url === word) return letter
+    const isMeant = isUrl ? isShown && redactText(url) === word : id.startsWith(word.toLowerCase())
+    if (isMeant) found.push(letter)
+    if (found.length === LISTED_MAX) break
   }
   const [letter, other] = found
   if (letter === undefined)
     throw new ScrapeError('E_USAGE', `no dead letter ${JSON.stringify(word)} in this run`, {
       fix: 'Give the id (or its first characters) or the URL that `sluice dlq list` shows.',
     })
-  if (other !== undefined && !isUrl)
-    throw new ScrapeError('E_USAGE', `more than one dead letter begins with ${JSON.stringify(word)}`, {
-      notes: found.map(({ task }) => `${task.id.slice(0, 16)}  ${task.url}`),
-      fix: 'Give more characters of the id.',
-    })
+  if (other !== undefined)
+    throw new ScrapeError(
+      'E_USAGE',
+      `more than one dead letter ${isUrl ? 'is shown as' : 'begins with'} ${JSON.stringify(word)}`,
+      {
+        notes: found.map(({ task }) => `${task.id.slice(0, 16)}  ${task.url}`),
+        fix: isUrl ? 'Give the id of one of them.' : 'Give more characters of the id.',
+      },
+    )
   return letter
 }
 
