@@ -211,8 +211,8 @@ export const OPTIONS = {
     schema: z
       .string()
       .regex(
-        /^(?:socks5h?|http):\/\/.+/,
-        'must be socks5://HOST:PORT or http://HOST:PORT, with user:password@ before HOST if needed',
+        /^(?:socks5h?|http):\/\/\S+$/,
+        'must be socks5://HOST:PORT or http://HOST:PORT, with user:password@ before HOST if needed (a space in it is %20)',
       )
       .optional(),
     value: 'URL',

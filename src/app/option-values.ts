@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { limitsSchema } from '../core/options.ts'
 import { redactValue } from '../core/redact.ts'
-import { redactText } from '../core/redact-text.ts'
+import { MASK, redactText } from '../core/redact-text.ts'
 import type { Config } from './config.ts'
 import { envName, flagName, type OptionName, optionSpecs } from './option-table.ts'
 
@@ -32,7 +32,7 @@ export function optionValues(config: Config, scraper?: { name: string; limits?: 
       name,
       flag: flagName(name),
       env: envName(name),
-      value: redactValue(value),
+      value: redactValue(withoutLogin(value)),
       origin,
       accepts: acceptsOf(schema),
       describe: spec.describe,
@@ -44,8 +44,16 @@ export function optionValues(config: Config, scraper?: { name: string; limits?: 
 export function otherVariables(env: NodeJS.ProcessEnv = process.env): { env: string; value: string }[] {
   return ['SLUICE_STORE', 'SLUICE_REDIS'].flatMap((name) => {
     const value = env[name]
-    return value === undefined ? [] : [{ env: name, value: redactText(value) }]
+    return value === undefined ? [] : [{ env: name, value: redactText(withoutLogin(value)) }]
   })
+}
+
+const LOGIN_WITH_SPACE = /^([a-z][a-z\d+.-]*:\/\/)(?=\S*\s)[\s\S]*@/i
+
+/** A value is one URL, so white space before its last `@` belongs to the login; in a text it would end the URL. */
+function withoutLogin<T>(value: T): T {
+  if (typeof value === 'string') return value.replace(LOGIN_WITH_SPACE, `$1${MASK}@`) as T
+  return Array.isArray(value) ? (value.map(withoutLogin) as T) : value
 }
 
 function limitSchema(path: string): z.ZodType {

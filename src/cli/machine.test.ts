@@ -81,6 +81,24 @@ test('config tells each value and where it came from, and no secret', async () =
   assert.ok(!stdout.includes('hunter2'))
 })
 
+test('config shows no password that has a space in it or stands in a URL without slashes', async () => {
+  const env = { SLUICE_SINK: 'foo:u:hunter2@h', SLUICE_FRONTIER: 'postgres://me:pa hunter2@db/x', SLUICE_REDIS: 'redis://me:pa hunter2@h' } // biome-ignore format: one line reads better
+  const { code, stdout, stderr } = await sluice(['config', '--json'], { env })
+  assert.equal(code, 0, stderr)
+  assert.match(stdout, /"foo:\*\*\*@h"[\s\S]*"redis:\/\/\*\*\*@h"/)
+  assert.match(stdout, /"postgres:\/\/\*\*\*@db\/x"/)
+  assert.ok(!stdout.includes('hunter2'))
+  const refused = await sluice(['config', 'proxy'], { env: { SLUICE_PROXY: 'http://me:pa hunter2@h:1' } })
+  assert.deepEqual([refused.code, /E_OPTION[\s\S]*a space in it is %20/.test(refused.stderr)], [2, true])
+  assert.ok(!refused.stderr.includes('hunter2'))
+})
+
+test('the help about a wrong URL of a queue is shown whole', async () => {
+  const { stderr } = await sluice(['ps'], { env: { SLUICE_FRONTIER: 'postgres://u:pa/hunter2@db/x' } })
+  assert.match(stderr, /For example postgres:\/\/user:password@localhost:5432\/sluice; in a password \/ is %2F/)
+  assert.ok(!stderr.includes('hunter2'))
+})
+
 test('config --explain has bounds and a sentence for every option, and knows a scraper’s own limits', async () => {
   const { stdout } = await sluice(['config', '--explain'])
   assert.match(

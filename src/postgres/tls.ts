@@ -48,8 +48,8 @@ export function postgresTls(text: string): PostgresTls {
 }
 
 export const noUrl = () =>
-  new ScrapeError('E_OPTION', 'this is no URL of a PostgreSQL database', {
-    fix: 'For example postgres://user:password@localhost:5432/sluice',
+  new ScrapeError('E_OPTION', 'this is not the URL of a PostgreSQL database', {
+    fix: 'For example postgres://user:password@localhost:5432/sluice; in a password / is %2F, # is %23, @ is %40 and ? is %3F.',
   })
 
 function modeOf({ searchParams, host }: URL): Mode {

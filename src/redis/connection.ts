@@ -229,7 +229,7 @@ function placeOf(url: string): string {
   const parsed = URL.parse(url)
   if (parsed === null || !/^rediss?:$/.test(parsed.protocol)) {
     throw new ScrapeError('E_OPTION', 'the URL of Redis is not one', {
-      fix: 'For example redis://user:password@localhost:6379/0',
+      fix: 'For example redis://user:password@localhost:6379/0; in a password / is %2F, # is %23, @ is %40 and ? is %3F.',
     })
   }
   const { hostname, port, pathname } = parsed

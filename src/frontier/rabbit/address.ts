@@ -12,7 +12,7 @@ export function brokerUrl(text: string): URL {
   const url = URL.parse(text)
   if (url !== null && /^amqps?:$/.test(url.protocol)) return url
   throw new ScrapeError('E_OPTION', 'the URL of RabbitMQ is not one', {
-    fix: 'For example amqp://user:password@localhost:5672/vhost; in a password / is %2F, @ is %40 and # is %23.',
+    fix: 'For example amqp://user:password@localhost:5672/vhost; in a password / is %2F, # is %23, @ is %40 and ? is %3F.',
   })
 }
 
