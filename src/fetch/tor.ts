@@ -7,7 +7,17 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve as resolvePath } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -48,6 +58,7 @@ export interface Tor extends AsyncDisposable {
 
 const START_MS_MAX = 15_000
 const STOP_MS_MAX = 5000
+const COOKIE_BYTES = 32
 const LOOK_AGAIN_MS = 20
 const BOOTSTRAP_LOOK_MS = 250
 
@@ -148,8 +159,10 @@ class Daemon implements AsyncDisposable {
       if (this.#end !== undefined) throw torError(`did not start: it ${this.#end}`, this.log)
       if (performance.now() >= givesUpAtMs) throw torError(`is not ready after ${startMsMax} ms`, this.log)
       const port = this.#controlPort()
-      if (port !== undefined) {
-        this.#control = await openTorControl(port, join(this.#folder, 'control_auth_cookie'))
+      const cookie = join(this.#folder, 'control_auth_cookie')
+      // Tor may listen before it has written its cookie.
+      if (port !== undefined && existsSync(cookie) && statSync(cookie).size === COOKIE_BYTES) {
+        this.#control = await openTorControl(port, cookie)
         return this.#control
       }
       await delay(LOOK_AGAIN_MS)
