@@ -42,12 +42,19 @@ async function workToEnd(frontier: Frontier, workerId: string): Promise<void> {
   }
 }
 
-async function check(open: (port: number, runId: string) => Promise<Frontier>, seed: number): Promise<number> {
+interface Check {
+  open: (port: number, runId: string) => Promise<Frontier>
+  seed: number
+  /** About one answer in so many is garbled. */
+  every: number
+}
+
+async function check({ open, seed, every }: Check): Promise<number> {
   await using proxy = await garblingProxy(redis.port)
   await using frontier = await open(proxy.port, `garbled-${seed}-${process.pid}`)
   await frontier.setMeta('started', 'yes')
   await frontier.add([page(1)])
-  proxy.begin({ every: 8, random: seeded(seed) })
+  proxy.begin({ every, random: seeded(seed) })
   await Promise.all([workToEnd(frontier, 'a'), workToEnd(frontier, 'b')])
   proxy.end()
   assert.equal(await frontier.getMeta('started'), 'yes')
@@ -63,27 +70,21 @@ async function check(open: (port: number, runId: string) => Promise<Frontier>, s
   return proxy.garbled
 }
 
-test('redis: every page is done once over a stream that loses and repeats bytes', { timeout: 120_000 }, async (t) => {
+test('redis: every page is done once over a stream that loses and repeats bytes', async (t) => {
+  const open: Check['open'] = (port, runId) =>
+    openRedisStreamsFrontier(`redis://127.0.0.1:${port}/0`, { runId, waitMs: 20, ...TIMES })
   let garbled = 0
-  for (let seed = 1; seed <= 4; seed++)
-    garbled += await check(
-      (port, runId) => openRedisStreamsFrontier(`redis://127.0.0.1:${port}/0`, { runId, waitMs: 20, ...TIMES }),
-      seed,
-    )
+  for (let seed = 1; seed <= 4; seed++) garbled += await check({ open, seed, every: 8 })
   t.diagnostic(`${garbled} answers were garbled`)
-  assert.ok(garbled > 10)
+  assert.ok(garbled > 0)
 })
 
-test('amqp: every page is done once over a ledger whose stream loses and repeats bytes', {
-  timeout: 120_000,
-}, async (t) => {
+test('amqp: every page is done once over a ledger whose stream loses and repeats bytes', async (t) => {
   await using broker = await rabbitForTests()
+  const open: Check['open'] = (port, runId) =>
+    openRabbitFrontier(broker.url, { runId, redisUrl: `redis://127.0.0.1:${port}/0`, ...TIMES })
   let garbled = 0
-  for (let seed = 1; seed <= 3; seed++)
-    garbled += await check(
-      (port, runId) => openRabbitFrontier(broker.url, { runId, redisUrl: `redis://127.0.0.1:${port}/0`, ...TIMES }),
-      seed,
-    )
+  for (let seed = 1; seed <= 3; seed++) garbled += await check({ open, seed, every: 4 })
   t.diagnostic(`${garbled} answers were garbled`)
-  assert.ok(garbled > 5)
+  assert.ok(garbled > 0)
 })
