@@ -6,6 +6,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 const VARIABLE = 'SLUICE_TEST_RUN'
 /** Servers whose owner was killed are ended by their watchdogs, which take this long at most. */
+/** Where npm and tsc have Node keep compiled code, in whatever environment a test starts them. */
+const NODE_CACHE = 'node-compile-cache'
 const GRACE_MS = 20_000
 
 export interface Traces extends Disposable {
@@ -25,7 +27,7 @@ export function followTraces(): Traces {
       while (marked(mark).length > 0 && performance.now() < endMs) await delay(50)
       const processes = marked(mark)
       for (const { pid } of processes) kill(pid)
-      const files = readdirSync(folder)
+      const files = readdirSync(folder).filter((name) => name !== NODE_CACHE)
       return [
         ...processes.map(({ pid, command }) => `process ${pid}: ${command}`),
         ...files.map((name) => `${folder}/${name}`),
