@@ -48,17 +48,26 @@ describe('a run with --proxy', () => {
     assert.doesNotMatch(stdout + stderr, /p@ss|p%40ss/)
   })
 
-  it('never goes past it: a dead proxy ends the run before it costs a page its tries', async () => {
+  it('never goes past it: a run whose proxy is dead waits, then stops before it costs a page its tries', async () => {
     await using site = await startBooksSite({ products: 200 })
     await using socks = await socksForTests(login)
     await socks.stop()
     using folder = temporaryFolder()
     const out = ['--out', folder.path]
-    const run = ['run', 'books', '--site', site.url, '--rps', '0', '--retries', '0', '--proxy', socks.url, ...out]
-    const { code, stdout } = await sluice(run)
-    assert.equal(code, 1)
-    assert.match(stdout, /E_PROXY/)
-    assert.doesNotMatch(stdout, /p@ss|p%40ss/)
+    const limits = ['--rps', '0', '--retries', '0', '--wait', '1s']
+    const { code, stdout, stderr } = await sluice([
+      'run',
+      'books',
+      '--site',
+      site.url,
+      ...limits,
+      '--proxy',
+      socks.url,
+      ...out,
+    ])
+    assert.equal(code, 4, stderr)
+    assert.match(stdout, /no proxy has worked for \d+ s: the proxy 127\.0\.0\.1:\d+ cannot be reached/)
+    assert.doesNotMatch(stdout + stderr, /p@ss|p%40ss/)
     const { dead, pending } = JSON.parse((await sluice(['stats', '--json', ...out])).stdout)
     assert.deepEqual({ dead, pending }, { dead: 0, pending: 1 })
     assert.equal(site.stats().requests, 0)
@@ -81,8 +90,8 @@ describe('a worker of a fleet with --proxy', () => {
     const asked = site.stats().requests
     await socks.stop()
     const { run_id: deadId } = await fleet.start('--site', site.url)
-    const dead = await fleet.worker(deadId, '--proxy', socks.url, '--retries', '0').result
-    assert.equal(dead.code, 1, dead.stderr)
+    const dead = await fleet.worker(deadId, '--proxy', socks.url, '--retries', '0', '--wait', '1s').result
+    assert.equal(dead.code, 4, dead.stderr)
     const { state, pending, dead: letters } = await fleet.stats(deadId)
     assert.deepEqual({ state, pending, letters }, { state: 'running', pending: 1, letters: 0 }, 'others can work on it')
     assert.equal(site.stats().requests, asked)

@@ -190,7 +190,7 @@ class Proxies implements ProxyPool {
       const resting = this.#restingError(host)
       if (resting !== undefined) throw resting
       if (this.#now() >= untilMs) throw this.#downError()
-      await this.#change(untilMs - this.#now(), signal)
+      await this.#change(Math.min(untilMs, this.#lostAtMs) - this.#now(), signal)
     }
   }
 
@@ -418,10 +418,16 @@ class Proxies implements ProxyPool {
     throw new ScrapeError('E_PROXY_REFUSED', message, { notes })
   }
 
+  /** When waiting for them is over. */
+  get #lostAtMs(): number {
+    return this.areAllDown
+      ? this.#downSinceMs + (this.#options.downMsMax ?? Number.POSITIVE_INFINITY) + 1
+      : Number.POSITIVE_INFINITY
+  }
+
   #throwIfLost(): void {
-    const { downMsMax = Number.POSITIVE_INFINITY } = this.#options
+    if (this.#now() < this.#lostAtMs) return
     const downMs = this.#now() - this.#downSinceMs
-    if (!this.areAllDown || downMs <= downMsMax) return
     const { message, details } = this.#downError()
     const notes = { notes: details.notes ?? [] }
     throw new ScrapeError('E_PROXIES_LOST', `no proxy has worked for ${Math.round(downMs / 1000)} s: ${message}`, notes)

@@ -100,14 +100,14 @@ describe('a run with many proxies', () => {
     assertNoLogin(folder.path, stdout, stderr)
   })
 
-  it('does not begin when none can be reached, and says so without the login', async () => {
+  it('waits when none can be reached, then stops and says so without the login', async () => {
     await using site = await startBooksSite({ products: 20 })
     using folder = temporaryFolder()
     const ports = [await freePort(), await freePort()]
     const proxies = ports.map((port) => `http://${login.user}:${login.password}@127.0.0.1:${port}`).join(',')
-    const { code, stdout, stderr } = await run(site.url, folder.path, proxies).result
-    assert.equal(code, 1)
-    assert.match(stdout + stderr, /none of the 2 proxies can be reached/)
+    const { code, stdout, stderr } = await run(site.url, folder.path, proxies, '--wait', '1s').result
+    assert.equal(code, 4)
+    assert.match(stdout + stderr, /no proxy has worked for \d+ s: none of the 2 proxies is up/)
     assert.equal(site.stats().requests, 0, 'nothing went out directly')
     assertNoLogin(folder.path, stdout, stderr)
   })

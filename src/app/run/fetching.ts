@@ -29,6 +29,8 @@ export interface FetchingOptions {
   ways?: WaysSpec | undefined
   /** Proxies shared with other chains, in place of those of `ways`; whoever opened them closes them. */
   pool?: ProxyPool | undefined
+  /** Pages wait when no proxy answers at the start. Left out: that is an error. */
+  waitsForProxies?: boolean | undefined
   /** For routes that need one. */
   browsers?: BrowserPool | undefined
   /** `memory:`, `sqlite:FILE` or `redis://…`; used when `limits.cache` is above 0. */
@@ -50,7 +52,7 @@ export interface Fetching extends AsyncDisposable {
   rotate(proxyUrl: string): void
 }
 
-/** Throws `E_PROXY` when none of the proxies can be reached. */
+/** Throws `E_PROXY` when none of the proxies can be reached, unless it waits for them. */
 export async function openFetching(options: FetchingOptions): Promise<Fetching> {
   const { limits, bus, ways = DIRECT } = options
   await using parts = new AsyncDisposableStack()
@@ -71,6 +73,7 @@ export async function openFetching(options: FetchingOptions): Promise<Fetching> 
     pool: options.pool,
     tlsProfiles,
     waitMs: limits.wait,
+    waitsForProxies: options.waitsForProxies,
     bus,
   })
   if (identities !== undefined) parts.use(identities)

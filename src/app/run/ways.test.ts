@@ -77,6 +77,8 @@ describe('the ways out', () => {
     const bus = createEventBus()
     bus.on((event) => void (event.type === 'log' && said.push(`${event.level} ${event.message}`)))
     await assert.rejects(openIdentities({ ...parts, ways, bus }), { code: 'E_PROXY', message: /^the proxy 127\.0\.0\.1:\d+ cannot be reached/ }) // biome-ignore format: one line
+    using waiting = await openIdentities({ ...parts, ways, bus, waitMs: 0, waitsForProxies: true })
+    assert.equal(waiting?.proxies?.areAllDown, true)
     said.length = 0
     const sites = { 'a.test': { proxies: 'off' } } as const
     using identities = await openIdentities({ ...parts, ways: { ...ways, sites }, siteOf: siteFinder(sites), bus })

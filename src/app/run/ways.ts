@@ -1,4 +1,5 @@
 /** The ways out of a worker: which proxies, as whom, and what is different for some sites. */
+import { ScrapeError } from '../../core/errors.ts'
 import type { EventBus } from '../../core/events.ts'
 import type { SiteOptions } from '../../core/options.ts'
 import type { AddressOptions } from '../../fetch/address.ts'
@@ -54,6 +55,8 @@ export interface IdentityParts {
   siteOf: SiteFinder | undefined
   /** How long none of the proxies may work. Omitted: as long as it takes. */
   waitMs?: number | undefined
+  /** When no proxy answers at the start, pages wait for one, as they do later. Omitted: that is an error. */
+  waitsForProxies?: boolean | undefined
   /** Pages may be opened in our own browser. */
   needsChromium: boolean
   /** Proxies that others use, too, in place of those of `ways`. Whoever opened them looks at them and closes them. */
@@ -106,8 +109,9 @@ async function openCheckedPool(parts: IdentityParts): Promise<ProxyPool | undefi
     await pool?.checkAll()
     return pool
   } catch (error) {
-    // It has said so. Pages of these sites need none of them, and the others wait.
+    // It has said so. Pages of sites without proxies need none of them, and the others wait.
     if (Object.values(parts.ways.sites).some(({ proxies }) => proxies === 'off')) return pool
+    if (parts.waitsForProxies === true && error instanceof ScrapeError && error.verdict !== 'halt') return pool
     pool?.[Symbol.dispose]()
     throw error
   }

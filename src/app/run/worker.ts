@@ -147,6 +147,7 @@ export async function work(
       sharing: await place.shareRates(parts),
       proxy,
       ways,
+      waitsForProxies: true,
       browsers,
       bus,
     }),
