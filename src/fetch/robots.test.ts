@@ -134,6 +134,14 @@ test('tells every page at once of what no wait will change', async () => {
   assert.deepEqual(pauses, [])
 })
 
+test('lets pages wait, and blames no host, while no proxy works', async () => {
+  const { check, pauses, asked } = given(failure('E_PROXIES_DOWN', { retryAfterMs: 5000 }), '')
+  const checks = ['/1', '/2'].map((path) => codeOf(check(`https://a.example${path}`)))
+  assert.deepEqual(await Promise.all(checks), ['E_PROXIES_DOWN', 'E_PROXIES_DOWN'])
+  assert.deepEqual([asked.length, pauses], [1, []])
+  assert.equal(await codeOf(check('https://a.example/1')), 'allowed')
+})
+
 test('keeps to the rules it has while the server fails', async () => {
   const { check, time } = given('User-agent: *\nDisallow: /x', failure('E_CONNECTION'))
   await check('https://a.example/a')

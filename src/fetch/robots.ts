@@ -112,6 +112,7 @@ export function createRobots(options: RobotsOptions): Robots {
       if (!(error instanceof ScrapeError) || error.verdict === 'halt') throw error
       const { status } = error.details
       if (error.code === 'E_RATE_LIMITED' && status === undefined) throw error // not asked: the host is paused
+      if (error.code === 'E_PROXIES_DOWN') throw error // not asked: it says nothing about the host
       if (UNAVAILABLE.has(error.code)) return read(allowAll, 0)
       if (status !== undefined && status >= 300 && status < 500 && status !== 429) return read(allowAll, 0)
       return unreachable(origin, error, before)
