@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 import { defineCommands } from '../src/cli/commands.ts'
 import { ERRORS } from '../src/core/error-table.ts'
+import { NOT_FETCHED } from '../src/core/not-fetched.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const PAGES = globSync(['*.md', '{docs,test,templates,scrapers}/**/*.md'], { cwd: ROOT }).sort()
@@ -201,6 +202,15 @@ test('every error code that is mentioned exists', () => {
     }
   }
   assert.deepEqual(unknown, [])
+})
+
+test('the table of reasons for not fetching lists every one, in order, with its warning', () => {
+  const rows = textOf('docs/how-to/follow-links.md').matchAll(/^\| `([a-z-]+)` +\|.*\| (yes|) +\|$/gm)
+  const listed = [...rows].map(([, reason, warning]) => [reason, warning === 'yes'])
+  assert.deepEqual(
+    listed,
+    Object.entries(NOT_FETCHED).map(([reason, { isWarning }]) => [reason, isWarning]),
+  )
 })
 
 test('a command or flag that does not exist is found', async () => {
