@@ -56,13 +56,15 @@ async function create(name: string, given: string, flags: NewFlags): Promise<voi
     })
   const guess = flags.offline ? undefined : await look(url, flags)
   const { BLIND } = await import('../app/author/guess-selectors.ts')
-  const { links, next, title, description, price } = guess ?? BLIND
+  const { links, next, listMatch, pageMatch, title, description, price } = guess ?? BLIND
   const code = fillTemplate(readTemplate(links === undefined ? 'scraper/page.ts' : 'scraper/list.ts'), {
     NAME: name,
     HOST: new URL(url).host,
     SITE: url.replaceAll("'", '%27'),
     LINKS: links,
     NEXT: next,
+    LIST: routeCode(listMatch),
+    PAGE: routeCode(pageMatch),
     TITLE: title,
     DESCRIPTION: description,
     PRICE: price,
@@ -71,6 +73,8 @@ async function create(name: string, given: string, flags: NewFlags): Promise<voi
   writeNewFiles('.', new Map([[file, code]]))
   if (!flags.quiet) await report(file, name, guess)
 }
+
+const routeCode = (match: string | undefined) => (match === undefined ? '{}' : `{ match: '${match}' }`)
 
 /** Undefined when the site cannot be seen; said on standard error, for the file is made all the same. */
 async function look(url: string, flags: NewFlags): Promise<(ListGuess & PageGuess) | undefined> {
@@ -100,7 +104,8 @@ async function report(file: string, name: string, guess: (ListGuess & PageGuess)
     import('./output.ts'),
   ])
   const paint = paintFor(process.stdout)
-  const guessed = Object.entries(guess ?? {}).filter(([what, css]) => css !== undefined && what !== 'example')
+  const { links, next, title, description, price } = guess ?? {}
+  const guessed = Object.entries({ links, next, title, description, price }).filter(([, css]) => css !== undefined)
   print(
     [
       `made ${paint('bold', file)}`,

@@ -92,6 +92,48 @@ test('new tells the pages of a list from its things, where all of them are plain
   assert.deepEqual([items.new, items.invalid, pages.failed], [45, 0, 0])
 })
 
+/** A shop with 27 products, nine a page, that numbers the pages of its list beside the link to the next one. */
+function startNumberedShop(pathOf: (page: number) => string, strays: string[]) {
+  const numbers = [1, 2, 3]
+  const lists = new Map([['/', 1], ...numbers.map((page) => [pathOf(page), page] as const)])
+  const nav = strays.map((path) => `<li><a href="${path}">More</a></li>`).join('')
+  const bodyOf = (target: string): string => {
+    const page = lists.get(target)
+    if (page === undefined) return `<title>Thing</title><h1>${target}</h1><a href="/">Home</a>`
+    const things = Array.from({ length: 9 }, (_, i) => `<a href="/item/${9 * page - 8 + i}">Thing</a>`).join('')
+    const on = page < 3 ? `<a rel=next href="${pathOf(page + 1)}">On</a>` : ''
+    return `<title>Shop</title>${nav}${things}${numbers.map((n) => `<a href="${pathOf(n)}">${n}</a>`).join('')}${on}`
+  }
+  const handle = (target: string) => reply({ body: target === '/robots.txt' ? '' : bodyOf(target) })
+  return startHttpServer({ port: 0, handle })
+}
+
+const STRAYS = ['/about', '/help/faq', '/contact', '/terms']
+const NUMBERED = [
+  { name: 'by-path', start: '/list/1', strays: [], pathOf: (page: number) => `/list/${page}` },
+  { name: 'among-strays', start: '/list/1', strays: STRAYS, pathOf: (page: number) => `/list/${page}` },
+  { name: 'from-home', start: '/', strays: STRAYS, pathOf: (page: number) => `/list/${page}` },
+  { name: 'by-query', start: '/', strays: STRAYS, pathOf: (page: number) => `/?page=${page}` },
+]
+for (const { name, start, strays, pathOf } of NUMBERED)
+  test(`new takes no numbered page of a list for a thing (${name})`, async () => {
+    await using shop = await startNumberedShop(pathOf, strays)
+    const made = await sluice(['new', name, `http://127.0.0.1:${shop.port}${start}`], { cwd: project })
+    assert.equal(made.code, 0, made.stderr)
+    const { code, stdout, stderr } = await sluice(['run', name, '--rps', '0', '--json'], { cwd: project })
+    assert.equal(code, 0, stderr)
+    assert.equal(JSON.parse(stdout).items.new, 27)
+    const items = await sluice(['export', name, '--format', 'jsonl'], { cwd: project })
+    const titles = items.stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line).title as string)
+    assert.deepEqual(
+      titles.filter((title) => !title.startsWith('/item/')),
+      [],
+    )
+  })
+
 test('new makes a scraper for a site it cannot see, and says so', async () => {
   const { code, stderr } = await sluice(['new', 'away', 'http://127.0.0.1:1/shop'], { cwd: project })
   assert.equal(code, 0)

@@ -28,7 +28,7 @@ export function compileRoutes(scraper: Scraper): Map<string, Route> {
 
 const NO_PARAMS: Record<string, string> = Object.freeze(Object.create(null))
 
-function compileMatch(pattern: string | undefined): Route['match'] {
+export function compileMatch(pattern: string | undefined): Route['match'] {
   if (pattern === undefined) return () => NO_PARAMS
   const names: string[] = []
   const source = pattern

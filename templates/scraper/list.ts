@@ -14,8 +14,8 @@ export default defineScraper({
   }),
   key: 'url',
   routes: {
-    list: {},
-    page: {},
+    list: __LIST__,
+    page: __PAGE__,
   },
   start: ({ args, enqueue }) => enqueue('list', args.site),
   handlers: {

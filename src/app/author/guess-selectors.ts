@@ -1,9 +1,10 @@
 /**
  * First selectors for a new scraper, from a look at the site. All of them come from the lists below, never from the page: what
- * a page says must not end up as code.
+ * a page says must not end up as code. (Patterns of paths do repeat its URLs: guess-routes.ts says within what bounds.)
  */
 import type { DocumentSelection } from '../../core/selection.ts'
 import { anchors, release, select } from '../../extract/html.ts'
+import { fits, listPattern, mainShape, thingPattern, weight } from './guess-routes.ts'
 
 export interface Page {
   text: string
@@ -17,6 +18,9 @@ export interface ListGuess {
   next: string | undefined
   /** One page the links lead to. */
   example: string | undefined
+  /** `match` of the routes: for pages of the list, and for the pages that matter. */
+  listMatch: string | undefined
+  pageMatch: string | undefined
 }
 
 export interface PageGuess {
@@ -26,18 +30,11 @@ export interface PageGuess {
 }
 
 /** From the surest sign of "one of many things" to any link at all. */
-const LINKS = [
-  'article h2 a',
-  'article h3 a',
-  'article h1 a',
-  'h2 a',
-  'h3 a',
-  'article a',
-  'main li a',
-  'main td a',
-  'main a',
-  'li a',
-  'a',
+const SURE_LINKS = ['article h2 a', 'article h3 a', 'article h1 a', 'h2 a', 'h3 a', 'article a']
+/** These may find a navigation as well: the one with the most links of one shape is taken. */
+const PLAIN_LINKS = [
+  ['main li a', 'main td a', 'main a'],
+  ['li a', 'a'],
 ]
 /** What leads on in a list → that and what leads back: neither is one of its things. */
 const LIST_PAGES = [
@@ -54,22 +51,53 @@ const PRICES = ['[itemprop="price"]', '.price_color', '.price', '[class*="price"
 
 const LINKS_MIN = 3
 
+interface Links {
+  css: string
+  urls: string[]
+}
+
 export function guessList(page: Page): ListGuess {
   return read(page, ($) => {
     const pages = listPages($, page.url)
-    const ofList = new Set(pages.flatMap((css) => inSite($, css, page.url)))
-    const found = LINKS.map((css) => {
+    const marked = new Set(pages.flatMap((css) => inSite($, css, page.url)))
+    const list = listPattern(page.url, [...marked], inSite($, 'a', page.url))
+    const linksOf = (css: string): Links => {
       const urls = inSite($, css, page.url)
-      const things = urls.filter((url) => !ofList.has(url))
-      return { css: things.length < urls.length ? except(css, pages) : css, urls: things }
-    })
-    const best = found.find(({ urls }) => urls.length >= LINKS_MIN) ?? found.findLast(({ urls }) => urls.length > 0)
+      const things = urls.filter((url) => !marked.has(url))
+      return {
+        css: things.length < urls.length ? except(css, pages) : css,
+        urls: list === undefined ? things : things.filter((url) => !fits(list, url)),
+      }
+    }
+    const best = bestLinks(
+      SURE_LINKS.map(linksOf),
+      PLAIN_LINKS.map((group) => group.map(linksOf)),
+    )
+    const listMatch = list !== undefined && fits(list, page.url) ? list : undefined
+    const isPlain = best !== undefined && pages.length > 0 && !SURE_LINKS.some((css) => best.css.startsWith(css))
     return {
       links: best?.css,
       next: pages.length === 0 ? undefined : pages.join(', '),
-      example: best?.urls[0],
+      example: best === undefined ? undefined : (mainShape(best.urls) ?? best).urls[0],
+      listMatch,
+      pageMatch: isPlain ? thingPattern(best.urls, [page.url, ...marked], listMatch) : undefined,
     }
   })
+}
+
+function bestLinks(sure: Links[], plain: Links[][]): Links | undefined {
+  const isEnough = ({ urls }: Links) => urls.length >= LINKS_MIN
+  const weightOf = ({ urls }: Links) => {
+    const shape = mainShape(urls)
+    return shape === undefined ? 0 : weight(shape)
+  }
+  const mostAlike = plain.flatMap((group) =>
+    group
+      .filter(isEnough)
+      .sort((a, b) => weightOf(b) - weightOf(a))
+      .slice(0, 1),
+  )
+  return sure.find(isEnough) ?? mostAlike[0] ?? [...sure, ...plain.flat()].findLast(({ urls }) => urls.length > 0)
 }
 
 /** Every sign this page shows: a site may mark its next page and number the others. Of `li.next a` and `.next a` one is enough. */
@@ -98,6 +126,8 @@ export const BLIND: ListGuess & PageGuess = {
   links: 'a',
   next: undefined,
   example: undefined,
+  listMatch: undefined,
+  pageMatch: undefined,
   title: 'title',
   description: DESCRIPTION,
   price: undefined,
