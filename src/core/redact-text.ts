@@ -167,7 +167,7 @@ function stateFinder(): (text: string, at: number) => boolean {
 function isShortName(name: string, separator: string, text: string, at: number): boolean {
   if (!separator.includes('=')) return false
   if (/^auth$/i.test(name)) return true
-  return /^key$/i.test(name) && /^(?=[^\d\s]*\d)(?=\d*[a-z])[\w.~+/-]{16}/i.test(text.slice(at, at + 64))
+  return /^key$/i.test(name) && /^(?=[\w.~+/-]*\d)(?=[\w.~+/-]*[a-z])[\w.~+/-]{16}/i.test(text.slice(at, at + 64))
 }
 
 function endOfPaired(found: Groups, at: number, all: string): number | undefined {
