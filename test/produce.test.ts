@@ -168,7 +168,10 @@ test('a sitemap leads no worker to a private address the user did not name', asy
   const own = await fleet.run('produce', '--sitemap', `${outside.url}s.xml`, '--json')
   const { enqueued: ofOwnHost, otherHosts } = JSON.parse(own.stdout)
   assert.deepEqual([ofOwnHost, otherHosts], [1, 1], own.stderr)
-  assert.match(own.stderr, /1 entry of other hosts left out: --host HOST takes those of one, --any-host all/)
+  assert.match(
+    own.stderr,
+    /1 entry for other hosts skipped; to queue them: --host HOST for one host, --any-host for all/,
+  )
   const { stdout, stderr } = await fleet.run('produce', '--sitemap', `${outside.url}s.xml`, '--any-host', '--json')
   const { run_id: runId, enqueued } = JSON.parse(stdout)
   assert.equal(enqueued, 2, stderr)

@@ -63,7 +63,7 @@ test('a page that two routes want is reported by the result of enqueue, the log 
   const { record, folder: place } = await run(scraper, site.port, folder.path)
   assert.deepEqual(answers, [{ added: 0, conflicts: 1 }])
   assert.deepEqual(record.notFetched, { conflict: 1 })
-  assert.match(record.warnings.join('\n'), /1 link that another route has or claims/)
+  assert.match(record.warnings.join('\n'), /1 link that another route already has or claims/)
   assert.match(readFileSync(join(place, 'log.jsonl'), 'utf8'), /page=2 is already queued for route page: route list/)
 })
 

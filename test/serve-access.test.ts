@@ -32,7 +32,7 @@ test('the first key that is made closes the server for everyone without one, and
   const make = async (name: string, role: string) =>
     JSON.parse((await sluice(['key', 'create', name, '--role', role, '--json'], { cwd })).stdout)
   const admin = await make('admin', 'admin')
-  assert.equal(await status('/v1/runs'), 401, 'also for requests made on this machine')
+  assert.equal(await status('/v1/runs'), 401, 'also for requests from this machine')
   assert.equal(await status('/v1/runs', admin.key), 200)
   assert.deepEqual([await status('/livez'), await status('/healthz'), await status('/readyz')], [200, 200, 200])
   await assert.rejects(readAll(open), 'a stream that was opened without a key')
@@ -48,7 +48,7 @@ test('the first key that is made closes the server for everyone without one, and
   )
 
   const wrong = await ask('/v1/runs', watcher.key)
-  assert.match(((await wrong.json()) as { detail: string }).detail, /not known or was revoked/)
+  assert.match(((await wrong.json()) as { detail: string }).detail, /unknown or revoked/)
   await ask(`${url}/cancel`, admin.key, { method: 'POST' })
   await until('it is over', async () => {
     const { isAlive } = (await (await ask(url, admin.key)).json()) as { isAlive: boolean }
@@ -83,7 +83,7 @@ test('says at its start who needs a key, and believes a proxy it was told of', a
   } finally {
     await server[Symbol.asyncDispose]()
   }
-  assert.match((await server.result).stderr, /requests made on this machine need no key \(--no-key-on-loopback\)/)
+  assert.match((await server.result).stderr, /requests from this machine need no key \(--no-key-on-loopback\)/)
   const refused = await sluice(['serve', '--trust-proxy', 'localhost', '--port', '0'], { cwd })
   assert.equal(refused.code, 2)
   assert.match(refused.stderr, /--trust-proxy "localhost" is not an address/)

@@ -56,20 +56,20 @@ export async function isStillAllowed(
 const SAID = {
   'no key': {
     detail: 'a key is needed',
-    hint: 'Send it as `Authorization: Bearer KEY`. Make one with `sluice key create NAME`. Without a key the server answers only as long as there is none, and only requests made on its own machine, to its own name, and not through a proxy.',
+    hint: 'Send it as `Authorization: Bearer KEY`. Create one with `sluice key create NAME`. Until the first key exists, the server also answers requests without one, but only direct ones from its own machine to localhost.',
   },
   'another scheme': {
     detail: 'the Authorization header is not a Bearer key',
     hint: 'Send it as `Authorization: Bearer KEY`.',
   },
   'wrong key': {
-    detail: 'this key is not known or was revoked',
-    hint: 'See `sluice key list`; a key that was replaced or has expired no longer counts.',
+    detail: 'this key is unknown or revoked',
+    hint: 'See `sluice key list`; keys that have been replaced or have expired no longer work.',
   },
 } as const
 
 function refusalOf({ given, waitMs }: Unknown): Problem {
-  if (waitMs > 0) return tooMany(waitMs, 'too many requests from this address without a right key')
+  if (waitMs > 0) return tooMany(waitMs, 'too many requests from this address without a valid key')
   const { detail, hint } = SAID[given]
   return new Problem(401, 'E_KEY', detail, { hint, headers: { 'www-authenticate': 'Bearer' } })
 }

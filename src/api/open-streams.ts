@@ -24,7 +24,7 @@ export class OpenStreams {
   add(response: ServerResponse, stream: Stream): void {
     const isSame = (other: Stream) => other.isCounted && other.scope === stream.scope
     if (stream.isCounted && [...this.#open.values()].filter(isSame).length >= EVENT_STREAMS_MAX)
-      throw tooMany(WAIT_MS, `a caller may have ${EVENT_STREAMS_MAX} event streams open at once`)
+      throw tooMany(WAIT_MS, `the limit of ${EVENT_STREAMS_MAX} open event streams per caller is reached`)
     if (response.closed) return
     this.#open.set(response, stream)
     response.once('close', () => this.#remove(response))

@@ -27,7 +27,7 @@ export function openApiDocument(endpoints: Readonly<Record<string, Endpoint>>, v
         key: {
           type: 'http',
           scheme: 'bearer',
-          description: 'An API key. Needed by everyone once the first one was made.',
+          description: 'An API key. Required for every request once the first key exists.',
         },
       },
     },
@@ -51,7 +51,7 @@ function operationOf(operationId: string, one: Endpoint, schemas: Schemas, probl
       : { requestBody: { required: true, content: { 'application/json': { schema: schemas.of(body, 'input') } } } }),
     responses: {
       [one.status ?? 200]: { description: 'as asked', ...contentOf(one, schemas) },
-      ...(isEventStream(one) ? { 204: { description: 'the caller has seen the end: nothing more will come' } } : {}),
+      ...(isEventStream(one) ? { 204: { description: 'the caller has received the last event' } } : {}),
       default: { description: 'a problem', content: { 'application/problem+json': { schema: problem } } },
     },
   }

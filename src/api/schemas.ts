@@ -26,7 +26,7 @@ export const runRecord = z
     isComplete: z
       .boolean()
       .optional()
-      .describe('it ended with nothing left to do; when it failed, then over its thresholds'),
+      .describe('it ended with nothing left to do; if it also failed, it exceeded its thresholds'),
     startedAt: time,
     finishedAt: time.nullable(),
     durationMs: z.number(),
@@ -38,11 +38,11 @@ export const runRecord = z
       postponed: count,
       remaining: count,
       dead: count,
-      suspect: count.optional().describe('of those ok, how many may not be the page they should be'),
+      suspect: count.optional().describe('how many of those ok look like a block or an empty shell'),
     }),
     items: z.object({ new: count, same: count, changed: count, invalid: count }),
     files: z.object({ stored: count, same: count, recorded: count, failed: count, retried: count, bytes: count }),
-    fields: z.array(z.string()).optional().describe('of its items, as the schema of the scraper names them'),
+    fields: z.array(z.string()).optional().describe('fields of its items, from the schema of the scraper'),
     fieldFill: z.record(z.string(), z.number()),
     bytes: count,
     latencyMs: z.object({ p50: z.number(), p95: z.number() }),
@@ -50,7 +50,7 @@ export const runRecord = z
     cpuMs: z.number(),
     errors: z.array(z.object({ code: z.string(), class: z.string(), count, example: z.string() })),
     outputs: z.array(z.object({ sink: z.string(), target: z.string(), rows: count, bytes: count })),
-    notFetched: notFetched.describe('links and pages left out, by reason'),
+    notFetched: notFetched.describe('links and pages that were not fetched, by reason'),
     warnings: z.array(z.string()),
   })
   .meta({ id: 'Run' })

@@ -146,7 +146,7 @@ test('no key, another scheme and a wrong key are told apart, and too many of the
   for (const [given, waitMs, status, detail] of [
     ['no key', 0, 401, /a key is needed/],
     ['another scheme', 0, 401, /not a Bearer key/],
-    ['wrong key', 0, 401, /this key is not known or was revoked/],
+    ['wrong key', 0, 401, /this key is unknown or revoked/],
     ['wrong key', 1500, 429, /without a right key/],
   ] as const) {
     const refused: Action[] = []

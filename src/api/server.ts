@@ -141,7 +141,7 @@ async function answer(
   const caller = await callerOf(parts, one, request, reply)
   // Probes have no role. They are never refused: those who share the prober's address could make them fail.
   const waitMs = one.role === undefined ? 0 : parts.throttle(caller.scope)
-  if (waitMs > 0) throw tooMany(waitMs, 'more requests than one caller may make')
+  if (waitMs > 0) throw tooMany(waitMs, 'the caller exceeds its rate limit')
   const asked = {
     params: parsed('path', one.params, request.params),
     query: parsed('query', one.query, request.query),

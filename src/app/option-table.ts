@@ -126,20 +126,20 @@ export const OPTIONS = {
     schema: z.unknown().optional(),
     value: 'N|off',
     limit: 'perHost.circuit',
-    describe: 'circuit breaker: different pages of a host that must fail in a row to open it; off = never',
+    describe: 'circuit breaker: how many different pages of a host must fail in a row to open it; off = never',
   },
   circuitCoolDown: {
     schema: z.unknown().optional(),
     value: 'TIME',
     limit: 'perHost.circuitCoolDown',
-    describe: 'pause before the circuit breaker probes a failing host, and between two rounds of probes',
+    describe: 'how long the circuit breaker pauses a failing host before it probes it, and between rounds of probes',
   },
   wait: {
     schema: z.unknown().optional(),
     value: '[TIME]',
     limit: 'wait',
     describe:
-      'stop, resumable, when everything left waits longer than this (Retry-After, robots.txt, circuit breaker, proxies); default 3m; --wait without a time: wait as long as it takes',
+      'stop the run, resumable, when everything left has to wait longer than this (Retry-After, robots.txt, circuit breaker, proxies); default 3m; without a time: wait as long as it takes',
   },
   pages: {
     schema: z.unknown().optional(),
@@ -239,7 +239,7 @@ export const OPTIONS = {
     schema: z.preprocess(parseIfText, z.record(z.string(), siteSchema)).default({}),
     value: 'JSON',
     describe:
-      'what is different for one site, by host or *.host: rps, perMinute, concurrency, delay, circuit, proxies (off), identity; e.g. {"*.example.com": {"delay": "2s-6s"}}',
+      'settings for single sites, by host or *.host: rps, perMinute, concurrency, delay, circuit, proxies (off), identity; e.g. {"*.example.com": {"delay": "2s-6s"}}',
   },
   browsers: {
     schema: whole(1, 256).optional(),

@@ -30,7 +30,10 @@ export function defineDiff(program: Command): void {
     .description('compare the items of two runs: added, removed, changed field by field')
     .option('--key <FIELD>', 'match items by this field')
     .option('--ignore <FIELD>', 'do not compare this field (may be repeated)', collect)
-    .option('--all-fields', 'compare also fields that say when a page was read, and those only one of the runs has')
+    .option(
+      '--all-fields',
+      'also compare fields that say when a page was read, and fields that only one of the runs has',
+    )
     .option('--exit-code', 'exit with 1 when they differ')
     .addHelpText('after', HELP)
     .action(async (before: string, after: string, flags: DiffFlags) => {

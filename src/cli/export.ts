@@ -68,7 +68,7 @@ async function exportRun(word: string | undefined, flags: ExportFlags): Promise<
       ...(columns === undefined ? {} : { columns }),
       formulaSafe: flags.formulaSafe === true || places.formulaSafe,
     })
-    if (!run.isOver && !flags.quiet) note(`run ${run.record.id} is going on: these are its items so far`)
+    if (!run.isOver && !flags.quiet) note(`run ${run.record.id} is still running: these are its items so far`)
     if (flags.out === undefined) await toStdout(pieces)
     else {
       const bytes = await writeExport(pieces, flags.out)

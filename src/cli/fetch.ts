@@ -95,7 +95,7 @@ async function fetch(given: string, flags: FetchFlags): Promise<number> {
 
 async function keepPicture(file: string, page: Page | undefined): Promise<void> {
   const picture = (await page?.live?.screenshot()) ?? page?.screenshot
-  if (picture === undefined) note('there is no picture: no page came\n')
+  if (picture === undefined) note('no picture: no page was received\n')
   else await written(file, async () => (await import('node:fs')).writeFileSync(file, picture))
 }
 

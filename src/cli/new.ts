@@ -88,7 +88,7 @@ async function look(url: string, flags: NewFlags): Promise<(ListGuess & PageGues
   const first = await chain.visit({ url })
   if (first.page === undefined || first.error !== undefined) {
     const why = first.error === undefined ? 'no page' : `${first.error.code}: ${first.error.message}`
-    if (!flags.quiet) note(`${url} cannot be seen (${why}); the selectors are only a start`)
+    if (!flags.quiet) note(`${url} could not be fetched (${why}); the selectors are only a starting point`)
     return undefined
   }
   const list = guessList(first.page)

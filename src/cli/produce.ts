@@ -43,9 +43,9 @@ export function defineProduce(program: Command): void {
     .option('--scraper <name>', 'what reads the pages: its name, or a file that exports one', 'pages')
     .option('--sitemap <URL>', 'the pages of this sitemap or feed (may be repeated)', collect)
     .option('--site <URL>', 'the pages of the sitemaps this site names in robots.txt (may be repeated)', collect)
-    .option('--host <HOST>', 'take a sitemap’s entries of this other host, too (may be repeated)', collect)
-    .option('--any-host', 'take a sitemap’s entries of any host')
-    .option('--max <N>', 'entries at most of one sitemap, with all files of its index', String(1_000_000))
+    .option('--host <HOST>', 'also queue sitemap entries for this host (may be repeated)', collect)
+    .option('--any-host', 'queue sitemap entries for any host')
+    .option('--max <N>', 'maximum number of entries per sitemap, including all files of its index', String(1_000_000))
     .option('--url <URL>', 'this page (may be repeated)', collect)
     .option('--urls-file <FILE>', 'the pages of this list, one a line (- is standard input)')
     .option('--rules <FILE>', 'lane, priority and time to live by URL: JSON, see docs/how-to/feed-a-queue.md')
@@ -143,7 +143,7 @@ async function produce(flags: ProduceFlags): Promise<number> {
   }
   if (otherHosts > 0)
     say(
-      `${plural(otherHosts, 'entry', 'entries')} of other hosts left out: --host HOST takes those of one, --any-host all`,
+      `${plural(otherHosts, 'entry', 'entries')} for other hosts skipped; to queue them: --host HOST for one host, --any-host for all`,
     )
   if (fileNote !== undefined) say(`note: ${fileNote}`)
   if (unread > PROBLEMS_SHOWN_MAX) say(`${plural(unread - PROBLEMS_SHOWN_MAX, 'more problem')} of sitemaps not shown`)

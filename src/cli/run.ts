@@ -48,7 +48,7 @@ async function run(given: string | undefined, flags: RunFlags): Promise<number> 
   const { demoSiteFor } = await import('../app/demo/demo-for-run.ts')
   await using demo = await demoSiteFor(scraper, args)
   if (demo !== undefined && !flags.quiet && !flags.json)
-    note(`${demo.url} is a demo site, served for the length of this run`)
+    note(`${demo.url} is a demo site that is served during this run`)
   return await runHere({
     scraper,
     file,

@@ -49,10 +49,10 @@ export function defineServe(program: Command): void {
       'all',
     )
     .option('--api-rps <N>', 'requests a second one caller may make', '1000')
-    .option('--no-key-on-loopback', 'let requests made on this machine in without a key, although keys exist')
+    .option('--no-key-on-loopback', 'accept requests from this machine without a key, even if keys exist')
     .option(
       '--trust-proxy <ADDRESS,…>',
-      'proxies whose X-Forwarded-For or Forwarded is believed, e.g. 127.0.0.1 or 10.0.0.0/24: the audit and the limits then know each caller’s address',
+      'proxies to trust X-Forwarded-For and Forwarded from, e.g. 127.0.0.1 or 10.0.0.0/24: the audit log and the limits then use each caller’s address',
     )
     .option('--keep-logs <time>', 'how long logs of stored runs, events and deliveries are kept, or forever', '30d')
     .option('--keep-history <time>', 'how long changes of items and what is gone are kept, or forever', '2y')

@@ -137,7 +137,7 @@ function problemText(error: unknown, { isVerbose }: PromptOptions): string {
 
 function warnAboutPage({ current }: PageShell, { isQuiet }: PromptOptions): void {
   if (current.error !== undefined && !isQuiet)
-    note(`${paintFor(process.stderr)('yellow', `the page came with status ${current.page?.status}`)}\n`)
+    note(`${paintFor(process.stderr)('yellow', `the page has status ${current.page?.status}`)}\n`)
 }
 
 function greeting({ current }: PageShell): string {

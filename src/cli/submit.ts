@@ -133,7 +133,7 @@ async function report(
     return 0
   }
   if (result === undefined) {
-    note(`task ${task.task_id}: no result yet; it is not lost`)
+    note(`task ${task.task_id}: no result yet; the task is not lost`)
     return 4
   }
   if (flags.json) printJson({ ...result, jobs_data: verbatim(result.jobs_data), items: verbatim(result.items) })

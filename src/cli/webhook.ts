@@ -130,7 +130,7 @@ const add: Work = async ({ subscriptions }, flags, url) => {
   else if (flags.quiet) printData(secret)
   else
     printData(
-      `${subscription.name} is told of ${subscription.events.join(', ')}\nits secret, shown this once: ${secret}`,
+      `${subscription.name} receives ${subscription.events.join(', ')}\nits secret, only shown this once: ${secret}`,
     )
 }
 
@@ -139,7 +139,7 @@ async function notePrivate(url: string): Promise<void> {
   const { refusedLiteral } = await import('../fetch/address.ts')
   const target = new URL(url)
   if (refusedLiteral(target, { allowPrivate: false, allowAddresses: [] }) !== null)
-    note(`note: ${target.host} is a private address: only a server with --allow-address ${target.host} sends to it`)
+    note(`note: ${target.host} is a private address; a server only sends to it with --allow-address ${target.host}`)
 }
 
 const test: Work = async ({ subscriptions, log, db }, flags, word) => {

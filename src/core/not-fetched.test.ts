@@ -22,6 +22,6 @@ test('tells links from tasks, and what may be missing from what was asked for', 
   assert.equal(skippedTasks({ 'notFetched.robots': 3, 'notFetched.depth': 9 }), 3)
   assert.deepEqual(notFetchedWarnings({ robots: 3, depth: 1200, links: 1, facets: 1200 }), [
     'not followed: 1 link over linksMax, the limit for one page',
-    'not followed: 1,200 links with yet another combination of filter parameters',
+    'not followed: 1,200 links with too many combinations of filter parameters',
   ])
 })

@@ -20,13 +20,13 @@ export const NOT_FETCHED = {
   host: { what: 'on other hosts', isWarning: false },
   depth: { what: 'deeper than the depth limit', isWarning: false },
   links: { what: 'over linksMax, the limit for one page', isWarning: true },
-  trap: { what: 'in what looks like an endless part of the site', isWarning: true },
-  facets: { what: 'with yet another combination of filter parameters', isWarning: true },
+  trap: { what: 'in a part of the site that looks endless', isWarning: true },
+  facets: { what: 'with too many combinations of filter parameters', isWarning: true },
   copy: { what: 'on pages that repeat the content of other pages', isWarning: true },
   'error-page': { what: 'on error pages', isWarning: false },
   route: { what: 'not matching the pattern of the route', isWarning: false },
-  conflict: { what: 'that another route has or claims', isWarning: true },
-  data: { what: 'with data that the route refuses', isWarning: true },
+  conflict: { what: 'that another route already has or claims', isWarning: true },
+  data: { what: 'with data that the schema of the route rejects', isWarning: true },
   scheme: { what: 'with a scheme that is not fetched (mailto:, javascript: …)', isWarning: false },
   url: { what: 'with an invalid or overlong URL', isWarning: false },
 } as const satisfies Record<string, NotFetchedKind>
@@ -59,7 +59,7 @@ export function skippedTasks(counters: Counts): number {
   return REASONS.filter(isTask).reduce((sum, reason) => sum + (counts[reason] ?? 0), 0)
 }
 
-/** What may be missing, for the warnings of a run: `12 links not followed: over linksMax, the limit for one page`. */
+/** What may be missing, for the warnings of a run: `not followed: 12 links over linksMax, the limit for one page`. */
 export function notFetchedWarnings(counts: NotFetchedCounts): string[] {
   return REASONS.filter((reason) => isWarning(reason) && counts[reason] !== undefined).map((reason) =>
     linksWords(counts[reason]!, reason),

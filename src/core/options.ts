@@ -123,11 +123,13 @@ export const limitsSchema = z.strictObject({
       circuit: circuit
         .default(10)
         .describe(
-          'circuit breaker: different pages of a host that must fail in a row before it is probed with a few pages at a time; "off" = never',
+          'circuit breaker: how many different pages of a host must fail in a row before it is only probed with a few pages at a time; "off" = never',
         ),
       circuitCoolDown: duration({ minMs: 10, maxMs: 3_600_000 })
         .default(5000)
-        .describe('pause before the circuit breaker probes a host that fails, and between two rounds of probes'),
+        .describe(
+          'how long the circuit breaker pauses a failing host before it probes it, and between rounds of probes',
+        ),
     })
     .prefault({})
     .describe('politeness toward each host'),
@@ -150,7 +152,7 @@ export const limitsSchema = z.strictObject({
     ])
     .default(180_000)
     .describe(
-      'stop, resumable, when everything left waits longer than this (Retry-After, robots.txt, circuit breaker, proxies); `true`: wait as long as it takes',
+      'stop the run, resumable, when everything left has to wait longer than this (Retry-After, robots.txt, circuit breaker, proxies); `true`: wait as long as it takes',
     ),
   timeout: duration({ minMs: 10, maxMs: 3_600_000 })
     .default(30_000)

@@ -433,7 +433,7 @@ describe('enqueue', () => {
     )
     assert.deepEqual(notFetched, { conflict: 2 })
     assert.deepEqual(warnings, [
-      'https://a.test/job/1 belongs to route job, which needs data it came without: route page does not get it',
+      'https://a.test/job/1 belongs to route job, which needs data that was not given: route page does not get it',
     ])
   })
 

@@ -131,8 +131,7 @@ export class PageContext implements Disposable {
     return async (url: string | URL, options?: FileOptions): Promise<Enqueued> => {
       const { task, page, policy } = this.#request
       const refuse = (reason: NotFetchedReason, why: string): Enqueued => {
-        if (this.#reading.notFetched[reason] === undefined)
-          this.log.warn(`a file of a page is not ordered: ${why} (${task.url})`)
+        if (this.#reading.notFetched[reason] === undefined) this.log.warn(`a file was not queued: ${why} (${task.url})`)
         this.countNotFetched(reason)
         return { ...NONE_ENQUEUED, refused: 1 }
       }

@@ -53,7 +53,7 @@ export class LatestRoutes implements QueuedRoutes {
 export function conflictWords({ owner, why }: Pick<RouteConflict, 'owner' | 'why'>): string {
   return why === 'queued'
     ? `is already queued for route ${owner}`
-    : `belongs to route ${owner}, which needs data it came without`
+    : `belongs to route ${owner}, which needs data that was not given`
 }
 
 const told = new WeakMap<object, Set<string>>()

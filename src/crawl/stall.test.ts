@@ -47,7 +47,7 @@ test('stops when all that is left waits too long, and says for what and until wh
   pause('a', 600_000)
   const error = await watch.check([])
   assert.equal(error?.code, 'E_STALLED')
-  assert.equal(error.message, 'all 3 pages left wait until 2026-11-16T05:10:00Z: a: 429, Retry-After 600 s')
+  assert.equal(error.message, 'all 3 pages left must wait until 2026-11-16T05:10:00Z: a: 429, Retry-After 600 s')
 })
 
 test('waits for what is near, for a host that is not paused, and for what is claimed at another', async () => {
@@ -82,7 +82,7 @@ test('stops when every host is paused again and again and no page is settled mea
   time.nowMs += 60_000
   pause('a', 5000, 'circuit open: 8 probes failed')
   const error = await watch.check([])
-  assert.match(error?.message ?? '', /^all 3 pages left wait, and none came through for \d+ s: a: circuit open/)
+  assert.match(error?.message ?? '', /^all 3 pages left must wait, and none has succeeded for \d+ s: a: circuit open/)
 })
 
 test('stops when the first page left is due much later, but not for a backoff that was asked for', async () => {

@@ -76,11 +76,11 @@ export class StallWatch {
     const [first, ...others] = waiting.toSorted((one, other) => one.untilMs - other.untilMs)
     const more = others.length === 0 ? '' : `, and ${others.length} more ${others.length === 1 ? 'host' : 'hosts'}`
     const why = `${first!.host}: ${first!.reason}${more}`
-    // Of many hosts the queue names some only. Of the others nothing is known but that no page came through.
+    // With many hosts, the queue names only some of them. About the others it is only known that no page has succeeded.
     const areAllNamed = hosts.reduce((sum, host) => sum + host.pending, 0) >= pending
-    if (areAllNamed && first!.untilMs - now() > waitMs) return `wait until ${timeText(first!.untilMs)}: ${why}`
+    if (areAllNamed && first!.untilMs - now() > waitMs) return `must wait until ${timeText(first!.untilMs)}: ${why}`
     const idleMs = this.#monotonicNow() - this.#movedAtMs
-    return idleMs > waitMs ? `wait, and none came through for ${Math.round(idleMs / 1000)} s: ${why}` : undefined
+    return idleMs > waitMs ? `must wait, and none has succeeded for ${Math.round(idleMs / 1000)} s: ${why}` : undefined
   }
 
   /** Nobody is at work, and the first task is due much later. */
@@ -89,7 +89,7 @@ export class StallWatch {
     if (claimed > 0) return undefined
     const dueMs = await frontier.nextDueMs()
     if (dueMs === undefined || dueMs - now() <= Math.max(waitMs, backoffMsMax)) return undefined
-    return `wait until ${timeText(dueMs)}`
+    return `must wait until ${timeText(dueMs)}`
   }
 }
 

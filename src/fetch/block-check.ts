@@ -49,7 +49,7 @@ export function checkForBlock({ url, status, headers, body }: BlockEvidence): Bl
     : verdict
 }
 
-/** A 2xx answer: a page unless it has next to nothing to read and bears a sign. */
+/** A 2xx answer: a page unless it has almost no content and bears a sign. */
 function checkPage(url: string, status: number, headers: Headers, text: BodyText): BlockVerdict {
   const type = headers.get('content-type') ?? ''
   if (text.bytes === 0) return status === 200 ? { ...NONE, isSuspect: true, signal: 'empty body' } : NONE

@@ -203,7 +203,7 @@ export function createCircuit(options: CircuitOptions = {}): Circuit {
   }
 
   function refusal({ host, reason }: HostCircuit, waitMs: number): ScrapeError {
-    const message = `${host} is left alone for ${Math.ceil(waitMs / 1000)} s: ${reason}`
+    const message = `${host} waits for ${Math.ceil(waitMs / 1000)} s (circuit open): ${reason}`
     return new ScrapeError('E_CIRCUIT_OPEN', message, { retryAfterMs: Math.ceil(waitMs) })
   }
 

@@ -54,7 +54,7 @@ export function checkContent(page: Page, accept: Accept | undefined): undefined 
   const isJudged = isPlainPage(status) || (isWithoutBody(status) && !acceptsStatus(accept, status))
   if (!isJudged) return undefined
   if (rules.empty !== true && isBlank(page)) {
-    const what = isWithoutBody(status) ? `status ${status}` : body.length === 0 ? 'no body' : 'nothing but white space'
+    const what = isWithoutBody(status) ? `status ${status}` : body.length === 0 ? 'no body' : 'only white space'
     throw withPage(new ScrapeError('E_EMPTY', `${what} instead of a page from ${url}`, { url, status }), keptPage(page))
   }
   if (page.live !== undefined || !isReadableType(page.contentType) || !maybeBinary(page)) return undefined

@@ -32,7 +32,7 @@ function correct(parser: Parser): void {
   const { onHeadersComplete } = parser
   parser.onHeadersComplete = (status, ...rest) => {
     if (status < 100)
-      throw new ScrapeError('E_PROTOCOL', `status ${String(status).padStart(3, '0')} means nothing in HTTP`)
+      throw new ScrapeError('E_PROTOCOL', `status ${String(status).padStart(3, '0')} is not a valid HTTP status`)
     return onHeadersComplete.call(parser, status === 100 ? EARLY_HINTS : status, ...rest)
   }
 }

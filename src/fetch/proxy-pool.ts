@@ -283,7 +283,7 @@ class Proxies implements ProxyPool {
     member.restUntilMs = Number.POSITIVE_INFINITY
     member.reason = reason
     this.#tell(member, 'down', reason)
-    if (this.size > 1) this.#log('warn', `${reason}: ${member.name} is not used any more`)
+    if (this.size > 1) this.#log('warn', `${reason}: ${member.name} is not used again`)
     this.#noteIfAllDown(reason)
     this.#wake()
   }
@@ -308,7 +308,7 @@ class Proxies implements ProxyPool {
     if (this.#hasSaidDown) {
       this.#saidDownMs = this.#now()
       const count = this.size === 1 ? 'the proxy is' : `all ${this.size} proxies are`
-      this.#log('warn', `${count} down (${reason}): pages wait, and nothing goes out directly`)
+      this.#log('warn', `${count} down (${reason}): pages wait, and nothing is sent directly`)
     }
     this.#sweep()
   }
@@ -332,7 +332,7 @@ class Proxies implements ProxyPool {
     member.failedTrials = 0
     if (!this.areAllDown) return
     this.areAllDown = false
-    if (this.#hasSaidDown) this.#log('info', `the proxy ${member.name} is back: pages are fetched again`)
+    if (this.#hasSaidDown) this.#log('info', `the proxy ${member.name} is back: fetching continues`)
   }
 
   #sweep(): void {
@@ -414,7 +414,7 @@ class Proxies implements ProxyPool {
   #throwIfRefused(): void {
     if (!this.#members.every(({ isRefused }) => isRefused)) return
     const notes = this.#members.slice(0, 10).map(({ name, reason }) => `${name}: ${reason}`)
-    const message = this.size === 1 ? this.#members[0]!.reason : `all ${this.size} proxies refuse our logins`
+    const message = this.size === 1 ? this.#members[0]!.reason : `all ${this.size} proxies reject our logins`
     throw new ScrapeError('E_PROXY_REFUSED', message, { notes })
   }
 

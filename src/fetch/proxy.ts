@@ -61,7 +61,7 @@ export function parseProxy(proxyUrl: string): Proxy {
     const shown = proxyUrl.replace(/^.*@/s, '…@').slice(0, 200)
     const message = `a proxy is socks5://[USER:PASSWORD@]HOST:PORT or http://…, not ${JSON.stringify(shown)}`
     throw new ScrapeError('E_OPTION', message, {
-      fix: 'Special characters of a password are escaped in a URL: / is %2F, @ is %40, # is %23.',
+      fix: 'Escape special characters of a password in the URL: / is %2F, @ is %40, # is %23.',
     })
   }
   const port = Number(url.port) || (kind === 'http' && /:0*80\/?$/.test(proxyUrl) ? 80 : DEFAULT_PORTS[kind])

@@ -14,6 +14,6 @@ export function checkSuspect(page: Page, { isSuspect, signal }: BlockVerdict, { 
   page.suspicion = signal
   if (isStart !== true || rulesOf(accept).suspect === true) return
   const { url, status } = page
-  const message = `${signal} where a start page should be: ${url}`
+  const message = `${signal} instead of a start page: ${url}`
   throw withPage(new ScrapeError('E_SUSPECT', message, { url, status }), keptPage(page))
 }

@@ -48,7 +48,9 @@ export async function greetSocks5(socket: Socket, login?: Login): Promise<void> 
   if (version !== SOCKS_VERSION) throw proxyError('is no SOCKS5 proxy')
   if (method === USER_AND_PASSWORD && login !== undefined) await logIn(socket, login)
   else if (method !== NO_LOGIN) {
-    throw loginError(login === undefined ? 'wants a user and a password' : 'accepts no way of logging in we know')
+    throw loginError(
+      login === undefined ? 'requires a user name and a password' : 'supports none of our authentication methods',
+    )
   }
 }
 
@@ -74,7 +76,7 @@ async function logIn(socket: Socket, { user, password }: Login): Promise<void> {
   const fields = words.flatMap((word) => [Buffer.from([word.length]), word])
   socket.write(Buffer.concat([Buffer.from([LOGIN_VERSION]), ...fields]))
   const [, status] = await readExactly(socket, 2)
-  if (status !== 0) throw loginError('refuses our user name or password')
+  if (status !== 0) throw loginError('rejects our user name or password')
 }
 
 function addressOf(hostname: string): Buffer {
@@ -97,7 +99,7 @@ export async function openConnectTunnel(socket: Socket, target: TunnelTarget, lo
   // tinyproxy answers a wrong password with 401.
   if (status === 407 || status === 401)
     throw loginError(
-      `${login === undefined ? 'wants a user and a password' : 'refuses our user name or password'} (${status})`,
+      `${login === undefined ? 'requires a user name and a password' : 'rejects our user name or password'} (${status})`,
     )
   // 502 and 504 are about the target; anything else is between the proxy and us.
   if (status === 502) throw new ScrapeError('E_CONNECTION', `the proxy cannot reach ${authority} (502)`)

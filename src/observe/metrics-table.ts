@@ -26,12 +26,12 @@ export const METRICS = {
   },
   sluice_suspect_pages_total: {
     type: 'counter',
-    help: 'Pages with next to nothing in them, or a CAPTCHA and little else, that no block was recognised in.',
+    help: 'Pages with almost no content, or with a CAPTCHA and little else, in which no block was recognised.',
     labels: ['scraper'],
   },
   sluice_not_fetched_total: {
     type: 'counter',
-    help: `Links and pages left out, by reason: ${Object.keys(NOT_FETCHED).join(', ')}.`,
+    help: `Links and pages that were not fetched, by reason: ${Object.keys(NOT_FETCHED).join(', ')}.`,
     labels: ['scraper', 'reason'],
   },
   sluice_items_total: {
@@ -176,7 +176,7 @@ export const METRICS = {
   },
   sluice_run_last_success_timestamp_seconds: {
     type: 'gauge',
-    help: 'When a run last finished within its thresholds. From `serve` of all runs in the store, also before it started.',
+    help: 'When a run last finished within its thresholds. `serve` covers all runs in the store, including those from before it started.',
     labels: ['scraper'],
   },
   sluice_schedule_interval_seconds: {

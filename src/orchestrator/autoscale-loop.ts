@@ -172,7 +172,7 @@ class Queues implements AsyncDisposable {
   sayOnce({ message }: Error, say: (message: string) => void): void {
     if (this.#said.has(message)) return
     this.#said.add(message)
-    say(`${message}; it gets no workers`)
+    say(`${message}; no workers are started for it`)
   }
 
   async keep(runIds: readonly string[]): Promise<void> {

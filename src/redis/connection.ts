@@ -221,7 +221,7 @@ function hintFor(reason: string, tls: object | undefined): string | undefined {
   if (tls !== undefined && isSilent) return 'if this port does not speak TLS, name its TLS port.'
   if (tls === undefined && isCut) return 'if this port speaks TLS, write rediss:// instead of redis://.'
   if (tls !== undefined && isCut && !('cert' in tls))
-    return 'if the server wants a client certificate, it got none: name it and its key in the URL.'
+    return 'if the server requires a client certificate, add the certificate and its key to the URL.'
   return undefined
 }
 

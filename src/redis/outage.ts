@@ -12,7 +12,7 @@ const REFUSALS = /^(?:NOAUTH|WRONGPASS|NOPERM|OOM|MISCONF) |invalid password|DB 
 /** An answer that does not belong to its call: bytes were lost or repeated on the way, and nothing that follows can be trusted. */
 export class GarbledReply extends Error {
   constructor(call: string) {
-    super(`the answer to "${call}" is not one: bytes were lost or repeated on the way`)
+    super(`the reply to "${call}" is corrupt: bytes were lost or repeated on the way`)
   }
 }
 

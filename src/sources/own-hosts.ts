@@ -20,13 +20,13 @@ export class ForeignHosts {
     if (known !== undefined || this.#counts.size < HOSTS_MAX) this.#counts.set(host, (known ?? 0) + 1)
   }
 
-  /** `3 entries of other hosts left out: cdn.example (2), x.example (1)`; undefined without any. */
+  /** `3 entries for other hosts skipped: cdn.example (2), x.example (1)`; undefined without any. */
   text(): string | undefined {
     if (this.total === 0) return undefined
     const most = [...this.#counts].sort(([, a], [, b]) => b - a).slice(0, HOSTS_SHOWN_MAX)
     const shown = most.map(([host, count]) => `${host} (${count})`).join(', ')
     const rest = this.#counts.size > most.length ? ', …' : ''
-    return `${this.total} ${this.total === 1 ? 'entry' : 'entries'} of other hosts left out: ${shown}${rest}`
+    return `${this.total} ${this.total === 1 ? 'entry' : 'entries'} for other hosts skipped: ${shown}${rest}`
   }
 }
 

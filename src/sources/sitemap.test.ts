@@ -333,7 +333,7 @@ test('reads a file with more entries than the protocol allows, and all files tog
   const files = Object.fromEntries(names.map((name) => [name, urlset('/a', '/b', '/c')]))
   const cut = await read({ [ROOT]: index(...names), ...files }, { urlsMax: 6 })
   assert.equal(cut.urls.length, 3, 'entries of the index count, too')
-  assert.deepEqual(cut.problems, ['2 files not read: the limit of entries is reached'])
+  assert.deepEqual(cut.problems, ['2 files not read: the limit on entries is reached'])
 })
 
 test('leaves out pages and files of other hosts, and counts them by host', async () => {
@@ -344,7 +344,7 @@ test('leaves out pages and files of other hosts, and counts them by host', async
   const { urls, problems } = await read(file, { isOwn })
   assert.deepEqual(urls, ['https://a.example/1', 'https://www.a.example/2', 'http://a.example/3'])
   assert.deepEqual(problems, [
-    '5 entries of other hosts left out: b.example (2), a.example:8443 (1), 169.254.169.254 (1), a.example.evil.test (1)',
+    '5 entries for other hosts skipped: b.example (2), a.example:8443 (1), 169.254.169.254 (1), a.example.evil.test (1)',
   ])
   const also = await read(file, { isOwn: ownHosts({ sites: [ROOT], more: ['b.example'] }) })
   assert.equal(also.urls.length, 5)

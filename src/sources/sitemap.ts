@@ -104,7 +104,7 @@ export async function* readSitemap(
     }
     stack.push(...children.reverse()) // in the order of the file
     if (room <= 0 && stack.length > 0) {
-      limits.onProblem?.({ sitemap: url, message: `${stack.length} files not read: the limit of entries is reached` })
+      limits.onProblem?.({ sitemap: url, message: `${stack.length} files not read: the limit on entries is reached` })
       break
     }
   }

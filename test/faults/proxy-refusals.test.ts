@@ -23,7 +23,7 @@ describe('a run whose proxy refuses it', () => {
     using folder = temporaryFolder()
     const { code, record } = await run(site.url, folder.path, '--proxy', wrongUrlOf(proxy))
     assert.equal(code, 2)
-    assert.match(record.reason, /^E_PROXY_REFUSED: the proxy 127\.0\.0\.1:\d+ refuses our user name or password/)
+    assert.match(record.reason, /^E_PROXY_REFUSED: the proxy 127\.0\.0\.1:\d+ rejects our user name or password/)
     assert.deepEqual([record.pages.failed, site.stats().requests], [0, 0])
     const two = await run(site.url, folder.path, '--proxies', `${wrongUrlOf(proxy)},${proxy.url}`)
     assert.deepEqual([two.code, two.record.items.new], [0, 20], two.stderr)

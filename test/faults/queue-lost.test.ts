@@ -33,7 +33,7 @@ async function loseRun(frontier: string, lose: () => Promise<void>): Promise<voi
   await lose()
   for (const { code, stdout, stderr } of await Promise.all(workers.map(({ result }) => result))) {
     assert.equal(code, 3, stdout + stderr)
-    assert.match(stdout, new RegExp(`the queue of run ${runId} is gone: .*lost its memory`))
+    assert.match(stdout, new RegExp(`the queue of run ${runId} is gone: .*lost its data`))
   }
   const [stats, ps] = await Promise.all([fleet.run('stats', runId, '--json'), fleet.run('ps', '--json')])
   const numbers = JSON.parse(stats.stdout) as Seen

@@ -51,7 +51,7 @@ test('when a third of the proxies dies all tasks succeed, and each says through 
   await assertNoLogin(rig)
 })
 
-test('with all of them dead tasks wait and nothing goes out directly; when one comes back they are done', async () => {
+test('with all of them dead tasks wait and nothing is sent directly; when one comes back they are done', async () => {
   await using rig = await ProtocolRig.open()
   await using proxy = await tinyproxyForTests(login)
   await proxy.stop()
@@ -61,7 +61,7 @@ test('with all of them dead tasks wait and nothing goes out directly; when one c
   const refused = (await rig.resultsWhen(1)).get(hasty.task_id)!
   const { status, attempt, error_code, error, jobs_found } = refused
   assert.deepEqual([status, attempt, error_code, jobs_found], ['timeout', 2, 'E_PROXIES_DOWN', 0], error!)
-  assert.match(worker.log.join('\n'), /all 2 proxies are down.*nothing goes out directly/)
+  assert.match(worker.log.join('\n'), /all 2 proxies are down.*nothing is sent directly/)
   assert.equal((await rig.health()).at(-1)!.proxy_success_rate, 0)
   assert.deepEqual(rig.site.asked, [])
   await proxy.start()

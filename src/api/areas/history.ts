@@ -54,8 +54,10 @@ export const historyEndpoints = {
     answer: pageOf(difference).extend({
       by: z.enum(['field', 'key', 'whole']).describe('how items are told apart; as wholes none can have changed'),
       totals: z.object({ added: count, removed: count, changed: count, unchanged: count, repeated: count }),
-      fieldsAdded: z.array(z.string()).describe('that only `other` has in its schema; they are no change of an item'),
-      fieldsRemoved: z.array(z.string()).describe('that only the run has in its schema'),
+      fieldsAdded: z
+        .array(z.string())
+        .describe('fields that only `other` has in its schema; they do not count as changes of items'),
+      fieldsRemoved: z.array(z.string()).describe('fields that only the run has in its schema'),
     }),
   }),
   listKnownItems: endpoint({

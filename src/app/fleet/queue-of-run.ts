@@ -77,7 +77,7 @@ function pathOf(engine: string, { pathname, username }: URL): string {
 
 export function otherQueue({ id, frontier }: RunQueue, own: string): ScrapeError {
   return new ScrapeError('E_OTHER_QUEUE', `run ${id} is in another queue: ${withoutPassword(frontier)}`, {
-    notes: [`this process was given ${withoutPassword(own)}`],
+    notes: [`this process uses ${withoutPassword(own)}`],
   })
 }
 
@@ -89,9 +89,9 @@ function lostQueue({ id }: RunQueue, own: string): ScrapeError {
   const { engine } = placeOf(own)
   const place = withoutPassword(own)
   if (engine === 'postgres')
-    return new ScrapeError('E_QUEUE_LOST', `the queue of run ${id} is gone: its tables in ${place} have nothing of it`)
+    return new ScrapeError('E_QUEUE_LOST', `the queue of run ${id} is gone: its rows in ${place} no longer exist`)
   const server = engine === 'amqp' ? `the Redis of ${place}` : `Redis at ${place}`
-  return new ScrapeError('E_QUEUE_LOST', `the queue of run ${id} is gone: ${server} has lost its memory`, {
-    notes: engine === 'amqp' ? ['or this process was given another Redis than the run (--redis, SLUICE_REDIS)'] : [],
+  return new ScrapeError('E_QUEUE_LOST', `the queue of run ${id} is gone: ${server} has lost its data`, {
+    notes: engine === 'amqp' ? ['or this process uses another Redis than the run (--redis, SLUICE_REDIS)'] : [],
   })
 }

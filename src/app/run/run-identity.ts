@@ -148,7 +148,7 @@ export function refuseOtherRun(
 
 function refuseProblems(runId: string, problems: string[]): void {
   if (problems.length === 0) return
-  throw new ScrapeError('E_OPTION', `run ${runId} cannot be resumed like this`, {
+  throw new ScrapeError('E_OPTION', `run ${runId} cannot be resumed with these arguments`, {
     notes: problems,
     fix: 'Resume it without these flags, or start a new run without --resume.',
   })

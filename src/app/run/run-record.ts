@@ -186,7 +186,7 @@ export function judge(
 function suspectWarnings({ pages: { suspect = 0 } }: RunRecord): string[] {
   if (suspect === 0) return []
   const pages = `${suspect.toLocaleString('en')} suspect page${suspect === 1 ? '' : 's'}`
-  return [`${pages}: next to nothing to read, or a CAPTCHA and little else; possibly blocked`]
+  return [`${pages}: almost no content, or a CAPTCHA and little else; possibly blocked`]
 }
 
 /** Finished, and nothing came out, not even something invalid. */

@@ -58,7 +58,7 @@ function keysIn(variable: string, text: string): EnvironmentKey[] {
     'E_OPTION',
     `part ${short + 1} of ${keys.length} in ${variable} is shorter than ${KEY_CHARS_MIN} characters`,
     {
-      fix: 'Commas, spaces and line ends separate keys, so a key has none of them. Make one with: openssl rand -hex 24',
+      fix: 'Keys are separated by commas, spaces or line ends, so a key cannot contain them. Generate one with: openssl rand -hex 24',
     },
   )
 }

@@ -96,7 +96,7 @@ test('from the first key on everyone needs one, also while the server runs and a
     assert.equal(await ask(), '127.0.0.1')
     const { key, id } = await keys.create('ci', 'read')
     assert.equal(await ask(), 'no key')
-    assert.match(lines[1]!, /first key was made: every request needs a key/)
+    assert.match(lines[1]!, /first key was created: every request needs a key/)
     assert.equal(await ask(bearer(key)), 'ci')
     await keys.revoke(id)
     assert.equal(await ask(), 'no key')
@@ -157,7 +157,7 @@ test('wrong and missing keys cost the address a try, and then the store is not a
     const before = asked.count
     assert.deepEqual(await flood(600, '10.0.0.2', (i) => bearer(`slk_${i}`)), { 'wrong key': 20, '429': 580 })
     assert.ok(asked.count - before <= 21, `${asked.count - before} questions`)
-    assert.equal(await ask(bearer(key), '10.0.0.2'), 'ci', 'a right key gets through from the same address')
+    assert.equal(await ask(bearer(key), '10.0.0.2'), 'ci', 'a valid key works from the same address')
     assert.equal(await ask(bearer('slk_x'), '10.0.0.3'), 'wrong key', 'another address has its own tries')
     const made = await keys.create('new', 'read')
     assert.equal(await ask(bearer(made.key), '10.0.0.2'), '429')

@@ -47,7 +47,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
   const known = new KnownKeys(keys, now)
   const wrong = createThrottle({ perSecond: WRONG_PER_SECOND, burst: WRONG_BURST, ...(now && { now }) })
   if (!isLoopbackHost(host) && own().length === 0 && (await keys.inUse()).size === 0)
-    throw new ScrapeError('E_OPTION', `others can reach ${host}, and there is no key`, {
+    throw new ScrapeError('E_OPTION', `${host} can be reached by others, and there is no key`, {
       fix: 'Make one with `sluice key create NAME --role admin`, or set SLUICE_API_KEY; or listen on 127.0.0.1.',
     })
   let isKeyNeeded = own().length > 0 || (await known.haveExisted())
@@ -58,7 +58,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     if (isKeyNeeded) return false
     if (await known.haveExisted()) {
       isKeyNeeded = true
-      say(`the first key was made: ${ruleOf({ isKeyNeeded, isLoopbackFree })}`)
+      say(`the first key was created: ${ruleOf({ isKeyNeeded, isLoopbackFree })}`)
     }
     return !isKeyNeeded
   }
@@ -108,9 +108,9 @@ const ofStore = ({ name, role }: Pick<KnownCaller, 'name' | 'role'>): KnownCalle
 const scopeOf = (...parts: string[]) => JSON.stringify(parts)
 
 function ruleOf({ isKeyNeeded, isLoopbackFree }: { isKeyNeeded: boolean; isLoopbackFree: boolean }): string {
-  if (isLoopbackFree) return 'requests made on this machine need no key (--no-key-on-loopback), all others do'
-  if (isKeyNeeded) return 'every request needs a key, also on this machine'
-  return 'there is no key yet: requests made on this machine need none, until the first key is made'
+  if (isLoopbackFree) return 'requests from this machine need no key (--no-key-on-loopback), all others do'
+  if (isKeyNeeded) return 'every request needs a key, including requests from this machine'
+  return 'there is no key yet: requests from this machine need none until the first key is created'
 }
 
 /** One customer usually has a whole /64 of IPv6. */

@@ -149,7 +149,7 @@ export class LedgerFrontier implements Frontier {
     if (this.#hasToldOfStrays) return
     this.#hasToldOfStrays = true
     this.#warn(
-      `${count} ${count === 1 ? 'entry' : 'entries'} under ${this.#link.prefix} in Redis at ${this.#link.place} cannot be read and ${count === 1 ? 'was' : 'were'} skipped: another program writes there`,
+      `${count} ${count === 1 ? 'entry' : 'entries'} under ${this.#link.prefix} in Redis at ${this.#link.place} cannot be read and ${count === 1 ? 'was' : 'were'} skipped; another program seems to write there`,
     )
   }
 

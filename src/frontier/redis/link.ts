@@ -90,7 +90,7 @@ export class Link {
   #lost(cause: Error): ScrapeError {
     return new ScrapeError(
       'E_QUEUE_LOST',
-      `the queue of run ${this.runId} is gone: Redis at ${this.place} has lost its memory`,
+      `the queue of run ${this.runId} is gone: Redis at ${this.place} has lost its data`,
       {
         cause,
       },

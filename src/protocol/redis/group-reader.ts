@@ -98,7 +98,7 @@ export class GroupReader implements Disposable {
       return entriesByStream(reply).flatMap(([stream, entries]) => this.#hold(stream, entries, () => 1))
     } catch (error) {
       if (!String((error as Error).message).startsWith('NOGROUP')) throw error
-      await this.open() // a Redis that lost its memory
+      await this.open() // a Redis that lost its data
       return []
     }
   }
