@@ -60,7 +60,7 @@ function found(text: string): string[] {
   return [text, ...coded].flatMap((one) => CANARY.exec(one)?.[0] ?? [])
 }
 
-test('no planted secret comes out anywhere', { timeout: 300_000 }, async () => {
+test('no planted secret is shown anywhere', { timeout: 300_000 }, async () => {
   using folder = temporaryFolder()
   const cwd = folder.path
   mkdirSync(join(cwd, 'scrapers'))

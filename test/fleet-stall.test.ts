@@ -31,7 +31,7 @@ const engines = {
 }
 
 for (const [engine, open] of Object.entries(engines)) {
-  test(`a worker on ${engine} stops a run in which everything waits, and says until when`, async () => {
+  test(`a worker on ${engine} stops a run in which everything has to wait, and says until when`, async () => {
     await using database = await open()
     await using site = await openBusySite()
     using folder = temporaryFolder()

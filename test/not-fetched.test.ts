@@ -77,7 +77,7 @@ async function run(folder: string, args: readonly string[]) {
   }
 }
 
-test('ten thousand links to places on one page do not use up linksMax', async () => {
+test('ten thousand fragment links to one page do not use up linksMax', async () => {
   using site = await startSite({ '/': `${FRAGMENTS}<a href="/two.html">two</a>`, '/two.html': 'the end' })
   using folder = temporaryFolder()
   const own = await run(folder.path, ['run', scraperIn(folder.path), '--arg', `site=${site.url}`])
@@ -99,7 +99,7 @@ test('ten thousand links to places on one page do not use up linksMax', async ()
   ) // its own address, without a place on it, is one of them
 })
 
-test('what limits leave out is in the summary, the record, the warnings and stats, by reason', async () => {
+test('the summary, record, warnings and stats show by reason what limits skip', async () => {
   const links = ['/a', '/b#1', '/b#2', '/c', '/d', 'https://other.example/', 'mailto:a@b.example', 'http://[']
   using site = await startSite({
     '/': links.map((to) => `<a href="${to}">x</a>`).join(''),
@@ -142,7 +142,7 @@ test('links that robots.txt forbids are counted and are not failures, and neithe
   assert.equal((await run(folder.path, limited)).record.pages.ok, 2, 'they take nothing from a limit on pages')
 })
 
-test('a start page that robots.txt forbids fails the run, which says which one', async () => {
+test('a start page that robots.txt forbids fails the run, which names the page', async () => {
   using site = await startSite({ '/': '' })
   using folder = temporaryFolder()
   const file = scraperIn(folder.path, { start: "[args.site, new URL('/private/list', args.site)]" })

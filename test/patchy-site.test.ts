@@ -121,14 +121,14 @@ describe('a site where some pages always fail', { concurrency: 2 }, () => {
     })
   }
 
-  it('loses none to several processes either', { timeout: 600_000 }, async () => {
+  it('loses none with several processes either', { timeout: 600_000 }, async () => {
     const isBad = (n: number) => n < 40
     await using site = await openPatchySite((n) => (isBad(n) ? 'fails' : 'ok'))
     using folder = temporaryFolder()
     assertDelivered((await runOver(site, folder.path, '--processes', '2')).record, 'fails', isBad)
   })
 
-  it('is crawled without code just as well', { timeout: 600_000 }, async () => {
+  it('loses none in sluice crawl either', { timeout: 600_000 }, async () => {
     await using site = await openPatchySite((n) => (n < 40 ? 'fails' : 'ok'))
     using folder = temporaryFolder()
     const { stdout, stderr } = await sluice(['crawl', site.url, '--out', folder.path, ...QUICK])
@@ -136,7 +136,7 @@ describe('a site where some pages always fail', { concurrency: 2 }, () => {
     assert.deepEqual([items.new, pages.dead, pages.remaining], [PAGES - 40 + 1, 40, 0], stderr)
   })
 
-  it('is asked without a pause when the circuit breaker is off', async () => {
+  it('is crawled without a pause when the circuit breaker is off', async () => {
     await using site = await openPatchySite((n) => (n < 40 ? 'fails' : 'ok'))
     using folder = temporaryFolder()
     const { record } = await runOver(site, folder.path, '--circuit', 'off', '--retries', '0')
@@ -145,7 +145,7 @@ describe('a site where some pages always fail', { concurrency: 2 }, () => {
 })
 
 describe('a site that is down', { concurrency: 2 }, () => {
-  it('stops the run, resumable, with every page that was not asked for still in the queue', {
+  it('stops the run, resumable, with every page that was not requested still in the queue', {
     timeout: 600_000,
   }, async () => {
     let isDown = true
@@ -166,7 +166,7 @@ describe('a site that is down', { concurrency: 2 }, () => {
     assert.deepEqual([again.code, again.record.items.new], [0, PAGES])
   })
 
-  it('costs no page a try that was not requested when robots.txt cannot be read either', {
+  it('costs pages that were not requested no try, also when robots.txt cannot be read', {
     timeout: 600_000,
   }, async () => {
     await using site = await openPatchySite(() => 'ok', 503)

@@ -21,7 +21,7 @@ export default defineScraper({
   limits: { retries: 0 },
 })`
 
-test('commands take private addresses that were typed, and no names that stand for one', {
+test('commands accept typed private addresses, but no names that resolve to one', {
   timeout: 240_000,
 }, async () => {
   let requests = 0

@@ -67,7 +67,7 @@ test('a page that two routes want is reported by the result of enqueue, the log 
   assert.match(readFileSync(join(place, 'log.jsonl'), 'utf8'), /page=2 is already queued for route page: route list/)
 })
 
-test('a suspect page is counted, logged and told, and as a start page it fails the run', async () => {
+test('a suspect page is counted, logged and shown, and as a start page it fails the run', async () => {
   await using site = await openSite({ '/': '<title>Home</title><a href="/odd">Odd</a> Welcome to us', '/odd': SUSPECT })
   using folder = temporaryFolder()
   const make = (first: string) =>
@@ -92,7 +92,7 @@ test('a suspect page is counted, logged and told, and as a start page it fails t
   assert.deepEqual([failed.exitCode, failed.pages.ok, failed.errors[0]?.code], [1, 0, 'E_SUSPECT'])
 })
 
-test('crawl leaves files out and counts them, and says so when the start page is one', async () => {
+test('crawl skips and counts files, and fails if the start page is one', async () => {
   const pdf = Buffer.from('%PDF-1.4\n%%EOF\n')
   await using site = await openSite({ '/': '<title>Home</title><a href="/a.pdf">A</a><a href="/b.pdf">B</a>', '/a.pdf': pdf, '/b.pdf': pdf }) // biome-ignore format: one line reads better
   using folder = temporaryFolder()
@@ -104,7 +104,7 @@ test('crawl leaves files out and counts them, and says so when the start page is
   assert.deepEqual([file.code, JSON.parse(file.stdout).errors[0].code], [1, 'E_CONTENT_TYPE'])
 })
 
-test('try says why a link does not reach the route that asked for it', async () => {
+test('try says why a link goes to another route', async () => {
   await using site = await openSite({ '/': '<title>List</title><a rel="next" href="/?page=2">Next</a>' })
   using folder = temporaryFolder()
   const made = await sluice(['new', 'trap', `http://127.0.0.1:${site.port}/`, '--offline'], { cwd: folder.path })

@@ -8,7 +8,7 @@ import { startServe } from './serve.ts'
 import { startBooksSite } from './site/books.ts'
 import { sluice, temporaryFolder } from './sluice.ts'
 
-test('the first key that is made closes the server for everyone without one, and a revoked one loses its stream', async () => {
+test('the first key locks out everyone without one, and a revoked key loses its stream', async () => {
   using folder = temporaryFolder()
   const cwd = folder.path
   await using site = await startBooksSite({ products: 100, misbehave: false })
@@ -60,7 +60,7 @@ async function readAll(reader: ReadableStreamDefaultReader<Uint8Array>): Promise
   while (!(await reader.read()).done);
 }
 
-test('says at its start who needs a key, and believes a proxy it was told of', async () => {
+test('logs at its start who needs a key, and trusts a proxy in --trust-proxy', async () => {
   using folder = temporaryFolder()
   const cwd = folder.path
   const env = { SLUICE_API_KEY: 'the-key-of-the-admin' }

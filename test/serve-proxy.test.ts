@@ -141,7 +141,7 @@ describe('behind a proxy of the how-to', () => {
     await holds(caddy.port)
   })
 
-  it('a flood from one address does not close the way for others', async () => {
+  it('a flood from one address does not lock out others', async () => {
     await using nginx = await nginxForTests(asNginx)
     const from = OTHER_CLIENT
     for (let i = 0; i < 30; i++) await ask(nginx.port, '/v1/runs', { from })
@@ -153,7 +153,7 @@ describe('behind a proxy of the how-to', () => {
 })
 
 describe('behind nginx as it is by default', () => {
-  it('is as closed as without it, once there is a key', async () => {
+  it('needs a key once one exists, as without a proxy', async () => {
     using own = temporaryFolder()
     await using plain = await startServe([], { cwd: own.path })
     const { host } = new URL(plain.url)

@@ -13,7 +13,7 @@ interface Listed {
   why: string | null
 }
 
-test('a run is left alone by processes with another queue, which say where it is', { timeout: 300_000 }, async () => {
+test('processes with another queue do not touch a run, and say where it is', { timeout: 300_000 }, async () => {
   await using redis = await startRedis()
   await using site = await startBooksSite({ products: 20 })
   using folder = temporaryFolder()

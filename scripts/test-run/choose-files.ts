@@ -22,7 +22,7 @@ function startsProcesses(text: string): boolean {
   return /'node:child_process'|\b(?:sluice|startSluice)\b.*'.*\/test\/sluice\.ts'/.test(text)
 }
 
-/** What took longest goes first, so that no long file is left for the end; new files and those of a new checkout before them. */
+/** Slowest first, so that no slow file is left for the end. Files without a known time count as slow, except unit tests. */
 export function inOrder(files: readonly string[]): string[] {
   const times = readTimes()
   const msOf = (file: string) => times[file] ?? (file.startsWith('src/') || file.startsWith('scrapers/') ? 0 : 60_000)
@@ -40,6 +40,6 @@ function readTimes(): Record<string, number> {
   try {
     return JSON.parse(readFileSync(TIMES, 'utf8'))
   } catch {
-    return {} // of a new checkout
+    return {} // a new checkout
   }
 }

@@ -1,19 +1,19 @@
-/** What a run of the tests must not leave behind: processes, found by a variable they inherit, and files in its folder. */
+/** Finds what a test run leaves behind: processes, by an environment variable they inherit, and files in its folder. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 
 const VARIABLE = 'SLUICE_TEST_RUN'
-/** Servers whose owner was killed are ended by their watchdogs, which take this long at most. */
-/** Where npm and tsc have Node keep compiled code, in whatever environment a test starts them. */
+/** Where npm and tsc make Node keep compiled code, in whatever environment a test starts them. */
 const NODE_CACHE = 'node-compile-cache'
+/** If the owner of a server was killed, its watchdog ends the server within this time. */
 const GRACE_MS = 20_000
 
 export interface Traces extends Disposable {
   /** For everything the run starts. */
   readonly env: NodeJS.ProcessEnv
-  /** One line for each thing that is still there after a time of grace; the processes are ended. */
+  /** One line per leftover after a grace period; the processes are killed. */
   findLeftovers(graceMs?: number): Promise<string[]>
 }
 
@@ -46,7 +46,7 @@ function marked(mark: string): { pid: number; command: string }[] {
     })
 }
 
-/** Empty for a process that ended meanwhile, or is another user's. */
+/** Empty for a process that has ended or belongs to another user. */
 function read(path: string): string {
   try {
     return readFileSync(path, 'utf8')
@@ -59,6 +59,6 @@ function kill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // it ended meanwhile
+    // it has ended in the meantime
   }
 }

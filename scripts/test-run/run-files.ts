@@ -1,4 +1,4 @@
-/** Runs test files, each in its own process, the longest first, and ends a file that hangs. */
+/** Runs test files, each in its own process, and kills a file that hangs. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { run } from 'node:test'
@@ -16,12 +16,12 @@ export interface RunFilesOptions {
   concurrency?: number
   /** A guard against a hang, not a measure of speed: several times what the longest test takes on a busy machine. */
   testMsMax?: number
-  /** The same for a file of which nothing is heard. Longer, so that a test's own end is told first. */
+  /** The same for a file without any output. Longer, so that the time limit of a test is reported first. */
   silenceMsMax?: number
   output?: NodeJS.WritableStream
 }
 
-/** Most files wait for processes and servers half of the time: with 3 of them two cores were busy for four fifths of it. */
+/** Most files wait for processes and servers half of the time: with 3 of them, two cores were 80 % busy. */
 const CONCURRENCY = 4
 const TEST_MS_MAX = 600_000
 const SILENCE_MS_MAX = 720_000
@@ -34,10 +34,10 @@ export async function runFiles(files: readonly string[], options: RunFilesOption
   let isSuccess = true
   const hear = (file: string) => {
     clearTimeout(watched.get(file))
-    if (tookMs.has(file)) return // the last words of one that has ended
+    if (tookMs.has(file)) return // late output of a file that has ended
     const onSilence = () => {
       isSuccess = false
-      console.error(`\nENDED: ${file} hangs, nothing was heard of it for ${silenceMsMax / 1000} s`)
+      console.error(`\nKILLED: ${file} hangs, no output for ${silenceMsMax / 1000} s`)
       killFile(file)
     }
     watched.set(file, setTimeout(onSilence, silenceMsMax))
@@ -86,7 +86,7 @@ function killFile(file: string): void {
       const args = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
       if (Number(parent) === process.pid && args.includes(file)) process.kill(Number(pid), 'SIGKILL')
     } catch {
-      // it ended meanwhile
+      // it has ended in the meantime
     }
   }
 }

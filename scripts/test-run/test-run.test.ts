@@ -22,7 +22,7 @@ test('unit tests are the files beside the code that need no service and start no
   assert.ok(allFiles().filter(isUnit).length > 100)
 })
 
-test('a process and a file that a run leaves behind are found, and the process is ended', async () => {
+test('finds a process and a file that a run leaves behind, and kills the process', async () => {
   using traces = followTraces()
   const env = { ...process.env, ...traces.env }
   const child = spawn('sleep', ['3600'], { env, stdio: 'ignore' })
@@ -36,7 +36,7 @@ test('a process and a file that a run leaves behind are found, and the process i
   assert.deepEqual(await exited, [null, 'SIGKILL'])
 })
 
-test('a file that hangs is ended and named, and the others are run', async () => {
+test('kills and names a file that hangs, and runs the others', async () => {
   using folder = temporaryFolder()
   const write = (name: string, text: string) => {
     writeFileSync(join(folder.path, name), text)
@@ -55,7 +55,7 @@ test('a file that hangs is ended and named, and the others are run', async () =>
   let text = ''
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (more) => (text += more))
   await once(child, 'close')
-  assert.match(text, new RegExp(`ENDED: ${hangs} hangs`))
+  assert.match(text, new RegExp(`KILLED: ${hangs} hangs`))
   assert.match(text, /✔ it passes/)
   assert.match(text, /success false/)
 })

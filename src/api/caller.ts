@@ -6,22 +6,22 @@ import type { Endpoint } from './endpoint.ts'
 import { Problem } from './problem.ts'
 
 export interface KnownCaller {
-  /** For people, in the audit: the key's name, or the address. */
+  /** Shown in the audit log: the name of the key, or the address. */
   readonly name: string
   readonly role: Role
-  /** For limits and idempotency keys: no two callers have the same one, whatever their names are. */
+  /** For limits and idempotency keys: unique per caller, whatever their names are. */
   readonly scope: string
 }
 
 export interface Unknown {
   readonly given: 'no key' | 'another scheme' | 'wrong key'
-  /** Until this address may be wrong again; 0: it still may. */
+  /** Until this address may send another wrong key; 0: now. */
   readonly waitMs: number
 }
 
 export interface CallerParts {
   identify(headers: IncomingHttpHeaders, socketAddress: string): Promise<KnownCaller | Unknown>
-  /** Of the caller, as far as the proxies in front of us are trusted to say. */
+  /** Of the caller; forwarded addresses count only if they come from a trusted proxy. */
   addressOf(headers: IncomingHttpHeaders, socketAddress: string): string
 }
 
@@ -42,7 +42,7 @@ export async function knownCaller(
   return found
 }
 
-/** Whether a caller that was known when its answer began still is, and may still have it. */
+/** Whether the caller of a response in progress is still known and still allowed to have it. */
 export async function isStillAllowed(
   { identify }: CallerParts,
   role: Role,

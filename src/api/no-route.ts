@@ -1,4 +1,4 @@
-/** What a path that is not answered gets: another method of it exists (405), or there is no such path (404). */
+/** The error for an unknown route: the path exists with another method (405), or not at all (404). */
 import { ENDPOINTS } from './endpoints.ts'
 import { Problem } from './problem.ts'
 

@@ -1,17 +1,17 @@
-/** Answers that go on for long: how many one caller may have, and that they end when the caller may no longer have them. */
+/** Long-running responses: limits how many a caller may have, and ends them when the caller loses access. */
 import type { ServerResponse } from 'node:http'
 import { tooMany } from './caller.ts'
 
-/** Event streams of one caller. A browser needs one, whatever the number of its tabs. */
+/** Event streams per caller. A browser needs one, whatever the number of its tabs. */
 export const EVENT_STREAMS_MAX = 50
-/** With the age of what is known about keys (two seconds), below the 5 s after which a revoked key must be worth nothing. */
+/** Together with the age of the cached keys (two seconds), this is below the 5 s after which a revoked key must not work. */
 export const LOOK_EVERY_MS = 2_000
-/** When a stream may be free again: nobody knows. */
+/** Retry-After: it is unknown when a stream will be free. */
 const WAIT_MS = 5_000
 
 export interface Stream {
   scope: string
-  /** Event streams are counted; other answers end by themselves. */
+  /** Event streams are counted; other responses end by themselves. */
   isCounted: boolean
   isStillAllowed(): Promise<boolean>
 }
@@ -31,10 +31,10 @@ export class OpenStreams {
     this.#timer ??= setInterval(() => void this.look(), LOOK_EVERY_MS).unref()
   }
 
-  /** Cuts off whoever has lost the right to it. Not a tidy end: half a list of items must not look like a whole one. */
+  /** Cuts off callers that have lost access. Not a clean end: half a list of items must not look complete. */
   async look(): Promise<void> {
     const looks = [...this.#open].map(async ([response, { isStillAllowed }]) => {
-      // A store that is away revokes nothing.
+      // An unreachable store revokes nothing.
       if (!(await isStillAllowed().catch(() => true))) response.destroy()
     })
     await Promise.all(looks)

@@ -91,7 +91,7 @@ test('a caller who asks too often is told when to come again, and reported', asy
 
 const HOOK = { name: 'mine', url: 'https://example.com/', events: ['run.finished'] }
 
-test('a path with parameters says which methods it takes, and an unknown one is not found', async () => {
+test('a path with parameters answers 405 with its methods, and an unknown path 404', async () => {
   await withApi({}, async (url) => {
     const status = async (method: string, path: string) => {
       const answer = await fetch(url + path, { method })
@@ -106,7 +106,7 @@ test('a path with parameters says which methods it takes, and an unknown one is 
   })
 })
 
-test('probes are never refused for their number, whatever becomes of other callers', async () => {
+test('health checks are never rate limited, even if other callers are', async () => {
   const handlers = { livez: async () => ({ status: 'ok' }) } as unknown as Handlers
   await withApi({ handlers, throttle: () => 1000 }, async (url) => {
     const answers = await Promise.all(Array.from({ length: 100 }, () => fetch(`${url}/livez`)))
@@ -115,7 +115,7 @@ test('probes are never refused for their number, whatever becomes of other calle
   })
 })
 
-test('idempotency keys of two callers never meet', async () => {
+test('idempotency keys of two callers never collide', async () => {
   const keys: string[] = []
   const remembered: ApiParts['remembered'] = {
     begin: async (key) => {
@@ -142,12 +142,12 @@ test('idempotency keys of two callers never meet', async () => {
   assert.equal(new Set(keys).size, 4, keys.join('\n'))
 })
 
-test('no key, another scheme and a wrong key are told apart, and too many of them are told when to come again', async () => {
+test('distinguishes no key, another scheme and a wrong key, and limits them with Retry-After', async () => {
   for (const [given, waitMs, status, detail] of [
     ['no key', 0, 401, /a key is needed/],
     ['another scheme', 0, 401, /not a Bearer key/],
     ['wrong key', 0, 401, /this key is unknown or revoked/],
-    ['wrong key', 1500, 429, /without a right key/],
+    ['wrong key', 1500, 429, /without a valid key/],
   ] as const) {
     const refused: Action[] = []
     await withApi(
@@ -178,7 +178,7 @@ const watchRun: Handlers['watchRun'] = async (_, { signal }) => ({
 })
 const EVENTS = '/v1/runs/20260101_000000_aaaa/events'
 
-test('a caller has so many event streams at once, and another one when it closes one', async () => {
+test('limits the event streams of a caller, and allows another one when one is closed', async () => {
   await withApi({ handlers: { watchRun } as Handlers }, async (url) => {
     const open = async () => {
       const hangUp = new AbortController()
@@ -212,7 +212,7 @@ test('a caller whose key is revoked loses its open streams', async () => {
   })
 })
 
-test('a stream with nothing more to say is 204, which stops an EventSource', async () => {
+test('a stream without further events answers 204, which stops an EventSource', async () => {
   await withApi({ handlers: { watchRun: async () => undefined } as unknown as Handlers }, async (url) => {
     const answer = await fetch(url + EVENTS)
     assert.deepEqual([answer.status, await answer.text()], [204, ''])

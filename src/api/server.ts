@@ -1,6 +1,6 @@
 /**
- * The HTTP side of the API: checks who asks and what, calls the handler, and says every failure as a problem. No answer has a
- * secret in it but what a handler marks as `verbatim`.
+ * The HTTP side of the API: checks the caller and the request, calls the handler, and reports every failure as a problem. Secrets in
+ * responses are masked unless a handler marks them as `verbatim`.
  */
 import { Readable } from 'node:stream'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
@@ -23,7 +23,7 @@ type AnswerOf<E extends Endpoint> = E['answer'] extends { contentTypes: readonly
   ? StreamedAnswer | undefined
   : Answered<E>
 
-/** One function for each endpoint of an area, checked against what goes in and comes out. A stream that has nothing more to say is undefined. */
+/** One function for each endpoint of an area, checked against what goes in and comes out. A stream without further events is undefined. */
 export type HandlersOf<E extends Readonly<Record<string, Endpoint>>> = {
   [K in keyof E]: (asked: Asked<E[K]>, caller: Caller) => Promise<AnswerOf<E[K]>>
 }
@@ -46,7 +46,7 @@ export interface ApiParts extends CallerParts {
   handlers: Handlers
   /** What a repeat with the same key gets. */
   remembered: Remembered
-  /** Milliseconds until the caller with this scope may ask again; 0: now. */
+  /** Milliseconds until the caller with this scope may make another request; 0: now. */
   throttle(scope: string): number
   /** For a request to arrive, to its last byte. Default 30 s. */
   requestMsMax?: number
@@ -139,7 +139,7 @@ async function answer(
   reply: FastifyReply,
 ) {
   const caller = await callerOf(parts, one, request, reply)
-  // Probes have no role. They are never refused: those who share the prober's address could make them fail.
+  // Probes have no role and are never refused: otherwise others behind the same address could make them fail.
   const waitMs = one.role === undefined ? 0 : parts.throttle(caller.scope)
   if (waitMs > 0) throw tooMany(waitMs, 'the caller exceeds its rate limit')
   const asked = {
@@ -274,7 +274,7 @@ function keyOf(request: FastifyRequest, caller: Caller): string | undefined {
   if (given === undefined) return undefined
   if (typeof given !== 'string' || given === '' || given.length > 200)
     throw new Problem(400, 'E_REQUEST', 'Idempotency-Key must have 1 to 200 characters')
-  return JSON.stringify([caller.scope, given]) // joined by a character, two callers' keys could meet
+  return JSON.stringify([caller.scope, given]) // joined by a character, the keys of two callers could collide
 }
 
 function sendStream(reply: FastifyReply, answered: StreamedAnswer | undefined) {

@@ -69,7 +69,7 @@ export async function resolveConfig({
   return { values: values as ConfigValues, limits: toLimits(values), origins: origins as Config['origins'] }
 }
 
-/** What may hold a password is not repeated: it was refused, so nothing is known about its form. */
+/** A value that may contain a password is not repeated: it was rejected, so its format is unknown. */
 const MAY_HOLD_PASSWORD = /^(?:prox(?:y|ies)|frontier|store|redis|sink|cacheStore|files|otel|sites|metrics)$/
 const gotText = (name: string, value: unknown) =>
   MAY_HOLD_PASSWORD.test(name) ? '' : `, got ${JSON.stringify(redactAll(value))}`

@@ -59,7 +59,7 @@ describe('sluice fetch', { concurrency: 2 }, () => {
     assert.ok(bytes.wire < bytes.decoded && timings.totalMs <= timings.chainMs)
   })
 
-  test('takes a private address that was typed, and is not led to another one', async () => {
+  test('accepts a typed private address, and is not redirected to another one', async () => {
     const typed = await sluice(['fetch', site.url])
     assert.equal(typed.code, 0)
     assert.match(typed.stdout, /^200 http:.*\n {2}type {2}text\/html · utf-8\n/)
@@ -123,7 +123,7 @@ describe('sluice robots and map', { concurrency: 2 }, () => {
     )
   })
 
-  test('take a private address that was typed like fetch does', async () => {
+  test('accept a typed private address as fetch does', async () => {
     const robots = await sluice(['robots', site.url, '--json'])
     assert.deepEqual([robots.code, json(robots).error], [0, null])
     assert.equal((await sluice(['map', site.url, '--max', '1'])).code, 0)

@@ -11,7 +11,7 @@ test('whoever stops reading our output gets no stack', async () => {
   assert.equal(stderr, '')
 })
 
-test('commands print through the doors that mask secrets, and no other way', () => {
+test('commands only print through the functions that mask secrets', () => {
   // What they write themselves: data as it is, cursor movements, a counter that is redrawn.
   const allowed = ['output.ts', 'export.ts', 'fetch.ts', 'watch-screen.ts', 'bench.ts', 'shell.ts']
   const folder = new URL('.', import.meta.url)

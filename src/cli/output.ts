@@ -1,4 +1,4 @@
-/** What the commands that read share: their flags, text and JSON out, and a reader that goes away. */
+/** Shared by the commands that print: their flags, output as text and JSON, and a closed pipe. */
 import type { Command } from 'commander'
 import { redactAll } from '../core/redact.ts'
 import { redactText } from '../core/redact-text.ts'
@@ -16,12 +16,12 @@ export function addReadFlags(command: Command, jsonOf: string): Command {
     .option('-v, --verbose', 'show stacks of errors')
 }
 
-/** The way to standard output. Nothing that looks like a secret gets past it, whichever command prints. */
+/** Prints to standard output with secrets masked. Every command prints through here. */
 export function print(text: string): void {
   printData(redactText(text))
 }
 
-/** For data that was asked for, and for a new key or secret, which is shown only once: as it is. */
+/** Prints unchanged: for requested data, and for a new key or secret, which is shown only once. */
 export function printData(text: string): void {
   leaveQuietly()
   process.stdout.write(text.endsWith('\n') ? text : `${text}\n`)
@@ -37,7 +37,7 @@ export function printJsonLine(value: unknown): void {
   printData(JSON.stringify(redactAll(value)))
 }
 
-/** The way to standard error: what is said beside the output, without secrets. */
+/** Prints messages to standard error, with secrets masked. */
 export function note(text: string): void {
   const shown = redactText(text)
   process.stderr.write(shown.endsWith('\n') ? shown : `${shown}\n`)

@@ -24,7 +24,7 @@ export function statsJson(run: OpenRun, numbers: FrontierStats, rate: number) {
     remaining,
     dead,
     items,
-    /** Links and pages left out, by reason. Pages among them are also in `completed`. */
+    /** Links and pages that were not fetched, by reason. Such pages are also counted in `completed`. */
     notFetched: notFetchedOf(numbers.counts),
     /** Of the tasks above, those of files that are left; and how files ended. */
     files: runFiles(record, numbers),

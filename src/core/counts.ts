@@ -1,6 +1,6 @@
 /**
  * Named counters of a run, kept by its frontier. What an outcome counts is added in the transaction that settles it, so the
- * sums are exact however often a worker was killed, and over all processes and workers. Names are `group.name`.
+ * sums are exact across processes and workers, no matter how often one was killed. Names are `group.name`.
  */
 export type Counts = Readonly<Record<string, number>>
 
@@ -22,7 +22,7 @@ interface TryEnd {
   suspicion?: string
 }
 
-/** What one try at a page or a file counts: how it ended, how much came, and what it was given up for. */
+/** What one try at a page or a file counts: how it ended, how many bytes it received, and the error it was given up for. */
 export function countsOfTry(group: 'pages' | 'files', { outcome, bytes = 0, error, suspicion }: TryEnd): CountSums {
   const counts = noCounts()
   counts[`${group}.${outcome}`] = 1

@@ -13,7 +13,7 @@ export interface ErrorKind {
   readonly fix: string
   /** Tries in all for this code, when fewer than the run's `retries` + 1 make sense. */
   readonly triesMax?: number
-  /** Not a failure: what we may not fetch is left out and counted under this reason. A start page fails all the same. */
+  /** Not a failure: the page is skipped and counted under this reason. A start page still fails. */
   readonly notFetched?: NotFetchedReason
 }
 

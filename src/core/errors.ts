@@ -9,7 +9,7 @@ export interface ErrorDetails {
   status?: number
   /** The server's Retry-After, or our own wait, in milliseconds from now. */
   retryAfterMs?: number
-  /** A proxy does not take our user name or password: no later try will change that. */
+  /** A proxy rejects our user name or password: retrying will not change that. */
   isLoginRefused?: true
   /** Where in the user's scraper: `scrapers/jobs.ts:31 (handler "list")`. */
   at?: string

@@ -6,7 +6,7 @@ import type { NotFetchedCounts } from './not-fetched.ts'
 export type RunEvent =
   | { type: 'run.started'; runId: string; scraper: string; resumed: boolean }
   | { type: 'run.finished'; runId: string; scraper: string; state: string; reason?: string }
-  /** One try at a task ended. `outcome` says how (skipped: it may not be fetched); times are milliseconds. */
+  /** One try at a task ended. `outcome` says how (skipped: we are not allowed to fetch it); times are in milliseconds. */
   | {
       type: 'page'
       outcome: 'ok' | 'retried' | 'postponed' | 'failed' | 'skipped' | 'stale'
@@ -23,7 +23,7 @@ export type RunEvent =
       items?: number
       tasks?: number
       error?: ErrorRecord
-      /** Why it may not be the page although no block was recognised. */
+      /** Why it looks like a block although none was recognised. */
       suspicion?: string
       retryAtMs?: number
       snapshot?: string
@@ -41,7 +41,7 @@ export type RunEvent =
       backlog: number
       ms: number
     }
-  /** Links of this page that were left out, or the page itself, by reason; told once the commit has counted it. */
+  /** Links of this page that were skipped, or the page itself, by reason; emitted once the commit has counted them. */
   | { type: 'not-fetched'; url: string; counts: NotFetchedCounts }
   | { type: 'item.invalid'; url: string; route: string; problems: string[]; item: string }
   /** How full the fields of the items accepted for commit are: field → count of items that have it. */

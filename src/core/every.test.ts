@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
 import { every } from './every.ts'
 
-test('a timer goes on after its body threw, at once or later, and says what it threw', async (t) => {
+test('a timer continues after its body threw or rejected, and reports the error', async (t) => {
   mock.timers.enable({ apis: ['setInterval'] })
   t.after(() => mock.timers.reset())
   const errors: string[] = []

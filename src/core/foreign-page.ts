@@ -1,12 +1,12 @@
-/** Requests that a web page of another site makes its reader's browser send, an `<img>` or a form included. */
+/** Requests that a browser sends on behalf of a page of another site, including those of an `<img>` or a form. */
 import type { IncomingHttpHeaders } from 'node:http'
 
-/** Typed by the user, or sent by a page of the server itself. `same-site` is another port of this machine: another program. */
+/** Typed by the user, or sent by one of the server's own pages. `same-site` is another port of this machine, so another program. */
 const OWN_SITES: ReadonlySet<string> = new Set(['none', 'same-origin'])
 
 /**
- * Browsers name the relation (`Sec-Fetch-Site`) on every request to loopback, and the page's origin on all but simple reads. Neither
- * can be set by the page. Programs that are not browsers send none of them.
+ * Browsers send `Sec-Fetch-Site` with every request to loopback, and the origin of the page with all but simple reads. The page
+ * can set neither. Programs that are not browsers send neither.
  */
 export function isFromForeignPage({
   host,

@@ -1,5 +1,5 @@
 /**
- * Whether an address, a host or a Host header means this very machine. This is the only place that decides: API, metrics, bind
+ * Whether an address, a host or a Host header means this machine. This is the only place that decides: API, metrics, bind
  * addresses and cookies all ask here. The address is parsed, never compared as text: anyone can register `127.evil.example`.
  */
 import { BlockList, isIP } from 'node:net'
@@ -8,7 +8,7 @@ const LOOPBACK = new BlockList()
 LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4')
 LOOPBACK.addAddress('::1', 'ipv6')
 
-/** What a name or a literal is made of. Anything else (`%31`, `user@`, spaces) is not guessed at. */
+/** The characters of a name or a literal. Anything else (`%31`, `user@`, spaces) is refused. */
 const NAME = /^[a-z0-9.-]+$/i
 const V6 = /^\[[0-9a-f:.]+\]$/i
 const HOST_HEADER = /^(\[[^\]]*\]|[^:[\]]*)(?::\d{1,5})?$/
@@ -21,8 +21,8 @@ export function isLoopbackAddress(address: string): boolean {
 
 /**
  * A host as in a URL or a bind address: `localhost` or a literal in any spelling browsers and resolvers know (`127.1`, `0x7f.1`,
- * `[::1]`). No other name counts: `*.localhost` and `localhost.` are left to DNS by some resolvers, and whoever runs that DNS may
- * answer.
+ * `[::1]`). No other name counts: some resolvers look up `*.localhost` and `localhost.` in DNS, so that DNS server could
+ * answer anything.
  */
 export function isLoopbackHost(host: string): boolean {
   const text = isIP(host) === 6 ? `[${host}]` : host

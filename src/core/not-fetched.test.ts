@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { countNotFetched, notFetchedCounters, notFetchedOf, notFetchedWarnings, skippedTasks } from './not-fetched.ts'
 
-test('comes back from the counters of a run as it was counted, in the order of the list', () => {
+test('reads back from the counters of a run what was counted, in the order of the list', () => {
   const counts = {}
   countNotFetched(counts, 'links', 2)
   countNotFetched(counts, 'robots')
@@ -18,7 +18,7 @@ test('comes back from the counters of a run as it was counted, in the order of t
   assert.deepEqual(notFetchedOf(undefined), {})
 })
 
-test('tells links from tasks, and what may be missing from what was asked for', () => {
+test('distinguishes links from tasks, and warnings from intended limits', () => {
   assert.equal(skippedTasks({ 'notFetched.robots': 3, 'notFetched.depth': 9 }), 3)
   assert.deepEqual(notFetchedWarnings({ robots: 3, depth: 1200, links: 1, facets: 1200 }), [
     'not followed: 1 link over linksMax, the limit for one page',

@@ -1,15 +1,15 @@
 /**
- * Why something a run came across was not fetched: one closed list. Summary, `run.json`, API, `stats`, metrics and events use these
- * names. Links that are dropped are counted per page: what two pages link to counts twice, what one page links to twice counts once.
+ * Why a run did not fetch something it found: a closed list. The summary, `run.json`, API, `stats`, metrics and events use these
+ * names. Dropped links are counted per page: a link on two pages counts twice, a link that one page has twice counts once.
  */
 import { type CountSums, type Counts, countsOf } from './counts.ts'
 
 interface NotFetchedKind {
   /** Continues a number: "3 forbidden by robots.txt". */
   readonly what: string
-  /** Something the run was meant to fetch may be missing. The others are what its limits ask for. */
+  /** The run may be missing something it should have fetched. The other reasons are intended: its limits say so. */
   readonly isWarning: boolean
-  /** Counts tasks that were queued and then left out. The others count links that were never queued. */
+  /** Counts tasks that were queued and then skipped. The other reasons count links that were never queued. */
   readonly isTask?: boolean
 }
 
@@ -41,7 +41,7 @@ export function countNotFetched(counts: NotFetchedCounts, reason: NotFetchedReas
   if (by > 0) counts[reason] = (counts[reason] ?? 0) + by
 }
 
-/** As counters of the run, for the outcome of a task. */
+/** As counters of the run, to add to the outcome of a task. */
 export function notFetchedCounters(counts: NotFetchedCounts): CountSums | undefined {
   const named = REASONS.flatMap((reason) => (counts[reason] ? [[`${GROUP}.${reason}`, counts[reason]] as const] : []))
   return named.length === 0 ? undefined : Object.fromEntries(named)
@@ -53,7 +53,7 @@ export function notFetchedOf(counters: Counts | undefined): NotFetchedCounts {
   return Object.fromEntries(REASONS.flatMap((reason) => (counts[reason] ? [[reason, counts[reason]]] : [])))
 }
 
-/** How many queued tasks were left out: the frontier has them among those completed. */
+/** How many queued tasks were skipped: the frontier counts them as completed. */
 export function skippedTasks(counters: Counts): number {
   const counts = notFetchedOf(counters)
   return REASONS.filter(isTask).reduce((sum, reason) => sum + (counts[reason] ?? 0), 0)

@@ -1,7 +1,7 @@
 /** How many files and sockets this process may have open, and has. */
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** Read once: a process that has none left cannot ask. Undefined where the system does not tell. */
+/** Read once: a process that is out of descriptors cannot read it. Undefined where the system does not say. */
 let known: { limit: number | undefined } | undefined
 
 export function openFilesMax(): number | undefined {

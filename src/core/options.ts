@@ -81,7 +81,7 @@ export const whole = (min: number, max: number) => {
 const rateSaid = { error: 'must be a number from 0 to 100000' }
 const rate = z.coerce.number(rateSaid).min(0, rateSaid).max(100_000, rateSaid)
 
-/** `off`, or how many different pages of a host must fail before it is left alone for a while. */
+/** `off`, or how many different pages of a host must fail in a row before its circuit opens. */
 const circuit = z.union([z.literal('off'), whole(2, 1000)], {
   error: 'must be "off", or a whole number from 2 to 1000',
 })

@@ -27,7 +27,7 @@ export interface Page {
   readonly fetchedAtMs: number
   /** The browser's side of it, for pages that were fetched with one; there until `release`. */
   readonly live?: LivePage
-  /** Why it may not be the page although no block was recognised: next to nothing in it, a CAPTCHA and little else. */
+  /** Why it looks like a block although none was recognised: almost no content, or a CAPTCHA and little else. */
   suspicion?: string
   /** What a person would have seen, as PNG, of a page that failed in a browser. */
   readonly screenshot?: Buffer

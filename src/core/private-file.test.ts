@@ -37,7 +37,7 @@ const modesIn = (folder: string) =>
   )
 
 for (const [what, open] of Object.entries(OPEN))
-  test(`${what} is for its owner only, with everything SQLite puts beside it, new or from an earlier version`, async () => {
+  test(`${what} is only readable by its owner, including the files SQLite puts beside it, new or from an earlier version`, async () => {
     using folder = temporaryFolder()
     const umask = process.umask(0)
     try {

@@ -1,20 +1,20 @@
-/** Databases with secrets in them (cookies, webhook secrets, URLs with tokens) are for their owner only, whatever the umask says. */
+/** Databases with secrets in them (cookies, webhook secrets, URLs with tokens) are only readable by their owner, whatever the umask. */
 import { chmodSync, closeSync, existsSync, openSync } from 'node:fs'
 
 const OWNER_ONLY = 0o600
 
-/** Of SQLite, beside the file itself. It makes them with the permissions the file has. */
+/** Files that SQLite creates next to the database, with the same permissions. */
 const COMPANIONS = ['-wal', '-shm', '-journal']
 
 /**
- * To be called before SQLite opens it. A new file is closed to others from its first byte; one of an earlier version is closed now. The
- * file is not opened when it is there: closing it again would drop the locks of SQLite in this process.
+ * Call it before SQLite opens the file. A new file is private from its first byte; a file of an earlier version is made private now.
+ * An existing file is not opened, because closing it again would drop the locks that SQLite holds in this process.
  */
 export function makeOwnerOnly(path: string): void {
   try {
     closeSync(openSync(path, 'wx', OWNER_ONLY))
   } catch {
-    // It is there already; or it cannot be made, which SQLite will say in the words its callers know.
+    // It exists already, or it cannot be created, which SQLite reports with an error its callers know.
   }
   for (const file of [path, ...COMPANIONS.map((ending) => path + ending)]) closeToOthers(file)
 }
@@ -24,6 +24,6 @@ function closeToOthers(file: string): void {
   try {
     chmodSync(file, OWNER_ONLY)
   } catch {
-    // Another user's, who let us in: it is theirs to close. Or gone just now.
+    // It belongs to another user who gave us access, or it has just been removed.
   }
 }

@@ -1,21 +1,21 @@
 /**
- * Which process made a file or folder, where several machines or containers share the disk: a process id alone says nothing there,
- * because each of them has its own.
+ * Which process created a file or folder on a disk that several machines or containers share. A process id alone is not enough,
+ * because each of them has its own ids.
  */
 import { hash } from 'node:crypto'
 import { readFileSync, readlinkSync } from 'node:fs'
 import { hostname, uptime } from 'node:os'
 
-/** This start of the kernel. */
+/** Identifies this boot of the kernel. */
 export const BOOT = bootId()
 
 /**
- * All processes that see each other's ids, and only they: one start of one kernel, one namespace of process ids. A host name alone
- * would not do, because containers of several machines may be given the same one.
+ * Shared by exactly those processes that see each other's ids: one boot of one kernel, one namespace of process ids. A host name
+ * alone is not enough, because containers on several machines may have the same one.
  */
 export const MACHINE_MARK = hash('sha256', [hostname(), BOOT, pidNamespace()].join('\n'), 'hex').slice(0, 16)
 
-/** Its process does not exist any more. False for those of other machines: nothing is known about them here. */
+/** Its process no longer exists. False for processes of other machines, about which nothing is known here. */
 export function isProcessGone({ machine, pid }: { machine: string; pid: number }): boolean {
   if (machine !== MACHINE_MARK || !Number.isSafeInteger(pid) || pid <= 0 || pid === process.pid) return false
   try {
@@ -26,7 +26,7 @@ export function isProcessGone({ machine, pid }: { machine: string; pid: number }
   }
 }
 
-/** Dead, but its parent has not asked: common in containers whose first process never does. */
+/** A zombie, which its parent has not reaped: common in containers whose first process never does. */
 function isZombie(pid: number): boolean {
   try {
     return /\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))

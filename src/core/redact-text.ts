@@ -1,20 +1,19 @@
 /**
- * Takes secrets out of a text: logins in URLs, values behind names that promise a secret, and tokens that are known by their shape.
- *
- * Every step is linear in the text: names and separators are bounded, and what runs on without a bound ends at the first
- * character that cannot belong to it.
+ * Masks secrets in a text: credentials in URLs, values of names that sound like a secret, and tokens with a known format.
+ * Every step is linear in the length of the text: names and separators are bounded, and unbounded parts end at the first
+ * character that cannot belong to them.
  */
 import { isSecretName } from './secret-names.ts'
 
 export const MASK = '***'
 
-/** One look that most texts fail, so that they cost a fraction of what the steps below cost. */
+/** A cheap pre-check that most texts fail, which saves them the steps below. */
 const MAYBE_SECRET =
   /@|%[2-7][0-9a-f]|[?&;#][\w.~[\]-]{1,64}=|pass|pwd|pw[ =:]|secret|token|key|auth|cookie|cred|sess|signature|bearer|basic|[cx]srf|jwt|otp[^a-z]|\b(?:pin|sid|sig|cvv)\b|eyJ|PRIVATE|:\d{1,5}:|connection.?string|(?:slk|whsec|gh[oprsu]|npm|_live|_test|hf|glsa|shp..|_api|dop_v1|gems|sntrys|github_pat)_|(?:glpat|xox.|xapp|pypi|keysib|sq0...|sk)-|AIza|A[KS]IA|ya29|SG\.|hooks\.|webhooks|hvs\./i
 
 const DECODINGS_MAX = 3
 
-/** A text without the secrets in it. Texts without any come back as they are. */
+/** Returns the text with its secrets masked; a text without secrets is returned unchanged. */
 export function redactText(text: string): string {
   return MAYBE_SECRET.test(text) ? redacted(text, 0) : text
 }
@@ -33,7 +32,7 @@ const PRIVATE_KEY = /(-----BEGIN [A-Z\d ]{0,40}PRIVATE KEY(?: BLOCK)?-----)[\s\S
 const SCHEME = /[a-z][a-z\d+.-]{0,20}:\/\//gi
 /** White space and quotes end a URL in a text; so does an escape sequence of a terminal. */
 const URL_END = /[\s"'`\p{Cc}]|$/gu
-/** How our own help writes a login. */
+/** Credentials as our own help texts write them. */
 const PLACEHOLDER = /^\[?user:password@\]?(?:(?:host|localhost:\d)[^@]*)?$/i
 const LOGIN_BEFORE_PLACE =
   /(?<![\w/.-])[\w.+-]{1,64}:[^\s"'@/]{1,256}(@(?:[\w.-]{1,253}|\[[\da-f:.]{2,45}\]):\d{1,5}\b)/gi
@@ -41,7 +40,7 @@ const LOGIN_BEFORE_PLACE =
 /** `scheme:user:password@host`, where the slashes were forgotten. */
 const LOGIN_WITHOUT_SLASHES = /(?<![\w/.-])([a-z][a-z\d+.-]{0,20}:)[^\s"'`@/:]{1,64}:[^\s"'`@/]{1,256}(?=@[\w[])/gi
 
-/** `scheme://user:password@host`: everything up to the last `@`, because a password may hold any character, an unescaped `/` too. */
+/** `scheme://user:password@host`: everything up to the last `@`, because a password may contain any character, even an unescaped `/`. */
 function withoutLogins(text: string): string {
   let shown = ''
   let keptTo = 0
@@ -65,12 +64,12 @@ function withoutLogins(text: string): string {
 }
 
 const WEB = /^(?:https?|wss?|file):/i
-/** The user of a server alone, as in the commands we print: no secret, and needed. Before a web page it may be a token. */
+/** Only the user of a server, as in the commands we print: not a secret, and needed. In the URL of a web page it may be a token. */
 const SERVER = /^(?:postgres(?:ql)?|rediss?|amqps?|mysql|mongodb(?:\+srv)?):/i
 const USER_ALONE = /^[\w.%-]{1,63}@[^@]*$/
 const HOST = /^(?:[\w-]+(?:\.[\w-]+)+\.?|localhost|\[[\da-f:.]+\])(?::\d{1,5})?$/i
 
-/** An `@` in the path or query of a web page is none of a login: `https://x.test/@ana`. With other schemes it always is. */
+/** In the URL of a web page, an `@` in the path or query is not part of the credentials: `https://x.test/@ana`. With other schemes it always is. */
 function isLogin(scheme: string, rest: string): boolean {
   if (PLACEHOLDER.test(rest) || (SERVER.test(scheme) && USER_ALONE.test(rest))) return false
   const authority = /^[^/?#]*/.exec(rest)![0]
@@ -178,7 +177,7 @@ function endOfPaired(found: Groups, at: number, all: string): number | undefined
   return found['tagHead'] === undefined ? endAt(/[\r\n]|$/g, all, at) : endAt(/<|$/g, all, at)
 }
 
-/** Words people write behind such a name are no secret: `token: none`, `pass: 12`. Those that only look like a name are short. */
+/** Plain words after such a name are not secrets: `token: none`, `pass: 12`. */
 const SAID =
   /^(?:none|null|nil|undefined|true|false|yes|no|ok|on|off|missing|required|optional|invalid|expired|wrong|unknown|empty|set|unset|string|number|bearer|basic|disabled|enabled|\*+|…|\.\.\.|\[redacted\]|)$/i
 
@@ -243,7 +242,7 @@ function decoded(text: string): string {
   }
 }
 
-/** Tokens that say themselves what they are. */
+/** Tokens with a recognisable format. */
 const SHAPES = new RegExp(
   [
     String.raw`\b(?<scheme>bearer|basic)\s{1,4}(?<value>[\w.~+/-]{8,}=*)`,

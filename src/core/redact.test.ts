@@ -5,13 +5,13 @@ import { HARMLESS_TEXTS, HARMLESS_VALUES, SECRET_TEXTS, SECRET_VALUES } from '..
 import { redactAll, redactValue, verbatim } from './redact.ts'
 import { redactText } from './redact-text.ts'
 
-test('takes credentials out of URLs', () => {
+test('masks credentials in URLs', () => {
   assert.equal(redactText('via http://ana:hunter2@proxy.test:8080 now'), 'via http://***@proxy.test:8080 now')
   assert.equal(redactText('postgres://sluice:p%40ss@db/x and socks5://u:p@h'), 'postgres://***@db/x and socks5://***@h')
   assert.equal(redactText('https://x.test/@ana/posts'), 'https://x.test/@ana/posts')
 })
 
-test('takes the values of secret-like parameters out of URLs, and only those', () => {
+test('masks the values of secret parameters in URLs, and only those', () => {
   assert.equal(
     redactText('https://x.test/a?page=2&api_key=K1&access_token=T1&X-Amz-Signature=S1&q=token#f'),
     'https://x.test/a?page=2&api_key=***&access_token=***&X-Amz-Signature=***&q=token#f',
@@ -34,7 +34,7 @@ test('a key that only begins like the one in our help is masked', () => {
   assert.equal(redactText('postgres://user:password@localhost:1@db/x'), 'postgres://***@db/x')
 })
 
-test('takes headers and named values out of messages', () => {
+test('masks headers and named values in messages', () => {
   assert.equal(redactText('sent Authorization: Basic YW5hOmh1bnRlcjI='), 'sent Authorization: ***')
   assert.equal(redactText('Cookie: sid=1; theme=dark'), 'Cookie: ***')
   assert.equal(redactText('{"password":"hunter2","a":1}'), '{"password":"***","a":1}')
@@ -43,7 +43,7 @@ test('takes headers and named values out of messages', () => {
 
 const SECRET = 'Zx9CanarySecret42'
 
-test('takes a secret out of every form in which it stands in a text', () => {
+test('masks a secret in every format in which it appears in a text', () => {
   assert.ok(SECRET_TEXTS.length >= 90)
   const passed = SECRET_TEXTS.flatMap(([what, write]) => {
     const text = write(SECRET)
@@ -57,14 +57,14 @@ test('takes a secret out of every form in which it stands in a text', () => {
 /** Base64 of a secret is the secret. */
 const decodable = (text: string) => Buffer.from(text.split(/\s/).at(-1)!, 'base64').toString()
 
-test('a text that is shown twice is masked once', () => {
+test('masking a masked text changes nothing', () => {
   for (const [what, write] of SECRET_TEXTS) {
     const shown = redactText(write(SECRET))
     assert.equal(redactText(shown), shown, what)
   }
 })
 
-test('takes a secret out of every value that holds one', () => {
+test('masks a secret in every kind of value', () => {
   const passed = SECRET_VALUES.flatMap(([what, make]) => {
     const shown = [redactValue(make(SECRET)), redactAll(make(SECRET))].map((value) => JSON.stringify(value))
     return shown.some((text) => /Zx9Canary|918273/.test(text)) ? [`${what}: ${shown[0]}`] : []
@@ -72,18 +72,18 @@ test('takes a secret out of every value that holds one', () => {
   assert.deepEqual(passed, [])
 })
 
-test('leaves harmless texts and values as they are', () => {
+test('leaves harmless texts and values unchanged', () => {
   assert.ok(HARMLESS_TEXTS.length >= 40)
   assert.deepEqual(HARMLESS_TEXTS.map(redactText), HARMLESS_TEXTS)
   assert.deepEqual(redactAll(HARMLESS_VALUES), HARMLESS_VALUES)
 })
 
-test('shows what is marked as data as it is, and the rest of the value without secrets', () => {
+test('shows parts marked as data unchanged, and masks the rest of the value', () => {
   const items = verbatim([{ key: 'a', token: 'kept' }])
   assert.deepEqual(redactAll({ items, token: 'gone' }), { items: [{ key: 'a', token: 'kept' }], token: '***' })
 })
 
-test('takes secrets out of nested values and bounds them', () => {
+test('masks secrets in nested values and limits their size', () => {
   const loop: Record<string, unknown> = { name: 'x' }
   loop['self'] = loop
   assert.deepEqual(

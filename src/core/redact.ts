@@ -1,4 +1,4 @@
-/** Takes secrets out of values that are logged or shown: by the names of fields and headers, and out of every text in them. */
+/** Masks secrets in values that are logged or shown: by the names of fields and headers, and in every text they contain. */
 import { MASK, redactText } from './redact-text.ts'
 import { isSecretHeader, isSecretName, isSecretNumberName } from './secret-names.ts'
 
@@ -9,7 +9,7 @@ interface Bounds {
 
 /** A log line is not the place for a whole page. */
 const LOG_LINE: Bounds = { depthMax: 6, entriesMax: 200 }
-/** What is shown is shown whole; only what is nested without end is not. */
+/** Output is not shortened, except for extremely deep nesting. */
 const WHOLE: Bounds = { depthMax: 100, entriesMax: Number.POSITIVE_INFINITY }
 
 /** A bounded copy for the log, without secrets. */
@@ -24,7 +24,7 @@ export function redactAll<T>(value: T): T {
 
 const kept = new WeakSet<object>()
 
-/** Marks what must reach its reader as it is: items, URLs somebody asked for, a new key on the one occasion it is shown. */
+/** Marks values that must be shown unchanged: items, requested URLs, and a new key, which is shown only once. */
 export function verbatim<T extends object>(value: T): T {
   kept.add(value)
   return value

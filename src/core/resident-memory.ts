@@ -1,4 +1,4 @@
-/** Memory of this process. Node opens a file to read it and throws when it cannot: then the last figure holds. */
+/** Memory of this process. Node reads it from a file and throws if it cannot open it; then the last value is returned. */
 let lastBytes = 0
 
 export function residentBytes(): number {

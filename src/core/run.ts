@@ -31,7 +31,7 @@ export interface RunRecord {
   source: string
   /** Process exit code once it ended; see docs/reference/errors.md. */
   exitCode: number | null
-  /** It ended with nothing left to do: when it `failed`, then because of its thresholds. */
+  /** It ended with nothing left to do. If it `failed`, it exceeded its thresholds. */
   isComplete?: boolean
   startedAt: string
   finishedAt: string | null
@@ -46,12 +46,12 @@ export interface RunRecord {
     postponed: number
     remaining: number
     dead: number
-    /** Of those ok, how many may not be the page they should be. Left out: none. */
+    /** How many of those ok look like a block or an empty shell. Omitted: none. */
     suspect?: number
   }
   items: { new: number; same: number; changed: number; invalid: number }
   files: FileCounts
-  /** Of its items, as the scraper's schema names them; left out when the schema does not tell. */
+  /** Fields of its items, from the scraper's schema; omitted if the schema does not list them. */
   fields?: string[]
   /** Share of the emitted items in which each field has a value. */
   fieldFill: Record<string, number>
@@ -60,13 +60,13 @@ export interface RunRecord {
   rssBytesMax: number
   cpuMs: number
   errors: { code: string; class: string; count: number; example: string }[]
-  /** Links and pages the run met and did not fetch, by reason. */
+  /** Links and pages the run found but did not fetch, by reason. */
   notFetched: NotFetchedCounts
   outputs: { sink: string; target: string; rows: number; bytes: number }[]
   warnings: string[]
 }
 
-/** Whether nothing was left to do when the run ended, well or not. */
+/** Whether nothing was left to do when the run ended, successfully or not. */
 export function isComplete({ state, isComplete }: Pick<RunRecord, 'state' | 'isComplete'>): boolean {
   return state === 'finished' || (state === 'failed' && isComplete === true)
 }

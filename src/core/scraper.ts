@@ -26,8 +26,8 @@ export type PathParams<P extends string> = { readonly [K in NamesIn<P>]: string 
 
 export interface RouteDefinition {
   /**
-   * Path pattern: `/job/:id`, `/page-:n.html`; `*` stands for anything. A URL belongs to the route with the most specific pattern
-   * that fits it, whichever route it is enqueued for. Without a pattern the route takes any URL that no other route claims.
+   * Path pattern: `/job/:id`, `/page-:n.html`; `*` stands for anything. A URL belongs to the route with the most specific matching
+   * pattern, no matter which route it is enqueued for. A route without a pattern gets URLs that no other route claims.
    */
   match?: string
   /** What tasks of this route carry; checked when they are enqueued. */
@@ -46,7 +46,7 @@ export interface RouteDefinition {
   /** Higher is claimed first. Default 0. */
   priority?: number
   lane?: string
-  /** What reaches the handler besides pages of text with a 2xx status: statuses, or the whole rules. */
+  /** What reaches the handler besides text pages with a 2xx status: a list of statuses, or detailed rules. */
   accept?: Accept
   /** Extra request headers; they never leave the origin. */
   headers?: Readonly<Record<string, string>>
@@ -58,13 +58,13 @@ export type Accept = readonly number[] | AcceptRules
 export interface AcceptRules {
   /** Statuses besides 2xx, and 204. */
   status?: readonly number[]
-  /** Content types besides text, HTML, XML and JSON: `application/pdf`, `image/*`. Others are E_CONTENT_TYPE, and their body is not read. */
+  /** Content types besides text, HTML, XML and JSON: `application/pdf`, `image/*`. Other types fail with E_CONTENT_TYPE, and their body is not read. */
   types?: readonly string[]
-  /** `skip`: of links that lead to files, not even an error: they are left out and counted. A start page fails all the same. */
+  /** `skip`: links that turn out to be files are skipped and counted instead of failing. A start page still fails. */
   files?: 'skip'
-  /** Answers without content. Default false: E_EMPTY. */
+  /** Empty responses. Default false: E_EMPTY. */
   empty?: boolean
-  /** As a start page, also one that looks like a block or has next to nothing in it. Default false: E_SUSPECT. */
+  /** Start pages that look like a block or have almost no content. Default false: E_SUSPECT. */
   suspect?: boolean
 }
 
@@ -107,15 +107,15 @@ export interface Enqueued {
   seen: number
   /** Not usable: no URL, another host, too deep, over `linksMax`, no match for the route. */
   refused: number
-  /** Of those added, how many went to another route than the one named, because its `match` is more specific. */
+  /** How many of those added went to another route, because its `match` is more specific. */
   rerouted: number
-  /** Not added, because another route has the page already, or claims it and needs data that was not given. */
+  /** Not added, because another route already has the page, or claims it and needs data that was not given. */
   conflicts: number
 }
 
 export interface Enqueue<R extends Routes> {
   <K extends keyof R & string>(route: K, target: Target<R[K]> | Iterable<Target<R[K]>>): Promise<Enqueued>
-  /** The route with the most specific `match` that fits. Throws E_ROUTE_UNMATCHED when none does. */
+  /** The route with the most specific matching `match`. Throws E_ROUTE_UNMATCHED if none matches. */
   (target: URL): Promise<Enqueued>
   /** Every link the selector finds; with a mapper for routes whose data has no defaults. */
   links<K extends keyof R & string>(

@@ -1,6 +1,6 @@
-/** Which names have a secret behind them: of fields, headers, query parameters and variables, however they are written. */
+/** Which names of fields, headers, query parameters and variables hold secrets, in any spelling. */
 
-/** Where a name stands. The same word is a secret in one place and not in another: `?code=` in a URL, `code: 404` in a message. */
+/** Where a name appears. The same word is a secret in one place and not in another: `?code=` in a URL, `code: 404` in a message. */
 export type NamePlace = 'field' | 'query' | 'text'
 
 /** Anywhere in a name, also where its words are run together: `PGPASSWORD`, `clientsecret`. */
@@ -17,11 +17,11 @@ const WHOLE: Record<NamePlace, RegExp> = {
   text: /^(?:x_auth)$/,
 }
 
-/** What is said about a secret is none itself: `tokenType`, `password_length`, `API_KEY_FILE`, `max_tokens`. */
+/** Metadata about a secret is not a secret: `tokenType`, `password_length`, `API_KEY_FILE`, `max_tokens`. */
 const ABOUT =
   /(?:^|_)(?:type|types|count|length|limit|max|min|expires|expiry|expiration|ttl|policy|hint|field|file|path|strength|age|version|algorithm|method|header_name|name|endpoint|url|uri|usage|budget)$|^(?:max|min|num|total|has|is|prompt|completion|input|output)_.*tokens?$|(?:^|_)tokens$/
 
-/** Names of options, headers and fields come back again and again. */
+/** A cache: the same names of options, headers and fields come up again and again. */
 const known: Record<NamePlace, Map<string, boolean>> = { field: new Map(), query: new Map(), text: new Map() }
 const KNOWN_MAX = 2_000
 

@@ -209,7 +209,7 @@ class CrawlLoop implements AsyncDisposable {
     })
   }
 
-  /** One line for a run: how it goes on is in its figures. */
+  /** One line per run. */
   #slowDown(error: ScrapeError): void {
     const { bus, now } = this.#parts
     if (!this.#brake.refused(this.#inFlight + 1, now()) || this.#hasSlowedDown) return
@@ -347,7 +347,7 @@ class CrawlLoop implements AsyncDisposable {
     for (const { outcome, event } of batch) {
       this.#held.delete(outcome.lease)
       this.#committing.delete(outcome.lease)
-      const isSkipped = event?.outcome === 'skipped' // it may not be fetched, and takes no place of a page that may
+      const isSkipped = event?.outcome === 'skipped' // it must not be fetched, so it does not count against the page limit
       const isEnd = !isSkipped && (outcome.kind === 'done' || outcome.kind === 'dead')
       if (isEnd && !isStale(outcome.lease)) this.#finishedPages++
     }

@@ -1,12 +1,12 @@
-/** The links of one page that are left out, so that each is counted once, however often the page names it. */
+/** The skipped links of one page, so that each is counted once, however often it appears on the page. */
 
-/** A page that leaves out more than this is counted link by link. */
+/** Beyond this many skipped links, every occurrence counts. */
 const REMEMBERED_MAX = 20_000
 
 export class DroppedLinks {
   readonly #names = new Set<string>()
 
-  /** False when it was left out before. */
+  /** False if it was skipped before. */
   isFirst(name: string): boolean {
     if (this.#names.has(name)) return false
     if (this.#names.size < REMEMBERED_MAX) this.#names.add(name)

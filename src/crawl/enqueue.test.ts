@@ -77,17 +77,17 @@ describe('toTasks', () => {
     assert.equal(counts.rerouted, 1)
   })
 
-  it('keeps a URL that has a key of its own, or whose route is fixed, where it was named', () => {
+  it('leaves a URL with its own key, or with a fixed route, to the named route', () => {
     const routesOf = (found: { tasks: NewTask[] }) => found.tasks.map((task) => task.route)
     assert.deepEqual(routesOf(collect({ url: '/list', key: 'list again' })), ['page'])
     assert.deepEqual(routesOf(collect('/list', { isRouteFixed: true })), ['page'])
   })
 
-  it('still refuses a URL that does not fit the route it is named for', () => {
+  it('still refuses a URL that does not match the route it is enqueued for', () => {
     assert.throws(() => collect('/other', { route: 'list' }), isCode('E_ROUTE_UNMATCHED'))
   })
 
-  it('hands data on to the route that claims the URL, and reports a conflict when that route needs more', () => {
+  it('passes data to the route that claims the URL, and reports a conflict if that route needs more', () => {
     const conflicts: unknown[] = []
     const onConflict = (conflict: unknown) => void conflicts.push(conflict)
     const found = collect([{ url: '/job/1', data: { company: 'x' } }, '/job/2'], { onConflict })
@@ -97,7 +97,7 @@ describe('toTasks', () => {
     assert.deepEqual(conflicts, [{ url: 'https://a.test/job/2', wanted: 'page', owner: 'job', why: 'data' }])
   })
 
-  it('takes each page once, and gives a repeated one no room', () => {
+  it('takes each page once, and does not count repeated ones against the limit', () => {
     const queued = new Map<string, string>()
     const { tasks, counts } = stream(['/1', '/1#top', '/2', '/1?utm_source=x'], { room: 2, queued })
     assert.deepEqual(urls({ tasks: [...tasks] }), ['https://a.test/1', 'https://a.test/2'])
@@ -149,7 +149,7 @@ describe('toTasks', () => {
     assert.deepEqual([found.counts.notFetched, found.counts.repeated], [{}, 10_002])
   })
 
-  it('counts a link that is left out once, however often the page names it', () => {
+  it('counts a skipped link once, however often it appears on the page', () => {
     const own = { queued: new Map(), dropped: new DroppedLinks() }
     const policy = { ...open, hosts: new Set(['a.test']) }
     const targets = ['/1', '/1#a', '/2', '/2#b', '/3', 'https://b.test/', 'https://b.test/#c', 'http://', 'http://']

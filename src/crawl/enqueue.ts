@@ -41,7 +41,7 @@ interface TargetObject {
 export interface ToTasksRequest {
   /** undefined: the route whose `match` claims the URL. */
   route: string | undefined
-  /** It stays with `route`, whichever `match` would claim it: somebody wants to see how that route reads it. */
+  /** It stays with `route`, whichever `match` would claim it: the user wants to see how that route reads it. */
   isRouteFixed?: true
   targets: unknown
   /** Relative URLs are resolved against it; undefined in `start`. */
@@ -54,7 +54,7 @@ export interface ToTasksRequest {
   /** What this page, or `start`, has queued before; tasks are entered as they are accepted. */
   queued?: QueuedRoutes
   onConflict?: (conflict: RouteConflict) => void
-  /** What this page has left out before. Left out itself: every one counts. */
+  /** Links this page has skipped before. Omitted: every one counts. */
   dropped?: DroppedLinks
 }
 
@@ -72,7 +72,7 @@ export interface EnqueueCounts {
 
 export const newCounts = (): EnqueueCounts => ({ refused: 0, notFetched: {}, repeated: 0, rerouted: 0, conflicts: 0 })
 
-/** Streams, so that a start list of a million URLs is never held. What does not come out is counted in `counts`. */
+/** Streams, so that a start list of a million URLs is never held in memory. Dropped links are counted in `counts`. */
 export function* toTasks(
   compiled: CompiledScraper,
   policy: EnqueuePolicy,
@@ -137,7 +137,7 @@ export function reasonOf({ code }: ScrapeError): NotFetchedReason {
 /** Of what is not a URL. */
 const NAME_CHARS_MAX = 200
 
-/** By which a link that is left out is known when the page names it again. */
+/** Identifies a skipped link when it appears again on the page. */
 function nameOf({ url }: TargetObject, base: string | undefined): string {
   try {
     return normaliseUrl(url, base)
@@ -146,7 +146,7 @@ function nameOf({ url }: TargetObject, base: string | undefined): string {
   }
 }
 
-/** A mistake in the scraper, not of the page. */
+/** A bug in the scraper, not a problem with the page. */
 function noSuchRoute({ scraper, routes }: CompiledScraper, name: string): ScrapeError {
   return new ScrapeError('E_ROUTE_UNMATCHED', `scraper "${scraper.name}" has no route "${name}"`, {
     notes: [`routes: ${[...routes.keys()].join(', ')}`],
@@ -154,7 +154,7 @@ function noSuchRoute({ scraper, routes }: CompiledScraper, name: string): Scrape
   })
 }
 
-/** A conflict when the route that claims the URL cannot take it. */
+/** A conflict if the route that claims the URL cannot take it. */
 function toTask(
   compiled: CompiledScraper,
   { route: name, isRouteFixed, base, depth, session: inherited }: ToTasksRequest,
@@ -190,7 +190,7 @@ function toTask(
   }
 }
 
-/** Throws when its own pattern does not fit. */
+/** Throws if its own pattern does not match. */
 function namedRoute({ routes, scraper }: CompiledScraper, name: string, url: string): Route {
   const route = routes.get(name)!
   if (route.match(pathOf(url)) === undefined) throw unmatched(new Map([[name, route]]), scraper.name, new URL(url))
@@ -198,8 +198,8 @@ function namedRoute({ routes, scraper }: CompiledScraper, name: string, url: str
 }
 
 /**
- * Data that was meant for the named route is offered to the one that claims the URL; what that one refuses, it may do without.
- * undefined: it cannot.
+ * Data for the named route is passed to the route that claims the URL. If that route rejects the data, it may work without it;
+ * undefined if it cannot.
  */
 function dataFor(
   route: Route,

@@ -370,7 +370,7 @@ describe('enqueue', () => {
     assert.deepEqual(reading.notFetched, { links: 2 })
   })
 
-  it('counts what the page names again as seen, whichever call names it, and files as links', async () => {
+  it('counts repeated links as seen, whichever call repeats them, and files as links', async () => {
     const answers: unknown[] = []
     const reading = await read(
       async ({ enqueue, file }) => {
@@ -417,7 +417,7 @@ describe('enqueue', () => {
     assert.deepEqual(notFetched, {})
   })
 
-  it('leaves a page alone whose route needs data it came without, and reports it', async () => {
+  it('does not queue a page whose route needs data that was not given, and reports it', async () => {
     const warnings: string[] = []
     const { tasks, notFetched } = await read(
       async ({ enqueue }) => {
@@ -437,7 +437,7 @@ describe('enqueue', () => {
     ])
   })
 
-  it('notices a page that two routes without a match ask for, on one page and on another', async () => {
+  it('notices a page that two routes without a match want, on the same page or on another', async () => {
     const queuedRoutes = new Map([['https://a.test/?p=3', 'other']])
     const warnings: string[] = []
     const answers: unknown[] = []

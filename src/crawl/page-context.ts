@@ -235,7 +235,7 @@ export class PageContext implements Disposable {
     let elsewhere = 0
     for (const found of toTasks(compiled, policy, wanted, counts)) {
       const owner = queuedRoutes?.get(identityOf(found))
-      // A page that links to itself is being read by its own route: no harm done.
+      // A page that links to itself is already being read by its own route, which is fine.
       if (owner !== undefined && owner !== found.route && found.url !== task.url) {
         elsewhere++
         onConflict({ url: found.url, wanted: found.route, owner, why: 'queued' })
@@ -262,7 +262,7 @@ export class PageContext implements Disposable {
   }
 }
 
-/** For what a handler of ours leaves out by its own rules. A page that is only tried has nobody to count for. */
+/** For links that a built-in handler skips by its own rules. Nothing is counted for a page that is only tried. */
 export function reportNotFetched(context: object, counts: NotFetchedCounts): void {
   if (!(context instanceof PageContext)) return
   for (const [reason, by] of Object.entries(counts) as [NotFetchedReason, number][]) context.countNotFetched(reason, by)

@@ -1,15 +1,15 @@
-/** One URL, one route: which route each task was queued for, so that another route asking for the same page is noticed. */
+/** One URL, one route: remembers which route each task was queued for, to notice when another route wants the same page. */
 import type { NewTask } from '../core/task.ts'
 import type { Route } from './routes.ts'
 
-/** A page that one route asked for and another has. */
+/** A page that was enqueued for one route but belongs to another. */
 export interface RouteConflict {
   url: string
   /** The route it was enqueued for. */
   wanted: string
   /** The route that has it or, with `data`, that claims it. */
   owner: string
-  /** queued: for `owner` already · data: `owner` claims it, but needs data that did not come with it. */
+  /** queued: for `owner` already · data: `owner` claims it, but needs data that was not given. */
   why: 'queued' | 'data'
 }
 
@@ -20,7 +20,7 @@ export function canConflict(routes: ReadonlyMap<string, Route>): boolean {
   return shapes.size < routes.size
 }
 
-/** Routes by what tasks are known by in the frontier (`identityOf`). A `Map` is one. */
+/** Routes by the identity of tasks in the frontier (`identityOf`). A `Map` will do. */
 export interface QueuedRoutes {
   get(identity: string): string | undefined
   set(identity: string, route: string): void
@@ -58,7 +58,7 @@ export function conflictWords({ owner, why }: Pick<RouteConflict, 'owner' | 'why
 
 const told = new WeakMap<object, Set<string>>()
 
-/** Whether it is the first of its pair of routes: a site has thousands of the same kind. `scraper` is one run of it. */
+/** Whether it is the first conflict between these two routes: a site may have thousands. `scraper` stands for one run. */
 export function isNews(scraper: object, { wanted, owner, why }: RouteConflict): boolean {
   const pairs = told.get(scraper) ?? new Set()
   told.set(scraper, pairs)

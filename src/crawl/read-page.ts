@@ -17,7 +17,7 @@ export interface PageReading {
   readonly invalid: { problems: string[]; item: string }[]
   /** field → items of this page that have a value for it */
   readonly filled: Record<string, number>
-  /** Links and files of this page that are left out, by reason. */
+  /** Links and files of this page that are skipped, by reason. */
   readonly notFetched: NotFetchedCounts
   skipped: string | undefined
   /** The handler asked to end the run; what it emitted before stays. */
@@ -36,7 +36,7 @@ export interface ReadingRequest {
   /** Keeps bytes with the run; returns where. */
   save: (task: Task, name: string, bytes: Uint8Array | string) => Promise<string>
   sessions: Pick<Sessions, 'keep'>
-  /** What pages of this process queued lately. Left out: nothing is known of other pages. */
+  /** What pages of this process have queued recently. Omitted: nothing is known about other pages. */
   queuedRoutes?: QueuedRoutes | undefined
   /** Tells what this process remembers of an item's key; the commit has the last word. */
   recall: (row: ItemRow) => Emitted

@@ -9,7 +9,7 @@ import type { Sessions } from './contract.ts'
 export interface RequestParts {
   compiled: CompiledScraper
   isInBrowser: boolean
-  /** Its first tasks are somebody's list of pages, not where a search begins. Default false. */
+  /** Its first tasks come from a list of pages, not from the `start` of the scraper. Default false. */
   startsFromList?: boolean | undefined
 }
 
@@ -32,7 +32,7 @@ export function requestOf(
   return session === undefined ? request : ofSession({ ...request, session }, session, sessions)
 }
 
-/** Whether files that turn up where pages of the route should be are left out. */
+/** Whether the route skips URLs that turn out to be files. */
 export function skipsFiles({ routes }: CompiledScraper, route: string): boolean {
   const accept = routes.get(route)?.definition.accept
   return accept !== undefined && 'files' in accept && accept.files === 'skip'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ResourceBrake } from './resource-brake.ts'
 
-test('a shortage halves what is in flight once, however many pages it refuses, and quiet gives it back', () => {
+test('a shortage halves the limit once, however many pages it affects, and the limit recovers later', () => {
   const brake = new ResourceBrake()
   assert.equal(brake.limit(0), Number.POSITIVE_INFINITY)
   assert.deepEqual([brake.refused(40, 0), brake.refused(39, 10), brake.limit(10)], [true, false, 20])

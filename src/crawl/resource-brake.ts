@@ -1,6 +1,6 @@
 /**
  * Fewer pages at once when the machine has no file descriptors or memory left for more. Each refusal halves the limit, at most once
- * a second, since one shortage refuses many at the same moment; every quiet ten seconds give one page back.
+ * a second, since one shortage refuses many at the same moment; every ten seconds without one raise it by one page.
  */
 const HALVE_MS = 1_000
 const REGROW_MS = 10_000
@@ -14,7 +14,7 @@ export class ResourceBrake {
     return this.#limit + Math.max(0, Math.floor((nowMs - this.#changedAtMs) / REGROW_MS))
   }
 
-  /** A page was refused for want of resources. True when the limit was lowered. */
+  /** A page failed because of missing resources. Returns true if the limit was lowered. */
   refused(inFlight: number, nowMs: number): boolean {
     if (nowMs - this.#changedAtMs < HALVE_MS) return false
     this.#limit = Math.max(1, Math.floor(Math.min(inFlight, this.limit(nowMs)) / 2))

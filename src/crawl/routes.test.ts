@@ -115,7 +115,7 @@ describe('claimingRoute', () => {
     .array(fc.constantFrom('a', 'b', 'a-b', 'b-b', 'ab', ''), { maxLength: 3 })
     .map((segments) => `/${segments.join('/')}`)
 
-  it('does not depend on the order of the routes, and equal patterns leave the choice to who names one', () => {
+  it('does not depend on the order of the routes, and the named route wins among equal patterns', () => {
     fc.assert(
       fc.property(fc.array(pattern, { minLength: 3, maxLength: 3 }), path, (patterns, pathname) => {
         const definition = NAMES.map((name, i) => [name, { match: patterns[i]! }] as const)
@@ -144,7 +144,7 @@ describe('claimingRoute', () => {
 describe('findRoute', () => {
   const url = (path: string) => new URL(path, 'https://a.test/')
 
-  it('takes the most specific pattern that fits, whatever the order of the definition', () => {
+  it('takes the most specific matching pattern, whatever the order of the definition', () => {
     for (const [path, narrow, wide] of SPECIFICITY) {
       for (const patterns of [
         { narrow: { match: narrow }, wide: { match: wide } },

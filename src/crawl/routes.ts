@@ -5,14 +5,14 @@ import type { RouteDefinition, Scraper } from '../core/scraper.ts'
 export interface Route {
   readonly name: string
   readonly definition: RouteDefinition
-  /** undefined: takes any URL it is given, and claims none. */
+  /** undefined: accepts any URL it is enqueued for, and claims none. */
   readonly specificity: Specificity | undefined
   /** The parameters of a path, or undefined when it does not fit. */
   match(pathname: string): Record<string, string> | undefined
 }
 
 /**
- * How narrow a pattern is: one pair for each of its segments, left to right. The first number is the kind of the segment, the
+ * How specific a pattern is: one pair for each of its segments, left to right. The first number is the kind of the segment, the
  * second the characters it spells out.
  */
 type Specificity = readonly (readonly [kind: number, literals: number])[]
@@ -91,7 +91,7 @@ function specificityOf(pattern: string | undefined): Specificity | undefined {
 /**
  * Positive when `a` is more specific than `b`. Segments are compared left to right, and the first difference decides: text
  * beats text with a parameter, which beats a bare parameter, which beats `*`; of the same kind the one that spells out more
- * wins. Where one pattern ends, the longer wins. A total order, so that the answer never depends on what is asked first.
+ * wins. If one pattern is a prefix of the other, the longer one wins. This is a total order, so the result does not depend on the order of the calls.
  */
 function compareSpecificity(a: Specificity, b: Specificity): number {
   for (let i = 0; i < Math.min(a.length, b.length); i++) {
@@ -102,9 +102,9 @@ function compareSpecificity(a: Specificity, b: Specificity): number {
 }
 
 /**
- * The route whose `match` claims a path: the most specific one that fits. Where several are equally specific, `named` if it is
+ * The route whose `match` claims a path: the most specific one that matches. Where several are equally specific, `named` if it is
  * among them, else the first in the order of the definition. A task of a route with `post` is known by its body, so such a
- * route claims nothing from a named one. undefined: no pattern fits.
+ * route claims nothing from a named one. undefined: no pattern matches.
  */
 export function claimingRoute(
   routes: ReadonlyMap<string, Route>,

@@ -159,7 +159,7 @@ describe('settleFailure', () => {
       assert.equal(fail(code as ErrorCode).settled.halt !== undefined, verdict === 'halt', code)
   })
 
-  it('leaves out and counts what robots.txt forbids, unless it is a start page', () => {
+  it('skips and counts what robots.txt forbids, unless it is a start page', () => {
     const { settled, lease, snapshots } = fail('E_ROBOTS', { isStart: false })
     assert.deepEqual(settled.outcome, { kind: 'done', lease, counts: { 'notFetched.robots': 1 } })
     assert.deepEqual([settled.event!.outcome, settled.event!.error!.code, snapshots()], ['skipped', 'E_ROBOTS', 0])
@@ -167,7 +167,7 @@ describe('settleFailure', () => {
     assert.equal(fail('E_ROBOTS_UNREACHABLE', { isStart: false }).settled.outcome.kind, 'retry')
   })
 
-  it('leaves out and counts files where the route says so, unless one is a start page', () => {
+  it('skips and counts files if the route says so, unless it is a start page', () => {
     assert.equal(fail('E_CONTENT_TYPE', { isStart: false }).settled.outcome.kind, 'dead')
     assert.equal(fail('E_CONTENT_TYPE', { skipsFiles: true }).settled.outcome.kind, 'dead')
     const { outcome } = fail('E_CONTENT_TYPE', { isStart: false, skipsFiles: true }).settled

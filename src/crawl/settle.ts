@@ -55,9 +55,9 @@ export interface FailureContext {
   nowMs: number
   random: () => number
   times: TryTimes
-  /** It was named to begin with: what we may not fetch of these is a failure. */
+  /** A start page: if we are not allowed to fetch it, that is a failure. */
   isStart: boolean
-  /** The route leaves files alone that turn up where pages should be. */
+  /** The route skips URLs that turn out to be files. */
   skipsFiles: boolean
   /** Keeps what came back for a person to look at; called only for what is given up. */
   keepSnapshot: () => string | undefined

@@ -42,7 +42,7 @@ function given(more: { waitMs?: number; isOpenEnded?: () => Promise<boolean> } =
   return { watch, time, state, pause, meta }
 }
 
-test('stops when all that is left waits too long, and says for what and until when', async () => {
+test('stops when everything left has to wait too long, and says why and until when', async () => {
   const { watch, pause } = given()
   pause('a', 600_000)
   const error = await watch.check([])
@@ -50,7 +50,7 @@ test('stops when all that is left waits too long, and says for what and until wh
   assert.equal(error.message, 'all 3 pages left must wait until 2026-11-16T05:10:00Z: a: 429, Retry-After 600 s')
 })
 
-test('waits for what is near, for a host that is not paused, and for what is claimed at another', async () => {
+test('keeps waiting for short pauses, hosts that are not paused, and tasks claimed by another worker', async () => {
   const { watch, pause, state } = given()
   pause('a', 170_000)
   assert.equal(await watch.check([]), undefined)
@@ -63,16 +63,16 @@ test('waits for what is near, for a host that is not paused, and for what is cla
   assert.equal((await watch.check(['a']))?.code, 'E_STALLED', 'a claimed page of a paused host does not move')
 })
 
-test('waits for pages of hosts that the queue does not name, as long as any of them comes through', async () => {
+test('waits for pages of hosts that the queue does not name, as long as some page succeeds', async () => {
   const { watch, pause, state, time } = given()
   Object.assign(state.stats, { pending: 4, remaining: 4 })
   pause('a', 600_000)
   assert.equal(await watch.check([]), undefined, 'the fourth page is of another host')
   time.nowMs += 200_000
-  assert.match((await watch.check([]))?.message ?? '', /none came through for 200 s/)
+  assert.match((await watch.check([]))?.message ?? '', /none has succeeded for 200 s/)
 })
 
-test('stops when every host is paused again and again and no page is settled meanwhile', async () => {
+test('stops when every host stays paused and no page is settled', async () => {
   const { watch, pause, time, state } = given()
   for (let i = 0; i < 36; i++, time.nowMs += 5000) {
     pause('a', 5000, 'circuit open: 8 probes failed')
@@ -85,7 +85,7 @@ test('stops when every host is paused again and again and no page is settled mea
   assert.match(error?.message ?? '', /^all 3 pages left must wait, and none has succeeded for \d+ s: a: circuit open/)
 })
 
-test('stops when the first page left is due much later, but not for a backoff that was asked for', async () => {
+test('stops when the first page left is due much later, but not for a configured backoff', async () => {
   const { watch, state } = given()
   state.dueMs = START_MS + 3_600_000
   assert.match((await watch.check([]))?.message ?? '', /wait until 2026-11-16T06:00:00Z$/)
@@ -93,7 +93,7 @@ test('stops when the first page left is due much later, but not for a backoff th
   assert.equal(await watch.check([]), undefined)
 })
 
-test('waits for ever when told to, while more may come, and while a person has paused the run', async () => {
+test('waits forever if configured, while more tasks may come, and while a person has paused the run', async () => {
   for (const more of [{ waitMs: Number.POSITIVE_INFINITY }, { isOpenEnded: async () => true }]) {
     const { watch, pause } = given(more)
     pause('a', 600_000)
@@ -105,7 +105,7 @@ test('waits for ever when told to, while more may come, and while a person has p
   assert.equal(await watch.check([]), undefined)
 })
 
-test('leaves the pauses of its hosts to the run that is resumed', async () => {
+test('keeps the pauses of its hosts for the resumed run', async () => {
   const { watch, pause, meta } = given()
   pause('a', 600_000)
   await watch.check([])

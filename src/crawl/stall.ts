@@ -1,11 +1,11 @@
 /**
- * Can this run still move? Asked while a worker has nothing in flight.
+ * Can this run still make progress? Checked while a worker has nothing in flight.
  *
  *   a host that is not paused has tasks · another worker has some in hand · paused by hand   → yes
- *   all that is left waits for longer than `waitMs`                                          → no: nothing happens for too long
- *   all hosts left are paused, and no page was settled for `waitMs`                          → no: probing was in vain
+ *   all that is left waits for longer than `waitMs`                                          → no: nothing would happen for too long
+ *   all hosts left are paused, and no page was settled for `waitMs`                          → no: probing does not help
  *
- * A run that cannot move stops, resumable (`E_STALLED`), and no page is given up for it. Hosts stay paused when it is resumed.
+ * A run that cannot make progress stops with `E_STALLED` and can be resumed; no page is given up. Hosts stay paused when it is resumed.
  */
 import { ScrapeError } from '../core/errors.ts'
 import type { HostPause, RateLimit } from '../fetch/contract.ts'
@@ -14,11 +14,11 @@ import type { Frontier, FrontierStats } from '../frontier/contract.ts'
 export interface StallParts {
   frontier: Pick<Frontier, 'stats' | 'nextDueMs' | 'setMeta'>
   rateLimit: Pick<RateLimit, 'pauses'>
-  /** Infinity: it waits for as long as it takes. */
+  /** Infinity: wait as long as it takes. */
   waitMs: number
-  /** The longest wait before a retry that was asked for is not a stall. */
+  /** Waiting for a retry up to this long is not a stall. */
   backoffMsMax: number
-  /** True while more may come. */
+  /** True while more tasks may be added. */
   isOpenEnded?: () => Promise<boolean>
   now: () => number
   monotonicNow?: () => number
@@ -72,7 +72,7 @@ export class StallWatch {
     const waiting = [...names].map((host) => byHost.get(host))
     if (waiting.length === 0 || !waiting.every((pause) => pause !== undefined)) return undefined
     const ofPaused = hosts.reduce((sum, host) => sum + (byHost.has(host.host) ? host.claimed : 0), 0)
-    if (claimed - ofPaused > 0) return undefined // somebody works on another host
+    if (claimed - ofPaused > 0) return undefined // another worker is busy with another host
     const [first, ...others] = waiting.toSorted((one, other) => one.untilMs - other.untilMs)
     const more = others.length === 0 ? '' : `, and ${others.length} more ${others.length === 1 ? 'host' : 'hosts'}`
     const why = `${first!.host}: ${first!.reason}${more}`
@@ -83,7 +83,7 @@ export class StallWatch {
     return idleMs > waitMs ? `must wait, and none has succeeded for ${Math.round(idleMs / 1000)} s: ${why}` : undefined
   }
 
-  /** Nobody is at work, and the first task is due much later. */
+  /** No worker is busy, and the first task is due much later. */
   async #dueReason({ claimed }: FrontierStats): Promise<string | undefined> {
     const { frontier, waitMs, backoffMsMax, now } = this.#parts
     if (claimed > 0) return undefined
@@ -93,7 +93,7 @@ export class StallWatch {
   }
 }
 
-/** A run that was stopped because its hosts asked it to wait must not ask them sooner when it is resumed. */
+/** A run that stopped because its hosts asked it to wait must still wait when it is resumed. */
 export async function restorePauses(
   frontier: Pick<Frontier, 'getMeta'>,
   rateLimit: Pick<RateLimit, 'pause'>,

@@ -34,7 +34,7 @@ test('stops at the most links it may give', () => {
   assert.equal(allLinks(page, base, { max: 2 }).length, 2)
 })
 
-test('counts a link to several places on one page once, and what it leaves out by reason', () => {
+test('counts links to several anchors of one page once, and skipped links by reason', () => {
   const html = '<a href=x#1><a href=x#2><a href=y><a href=z><a href="z#3"><a href=mailto:a@b.test><a href="http://[">'
   const leftOut = {}
   const links = allLinks(html, base, { max: 2, leftOut })

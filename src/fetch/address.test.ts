@@ -191,7 +191,7 @@ describe('the address guard', () => {
 })
 
 describe('what a person typed', () => {
-  it('counts as typed where it is an address or localhost, in any spelling, and never where it is a name', () => {
+  it('is allowed if it is an address or localhost, in any spelling, but not if it is a name', () => {
     const typed = [
       'http://127.0.0.1:8080/a',
       'http://[::1]:81/',

@@ -88,11 +88,11 @@ const LOCAL_NAME = /^(?:.*\.)?localhost$/i
 const isLoopback = (ip: string) => ipaddr.process(ip).range() === 'loopback'
 
 /**
- * The rule for what people type: a URL that says itself where it leads (`http://10.0.0.5/`, `http://localhost:8080/`) may be
- * fetched although that is private. A name never: whoever owns it decides what it stands for, so it takes `--allow-address`. And
- * only what was typed counts, not what a list, a sitemap or a page says.
+ * The rule for typed URLs: one that contains the address itself (`http://10.0.0.5/`, `http://localhost:8080/`) may be
+ * fetched although the address is private. A name may not: its owner decides where it points, so it needs `--allow-address`. Only
+ * what was typed counts, not the entries of a list, a sitemap or a page.
  *
- * Takes URLs or `host:port` as `hostOf` gives it; returns those to be allowed, as `HOST:PORT`.
+ * Takes URLs, or `host:port` as returned by `hostOf`; returns the ones to allow, as `HOST:PORT`.
  */
 export function typedAddresses(typed: readonly string[]): string[] {
   return typed.flatMap((text) => {

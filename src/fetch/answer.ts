@@ -59,7 +59,7 @@ export function toFailure(answer: Exchange, way: Way, { retryAfterMsMax }: Answe
   return withPage(error, makePage(answer, way, { body, charset, contentType: type.essence, endedAtMs, nowMs }))
 }
 
-/** The error of an answer whose type is not one of pages; nothing of its body was read. */
+/** The error for a response that is not a page by its type; its body was not read. */
 export function toFile(answer: Exchange, way: Way, nowMs: number): ScrapeError {
   const contentType = parseContentType(headerOf(answer.headers, 'content-type') ?? '').essence
   const nothing = { body: Buffer.alloc(0), charset: 'utf-8' }

@@ -16,7 +16,7 @@ export function identityOf(result: Page | ScrapeError): Identity | undefined {
   return identities.get(result)
 }
 
-/** While no proxy lets anything through, the page was not requested: it pays no try. */
+/** While no proxy works, the page is not requested, so this costs it no try. */
 function putOff({ message }: ScrapeError): ScrapeError {
   return new ScrapeError('E_PROXIES_DOWN', message, { retryAfterMs: PUT_OFF_MS })
 }

@@ -59,7 +59,7 @@ export function outcomeOfError(error: unknown): RequestOutcome {
 const HOST_CODES: ReadonlySet<ErrorCode> = new Set(['E_TIMEOUT_CONNECT', 'E_TLS', 'E_DNS', 'E_BLOCKED', 'E_CAPTCHA'])
 const UNREACHABLE: ReadonlySet<unknown> = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH'])
 
-/** The failure would be the same for any page of the host. Others may be of the page alone: a 500, a reset, a 403. */
+/** The failure would be the same for any page of the host. A 500, a reset or a 403 may concern one page only. */
 export function isAboutHost(error: unknown): boolean {
   if (!(error instanceof ScrapeError)) return false
   if (HOST_CODES.has(error.code)) return true

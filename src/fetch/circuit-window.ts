@@ -1,4 +1,4 @@
-/** How many pages asked for in the last minute failed, in six parts that are forgotten one by one; and how the last ones ended. */
+/** How many of the pages requested in the last minute failed, in six slices that expire one by one; and how the most recent ones ended. */
 
 const PARTS = 6
 

@@ -115,7 +115,7 @@ test('probes with pages that have not failed, and with the others when there are
   assert.deepEqual(states(), ['open', 'half-open', 'closed'])
 })
 
-test('asks twice as many pages after each round that failed, up to eight, at an even pace', () => {
+test('probes with twice as many pages after each failed round, up to eight, at an even pace', () => {
   const { circuit, time, fail, events } = given()
   fail(10)
   const rounds: number[] = []
@@ -132,7 +132,7 @@ test('asks twice as many pages after each round that failed, up to eight, at an 
   assert.deepEqual(new Set(waits), new Set([10_000]))
 })
 
-test('asks a host that cannot be reached one page at a time, each time after twice the pause', () => {
+test('probes an unreachable host with one page at a time, and doubles the pause each time', () => {
   const { circuit, time, events } = given({ coolDownMsMax: 50_000 })
   const refused = failure('E_CONNECTION', { cause: Object.assign(new Error('x'), { code: 'ECONNREFUSED' }) })
   for (let i = 0; i < 10; i++) circuit.enter(fresh()).end(refused)
@@ -176,7 +176,7 @@ test('never costs a page a try, however long the host fails', () => {
   assert.ok(time.nowMs > 1_000_000 + 600_000)
 })
 
-test('is never opened for a host where it is off', () => {
+test('never opens for a host where it is off', () => {
   const { fail, states } = given({ openAfterOf: (host) => (host === 'a' ? 'off' : 3) })
   fail(500)
   assert.deepEqual(states(), [])

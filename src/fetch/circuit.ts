@@ -1,5 +1,5 @@
 /**
- * Circuit breaker, per host: a host where page after page fails is asked a little at a time until a page comes through.
+ * Circuit breaker, per host: a host where page after page fails is only probed with a few pages at a time until one succeeds.
  *
  *   `openAfter` different pages failed in a row, or 4 in 5 of the last ones
  *   closed ───────────────────────────────────────────────▶ open ◀──────────────┐
@@ -8,16 +8,16 @@
  *      └────────────────────────────────────────────────── half-open ───────────┘
  *                                             (probes that never report back are replaced)
  *
- * One page cannot tell a dead host from a dead page, so the breaker looks at different pages. What counts is the first failure
- * of each page, not its retries. Probes are pages that have not failed yet; failed ones come second, when there are no others.
- * Each failed round asks twice as many, so a stretch of bad pages is crossed in a few rounds. Failures that say something
+ * One page cannot tell a dead host from a dead page, so the breaker counts distinct pages: the first failure
+ * of each page counts, its retries do not. Probes are pages that have not failed yet; failed ones are used if there are no others.
+ * After each failed round the number of probes doubles, so a stretch of bad pages is crossed in a few rounds. Failures that say something
  * about the host itself (no connection, a guard) are different: there one probe is enough, and the cool-down doubles.
  *
- * A probe that is answered was a false alarm or a recovery. Either way the next opening takes twice as many failures, so that
- * a site where most pages are broken is not stopped again and again.
+ * A successful probe means a false alarm or a recovery. Either way it takes twice as many failures to open the circuit again, so that
+ * a site where most pages are broken is not stopped over and over.
  *
- * A page that is sent back (`E_CIRCUIT_OPEN`) is always told when to come again, which costs it no try: however long the host
- * stays open, no page dies of its neighbours. That a run with nothing else left must end is decided by `crawl/stall.ts`.
+ * A page that is held back (`E_CIRCUIT_OPEN`) always gets a time for its next attempt, at no cost of a try: however long the circuit
+ * stays open, no page is given up because of others. `crawl/stall.ts` decides when a run with nothing else left stops.
  */
 import { LRUCache } from 'lru-cache'
 import { ScrapeError } from '../core/errors.ts'
@@ -29,7 +29,7 @@ import type { RateLimit } from './contract.ts'
 export interface CircuitOptions {
   /** Different pages that must have failed before it opens. Default 10. */
   openAfter?: number
-  /** What is different for one host. `off`: it is never opened. */
+  /** The setting of a single host. `off`: its circuit never opens. */
   openAfterOf?: (host: string) => number | 'off' | undefined
   /** Default 60 s. */
   windowMs?: number
@@ -42,9 +42,9 @@ export interface CircuitOptions {
   /** Holds open hosts back. */
   rateLimit?: Pick<RateLimit, 'pause'>
   events?: Pick<EventBus, 'emit'>
-  /** Epoch milliseconds, for what is said. */
+  /** Epoch milliseconds, for events and messages. */
   now?: () => number
-  /** Milliseconds that only ever grow, for what is counted. */
+  /** Monotonic milliseconds, for measuring. */
   monotonicNow?: () => number
   random?: () => number
 }
@@ -63,7 +63,7 @@ export interface CircuitView {
   untilMs?: number
 }
 
-/** Who wants to enter. */
+/** The page of a request. */
 export interface CircuitPage {
   host: string
   /** The same for every try at one page. */
@@ -72,14 +72,14 @@ export interface CircuitPage {
   isRetry: boolean
 }
 
-/** A request under way. Its end is told once; telling it again changes nothing. */
+/** A request in flight. Only the first call of `end` counts. */
 export interface Pass {
   /** `error` omitted: it was answered. */
   end(error?: unknown): void
 }
 
 export interface Circuit {
-  /** Throws `E_CIRCUIT_OPEN` (verdict: later) while the page may not be asked for. Takes nothing: for before the wait for a slot. */
+  /** Throws `E_CIRCUIT_OPEN` (verdict: later) while the page may not be requested. Changes nothing: call it before waiting for a slot. */
   check(page: CircuitPage): void
   /** The same, right before the request goes out; the first ones after the cool-down are the probes. */
   enter(page: CircuitPage): Pass
@@ -89,17 +89,17 @@ export interface Circuit {
 
 const FAILED_SHARE_MIN = 0.8
 const HOSTS_MAX = 10_000
-/** Failed pages remembered per host; one that is forgotten counts once more. */
+/** Failed pages remembered per host; a forgotten one counts again when it fails. */
 const FAILED_PAGES_MAX = 1000
 /** Probes in one round: what a host gets at once by default, and a seventh of its default rate. */
 const PROBES_MAX = 8
-/** The evidence for the next opening doubles at most so often. */
+/** How often the number of failures needed to open the circuit may double. */
 const FALSE_ALARMS_MAX = 3
-/** False alarms are forgotten after so many windows. */
+/** False alarms are forgotten after this many windows. */
 const CALM_WINDOWS = 10
 /** Rounds come at an even pace for this long. After that the host is dead rather than patchy, and the cool-down doubles. */
 const EVEN_PACE_MS = 180_000
-/** While probes are out the host is held back for so long at a time. */
+/** How long the host is paused at a time while probes are in flight. */
 const PROBE_HOLD_MS_MAX = 2000
 
 interface HostCircuit {
@@ -109,7 +109,7 @@ interface HostCircuit {
   /** Pages that failed and have not been answered since. Made when the first one does. */
   failedPages: Set<string> | undefined
   state: CircuitState
-  /** Grows with every change of state: what was under way before it has nothing new to say. */
+  /** Grows with every change of state: results of earlier requests are ignored. */
   epoch: number
   /** open: no probe before it · half-open: its probes are lost after it. */
   untilMs: number
@@ -158,7 +158,7 @@ export function createCircuit(options: CircuitOptions = {}): Circuit {
       circuit.probes = isHosts ? 1 : Math.min(PROBES_MAX, 2 * circuit.probes)
       if (isHosts || nowMs - circuit.openSinceMs > EVEN_PACE_MS) circuit.doublings++
     }
-    // Jitter makes it longer only: the workers of a fleet must not probe together, nor sooner than was said.
+    // Jitter only makes it longer: the workers of a fleet must not all probe at the same time, or earlier than announced.
     const waitMs = Math.min(coolDownMsMax, coolDownMs * 2 ** circuit.doublings) * (1 + random() / 4)
     become(circuit, 'open', nowMs + waitMs)
     circuit.freshUntilMs = circuit.untilMs + coolDownMs
@@ -236,11 +236,11 @@ export function createCircuit(options: CircuitOptions = {}): Circuit {
     }
   }
 
-  /** False when the page is known to fail: a page that is tried four times is one bad page. */
+  /** False if the page has failed before: a page that fails four times is one bad page. */
   function noteFailure(circuit: HostCircuit, id: string): boolean {
     circuit.failedPages ??= new Set()
     const failed = circuit.failedPages
-    const isNew = !failed.delete(id) // to be the newest again
+    const isNew = !failed.delete(id) // moves it to the end
     if (failed.size >= FAILED_PAGES_MAX) failed.delete(failed.values().next().value!)
     failed.add(id)
     return isNew
@@ -251,7 +251,7 @@ export function createCircuit(options: CircuitOptions = {}): Circuit {
     const failedMin = circuit.openAfter * 2 ** recentFalseAlarms(circuit)
     const all = circuit.window.read(nowMs)
     const last = circuit.window.readLast(nowMs, 2 * failedMin)
-    // However well it was before: a site that begins to fail is noticed within a few pages, not within a minute.
+    // Regardless of its history: a site that starts to fail is noticed within a few pages, not within a minute.
     const isBadNow = last.failedInARow >= failedMin || (last.requests === 2 * failedMin && isMost(last))
     if (!isBadNow && (all.failed < failedMin || !isMost(all))) return
     const { failed, requests } = isMost(all) ? all : last

@@ -196,7 +196,7 @@ describe('an answer', () => {
     assert.ok(sentBytes < 16_000_000, `${sentBytes} bytes went out`)
   })
 
-  test('that may not be the page is marked, and refused as a start page', async () => {
+  test('that looks like a block is marked as suspect, and refused as a start page', async () => {
     answer = {
       body: '<html><head><title>Contact</title></head><body><form>Write<div class="g-recaptcha"></div></form></body></html>',
       headers: type('text/html'),
@@ -212,7 +212,7 @@ describe('an answer', () => {
   })
 })
 
-test('what a browser makes of an answer without content is empty, and what a script drew is not', () => {
+test('an empty response is empty in a browser, too, and a page rendered by a script is not', () => {
   const shown = (html: string): Page =>
     Object.assign(
       new HttpPage({
@@ -237,7 +237,7 @@ test('what a browser makes of an answer without content is empty, and what a scr
   assert.equal(checkContent(shown(blank.replace('<body>', '<body><p>Hi</p>')), undefined), undefined)
 })
 
-test('a type is readable when it is text, by whatever name', () => {
+test('recognises text types by any name', () => {
   const readable =
     'text/html text/csv application/json application/ld+json application/xhtml+xml application/rss+xml application/x-ndjson ' +
     'application/javascript application/xml image/svg+xml application/vnd.api+json application/geo+json text/x-component'

@@ -1,7 +1,6 @@
 /**
- * Content check: is there a page to read? An answer without content, and one that is a file, are errors unless the route accepts
- * them. A type that a header names is judged before the body is read; the body has the last word where the header says
- * nothing, or says text.
+ * Content check: is there a page to read? Empty responses and files are errors unless the route accepts them. The type in the
+ * header is checked before the body is read. If the header is missing or says text, the body decides.
  */
 import { ScrapeError } from '../core/errors.ts'
 import type { Page } from '../core/page.ts'
@@ -20,14 +19,14 @@ const READABLE = new RegExp(
     'application/(?:x-www-form-urlencoded|graphql|sql|x-sh|x-tex|x-subrip|rtf)',
   ].join('|')})$`,
 )
-/** Says as much as no type at all. */
+/** Means as little as no type at all. */
 const UNSPECIFIED = /^(?:|[^/]*|unknown\/unknown|(?:application|content)\/(?:x-)?unknown|\*\/\*)$/
 
 export function isReadableType(essence: string): boolean {
   return UNSPECIFIED.test(essence) || READABLE.test(essence)
 }
 
-/** Only answers that would be pages are judged: of an error page, or of a status the route asked to see, the status is the news. */
+/** Only responses that would be pages are checked. For error pages, and for statuses the route accepts, the status is what matters. */
 const isPlainPage = (status: number) => status >= 200 && status < 300 && !isWithoutBody(status)
 const isWithoutBody = (status: number) => status === 204 || status === 205
 
@@ -61,12 +60,12 @@ export function checkContent(page: Page, accept: Accept | undefined): undefined 
   return checkBytes(page, rules)
 }
 
-/** What a browser makes of an answer without content. */
+/** The document that a browser creates for an empty response. */
 const BLANK_DOCUMENT =
   /^\s*(?:<!doctype[^>]*>)?\s*<html[^>]*>\s*<head[^>]*>\s*<\/head>\s*<body[^>]*>\s*<\/body>\s*<\/html>\s*$/i
 const BLANK_DOCUMENT_BYTES_MAX = 1024
 
-/** White space of any kind, and what encodings put around it. */
+/** White space of any kind, and byte order marks. */
 export function isBlank(page: Page): boolean {
   const { body } = page
   if (body.length === 0) return true
@@ -76,7 +75,7 @@ export function isBlank(page: Page): boolean {
   return page.live !== undefined && body.length <= BLANK_DOCUMENT_BYTES_MAX && BLANK_DOCUMENT.test(page.text)
 }
 
-/** As far as browsers look for the type of an answer. */
+/** How many bytes browsers look at to detect the type. */
 const LOOKED_AT_BYTES = 1445
 /** More of these than of anything an HTML page may hold by mistake; in random bytes it is a tenth. */
 const BINARY_SHARE_MAX = 0.05
@@ -101,7 +100,7 @@ const SNIFF_BYTES = 16_384
 async function checkBytes(page: Page, rules: AcceptRules): Promise<void> {
   const { body } = page
   const { fileTypeFromBuffer } = await import('file-type')
-  // What breaks its parser has no type.
+  // Data that breaks its parser has no type.
   const found = await fileTypeFromBuffer(body.subarray(0, SNIFF_BYTES)).catch(() => undefined)
   const type = found?.mime.replace(/;.*/s, '')
   if (type !== undefined && (isReadableType(type) || acceptsType(rules, type))) return

@@ -8,13 +8,13 @@ import type { Identity } from './identity.ts'
 export interface FetchRequest {
   /** Normalised. */
   url: string
-  /** Which task of a run, and which try at it, from 1. Omitted: the URL stands for the page, and this is the first try. */
+  /** The task, and the number of the try, from 1. Omitted: the URL identifies the page, and this is the first try. */
   task?: { readonly id: string; readonly attempt: number }
   /** Extra request headers; lower-case names. Dropped when a redirect leaves the origin. */
   headers?: Readonly<Record<string, string>>
-  /** What is a page for this route besides text with a 2xx status. */
+  /** What the route accepts as a page besides text with a 2xx status. */
   accept?: Accept
-  /** A start page: one that may not be the page is an error. Default: it is marked as suspect. */
+  /** A start page: a suspect one is an error. Default false: it is only marked as suspect. */
   isStart?: true
   session?: string
   /** Proxies (`host:port`) and browser profiles by name: rather through others, as somebody else. */
@@ -69,7 +69,7 @@ export interface RateLimit {
   setDelay(host: string, delayMs: number): void
   /** Hosts that cannot take a request now, for the frontier to leave out. */
   busyHosts(): string[]
-  /** Hosts that are paused now: asked to wait, or held back by the circuit breaker. */
+  /** Hosts that are paused now, because they asked us to wait or because of the circuit breaker. */
   pauses(): HostPause[]
   /** Called whenever a host may have become free: a slot released, a pause over. */
   onFree(listener: () => void): void

@@ -66,7 +66,7 @@ export function createFetcher(parts: FetcherParts): ChainFetcher {
       const cache = request.post === undefined ? parts.cache : undefined
       const fresh = cache === undefined ? undefined : await cache.get(request)
       if (fresh !== undefined) {
-        await checkContent(fresh, request.accept) // another route may have accepted it
+        await checkContent(fresh, request.accept) // it may have been cached for a route that accepts more
         return fresh
       }
       const page = await exchange(request, signal, turn, (url) => robots?.check(url, signal))
@@ -109,7 +109,7 @@ export function createFetcher(parts: FetcherParts): ChainFetcher {
     }
   }
 
-  /** Throws when it is a block instead of the page, or not a page at all. A promise only where its bytes need a closer look. */
+  /** Throws if the response is a block page, or not a page at all. Returns a promise only if the bytes need a closer look. */
   function onPage(page: Page, request: FetchRequest, host: string, pass: Pass | undefined): undefined | Promise<void> {
     const judged = judge?.page(page, request.accept)
     if (judged?.error !== undefined) throw judged.error

@@ -99,7 +99,7 @@ export function headerOf(headers: RawHeaders, name: string): string | undefined 
   return typeof value === 'object' ? value[0] : value
 }
 
-/** A page of a browser is closed with its error; what it showed is still wanted for the snapshot. */
+/** A browser page is closed when it fails, but its content is still needed for the snapshot. */
 export function keptPage(page: Page): Page {
   if (page.live === undefined) return page
   const { requestedUrl, url, redirects, status, headers, body, contentType, charset, bytes, timings, fetchedAtMs } =

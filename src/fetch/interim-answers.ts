@@ -1,7 +1,7 @@
 /**
- * What undici's parser makes of odd status lines, put right. It takes an unasked `100 Continue` for a broken connection; to every
- * other 1xx it listens and waits for the answer itself, so a 100 is shown to it as a 103. And a status below 100 ends in an
- * assertion of its own.
+ * Works around how undici's parser handles odd status lines. It treats an unsolicited `100 Continue` as a broken connection, but skips
+ * every other 1xx and waits for the response, so it is shown a 103 instead of a 100. A status below 100 makes one of its
+ * assertions fail.
  */
 import { createRequire } from 'node:module'
 import type { Socket } from 'node:net'
@@ -15,7 +15,7 @@ interface Parser {
 
 const EARLY_HINTS = 103
 
-/** Call it before undici has the socket: it gives it its parser then. How many 1xx there may be is counted by the exchange. */
+/** Call it before undici gets the socket and attaches its parser. The exchange limits the number of 1xx responses. */
 export function takeInterimAnswers(socket: Socket): void {
   let parser: Parser | null = null
   Object.defineProperty(socket, kParser, {

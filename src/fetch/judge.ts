@@ -26,7 +26,7 @@ export interface Judgement {
 }
 
 export interface Judge {
-  /** Of an answer that would be delivered. `accept`: what the route wants to see. */
+  /** Checks a response that would be delivered. `accept`: what the route accepts. */
   page(page: Page, accept?: Accept): Judgement
   /** Of one that failed: the same error, or one that says more. Errors without an answer pass. */
   failure(error: ScrapeError): Judgement & { error: ScrapeError }

@@ -43,11 +43,11 @@ export class Member implements PooledProxy {
   restUntilMs = 0
   reason = ''
   isChecking = false
-  /** It does not take our login: not used any more. */
+  /** It rejects our login and is not used again. */
   isRefused = false
   /** When a check last succeeded (epoch ms). */
   checkedAtMs = 0
-  /** It answers again, but no tunnel has stood yet. */
+  /** It answers again, but no tunnel has been established yet. */
   isOnTrial = false
   /** Trials in a row that failed. */
   failedTrials = 0

@@ -20,7 +20,10 @@ test('a proxy that is there answers, with the login it wants', async () => {
   assert.ok((await checkProxy(socks.url, 2000)) > 0)
   assert.ok((await checkProxy(http.url, 2000)) > 0)
   assert.match(await failure(socks.url.replace('geheim', 'falsch')), /^E_PROXY the proxy (?:rejects our user|hung up)/)
-  assert.match(await failure(socks.url.replace(/\/\/.*@/, '//')), /^E_PROXY the proxy (?:requires a user|supports none)/)
+  assert.match(
+    await failure(socks.url.replace(/\/\/.*@/, '//')),
+    /^E_PROXY the proxy (?:requires a user|supports none)/,
+  )
 })
 
 test('one that is away, silent or no proxy at all is told apart, without its login', async () => {

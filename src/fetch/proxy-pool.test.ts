@@ -176,7 +176,7 @@ describe('a pool of proxies', () => {
     assert.doesNotMatch(JSON.stringify([events, pool.status()]), /geheim|kunde|secret/)
   })
 
-  it('says that it is down and back once, and back only when a tunnel has stood', async (t) => {
+  it('says once that it is down and back, and back only after a tunnel was established', async (t) => {
     await using door = await openDoor()
     const { pool, events, clock } = given(t, { tiers: [[door.url]] })
     door.does = 'reset'

@@ -9,8 +9,8 @@
  * than `patienceMs`, they go out all the same: whatever the site answers then ends them.
  *
  * With none up, all are checked every few seconds and pages wait, for as long as `downMsMax`. One that answers a check is on trial:
- * it is used, and counts as up once a tunnel has stood. One that refuses our login is out for good; when all do, that is
- * an error of the configuration (`E_PROXY_REFUSED`). Nothing ever goes out directly instead. Whatever leaves this file
+ * it is used, and counts as up once a tunnel has been established. One that rejects our login is never used again; if all do, that is
+ * a configuration error (`E_PROXY_REFUSED`). Nothing is ever sent directly instead. Whatever leaves this file
  * about a proxy is its `host:port`: a login is in no event, error or status.
  */
 
@@ -35,7 +35,7 @@ export interface ProxyPoolOptions {
   restMsMax?: number
   /** How long the pages of a site that blocks all of them wait at no cost. Default 2 minutes. */
   patienceMs?: number
-  /** How long none of them may work before pages end with `E_PROXIES_LOST`. Default: as long as it takes. */
+  /** How long all of them may be down before pages fail with `E_PROXIES_LOST`. Default: no limit. */
   downMsMax?: number
   /** How often those whose rest is over are checked, and all of them while none is up. Default 1 s. */
   recheckMs?: number
@@ -77,9 +77,9 @@ const CHECK_MS_MAX = 5000
 const CHECKS_AT_ONCE_MAX = 64
 const RECHECK_MS = 1000
 const FAILED_TUNNELS_MAX = 3
-/** Between two trials of a proxy that answers checks and lets nothing through. */
+/** The longest pause between two trials of a proxy that answers checks but lets no request through. */
 const TRIAL_MS_MAX = 30_000
-/** That all are down is said once in so long, however often they come and go. */
+/** How often, at most, it is logged that all of them are down. */
 const SAID_MS = 60_000
 /** The first rest for a site. Short: it doubles with each in a row, and all pages of the site may wait for it. */
 const SITE_REST_MS = 10_000
@@ -275,7 +275,7 @@ class Proxies implements ProxyPool {
     else this.#down(member, reason)
   }
 
-  /** For good: no check will make our login right. */
+  /** Permanently: no check will make our login valid. */
   #refuse(member: Member, reason: string): void {
     if (member.isRefused) return
     member.isRefused = true
@@ -313,7 +313,7 @@ class Proxies implements ProxyPool {
     this.#sweep()
   }
 
-  /** It answers a check. Whether it lets us through is for the next tunnel to tell. */
+  /** It answers a check. The next tunnel shows whether it lets us through. */
   #try(member: Member): void {
     member.isOnTrial = true
     member.restUntilMs = 0
@@ -343,7 +343,7 @@ class Proxies implements ProxyPool {
     }
   }
 
-  /** At once, and then after twice the time for each trial that failed. */
+  /** At once, and then after a pause that doubles with each failed trial. */
   #isTrialDue({ failedTrials, checkedAtMs }: Member, nowMs: number): boolean {
     if (failedTrials === 0) return true
     const { recheckMs = RECHECK_MS } = this.#options
@@ -466,7 +466,7 @@ function namedReason({ name }: Member, error: unknown): string {
   return (error as Error).message.replace(/^the proxy /, `the proxy ${name} `)
 }
 
-/** It refuses this connection, not us: a port or host its rules do not allow. */
+/** It refuses this connection, not our login: its rules do not allow the port or host. */
 const isAboutTarget = ({ details: { status = 0 } }: ScrapeError) => status >= 400 && status < 500
 
 const isProxyFault = (error: Error | null) => error instanceof ScrapeError && error.code === 'E_PROXY'

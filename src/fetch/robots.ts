@@ -6,8 +6,8 @@
  *   429, 5xx, no answer     → nothing is allowed (`E_ROBOTS_UNREACHABLE`) until it is asked again, 2 s to 5 min later; rules
  *                             once read stay in force meanwhile
  *
- * A file that cannot be read costs only the page that asked for it a try. The others were not requested: their host is paused
- * until the file is asked for again, and they wait at no cost.
+ * A file that cannot be read only costs a try of the page that requested it. The other pages were not requested: their host is paused
+ * until the file is requested again, and waiting costs them no try.
  */
 import { LRUCache } from 'lru-cache'
 import type { ErrorCode } from '../core/error-table.ts'
@@ -21,7 +21,7 @@ export interface RobotsOptions {
   userAgent: string
   /** Gets the file, redirects followed; throws `ScrapeError` with the status of an answer that is no page. */
   fetchRobots: (url: string, signal: AbortSignal) => Promise<Pick<Page, 'body' | 'redirects'>>
-  /** Hears about crawl-delays, and of hosts whose file cannot be read. */
+  /** Gets crawl-delays, and pauses of hosts whose file cannot be read. */
   rateLimit?: Pick<RateLimit, 'setDelay' | 'pause'>
   /** Longest Retry-After that is obeyed. */
   retryAfterMsMax?: number
@@ -76,7 +76,7 @@ const TELLING: ReadonlySet<ErrorCode> = new Set([
 /** RFC 9309 2.3.1.2: a file that redirects lead away from is "unavailable", like a 404. */
 const UNAVAILABLE: ReadonlySet<ErrorCode> = new Set(['E_REDIRECT_LIMIT', 'E_REDIRECT_BAD'])
 
-/** What is known of an origin, and whether this page had to ask for it. */
+/** What is known about an origin, and whether this page had to request it. */
 interface Known {
   state: OriginState
   isAsker: boolean
@@ -206,7 +206,7 @@ export function createRobots(options: RobotsOptions): Robots {
 function atUrl(error: ScrapeError, url: string, wait: { isAsker: boolean; askAgainInMs: number }) {
   const { code, message, details } = error
   const retryAfterMs = Math.max(1, wait.askAgainInMs)
-  // What no wait will change (a private address, a bad certificate) is true of every page.
+  // Errors that waiting cannot fix (a private address, a bad certificate) apply to every page.
   if (wait.isAsker || error.verdict === 'drop') return new ScrapeError(code, message, { ...details, url, retryAfterMs })
   return new ScrapeError('E_RATE_LIMITED', `waits for robots.txt: ${message}`, { url, retryAfterMs })
 }

@@ -7,7 +7,7 @@ import type { FetchRequest } from './contract.ts'
 import { headerOf, type RawHeaders } from './http-page.ts'
 import { parseRetryAfterMs } from './retry-after.ts'
 
-/** page: deliver it · redirect: follow it · failed: an error with a code · file: its type is not one of pages. */
+/** page: deliver it · redirect: follow it · failed: an error with a code · file: not a page by its type. */
 export type Outcome = 'page' | 'redirect' | 'failed' | 'file'
 
 /** 429 without Retry-After: long enough to matter, short enough not to lose the run. */
@@ -113,17 +113,17 @@ export function transportError(cause: unknown, { url, hasResponse }: TransportFa
   return new ScrapeError(code, `${plainWords(error) || error.code || String(cause)} (${url})`, { url, cause })
 }
 
-/** What a port says that has no TLS. */
+/** Errors from a port that does not speak TLS. */
 const NO_TLS = /wrong version number|packet length too long|http request|unknown protocol|record layer failure/i
 
-/** OpenSSL's messages have addresses, source files and line numbers in them; the reason is one part of it. */
+/** OpenSSL's messages contain addresses, source files and line numbers; only one part is the reason. */
 function plainWords({ message, reason }: NodeJS.ErrnoException & { reason?: string }): string {
   const said = reason ?? /:SSL routines:[^:]*:([^:\n]+)/.exec(message)?.[1]
   if (said === undefined) return message
   return NO_TLS.test(said) ? `the server does not speak TLS on this port: ${said}` : `TLS failed: ${said}`
 }
 
-/** How long a page waits for the machine to have room again, with as much again by chance. */
+/** How long a page waits for free resources; a random time up to the same length is added. */
 const SHORTAGE_MS = 1_000
 
 function shortage(cause: NodeJS.ErrnoException, url: string): ScrapeError {

@@ -1,4 +1,4 @@
-/** Pages that are no block by any sign we know, and may yet not be the page: counted everywhere, and refused where a run begins. */
+/** Pages that match no known block but look like one: counted on every route, and refused as start pages. */
 import { ScrapeError } from '../core/errors.ts'
 import type { Page } from '../core/page.ts'
 import { rulesOf } from './accept.ts'
@@ -8,9 +8,9 @@ import type { FetchRequest } from './contract.ts'
 import { keptPage } from './http-page.ts'
 import { withPage } from './status.ts'
 
-/** Marks a suspect page. Throws `E_SUSPECT` for a start page: with the first page of a search the whole search is lost. */
+/** Marks a suspect page. Throws `E_SUSPECT` for a start page, because without it the whole search is lost. */
 export function checkSuspect(page: Page, { isSuspect, signal }: BlockVerdict, { isStart, accept }: FetchRequest): void {
-  if (isSuspect !== true || isBlank(page)) return // a route that accepts empty answers expects them
+  if (isSuspect !== true || isBlank(page)) return // the route accepts empty responses
   page.suspicion = signal
   if (isStart !== true || rulesOf(accept).suspect === true) return
   const { url, status } = page

@@ -117,7 +117,7 @@ export type Outcome = OutcomeBase &
 
 interface OutcomeBase {
   lease: Lease
-  /** Added to the counters of the run, together with the outcome: not at all when its lease is stale, never twice. */
+  /** Added to the counters of the run together with the outcome: not if its lease is stale, and never twice. */
   counts?: Counts
 }
 
@@ -158,8 +158,8 @@ export interface FrontierStats {
   /** Accepted into the item log since the run began. */
   items: number
   /**
-   * What the outcomes counted, added up since the run began; a name that was never counted is missing. Of items that were refused
-   * because another one of the run has their key and other content the engine itself counts `items.changed`.
+   * The sums of what outcomes counted since the run began; names that were never counted are missing. The engine itself counts
+   * `items.changed`: items that were refused because their key is taken by an item with other content.
    */
   counts: Counts
   isPaused: boolean
@@ -243,7 +243,7 @@ export interface FrontierOptions {
   keepsItems?: boolean
   /** How long an operation waits for a server that went away. Engines without one ignore it. Default 60,000. */
   outageMs?: number
-  /** Told once of entries that another program wrote among those of the run. For engines in Redis. */
+  /** Called once about entries that another program wrote among those of the run. For engines on Redis. */
   onWarning?: (message: string) => void
   /** Told before each wait for a server that went away. Engines without a server ignore it. */
   onOutage?: (outage: Outage) => void

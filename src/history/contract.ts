@@ -12,7 +12,7 @@ export interface IngestBatch {
   isFirst: boolean
   /** When it became known: now, or when the run ended if that was before it was read. */
   atMs: number
-  /** Of its items, as the scraper's schema names them; undefined where nothing tells. */
+  /** Fields of its items, from the scraper's schema; undefined if unknown. */
   fields?: readonly string[] | undefined
   items: readonly IngestedItem[]
 }

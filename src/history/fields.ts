@@ -1,6 +1,6 @@
 /**
- * The fields that the items of a scraper have had. A field that its runs begin or cease to show is a change of the scraper, told
- * once as `run.schema_changed`, and not a change of every item.
+ * The fields that the items of a scraper have had. A field that appears in or disappears from its runs is a change to the scraper,
+ * reported once as `run.schema_changed`, and not a change of every item.
  */
 import type { Dialect, Rows } from '../orchestrator/contract.ts'
 import type { FieldDifference } from './content.ts'
@@ -10,7 +10,7 @@ interface KnownField {
   isGone: boolean
   /** The schema names it; others are known because an item had them. */
   isDeclared: boolean
-  /** The run that began, or ceased, to show it; empty for what the first runs showed. */
+  /** The run in which it appeared or disappeared; empty for fields of the first runs. */
   runId: string
   sinceMs: number
 }
@@ -21,7 +21,7 @@ export interface Before {
   lastSeenMs: number
 }
 
-/** Items may have any keys where a schema allows it: beyond this they are compared like any field. */
+/** A schema may allow any keys: fields beyond this number are compared like all others. */
 const FIELDS_MAX = 1_000
 const FIELD_LENGTH_MAX = 200
 
@@ -32,7 +32,7 @@ export class ItemFields {
     this.#dialect = dialect
   }
 
-  /** Takes in the fields of a batch. Returns which differences of an item are its own, and not those of the scraper. */
+  /** Takes in the fields of a batch. Returns a function that tells whether a difference is a change of the item and not of the scraper. */
   async take(
     rows: Rows,
     batch: IngestBatch,
@@ -63,7 +63,7 @@ export class ItemFields {
     }
   }
 
-  /** At most one event, which names all that the run began and ceased to show. */
+  /** At most one event, with all fields that the run added and removed. */
   async eventsOf(rows: Rows, { scraper, runId }: IngestedRun): Promise<HistoryEvent[]> {
     const found = await rows(
       `select field, is_gone from ${this.#dialect.prefix}entity_field where scraper = $1 and run_id = $2 order by field`,

@@ -128,7 +128,7 @@ onBothDatabases('items', (check) => {
     assert.deepEqual(bench.told(), [])
   })
 
-  check('a field that a scraper begins to show is told once, and is no change of its items', async (db) => {
+  check('reports a field that a scraper adds once, and not as a change of its items', async (db) => {
     await using bench = new Bench(db)
     const shown = (more: object, price = 20) => [
       { url: '/1', price: 10, ...more },
@@ -164,7 +164,7 @@ onBothDatabases('items', (check) => {
     assert.deepEqual(bench.told(), ['run.schema_changed +note -'])
   })
 
-  check('where no schema tells, a field that no item ever had is one that the scraper begins to show', async (db) => {
+  check('without a schema, a field that no item ever had counts as added by the scraper', async (db) => {
     await using bench = new Bench(db)
     await bench.complete('r1', two)
     const run = bench.run('r2').add(...two.map((book) => ({ ...book, note: 'n1' })))
@@ -178,7 +178,7 @@ onBothDatabases('items', (check) => {
     assert.equal(again?.dedupe ?? 'run.schema_changed:r2', 'run.schema_changed:r2', 'a resumed run tells the same')
   })
 
-  check('an item that was away while the field came has not changed by it either', async (db) => {
+  check('an item that was absent when the field was added has not changed either', async (db) => {
     await using bench = new Bench(db)
     await bench.complete('r1', two)
     await bench.complete('r2', [{ ...two[0]!, note: 'n' }], { gap: '1 pages failed' })

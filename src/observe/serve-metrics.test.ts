@@ -65,7 +65,7 @@ test('refuses a foreign name that somebody pointed at loopback', async () => {
   }
 })
 
-test('refuses what a page of another site makes a browser ask', async () => {
+test('refuses requests that a page of another site makes a browser send', async () => {
   await using server = await serveMetrics({ address: '127.0.0.1:0', metrics })
   for (const [name, value] of [
     ['sec-fetch-site', 'cross-site'],

@@ -137,7 +137,7 @@ function filesLines({ files }: RunRecord, { paint, columns }: Sheet): string[] {
   ]
 }
 
-/** What is a warning stands among the notes, too. */
+/** Warnings are also among the notes. */
 function notFetchedLines({ notFetched }: RunRecord, { paint, columns }: Sheet): string[] {
   return (Object.entries(notFetched) as [NotFetchedReason, number][]).map(([reason, count]) => {
     const words = truncate(notFetchedWords(count, reason), columns)

@@ -59,7 +59,7 @@ test('keeps escape sequences and line breaks of the web out of the terminal', ()
   assert.doesNotMatch(printable('\u009b31mred\u0085\u2028\x1b]0;title\x07'), /\p{Cc}|\u2028/u)
 })
 
-test('what is printed cannot turn the text beside it around', () => {
+test('printed text cannot reverse the text beside it', () => {
   assert.equal(printable('a\u202egnp.exe\u2066\u200fb'), 'agnp.exeb')
   assert.equal(printable('tok\u001b[1men=hunter2'), 'token=***', 'an escape sequence does not hide a name')
   assert.equal(printableData('?token=x\u202e'), '?token=x')

@@ -107,17 +107,17 @@ export function truncateMiddle(text: string, columns: number): string {
   return `${chars.slice(0, head).join('')}…${chars.slice(chars.length - tail).join('')}`
 }
 
-/** What a terminal may show of a text from outside: one line that can neither steer it nor show a secret. */
+/** Makes untrusted text safe for a terminal: one line without control sequences or secrets. */
 export function printable(text: string): string {
   return oneLine(redactText(stripVTControlCharacters(text)))
 }
 
-/** The same for data that people asked for, such as items: their texts stay as they are, whatever they look like. */
+/** The same for requested data such as items, which are not redacted. */
 export function printableData(text: string): string {
   return oneLine(stripVTControlCharacters(text))
 }
 
-/** Line ends, control characters, and the marks by which a text turns the direction of its neighbours around (U+202E). */
+/** Line ends, control characters, and bidirectional marks that reverse the text around them (U+202E). */
 function oneLine(text: string): string {
   return (
     text

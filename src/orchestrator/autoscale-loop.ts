@@ -17,7 +17,7 @@ import {
 } from './autoscale.ts'
 import type { Store } from './contract.ts'
 
-/** Runs whose queue is not here: no worker of ours could do anything for them. */
+/** Runs whose queue is not here: our workers could not work on them. */
 const LEFT_ALONE: ReadonlySet<string> = new Set(['E_OTHER_QUEUE', 'E_QUEUE_LOST'])
 
 /** Those who carry a decision out. */
@@ -45,7 +45,7 @@ export interface Seen {
 
 export interface AutoscaleRequest {
   store: Pick<Store, 'listRuns' | 'findRun' | 'place'>
-  /** Throws `E_OTHER_QUEUE` or `E_QUEUE_LOST` for a run that is left alone. */
+  /** Throws `E_OTHER_QUEUE` or `E_QUEUE_LOST` for a run that gets no workers. */
   openQueue: (run: RunRecord) => Promise<Frontier>
   scraper: string
   /** Where its workers are. */

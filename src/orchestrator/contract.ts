@@ -119,7 +119,7 @@ export interface WorkerReport {
   rssBytes: number
   /** How late the event loop was at worst since the last report. */
   loopLagMs: number
-  /** The run's queue when it last looked, for when it cannot be asked. */
+  /** The run's queue as last seen, for when it is not available. */
   queue?: QueueSeen
 }
 

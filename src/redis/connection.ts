@@ -22,7 +22,7 @@ export interface ConnectionOptions {
 export interface EvaluateOptions {
   /** How many of the arguments are keys. */
   keys?: 0 | 1
-  /** The answer has bytes where text would be. */
+  /** The reply contains bytes instead of text. */
   isBinary?: boolean
 }
 
@@ -79,7 +79,7 @@ export class Connection {
       this.#lastError = undefined
       this.#attempts = 0
     })
-    // The client listens for one error of a socket. TLS has two: the alert of the server, then the reset that follows it.
+    // The client handles one error per socket. TLS can cause two: the alert of the server, then the reset that follows it.
     this.redis.on('connect', () => this.redis.stream.on('error', () => {}))
     this.redis.on('reconnecting', (waitMs: number) => {
       const error = this.#lastError ?? new Error('the connection was closed')
@@ -125,7 +125,7 @@ export class Connection {
     })
   }
 
-  /** Once, with no second try after an outage. An answer of any other call closes the connection, and is never used. */
+  /** Once, without a retry after an outage. A reply to any other call closes the connection and is never used. */
   async evaluate(
     script: Script,
     all: readonly Arg[],
@@ -157,14 +157,14 @@ export class Connection {
     }
   }
 
-  /** For a reply that has not the shape its call promises. Thrown within `attempt`, it has the call repeated on a new connection. */
+  /** For a malformed reply. Thrown within `attempt`, it makes the call repeat on a new connection. */
   garbled(call: string): GarbledReply {
     const error = new GarbledReply(call)
     this.#giveUp(error)
     return error
   }
 
-  /** The next call gets another connection; those under way are told that this one is closed, and are repeated. */
+  /** The next call gets another connection; calls in flight fail as closed and are repeated. */
   #giveUp(error: Error): void {
     if (this.#closing.signal.aborted) return
     this.#lastError = error
@@ -212,8 +212,8 @@ function unreachable(
 }
 
 /**
- * A port that speaks TLS closes plain connections without a word; one that does not waits for the rest of what it takes for a
- * command. A server that misses our certificate says so after the handshake, and its reset may overtake its words.
+ * A TLS port closes plain connections without a message; a plain port waits for the rest of what it takes for a
+ * command. A server that requires a client certificate says so after the handshake, and its reset may arrive before that message.
  */
 function hintFor(reason: string, tls: object | undefined): string | undefined {
   const isSilent = /ETIMEDOUT|timed out/i.test(reason)

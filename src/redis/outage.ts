@@ -1,7 +1,7 @@
 /** Tells trouble with Redis that passes (it went away, it is starting) from trouble that stays. */
 import { UNREACHABLE_CODES } from '../core/network-errors.ts'
 
-/** What ioredis says in errors without a code; the last is what it says of bytes that are not the protocol. */
+/** Messages of ioredis errors without a code; the last one is for bytes that are not the protocol. */
 const OUTAGE_MESSAGES =
   /Connection is closed|Stream isn't writeable|Command timed out|Socket timeout|max retries per request|Socket closed|Please report this/
 /** What a server says that is loading its file, failing over, or busy. */
@@ -9,7 +9,7 @@ const BUSY_MESSAGES = /^(?:LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY
 /** Wrong password, no right to it, full memory: a person has to mend it. */
 const REFUSALS = /^(?:NOAUTH|WRONGPASS|NOPERM|OOM|MISCONF) |invalid password|DB index is out of range/
 
-/** An answer that does not belong to its call: bytes were lost or repeated on the way, and nothing that follows can be trusted. */
+/** A reply that does not belong to its call: bytes were lost or repeated on the way, and later replies cannot be trusted. */
 export class GarbledReply extends Error {
   constructor(call: string) {
     super(`the reply to "${call}" is corrupt: bytes were lost or repeated on the way`)
@@ -31,7 +31,7 @@ export function isBusy(error: unknown): boolean {
   return error instanceof Error && BUSY_MESSAGES.test(error.message)
 }
 
-/** Its answer may still come, and would be taken for that of the next call. */
+/** Its reply may still arrive, and would be taken for that of the next call. */
 export function isLate(error: unknown): boolean {
   return /^Command timed out/.test(messageOf(error))
 }

@@ -1,4 +1,4 @@
-/** A Lua script by its name and hash, and the envelope that proves an answer belongs to its call. */
+/** A Lua script by its name and hash, and the envelope that proves that a reply belongs to its call. */
 import { hash } from 'node:crypto'
 
 export type Arg = string | number | Buffer
@@ -10,8 +10,8 @@ export interface Script {
 }
 
 /**
- * The last argument of every call is its tag, which the script takes off and puts before and after its answer. A stream that lost or
- * repeated some bytes on its way gives answers of other calls, often of the right shape: the tag tells. (Nil would end a Lua array.)
+ * The last argument of every call is its tag, which the script removes and puts before and after its reply. A stream that lost or
+ * repeated some bytes returns replies of other calls, often of the right shape; the tag shows it. (Nil would end a Lua array.)
  */
 export function script(name: string, body: string): Script {
   const lua = `local tag = table.remove(ARGV)
@@ -25,7 +25,7 @@ return { tag, answer, tag }`
   return { name, lua, sha: hash('sha1', lua) }
 }
 
-/** The answer to the call with this tag; undefined when the reply is one to something else, or to nothing. */
+/** The reply to the call with this tag; undefined if it belongs to another call or to none. */
 export function opened(reply: unknown, tag: string): { answer: unknown } | undefined {
   if (!Array.isArray(reply) || reply.length !== 3) return undefined
   return String(reply[0]) === tag && String(reply[2]) === tag ? { answer: reply[1] } : undefined

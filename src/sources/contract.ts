@@ -7,8 +7,8 @@ export interface FoundUrl {
   /** Where, for a person: `line 12`, the address of a sitemap. */
   from: string
   /**
-   * The user typed its host and port: the URL itself, or that of the sitemap that lists it. Such a host may be reached although it
-   * is private, if it is an address and not a name. What a list says opens no door, wherever it came from.
+   * The user typed its host and port, in the URL itself or in that of the sitemap that lists it. Such a host may be
+   * private if it is an address and not a name. Entries of a list are never allowed this way.
    */
   isNamed: boolean
   priority?: number

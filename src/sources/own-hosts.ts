@@ -1,15 +1,15 @@
-/** Whose pages a sitemap may list: those of its own site. A file of one site must not send a crawler to another. */
+/** A sitemap may only list pages of its own site: it must not send a crawler to another one. */
 
 export interface HostRule {
-  /** Sites a person named, as URLs: their hosts and ports are taken. */
+  /** Sites that the user named, as URLs: their hosts and ports count. */
   sites: readonly string[]
-  /** Other hosts whose pages are wanted, as `host` or `host:port`. */
+  /** Other hosts whose pages are accepted, as `host` or `host:port`. */
   more?: readonly string[]
   /** Take pages of any host. */
   isAny?: boolean
 }
 
-/** What was left out because of its host, by host: the most frequent ones by name, the rest together. */
+/** Entries that were skipped because of their host: the most frequent hosts by name, the rest together. */
 export class ForeignHosts {
   readonly #counts = new Map<string, number>()
   total = 0
@@ -20,7 +20,7 @@ export class ForeignHosts {
     if (known !== undefined || this.#counts.size < HOSTS_MAX) this.#counts.set(host, (known ?? 0) + 1)
   }
 
-  /** `3 entries for other hosts skipped: cdn.example (2), x.example (1)`; undefined without any. */
+  /** `3 entries for other hosts skipped: cdn.example (2), x.example (1)`; undefined if there are none. */
   text(): string | undefined {
     if (this.total === 0) return undefined
     const most = [...this.#counts].sort(([, a], [, b]) => b - a).slice(0, HOSTS_SHOWN_MAX)
@@ -33,7 +33,7 @@ export class ForeignHosts {
 const HOSTS_MAX = 1_000
 const HOSTS_SHOWN_MAX = 5
 
-/** `www.` or not is the same site; another port, or any other name, is not. */
+/** The site is the same with or without `www.`, but not with another port or any other name. */
 export function ownHosts({ sites, more = [], isAny = false }: HostRule): (host: string) => boolean {
   if (isAny) return () => true
   const own = new Set(

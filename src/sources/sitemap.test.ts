@@ -336,7 +336,7 @@ test('reads a file with more entries than the protocol allows, and all files tog
   assert.deepEqual(cut.problems, ['2 files not read: the limit on entries is reached'])
 })
 
-test('leaves out pages and files of other hosts, and counts them by host', async () => {
+test('skips pages and files of other hosts, and counts them by host', async () => {
   const locs = ['/1', 'https://www.a.example/2', 'http://a.example/3', 'https://b.example/4', 'https://b.example/5']
   const more = ['https://a.example:8443/6', 'http://169.254.169.254/7', 'https://a.example.evil.test/8']
   const file = `<urlset>${[...locs, ...more].map((loc) => `<url><loc>${loc}</loc></url>`).join('')}</urlset>`

@@ -6,7 +6,7 @@
  *
  * What is broken costs itself, not the rest: a bad entry is given as such, a bad file ends where it breaks, a bad file of an index
  * is skipped; each is reported. Entities other than XML's own five are never expanded and no DTD is obeyed. However hostile a
- * file is, other work has its turn between two pieces of it. Pages of other hosts than the reader wants are left out and counted.
+ * file is, other work has its turn between two pieces of it. Pages of hosts that were not requested are skipped and counted.
  */
 import { once } from 'node:events'
 import { setImmediate as turn } from 'node:timers/promises'
@@ -41,8 +41,8 @@ export type FetchBytes = (url: string, signal: AbortSignal) => AsyncIterable<Uin
 
 export interface SitemapLimits {
   /**
-   * Entries read in all. Default 1,000,000. The protocol allows 50,000 in one file, and sites exceed that: each file is read on as
-   * long as there is room.
+   * Entries read in all. Default 1,000,000. The protocol allows 50,000 in one file, and some sites exceed that: each file is read
+   * until this limit is reached.
    */
   urlsMax?: number
   /** Bytes read of one file, after gzip. Default 50 MiB, the protocol's own limit. */
@@ -51,7 +51,7 @@ export interface SitemapLimits {
   depthMax?: number
   /** Files read in all. Default 10,000. */
   filesMax?: number
-  /** Whose pages are wanted, and whose files are read besides those of the file that names them. Default: any host. */
+  /** Which hosts may have pages, and files besides those on the host of the index. Default: any host. */
   isOwn?: (host: string) => boolean
   signal?: AbortSignal
   /** What was left out and why. */
@@ -61,7 +61,7 @@ export interface SitemapLimits {
 export interface SitemapProblem {
   sitemap: string
   message: string
-  /** Entries that were left out because of their host. */
+  /** Entries that were skipped because of their host. */
   foreign?: number
 }
 

@@ -20,7 +20,7 @@ export default defineScraper({
   start: ({ args, enqueue }) => enqueue('list', args.site),
   handlers: {
     async list({ enqueue }) {
-      // Pages of the list first: a URL is read by one route only, the first that asks for it or whose `match` claims it. //? next
+      // List pages first: a URL is read by one route only, the one whose `match` claims it or else the first it is enqueued for. //? next
       await enqueue.links('list', '__NEXT__') //? next
       await enqueue.links('page', '__LINKS__')
     },

@@ -16,8 +16,8 @@ async function run(site: string, out: string, ...flags: string[]) {
   return { code, record: JSON.parse(stdout), stderr }
 }
 
-describe('a run whose proxy refuses it', () => {
-  it('ends at once with exit code 2 for a wrong password, and with the others where there are some', async () => {
+describe('a run whose proxy rejects it', () => {
+  it('ends at once with exit code 2 for a wrong password, or continues with the other proxies', async () => {
     await using proxy = await tinyproxyForTests(login)
     await using site = await startBooksSite({ products: 20 })
     using folder = temporaryFolder()
@@ -29,7 +29,7 @@ describe('a run whose proxy refuses it', () => {
     assert.deepEqual([two.code, two.record.items.new], [0, 20], two.stderr)
   })
 
-  it('waits a while for one that resets every connection, then stops, resumable', async () => {
+  it('waits for one that resets every connection, then stops and can be resumed', async () => {
     const server = createServer((socket) => {
       socket.on('error', () => {})
       socket.once('data', () => socket.resetAndDestroy())

@@ -38,7 +38,7 @@ export default defineScraper({
       fetch: 'browser',
       browser: { block: ['image', 'font', 'media'] },
       data: pageData,
-      accept: { suspect: true }, // the handler knows this site's walls by name
+      accept: { suspect: true }, // the handler recognises the block pages of this site
     },
     more: { data: pageData },
   },

@@ -18,7 +18,7 @@ export interface OwnContext {
 /** Field of a task's data. */
 const BOARD_ARGS = 'boardArgs'
 
-/** Without their patterns: those know paths, not hosts, so one board's would claim the pages of another. */
+/** Without their patterns: these match paths, not hosts, so one board's would claim the pages of another. */
 export function routesOf(boards: Boards): Scraper['routes'] {
   return forEachRoute(boards, (board, route) => {
     const { match: _, ...definition } = board.routes[route]!

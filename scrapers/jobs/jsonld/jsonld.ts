@@ -42,7 +42,7 @@ export default defineScraper({
     /** One after the other: `queue` has those still to be read. */
     sitemap: {
       priority: 1,
-      accept: { status: [404, 410], types: ['*/*'], empty: true }, // some are compressed, some are sent as bytes of any kind
+      accept: { status: [404, 410], types: ['*/*'], empty: true }, // some are compressed, some have arbitrary content types
       data: z.object({ left: z.number().optional(), queue: z.array(z.string()) }),
     },
     /** `isNamed`: somebody said it is a job page, so it must be one. */

@@ -64,7 +64,7 @@ export default defineScraper({
     // Cards come before postings of earlier cards: what a site shows of its list shifts while one reads.
     list: {
       data: z.object({ left: z.number().int(), start: z.number().int() }),
-      accept: { status: [400], empty: true }, // the end of a list is an empty answer
+      accept: { status: [400], empty: true }, // a list ends with an empty response
       priority: 1,
     },
     job: { data: Card, accept: [404, 410] },
@@ -75,7 +75,7 @@ export default defineScraper({
       refuseWall(url)
       if (status === 400 && data.start === 0)
         throw new ScrapeError('E_STATUS', `LinkedIn does not take this search (status 400 from ${url.href})`)
-      // A search without results still has a comment in it; no content at all on the first page is a block that does not say so.
+      // A search without results still contains a comment; an empty first page is a silent block.
       if (data.start === 0 && html.trim() === '')
         throw new ScrapeError('E_EMPTY', `no content on the first page of the search (${url.href})`)
       if (status === 400 || isEmptyFragment(html)) return

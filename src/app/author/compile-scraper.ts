@@ -25,7 +25,7 @@ export function compileScraper(scraper: Scraper, overrides: Limits = {}, file?: 
   }
 }
 
-/** Pages may name fields where the schema allows any: each is a counter of the run, so there must be an end to them. */
+/** If the schema allows any field, pages choose the names. Each one is a counter of the run, so their number is limited. */
 const FIELDS_COUNTED_MAX = 500
 const FIELD_LENGTH_MAX = 200
 

@@ -49,7 +49,7 @@ export interface OnePageOptions {
   config: Config
   /** In place of the configured limits over the defaults. */
   limits?: ResolvedLimits
-  /** URLs a person typed: an address among them is reached although private (`typedAddresses`). */
+  /** URLs that a person typed: private addresses among them are allowed (`typedAddresses`). */
   typed?: readonly string[]
   concurrency?: number
   /** Pages may be asked for with a browser. Default false. */
@@ -216,7 +216,7 @@ export function visitJson({ url, page, error, as, chainMs }: Visit) {
     contentType: page?.contentType ?? null,
     charset: page?.charset ?? null,
     bytes: page?.bytes ?? null,
-    /** Why it may not be the page, although no block was recognised. */
+    /** Why it looks like a block although none was recognised. */
     suspicion: page?.suspicion ?? null,
     timings: {
       firstByteMs: tenths(page?.timings.firstByteMs),

@@ -1,4 +1,4 @@
-/** `enqueue` for a page that is only tried: nothing is queued, and every refusal comes with its reason. */
+/** `enqueue` for `sluice try`: nothing is queued, and every refusal has its reason. */
 import { type ScrapeError, toScrapeError } from '../../core/errors.ts'
 import type { Page } from '../../core/page.ts'
 import type { Enqueued } from '../../core/scraper.ts'
@@ -98,7 +98,7 @@ function outside(task: NewTask, isLink: boolean, policy: EnqueuePolicy): string 
   return undefined
 }
 
-/** The rules of the page's own origin are known by now; other hosts are not asked for a question nobody put. */
+/** The rules of the page's own origin are known by now; robots.txt of other hosts is not fetched for this. */
 async function forbidden(
   url: string,
   page: Page,

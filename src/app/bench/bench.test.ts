@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { temporaryFolder } from '../../../test/sluice.ts'
 import { siteOf } from './bench.ts'
 
-test('a site that ends before it listens is an error, not a wait without end', async () => {
+test('a site that exits before it listens is an error, not an endless wait', async () => {
   using folder = temporaryFolder()
   const file = join(folder.path, 'site.mjs')
   writeFileSync(file, 'process.exit(7)')

@@ -32,7 +32,7 @@ export interface Leaving {
   limit: string | undefined
 }
 
-/** What a person stopped stays stopped. */
+/** A run that a person stopped stays stopped. */
 const mayEnd = (record: RunRecord) => record.state === 'running' || isComplete(record)
 
 export async function leaveRun(parts: LeavingParts, leaving: Leaving): Promise<RunRecord> {
@@ -59,7 +59,7 @@ export async function leaveRun(parts: LeavingParts, leaving: Leaving): Promise<R
   return record
 }
 
-/** Its queue is gone: no worker can do anything for the run any more, and an empty queue must not be taken for its end. */
+/** Its queue is gone: no worker can continue the run, and an empty queue must not count as its end. */
 export async function loseRun(
   { store, run }: Pick<LeavingParts, 'store' | 'run'>,
   error: ScrapeError,
@@ -126,7 +126,7 @@ function endingOf(
   if (end.how === 'halted') {
     // A scraper that said stop() or cannot run anywhere, or hosts that let no worker in; a lost database is this worker's trouble.
     const { class: cls, code } = end.error
-    if (code === 'E_PROXIES_LOST') return undefined // of this worker; others may have better ones
+    if (code === 'E_PROXIES_LOST') return undefined // only of this worker; others may have proxies that work
     return cls === 'stopped' || cls === 'definition' || cls === 'usage' ? { end } : undefined
   }
   if (isFull && stats.remaining === 0) return { end: { how: 'finished' } }

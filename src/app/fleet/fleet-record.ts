@@ -18,7 +18,7 @@ export function updateFleetRecord(
   updateRecord(record, NOTHING, stats, mergeTallies(tallies), Math.max(0, endMs - Date.parse(record.startedAt)))
 }
 
-/** Numbers of a run whose queue cannot be asked: what its workers saw last, else what it was begun with. */
+/** Numbers of a run whose queue is not available: what its workers last reported, or the numbers at its start. */
 export async function lastReported(
   record: RunRecord,
   workers: readonly StoredWorker[],
@@ -40,7 +40,7 @@ export async function lastReported(
   }
 }
 
-/** Percentiles are means, weighted by the pages they are of. */
+/** Percentiles are averaged, weighted by the number of pages. */
 function mergeTallies(tallies: readonly WorkTally[]): Measured {
   const sum = (of: (tally: WorkTally) => number) => tallies.reduce((total, tally) => total + of(tally), 0)
   const pagesOf = ({ pages }: WorkTally) => pages.ok + pages.failed

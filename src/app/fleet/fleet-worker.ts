@@ -48,7 +48,7 @@ export interface FleetWorkerRequest {
   batchSize: number
   /** Stay when the queue is empty. */
   isForever: boolean
-  /** Wait for hosts as long as it takes, whatever `limits.wait` says. Default false. */
+  /** Wait for hosts as long as it takes, regardless of `limits.wait`. Default false. */
   keepsWaiting?: boolean
   /** Fetch through a Tor daemon of its own. */
   useTor: boolean

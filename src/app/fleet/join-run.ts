@@ -18,7 +18,7 @@ import { refuseOtherScraper } from './start-distributed.ts'
 
 /** Log lines between two signs of life; more of them are repetition. */
 const LOG_LINES_MAX = 500
-/** Looked at for one that is in this queue. */
+/** How many runs are checked for one that is in this queue. */
 const RUNS_MAX = 100
 
 export function newWorkerId(): string {

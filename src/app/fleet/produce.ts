@@ -20,15 +20,15 @@ export interface ProduceRequest {
   urlsFile: string | undefined
   /** Pages that say they were last changed before this are left out. */
   sinceMs: number | undefined
-  /** Sitemaps give pages of their own site only (of the site whose robots.txt names them), and of these hosts. */
+  /** Sitemaps only add pages of their own site (or of the site whose robots.txt lists them), and of these hosts. */
   hosts?: readonly string[]
-  /** Pages of any host are taken. */
+  /** Queue pages of any host. */
   isAnyHost?: boolean
-  /** Entries read of one sitemap with all its files. */
+  /** Maximum number of entries per sitemap, including all its files. */
   urlsMax?: number
   rules: Route | undefined
   signal: AbortSignal
-  /** What of the sitemaps could not be read, or was left out, where and why; `foreign` counts entries of other hosts. */
+  /** Which parts of the sitemaps could not be read or were skipped, and why; `foreign` counts entries for other hosts. */
   onProblem: (message: string, foreign?: number) => void
 }
 
@@ -66,7 +66,7 @@ async function* ofSitemaps(request: ProduceRequest): AsyncGenerator<FoundUrl> {
   if (failure !== undefined && !isAnyRead) throw failure
 }
 
-/** With the site each belongs to: a robots.txt may name a file on another host, which then lists the pages of that site. */
+/** Each with its site: a robots.txt may list a sitemap on another host, which then contains the pages of that site. */
 async function* sitemapsOf({ sitemaps, sites, chain, signal }: ProduceRequest) {
   for (const sitemap of sitemaps) yield { sitemap, site: sitemap }
   for (const site of sites) {

@@ -1,6 +1,6 @@
 /**
- * Whether a run of the store is in the queue this process was given. Processes with other queues may share the store: a queue that does
- * not know the run looks like one with nothing left, so every way to a run's queue leads through here.
+ * Whether a run of the store is in the queue of this process. Processes with different queues may share a store, and a queue that does
+ * not know the run looks like one with nothing left, so every access to a run's queue goes through here.
  */
 import { ScrapeError } from '../../core/errors.ts'
 import type { RunRecord } from '../../core/run.ts'
@@ -10,9 +10,9 @@ import { withoutPassword } from '../run/run-identity.ts'
 type RunQueue = Pick<RunRecord, 'id' | 'frontier'>
 
 /**
- * Opens the queue of a run that exists. `own` is the URL this process was given; `open` must not make a run. Throws `E_OTHER_QUEUE`, or
- * `E_QUEUE_LOST` when the place is right and the run is not there. Machines may know one server by several names, so a run that is
- * there is there, whatever the names.
+ * Opens the queue of a run that exists. `own` is the queue URL of this process; `open` must not create a run. Throws `E_OTHER_QUEUE`, or
+ * `E_QUEUE_LOST` if the server is the right one but does not have the run. Machines may know a server by different names, so if the run
+ * is found, the names do not matter.
  */
 export async function openQueueOf(run: RunQueue, own: string, open: () => Promise<Frontier>): Promise<Frontier> {
   if (!isSameEngine(run.frontier, own)) throw otherQueue(run, own)
@@ -24,7 +24,7 @@ export async function openQueueOf(run: RunQueue, own: string, open: () => Promis
   }
 }
 
-/** Of runs, the newest first, the one a process with this queue would take; throws `E_OTHER_QUEUE` when all are elsewhere. */
+/** The newest of the runs that is in this queue; throws `E_OTHER_QUEUE` if all are in other queues. */
 export function firstInQueue<T extends { record: RunQueue }>(runs: readonly T[], own: string): T | undefined {
   const found =
     runs.find(({ record }) => isSameQueue(record.frontier, own)) ??
@@ -47,7 +47,7 @@ export function isSameQueue(a: string, b: string): boolean {
   return one.engine === other.engine && one.host === other.host && one.path === other.path
 }
 
-/** A broker's virtual hosts are queues apart even where their ledger is one. */
+/** A broker's virtual hosts are separate queues, even if they share a ledger. */
 function isSameEngine(a: string, b: string): boolean {
   const [one, other] = [placeOf(a), placeOf(b)]
   return one.engine === other.engine && (one.engine !== 'amqp' || one.path === other.path)
@@ -67,7 +67,7 @@ function placeOf(text: string): { engine: string; host: string; path: string } {
   return { engine, host, path: pathOf(engine, url) }
 }
 
-/** With what is meant when nothing is said. */
+/** With the default filled in. */
 function pathOf(engine: string, { pathname, username }: URL): string {
   const path = decodeURIComponent(pathname).replace(/^\//, '')
   if (engine === 'redis') return path === '' ? '0' : path

@@ -19,7 +19,7 @@ import { definitionHash } from './definition-hash.ts'
 import { openFleetFrontier, openStore } from './fleet.ts'
 import { firstInQueue, isSameQueue, openQueueOf } from './queue-of-run.ts'
 
-/** Unfinished runs looked at for one that is in this queue. */
+/** How many unfinished runs are checked for one that is in this queue. */
 const RUNS_MAX = 100
 
 export interface DistributedRequest {
@@ -135,7 +135,7 @@ export function workerCommand(source: string, { runId, region }: Pick<Distribute
 function newRun({ loaded, args, source, config, rulesFile }: DistributedRequest): NewStoredRun {
   const { values, limits } = config
   const { scraper, file } = loaded
-  const { fields } = compileScraper(scraper, limits, file) // what is wrong with it is said now, not by every worker
+  const { fields } = compileScraper(scraper, limits, file) // problems are reported now, not by every worker
   checkArgs(scraper, args)
   const nowMs = Date.now()
   const record = startRecord({
@@ -226,7 +226,7 @@ async function wakeAgain(store: Store, frontier: Frontier, run: NewStoredRun): P
     await wake(store, frontier, run)
 }
 
-/** How much there is to do, for who looks at the run later and cannot ask its queue. */
+/** How much there is to do, for processes that look at the run later without access to its queue. */
 async function keepDepth(store: Store, frontier: Frontier, runId: string): Promise<void> {
   const record = (await store.findRun(runId))?.record
   if (record?.state !== 'running') return

@@ -60,7 +60,7 @@ function apart(outcomes: readonly Outcome[]): { rows: ItemRow[]; bare: Outcome[]
   return { rows, bare }
 }
 
-/** The inner engine sees no items, so it is told how many had a key that other content has. */
+/** The inner engine sees no items, so it gets the number of items whose key was taken by other content. */
 function withChanged(outcomes: readonly Outcome[], bare: Outcome[], answers: readonly Answer[]): Outcome[] {
   if (!answers.includes('changed')) return bare
   let at = 0

@@ -118,7 +118,7 @@ export function changedFields(before: Item, after: Item): Record<string, FieldCh
   return Object.fromEntries(changes.map(({ field, before: was, after: is }) => [field, { old: was, new: is }]))
 }
 
-/** Fields that only one of two runs has in its schema: a change of the scraper, and not of every item. */
+/** Fields that only one of two runs has in its schema: a change to the scraper, not to every item. */
 export interface SchemaDifference {
   added: string[]
   removed: string[]

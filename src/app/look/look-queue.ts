@@ -12,7 +12,7 @@ const REDIS_HERE = 'redis://127.0.0.1:6379/0'
 
 export const isAmqp = (url: string) => /^amqps?:/i.test(url)
 
-/** Throws `E_OTHER_QUEUE` or `E_QUEUE_LOST` for a run that is not there. */
+/** Throws `E_OTHER_QUEUE` or `E_QUEUE_LOST` if the run is not in this queue. */
 export async function openQueueToLook(
   places: QueuePlace,
   run: Pick<RunRecord, 'id' | 'frontier'>,

@@ -201,7 +201,7 @@ export function frontierOf(run: OpenRun): Frontier {
   })
 }
 
-/** What to say of a queue that is not here; undefined where that is no news: a run that finished needs none, one that was lost says so. */
+/** A note about a missing queue; undefined if it is not worth one: a finished run needs no queue, and a lost run says so itself. */
 export function queueNote({ trouble, record }: Pick<OpenRun, 'trouble' | 'record'>): string | undefined {
   if (trouble === undefined || isComplete(record)) return undefined
   return trouble.code === 'E_QUEUE_LOST' && record.finishedAt !== null ? undefined : troubleText(trouble)

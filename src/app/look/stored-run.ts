@@ -119,7 +119,7 @@ class FleetRun implements OpenRun {
   readonly #readQueues: FleetRunParts['readQueues']
   readonly #records: string
   record: RunRecord
-  /** As the store has it: that of a lost run is shown otherwise. */
+  /** As stored; the record of a lost run is shown differently. */
   #keptState: RunState
   workers: StoredWorker[] = []
   broker: BrokerQueue[] | undefined
@@ -180,7 +180,7 @@ class FleetRun implements OpenRun {
     }
   }
 
-  /** What was last reported. Redis forgets a run a week after it finished: that is no loss, and its record is whole. */
+  /** The last reported numbers. Redis expires a run a week after it finished, which loses nothing: its record is complete. */
   async #withoutQueue(record: RunRecord): Promise<RunRecord> {
     this.filling = undefined
     if (record.finishedAt !== null) return record
@@ -240,7 +240,7 @@ class FleetRun implements OpenRun {
     return { isKeyed: true, batches: () => batches(), after, text, columns: async () => undefined }
   }
 
-  /** Items of a queue with a ledger are in the store, and stay when it is gone. */
+  /** With a ledger, items are in the store, and are still there when the queue is gone. */
   #itemLog(): Pick<ItemLog, 'read'> | undefined {
     const { id, frontier: place } = this.record
     if (this.frontier !== undefined) return this.frontier.items

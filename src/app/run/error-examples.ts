@@ -1,4 +1,4 @@
-/** Errors are counted in the queue; where one happened only the process that saw it knows. When that was killed, a dead letter tells. */
+/** Errors are counted in the queue, but only the process that saw one knows where it happened. If that process was killed, a dead letter has it. */
 
 import { redactText } from '../../core/redact-text.ts'
 import type { RunRecord } from '../../core/run.ts'

@@ -87,7 +87,7 @@ export class RunFolder implements Disposable {
     }
   }
 
-  /** Without secrets, and through a temporary file: a reader never sees half of it. */
+  /** Secrets are masked, and the file is replaced atomically: a reader never sees half of it. */
   writeRecord(record: RunRecord): void {
     const path = this.file('run.json')
     try {

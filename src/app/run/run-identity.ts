@@ -67,7 +67,7 @@ export function queueUrlOf({ frontier, ...named }: QueuePlace): string {
   )
   if (given.length === 0 || !/^amqps?:/i.test(frontier)) return frontier
   const url = URL.parse(frontier)
-  if (url === null) return frontier // whoever opens it says what is wrong with it
+  if (url === null) return frontier // opening it reports the problem
   for (const [name, value] of given) if (!url.searchParams.has(name)) url.searchParams.set(name, value)
   return url.href
 }
@@ -113,14 +113,14 @@ export function argumentProblems(kept: Json, given: Record<string, unknown>): st
 const ARGS = 'args'
 
 /**
- * The arguments of a run, secrets among them, stay where its tasks are: in the queue. `run.json` is shown to many, so it has them
- * masked.
+ * The arguments of a run, including secrets, are stored with its tasks in the queue. `run.json` is read by many, so they are masked
+ * there.
  */
 export async function keepArgs(frontier: Frontier, given: Record<string, unknown>): Promise<void> {
   await frontier.setMeta(ARGS, JSON.stringify(given))
 }
 
-/** Those a resumed run goes on with, checked against what was given again. Runs of earlier versions have them in their record. */
+/** The arguments that a resumed run continues with, checked against those given again. Runs of earlier versions have them in their record. */
 export async function keptArgs(
   frontier: Frontier,
   previous: RunRecord,

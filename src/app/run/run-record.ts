@@ -23,7 +23,7 @@ export interface RecordStart {
   isServed?: boolean
   source: string
   frontier: string
-  /** Of the scraper's items; empty when its schema does not tell. */
+  /** Of the scraper's items; empty if its schema does not list them. */
   fields?: readonly string[]
   nowMs: number
 }
@@ -78,10 +78,10 @@ export function withLimits(before: Limits, own: Limits): Limits {
 /** What earlier sessions of a resumed run had measured, to add this one's to. */
 export type RecordBase = Pick<RunRecord, 'fieldFill' | 'cpuMs' | 'durationMs' | 'rssBytesMax' | 'errors'>
 
-/** What of this session's work no queue counts: measurements of its processes, and in which order things were met. */
+/** What the queue does not count: measurements of this session's processes, and the order in which things were found. */
 export type Measured = Pick<WorkTally, 'fieldFill' | 'latencyMs' | 'rssBytesMax' | 'cpuMs' | 'errors'>
 
-/** Every count comes from the frontier, where it is exact after any number of kills. */
+/** Every count comes from the frontier, where it is exact even if processes were killed. */
 export function updateRecord(
   record: RunRecord,
   base: RecordBase,
@@ -117,7 +117,7 @@ export function updateRecord(
   record.bytes = counted('pages.bytes')
   record.fieldFill = fillOf(counts, [...Object.keys(tally.fieldFill), ...Object.keys(base.fieldFill)])
   record.errors = errorsOf(counts, [...base.errors, ...tally.errors])
-  // What processes measure of themselves: of one that was killed its last half second is missing.
+  // Measured by the processes themselves: the last half second of a killed one is missing.
   record.cpuMs = base.cpuMs + tally.cpuMs
   record.durationMs = base.durationMs + sessionMs
   record.rssBytesMax = Math.max(base.rssBytesMax, tally.rssBytesMax)
@@ -134,7 +134,7 @@ function filesCounted(counts: Counts): FileCounts {
   return Object.fromEntries(names.map((name) => [name, counts[`files.${name}`] ?? 0])) as unknown as FileCounts
 }
 
-/** The frontier counts tasks, of pages and of files alike: what are neither files nor skipped are pages. */
+/** The frontier counts all tasks; those that are neither files nor skipped are pages. */
 export function setFiles(record: RunRecord, stats: FrontierStats, files: FileCounts): void {
   record.files = files
   record.pages.ok = Math.max(0, stats.completed - filesDone(files) - skippedTasks(stats.counts))
@@ -146,7 +146,7 @@ function filesDone({ stored, same, recorded }: FileCounts): number {
   return stored + same + recorded
 }
 
-/** Of all items the handlers emitted, also of those whose key was known. Fields in the order given, then by name. */
+/** Of all items the handlers emitted, including those whose key was known. Fields in the given order, then by name. */
 function fillOf(counts: Counts, order: readonly string[]): Record<string, number> {
   const emitted = counts['items.emitted'] ?? 0
   const filled = new Map(countsOf(counts, 'filled'))
@@ -257,7 +257,7 @@ export function failureNotes({ pages }: RunRecord, errors: readonly { count: num
   return pages.ok > 0 || pages.failed === 0 || first === undefined ? [] : [first.message.slice(0, NOTE_LENGTH_MAX)]
 }
 
-/** Pages that robots.txt forbids are left out, but a run without those it was to begin with has not done what was asked. */
+/** Pages that robots.txt forbids are skipped, but a run without its start pages has not done its job. */
 function forbiddenStart({ pages, notFetched, errors }: RunRecord): string[] {
   const start = pages.dead === 0 ? undefined : errors.find(({ code }) => code === 'E_ROBOTS')
   if (start !== undefined)

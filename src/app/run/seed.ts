@@ -26,7 +26,7 @@ export async function isFilled(frontier: Frontier): Promise<boolean> {
   return (await frontier.getMeta('started')) === 'yes'
 }
 
-/** Its start pages are those of a list or sitemap, not named one by one. */
+/** Its start pages come from a list or a sitemap. */
 export async function startsFromList(frontier: Frontier): Promise<boolean> {
   return (await frontier.getMeta('source')) === 'urls'
 }
@@ -65,7 +65,7 @@ export async function seed({ compiled, args, frontier, bus, isTrusted = true, st
     } as never)
   } catch (error) {
     const problem = toScrapeError(error, 'E_DEFINITION')
-    // A full disk or a lost server is no fault of the definition, and the run can be resumed.
+    // A full disk or a lost server is not a problem of the definition, and the run can be resumed.
     if (problem.code === 'E_STOPPED' || problem.class === 'output' || problem.class === 'service') throw problem
     // A start that fails leaves nothing to crawl: that is a mistake in the definition or its arguments, not a dead letter.
     throw new ScrapeError('E_DEFINITION', `start() of "${compiled.scraper.name}" failed: ${problem.message}`, {
@@ -90,7 +90,7 @@ const PROBLEMS_SHOWN_MAX = 5
 /** Refused URLs waiting to become dead letters. */
 const REFUSED_AT_ONCE = 500
 
-/** In place of the scraper's own start: each URL goes to the route whose `match` claims it. */
+/** Replaces the scraper's own start: each URL goes to the route whose `match` claims it. */
 export async function seedUrls(
   urls: AsyncIterable<FoundUrl>,
   { compiled, frontier, stop }: Pick<SeedParts, 'compiled' | 'frontier' | 'stop'>,
@@ -161,7 +161,7 @@ async function bury(frontier: Frontier, refused: readonly Refused[]): Promise<vo
 interface StartHosts {
   /** Of all start tasks: links to them are followed. */
   startHosts: Set<string>
-  /** Those the user typed: where they are addresses, they may be fetched although private (`typedAddresses`). */
+  /** Those the user typed: private addresses among them are allowed (`typedAddresses`). */
   namedHosts: Set<string>
 }
 

@@ -53,7 +53,7 @@ export interface IdentityParts {
   ways: WaysSpec
   addresses: AddressOptions
   siteOf: SiteFinder | undefined
-  /** How long none of the proxies may work. Omitted: as long as it takes. */
+  /** How long all proxies may be down. Omitted: no limit. */
   waitMs?: number | undefined
   /** When no proxy answers at the start, pages wait for one, as they do later. Omitted: that is an error. */
   waitsForProxies?: boolean | undefined

@@ -1,8 +1,8 @@
-/** Pages at once, within what the process may open: each page in flight is a socket, and files and look-ups need some, too. */
+/** Concurrent pages within the limit of open files: each page in flight needs a socket, and files and look-ups need some, too. */
 import type { EventBus } from '../../core/events.ts'
 import { openFilesMax, openFilesNow, openFilesWords } from '../../core/open-files.ts'
 
-/** For the record of the run, snapshots, name look-ups and connections that wait for their next page. */
+/** Reserved for the record of the run, snapshots, name look-ups and idle connections. */
 const RESERVE = 16
 
 export function withinOpenFiles(concurrency: number, bus: EventBus): number {

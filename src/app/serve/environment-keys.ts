@@ -5,20 +5,20 @@ import type { Role } from '../../core/role.ts'
 import { readSecret } from '../config.ts'
 import { FRESH_MS } from './known-keys.ts'
 
-/** Shorter ones can be guessed; and they are what is left of a key with a comma or a space in it. */
+/** Shorter keys can be guessed, or are fragments of a key with a comma or a space in it. */
 const KEY_CHARS_MIN = 16
 
 export interface EnvironmentKey {
   key: string
-  /** For the audit and for limits: tells it from the others, and stays when the file is put into another order. */
+  /** For the audit log and for limits: distinguishes the keys, and does not depend on their order in the file. */
   name: string
   role: Role
 }
 
 /**
- * Separated by commas or lines: several while one is being replaced, or `read:KEY` and `operate:KEY` for those who are no admins.
- * A file is read again when it is old, because a secret that is rotated changes on disk; one that has gone or was emptied meanwhile
- * leaves the keys as they were. Throws `E_OPTION` for a key that is too short.
+ * Separated by commas or lines: several while one is being replaced, or `read:KEY` and `operate:KEY` for other roles than admin.
+ * The file is read again from time to time, because rotating a secret changes it on disk; if it is missing or empty at that moment,
+ * the keys stay as they were. Throws `E_OPTION` for a key that is too short.
  */
 export function environmentKeys(env: NodeJS.ProcessEnv): () => readonly EnvironmentKey[] {
   const { SLUICE_API_KEY: text = '', SLUICE_API_KEY_FILE: file = '' } = env
@@ -36,13 +36,13 @@ export function environmentKeys(env: NodeJS.ProcessEnv): () => readonly Environm
       const now = read()
       if (now.length > 0) keys = now
     } catch {
-      // it is being exchanged, or half written
+      // it is being replaced or written
     }
     return keys
   }
 }
 
-/** Takes equally long wherever they differ. */
+/** Compares in constant time. */
 export function isSameKey(a: string, b: string): boolean {
   return timingSafeEqual(hashOf(a), hashOf(b))
 }
@@ -65,6 +65,6 @@ function keysIn(variable: string, text: string): EnvironmentKey[] {
 
 function keyOf(text: string): EnvironmentKey {
   const [, role = 'admin', key = text] = /^(read|operate|admin):(.+)$/.exec(text) ?? []
-  // A few bits of its hash: enough to tell keys apart in the audit, of no use for finding the key.
+  // A few bits of its hash: enough to distinguish keys in the audit log, but useless for guessing the key.
   return { key, role: role as Role, name: `SLUICE_API_KEY:${hashOf(key).toString('hex').slice(0, 8)}` }
 }

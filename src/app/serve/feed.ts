@@ -41,7 +41,7 @@ export class Feeds implements Disposable {
   }
 
   /**
-   * As server-sent events, until the run is over or the caller has gone. Undefined: the caller has seen this very end, and there is
+   * As server-sent events, until the run is over or the caller has gone. Undefined: the caller has already received this end, and there is
    * nothing more. Throws `E_RUN_NOT_FOUND` before the first.
    */
   async watch(
@@ -73,7 +73,7 @@ export class Feeds implements Disposable {
   }
 }
 
-/** The id of the last event says which end it was, so that it is known again after a restart, and not mistaken for a later one. */
+/** The id of the last event identifies this end of the run, so that it is recognised after a restart and not confused with a later one. */
 const END_ID = /^[0-9a-f]{8}-\d+-(\d+)$/
 const endMark = (run: OpenRun) => String(Date.parse(run.record.finishedAt!))
 

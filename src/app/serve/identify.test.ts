@@ -57,7 +57,7 @@ async function withRig(work: (rig: Rig) => Promise<void>): Promise<void> {
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
 
-test('only a request made on this machine, to its own name, by no foreign page and through no proxy is local', () =>
+test('a request is local only if it comes from this machine, to its own name, not from a foreign page or through a proxy', () =>
   withRig(async ({ open, clock }) => {
     const ask = await open()
     for (const headers of [{}, { host: 'localhost' }, { host: '[::1]:7700' }, { 'sec-fetch-site': 'none' }])
@@ -89,7 +89,7 @@ test('only a request made on this machine, to its own name, by no foreign page a
     assert.equal(await ask({}, ''), 'no key')
   }))
 
-test('from the first key on everyone needs one, also while the server runs and after it was revoked', () =>
+test('once a key exists every caller needs one, also while the server runs and after the key is revoked', () =>
   withRig(async ({ open, keys, lines }) => {
     const ask = await open()
     assert.match(lines[0]!, /no key yet/)
@@ -111,7 +111,7 @@ test('from the first key on everyone needs one, also while the server runs and a
     assert.equal(await free({ host: '127.evil.example' }), 'no key')
   }))
 
-test('a key of the environment is a key, each with its own name, and the scheme is read in any case', () =>
+test('keys from the environment count, each has its own name, and the scheme is case-insensitive', () =>
   withRig(async ({ open }) => {
     const env = { SLUICE_API_KEY: 'the-first-of-two-keys, read:the-second-of-two-keys' }
     const ask = await open({ env })
@@ -130,7 +130,7 @@ test('a key of the environment is a key, each with its own name, and the scheme 
     assert.equal(await (await open({ env, isLoopbackFree: true }))(), '127.0.0.1')
   }))
 
-test('an address others reach needs a key to start, whatever its name begins with', () =>
+test('an address that others can reach needs a key to start, whatever its name begins with', () =>
   withRig(async ({ open, keys }) => {
     for (const host of ['0.0.0.0', '::', '', '127.example.org', '127.evil.example', 'localhost.', '10.0.0.1'])
       await assert.rejects(open({ host }), { code: 'E_OPTION' }, host)
@@ -141,7 +141,7 @@ test('an address others reach needs a key to start, whatever its name begins wit
     await assert.rejects(open({ host: '0.0.0.0' }), { code: 'E_OPTION' }, 'one that was revoked is none')
   }))
 
-test('wrong and missing keys cost the address a try, and then the store is not asked', () =>
+test('limits wrong and missing keys per address before the store is queried', () =>
   withRig(async ({ open, keys, asked, clock }) => {
     const { key } = await keys.create('ci', 'read')
     const ask = await open()
@@ -175,7 +175,7 @@ test('wrong and missing keys cost the address a try, and then the store is not a
     assert.equal(await ask({}, '2001:db8:0:2::1'), 'no key')
   }))
 
-test('a new key counts at once, a revoked one for two seconds at most', () =>
+test('a new key works at once, a revoked one for two seconds at most', () =>
   withRig(async ({ open, keys, clock }) => {
     const ask = await open()
     const first = await keys.create('first', 'read')

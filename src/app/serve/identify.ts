@@ -1,6 +1,6 @@
 /**
- * Who asks. A key that is given is looked for in memory; one that is not there, and a caller without a key, cost the caller's
- * address one of a few tries before the store is asked at all.
+ * Identifies the caller. A key is looked up in memory first. An unknown key, or none, costs the caller's address one of a few
+ * tries before the store is queried at all.
  *
  *   key ──▶ of the environment? ──▶ of the store, as read a moment ago? ──▶ [a try left?] ──▶ of the store, as it is now?
  *   none ─▶ local, and no key was ever made (or --no-key-on-loopback)? ──▶ [a try left?] ──▶ 401
@@ -17,7 +17,7 @@ import { KnownKeys } from './known-keys.ts'
 import { createThrottle } from './throttle.ts'
 import type { TrustedProxies } from './trusted-proxies.ts'
 
-/** Wrong or missing keys one address may send at once, and then a second. Right keys are not counted, from whatever address. */
+/** How many wrong or missing keys an address may send at once, and then per second. Valid keys do not count. */
 const WRONG_BURST = 20
 const WRONG_PER_SECOND = 1
 
@@ -25,10 +25,10 @@ export interface GateOptions {
   keys: ApiKeys
   /** Where the server listens. */
   host: string
-  /** `--no-key-on-loopback`: requests made on this machine need no key although there are some. */
+  /** `--no-key-on-loopback`: requests from this machine need no key, even if keys exist. */
   isLoopbackFree: boolean
   proxies: TrustedProxies
-  /** Told when the first key was made. */
+  /** Called when the first key has been created. */
   say: (message: string) => void
   env?: NodeJS.ProcessEnv
   now?: () => number
@@ -40,7 +40,7 @@ export interface Gate {
   rule: string
 }
 
-/** Throws `E_OPTION` for an address that strangers reach when there is no key. */
+/** Throws `E_OPTION` for an address that others can reach if there is no key. */
 export async function openGate(options: GateOptions): Promise<Gate> {
   const { keys, host, isLoopbackFree, proxies, say, now, env = process.env } = options
   const own = environmentKeys(env)
@@ -89,7 +89,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
   return { identify, rule }
 }
 
-/** All of this machine is one caller: it has 16 million addresses. */
+/** This machine is a single caller, although it has 16 million addresses. */
 const LOCAL = (address: string): KnownCaller => ({ name: address, role: 'admin', scope: scopeOf('local') })
 
 const ofEnvironment = ({ name, role }: EnvironmentKey): KnownCaller => ({
@@ -98,7 +98,7 @@ const ofEnvironment = ({ name, role }: EnvironmentKey): KnownCaller => ({
   scope: scopeOf('environment', name),
 })
 
-/** By name: a successor is the same caller. */
+/** By name: a rotated key is the same caller. */
 const ofStore = ({ name, role }: Pick<KnownCaller, 'name' | 'role'>): KnownCaller => ({
   name,
   role,

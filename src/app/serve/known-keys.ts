@@ -1,12 +1,12 @@
 /**
- * The store's keys in memory, so that no caller can make the server ask the store once for each key it invents: they are read at most
- * every two seconds, and once more for a key nobody knows yet, if the caller may still be wrong (see identify.ts).
+ * The store's keys, cached in memory so that made-up keys do not cost a query each. They are read at most every two seconds, and once
+ * more for an unknown key if the caller has tries left (see identify.ts).
  */
 import { type ApiKey, type ApiKeys, hashOfKey } from '../../orchestrator/access/keys.ts'
 
-/** With the interval at which open streams are looked at, below the 5 s after which a revoked key must be worth nothing. */
+/** Together with the interval of the check on open streams, this is below the 5 s after which a revoked key must not work. */
 export const FRESH_MS = 2_000
-/** How often the time of last use is written down: not for every request. */
+/** How often the time of last use is stored, so not for every request. */
 const USED_EVERY_MS = 60_000
 
 export class KnownKeys {
@@ -31,7 +31,7 @@ export class KnownKeys {
 
   /** Among those there are now: it may have been made since. */
   async findNew(key: string): Promise<ApiKey | undefined> {
-    await this.#reading // it may have begun before the key was made
+    await this.#reading // it may have started before the key was created
     await this.#read()
     return await this.#used(this.#known.get(hashOfKey(key)))
   }
@@ -42,7 +42,7 @@ export class KnownKeys {
     return this.#haveExisted
   }
 
-  /** Callers that come while it is being read share one reading. */
+  /** Concurrent callers share one query. */
   #read(): Promise<void> {
     this.#reading ??= this.#readNow().finally(() => {
       this.#reading = undefined
@@ -63,7 +63,7 @@ export class KnownKeys {
     const nowMs = this.#now()
     if (nowMs - (this.#usedAtMs.get(key.id) ?? Number.NEGATIVE_INFINITY) > USED_EVERY_MS) {
       this.#usedAtMs.set(key.id, nowMs)
-      await this.#keys.markUsed(key.id).catch(() => {}) // the key is right all the same
+      await this.#keys.markUsed(key.id).catch(() => {}) // the key is valid anyway
     }
     return key
   }

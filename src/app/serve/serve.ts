@@ -55,7 +55,7 @@ export interface ServeOptions {
   role: ServerRole
   /** One caller may make so many; more is a mistake, or an attack. */
   requestsPerSecond: number
-  /** Requests made on this machine need no key although there are some. */
+  /** Requests from this machine need no key, even if keys exist. */
   isLoopbackFree: boolean
   proxies: TrustedProxies
   /** How long the store keeps what nobody needs any more. */
@@ -125,7 +125,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
 const NO_SCHEDULER =
   'no scheduler is there yet: schedules, webhooks, history and retention wait for a `sluice serve --role scheduler` on this queue'
 
-/** None where its queue is not ours, or gone; a paused run would keep its worker waiting. */
+/** None if its queue is not ours or is gone; a paused run would keep its worker waiting. */
 async function hasWork(run: OpenRun): Promise<boolean> {
   return run.trouble === undefined && !(await runStats(run)).isPaused
 }
@@ -303,7 +303,7 @@ export class Server implements AsyncDisposable {
     )
   }
 
-  /** Throws a 503 that names what is missing. Probes have no limit, so the servers are asked once for all who ask meanwhile. */
+  /** Throws a 503 that names what is missing. Probes are not rate limited, so concurrent ones share one check. */
   async checks() {
     const checks = await this.#checksNow()
     const missing = checks.find(({ ok }) => !ok)

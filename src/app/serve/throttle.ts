@@ -1,13 +1,13 @@
-/** How fast one caller may ask: a bucket that fills up again. */
+/** Rate limit per caller: a token bucket. */
 import { LRUCache } from 'lru-cache'
 
-/** Of whom the bucket is kept; whoever was silent the longest is forgotten first. */
+/** How many callers are tracked; the least recently active one is forgotten first. */
 const CALLERS_MAX = 10_000
 const BURST_SECONDS = 2
 
 export interface ThrottleOptions {
   perSecond: number
-  /** How many at once. Default: two seconds’ worth. */
+  /** The burst. Default: two seconds’ worth. */
   burst?: number
   now?: () => number
 }

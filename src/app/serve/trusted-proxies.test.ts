@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { TrustedProxies } from './trusted-proxies.ts'
 
-test('only a named proxy is believed about the address it speaks for', () => {
+test('trusts forwarded addresses only from a named proxy', () => {
   const proxies = new TrustedProxies('127.0.0.1, 10.0.0.0/8,::1')
   const from = (socket: string, headers: Record<string, string>) => proxies.clientAddress(headers, socket)
   const forwarded = { 'x-forwarded-for': '203.0.113.9' }
@@ -29,7 +29,7 @@ test('the last address that is not a proxy’s counts, whatever the client put b
     assert.equal(from(nonsense), '127.0.0.1', nonsense)
 })
 
-test('Forwarded is read too, and neither header is believed when both are there and differ', () => {
+test('reads Forwarded too, and trusts neither header if both are present and differ', () => {
   const proxies = new TrustedProxies('127.0.0.1')
   const from = (headers: Record<string, string>) => proxies.clientAddress(headers, '127.0.0.1')
   assert.equal(from({ forwarded: 'for=203.0.113.9;proto=https' }), '203.0.113.9')
@@ -39,7 +39,7 @@ test('Forwarded is read too, and neither header is believed when both are there 
   assert.equal(from({ forwarded: 'for=198.51.100.1', 'x-forwarded-for': '203.0.113.9' }), '127.0.0.1')
 })
 
-test('a request that came through a proxy is told by its headers or by the proxy’s address', () => {
+test('recognises a proxied request by its headers or by the proxy’s address', () => {
   const proxies = new TrustedProxies('127.0.0.2')
   for (const name of ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip'])
     assert.equal(proxies.isForwarded({ [name]: 'x' }, '127.0.0.1'), true, name)
@@ -47,7 +47,7 @@ test('a request that came through a proxy is told by its headers or by the proxy
   assert.equal(proxies.isForwarded({ host: 'localhost', accept: '*/*' }, '127.0.0.1'), false)
 })
 
-test('an address that is none is refused', () => {
+test('refuses an invalid address', () => {
   for (const text of [
     'localhost',
     '10.0.0.0/33',

@@ -1,15 +1,15 @@
 /**
- * `--trust-proxy`: what proxies in front of the server say about the callers they speak for. Only a connection that comes from one of
- * the named addresses is believed; from anyone else these headers are an invention, and only mean that the request is not local.
+ * `--trust-proxy`: the addresses of callers behind proxies. Forwarding headers are only trusted on connections from one of the given
+ * addresses. From anyone else they may be made up, and only mean that the request is not local.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { BlockList, isIP } from 'node:net'
 import { ScrapeError } from '../../core/errors.ts'
 
-/** Entries looked at, from the right: the last ones are the proxies'. */
+/** How many entries are read, from the right: the last ones come from the proxies. */
 const HOPS_MAX = 32
 
-/** Set by proxies, and by nothing that asks directly. */
+/** Set by proxies, and not by clients that connect directly. */
 const FORWARDING =
   /^(?:forwarded|via|x-real-ip|x-forwarded(?:-.+)?|x-client-ip|x-cluster-client-ip|true-client-ip|cf-connecting-ip)$/
 
@@ -26,7 +26,7 @@ export class TrustedProxies {
     return this.#isTrusted(socketAddress) || Object.keys(headers).some((name) => FORWARDING.test(name))
   }
 
-  /** Of the caller: the last address that is not a trusted proxy's. What cannot be read ends the search at the proxy that sent it. */
+  /** The address of the caller: the last one that is not a trusted proxy. An unreadable entry ends the search at the proxy that sent it. */
   clientAddress(headers: IncomingHttpHeaders, socketAddress: string): string {
     let address = plainAddress(socketAddress)
     for (const hop of hopsOf(headers)) {
@@ -57,7 +57,7 @@ export class TrustedProxies {
 
 /**
  * From the last proxy back to the client. A proxy sets one of the two headers and may pass the other one on as the client sent it, so
- * when both are there and differ, neither is believed.
+ * if both are present and differ, neither is trusted.
  */
 function hopsOf(headers: IncomingHttpHeaders): string[] {
   const list = listOf(headers['x-forwarded-for'])

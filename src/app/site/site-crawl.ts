@@ -147,7 +147,7 @@ export function siteCrawl(name: string, fields?: readonly string[]): Scraper {
         }
         const chosen = chooseLinks(guard, ours, { isAgain, leftOut })
         for (const [example, why] of chosen.refused) warnOnce(guard, log, why, example)
-        if (!chosen.isWaiting) reportNotFetched(context, leftOut) // else when it is read again: counted once
+        if (!chosen.isWaiting) reportNotFetched(context, leftOut) // otherwise counted when it is read again
         const next: PageData = { hosts, from: url.href }
         await enqueue(
           'page',
@@ -197,7 +197,7 @@ function whyNotFollow(
   return trap
 }
 
-/** In-site links, as they are queued. Links marked nofollow are left alone: they ask for it, or are bait for crawlers. */
+/** Links within the site, as they are queued. Links marked nofollow are skipped: the site asks for it, or they are bait for crawlers. */
 function sortOut(links: readonly PageLink[], hosts: readonly string[], leftOut: NotFetchedCounts): string[] {
   const ours = new Set<string>()
   for (const link of links) {

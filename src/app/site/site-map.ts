@@ -13,7 +13,7 @@ export interface SiteMapRequest {
   url: string
   /** URLs at most. */
   max: number
-  /** Also what the sitemaps list of other hosts. Default false. */
+  /** Also list sitemap entries for other hosts. Default false. */
   isAnyHost?: boolean
   signal: AbortSignal
 }
@@ -31,7 +31,7 @@ export interface SiteMap {
   sources: MapSource[]
   /** There are more than `max`. */
   isCut: boolean
-  /** Entries of the sitemaps that were left out because they are on other hosts. */
+  /** Sitemap entries that were skipped because they are for other hosts. */
   otherHosts: number
   /** What was left out of the sitemaps and why; the first hundred. */
   problems: { sitemap: string; message: string }[]

@@ -38,7 +38,7 @@ test('removes what a killed process of this machine left, and nothing of others'
   assert.equal(statSync(mine).mode & 0o777, 0o700)
 })
 
-test('a container with its own process ids leaves a running process’s folder alone', (t) => {
+test('a container with its own process ids does not remove the folder of a running process', (t) => {
   using folder = temporaryFolder()
   const alive = makeSpoolFolder(folder.path)
   const { folder: made, error } = makeElsewhere(folder.path, ['unshare', '--pid', '--fork', '--mount-proc'])

@@ -32,7 +32,7 @@ export class Link {
   readonly #client = randomBytes(9).toString('base64url')
   #lastOp = 0
   #heard: string[] = []
-  /** Tells this beginning of the run from earlier ones of the same name, and from a server that has forgotten it. '': not known yet. */
+  /** Distinguishes this run from earlier ones with the same name, and from a server that lost it. '': not known yet. */
   #epoch = ''
 
   constructor(url: string, runId: string, { now, ...options }: LinkOptions = {}) {
@@ -102,7 +102,7 @@ export class Link {
     return this.#connection.evaluate(script, args, options)
   }
 
-  /** For a reply to a plain command that is not of its shape: the call is repeated on a new connection. */
+  /** For a malformed reply to a plain command: the call is repeated on a new connection. */
   garbled(call: string): Error {
     return this.#connection.garbled(call)
   }

@@ -18,7 +18,7 @@
 /** 16,384 buckets: small hashes are packed, up to 512 entries each, so a URL takes 23 bytes where a set takes 72. */
 export const BUCKETS = 16_384
 
-/** How a script says that the run is not there any more. */
+/** How a script reports that the run no longer exists. */
 export const LOST = 'QUEUELOST the run is gone'
 
 /** The consumer group of every stream of a run. */
@@ -28,8 +28,8 @@ export const GROUP = 'workers'
  * ARGV of every script: 1 now in ms ('' = the server's clock) · 2 number of the call ('' = none) · 3 calls whose answers were heard,
  * joined by commas · 4 the run's epoch ('' = not known yet) · 5… its own.
  *
- * A run whose epoch is not the caller's is not the one it opened: the server was emptied or came back without its memory, or the run
- * was begun anew. Empty keys would look like a run with nothing left to do, so no script goes any further.
+ * If the epoch differs, this is not the run that the caller opened: the server was emptied, came back without its data, or the run was
+ * started again. Empty keys would look like a run with nothing left to do, so every script stops here.
  */
 export const BASE = `
 local P, call, floor = KEYS[1], redis.call, math.floor

@@ -1,4 +1,4 @@
-/** Small values of a run, and whether it is paused. Scripts, not plain commands: they look whether the run is still there. */
+/** Small values of a run, and whether it is paused. Scripts, not plain commands, because scripts check that the run still exists. */
 import type { Link } from './link.ts'
 import { BASE } from './lua.ts'
 import { script } from './script.ts'

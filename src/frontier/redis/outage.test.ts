@@ -201,7 +201,7 @@ test('redis: finds the links of a page again when the server has forgotten its l
   assert.equal((await frontier.stats()).pending, 19)
 })
 
-test('redis: a server that was emptied or came back without its memory is not taken for a run with nothing left', async (t) => {
+test('redis: does not take a server that lost its data for a run with nothing left', async (t) => {
   await using own = await startRedis({ settings: ['--appendonly', 'no'] })
   const isLost = ({ code, message }: ScrapeError) =>
     code === 'E_QUEUE_LOST' && message.includes(`127.0.0.1:${own.port}/0`)
@@ -306,7 +306,7 @@ test('redis: leaves a run alone that is in use again by the time it would be dro
   }
 })
 
-test('redis: entries of another program among those of the run are skipped and told of once', async (t) => {
+test('redis: skips entries of another program, and says so once', async (t) => {
   const client = clientOf(t, redis.url)
   const warnings: string[] = []
   await using frontier = await openRedisFrontier(redis.url, {

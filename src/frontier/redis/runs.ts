@@ -35,7 +35,7 @@ async function* keysOf(link: Link, prefix: string): AsyncGenerator<string[]> {
   }
 }
 
-/** The prefix of a run, and some of its keys, or none: then it is taken off the list of runs. */
+/** The prefix of a run and some of its keys. Without keys, the run is removed from the list of runs. */
 const DROP = script(
   'drop',
   `for i = 2, #ARGV do redis.call('UNLINK', ARGV[i]) end
@@ -102,8 +102,8 @@ export async function dropAbandoned(link: Link, prefix: string): Promise<boolean
 }
 
 /**
- * An epoch for a run that has none yet, and whether the run must be there (1). Answers with the one it has ('' when nobody has begun it),
- * and whether its keys go away by themselves. Runs of version 0.1 have tasks and no epoch: they get one when they are next opened.
+ * An epoch for a run that has none yet, and whether the run must exist (1). Returns the one it has ('' if it was never started), and
+ * whether its keys expire. Runs of version 0.1 have tasks but no epoch: they get one when they are next opened.
  */
 const OPEN = script(
   'open',
@@ -113,7 +113,7 @@ if not mustExist or call('HEXISTS', P .. 'totals', 'seen') == 1 then call('HSETN
 return { call('HGET', P .. 'totals', 'epoch') or '', call('PTTL', P .. 'totals') >= 0 and 1 or 0 }`,
 )
 
-/** Finds out which beginning of the run this is. Throws `E_RUN_NOT_FOUND` when it must exist, and nobody has begun it or it was forgotten. */
+/** Finds the epoch of the run. Throws `E_RUN_NOT_FOUND` if it must exist but was never started or is gone. */
 export async function openEpoch(link: Link, { mustExist }: { mustExist: boolean }): Promise<{ isEnding: boolean }> {
   const wanted = randomBytes(6).toString('base64url')
   const [epoch, isEnding] = await link.run<[string, number]>(OPEN, { args: () => [wanted, mustExist ? 1 : 0] })

@@ -47,7 +47,7 @@ type Answer = [
   strays: number,
 ]
 
-/** `strays` is told how many entries were not ours. */
+/** `strays` receives the number of entries that were not ours. */
 export async function readStats(link: Link, strays: (count: number) => void = () => {}): Promise<FrontierStats> {
   const [totals, waiting, out, hosts, isPaused, pauseReason, counts, strayed] = await link.run<Answer>(STATS, {})
   const [pending, claimed, completed, failed, dead, seen, items] = totals

@@ -72,7 +72,7 @@ for (const [name, withDatabase] of Object.entries(databases(postgresForTests))) 
       assert.equal((await keys.list()).filter(({ successorId }) => successorId === undefined).length, 1)
     }))
 
-  test(`${name} a store that had a key once is not one without keys, whatever became of it`, () =>
+  test(`${name} a store that once had a key still counts as having keys`, () =>
     withDatabase(async (db) => {
       const keys = new ApiKeys(db)
       assert.equal(await keys.haveExisted(), false)

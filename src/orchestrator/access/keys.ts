@@ -90,19 +90,19 @@ export class ApiKeys {
     })
   }
 
-  /** Those a request is taken with now, by `hashOfKey`: what is compared says nothing about the key. */
+  /** The keys that are valid now, by `hashOfKey`: the compared values reveal nothing about the keys. */
   async inUse(): Promise<ReadonlyMap<string, ApiKey>> {
     const { prefix, now } = this.#db.dialect
     const found = await this.#db.rows(`select * from ${prefix}api_key where ${inUse(now)}`, [])
     return new Map(found.map((row) => [String(row['hash']), toKey(row)]))
   }
 
-  /** True from the first key on, also when all of them were revoked or have expired. */
+  /** True once a key has been created, even if all keys were revoked or have expired. */
   async haveExisted(): Promise<boolean> {
     return (await this.#db.rows(`select 1 as one from ${this.#db.dialect.prefix}api_key limit 1`, [])).length > 0
   }
 
-  /** Writes down that it was used just now. */
+  /** Stores that it was used just now. */
   async markUsed(id: string): Promise<void> {
     const { prefix, now } = this.#db.dialect
     await this.#db.rows(`update ${prefix}api_key set used_ms = ${now} where id = $1`, [id])
@@ -149,7 +149,7 @@ const lifeMsOf = ({ createdAtMs, expiresAtMs }: ApiKey) =>
 const wholeMs = (ms: number | undefined) =>
   ms === undefined || ms === Number.POSITIVE_INFINITY ? 'null' : String(Math.round(ms))
 
-/** What is kept of a key. */
+/** What is stored of a key. */
 export const hashOfKey = (key: string) => createHash('sha256').update(key).digest('hex')
 
 const numberOf = (value: Row[string] | undefined) => (value === null || value === undefined ? undefined : Number(value))

@@ -11,7 +11,7 @@ import { itemsAnswer } from '../items-answer.ts'
 import type { Server } from '../serve.ts'
 import { servedWords, whyServed } from '../why-served.ts'
 
-/** nginx keeps answers back until it has some kilobytes of them; events must go out at once. */
+/** nginx buffers responses by default; events must be sent immediately. */
 const UNBUFFERED = { 'x-accel-buffering': 'no' }
 
 export function runHandlers(server: Server): HandlersOf<typeof runEndpoints> {

@@ -75,7 +75,7 @@ export function webhookHandlers({ notifications }: Server): HandlersOf<typeof we
 /** Read from the store, where nothing is undefined. */
 type Answered = Record<string, NonNullable<unknown> & string>
 
-/** What is told of items is data; what is told of runs may have a secret in it. */
+/** Events about items are data; events about runs may contain secrets. */
 function shownData({ type, data }: WebhookEvent): Answered {
   return (/^(?:item|job)\./.test(type) ? verbatim(data) : data) as Answered
 }
