@@ -52,7 +52,9 @@ interface BrokerConsumer {
 
 test('messages are acknowledged as each worker was told', async () => {
   await using here = await place()
-  await using site = await startBooksSite({ products: 300, delayMs: 200 }) // the broker's API needs seconds to tell who consumes
+  // The broker's API needs some seconds to tell who consumes; until then the run must not end.
+  let isTold = false
+  await using site = await startBooksSite({ products: 300, delayMs: () => (isTold ? 0 : 2000) })
   const { fleet, broker } = here
   const { run_id: runId } = await fleet.start('--site', site.url, '--arg', 'details=true')
   const workers = [
@@ -64,6 +66,7 @@ test('messages are acknowledged as each worker was told', async () => {
     return consumers.filter(({ queue: { name } }) => name === `${queue}.${runId}`).map((one) => one.ack_required)
   }
   await until('one waits for no acknowledgement, the other does', async () => new Set(await modes('url_queue_ttl')).size === 2) // biome-ignore format: one line reads better
+  isTold = true
   for (const { code, stderr } of await Promise.all(workers.map(({ result }) => result))) assert.equal(code, 0, stderr)
   const { completed, remaining } = await fleet.stats(runId)
   assert.deepEqual({ completed, remaining }, { completed: 315, remaining: 0 })

@@ -24,8 +24,8 @@ export interface BooksSiteOptions {
   readonly port?: number
   /** Books in the catalogue; 1,000 unless told. Memory does not grow with it. */
   readonly products?: number
-  /** Every answer waits this long; 0 unless told. */
-  readonly delayMs?: number
+  /** Every answer waits this long; 0 unless told. A function is asked for each answer. */
+  readonly delayMs?: number | (() => number)
   /** With the faults of `MISBEHAVIOUR`; off unless told. */
   readonly misbehave?: boolean
   /** Keep rendered pages. On for catalogues of up to 5,000 books (about 90 MB when all were asked for), off beyond. */
@@ -74,7 +74,7 @@ export async function startBooksSite(options: BooksSiteOptions = {}): Promise<Bo
       if (seen !== undefined || byPath.size < COUNTED_PATHS_MAX) byPath.set(target, (seen ?? 0) + 1)
       const found = hasSitemap && target === '/sitemap.xml' ? sitemap(products, server.port) : answer(target)
       byStatus.set(found.status, (byStatus.get(found.status) ?? 0) + 1)
-      return found
+      return typeof options.delayMs === 'function' ? { ...found, delayMs: options.delayMs() } : found
     },
   })
   return {
@@ -96,7 +96,8 @@ const page = (title: string) =>
 
 /** Targets to replies. Holds the cache and the counts of the faults that pass. */
 function booksHandler(options: BooksSiteOptions & { products: number }): (target: string) => Reply {
-  const { products, delayMs = 0, misbehave = false, robots, edit } = options
+  const { products, misbehave = false, robots, edit } = options
+  const delayMs = typeof options.delayMs === 'number' ? options.delayMs : 0
   const { cache = edit === undefined && products <= CACHED_PRODUCTS_MAX } = options
   const pages = pageCount(products)
   const kept = new Map<string, Reply>()
