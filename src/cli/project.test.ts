@@ -137,7 +137,7 @@ for (const { name, start, strays, pathOf } of NUMBERED)
 test('new makes a scraper for a site it cannot see, and says so', async () => {
   const { code, stderr } = await sluice(['new', 'away', 'http://127.0.0.1:1/shop'], { cwd: project })
   assert.equal(code, 0)
-  assert.match(stderr, /cannot be seen/)
+  assert.match(stderr, /could not be fetched/)
   assert.match(readFileSync(join(project, 'scrapers/away/away.ts'), 'utf8'), /127\.0\.0\.1:1\/shop/)
 })
 

@@ -179,7 +179,7 @@ test('stats and export read a run that is going on, without disturbing it', asyn
     }
     assert.equal(numbers.isAlive, true)
     const { stdout, stderr } = await sluice(['export', 'books', '--runs', live])
-    assert.match(stderr, /is going on/)
+    assert.match(stderr, /is still running/)
     assert.ok(stdout.endsWith('\n'))
     for (const line of stdout.trim().split('\n')) assert.ok(JSON.parse(line).title)
   } finally {
