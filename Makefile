@@ -29,7 +29,7 @@ scrape: setup ## scrape books: PAGES PARALLEL FORMAT OUTPUT SITE ARGS
 test: check ## everything: types, lint, generated docs, all tests on real servers (brought along if missing)
 	@$(NODE) scripts/test.ts
 
-test-unit: setup ## the tests beside the code that need no server, browser or second process (under a minute)
+test-unit: setup ## the tests beside the code that need no server, browser or second process (about a minute)
 	@$(NODE) scripts/test.ts --unit
 
 test-fast: setup ## the tests alone, without those whose server this machine does not have
