@@ -274,10 +274,10 @@ export const ERRORS = {
   },
   E_ROBOTS_UNREACHABLE: kind(
     'robots',
-    'retry',
+    'later',
     'robots.txt cannot be read, so nothing is allowed',
     'The server fails on /robots.txt (5xx or no answer); RFC 9309 then forbids everything.',
-    'Wait until the site is healthy. Pages that failed because of it can be retried (`sluice dlq retry`); all others are still in the queue.',
+    'Nothing is lost: the pages wait until the file can be read. If it cannot be read within `--wait` (3 minutes), the run stops and can be resumed.',
   ),
   E_PRIVATE_ADDRESS: kind(
     'private-address',

@@ -12,7 +12,7 @@
  * the error names a time (`retryAfterMs`) within `retryAfterMax`. The fetch chain names one for as long as the host may be
  * expected to recover; once the host has answered nothing but 429 or blocks several pauses in a row it stops naming it, and from then
  * on every answer costs a try. A Retry-After beyond the limit costs one too: we come back before the server wants us. A page that
- * was not sent (no status: its host is paused, or its circuit open) pays for neither.
+ * was not sent (no status: its host is paused, its circuit open, or robots.txt fails) pays for neither.
  */
 import type { ErrorKind } from '../core/error-table.ts'
 import type { ScrapeError } from '../core/errors.ts'

@@ -116,7 +116,7 @@ test('asks a failing server again after a while, and says when', async () => {
   assert.equal(await codeOf(check(url)), 'allowed')
 })
 
-test('costs only the page that asked for a failing file a try, and pauses the host for the others', async () => {
+test('makes the page that asked for a failing file wait, and pauses the host for the others', async () => {
   const { check, pauses, asked, time } = given(failure('E_SERVER', { status: 503, retryAfterMs: 600_000 }), '')
   const checks = ['/1', '/2', '/3'].map((path) => codeOf(check(`https://a.example${path}`)))
   assert.deepEqual(await Promise.all(checks), ['E_ROBOTS_UNREACHABLE', 'E_RATE_LIMITED', 'E_RATE_LIMITED'])
@@ -124,6 +124,20 @@ test('costs only the page that asked for a failing file a try, and pauses the ho
   assert.deepEqual([asked.length, pauses], [1, [['a.example', 600_000, 'robots.txt: E_SERVER']]])
   time.nowMs += 600_000
   assert.equal(await codeOf(check('https://a.example/4')), 'allowed')
+})
+
+test('costs no page a try while the file fails, and one page where the host cannot be reached', async () => {
+  const verdicts = async (cause: ScrapeError) => {
+    const { check } = given(cause)
+    const checks = ['/1', '/2'].map((path) => check(`https://a.example${path}`))
+    const failed = (await Promise.allSettled(checks)) as PromiseRejectedResult[]
+    return failed.map(({ reason: { verdict, details } }) => [verdict, details.retryAfterMs, details.status])
+  }
+  // Without a status: the page was not requested, so no Retry-After is too long for it.
+  const waits = ['later', 2000, undefined]
+  assert.deepEqual(await verdicts(failure('E_SERVER', { status: 503 })), [waits, waits])
+  assert.deepEqual(await verdicts(failure('E_TIMEOUT_HEADERS')), [waits, waits])
+  assert.deepEqual(await verdicts(failure('E_CONNECTION')), [['retry', 2000, undefined], waits])
 })
 
 test('tells every page at once of what no wait will change', async () => {

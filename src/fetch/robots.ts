@@ -6,8 +6,9 @@
  *   429, 5xx, no answer     → nothing is allowed (`E_ROBOTS_UNREACHABLE`) until it is asked again, 2 s to 5 min later; rules
  *                             once read stay in force meanwhile
  *
- * A file that cannot be read only costs a try of the page that requested it. The other pages were not requested: their host is paused
- * until the file is requested again, and waiting costs them no try.
+ * Pages are not requested while the file answers with an error: their host is paused until it is asked for again, and waiting costs
+ * them no try. Where the host itself cannot be reached (`TELLING`) a page would fail in the same way: every request for the file costs
+ * the page that caused it a try, and the others wait.
  */
 import { LRUCache } from 'lru-cache'
 import type { ErrorCode } from '../core/error-table.ts'
@@ -128,10 +129,7 @@ export function createRobots(options: RobotsOptions): Robots {
     const waitMs = Math.min(ASK_AGAIN_MS_MAX, ASK_AGAIN_MS_MIN * 2 ** (failures - 1))
     const error = TELLING.has(cause.code)
       ? new ScrapeError(cause.code, cause.message, cause.details)
-      : new ScrapeError('E_ROBOTS_UNREACHABLE', `${origin}/robots.txt: ${cause.message}`, {
-          ...(cause.details.status === undefined ? {} : { status: cause.details.status }),
-          cause,
-        })
+      : new ScrapeError('E_ROBOTS_UNREACHABLE', `${origin}/robots.txt: ${cause.message}`, { cause }) // no status: the page was not sent
     const namedMs = Math.min(cause.details.retryAfterMs ?? 0, options.retryAfterMsMax ?? Number.POSITIVE_INFINITY)
     const untilMs = now() + Math.max(waitMs, namedMs)
     if (before?.rules === undefined && error.verdict !== 'drop')
