@@ -203,12 +203,14 @@ describe('a pool of proxies', () => {
     await fail(members.find(({ name }) => name === refusing)!)
     clock.nowMs += 7_200_000
     for (let i = 0; i < 5; i++) assert.equal((await pool.wait('a.test', never)).name, good)
-    const lines = events.flatMap((event) => (event.type === 'log' ? [event.message] : []))
+    const linesOf = () => events.flatMap((event) => (event.type === 'log' ? [event.message] : []))
+    const lines = linesOf()
     assert.equal(lines.length, 1)
     assert.match(lines[0]!, /rejects our user name or password \(407\): 127\.0\.0\.1:\d+ is not used again$/)
     other.does = '407'
     await fail(pool.pick('a.test')!)
     await assert.rejects(pool.wait('a.test', never), { code: 'E_PROXY_REFUSED', verdict: 'halt' })
+    assert.doesNotMatch(linesOf().join('\n'), /pages wait/)
     assert.doesNotMatch(JSON.stringify([events, pool.status()]), /geheim|kunde/)
   })
 

@@ -304,7 +304,8 @@ class Proxies implements ProxyPool {
     if (this.areAllDown || this.#members.some((one) => one.restUntilMs === 0)) return
     this.areAllDown = true
     this.#downSinceMs = this.#now()
-    this.#hasSaidDown = this.#now() - this.#saidDownMs >= SAID_MS
+    const isHopeless = this.#members.every(({ isRefused }) => isRefused) // the next page ends the run instead
+    this.#hasSaidDown = !isHopeless && this.#now() - this.#saidDownMs >= SAID_MS
     if (this.#hasSaidDown) {
       this.#saidDownMs = this.#now()
       const count = this.size === 1 ? 'the proxy is' : `all ${this.size} proxies are`
