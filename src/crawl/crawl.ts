@@ -98,8 +98,8 @@ class CrawlLoop implements AsyncDisposable {
   }
 
   async run(stop: AbortSignal): Promise<CrawlEnd> {
-    const { rateLimit, browsers, leaseMs, frontier } = this.#parts
-    await restorePauses(frontier, rateLimit)
+    const { rateLimit, browsers, leaseMs } = this.#parts
+    await restorePauses(this.#parts)
     const onStop = () => this.#end.resolve({ how: 'stopped' })
     stop.addEventListener('abort', onStop, { once: true })
     if (stop.aborted) onStop()

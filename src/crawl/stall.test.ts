@@ -105,12 +105,22 @@ test('waits forever if configured, while more tasks may come, and while a person
   assert.equal(await watch.check([]), undefined)
 })
 
-test('keeps the pauses of its hosts for the resumed run', async () => {
+test('keeps the pauses of its hosts for the resumed run, which says so', async () => {
   const { watch, pause, meta } = given()
   pause('a', 600_000)
   await watch.check([])
   const restored: unknown[] = []
   const frontier = { getMeta: async (name: string) => meta.get(name) }
-  await restorePauses(frontier, { pause: (...paused) => void restored.push(paused) })
+  const logged: unknown[] = []
+  const restore = (now: () => number) =>
+    restorePauses({
+      frontier,
+      rateLimit: { pause: (...paused) => void restored.push(paused) },
+      bus: { emit: (event) => void (event.type === 'log' && logged.push(event.message)) },
+      now,
+    })
+  await restore(() => START_MS)
   assert.deepEqual(restored, [['a', START_MS + 600_000, '429, Retry-After 600 s']])
+  await restore(() => START_MS + 600_001)
+  assert.deepEqual(logged, ['a is still paused until 2026-11-16T05:10:00Z: 429, Retry-After 600 s'])
 })

@@ -8,6 +8,7 @@
  * A run that cannot make progress stops with `E_STALLED` and can be resumed; no page is given up. Hosts stay paused when it is resumed.
  */
 import { ScrapeError } from '../core/errors.ts'
+import type { EventBus } from '../core/events.ts'
 import type { HostPause, RateLimit } from '../fetch/contract.ts'
 import type { Frontier, FrontierStats } from '../frontier/contract.ts'
 
@@ -74,8 +75,7 @@ export class StallWatch {
     const ofPaused = hosts.reduce((sum, host) => sum + (byHost.has(host.host) ? host.claimed : 0), 0)
     if (claimed - ofPaused > 0) return undefined // another worker is busy with another host
     const [first, ...others] = waiting.toSorted((one, other) => one.untilMs - other.untilMs)
-    const more = others.length === 0 ? '' : `, and ${others.length} more ${others.length === 1 ? 'host' : 'hosts'}`
-    const why = `${first!.host}: ${first!.reason}${more}`
+    const why = `${first!.host}: ${first!.reason}${moreHosts(others)}`
     // With many hosts, the queue names only some of them. About the others it is only known that no page has succeeded.
     const areAllNamed = hosts.reduce((sum, host) => sum + host.pending, 0) >= pending
     if (areAllNamed && first!.untilMs - now() > waitMs) return `must wait until ${timeText(first!.untilMs)}: ${why}`
@@ -93,16 +93,30 @@ export class StallWatch {
   }
 }
 
-/** A run that stopped because its hosts asked it to wait must still wait when it is resumed. */
-export async function restorePauses(
-  frontier: Pick<Frontier, 'getMeta'>,
-  rateLimit: Pick<RateLimit, 'pause'>,
-): Promise<void> {
+/** A run that stopped because its hosts asked it to wait must still wait when it is resumed. Logs what it waits for. */
+export async function restorePauses({
+  frontier,
+  rateLimit,
+  bus,
+  now,
+}: {
+  frontier: Pick<Frontier, 'getMeta'>
+  rateLimit: Pick<RateLimit, 'pause'>
+  bus: Pick<EventBus, 'emit'>
+  now: () => number
+}): Promise<void> {
   const kept = JSON.parse((await frontier.getMeta(META)) || '[]') as HostPause[]
   for (const { host, untilMs, reason } of kept) rateLimit.pause(host, untilMs, reason)
+  const [first, ...others] = kept.filter(({ untilMs }) => untilMs > now())
+  if (first === undefined) return
+  const message = `${first.host} is still paused until ${timeText(first.untilMs)}: ${first.reason}${moreHosts(others)}`
+  bus.emit({ type: 'log', level: 'warn', message })
 }
 
 const pagesText = ({ remaining }: FrontierStats) =>
   remaining === 1 ? 'the 1 page left' : `all ${remaining} pages left`
+
+const moreHosts = ({ length }: readonly unknown[]) =>
+  length === 0 ? '' : `, and ${length} more ${length === 1 ? 'host' : 'hosts'}`
 
 const timeText = (ms: number) => `${new Date(ms).toISOString().slice(0, 19)}Z`

@@ -142,7 +142,7 @@ function etaText(view: ProgressView): string {
 /** Why it is slow or stands still; what holds most back comes first. */
 function noticeText({ stats, tally, nowMs }: ProgressView): string | undefined {
   if (stats.isPaused) return `paused${stats.pauseReason === undefined ? '' : `: ${printable(stats.pauseReason)}`}`
-  return circuitNotice(tally) ?? throttledNotice(tally) ?? blockedNotice(tally, nowMs)
+  return circuitNotice(tally) ?? throttledNotice(tally) ?? waitingNotice(tally, nowMs) ?? blockedNotice(tally, nowMs)
 }
 
 const andMore = (others: readonly unknown[]): string =>
@@ -164,6 +164,12 @@ function throttledNotice({ throttled }: TallySnapshot): string | undefined {
   const [cause, effect] = causeAndEffect(printable(first.reason))
   const until = `${effect} until ${formatTime(first.untilMs)}`
   return `${cause} from ${printable(first.host)}${times(first.count)}: ${until}${andMore(others)}`
+}
+
+function waitingNotice({ waiting }: TallySnapshot, nowMs: number): string | undefined {
+  if (waiting === undefined) return undefined
+  const until = waiting.untilMs > nowMs ? ` until ${formatTime(waiting.untilMs)}` : ''
+  return `waiting${until}: ${printable(waiting.reason)}`
 }
 
 function blockedNotice({ blocked }: TallySnapshot, nowMs: number): string | undefined {

@@ -304,6 +304,21 @@ test('removes the third line when the host is free again', async () => {
   assert.equal(screen.text.split('\n').length, 2)
 })
 
+test('says what pages wait for until a page is settled', async () => {
+  const { clock, tally, screen } = begin()
+  const page = { type: 'page', url: 'https://a.test/', host: 'a.test', route: 'page', attempt: 1 } as const
+  const message = 'https://a.test/robots.txt: 503 Service Unavailable'
+  const error = { code: 'E_ROBOTS_UNREACHABLE', class: 'robots', message } as const
+  tally.record({ ...page, outcome: 'postponed', error, retryAtMs: clock.now() + 4000 })
+  await clock.advance(200)
+  assert.match(screen.text, /! waiting until 07:30:04: https:\/\/a\.test\/robots\.txt: 503 Service Unavailable$/)
+  await clock.advance(5000)
+  assert.match(screen.text, /! waiting: https:\/\/a\.test\/robots\.txt: 503 Service Unavailable$/)
+  tally.record({ ...page, outcome: 'ok' })
+  await clock.advance(200)
+  assert.equal(screen.text.split('\n').length, 2)
+})
+
 test('says why a paused run stands still', async () => {
   const { clock, screen } = begin({
     stats: async () => ({ ...baseStats, isPaused: true, pauseReason: 'asked by ana' }),

@@ -73,6 +73,8 @@ export interface TallySnapshot {
   errors: ErrorGroup[]
   /** Hosts waiting now, the longest wait first. */
   throttled: ThrottledHost[]
+  /** Why the page that was postponed last waits (robots.txt, a proxy, a paused host); none since a page was settled. */
+  waiting?: { reason: string; untilMs: number }
   /** Block pages, challenges and walls, most frequent first. */
   blocked: BlockedGroup[]
   /** Hosts that fail and are left alone now. */
@@ -114,6 +116,7 @@ export function createTally(options: { now?: () => number } = {}): Tally {
   const errors = new Map<string, ErrorGroup>()
   const throttled = new Map<string, ThrottledHost>()
   const trouble = createTrouble(now)
+  let waiting: TallySnapshot['waiting']
   const workers = new Map<string, WorkerState>()
   const fields = new Map<string, number>()
   const leases = { lost: 0, expired: 0, dead: 0 }
@@ -145,13 +148,21 @@ export function createTally(options: { now?: () => number } = {}): Tally {
     // The first failure puts a task among those retrying, its end takes it out; tries between change nothing.
     if (outcome === 'retried' && event.attempt === 1) retrying += 1
     else if (isSettled && event.attempt > 1) retrying -= 1
+    noteWait(event)
     if (error === undefined || outcome === 'skipped') return
     const group = errorGroup(error.code, error.class, event.url, error.message)
     if (outcome === 'failed') group.count += 1
     else if (outcome === 'retried') group.retries += 1
   }
 
-  function recordFile({ outcome, error, url, bytes = 0 }: EventOf<'file'>): void {
+  function noteWait({ outcome, error, retryAtMs }: EventOf<'page'> | EventOf<'file'>): void {
+    if (outcome !== 'postponed') waiting = undefined
+    else if (error !== undefined) waiting = { reason: redactText(error.message), untilMs: retryAtMs ?? 0 }
+  }
+
+  function recordFile(event: EventOf<'file'>): void {
+    const { outcome, error, url, bytes = 0 } = event
+    noteWait(event)
     if (outcome !== 'postponed' && outcome !== 'skipped' && outcome !== 'stale') files[outcome] += 1
     if (outcome === 'stored') {
       files.bytes += bytes
@@ -317,6 +328,7 @@ export function createTally(options: { now?: () => number } = {}): Tally {
         .filter(({ untilMs }) => untilMs > nowMs)
         .map((host) => ({ ...host }))
         .sort((a, b) => b.untilMs - a.untilMs),
+      ...(waiting === undefined ? {} : { waiting }),
       blocked: trouble.blocked(),
       circuits: trouble.circuits(),
       workers: live.map(({ cpuRatio: _, ...numbers }) => numbers),
