@@ -1,6 +1,6 @@
 /** CPU time the block check costs a page, on pages as they come: `node bench/block-check.ts [--json] [--ms 300]`. Its limit is 1 ms. */
 import { parseArgs } from 'node:util'
-import { checkForBlock } from '../src/fetch/block-check.ts'
+import { checkForBlock } from '../src/fetch/block/check.ts'
 
 const { values } = parseArgs({ options: { json: { type: 'boolean' }, ms: { type: 'string', default: '300' } } })
 const PAGE_BYTES = 480_000

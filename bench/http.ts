@@ -9,7 +9,7 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { type Dispatcher, Pool } from 'undici'
-import { openHttp } from '../src/fetch/http.ts'
+import { openHttp } from '../src/fetch/http/http.ts'
 
 const SLICE_SECONDS = Number(process.argv[2] ?? 0.25)
 const BODY_BYTES = Number(process.argv[3] ?? 10_240)

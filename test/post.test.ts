@@ -7,10 +7,10 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { createMemoryCache } from '../src/fetch/cache.ts'
+import { createMemoryCache } from '../src/fetch/cache/cache.ts'
 import { createFetcher } from '../src/fetch/fetcher.ts'
-import { openHttp } from '../src/fetch/http.ts'
-import { createRateLimit } from '../src/fetch/rate-limit.ts'
+import { openHttp } from '../src/fetch/http/http.ts'
+import { createRateLimit } from '../src/fetch/rate/rate-limit.ts'
 import { sluice, temporaryFolder } from './sluice.ts'
 
 const never = new AbortController().signal

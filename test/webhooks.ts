@@ -1,7 +1,7 @@
 /** Words for tests of webhooks: a server's part in them, on either database, with a clock that is turned by hand. */
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { openPoster } from '../src/fetch/post.ts'
+import { openPoster } from '../src/fetch/http/post.ts'
 import { openPostgresDatabase } from '../src/orchestrator/store/postgres.ts'
 import type { SqlDatabase } from '../src/orchestrator/store/sql.ts'
 import { openSqliteDatabase } from '../src/orchestrator/store/sqlite.ts'

@@ -136,7 +136,7 @@ const add: Work = async ({ subscriptions }, flags, url) => {
 
 /** Only the server knows what it may reach. */
 async function notePrivate(url: string): Promise<void> {
-  const { refusedLiteral } = await import('../fetch/address.ts')
+  const { refusedLiteral } = await import('../fetch/net/address.ts')
   const target = new URL(url)
   if (refusedLiteral(target, { allowPrivate: false, allowAddresses: [] }) !== null)
     note(`note: ${target.host} is a private address; a server only sends to it with --allow-address ${target.host}`)

@@ -610,3 +610,6 @@ export const ERRORS = {
 
 /** The codes of docs/reference/errors.md. */
 export type ErrorCode = keyof typeof ERRORS
+
+/** The site turned us away, whatever the reason. */
+export const BLOCK_CODES: ReadonlySet<ErrorCode> = new Set(['E_BLOCKED', 'E_CAPTCHA', 'E_FORBIDDEN'])

@@ -6,7 +6,7 @@ import type { Download, Page } from '../core/page.ts'
 import type { Emitted } from '../core/scraper.ts'
 import type { SessionState } from '../core/session-state.ts'
 import type { Task } from '../core/task.ts'
-import type { BrowserPool, Fetcher, RateLimit } from '../fetch/contract.ts'
+import type { BrowserSlots, Fetcher, RateLimit } from '../fetch/contract.ts'
 import type { Frontier } from '../frontier/contract.ts'
 import type { Channel, WriteBatches } from '../pipeline/contract.ts'
 import type { CompiledScraper } from './compiled.ts'
@@ -20,7 +20,7 @@ export interface CrawlParts {
   fetcher: Fetcher
   rateLimit: RateLimit
   /** Left out: no route needs one. */
-  browsers?: Pick<BrowserPool, 'slots' | 'busy' | 'onFree'>
+  browsers?: BrowserSlots
   /** An earlier crawl of the same was: routes with `fallback: 'browser'` begin with it. Default false. */
   wasTurnedAway?: boolean
   sessions: Sessions

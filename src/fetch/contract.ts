@@ -3,7 +3,6 @@ import type { Page } from '../core/page.ts'
 import type { Accept, BrowserRoute } from '../core/scraper.ts'
 import type { SessionState } from '../core/session-state.ts'
 import type { Json } from '../core/task.ts'
-import type { Identity } from './identity.ts'
 
 export interface FetchRequest {
   /** Normalised. */
@@ -31,20 +30,12 @@ export interface FetchRequest {
 export interface BrowserRequest extends BrowserRoute {
   /** Who is signed in. Left out: nobody. */
   state?: SessionState
-  /** Whom it is opened as, through whose proxy. Left out: as ourselves. */
-  identity?: Identity
 }
 
-/** Browsers, and the pages that may be open in them at once. */
-export interface BrowserPool extends AsyncDisposable {
-  /** Opens the URL in a context of its own. The slot is taken until the page is released. Throws `ScrapeError` only. */
-  visit(request: FetchRequest & { browser: BrowserRequest }, signal: AbortSignal): Promise<Page>
-  /** Slots for pages, those in use, and browsers running. */
+/** How many browser pages may be open at once, and how many are. */
+export interface BrowserSlots {
   readonly slots: number
   readonly busy: number
-  readonly browsers: number
-  /** More or fewer pages at once; fewer takes effect as pages end. */
-  resize(slots: number): void
   /** Called whenever a slot may have become free. */
   onFree(listener: () => void): void
 }
@@ -92,4 +83,35 @@ export interface SlotUse {
 
 export interface Slot extends Disposable {
   readonly host: string
+}
+
+/** Where the bytes of a URL come from: `fetch/http/byte-stream.ts`. */
+export interface ByteSource extends AsyncDisposable {
+  /** Follows redirects. Resolves with the headers of a 200, or of a 206 or 416 when a range was asked for. Throws `ScrapeError`. */
+  open(request: ByteRequest, signal: AbortSignal): Promise<ByteAnswer>
+}
+
+export interface ByteRequest {
+  url: string
+  /** Lower-case names; cookies included. Sent to the URL's own origin only. */
+  headers: Readonly<Record<string, string>>
+  /** Only what comes from this byte on, if the file is still the one that `validator` (an ETag or a date) names. */
+  range?: { from: number; validator: string }
+  onRedirect?: (url: string) => Promise<void>
+}
+
+export interface ByteAnswer {
+  status: number
+  /** Lower-case names; of several of one name, the first. */
+  headers: Readonly<Record<string, string>>
+  /** Where redirects led. */
+  url: string
+  /** The body was compressed although we asked for it as it is: `body` is decompressed, and no part of it can be asked for. */
+  isEncoded: boolean
+  /** Bytes left to come as announced; undefined when nothing was, or when `isEncoded`. */
+  length: number | undefined
+  /** Throws `ScrapeError`, `E_BODY_SHORT` for one that was cut. To be read once; leaving it early ends the exchange. */
+  body: AsyncIterable<Uint8Array>
+  /** Ends the exchange, if it is not over: for whoever does not read the body at all. */
+  close(): void
 }

@@ -5,10 +5,10 @@ import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { ScrapeError } from '../core/errors.ts'
 import { createEventBus, type RunEvent } from '../core/events.ts'
-import { createMemoryCache } from './cache.ts'
+import { createMemoryCache } from './cache/cache.ts'
 import { createFetcher, type FetcherParts } from './fetcher.ts'
-import { openHttp } from './http.ts'
-import { createRateLimit, type RateLimitOptions } from './rate-limit.ts'
+import { openHttp } from './http/http.ts'
+import { createRateLimit, type RateLimitOptions } from './rate/rate-limit.ts'
 
 const never = new AbortController().signal
 

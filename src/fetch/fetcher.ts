@@ -6,20 +6,21 @@ import { ScrapeError } from '../core/errors.ts'
 import type { EventBus } from '../core/events.ts'
 import type { Page } from '../core/page.ts'
 import { hostOf } from '../core/url.ts'
-import { ANY_CONTENT } from './accept.ts'
-import { asSomebody } from './as-somebody.ts'
-import type { RemoteCache, ResponseCache } from './cache.ts'
-import type { Circuit, CircuitPage, Pass } from './circuit.ts'
-import { checkContent } from './content-check.ts'
-import type { BrowserPool, BrowserRequest, Fetcher, FetchRequest, RateLimit, Slot } from './contract.ts'
-import type { HttpClient } from './http.ts'
-import { HttpPage } from './http-page.ts'
-import type { Identities } from './identities.ts'
-import type { Identity } from './identity.ts'
-import type { Judge } from './judge.ts'
-import { createRobots, type Robots } from './robots.ts'
-import { checkSuspect } from './suspect.ts'
-import { createThrottle } from './throttle.ts'
+import { checkSuspect } from './block/suspect.ts'
+import type { Judge } from './block/to-error.ts'
+import type { BrowserPool } from './browser/pool.ts'
+import type { RemoteCache, ResponseCache } from './cache/cache.ts'
+import type { Circuit, CircuitPage, Pass } from './circuit/circuit.ts'
+import type { BrowserRequest, Fetcher, FetchRequest, RateLimit, Slot } from './contract.ts'
+import { ANY_CONTENT } from './http/accept.ts'
+import { checkContent } from './http/content-check.ts'
+import type { HttpClient } from './http/http.ts'
+import { HttpPage } from './http/http-page.ts'
+import type { Identities } from './identity/identities.ts'
+import type { Identity } from './identity/identity.ts'
+import { withIdentity } from './identity/with-identity.ts'
+import { createThrottle } from './rate/throttle.ts'
+import { createRobots, type Robots } from './robots/robots.ts'
 
 export interface FetcherParts {
   http: Pick<HttpClient, 'exchange'>
@@ -84,8 +85,8 @@ export function createFetcher(parts: FetcherParts): ChainFetcher {
     const { browsers } = parts
     using turn = await takeTurn(request.url, signal)
     if (identities === undefined) return await visitAs(browsers, request, signal, turn)
-    return await asSomebody(identities, request, signal, (identity) =>
-      visitAs(browsers, { ...request, browser: { ...request.browser, identity } }, signal, turn),
+    return await withIdentity(identities, request, signal, (identity) =>
+      visitAs(browsers, request, signal, turn, identity),
     )
   }
 
@@ -94,12 +95,13 @@ export function createFetcher(parts: FetcherParts): ChainFetcher {
     request: FetchRequest & { browser: BrowserRequest },
     signal: AbortSignal,
     turn: Turn,
+    identity?: Identity,
   ): Promise<Page> {
     const startedMs = now()
     const pass = circuit?.enter(circuitPage(request, turn.host))
     let page: Page | undefined
     try {
-      page = await browsers.visit(request, signal)
+      page = await browsers.visit(request, signal, identity)
       if (page.url !== request.url) await robots?.check(page.url, signal)
       await onPage(page, request, turn.host, pass)
       return page
@@ -154,7 +156,7 @@ export function createFetcher(parts: FetcherParts): ChainFetcher {
     checkRedirect?: CheckRedirect,
   ): Promise<Page> {
     if (identities === undefined) return await exchangeAs(undefined, request, signal, turn, checkRedirect)
-    return await asSomebody(identities, request, signal, async (identity) => {
+    return await withIdentity(identities, request, signal, async (identity) => {
       const host = hostOf(request.url)
       if (turn.host !== host) await turn.move(request.url, signal) // an earlier proxy failed after a redirect
       return await exchangeAs(identity, request, signal, turn, checkRedirect)

@@ -132,37 +132,6 @@ export interface NewFile {
   isKept?: boolean
 }
 
-/** Where the bytes of a URL come from: `fetch/byte-stream.ts`. */
-export interface ByteSource extends AsyncDisposable {
-  /** Follows redirects. Resolves with the headers of a 200, or of a 206 or 416 when a range was asked for. Throws `ScrapeError`. */
-  open(request: ByteRequest, signal: AbortSignal): Promise<ByteAnswer>
-}
-
-export interface ByteRequest {
-  url: string
-  /** Lower-case names; cookies included. Sent to the URL's own origin only. */
-  headers: Readonly<Record<string, string>>
-  /** Only what comes from this byte on, if the file is still the one that `validator` (an ETag or a date) names. */
-  range?: { from: number; validator: string }
-  onRedirect?: (url: string) => Promise<void>
-}
-
-export interface ByteAnswer {
-  status: number
-  /** Lower-case names; of several of one name, the first. */
-  headers: Readonly<Record<string, string>>
-  /** Where redirects led. */
-  url: string
-  /** The body was compressed although we asked for it as it is: `body` is decompressed, and no part of it can be asked for. */
-  isEncoded: boolean
-  /** Bytes left to come as announced; undefined when nothing was, or when `isEncoded`. */
-  length: number | undefined
-  /** Throws `ScrapeError`, `E_BODY_SHORT` for one that was cut. To be read once; leaving it early ends the exchange. */
-  body: AsyncIterable<Uint8Array>
-  /** Ends the exchange, if it is not over: for whoever does not read the body at all. */
-  close(): void
-}
-
 /** A further look at a stored file: text of a PDF, a thumbnail. Runs in the file worker; a failure is noted, not fatal. */
 export interface FileStep {
   readonly name: string

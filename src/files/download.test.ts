@@ -9,8 +9,8 @@ import { content, type FileServer, serveFile, startFileServer } from '../../test
 import { downloadJob, filesIn, never, streamOptions } from '../../test/files/rig.ts'
 import { temporaryFolder } from '../../test/sluice.ts'
 import { ScrapeError } from '../core/errors.ts'
-import { openByteStream } from '../fetch/byte-stream.ts'
-import type { ByteSource } from './contract.ts'
+import type { ByteSource } from '../fetch/contract.ts'
+import { openByteStream } from '../fetch/http/byte-stream.ts'
 import { type Downloaded, download } from './download.ts'
 import { openPart, spoolId, tidySpool } from './spool.ts'
 

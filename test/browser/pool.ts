@@ -7,8 +7,8 @@ import { ScrapeError } from '../../src/core/errors.ts'
 import { createEventBus, type EventOf } from '../../src/core/events.ts'
 import type { Page } from '../../src/core/page.ts'
 import type { BrowserPoolOptions } from '../../src/fetch/browser/options.ts'
-import { openBrowserPool } from '../../src/fetch/browser/pool.ts'
-import type { BrowserPool, BrowserRequest, FetchRequest } from '../../src/fetch/contract.ts'
+import { type BrowserPool, openBrowserPool } from '../../src/fetch/browser/pool.ts'
+import type { BrowserRequest, FetchRequest } from '../../src/fetch/contract.ts'
 import { chromiumForTests } from '../services/chromium.ts'
 
 export const never: AbortSignal = new AbortController().signal

@@ -5,9 +5,9 @@ import { writeFileSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { openHttp } from '../../src/fetch/http.ts'
-import { PinnedIdentity } from '../../src/fetch/identity.ts'
-import { PROFILES, type Profile, profiles } from '../../src/fetch/profiles.ts'
+import { openHttp } from '../../src/fetch/http/http.ts'
+import { PinnedIdentity } from '../../src/fetch/identity/identity.ts'
+import { PROFILES, type Profile, profiles } from '../../src/fetch/identity/profiles.ts'
 import { chromiumForTests } from '../services/chromium.ts'
 import { sluice, temporaryFolder } from '../sluice.ts'
 import { never, openTestPool, type TestPool } from './pool.ts'
@@ -65,7 +65,7 @@ test('HTTP requests have the head a real Chromium sends, name by name', async ()
   await using site = await openHeadSite()
   const profile = PROFILES['chrome-linux']
   const seen = async (identity?: PinnedIdentity) => {
-    const page = await pool.visit(site.url, identity === undefined ? {} : { identity })
+    const page = await pool.pool.visit({ url: site.url, browser: {} }, never, identity)
     page.release()
     return site.heads.findLast((head) => head.startsWith('GET / '))!.split('\r\n')
   }
@@ -81,7 +81,7 @@ test('HTTP requests have the head a real Chromium sends, name by name', async ()
 for (const profile of profiles.filter(({ isChromium }) => isChromium)) {
   test(`a page opened as ${profile.name} sees what the headers say`, async () => {
     await using site = await openHeadSite()
-    const page = await pool.visit(site.url, { identity: as(profile) })
+    const page = await pool.pool.visit({ url: site.url, browser: {} }, never, as(profile))
     const seen = await page.live!.driver.evaluate(async () => {
       const navigator = globalThis.navigator as Navigator & { userAgentData: never }
       const { brands, platform, mobile } = navigator.userAgentData as Record<string, unknown>

@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs'
 import { after, before, describe, it } from 'node:test'
 import '../services/chromium.ts' // what this file needs, for whoever runs the tests
 import { promisify } from 'node:util'
-import { openEgress } from '../../src/fetch/browser/egress.ts'
+import { openEgress } from '../../src/fetch/net/egress.ts'
 import { socksForTests } from '../services/socks.ts'
 import { openTestPool, type TestPool } from './pool.ts'
 import { openSite, redirect, type Site } from './site.ts'

@@ -1,7 +1,7 @@
 /** Pages and files at one host: neither waits for the other longer than politeness wants. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createRateLimit } from '../../src/fetch/rate-limit.ts'
+import { createRateLimit } from '../../src/fetch/rate/rate-limit.ts'
 import { HostPlace } from '../../src/files/host-place.ts'
 import { never } from './rig.ts'
 

@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { FileOrders } from '../../src/app/run/file-process.ts'
 import { taskId } from '../../src/core/url.ts'
-import type { ByteStreamOptions } from '../../src/fetch/byte-stream.ts'
+import type { ByteStreamOptions } from '../../src/fetch/http/byte-stream.ts'
 import type { FileJob } from '../../src/files/contract.ts'
 
 export const never: AbortSignal = new AbortController().signal

@@ -4,7 +4,7 @@ import type { EventBus } from '../../core/events.ts'
 import type { ResolvedLimits } from '../../core/options.ts'
 import type { Page } from '../../core/page.ts'
 import type { Task } from '../../core/task.ts'
-import { openSqliteSlots } from '../../fetch/shared-slots.ts'
+import { openSqliteSlots } from '../../fetch/rate/sqlite-slots.ts'
 import type { Store, StoredRun } from '../../orchestrator/contract.ts'
 import type { Config } from '../config.ts'
 import type { RateSharing } from '../run/fetching.ts'
@@ -66,12 +66,12 @@ async function shareRates(
   }
   const url = storeUrlOf(values)!
   if (isPostgres(url)) {
-    const { openPostgresSlots } = await import('../../fetch/postgres-slots.ts')
+    const { openPostgresSlots } = await import('../../fetch/rate/postgres-slots.ts')
     return { fleet: parts.use(await openPostgresSlots({ url, ...options })) }
   }
   const redis = redisUrlOf(values)
   if (redis !== undefined) {
-    const { openRedisSlots } = await import('../../fetch/redis-slots.ts')
+    const { openRedisSlots } = await import('../../fetch/rate/redis-slots.ts')
     return { fleet: parts.use(await openRedisSlots({ url: redis, perMinute: limits.perHost.perMinute, ...options })) }
   }
   const folder = dirname(resolve(url.replace(/^sqlite:(?:\/\/)?/, '')))

@@ -330,7 +330,7 @@ export class WorkingLife {
 /** `failures:{url}` in Redis, where there is one: for whoever looks with redis-cli. */
 async function countFailures(redisUrl: string | undefined, bus: EventBus): Promise<AsyncDisposable | undefined> {
   if (redisUrl === undefined) return undefined
-  const { openRedisFailures } = await import('../../fetch/redis-failures.ts')
+  const { openRedisFailures } = await import('../../fetch/cache/redis-failures.ts')
   const failures = await openRedisFailures({ url: redisUrl })
   const unlisten = bus.on((event) => {
     if (event.type === 'page' && event.error !== undefined) failures.count(event.url)

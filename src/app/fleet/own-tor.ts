@@ -11,7 +11,7 @@ export interface OwnTor extends Rotation, AsyncDisposable {
 }
 
 export async function openOwnTor(workerId: string, bus: EventBus, stop: AbortSignal): Promise<OwnTor> {
-  const { openTor } = await import('../../fetch/tor.ts')
+  const { openTor } = await import('../../fetch/identity/tor.ts')
   const tor = await openTor()
   const say = (level: 'info' | 'warn', message: string) => bus.emit({ type: 'log', level, message })
   try {

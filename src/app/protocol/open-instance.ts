@@ -123,7 +123,7 @@ async function shareRates(
   { onLog }: Listeners,
   parts: AsyncDisposableStack,
 ): Promise<RateSharing> {
-  const { openRedisSlots } = await import('../../fetch/redis-slots.ts')
+  const { openRedisSlots } = await import('../../fetch/rate/redis-slots.ts')
   const onAway = (error: Error) => onLog('warn', error.message)
   const onBack = () => onLog('info', 'rates are shared with the other workers again')
   return { fleet: parts.use(await openRedisSlots({ url: redisUrl, perMinute, onAway, onBack })) }

@@ -1,7 +1,7 @@
 /** A proxy that a task names: checked, as whoever writes tasks must not open a way into the network of the worker. */
 import { lookup } from 'node:dns/promises'
 import { ScrapeError } from '../../core/errors.ts'
-import { isPublicAddress } from '../../fetch/address.ts'
+import { isPublicAddress } from '../../fetch/net/address.ts'
 import { proxiesSchema } from '../proxy-list.ts'
 
 export interface OwnProxyRules {

@@ -4,8 +4,8 @@ import type { RunEvent } from '../../core/events.ts'
 import type { Page } from '../../core/page.ts'
 import { redactText } from '../../core/redact-text.ts'
 import { TURNED_AWAY } from '../../crawl/fallback.ts'
-import { identityOf } from '../../fetch/as-somebody.ts'
 import type { Fetcher, FetchRequest } from '../../fetch/contract.ts'
+import { identityOf } from '../../fetch/identity/with-identity.ts'
 import type { ResultMetadata } from '../../protocol/messages.ts'
 
 export type TaskMetadata = Omit<ResultMetadata, 'memory_usage_mb' | 'worker_id'>

@@ -1,16 +1,17 @@
 /** Puts the fetch chain of one worker together. */
 import type { EventBus } from '../../core/events.ts'
 import type { ResolvedLimits } from '../../core/options.ts'
-import { createMemoryCache, type RemoteCache, type ResponseCache } from '../../fetch/cache.ts'
-import { type Circuit, type CircuitOptions, createCircuit } from '../../fetch/circuit.ts'
-import type { BrowserPool, RateLimit } from '../../fetch/contract.ts'
+import { createJudge } from '../../fetch/block/to-error.ts'
+import type { BrowserPool } from '../../fetch/browser/pool.ts'
+import { createMemoryCache, type RemoteCache, type ResponseCache } from '../../fetch/cache/cache.ts'
+import { type Circuit, type CircuitOptions, createCircuit } from '../../fetch/circuit/circuit.ts'
+import type { RateLimit } from '../../fetch/contract.ts'
 import { type ChainFetcher, createFetcher } from '../../fetch/fetcher.ts'
-import { openHttp } from '../../fetch/http.ts'
-import { createJudge } from '../../fetch/judge.ts'
-import type { PoolsOptions } from '../../fetch/pools.ts'
-import type { ProxyPool } from '../../fetch/proxy-pool.ts'
-import { createRateLimit, type PerHostOptions } from '../../fetch/rate-limit.ts'
-import type { FleetSlots, SharedSlots } from '../../fetch/spacing.ts'
+import { openHttp } from '../../fetch/http/http.ts'
+import type { PoolsOptions } from '../../fetch/http/pools.ts'
+import type { ProxyPool } from '../../fetch/identity/proxy-pool.ts'
+import { createRateLimit, type PerHostOptions } from '../../fetch/rate/rate-limit.ts'
+import type { FleetSlots, SharedSlots } from '../../fetch/rate/spacing.ts'
 import { DIRECT, isAnywhereAs, openIdentities, type SiteFinder, siteFinder, type WaysSpec } from './ways.ts'
 
 export interface FetchingOptions {
@@ -142,9 +143,9 @@ function circuitOf(
 /** Throws `E_OPTION`, when the package for it is not there. */
 async function openTls() {
   const [{ loadTlsLibrary }, { tlsProfiles }, { openTlsWire }] = await Promise.all([
-    import('../../fetch/tls-library.ts'),
-    import('../../fetch/tls-profiles.ts'),
-    import('../../fetch/tls-wire.ts'),
+    import('../../fetch/http/tls-library.ts'),
+    import('../../fetch/http/tls-profiles.ts'),
+    import('../../fetch/http/tls-wire.ts'),
   ])
   const library = await loadTlsLibrary()
   return {
@@ -168,10 +169,10 @@ async function openCache(
   { cache: freshMs, bodyMax }: ResolvedLimits,
 ): Promise<(ResponseCache & Disposable) | RemoteCache> {
   if (/^rediss?:/.test(store)) {
-    const { openRedisCache } = await import('../../fetch/redis-cache.ts')
+    const { openRedisCache } = await import('../../fetch/cache/redis-cache.ts')
     return await openRedisCache({ url: store, freshMs, bodyBytesMax: bodyMax })
   }
   if (!store.startsWith('sqlite:')) return createMemoryCache({ freshMs })
-  const { openSqliteCache } = await import('../../fetch/sqlite-cache.ts')
+  const { openSqliteCache } = await import('../../fetch/cache/sqlite-cache.ts')
   return openSqliteCache(store.slice('sqlite:'.length), { freshMs })
 }

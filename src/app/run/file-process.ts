@@ -1,6 +1,6 @@
 /** A file worker in a process of its own: takes its parts and its jobs from the pool, ends with it. */
 import { mkdir } from 'node:fs/promises'
-import { type ByteStreamOptions, openByteStream } from '../../fetch/byte-stream.ts'
+import { type ByteStreamOptions, openByteStream } from '../../fetch/http/byte-stream.ts'
 import type { FileStep } from '../../files/contract.ts'
 import { type FromWorker, type ToWorker, toSentError } from '../../files/messages.ts'
 import { openFileStore } from '../../files/open-store.ts'

@@ -1,6 +1,6 @@
 /** What keeps a worker within its machine: the monitor, and the sizes of its pools and batches that follow it. */
 import type { EventBus } from '../../core/events.ts'
-import type { BrowserPool } from '../../fetch/contract.ts'
+import type { BrowserPool } from '../../fetch/browser/pool.ts'
 import type { KeptBatch } from '../../orchestrator/scaling-keep.ts'
 import type { FileSide } from './file-side.ts'
 

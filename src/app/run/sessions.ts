@@ -1,7 +1,7 @@
 /** Who users are to the sites, kept as notes of the run: whatever worker has the next page of a user, it is signed in. */
 import type { SessionState } from '../../core/session-state.ts'
 import type { Sessions } from '../../crawl/contract.ts'
-import { sessionHeaders } from '../../fetch/session-cookies.ts'
+import { sessionHeaders } from '../../fetch/identity/session-cookies.ts'
 import type { Frontier } from '../../frontier/contract.ts'
 
 export function openSessions(frontier: Pick<Frontier, 'getMeta' | 'setMeta'>): Sessions {

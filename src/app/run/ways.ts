@@ -2,10 +2,10 @@
 import { ScrapeError } from '../../core/errors.ts'
 import type { EventBus } from '../../core/events.ts'
 import type { SiteOptions } from '../../core/options.ts'
-import type { AddressOptions } from '../../fetch/address.ts'
-import type { Identities, IdentityMode, IdentityStrategy } from '../../fetch/identities.ts'
-import type { Profile } from '../../fetch/profiles.ts'
-import type { ProxyPool } from '../../fetch/proxy-pool.ts'
+import type { Identities, IdentityMode, IdentityStrategy } from '../../fetch/identity/identities.ts'
+import type { Profile } from '../../fetch/identity/profiles.ts'
+import type { ProxyPool } from '../../fetch/identity/proxy-pool.ts'
+import type { AddressOptions } from '../../fetch/net/address.ts'
 import type { ConfigValues } from '../option-table.ts'
 
 /** Plain data: it may be sent to another process. */
@@ -74,7 +74,7 @@ export async function openPool({
   waitMs,
 }: Pick<IdentityParts, 'ways' | 'addresses' | 'bus' | 'waitMs'>): Promise<ProxyPool | undefined> {
   if (ways.proxies.length === 0) return undefined
-  const { openProxyPool } = await import('../../fetch/proxy-pool.ts')
+  const { openProxyPool } = await import('../../fetch/identity/proxy-pool.ts')
   const patience = waitMs === undefined ? {} : { downMsMax: waitMs }
   return openProxyPool({ tiers: ways.proxies, addresses, events: bus, ...patience })
 }
@@ -90,7 +90,7 @@ export function isAnywhereAs({ identity, sites }: WaysSpec, ...modes: IdentityMo
 export async function openIdentities(parts: IdentityParts): Promise<Identities | undefined> {
   const { ways, siteOf, needsChromium, pool: shared, tlsProfiles, bus } = parts
   if (shared === undefined && ways.proxies.length === 0 && !isAnywhereAs(ways, 'browser', 'tls')) return undefined
-  const { createIdentities } = await import('../../fetch/identities.ts')
+  const { createIdentities } = await import('../../fetch/identity/identities.ts')
   const pool = shared ?? (await openCheckedPool(parts))
   return createIdentities({
     mode: ways.identity,

@@ -7,10 +7,10 @@ import type { CrawlEnd, CrawlParts } from '../../crawl/contract.ts'
 import { crawl } from '../../crawl/crawl.ts'
 import { enqueuePolicy } from '../../crawl/enqueue.ts'
 import type { Settled } from '../../crawl/settle.ts'
-import { typedAddresses } from '../../fetch/address.ts'
-import { checkProxy } from '../../fetch/proxy-check.ts'
-import { openSqliteSlots } from '../../fetch/shared-slots.ts'
-import { pageOf } from '../../fetch/status.ts'
+import { pageOf } from '../../fetch/http/status.ts'
+import { typedAddresses } from '../../fetch/net/address.ts'
+import { checkProxy } from '../../fetch/net/proxy-check.ts'
+import { openSqliteSlots } from '../../fetch/rate/sqlite-slots.ts'
 import type { Frontier } from '../../frontier/contract.ts'
 import type { WorkPart } from '../../orchestrator/contract.ts'
 import { writeBatches } from '../../pipeline/batch.ts'
@@ -253,7 +253,7 @@ export async function work(
 /** Files are fetched by other processes: where there are proxies, through a door of ours that leads to one that works. */
 async function fileDoor({ proxies }: Fetching, parts: AsyncDisposableStack): Promise<string | undefined> {
   if (proxies === undefined) return undefined
-  const { openDoor } = await import('../../fetch/browser/egress.ts')
+  const { openDoor } = await import('../../fetch/net/egress.ts')
   const options = { guard: proxies.guard, bytesMax: Number.POSITIVE_INFINITY, onFlood: () => {} }
   return parts.use(await openDoor(options)).proxyServer
 }

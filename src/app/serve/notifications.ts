@@ -1,8 +1,8 @@
 /** Who is told of what happens: a server's part in webhooks. */
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
-import { type AddressOptions, refusedLiteral } from '../../fetch/address.ts'
-import { openPoster, type Poster } from '../../fetch/post.ts'
+import { openPoster, type Poster } from '../../fetch/http/post.ts'
+import { type AddressOptions, refusedLiteral } from '../../fetch/net/address.ts'
 import type { SqlDatabase } from '../../orchestrator/store/sql.ts'
 import type { NewEvent, RecordEvents } from '../../webhooks/contract.ts'
 import { DeliveryLog } from '../../webhooks/delivery-log.ts'

@@ -1,6 +1,6 @@
 /** What a site's robots.txt says about one URL. */
 import { type ScrapeError, toScrapeError } from '../../core/errors.ts'
-import { productToken } from '../../fetch/robots-rules.ts'
+import { productToken } from '../../fetch/robots/rules.ts'
 import { errorJson, limitsOf, openOnePage, unhurriedLimits, withFlag } from '../author/one-page.ts'
 import type { Config } from '../config.ts'
 

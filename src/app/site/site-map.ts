@@ -2,7 +2,7 @@
 import { ScrapeError, toScrapeError } from '../../core/errors.ts'
 import { normaliseUrl } from '../../core/url.ts'
 import { allLinks } from '../../extract/html.ts'
-import { ANY_CONTENT } from '../../fetch/accept.ts'
+import { ANY_CONTENT } from '../../fetch/http/accept.ts'
 import { ownHosts } from '../../sources/own-hosts.ts'
 import { type FetchBytes, readSitemap, type SitemapPage, type SitemapProblem } from '../../sources/sitemap.ts'
 import { errorJson, type OnePage, withFlag } from '../author/one-page.ts'

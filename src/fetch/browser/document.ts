@@ -1,8 +1,8 @@
 /** The document a page shows: its way there, its answer, and its text. */
 import type { Page as DriverPage, HTTPRequest, HTTPResponse, Realm } from 'puppeteer-core'
 import { ScrapeError } from '../../core/errors.ts'
-import { detectCharset, parseContentType } from '../charset.ts'
-import { headerOf, type RawHeaders } from '../http-page.ts'
+import { detectCharset, parseContentType } from '../http/charset.ts'
+import { headerOf, type RawHeaders } from '../http/http-page.ts'
 
 /** A document the page shows, and how it got there. */
 interface Shown {

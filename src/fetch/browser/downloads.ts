@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import type { BrowserContext, CDPSession, Page as DriverPage, Protocol } from 'puppeteer-core'
 import { ScrapeError } from '../../core/errors.ts'
 import type { Download } from '../../core/page.ts'
-import type { Door } from './egress.ts'
+import type { Door } from '../net/egress.ts'
 import { Starting } from './starting.ts'
 
 /** What comes after these is cancelled without a word: more than a person would ask for. */

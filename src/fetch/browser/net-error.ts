@@ -1,7 +1,7 @@
 /** What Chromium says went wrong, in our codes. */
 import type { ErrorCode } from '../../core/error-table.ts'
 import { ScrapeError } from '../../core/errors.ts'
-import type { Door } from './egress.ts'
+import type { Door } from '../net/egress.ts'
 
 /** By the name of a network error, in order; the first that fits. */
 const CODES: readonly (readonly [RegExp, ErrorCode])[] = [

@@ -3,9 +3,10 @@ import type { BrowserContext, CDPSession, Page as DriverPage, Protocol, Target }
 import { ScrapeError } from '../../core/errors.ts'
 import type { ResourceKind } from '../../core/scraper.ts'
 import type { BrowserRequest } from '../contract.ts'
+import type { Profile } from '../identity/profiles.ts'
+import type { Door } from '../net/egress.ts'
 import type { Chromium } from './chromium.ts'
 import { type DownloadLimits, Downloads } from './downloads.ts'
-import type { Door } from './egress.ts'
 import { messageOf } from './net-error.ts'
 import { showProfile } from './show-profile.ts'
 import { restoreState } from './storage-state.ts'
@@ -66,6 +67,8 @@ export interface PageNeeds {
   chromium: Chromium
   door: Door
   request: { url: string; headers?: Readonly<Record<string, string>>; browser: BrowserRequest }
+  /** The browser to appear as. Undefined: as ourselves. */
+  profile: Profile | undefined
   downloads: Omit<DownloadLimits, 'door'>
 }
 
@@ -137,7 +140,7 @@ class GuardedPage implements OpenPage {
       door: this.door,
     })
     const { browser, headers } = request
-    const profile = browser.identity?.profile
+    const { profile } = this.#needs
     await Promise.all([
       browser.block === undefined && headers === undefined ? undefined : this.guard(),
       this.downloads.start(),

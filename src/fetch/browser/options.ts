@@ -1,6 +1,6 @@
 /** What a browser pool can be told. */
 import type { EventBus } from '../../core/events.ts'
-import type { AddressOptions } from '../address.ts'
+import type { AddressOptions } from '../net/address.ts'
 
 export interface BrowserPoolOptions extends AddressOptions {
   /** Pages open at once; twice the cores is a good start. */

@@ -5,15 +5,17 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ScrapeError } from '../../core/errors.ts'
 import { every } from '../../core/every.ts'
+import type { Page } from '../../core/page.ts'
 import { URL_BYTES_MAX } from '../../core/url.ts'
-import type { BrowserPool, BrowserRequest, FetchRequest } from '../contract.ts'
-import { Deadline } from '../deadline.ts'
+import type { BrowserRequest, BrowserSlots, FetchRequest } from '../contract.ts'
+import { Deadline } from '../http/deadline.ts'
+import type { Identity } from '../identity/identity.ts'
+import { type Door, openEgress } from '../net/egress.ts'
+import { Sites } from '../net/same-site.ts'
 import { Chromium } from './chromium.ts'
-import { type Door, openEgress } from './egress.ts'
 import { livePage, withLive } from './live-page.ts'
 import { type OpenPage, openPage } from './open-page.ts'
 import { type BrowserPoolOptions, withDefaults } from './options.ts'
-import { Sites } from './same-site.ts'
 import { Slots } from './slots.ts'
 import { makeSpoolFolder } from './spool-folder.ts'
 import { visit } from './visit.ts'
@@ -24,6 +26,18 @@ const CLOSE_MS_MAX = 50
 const STUCK_MS = 5000
 
 type Request = FetchRequest & { browser: BrowserRequest }
+
+export interface BrowserPool extends BrowserSlots, AsyncDisposable {
+  /**
+   * Opens the URL in a separate context, as `identity` and through its proxy if there is one. The slot is taken until the page
+   * is released. Throws `ScrapeError` only.
+   */
+  visit(request: Request, signal: AbortSignal, identity?: Identity): Promise<Page>
+  /** Running browsers. */
+  readonly browsers: number
+  /** More or fewer pages at once; fewer takes effect as pages end. */
+  resize(slots: number): void
+}
 
 /** Opens no browser before the first visit. Throws `E_OPTION`. */
 export function openBrowserPool(options: BrowserPoolOptions): BrowserPool {
@@ -70,11 +84,11 @@ export function openBrowserPool(options: BrowserPoolOptions): BrowserPool {
     return chromium
   }
 
-  async function openIn(chromium: Chromium, request: Request): Promise<OpenPage> {
+  async function openIn(chromium: Chromium, request: Request, identity: Identity | undefined): Promise<OpenPage> {
     await chromium.ready
     const sites = request.browser.blockThirdParties === true ? { sites: new Sites(request.url) } : {}
     let page: OpenPage | undefined
-    const guard = request.browser.identity?.guard
+    const guard = identity?.guard
     const door = await egress.open({
       ...sites,
       ...(guard === undefined ? {} : { guard }),
@@ -87,7 +101,7 @@ export function openBrowserPool(options: BrowserPoolOptions): BrowserPool {
     try {
       const { downloadBytesMax: bytesMax, timeoutMs } = settings
       const downloads = { folder: join(folder, `downloads-${randomUUID()}`), bytesMax, timeoutMs }
-      page = await openPage({ chromium, door, request, downloads })
+      page = await openPage({ chromium, door, request, profile: identity?.profile, downloads })
       return page
     } catch (error) {
       await door[Symbol.asyncDispose]()
@@ -113,9 +127,9 @@ export function openBrowserPool(options: BrowserPoolOptions): BrowserPool {
     closing.add(closed)
   }
 
-  async function visitIn(chromium: Chromium, request: Request, signal: AbortSignal) {
+  async function visitIn(chromium: Chromium, request: Request, signal: AbortSignal, identity: Identity | undefined) {
     const { url } = request
-    const opening = openIn(chromium, request)
+    const opening = openIn(chromium, request, identity)
     const close = onceOnly(() => {
       open.delete(close)
       leave(chromium, opening)
@@ -138,7 +152,7 @@ export function openBrowserPool(options: BrowserPoolOptions): BrowserPool {
   }
 
   return {
-    async visit(request, signal) {
+    async visit(request, signal, identity) {
       checkUrl(request.url)
       await slots.take(signal)
       let chromium: Chromium
@@ -148,7 +162,7 @@ export function openBrowserPool(options: BrowserPoolOptions): BrowserPool {
         slots.free()
         throw error
       }
-      return await visitIn(chromium, request, signal)
+      return await visitIn(chromium, request, signal, identity)
     },
     get slots() {
       return slots.size

@@ -1,7 +1,7 @@
 /** Makes a page show the profile its identity's requests show: user agent, client hints, languages, time zone, window. */
 import type { CDPSession } from 'puppeteer-core'
 import { ScrapeError } from '../../core/errors.ts'
-import { PROFILES, type Profile, type ProfileName } from '../profiles.ts'
+import { PROFILES, type Profile, type ProfileName } from '../identity/profiles.ts'
 
 /** Fits the language; a proxy elsewhere does not change it, as its country is not known to us. */
 const TIME_ZONE = 'America/New_York'

@@ -1,0 +1,205 @@
+/**
+ * One request on the wire: a handler of undici's low-level dispatch that collects one bounded body.
+ *
+ *   queued ──onRequestStart──► sent ──onResponseStart──► body ──onResponseEnd──► done
+ *      └───────────── cancel(), any error ─────────┴──────────────► failed
+ *
+ * A redirect and a file are done with their headers: the body is dropped unread. An error page is done whatever happens to its body: the
+ * status is the news. Errors are thrown out of the callbacks, not passed to `controller.abort`: a throw also stops the parser,
+ * which otherwise goes on with what it has read. What a server sends beyond the body it announced is dropped with the connection, as
+ * browsers do: it never becomes part of another page.
+ */
+import type { Socket } from 'node:net'
+import type { Dispatcher } from 'undici'
+import { ScrapeError } from '../../core/errors.ts'
+import type { FetchRequest } from '../contract.ts'
+import { SMALL_BODY_BYTES_MAX } from './body-room.ts'
+import { isRefusedType } from './content-check.ts'
+import { headerOf, type RawHeaders } from './http-page.ts'
+import type { ConnectedHandler, Connection } from './pools.ts'
+import { type Outcome, outcomeOf } from './status.ts'
+
+/** As much of an error page as is kept. */
+export const FAILED_BODY_BYTES_MAX = 65_536
+/** 103 Early Hints comes once or twice; a flood of 1xx is an attack. */
+const INFORMATIONAL_MAX = 16
+
+const NO_HEADERS: RawHeaders = Object.freeze(Object.create(null))
+const NOTHING = Buffer.alloc(0)
+
+/** Makes room for so many bytes of a body; a promise where it has to be waited for. */
+export type MakeRoom = (bytes: number) => Promise<void> | undefined
+
+export class Exchange implements ConnectedHandler {
+  /** Resolves when there is an answer; `outcome` says of which kind. Rejects with whatever went wrong, unmapped. */
+  readonly done: Promise<void>
+  status = 0
+  headers: RawHeaders = NO_HEADERS
+  outcome: Outcome = 'failed'
+  wireBytes = 0
+  /** `performance.now()` of the response headers and of the latest byte; 0 before. */
+  firstByteAtMs = 0
+  lastByteAtMs = 0
+  isSent = false
+  /** The server may have closed this connection just as we wrote: the one failure that is nobody's and worth another go. */
+  isStale = false
+  connection: Connection | undefined
+
+  readonly #request: FetchRequest
+  readonly #makeRoom: MakeRoom | undefined
+  #bodyBytesMax: number
+  #hasRoom = false
+  #chunk: Buffer | undefined
+  #chunks: Buffer[] | undefined
+  #informational = 0
+  #isOnUsedSocket = false
+  #isSettled = false
+  #isEnded = false
+  #socket: Socket | undefined
+  #controller: Dispatcher.DispatchController | undefined
+  #resolve!: () => void
+  #reject!: (error: unknown) => void
+
+  constructor(request: FetchRequest, bodyBytesMax: number, makeRoom?: MakeRoom) {
+    this.#makeRoom = makeRoom
+    this.#request = request
+    this.#bodyBytesMax = bodyBytesMax
+    this.done = new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+    })
+  }
+
+  /** What arrived of the body, still encoded. Once: an exchange that is over must not hold on to it (`Page.release`). */
+  takeBody(): Buffer {
+    const body = this.#chunks === undefined ? (this.#chunk ?? NOTHING) : Buffer.concat(this.#chunks, this.wireBytes)
+    this.#chunk = undefined
+    this.#chunks = undefined
+    return body
+  }
+
+  cancel(reason: unknown): void {
+    if (this.#isSettled) return
+    if (this.#controller === undefined) this.#fail(reason)
+    else this.#controller.abort(reason as Error)
+  }
+
+  get #isBodyDropped(): boolean {
+    return this.outcome === 'redirect' || this.outcome === 'file'
+  }
+
+  /** A body that came with its headers has been skipped already; one still to come costs the connection. */
+  dropBody(): void {
+    if (!this.#isEnded) this.#controller?.abort(new Error('body dropped'))
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    if (this.#isSettled) throw new Error('cancelled before it was sent')
+    this.#controller = controller
+    this.isSent = true
+    if (this.connection !== undefined) {
+      this.#isOnUsedSocket = this.connection.sent++ > 0
+      this.#socket = this.connection.socket
+    }
+  }
+
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: RawHeaders): void {
+    if (status < 200) {
+      if (++this.#informational > INFORMATIONAL_MAX) {
+        throw new ScrapeError('E_PROTOCOL', `more than ${INFORMATIONAL_MAX} informational responses`)
+      }
+      return
+    }
+    this.firstByteAtMs = this.lastByteAtMs = performance.now()
+    if (headers['content-length'] !== undefined) this.#checkLength(headers)
+    this.status = status
+    this.headers = headers
+    this.outcome = outcomeOf(status, headers, this.#request)
+    if (this.outcome === 'page' && isRefusedType(status, headers, this.#request.accept)) this.outcome = 'file'
+    if (this.#isBodyDropped) this.#settle()
+    else if (this.outcome === 'failed') this.#bodyBytesMax = Math.min(this.#bodyBytesMax, FAILED_BODY_BYTES_MAX)
+    else this.#checkAnnounced(controller, headers)
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#isBodyDropped) return
+    this.lastByteAtMs = performance.now()
+    const wireBytes = this.wireBytes + chunk.length
+    if (wireBytes > this.#bodyBytesMax) throw this.#tooLarge()
+    this.wireBytes = wireBytes
+    if (this.#chunk === undefined) this.#chunk = chunk
+    else if (this.#chunks === undefined) this.#chunks = [this.#chunk, chunk]
+    else this.#chunks.push(chunk)
+    if (wireBytes > SMALL_BODY_BYTES_MAX) this.#wait(controller, this.#bodyBytesMax)
+  }
+
+  onResponseEnd(): void {
+    this.#isEnded = true
+    // A body that ends with its connection is whole only if the connection was closed in order. undici takes a reset for the
+    // end of such a body, so the socket has to be asked.
+    const error = this.#socket?.errored
+    if (error != null && this.outcome === 'page') this.#fail(error)
+    else this.#settle()
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | null, error: unknown): void {
+    this.#isEnded = true
+    if (this.status !== 0 && this.outcome === 'failed') this.#settle()
+    this.isStale = this.#isOnUsedSocket && this.status === 0 && this.#informational === 0 && isLostConnection(error)
+    this.#fail(error)
+  }
+
+  #checkLength(headers: RawHeaders): void {
+    if (headers['transfer-encoding'] !== undefined) {
+      throw new ScrapeError(
+        'E_PROTOCOL',
+        'both Content-Length and Transfer-Encoding: it is unclear where the body ends',
+      )
+    }
+    if (!/^\d{1,15}$/.test(headerOf(headers, 'content-length')!)) {
+      throw new ScrapeError('E_PROTOCOL', `Content-Length ${JSON.stringify(headers['content-length']).slice(0, 50)}`)
+    }
+  }
+
+  #checkAnnounced(controller: Dispatcher.DispatchController, headers: RawHeaders): void {
+    const bytes = Number(headers['content-length'] ?? 0)
+    if (bytes > this.#bodyBytesMax) throw this.#tooLarge()
+    const isEncoded = headers['content-encoding'] !== undefined
+    if (bytes > SMALL_BODY_BYTES_MAX) this.#wait(controller, isEncoded ? this.#bodyBytesMax : bytes)
+  }
+
+  /** Nothing more is read of a large body before there is room for it. */
+  #wait(controller: Dispatcher.DispatchController, bytes: number): void {
+    if (this.#hasRoom) return
+    this.#hasRoom = true
+    const waiting = this.#makeRoom?.(bytes)
+    if (waiting === undefined) return
+    controller.pause()
+    const resume = () => {
+      this.lastByteAtMs = performance.now()
+      if (!this.#isEnded) controller.resume()
+    }
+    waiting.then(resume, () => {})
+  }
+
+  #tooLarge(): ScrapeError {
+    return new ScrapeError('E_TOO_LARGE', `the body is larger than ${this.#bodyBytesMax} bytes`)
+  }
+
+  #settle(): void {
+    if (this.#isSettled) return
+    this.#isSettled = true
+    this.#resolve()
+  }
+
+  #fail(error: unknown): void {
+    if (this.#isSettled) return
+    this.#isSettled = true
+    this.#reject(error)
+  }
+}
+
+function isLostConnection(error: unknown): boolean {
+  const { code, message } = (error ?? {}) as NodeJS.ErrnoException
+  return code === 'ECONNRESET' || code === 'EPIPE' || (code === 'UND_ERR_SOCKET' && !message?.startsWith('bad '))
+}

@@ -1,0 +1,224 @@
+/** HTTP: from a request to a page, over redirects. Nothing but `ScrapeError` and the signal's own reason comes out. */
+import { ScrapeError } from '../../core/errors.ts'
+import type { Page } from '../../core/page.ts'
+import { URL_BYTES_MAX } from '../../core/url.ts'
+import type { FetchRequest } from '../contract.ts'
+import type { Identity } from '../identity/identity.ts'
+import type { CookieKeeper } from '../identity/identity-cookies.ts'
+import { profileHeaders } from '../identity/profile-headers.ts'
+import { ChainCookies } from '../identity/redirect-cookies.ts'
+import type { AddressOptions } from '../net/address.ts'
+import { transportError } from '../net/transport-error.ts'
+import { type AnswerLimits, toFailure, toFile, toPage, type Way } from './answer.ts'
+import { type BodyPlace, BodyRoom } from './body-room.ts'
+import { Deadline } from './deadline.ts'
+import { Exchange, type MakeRoom } from './exchange.ts'
+import { openPools, type Wire } from './pools.ts'
+import { redirectTarget } from './redirect.ts'
+
+export interface HttpOptions extends AddressOptions, AnswerLimits {
+  /** Honest: who we are and where to complain. */
+  userAgent: string
+  /** Deadline of one exchange, redirects included. */
+  timeoutMs: number
+  /** After decompression. */
+  bodyBytesMax: number
+  redirectsMax: number
+  connectionsPerHost: number
+  /** `socks5://[user:password@]host:port` or `http://…` (CONNECT). All traffic goes there, and names are resolved there. */
+  proxy?: string
+  /** Everything goes out as an identity, through its proxy; what does not is refused. Default false. */
+  isOnlyProxied?: boolean
+  /** Bounds the large bodies of all pages; default: `ROOM_BYTES` for this client. */
+  bodyRoom?: BodyRoom
+  /** A longer Retry-After is cut to this. */
+  retryAfterMsMax: number
+  /** Epoch milliseconds. */
+  now?: () => number
+}
+
+/**
+ * Awaited before a redirect is followed, whatever host it leads to: the place for robots.txt and the rate limit. What it throws
+ * ends the exchange. Its time is outside the deadline.
+ */
+export type OnRedirect = (url: string, signal: AbortSignal) => Promise<void>
+
+export interface HttpClient extends AsyncDisposable {
+  /** As `identity`: over its connections, with its headers and cookies. Left out: as ourselves. */
+  exchange(request: FetchRequest, signal: AbortSignal, onRedirect?: OnRedirect, identity?: Identity): Promise<Page>
+  /**
+   * What is asked for from now on goes through this proxy and over new connections; what is under way ends where it is, but the
+   * next hop of a redirect takes the new way. Throws `E_OPTION` for what is no proxy's URL, and then nothing has changed.
+   */
+  rotate(proxyUrl: string): void
+}
+
+/** What the redirects have come to. */
+interface Chain extends Way {
+  url: string
+  redirects: string[]
+  cookies: CookieKeeper | undefined
+  identity: Identity | undefined
+  /** JSON to POST; undefined for a GET, and after a redirect that asks for one. */
+  body: string | undefined
+  /** Still at the origin the caller's headers are meant for; once left, they are not sent again. */
+  isHome: boolean
+}
+
+/** `wire` is the client's from here on, and ends with it. */
+export function openHttp(options: HttpOptions, wire: Wire = openPools(options)): HttpClient {
+  const now = options.now ?? Date.now
+  const room = options.bodyRoom ?? new BodyRoom()
+  const ownHeaders: Readonly<Record<string, string>> = {
+    'user-agent': options.userAgent,
+    accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8',
+    'accept-language': 'en,*;q=0.5',
+    'accept-encoding': 'gzip, deflate, br, zstd',
+  }
+  const ownHeaderList = Object.entries(ownHeaders).flat()
+
+  /** The headers of every hop come from here and nowhere else. */
+  function headersFor(chain: Chain): string[] {
+    const { request } = chain
+    const cookies = chain.cookies?.headerFor(new URL(chain.url)) ?? ''
+    const given = chain.isHome ? request.headers : undefined
+    const profile = chain.identity?.profile
+    if (profile !== undefined) {
+      for (const name in given) if (FRAMING.test(name)) throw badHeader(name, request.url)
+      return profileHeaders(profile, { url: new URL(chain.url), given, cookies, isPost: chain.body !== undefined })
+    }
+    if (given === undefined && cookies === '' && chain.body === undefined) return ownHeaderList
+    const headers: Record<string, string> = { ...ownHeaders, ...given }
+    if (chain.body !== undefined) headers['content-type'] ??= 'application/json'
+    for (const name in given) if (FRAMING.test(name)) throw badHeader(name, request.url)
+    // The server's cookies of a moment ago come last: of two with one name, servers take the last more often than the first.
+    if (cookies !== '') headers['cookie'] = [given?.['cookie'], cookies].filter(Boolean).join('; ')
+    return Object.entries(headers).flat()
+  }
+
+  async function send(chain: Chain, deadline: Deadline): Promise<Exchange> {
+    const { url } = chain
+    const pathStart = url.indexOf('/', url.indexOf('//') + 2)
+    const origin = pathStart === -1 ? url : url.slice(0, pathStart)
+    const path = pathStart === -1 ? '/' : url.slice(pathStart)
+    const headers = headersFor(chain)
+    const message =
+      chain.body === undefined
+        ? { path, method: 'GET' as const, headers }
+        : { path, method: 'POST' as const, headers, body: chain.body }
+    for (let isSecondTry = false; ; isSecondTry = true) {
+      const hop = new Exchange(chain.request, options.bodyBytesMax, chain.makeRoom)
+      // Asked for anew at the second try: the first one's pool may have been put away meanwhile, and takes nothing more.
+      wire.get(origin, chain.identity).dispatch(message, hop)
+      deadline.watch(hop)
+      try {
+        await hop.done
+        return hop
+      } catch (error) {
+        if (deadline.failure !== undefined) throw deadline.failure.reason
+        if (!hop.isStale || isSecondTry) throw transportError(error, { url, hasResponse: hop.status !== 0 })
+      }
+    }
+  }
+
+  /** Follows redirects until something else answers. */
+  async function follow(
+    first: Exchange,
+    chain: Chain,
+    deadline: Deadline,
+    signal: AbortSignal,
+    onRedirect: OnRedirect | undefined,
+  ): Promise<Exchange> {
+    const seen = new Set<string>([chain.body === undefined ? chain.url : `POST ${chain.url}`])
+    let hop = first
+    while (hop.outcome === 'redirect') {
+      hop.dropBody()
+      const from = new URL(chain.url)
+      const setCookie = hop.headers['set-cookie']
+      if (setCookie !== undefined) {
+        chain.cookies ??= new ChainCookies()
+        chain.cookies.store(setCookie, from)
+      }
+      const target = redirectTarget(hop.headers, from)
+      chain.redirects.push(chain.url)
+      chain.url = target.href
+      chain.isHome &&= target.origin === from.origin
+      // As browsers do it: only these two ask for the same again, whatever they lead to.
+      if (hop.status !== 307 && hop.status !== 308) chain.body = undefined
+      // The same URL with another cookie is no loop: that is how cookie walls let one in.
+      const visit =
+        `${chain.body === undefined ? '' : 'POST '}${target.href}\n${chain.cookies?.headerFor(target) ?? ''}`.trimEnd()
+      if (seen.has(visit)) throw tooManyRedirects(chain, 'a loop')
+      if (chain.redirects.length > options.redirectsMax) throw tooManyRedirects(chain, 'the limit')
+      seen.add(visit)
+      if (onRedirect !== undefined) await deadline.exclude(onRedirect(target.href, signal))
+      if (deadline.failure !== undefined) throw deadline.failure.reason
+      hop = await send(chain, deadline)
+    }
+    return hop
+  }
+
+  return {
+    async exchange(request, signal, onRedirect, identity) {
+      if (signal.aborted) throw signal.reason
+      const { url } = request
+      if (url.length > URL_BYTES_MAX) throw new ScrapeError('E_URL_INVALID', `a URL of ${url.length} bytes`, { url })
+      const deadline = new Deadline(url, options.timeoutMs, signal)
+      const { startedAtMs } = deadline
+      const body = request.post === undefined ? undefined : JSON.stringify(request.post)
+      const cookies = identity?.cookies
+      // Only pages of a crawl: those are released once they are read.
+      const place = request.task === undefined ? undefined : room.newPlace()
+      const makeRoom = roomMaker(place, deadline)
+      const chain: Chain = {
+        request, url, redirects: [], cookies, identity, body, isHome: true, startedAtMs, place, makeRoom,
+      } // biome-ignore format: one line reads better
+      let isPage = false
+      try {
+        let answer = await send(chain, deadline)
+        if (answer.outcome === 'redirect') answer = await follow(answer, chain, deadline, signal, onRedirect)
+        if (signal.aborted) throw signal.reason
+        const setCookie = cookies === undefined ? undefined : answer.headers['set-cookie']
+        if (setCookie !== undefined) cookies!.store(setCookie, new URL(chain.url))
+        if (answer.outcome === 'failed') throw toFailure(answer, chain, options, now())
+        if (answer.outcome === 'file') {
+          answer.dropBody()
+          throw toFile(answer, chain, now())
+        }
+        const page = toPage(answer, chain, options, now())
+        const whole = page instanceof Promise ? await deadline.race(page) : page
+        isPage = true
+        return whole
+      } catch (error) {
+        if (error === deadline.failure?.reason || error === signal.reason) throw error
+        throw transportError(error, { url: chain.url, hasResponse: true })
+      } finally {
+        deadline.end()
+        if (!isPage) place?.[Symbol.dispose]()
+      }
+    },
+    rotate: (proxyUrl) => wire.rotate(proxyUrl),
+    [Symbol.asyncDispose]: () => wire[Symbol.asyncDispose](),
+  }
+}
+
+/** The time spent waiting for room is ours, not the server's. */
+function roomMaker(place: BodyPlace | undefined, deadline: Deadline): MakeRoom | undefined {
+  if (place === undefined) return undefined
+  return (bytes) => {
+    const waiting = place.take(bytes)
+    return waiting === undefined ? undefined : deadline.exclude(waiting)
+  }
+}
+
+/** What frames the message is ours to say. */
+const FRAMING = /^(?:host|connection|content-length|transfer-encoding|keep-alive|upgrade|expect|te|trailer|proxy-.*)$/i
+
+function badHeader(name: string, url: string): ScrapeError {
+  return new ScrapeError('E_DEFINITION', `the request header ${JSON.stringify(name)} cannot be set`, { url })
+}
+
+function tooManyRedirects({ request, redirects, url }: Chain, why: string): ScrapeError {
+  const message = `${redirects.length} redirects from ${request.url}: ${why}`
+  return new ScrapeError('E_REDIRECT_LIMIT', message, { url: request.url, notes: [...redirects, url] })
+}

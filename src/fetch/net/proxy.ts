@@ -1,0 +1,129 @@
+/**
+ * The way to a socket when it leads through a proxy: the counterpart of `address.ts`. Names are resolved at the proxy (a lookup
+ * here would tell our resolver what Tor is to hide), so only what a URL says itself can be checked: private literals and
+ * `localhost` are refused as ever. What a name stands for at the proxy is the proxy's to guard.
+ */
+import { connect as connectSocket, isIP, type Socket } from 'node:net'
+import { ScrapeError } from '../../core/errors.ts'
+import { type AddressGuard, type AddressOptions, isPublicAddress, openAddressGuard } from './address.ts'
+import { type Login, openConnectTunnel, openSocks5Tunnel, proxyError, type TunnelTarget } from './tunnel.ts'
+import { buildConnector } from './undici.ts'
+
+export interface Proxy {
+  kind: 'socks5' | 'http'
+  hostname: string
+  port: number
+  login?: Login
+}
+
+/** `localhost` is this machine by definition (RFC 6761), and the proxy may well run on it. */
+const LOCAL_NAME = /(?:^|\.)localhost\.*$/i
+const DEFAULT_PORTS = { socks5: 1080, http: 8080 } as const
+
+export function openProxyGuard(options: AddressOptions, proxyUrl: string): AddressGuard {
+  const proxy = parseProxy(proxyUrl)
+  openAddressGuard(options) // throws at what is no HOST:PORT
+  const allowed = new Set(options.allowAddresses.flatMap(authoritiesOf))
+  const isRefused = (hostname: string, port: number): boolean => {
+    if (options.allowPrivate || allowed.has(hostOf(hostname, port))) return false
+    return isIP(hostname) === 0 ? LOCAL_NAME.test(hostname) : !isPublicAddress(hostname)
+  }
+  return (origin) => {
+    const port = Number(origin.port) || (origin.protocol === 'https:' ? 443 : 80)
+    const secure = buildConnector({
+      timeout: options.connectTimeoutMs,
+      allowH2: false,
+      ...(options.ca === undefined ? {} : { ca: options.ca }),
+    })
+    return (target, callback) => {
+      if (isRefused(target.hostname, port)) {
+        const message = `${hostOf(target.hostname, port)} is an address of the private network`
+        callback(new ScrapeError('E_PRIVATE_ADDRESS', message), null)
+        return
+      }
+      openTunnel(proxy, { hostname: target.hostname, port }, options.connectTimeoutMs).then(
+        (socket) => {
+          if (origin.protocol === 'https:') secure({ ...target, httpSocket: socket }, callback)
+          else callback(null, socket)
+        },
+        (error: Error) => callback(error, null),
+      )
+    }
+  }
+}
+
+/** `socks5://[user:password@]host:port` or `http://…`. Throws `E_OPTION`, without the password in it. */
+export function parseProxy(proxyUrl: string): Proxy {
+  const url = URL.parse(proxyUrl)
+  const kind = url === null ? undefined : KINDS[url.protocol]
+  if (url === null || kind === undefined || url.hostname === '' || (url.pathname !== '' && url.pathname !== '/')) {
+    // Everything up to the last `@` is the login: its password may have an unescaped `/`, which is often why it is refused.
+    const shown = proxyUrl.replace(/^.*@/s, '…@').slice(0, 200)
+    const message = `a proxy is socks5://[USER:PASSWORD@]HOST:PORT or http://…, not ${JSON.stringify(shown)}`
+    throw new ScrapeError('E_OPTION', message, {
+      fix: 'Escape special characters of a password in the URL: / is %2F, @ is %40, # is %23.',
+    })
+  }
+  const port = Number(url.port) || (kind === 'http' && /:0*80\/?$/.test(proxyUrl) ? 80 : DEFAULT_PORTS[kind])
+  const login = { user: decodeURIComponent(url.username), password: decodeURIComponent(url.password) }
+  const hostname = url.hostname.replace(/^\[|\]$/g, '')
+  return { kind, hostname, port, ...(login.user === '' ? {} : { login }) }
+}
+
+/** `socks5h` is curl's word for what `socks5` means here. */
+const KINDS: Readonly<Record<string, Proxy['kind']>> = { 'socks5:': 'socks5', 'socks5h:': 'socks5', 'http:': 'http' }
+
+function openTunnel(proxy: Proxy, target: TunnelTarget, timeoutMs: number): Promise<Socket> {
+  const where = hostOf(proxy.hostname, proxy.port)
+  return new Promise((resolve, reject) => {
+    const socket = connectSocket({ host: proxy.hostname, port: proxy.port, noDelay: true, keepAlive: true })
+    let isConnected = false
+    const timer = setTimeout(() => {
+      if (!isConnected) fail(proxyError(`${where} does not answer within ${timeoutMs} ms`))
+      else fail(new ScrapeError('E_TIMEOUT_CONNECT', `no way through the proxy ${where} within ${timeoutMs} ms`))
+    }, timeoutMs)
+    const fail = (error: Error) => {
+      clearTimeout(timer)
+      socket.destroy()
+      reject(
+        error instanceof ScrapeError
+          ? named(error, where)
+          : proxyError(`${where} cannot be reached: ${error.message}`, error),
+      )
+    }
+    socket.once('error', fail)
+    socket.once('connect', () => {
+      isConnected = true
+      const open = proxy.kind === 'socks5' ? openSocks5Tunnel : openConnectTunnel
+      open(socket, target, proxy.login).then(() => {
+        clearTimeout(timer)
+        socket.off('error', fail)
+        socket.on('error', () => {}) // from here on undici's to notice; until its listener is there, nobody's
+        resolve(socket)
+      }, fail)
+    })
+  })
+}
+
+/** A handshake does not know with whom. */
+function named({ code, message, details }: ScrapeError, where: string): ScrapeError {
+  const text = message.includes(where) ? message : message.replace(/^the proxy /, `the proxy ${where} `)
+  return new ScrapeError(code, text, details)
+}
+
+/** As the direct way understands them: without a port, both default ones. */
+function authoritiesOf(entry: string): string[] {
+  const { hostname, port } = new URL(`http://${entry}`)
+  if (port !== '') return [`${hostname}:${port}`]
+  return /:0*80$/.test(entry) ? [`${hostname}:80`] : [`${hostname}:80`, `${hostname}:443`]
+}
+
+/** What may be shown of a proxy: where it is, and never who we are to it. */
+export function proxyName(proxyUrl: string): string {
+  const { hostname, port } = parseProxy(proxyUrl)
+  return hostOf(hostname, port)
+}
+
+function hostOf(hostname: string, port: number): string {
+  return isIP(hostname) === 6 ? `[${hostname}]:${port}` : `${hostname}:${port}`
+}

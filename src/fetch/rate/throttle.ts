@@ -1,0 +1,106 @@
+/**
+ * Throttle: what a 429, a 503 with Retry-After, or a block means for its host and for the task that met it.
+ *
+ * The host pauses for as long as the server says, within `retryAfterMsMax`. When it does not say, 1 s, doubling with every
+ * 429 in a row up to 60 s. A server that does say is believed, until the doubling from an eighth of that has overtaken it.
+ *
+ * The task comes back when the pause is over and pays no try for it. This must end: the seventh 429 of a host in a row (with
+ * no other answer between, each after its own pause) and all that follow name no time any more, which costs a try. Blocks have
+ * pauses of their own, see `block-pauses.ts`.
+ */
+import { LRUCache } from 'lru-cache'
+import { BLOCK_CODES } from '../../core/error-table.ts'
+import type { ScrapeError } from '../../core/errors.ts'
+import type { EventBus } from '../../core/events.ts'
+import type { RateLimit } from '../contract.ts'
+import { headerOf } from '../http/http-page.ts'
+import { parseRetryAfterMs } from '../http/retry-after.ts'
+import { pageOf } from '../http/status.ts'
+import { type BlockedRequest, createBlockPauses } from './block-pauses.ts'
+
+export interface ThrottleOptions {
+  rateLimit: Pick<RateLimit, 'pause'>
+  retryAfterMsMax: number
+  events?: Pick<EventBus, 'emit'>
+  now?: () => number
+}
+
+export interface Throttle {
+  /** The host answered with something else than a request to wait. */
+  onAnswer(host: string): void
+  /** A request failed. Pauses the host where the error asks for it, and says in the error for how long. */
+  onError(host: string, error: ScrapeError, request: BlockedRequest): void
+}
+
+const PAUSE_MS_MIN = 1000
+const PAUSE_MS_MAX = 60_000
+/** So many 429s of a host in a row cost nobody a try: about a minute of pauses. */
+const FREE_IN_A_ROW_MAX = 6
+/** Hosts whose 429s are counted; one forgotten merely starts at one second again. */
+const HOSTS_MAX = 10_000
+
+interface HostThrottle {
+  inARow: number
+  pausedAtMs: number
+  untilMs: number
+}
+
+export function createThrottle(options: ThrottleOptions): Throttle {
+  const now = options.now ?? Date.now
+  const hosts = new LRUCache<string, HostThrottle>({ max: HOSTS_MAX })
+
+  function pause(host: string, untilMs: number, reason: string): void {
+    options.rateLimit.pause(host, untilMs, reason)
+    options.events?.emit({ type: 'throttled', host, untilMs, reason })
+  }
+
+  const blocks = createBlockPauses(pause, now)
+
+  function onRateLimited(host: string, error: ScrapeError, startedMs: number): void {
+    const nowMs = now()
+    const state = hosts.get(host) ?? { inARow: 0, pausedAtMs: Number.NEGATIVE_INFINITY, untilMs: 0 }
+    const namedMs = serverWaitMs(error, nowMs)
+    // Answers to requests that were under way when the pause began say nothing new, unless they ask for a longer one.
+    if (startedMs > state.pausedAtMs) {
+      state.inARow++
+      state.pausedAtMs = nowMs
+    }
+    const ownMs = Math.min(PAUSE_MS_MIN * 2 ** (state.inARow - 1), PAUSE_MS_MAX)
+    const waitMs = namedMs === undefined ? ownMs : Math.max(namedMs, ownMs / 8)
+    const untilMs = nowMs + Math.min(waitMs, options.retryAfterMsMax)
+    if (untilMs > state.untilMs && (state.pausedAtMs === nowMs || namedMs !== undefined)) {
+      state.untilMs = untilMs
+      pause(host, untilMs, namedMs === undefined ? '429' : `429, Retry-After ${Math.round(namedMs / 1000)} s`)
+    }
+    hosts.set(host, state)
+    if (state.inARow > FREE_IN_A_ROW_MAX) delete error.details.retryAfterMs
+    else error.details.retryAfterMs = Math.max(namedMs ?? 0, state.untilMs - nowMs)
+  }
+
+  return {
+    onAnswer(host) {
+      if (hosts.size > 0) hosts.delete(host)
+      blocks.onAnswer(host)
+    },
+    onError(host, error, request) {
+      const { status, retryAfterMs } = error.details
+      if (error.code === 'E_ROBOTS_UNREACHABLE') return // the answer of another request, perhaps of another host
+      // Some say it with another status; without one it was a pause of our own.
+      const isAsked = error.code === 'E_RATE_LIMITED' && status !== undefined
+      if (status === 429 || isAsked) onRateLimited(host, error, request.startedMs)
+      else if (BLOCK_CODES.has(error.code)) {
+        hosts.delete(host)
+        blocks.onBlocked(host, error, request)
+      } else if (status === 503 && retryAfterMs !== undefined) {
+        pause(host, now() + Math.min(retryAfterMs, options.retryAfterMsMax), '503 with Retry-After')
+      } else if (status !== undefined && status !== 503) this.onAnswer(host)
+    },
+  }
+}
+
+/** What the server itself asked for, however long; undefined when it named no time. */
+function serverWaitMs(error: ScrapeError, nowMs: number): number | undefined {
+  const page = pageOf(error)
+  if (page === undefined) return error.details.retryAfterMs
+  return parseRetryAfterMs(headerOf(page.headers, 'retry-after'), nowMs, Number.POSITIVE_INFINITY)
+}
