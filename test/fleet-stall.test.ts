@@ -48,7 +48,7 @@ for (const [engine, open] of Object.entries(engines)) {
     // Either worker may be the one that stops the run.
     assert.match(
       String(reason),
-      /^all 60 pages left must wait until \S+Z: 127\.0\.0\.1:\d+: (?:503 with Retry-After|paused by another worker)/,
+      /^E_STALLED: all 60 pages left must wait until \S+Z: 127\.0\.0\.1:\d+: (?:503 with Retry-After|paused by another worker)/,
     )
     assert.ok(site.asked.pages < PAGES / 2, `${site.asked.pages} requests`)
   })

@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { summaryText } from '../src/observe/summary.ts'
 import { sluice, startSluice, temporaryFolder } from './sluice.ts'
 
 const FRAGMENTS = Array.from({ length: 10_001 }, (_, i) => `<a href="#part-${i}">${i}</a>`).join('')
@@ -148,8 +149,9 @@ test('a start page that robots.txt forbids fails the run, which names the page',
   const file = scraperIn(folder.path, { start: "[args.site, new URL('/private/list', args.site)]" })
   const { code, record } = await run(folder.path, ['run', file, '--arg', `site=${site.url}`])
   assert.equal(code, 1)
-  assert.match(record.reason, /robots\.txt forbids the start page http:\/\/127\.0\.0\.1:\d+\/private\/list/)
+  assert.match(record.reason, /^robots\.txt forbids the start page http:\/\/127\.0\.0\.1:\d+\/private\/list$/)
   assert.deepEqual([record.pages.ok, record.pages.failed], [1, 1])
+  assert.doesNotMatch(summaryText(record), /dlq retry/)
 })
 
 test('what was left out is counted once when the process is killed and the run resumed', async () => {

@@ -39,7 +39,7 @@ test('a crawl of a site that is down stops resumable, and delivers its page once
   }
   const down = await crawl('--wait', '500ms')
   assert.deepEqual([down.code, down.record.state, down.record.pages.remaining, pageOf(site)], [4, 'stopped', 1, []])
-  assert.match(down.record.reason, /the 1 page left must wait.*: 127\.0\.0\.1:\d+: robots\.txt: E_SERVER/)
+  assert.match(down.record.reason, /^E_STALLED: the 1 page left must wait.*: 127\.0\.0\.1:\d+: robots\.txt: E_SERVER/)
   site.failures = 0
   const { code, record } = await crawl('--resume')
   assert.deepEqual([code, record.id, record.items.new, pageOf(site)], [0, down.record.id, 1, ['/']])

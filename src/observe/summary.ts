@@ -77,7 +77,7 @@ export function nextCommands(run: RunRecord, out?: string): string[] {
   const groups = `${self()} dlq groups ${run.id}${outFlag(out)}`
   const commands: string[] = []
   if (run.state !== 'running' && !isComplete(run)) commands.push(resume)
-  if (run.pages.dead > 0) commands.push(groups, `${self()} dlq retry ${run.id}${outFlag(out)}`)
+  if (isAnyWorthRetrying(run)) commands.push(groups, `${self()} dlq retry ${run.id}${outFlag(out)}`)
   const file = run.outputs.find((output) => output.rows > 0 && /\.(?:csv|jsonl)$/.test(output.target))
   if (file !== undefined) commands.push(`head -n 3 ${file.target}`)
   commands.push(
@@ -86,6 +86,10 @@ export function nextCommands(run: RunRecord, out?: string): string[] {
   )
   return commands.slice(0, 2)
 }
+
+/** What robots.txt forbids stays forbidden. */
+const isAnyWorthRetrying = ({ pages, errors }: RunRecord) =>
+  pages.dead > (errors.find(({ code }) => code === 'E_ROBOTS')?.count ?? 0)
 
 /** A crawl without code has no scraper to name. */
 const resumed = ({ scraper, source }: RunRecord) => (scraper.startsWith('crawl-') ? 'crawl' : `run ${source}`)

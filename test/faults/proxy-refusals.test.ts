@@ -41,7 +41,7 @@ describe('a run whose proxy rejects it', () => {
     try {
       const { code, record } = await run(site.url, folder.path, '--proxy', proxy, '--wait', '1s')
       assert.deepEqual([code, record.state, record.pages.dead], [4, 'stopped', 0])
-      assert.match(record.reason, /^no proxy has worked for \d+ s: the proxy 127\.0\.0\.1:\d+ /)
+      assert.match(record.reason, /^E_PROXIES_LOST: no proxy has worked for \d+ s: the proxy 127\.0\.0\.1:\d+ /)
       const again = await run(site.url, folder.path, '--resume', record.id)
       assert.deepEqual([again.code, again.record.items.new], [0, 20], again.stderr)
     } finally {

@@ -220,8 +220,10 @@ function verdictOf(
       return stopped(pagesReached(compiled.limits.pages))
     case 'halted': {
       const { error } = end
-      if (error.class === 'stopped') return stopped(error.message)
-      return { state: 'failed', reason: `${error.code}: ${error.message}`, exitCode: exitCodeOfClass(error.class) }
+      if (error.code === 'E_STOPPED') return stopped(error.message) // a handler's own words
+      const reason = `${error.code}: ${error.message}`
+      if (error.class === 'stopped') return stopped(reason)
+      return { state: 'failed', reason, exitCode: exitCodeOfClass(error.class) }
     }
     default:
       return end satisfies never
@@ -257,9 +259,14 @@ export function failureNotes({ pages }: RunRecord, errors: readonly { count: num
   return pages.ok > 0 || pages.failed === 0 || first === undefined ? [] : [first.message.slice(0, NOTE_LENGTH_MAX)]
 }
 
+const isForbidden = ({ code }: { code: string }) => code === 'E_ROBOTS'
+
+/** Start pages that robots.txt forbids: the only ones that fail because of it. */
+const forbidden = ({ errors }: RunRecord) => errors.find(isForbidden)?.count ?? 0
+
 /** Pages that robots.txt forbids are skipped, but a run without its start pages has not done its job. */
 function forbiddenStart({ pages, notFetched, errors }: RunRecord): string[] {
-  const start = pages.dead === 0 ? undefined : errors.find(({ code }) => code === 'E_ROBOTS')
+  const start = pages.dead === 0 ? undefined : errors.find(isForbidden)
   if (start !== undefined)
     return [
       `robots.txt forbids the start page ${start.example}${start.count > 1 ? ` and ${start.count - 1} more` : ''}`,
@@ -274,7 +281,8 @@ function overThreshold(record: RunRecord, { limits }: CompiledScraper): string[]
     if (all > 0 && bad / all > limits.failAt)
       problems.push(`${percent(bad / all)} of ${what}, over failAt ${percent(limits.failAt)}`)
   }
-  check('pages failed', record.pages.failed, record.pages.ok + record.pages.failed)
+  const failed = Math.max(0, record.pages.failed - forbidden(record)) // those have a reason of their own
+  check('pages failed', failed, record.pages.ok + failed)
   check('files failed', record.files.failed, record.files.stored + record.files.same + record.files.failed)
   check('items are invalid', record.items.invalid, record.items.new + record.items.invalid)
   return problems
