@@ -27,7 +27,7 @@ const server = createServer((request, response) => {
   else if (url === '/sitemap.xml')
     send(
       'application/xml',
-      `<urlset>${Array.from({ length: 9 }, (_, i) => `<url><loc>/p/${i}</loc></url>`).join('')}</urlset>`,
+      `<urlset>${Array.from({ length: 9 }, (_, i) => `<url><loc>/p/${i}</loc></url>`).join('')}<url><loc>http://elsewhere.test/</loc></url></urlset>`,
     )
   else if (url === '/links')
     send(
@@ -134,6 +134,11 @@ describe('sluice robots and map', { concurrency: 2 }, () => {
     assert.equal(result.code, 0)
     assert.deepEqual(result.stdout.split('\n'), [...Array.from({ length: 5 }, (_, i) => `${other}/p/${i}`), ''])
     assert.match(result.stderr, /sitemap http.*: 5 URLs\nstopped at 5/)
+  })
+
+  test('tell once of entries for other hosts', async () => {
+    const { stderr } = await sluice(['map', other, '--rps', '0'])
+    assert.match(stderr, /: 9 URLs\n1 entry for other hosts skipped; --any-host lists them\n$/)
   })
 
   test('take the links of the page where there is no sitemap', async () => {

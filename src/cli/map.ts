@@ -101,6 +101,7 @@ function sourcesText(
   if (otherHosts > 0)
     lines.push(`${plural(otherHosts, 'entry', 'entries')} for other hosts skipped; --any-host lists them`)
   if (isVerbose) lines.push(...problems.map(({ sitemap, message }) => `${sitemap}: ${message}`))
-  else if (problems.length > 0) lines.push(`${problems.length} left out of the sitemaps; -v shows what and why`)
+  const untold = problems.filter(({ foreign }) => foreign === undefined).length
+  if (!isVerbose && untold > 0) lines.push(`${plural(untold, 'problem')} of sitemaps not shown; -v shows them`)
   return lines.map((line) => `${printable(line)}\n`).join('')
 }

@@ -34,7 +34,7 @@ export interface SiteMap {
   /** Sitemap entries that were skipped because they are for other hosts. */
   otherHosts: number
   /** What was left out of the sitemaps and why; the first hundred. */
-  problems: { sitemap: string; message: string }[]
+  problems: SitemapProblem[]
   /** Why there is nothing: the failure of the last source. */
   error: ScrapeError | undefined
 }
@@ -85,9 +85,9 @@ async function addSitemap(map: SiteMap, seen: Set<string>, sitemap: string, requ
   const isOwn = ownHosts({ sites: [url], isAny: isAnyHost })
   const source: MapSource = { url: sitemap, kind: 'sitemap', urls: 0, error: null }
   map.sources.push(source)
-  const onProblem = ({ sitemap: at, message, foreign = 0 }: SitemapProblem) => {
-    map.otherHosts += foreign
-    if (map.problems.length < PROBLEMS_MAX) map.problems.push({ sitemap: at, message })
+  const onProblem = (problem: SitemapProblem) => {
+    map.otherHosts += problem.foreign ?? 0
+    if (map.problems.length < PROBLEMS_MAX) map.problems.push(problem)
   }
   await settle(map, source, async () => {
     for await (const page of readSitemap(sitemap, sitemapBytes(chain), { signal, isOwn, onProblem })) {
