@@ -173,7 +173,10 @@ describe('a site that is down', { concurrency: 2 }, () => {
     using folder = temporaryFolder()
     const { code, record, stderr } = await runOver(site, folder.path)
     assert.deepEqual([code, record.pages.dead, record.pages.remaining], [4, 0, PAGES], stderr)
-    assert.match(record.reason, /^E_STALLED: all 300 pages left must wait until \S+Z: 127\.0\.0\.1:\d+: (?:robots\.txt|503)/)
+    assert.match(
+      record.reason,
+      /^E_STALLED: all 300 pages left must wait until \S+Z: 127\.0\.0\.1:\d+: (?:robots\.txt|503)/,
+    )
     assert.equal(site.asked.size, 0)
     const again = await runOver(site, folder.path, '--resume', record.id)
     assert.deepEqual([again.code, site.asked.size], [4, 0], 'a resumed run keeps to what the site asked for')

@@ -173,8 +173,9 @@ test('a sitemap leads no worker to a private address the user did not name', asy
     /1 entry for other hosts skipped; to queue them: --host HOST for one host, --any-host for all/,
   )
   const { stdout, stderr } = await fleet.run('produce', '--sitemap', `${outside.url}s.xml`, '--any-host', '--json')
-  const { run_id: runId, enqueued } = JSON.parse(stdout)
-  assert.equal(enqueued, 2, stderr)
+  const { run_id: runId, enqueued, refused } = JSON.parse(stdout)
+  assert.deepEqual([enqueued, refused], [1, 1], stderr)
+  assert.match(stderr, /s\.xml: 127\.0\.0\.1:\d+ is an address of the private network \(E_PRIVATE_ADDRESS\)/)
   await fleet.worker(runId).result
   assert.equal(inside.asked.join(), '')
   assert.deepEqual((await fleet.items(runId)).map(({ title }) => title), ['/page']) // biome-ignore format: one line reads better
@@ -186,6 +187,26 @@ test('a sitemap leads no worker to a private address the user did not name', asy
   assert.equal(again.code, 0, again.stderr)
   await fleet.worker(runId).result
   assert.ok(inside.asked.includes('/open'), inside.asked.join())
+})
+
+test('private addresses of a list are refused unless they are allowed', async () => {
+  await using database = await postgresForTests()
+  using folder = temporaryFolder()
+  const list = join(folder.path, 'urls.txt')
+  writeFileSync(list, 'http://10.0.0.5/a\nhttp://localhost:81/b\nhttps://shop.example/c\n')
+  const fleet = new Fleet({ frontier: database.url, cwd: folder.path, scraper: 'pages' })
+  const produce = async (...flags: string[]) => {
+    const { stdout, stderr } = await fleet.run('produce', '--urls-file', list, '--json', ...flags)
+    const { enqueued, refused, run_id: runId } = JSON.parse(stdout)
+    return { counts: [enqueued, refused], runId, stderr }
+  }
+  const { counts, runId, stderr } = await produce()
+  assert.deepEqual(counts, [1, 2])
+  assert.match(stderr, /line 1: 10\.0\.0\.5:80 is an address of the private network \(E_PRIVATE_ADDRESS\)\n/)
+  const { groups } = JSON.parse((await fleet.run('dlq', 'groups', runId, '--json')).stdout)
+  assert.deepEqual(new Set(groups.map(({ code }: { code: string }) => code)), new Set(['E_PRIVATE_ADDRESS']))
+  assert.deepEqual((await produce('--allow-address', '10.0.0.5')).counts, [2, 1])
+  assert.deepEqual((await produce('--url', 'http://localhost:81/')).counts, [3, 1], 'a typed host')
 })
 
 test('a dead sitemap among others is told and costs only itself; with nothing to read the command fails', async () => {

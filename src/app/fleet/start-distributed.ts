@@ -235,7 +235,7 @@ async function keepDepth(store: Store, frontier: Frontier, runId: string): Promi
 }
 
 async function fill(
-  { loaded, urls, bus, isTrusted = true, stop }: DistributedRequest,
+  { loaded, urls, bus, config, isTrusted = true, stop }: DistributedRequest,
   run: NewStoredRun,
   frontier: Frontier,
 ): Promise<SeededUrls> {
@@ -246,7 +246,12 @@ async function fill(
   await frontier.setMeta('retries', String(compiled.limits.retries))
   if (urls !== undefined) {
     await frontier.setMeta('source', 'urls')
-    return await seedUrls(urls, { compiled, frontier, stop })
+    const { allowPrivate, allowAddress } = run.options
+    const addresses = {
+      allowPrivate: allowPrivate || config.values.allowPrivate,
+      allowAddresses: [...allowAddress, ...config.values.allowAddress],
+    }
+    return await seedUrls(urls, { compiled, frontier, stop, addresses })
   }
   if ((await frontier.getMeta('source')) === 'urls' && !(await isFilled(frontier)))
     throw new ScrapeError('E_USAGE', `the URL list of run ${run.record.id} was not read to its end`, {

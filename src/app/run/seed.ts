@@ -8,6 +8,7 @@ import { hostOf } from '../../core/url.ts'
 import type { CompiledScraper } from '../../crawl/compiled.ts'
 import { enqueuePolicy, newCounts, toTasks } from '../../crawl/enqueue.ts'
 import { LatestRoutes } from '../../crawl/queued-routes.ts'
+import { type AddressOptions, refusedLiteral } from '../../fetch/net/address.ts'
 import type { Added, Frontier } from '../../frontier/contract.ts'
 import type { FoundUrl } from '../../sources/contract.ts'
 
@@ -80,10 +81,15 @@ export async function seed({ compiled, args, frontier, bus, isTrusted = true, st
 }
 
 export interface SeededUrls extends Added {
-  /** No URL, or no route fits: they are dead letters. */
+  /** No URL, no route fits, or a private address: they are dead letters. */
   refused: number
   /** The first few of them, with the reason. */
   problems: string[]
+}
+
+interface UrlsParts extends Pick<SeedParts, 'compiled' | 'frontier' | 'stop'> {
+  /** Which private addresses may be queued, besides those of hosts that were typed. */
+  addresses: Pick<AddressOptions, 'allowPrivate' | 'allowAddresses'>
 }
 
 const PROBLEMS_SHOWN_MAX = 5
@@ -93,13 +99,17 @@ const REFUSED_AT_ONCE = 500
 /** Replaces the scraper's own start: each URL goes to the route whose `match` claims it. */
 export async function seedUrls(
   urls: AsyncIterable<FoundUrl>,
-  { compiled, frontier, stop }: Pick<SeedParts, 'compiled' | 'frontier' | 'stop'>,
+  { compiled, frontier, stop, addresses }: UrlsParts,
 ): Promise<SeededUrls> {
   const hosts = newHosts(await metaList(frontier, 'startHosts'), await metaList(frontier, 'namedHosts'))
   const problems: string[] = []
   let refused = 0
   let waiting: Refused[] = []
   const policy = { ...enqueuePolicy(compiled.limits, []), hosts: 'any' as const }
+  const refusePrivate = (url: string) => {
+    const refusal = hosts.namedHosts.has(hostOf(url)) ? null : refusedLiteral(new URL(url), addresses)
+    if (refusal !== null) throw refusal
+  }
   async function* tasks(): AsyncGenerator<NewTask> {
     for await (const found of urls) {
       const { text, from, isNamed, priority, lane } = found
@@ -111,12 +121,15 @@ export async function seedUrls(
       const request = { route: undefined, targets: target, base: undefined, depth: 0, room: 1 }
       try {
         if (found.error !== undefined) throw new ScrapeError(found.error.code, found.error.message)
-        yield* watch(toTasks(compiled, policy, request, newCounts()), { hosts, isNamed, stop })
+        const [...queued] = toTasks(compiled, policy, request, newCounts())
+        for (const { url } of queued) if (!isNamed) refusePrivate(url)
+        yield* watch(queued, { hosts, isNamed, stop })
       } catch (error) {
         stop.throwIfAborted()
         refused++
-        waiting.push({ text, error: toErrorRecord(toScrapeError(error, 'E_URL_INVALID')) })
-        if (problems.length < PROBLEMS_SHOWN_MAX) problems.push(`${from}: ${(error as Error).message}`)
+        const problem = toErrorRecord(toScrapeError(error, 'E_URL_INVALID'))
+        waiting.push({ text, error: problem })
+        if (problems.length < PROBLEMS_SHOWN_MAX) problems.push(`${from}: ${problem.message} (${problem.code})`)
         if (waiting.length < REFUSED_AT_ONCE) continue
         await bury(frontier, waiting)
         waiting = []
