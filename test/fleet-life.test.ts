@@ -69,7 +69,7 @@ test('more URLs for a finished run open it again, and no worker ends it while th
   assert.equal((await fleet.worker(first.run_id).result).code, 0)
   const filling = fleet.startFilling('--resume', first.run_id)
   filling.child.stdin!.write(`${urls[0]}\n`)
-  await until('it is open again', async () => (await fleet.stats(first.run_id))['state'] === ('running' as never))
+  await until('it is open again', async () => (await fleet.stats(first.run_id)).state === 'running')
   const worker = fleet.worker(first.run_id)
   await sleep(1200)
   filling.child.stdin!.end(`${urls.slice(1).join('\n')}\n`)
@@ -147,7 +147,7 @@ test('a start that is broken off says so, and goes on with --resume', async () =
   let run: { id: string; state: string } | undefined
   await until('some are in', async () => {
     run = await newestRun(database.url).catch(() => undefined)
-    return run !== undefined && ((await fleet.stats(run.id))['pending'] ?? 0) > 0
+    return run !== undefined && (await fleet.stats(run.id)).pending > 0
   })
   filling.child.kill('SIGTERM')
   filling.child.stdin!.write(`${urls[1]}\n`)
@@ -163,11 +163,11 @@ test('a worker that stays for ever and is told to go ends a run with nothing lef
   const { fleet, site } = here
   const { run_id: runId } = await fleet.start('--site', site.url)
   const worker = fleet.worker(runId, '--forever')
-  await until('all is done', async () => (await fleet.stats(runId))['remaining'] === 0)
+  await until('all is done', async () => (await fleet.stats(runId)).remaining === 0)
   assert.equal(worker.child.exitCode, null)
   worker.child.kill('SIGTERM')
   assert.equal((await worker.result).code, 4)
-  assert.equal((await fleet.stats(runId))['state'], 'finished' as never)
+  assert.equal((await fleet.stats(runId)).state, 'finished')
 })
 
 test('a run is not resumed with other arguments', async () => {

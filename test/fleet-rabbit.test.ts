@@ -25,7 +25,7 @@ test('workers share a run over a broker: every book once, and the run is finishe
   const { run_id: runId } = await fleet.start('--site', site.url, '--arg', 'details=true')
   // The management API may be slow to answer, and its numbers are some seconds old.
   await until('the broker tells of the first page', async () => {
-    const { broker } = (await fleet.stats(runId)) as { broker?: BrokerQueue[] }
+    const { broker } = await fleet.stats(runId)
     return broker?.some(({ name, ready }) => name === `url_queue_ttl.${runId}` && ready === 1) === true
   })
   const ends = await Promise.all([1, 2, 3].map(() => fleet.worker(runId, '--batch-size', '20').result))
@@ -39,11 +39,6 @@ test('workers share a run over a broker: every book once, and the run is finishe
   const { completed, remaining, state } = await fleet.stats(runId)
   assert.deepEqual({ completed, remaining, state }, { completed: 315, remaining: 0, state: 'finished' })
 })
-
-interface BrokerQueue {
-  name: string
-  ready: number
-}
 
 interface BrokerConsumer {
   queue: { name: string }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { openStore } from '../src/app/fleet/fleet.ts'
 import { startFileServer } from './files/file-server.ts'
-import { until } from './fleet.ts'
+import { placesIn, statsOf, until } from './fleet.ts'
 import { freePort } from './services/free-port.ts'
 import { postgresForTests } from './services/postgres.ts'
 import { type SluiceProcess, sluice, startSluice, temporaryFolder } from './sluice.ts'
@@ -59,9 +59,7 @@ async function rig() {
       assert.equal(code, 0, stderr)
       return JSON.parse(stdout).run_id
     },
-    async stats(id: string) {
-      return JSON.parse((await run('stats', id, '--json')).stdout)
-    },
+    stats: (id: string) => statsOf(id, placesIn(folder.path, database.url)),
     async [Symbol.asyncDispose]() {
       for (const { child } of started) child.kill('SIGKILL')
       await Promise.all(started.map(({ result }) => result))
@@ -174,7 +172,7 @@ test('a run with only page workers waits for a file worker, and ends when one ca
   const reader = fleet.work('--scraper', 'gallery', '--run-id', id, '--only', 'pages', '--quiet')
   await until('files wait', async () => (await fleet.stats(id)).waitsFor === 'files wait: no file worker')
   const { completed, files, fleet: workers } = await fleet.stats(id)
-  assert.deepEqual([completed, files.pending, workers[0].only], [3, 3, 'pages'])
+  assert.deepEqual([completed, files.pending, workers?.[0]?.only], [3, 3, 'pages'])
   const storer = fleet.work('--scraper', 'gallery', '--run-id', id, '--only', 'files', '--json')
   const [read, stored] = await Promise.all([reader.result, storer.result])
   assert.equal(read.code, 0, read.stderr)

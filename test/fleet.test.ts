@@ -102,7 +102,7 @@ test('two orchestrators that start at once make two runs; two that resume share 
   )
   assert.equal((await fleet.worker(one!.run_id).result).code, 0)
   assert.equal((await fleet.items(one!.run_id)).length, 60)
-  assert.equal((await fleet.stats(two!.run_id))['pending'], 1, 'the other run was left alone')
+  assert.equal((await fleet.stats(two!.run_id)).pending, 1, 'the other run was left alone')
 })
 
 test('a worker with another definition is refused', async () => {

@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openRun } from '../src/app/look/open-run.ts'
+import { exportItems } from '../src/app/look/export-items.ts'
+import { averageRate, openRun, type RunPlaces, runStats } from '../src/app/look/open-run.ts'
+import { statsJson } from '../src/cli/stats-text.ts'
 import type { RunRecord } from '../src/core/run.ts'
 import { type BooksSite, PAGE_SIZE, truth } from './site/books.ts'
 import { type SluiceProcess, type SluiceResult, sluice, startSluice } from './sluice.ts'
@@ -49,28 +51,45 @@ export class Fleet {
     return sluice(args, { env: this.#env, cwd: this.#cwd })
   }
 
-  async stats(runId: string): Promise<Record<string, number>> {
-    const { code, stdout, stderr } = await this.run('stats', runId, '--json')
-    assert.equal(code, 0, stderr)
-    return JSON.parse(stdout)
+  stats(runId: string): Promise<RunStats> {
+    return statsOf(runId, this.#places)
   }
 
   /** As the API shows it. */
   async record(runId: string): Promise<RunRecord> {
-    const store = /^postgres/.test(this.#frontier) ? this.#frontier : `sqlite:${this.#cwd}/.sluice/sluice.db`
-    await using run = await openRun(runId, { out: join(this.#cwd, 'runs'), frontier: this.#frontier, store })
+    await using run = await openRun(runId, this.#places)
     return run.record
   }
 
-  /** Every item of the run, read as a user would. */
+  /** Every item of the run, as `sluice export` writes it. */
   async items(runId: string): Promise<Record<string, unknown>[]> {
-    const { code, stdout, stderr } = await this.run('export', runId)
-    assert.equal(code, 0, stderr)
-    return stdout
+    await using run = await openRun(runId, this.#places)
+    let text = ''
+    for await (const piece of exportItems({ run, format: 'jsonl', formulaSafe: false })) text += piece
+    return text
       .split('\n')
       .filter(Boolean)
       .map((line) => JSON.parse(line))
   }
+
+  get #places(): RunPlaces {
+    return placesIn(this.#cwd, this.#frontier)
+  }
+}
+
+export type RunStats = ReturnType<typeof statsJson>
+
+/** What `sluice stats --json` prints. In this process: tests ask again and again, and each start of the command is 0.4 s of CPU. */
+export async function statsOf(word: string, places: RunPlaces): Promise<RunStats> {
+  await using run = await openRun(word, places)
+  const [numbers] = await Promise.all([runStats(run), run.askBroker()])
+  return statsJson(run, numbers, averageRate(run, numbers))
+}
+
+/** Where a command looks for runs that is typed in this folder. */
+export function placesIn(cwd: string, frontier = 'sqlite:'): RunPlaces {
+  const store = /^postgres/.test(frontier) ? frontier : `sqlite:${cwd}/.sluice/sluice.db`
+  return { out: join(cwd, 'runs'), frontier, store }
 }
 
 /** Every book once, and counts as if nothing had ever been killed. */

@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { parquetReadObjects } from 'hyparquet'
+import { placesIn, type RunStats, statsOf, until } from '../../test/fleet.ts'
 import { postgresForTests, type TestDatabase } from '../../test/services/postgres.ts'
 import { type BooksSite, startBooksSite } from '../../test/site/books.ts'
 import { sluice, startSluice, temporaryFolder } from '../../test/sluice.ts'
@@ -48,15 +49,9 @@ async function start(on: BooksSite): Promise<string> {
 const worker = (id: string, ...more: string[]) =>
   startSluice(['worker', '--scraper', 'books', '--run-id', id, '--quiet', ...more], { env })
 
-/** Looks again until it is so. */
-async function until<T>(look: () => Promise<T>, isSo: (seen: T) => boolean): Promise<T> {
-  const deadlineMs = Date.now() + 60_000
-  for (;;) {
-    const seen = await look()
-    if (isSo(seen)) return seen
-    assert.ok(Date.now() < deadlineMs, `it never came to this: ${JSON.stringify(seen)}`)
-  }
-}
+const numbersOf = (id: string) => statsOf(id, placesIn(folder.path, database.url))
+const untilNumbers = (what: string, id: string, isSo: (numbers: RunStats) => boolean) =>
+  until(what, async () => isSo(await numbersOf(id)))
 
 const linesOf = (stdout: string) => stdout.trimEnd().split('\n')
 
@@ -133,22 +128,14 @@ test('pause, resume and cancel reach workers anywhere; a cancelled run goes on w
   const id = await start(slow)
   const work = worker(id, '--concurrency', '2')
   try {
-    await until(
-      () => json('stats', id),
-      ({ items, fleet }) => items > 0 && fleet[0]?.pages > 0,
-    )
+    await untilNumbers('it works', id, ({ items, fleet }) => items > 0 && (fleet?.[0]?.pages ?? 0) > 0)
     assert.match(await text('stats', id), /workers {4}1\n.* working .* in flight/)
     await json('pause', id)
-    const paused = await until(
-      () => json('stats', id),
-      ({ claimed }) => claimed === 0,
-    )
+    await untilNumbers('nothing is claimed', id, ({ claimed }) => claimed === 0)
+    const paused = await json('stats', id)
     assert.equal((await json('ps')).runs[0].state, 'paused')
     await json('resume', id)
-    await until(
-      () => json('stats', id),
-      ({ completed }) => completed > paused.completed,
-    )
+    await untilNumbers('it goes on', id, ({ completed }) => completed > paused.completed)
     const { next, isAlive } = await json('cancel', id, '--reason', 'enough')
     assert.equal(isAlive, true)
     assert.equal((await work.result).code, 4)

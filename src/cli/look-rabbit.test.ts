@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { until } from '../../test/fleet.ts'
+import { placesIn, type RunStats, statsOf, until } from '../../test/fleet.ts'
 import { type RabbitServer, startRabbit } from '../../test/services/rabbitmq.ts'
 import { redisForTests, type TestRedis } from '../../test/services/redis.ts'
 import { type BooksSite, startBooksSite } from '../../test/site/books.ts'
 import { sluice, startSluice, temporaryFolder } from '../../test/sluice.ts'
+import type { RunPlaces } from '../app/look/open-run.ts'
 
 const PRODUCTS = 70
 const ITEMS = PRODUCTS - 2 // one is missing, one is broken
@@ -18,6 +19,7 @@ let broker: RabbitServer
 let site: BooksSite
 let slow: BooksSite
 let env: NodeJS.ProcessEnv
+let places: RunPlaces
 
 before(async () => {
   broker = parts.use(await startRabbit())
@@ -25,6 +27,7 @@ before(async () => {
   site = parts.use(await startBooksSite({ products: PRODUCTS, misbehave: true }))
   slow = parts.use(await startBooksSite({ products: SLOW_PRODUCTS, delayMs: 25 }))
   env = { SLUICE_FRONTIER: broker.url, SLUICE_REDIS: redis.url, SLUICE_ALLOW_PRIVATE: 'yes' }
+  places = { ...placesIn(folder.path, broker.url), redis: redis.url }
 })
 
 after(async () => {
@@ -43,7 +46,7 @@ const START = ['start', 'books', '--mode', 'distributed', '--arg', 'details=true
 const start = async (on: BooksSite): Promise<string> => (await json(...START, '--site', on.url)).run_id
 const worker = (id: string, ...more: string[]) =>
   startSluice(['worker', '--scraper', 'books', '--run-id', id, ...more], { env, cwd: folder.path })
-const messagesIn = ({ broker: queues }: { broker: { publishRate: number; ackRate: number }[] | null }) =>
+const messagesIn = ({ broker: queues }: Pick<RunStats, 'broker'>) =>
   queues?.some(({ publishRate, ackRate }) => publishRate > 10 && ackRate > 10) ?? false
 
 test('stats and watch show what goes over the broker, while there is something', async () => {
@@ -51,7 +54,7 @@ test('stats and watch show what goes over the broker, while there is something',
   const watch = startSluice(['watch', id, '--json'], { env, cwd: folder.path })
   const plain = startSluice(['watch', id], { env, cwd: folder.path })
   const workers = [1, 2].map(() => worker(id, '--concurrency', '2'))
-  await until('a rate is shown', async () => messagesIn(await json('stats', id)))
+  await until('a rate is shown', async () => messagesIn(await statsOf(id, places)))
   const ends = await Promise.all(workers.map(({ result }) => result))
   for (const { code, stdout, stderr } of ends) {
     assert.equal(code, 0, stderr)
@@ -102,13 +105,13 @@ test('a run whose filling was broken off says so, and what it says to type goes 
 test('dead letters that are put back reach a worker that waits', async () => {
   const id = await start(site)
   const waiting = worker(id, '--forever', '--quiet')
-  await until('it is done', async () => (await json('stats', id)).completed >= ITEMS)
-  await until('both are dead', async () => (await json('stats', id)).dead === 2)
+  await until('it is done', async () => (await statsOf(id, places)).completed >= ITEMS)
+  await until('both are dead', async () => (await statsOf(id, places)).dead === 2)
   const missing = () => site.stats().byStatus.get(404) ?? 0
   const before = missing()
   assert.equal((await json('dlq', 'retry', id, '--class', 'not-found')).retried, 1)
   await until('it was fetched once more', () => missing() > before)
-  await until('it is dead again', async () => (await json('stats', id)).dead === 2)
+  await until('it is dead again', async () => (await statsOf(id, places)).dead === 2)
   waiting.child.kill('SIGTERM')
   assert.equal((await waiting.result).code, 4)
 })

@@ -3,12 +3,15 @@ import assert from 'node:assert/strict'
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { placesIn, statsOf, until } from '../../test/fleet.ts'
 import { type BooksSite, startBooksSite } from '../../test/site/books.ts'
 import { type SluiceProcess, sluice, startSluice, temporaryFolder } from '../../test/sluice.ts'
+import { listRuns } from '../app/run/run-folder.ts'
 
 const folder = temporaryFolder()
 const out = join(folder.path, 'runs')
 const env = { SLUICE_OUT: out }
+const numbersOf = (id: string) => statsOf(id, placesIn(folder.path))
 let site: BooksSite
 let slow: BooksSite
 
@@ -47,18 +50,15 @@ const runBooks = (on: BooksSite, ...more: string[]) => [
 /** A run that would take half a minute, with its first items in. */
 async function startLongRun(...more: string[]): Promise<{ run: SluiceProcess; id: string }> {
   const run = startSluice(runBooks(slow, '--concurrency', '2', '--lease', '2s', ...more), { env })
-  for (const deadlineMs = Date.now() + 60_000; ; ) {
-    assert.ok(Date.now() < deadlineMs, 'the run does not begin')
-    const { runs } = await json('ps')
-    const found = runs.find((one: { isAlive: boolean; items: number; id: string }) => one.isAlive && one.items > 0)
-    if (found !== undefined) return { run, id: found.id }
-  }
-}
-
-/** Looks again until it is so. */
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  const deadlineMs = Date.now() + 60_000
-  while (!(await isSo())) assert.ok(Date.now() < deadlineMs, 'it never came to this')
+  let id: string | undefined
+  await until('the run has items', async () => {
+    for (const { runId } of listRuns(out)) {
+      const { isAlive, items } = await numbersOf(runId)
+      if (isAlive && items > 0) id = runId
+    }
+    return id !== undefined
+  })
+  return { run, id: id! }
 }
 
 test('a run can be paused, resumed and cancelled from another process, and goes on later', async () => {
@@ -67,16 +67,16 @@ test('a run can be paused, resumed and cancelled from another process, and goes 
     const paused = await json('pause', id)
     assert.deepEqual([paused.isChanged, paused.isAlive], [true, true])
     assert.match(paused.reason, /^paused by hand \(.+@.+\)$/)
-    let numbers = await json('stats', id)
-    await until(async () => {
+    let numbers = await numbersOf(id)
+    await until('nothing is in flight', async () => {
       const before = numbers.completed
-      numbers = await json('stats', id)
+      numbers = await numbersOf(id)
       return numbers.claimed === 0 && numbers.completed === before
     })
     const [listed] = (await json('ps')).runs
     assert.deepEqual([listed.id, listed.state, listed.why], [id, 'paused', `paused: ${paused.reason}`])
     assert.equal((await json('resume', id)).isChanged, true)
-    await until(async () => (await json('stats', id)).completed > numbers.completed)
+    await until('it goes on', async () => (await numbersOf(id)).completed > numbers.completed)
     const { stdout } = await sluice(['cancel', id, '--reason', 'enough of it'], { env })
     assert.match(stdout, /its workers hand back what they hold and end/)
     const [next] = /run books --resume .*/.exec(stdout)!

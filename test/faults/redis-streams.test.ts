@@ -74,7 +74,7 @@ test('runs on redis: are listed, paused, resumed and cancelled like those of any
   const { run_id: runId } = await fleet.start('--site', site.url, ...DETAILS)
   await run('pause', runId)
   const worker = fleet.worker(runId, '--concurrency', '4')
-  await until('the worker is seen', async () => (await fleet.stats(runId))['workers'] === 1)
+  await until('the worker is seen', async () => (await fleet.stats(runId)).workers === 1)
   assert.equal(site.stats().requests, 0)
   await run('resume', runId)
   await until('it works', () => site.stats().requests > 20)

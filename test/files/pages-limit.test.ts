@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { until } from '../fleet.ts'
+import { placesIn, statsOf, until } from '../fleet.ts'
 import { postgresForTests } from '../services/postgres.ts'
 import { sluice, startSluice, temporaryFolder } from '../sluice.ts'
 import { startFileServer } from './file-server.ts'
@@ -43,7 +43,7 @@ async function rig(held: Promise<unknown>) {
   const { run_id: id } = await run('start', 'gallery', '--mode', 'distributed', '--site', site.url, '--pages', '2')
   const parts = opening.move()
   return {
-    stats: () => run('stats', id),
+    stats: () => statsOf(id, placesIn(folder.path, database.url)),
     resume: () => run('start', 'gallery', '--mode', 'distributed', '--resume', id, '--pages', '5'),
     work(...flags: string[]) {
       const name = ['--scraper', 'gallery', '--run-id', id]
@@ -69,7 +69,7 @@ test('a run at its limit of pages ends when the file workers have stored the fil
   await storer.result
   const { state, files, reason } = await fleet.stats()
   assert.deepEqual([state, files.stored, files.pending], ['stopped', 2, 0])
-  assert.match(reason, /limit of 2 pages/)
+  assert.match(reason ?? '', /limit of 2 pages/)
 })
 
 test('files that wait for the first file worker outlast the limit of pages, and the run can be resumed', async () => {

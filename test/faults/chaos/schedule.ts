@@ -44,14 +44,9 @@ export async function runFleetSchedule(engine: FleetEngine, seed: number): Promi
   // All may have been killed before the end.
   const last = await start().result
   if (last.code !== 0) wrong.push(`the last worker ended with ${last.code}: ${last.stderr.slice(-300)}`)
-  const stats = (await fleet.stats(runId)) as Record<string, unknown>
+  const { completed, remaining, items, state } = await fleet.stats(runId)
   const urls = (await fleet.items(runId)).map(({ url }) => String(url))
-  const counts = {
-    completed: stats['completed'],
-    remaining: stats['remaining'],
-    items: stats['items'],
-    state: stats['state'],
-  }
+  const counts = { completed, remaining, items, state }
   const expected = { completed: PRODUCTS + Math.ceil(PRODUCTS / 20), remaining: 0, items: PRODUCTS, state: 'finished' }
   if (JSON.stringify(counts) !== JSON.stringify(expected)) wrong.push(`stats ${JSON.stringify(counts)}`)
   return { engine, seed, faults, ...compare(urls, site), wrong }
