@@ -38,7 +38,7 @@ test-fast: setup ## the tests alone, without those whose server this machine doe
 check: setup types lint reference ## types, lint and generated docs only
 
 types: setup
-	@$(BIN)/tsc -p . --incremental --tsBuildInfoFile .deps/types.tsbuildinfo
+	@$(BIN)/tsc -p . --checkers 2 --incremental --tsBuildInfoFile .deps/types.tsbuildinfo
 
 lint: setup
 	@$(BIN)/biome check --error-on-warnings .

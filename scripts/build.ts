@@ -58,7 +58,8 @@ function compile(): void {
   writeFileSync(config, JSON.stringify({ extends: '../tsconfig.json', compilerOptions: options, include, exclude }))
   const { status, stdout, error } = spawnSync(
     process.execPath,
-    [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', config],
+    // Its threads check what they share once each: 18 s of CPU, in place of 10 s.
+    [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', config, '--singleThreaded'],
     { encoding: 'utf8' },
   )
   rmSync(config)

@@ -164,7 +164,7 @@ test('a new page without links becomes a scraper of that page, whatever its addr
 
 test('everything made compiles under the project’s own tsconfig', async () => {
   const { code, stdout } = await new Promise<{ code: number | null; stdout: string }>((resolve) => {
-    const child = execFile(process.execPath, [TSC, '-p', project], (_error, stdout) =>
+    const child = execFile(process.execPath, [TSC, '-p', project, '--singleThreaded'], (_error, stdout) =>
       resolve({ code: child.exitCode, stdout }),
     )
   })

@@ -13,10 +13,14 @@ export function typeProblems(blocks: readonly Block[]): string[] {
     const config = { extends: '../../tsconfig.json', compilerOptions: { noUnusedLocals: false }, include: ['*.ts'] }
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config))
     for (const [i, block] of blocks.entries()) writeFileSync(join(folder, `block-${i}.ts`), wholeOf(block))
-    const { stdout } = spawnSync(join(ROOT, 'node_modules/.bin/tsc'), ['-p', folder, '--pretty', 'false'], {
-      cwd: folder,
-      encoding: 'utf8',
-    })
+    const { stdout } = spawnSync(
+      join(ROOT, 'node_modules/.bin/tsc'),
+      ['-p', folder, '--pretty', 'false', '--singleThreaded'],
+      {
+        cwd: folder,
+        encoding: 'utf8',
+      },
+    )
     return stdout
       .split('\n')
       .filter((line) => /^block-\d+\.ts/.test(line))
