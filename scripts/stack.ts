@@ -70,12 +70,26 @@ async function main(): Promise<void> {
   const startedAtMs = performance.now()
   const { say, progress } = speaker(startedAtMs)
   const end = stopped()
-  await using site = await startBooksSite({ products: books })
+  let delayMs = 0
+  await using site = await startBooksSite({ products: books, delayMs: () => delayMs })
+  const slowDown = (ms: number) => {
+    delayMs = ms
+  }
   await using gallery = await startGallery()
   await using stack = new Stack({ queue, workers, sites: [new URL(site.url).host, gallery.host], say })
   const work = async () => {
     const readyMs = performance.now() - startedAtMs
-    const result = await runJob(stack, { site, gallery, books, rps, scale: [5, 1], turnsClock, say, progress })
+    const result = await runJob(stack, {
+      site,
+      gallery,
+      books,
+      rps,
+      scale: [5, 1],
+      turnsClock,
+      slowDown,
+      say,
+      progress,
+    })
     const wholeMs = performance.now() - startedAtMs
     say('all checks passed')
     console.log(`\n${serviceTable(stack)}\n\n${jobTable(result, { queue, readyMs, wholeMs })}\n`)

@@ -175,8 +175,10 @@ describe('sluice serve', () => {
 
   it('goes on with its runs when it comes back, stopped or killed, but not with those somebody holds', async () => {
     using own = temporaryFolder()
-    const flags = ['--rps', '0', '--allow-address', new URL(site.url).host]
-    const body = { scraper: 'books', args: { site: site.url, details: true }, limits: { perHost: { rps: 50 } } }
+    let delayMs = 1000 // at two pages at once the run lasts for a minute, however slow this machine is beside it
+    await using slow = await startBooksSite({ products: 100, delayMs: () => delayMs })
+    const flags = ['--rps', '0', '--allow-address', new URL(slow.url).host]
+    const body = { scraper: 'books', args: { site: slow.url, details: true }, limits: { concurrency: 2 } }
     const clientOf = ({ url }: Served) => createClient({ url })
     let id: string
     let held: string
@@ -194,6 +196,7 @@ describe('sluice serve', () => {
     await until('it goes on', async () => (await moved(second)) > before)
     second.kill('SIGKILL')
     await second.result
+    delayMs = 0
     await using third = await startServe(flags, { cwd: own.path })
     const look = async (run: string) => await clientOf(third).getRun({ params: { id: run } })
     await until('it is finished', async () => (await look(id)).state === 'finished')

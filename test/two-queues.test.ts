@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Redis } from 'ioredis'
+import { until } from './fleet.ts'
 import { startRedis } from './services/redis.ts'
 import { startBooksSite } from './site/books.ts'
 import { type SluiceResult, sluice, temporaryFolder } from './sluice.ts'
@@ -30,10 +31,14 @@ test('processes with another queue do not touch a run, and say where it is', { t
   const place = new RegExp(`in another queue: redis://localhost:${redis.port}`)
 
   for (const [i, other] of others.entries()) {
-    const [ps, stats] = await Promise.all([other('ps', '--json'), other('stats', runId, '--json')])
-    const [run] = (JSON.parse(ps.stdout) as { runs: Listed[] }).runs
-    assert.deepEqual([run!.id, run!.state, run!.remaining], [runId, 'running', 1])
+    let run: Listed | undefined
+    await until('ps has had the time to look', async () => {
+      run = (JSON.parse((await other('ps', '--json')).stdout) as { runs: Listed[] }).runs[0]
+      return !run!.why!.startsWith('no answer within')
+    })
+    assert.deepEqual([run!.id, run!.state, run!.remaining], [runId, 'running', 1], run!.why!)
     assert.match(run!.why!, place)
+    const stats = await other('stats', runId, '--json')
     const numbers = JSON.parse(stats.stdout) as { remaining: number; reason: string }
     assert.equal(numbers.remaining, 1)
     assert.match(numbers.reason, place)

@@ -14,6 +14,8 @@ export interface JobOptions {
   books: number
   /** Pages a second, of all workers together: the run must last longer than the scaling in its middle. */
   rps: number
+  /** Every answer of the site takes so long from now on. */
+  slowDown(ms: number): void
   /** How many workers from a third of the run on, and from two thirds on. */
   scale: readonly [up: number, down: number]
   /** Make the schedule due now; otherwise its minute is waited for. */
@@ -39,6 +41,8 @@ export interface JobResult {
 }
 
 const RUN_MS_MAX = 180_000
+/** How long a page takes while workers start and stop: the run must still be there when they are ready. */
+const SCALING_PAGE_MS = 4_000
 /** A minute until it is due, and a run of one page. */
 const SCHEDULE_MS_MAX = 100_000
 
@@ -66,7 +70,7 @@ export async function runJob(stack: Stack, options: JobOptions): Promise<JobResu
 }
 
 /** Follows the run to its end, and scales in its middle. Throws when a process of the stack has ended by itself. */
-async function follow(client: Client, stack: Stack, id: string, { books, scale, progress, say }: JobOptions) {
+async function follow(client: Client, stack: Stack, id: string, { books, scale, progress, say, slowDown }: JobOptions) {
   const startedAtMs = performance.now()
   const workers = [{ fromPage: 0, atMs: 0, count: stack.count('worker'), tookMs: 0 }]
   const steps = scale.map((count, i) => ({ count, fromPage: Math.floor((books * (i + 1)) / 3) }))
@@ -81,8 +85,13 @@ async function follow(client: Client, stack: Stack, id: string, { books, scale, 
         assert.equal(state, 'running', `the run was over before the ${step.count} workers came: take more books`)
         steps.shift()
         const atMs = performance.now()
+        slowDown(SCALING_PAGE_MS)
         for (const log of await stack.scale('worker', step.count)) checkDrained(log)
         const tookMs = performance.now() - atMs
+        await until('every worker has begun', () =>
+          stack.ours().every(({ name, log }) => name !== 'worker' || hasBegun(log)),
+        )
+        slowDown(0)
         say(`scaled to ${step.count} workers at page ${queue.completed}, ready after ${Math.round(tookMs)} ms`)
         workers.push({ fromPage: queue.completed, atMs: atMs - startedAtMs, count: step.count, tookMs })
       }
@@ -100,6 +109,8 @@ function checkAlive(stack: Stack): void {
   if (fallen === undefined) return
   throw new Error(`${fallen.name} (port ${fallen.port}) has ended, and nobody asked it to`)
 }
+
+const hasBegun = (log: string) => /^worker \S+ on run /m.test(log)
 
 /** It has said how it ended with every run it was on; who is killed does not. */
 function checkDrained(log: string): void {

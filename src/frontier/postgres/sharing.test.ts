@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { Pool } from 'pg'
+import { until } from '../../../test/fleet.ts'
 import { postgresForTests } from '../../../test/services/postgres.ts'
 import type { NewTask } from '../../core/task.ts'
 import type { Frontier, Lease } from '../contract.ts'
@@ -116,7 +117,13 @@ test('finds a task that another client handed back below what it has served', as
   const early = await other.claim({ max: 10, workerId: 'other', leaseMs: LEASE_MS })
   await mine.claim({ max: 20, workerId: 'mine', leaseMs: LEASE_MS })
   await other.commit(early.map((lease) => ({ kind: 'postpone', lease, atMs: 0, reason: 'drain' })))
-  assert.equal((await mine.claim({ max: 30, workerId: 'mine', leaseMs: LEASE_MS })).length, 20)
+  // Where looking again is dear, on a busy machine, it is done a little later.
+  let found = 0
+  await until('all are found', async () => {
+    found += (await mine.claim({ max: 30, workerId: 'mine', leaseMs: LEASE_MS })).length
+    return found >= 20
+  })
+  assert.equal(found, 20)
 })
 
 test('keeps the runs of one database apart', async () => {
