@@ -71,3 +71,21 @@ test('builds htmlparser2’s tree from any messy page', () => {
     { numRuns: 2000 },
   )
 })
+
+test('builds htmlparser2’s tree wherever the window on a long page ends', () => {
+  const window = (1 << 17) - 1
+  fc.assert(
+    fc.property(messyHtml, fc.double({ min: 0, max: 1, noNaN: true }), (html, part) => {
+      fc.pre(!/<\/?[a-z]*&/i.test(html))
+      const page = `<p>${'x'.repeat(window - 3 - Math.floor(part * html.length))}${html}`
+      assert.deepEqual(ourTree(page), theirTree(page))
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test('reads tags longer than the window on the page', () => {
+  const value = 'v'.repeat(1 << 19)
+  const page = `<ul><li title="${value}">a</li><li>b</li${' '.repeat(1 << 18)}><x${value}>c</x${value}>d</ul><p>e`
+  assert.deepEqual(ourTree(page), theirTree(page))
+})

@@ -24,6 +24,10 @@ import { freeArray, growTokens, NO_TOKENS, newTokens, recycleTokens, type Tokens
 export const DEPTH_MAX = 10_000
 /** Tags and comments of one page, 21 bytes each: 42 MB for a page of nothing but `<b>`. Real pages of 16 MB stay below a million. */
 export const TOKENS_MAX = 2_000_000
+/** Characters of a page read at a time: most pages whole, a page of 15 MB without a copy of 30 MB. */
+const WINDOW = (1 << 17) - 1
+/** A window that a long tag has made larger than this is not kept for the next page. */
+const KEPT_WINDOW_MAX = 1 << 21
 
 /** What a token is. Everything from `ELEMENT` on is an element's start tag. */
 export const OTHER = 0 // end tag, comment, doctype: no part of any text
@@ -71,9 +75,14 @@ const MATH = 2
 /** The pass. One instance serves all pages: a pass is not interrupted. */
 class Indexer {
   #html = ''
-  /** The page's characters, then a `>`: reading them here takes half the time of charCodeAt (35 against 69 µs for 48 KB). */
-  #codes = new Uint16Array(1 << 17)
+  /**
+   * A window on the page's characters: those from `#base` up to `#readTo`, then a `>`. Reading them here takes half the time of
+   * charCodeAt (35 against 69 µs for 48 KB). No tag crosses the window's end: it is read again in a window that begins with it.
+   */
+  #codes = new Uint16Array(WINDOW + 1)
   #bytes = Buffer.from(this.#codes.buffer)
+  #base = 0
+  #readTo = 0
   #tokens: Tokens = NO_TOKENS
   #capacity = 0
   #count = 0
@@ -100,16 +109,15 @@ class Indexer {
       throw error
     } finally {
       this.#html = ''
+      this.#readTo = 0
       this.#tokens = NO_TOKENS
-      if (this.#codes.length > 1 << 21) this.#makeRoom(1 << 17)
+      if (this.#codes.length > KEPT_WINDOW_MAX) this.#makeRoom(WINDOW + 1)
     }
   }
 
   #begin(html: string): void {
     this.#html = html
-    if (html.length >= this.#codes.length) this.#makeRoom(html.length + 1)
-    this.#bytes.write(html, 'utf16le')
-    this.#codes[html.length] = 62
+    this.#read(0)
     this.#tokens = newTokens()
     this.#capacity = Math.min(this.#tokens.start.length - 1, TOKENS_MAX)
     this.#count = this.#depth = 0
@@ -117,6 +125,17 @@ class Indexer {
     this.#names = undefined
     this.#openByName = []
     this.#contexts.length = 0
+  }
+
+  /** Moves the window to `from`; one that is there already was too small, and is made larger. */
+  #read(from: number): void {
+    const html = this.#html
+    if (from === this.#base && this.#readTo > from) this.#makeRoom(2 * this.#codes.length)
+    const to = Math.min(from + this.#codes.length - 1, html.length)
+    this.#bytes.write(to - from === html.length ? html : html.slice(from, to), 'utf16le')
+    this.#codes[to - from] = 62
+    this.#base = from
+    this.#readTo = to
   }
 
   #makeRoom(length: number): void {
@@ -127,17 +146,19 @@ class Indexer {
 
   /** Reads what begins with the `<` at `at`; returns where the next `<` is, or -1. */
   #markup(at: number): number {
+    if (at + 2 >= this.#readTo && this.#readTo < this.#html.length) this.#read(at)
     const codes = this.#codes
-    const c = codes[at + 1]!
+    const base = this.#base
+    const c = codes[at + 1 - base]!
     if (isAlpha(c)) return this.#startTag(at)
     if (c === 47) {
-      if (isAlpha(codes[at + 2]!)) return this.#endTag(at)
+      if (isAlpha(codes[at + 2 - base]!)) return this.#endTag(at)
       if (at + 2 >= this.#html.length) return -1
     } else if (c !== 33 && c !== 63) {
       // A lone `<` is text; floods of them are passed without a call each.
       let next = at + 1
-      while (codes[next] === 60) next++
-      return next === at + 1 ? this.#html.indexOf('<', next) : next - 1 > at ? next - 1 : -1
+      while (codes[next - base] === 60) next++
+      return next === at + 1 ? this.#html.indexOf('<', next) : next - 1
     }
     return this.#declaration(at, c)
   }
@@ -157,12 +178,18 @@ class Indexer {
 
   #endTag(at: number): number {
     const html = this.#html
-    const nameStop = nameEnd(this.#codes, at + 2)
+    const codes = this.#codes
+    const base = this.#base
+    const nameStop = nameEnd(codes, at + 2 - base) + base
+    if (nameStop === this.#readTo && nameStop < html.length) {
+      this.#read(at)
+      return this.#endTag(at)
+    }
     const end = Math.min(
-      this.#codes[nameStop] === 62 ? nameStop + 1 : html.indexOf('>', nameStop) + 1 || html.length,
+      codes[nameStop - base] === 62 ? nameStop + 1 : html.indexOf('>', nameStop) + 1 || html.length,
       html.length,
     )
-    let id = knownTagAt(this.#codes, at + 2, nameStop)
+    let id = knownTagAt(codes, at + 2 - base, nameStop - base)
     if (id === TAG.image && this.#context() === HTML) id = TAG.img
     if (id === -1) id = this.#names?.get(html.slice(at + 2, nameStop).toLowerCase()) ?? -1
     if (id === -1 || nameStop === html.length) return this.#add(at, end, OTHER)
@@ -179,12 +206,18 @@ class Indexer {
   #startTag(at: number): number {
     const html = this.#html
     const codes = this.#codes
-    const nameStop = nameEnd(codes, at + 1)
-    let end = attributesEnd(codes, html.length, nameStop)
+    const base = this.#base
+    const readTo = this.#readTo
+    const nameStop = nameEnd(codes, at + 1 - base) + base
+    let end = attributesEnd(codes, readTo - base, nameStop - base)
     const isSelfClosing = end < 0
-    if (isSelfClosing) end = -end
-    if (end > html.length) return this.#add(at, html.length, OTHER) // cut by the end of the page
-    let id = knownTagAt(codes, at + 1, nameStop)
+    end = (isSelfClosing ? -end : end) + base
+    if (end > readTo) {
+      if (readTo === html.length) return this.#add(at, readTo, OTHER) // cut by the end of the page
+      this.#read(at)
+      return this.#startTag(at)
+    }
+    let id = knownTagAt(codes, at + 1 - base, nameStop - base)
     if (id === -1) id = this.#idOfName(html.slice(at + 1, nameStop).toLowerCase())
     const context = this.#context()
     if (id === TAG.image && context === HTML) id = TAG.img
@@ -277,9 +310,10 @@ class Indexer {
   /** Every third tag follows another directly; the others are worth a call of indexOf. */
   #nextMarkup(from: number): number {
     const codes = this.#codes
-    const near = Math.min(from + 4, this.#html.length)
+    const base = this.#base
+    const near = Math.min(from + 4, this.#readTo)
     let i = from
-    while (i < near && codes[i] !== 60) i++
+    while (i < near && codes[i - base] !== 60) i++
     return i < near ? i : this.#html.indexOf('<', i)
   }
 

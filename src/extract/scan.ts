@@ -1,4 +1,4 @@
-/** Where things in markup end. `codes` are the page's characters with a `>` behind the last, at `length`. */
+/** Where things in markup end. `codes` are characters of the page with a `>` behind the last, at `length`. */
 
 export const isSpace = (c: number): boolean => c === 32 || c === 10 || c === 9 || c === 13 || c === 12
 export const isAlpha = (c: number): boolean => (c >= 97 && c <= 122) || (c >= 65 && c <= 90)
@@ -10,7 +10,7 @@ export function nameEnd(codes: Uint16Array, from: number): number {
   return i
 }
 
-/** One past the `>` of a start tag; negative when it closes itself (`/>`); beyond `length` when the page ends before. */
+/** One past the `>` of a start tag; negative when it closes itself (`/>`); beyond `length` when they end before. */
 export function attributesEnd(codes: Uint16Array, length: number, from: number): number {
   let i = from
   for (;;) {
