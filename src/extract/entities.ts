@@ -1,23 +1,30 @@
 /** Entities in text and attribute values, as htmlparser2 reads them. Called only where there is an `&`. */
 import { createRequire } from 'node:module'
 import type { Tokenizer } from 'htmlparser2'
+import { TextBuilder } from './text-builder.ts'
 
 const COMMON: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: '\u00a0' }
 
 /** Decodes `text`. In an attribute, a name without `;` followed by `=` or a letter is no entity (`?a=1&copy=2`). */
 export function decodeEntities(text: string, where: 'text' | 'attribute'): string {
-  let out = ''
+  const out = new TextBuilder()
   let from = 0
   for (let at = text.indexOf('&'); at !== -1; at = text.indexOf('&', at + 1)) {
     const semicolon = at + 9 < text.length ? text.slice(at, at + 9).indexOf(';') : text.indexOf(';', at) - at
     const value = semicolon > 1 && semicolon < 9 ? commonEntity(text, at + 1, at + semicolon) : undefined
     // Two thousand names and the rules for missing semicolons are the library's business; these few are nearly all there are.
-    if (value === undefined) return out + decodeAll(text.slice(from), where)
-    out += text.slice(from, at) + value
+    if (value === undefined) {
+      decodeAll(text.slice(from), where, out)
+      return out.text()
+    }
+    out.add(text.slice(from, at))
+    out.add(value)
     at += semicolon
     from = at + 1
   }
-  return from === 0 ? text : out + text.slice(from)
+  if (from === 0) return text
+  out.add(text.slice(from))
+  return out.text()
 }
 
 function commonEntity(text: string, from: number, to: number): string | undefined {
@@ -37,14 +44,14 @@ function commonEntity(text: string, from: number, to: number): string | undefine
   return (code >= 32 && code <= 126) || (code >= 160 && code < 0xd800) ? String.fromCharCode(code) : undefined
 }
 
-let decoded = ''
+let decoded: TextBuilder
 let source = ''
 const nothing = (): void => {}
 const keepSlice = (from: number, to: number): void => {
-  decoded += source.slice(from, to)
+  decoded.add(source.slice(from, to))
 }
 const keepCode = (code: number): void => {
-  decoded += String.fromCodePoint(code)
+  decoded.add(String.fromCodePoint(code))
 }
 const callbacks = {
   ontext: keepSlice,
@@ -73,28 +80,25 @@ function openTokenizer(): Tokenizer {
   return new htmlparser2.Tokenizer({}, callbacks)
 }
 
-function decodeAll(text: string, where: 'text' | 'attribute'): string {
-  decoded = ''
+function decodeAll(text: string, where: 'text' | 'attribute', out: TextBuilder): void {
   if (where === 'attribute') {
     const quote = !text.includes('"') ? '"' : !text.includes("'") ? "'" : ''
-    tokenize(`<a b=${quote}${text}${quote}>`)
-    return decoded
+    tokenize(`<a b=${quote}${text}${quote}>`, out)
+    return
   }
   // A `<` in a text (of a title, say) must not start a tag here: the pieces between them are decoded one by one.
-  let out = ''
   for (let from = 0; ; ) {
     const at = text.indexOf('<', from)
-    decoded = ''
-    tokenize(at === -1 ? text.slice(from) : text.slice(from, at))
-    out += decoded
-    if (at === -1) return out
-    out += '<'
+    tokenize(at === -1 ? text.slice(from) : text.slice(from, at), out)
+    if (at === -1) return
+    out.add('<')
     from = at + 1
   }
 }
 
-function tokenize(text: string): void {
+function tokenize(text: string, out: TextBuilder): void {
   source = text
+  decoded = out
   tokenizer ??= openTokenizer()
   tokenizer.reset()
   tokenizer.write(text)

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { test } from 'node:test'
+import { promisify } from 'node:util'
 import { cpuMs } from '../../test/cpu-time.ts'
 import { ScrapeError } from '../core/errors.ts'
 import { allLinks, release, select } from './html.ts'
@@ -108,6 +110,14 @@ for (const [what, html] of Object.entries({
 
 test('refuses more tags than it has memory for', () => {
   assert.equal(readAll('<a>'.repeat(2_000_001)), 'E_HTML_LIMIT')
+})
+
+test('reads the text of millions of pieces in a heap of 40 MB', async () => {
+  const html = new URL('html.ts', import.meta.url).href
+  const script = `const { select } = await import(${JSON.stringify(html)})
+    for (const piece of ['&amp;&amp;', '&copy&copy', '<p>word</p>'])
+      select(Buffer.from(piece.repeat(900_000)).toString('latin1'), 'http://h/').text()`
+  await promisify(execFile)(process.execPath, ['--max-old-space-size=40', '--input-type=module', '-e', script])
 })
 
 test('one bad link never costs the others', () => {

@@ -11,7 +11,8 @@ import { firstNumber } from './number.ts'
 import { indexPage, type PageIndex, recycle } from './page-index.ts'
 import { type Base, baseOf, resolveUrl } from './resolve-url.ts'
 import { type CompiledSelector, compile } from './selector.ts'
-import { detached, innerHtmlOf, rawTextOf, textOf } from './text.ts'
+import { innerHtmlOf, rawTextOf, textOf } from './text.ts'
+import { detached } from './text-builder.ts'
 
 /** What all places of a page share, each part built on first use. */
 export class Document {

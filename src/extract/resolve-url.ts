@@ -1,5 +1,5 @@
 /** Links made absolute. Parsing a URL takes 1–2 µs and a page has a hundred links, so the usual ones are joined by hand. */
-import { detached } from './text.ts'
+import { detached } from './text-builder.ts'
 
 export interface Base {
   readonly href: string

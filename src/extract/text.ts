@@ -2,6 +2,7 @@
 import { decodeEntities } from './entities.ts'
 import { CDATA, ELEMENT, ELEMENT_RAW, ELEMENT_VOID, type PageIndex } from './page-index.ts'
 import { IS_SILENT, KNOWN } from './tags.ts'
+import { detached, TextBuilder } from './text-builder.ts'
 
 /** White space that is not already one plain space. Replacing every `\s+` takes four times as long. */
 const SPACES = / \s+|[^\S ]\s*/g
@@ -33,7 +34,7 @@ function step(index: PageIndex, token: number, stop: number): number {
 
 /** `token` is an element, or -1 for the whole page. */
 export function textOf(index: PageIndex, token: number): string {
-  return detached(foldedTextOf(index, token) ?? fold(rawTextOf(index, token)))
+  return foldedTextOf(index, token) ?? detached(fold(rawTextOf(index, token)))
 }
 
 /** undefined where entities or CDATA are involved: what they stand for may be a space, so only the slow way is right. */
@@ -41,7 +42,7 @@ function foldedTextOf(index: PageIndex, token: number): string | undefined {
   if (token !== -1 && index.kind[token] === ELEMENT_VOID) return ''
   const { html, start, end, kind } = index
   const stop = token === -1 ? index.count : index.close[token]!
-  let out = ''
+  const out = new TextBuilder()
   let isSpaceDue = false
   for (let t = token; t < stop; t = step(index, t, stop)) {
     if (t !== -1 && kind[t] === CDATA) return undefined
@@ -63,12 +64,12 @@ function foldedTextOf(index: PageIndex, token: number): string | undefined {
       if (c === 38 && !isRaw) return undefined
       if (c === 32 ? html.charCodeAt(i + 1) === 32 : isSpace(c)) needsFold = true
     }
-    if (isSpaceDue && out !== '') out += ' '
+    if (isSpaceDue && !out.isEmpty) out.add(' ')
     const piece = html.slice(from, last)
-    out += needsFold ? piece.replace(SPACES, ' ') : piece
+    out.add(needsFold ? piece.replace(SPACES, ' ') : piece)
     isSpaceDue = last < to
   }
-  return out
+  return out.detachedText()
 }
 
 const fold = (text: string): string => text.replace(SPACES, ' ').trim()
@@ -78,25 +79,17 @@ export function rawTextOf(index: PageIndex, token: number): string {
   if (token !== -1 && index.kind[token] === ELEMENT_VOID) return ''
   const { html, start, end, kind } = index
   const stop = token === -1 ? index.count : index.close[token]!
-  let out = ''
+  const out = new TextBuilder()
   for (let t = token; t < stop; t = step(index, t, stop)) {
     const what = t === -1 ? ELEMENT : kind[t]!
-    if (what === CDATA) out += html.slice(start[t]! + 9, end[t]! - 3)
+    if (what === CDATA) out.add(html.slice(start[t]! + 9, end[t]! - 3))
     const piece = html.slice(t === -1 ? 0 : end[t]!, start[t + 1]!)
-    out += what !== ELEMENT_RAW && piece.includes('&') ? decodeEntities(piece, 'text') : piece
+    out.add(what !== ELEMENT_RAW && piece.includes('&') ? decodeEntities(piece, 'text') : piece)
   }
-  return out
+  return out.text()
 }
 
 /** The page's own text between an element's tags. */
 export function innerHtmlOf(index: PageIndex, token: number): string {
   return index.kind[token] === ELEMENT_VOID ? '' : index.html.slice(index.end[token], index.start[index.close[token]!])
-}
-
-/**
- * A copy that does not keep the page alive. V8 cuts a string of 13 characters or more as a window into the whole page, and a
- * key in a dedup table would hold 40 KB for each 60-character URL.
- */
-export function detached(text: string): string {
-  return text.length < 13 ? text : `\0${text}`.slice(1)
 }
