@@ -13,6 +13,7 @@ import type { Socket } from 'node:net'
 import type { Dispatcher } from 'undici'
 import { ScrapeError } from '../../core/errors.ts'
 import type { FetchRequest } from '../contract.ts'
+import { BodyBytes } from './body-bytes.ts'
 import { SMALL_BODY_BYTES_MAX } from './body-room.ts'
 import { isRefusedType } from './content-check.ts'
 import { headerOf, type RawHeaders } from './http-page.ts'
@@ -25,7 +26,6 @@ export const FAILED_BODY_BYTES_MAX = 65_536
 const INFORMATIONAL_MAX = 16
 
 const NO_HEADERS: RawHeaders = Object.freeze(Object.create(null))
-const NOTHING = Buffer.alloc(0)
 
 /** Makes room for so many bytes of a body; a promise where it has to be waited for. */
 export type MakeRoom = (bytes: number) => Promise<void> | undefined
@@ -36,7 +36,6 @@ export class Exchange implements ConnectedHandler {
   status = 0
   headers: RawHeaders = NO_HEADERS
   outcome: Outcome = 'failed'
-  wireBytes = 0
   /** `performance.now()` of the response headers and of the latest byte; 0 before. */
   firstByteAtMs = 0
   lastByteAtMs = 0
@@ -49,8 +48,8 @@ export class Exchange implements ConnectedHandler {
   readonly #makeRoom: MakeRoom | undefined
   #bodyBytesMax: number
   #hasRoom = false
-  #chunk: Buffer | undefined
-  #chunks: Buffer[] | undefined
+  readonly #body = new BodyBytes()
+  #announcedBytes = 0
   #informational = 0
   #isOnUsedSocket = false
   #isSettled = false
@@ -72,10 +71,11 @@ export class Exchange implements ConnectedHandler {
 
   /** What arrived of the body, still encoded. Once: an exchange that is over must not hold on to it (`Page.release`). */
   takeBody(): Buffer {
-    const body = this.#chunks === undefined ? (this.#chunk ?? NOTHING) : Buffer.concat(this.#chunks, this.wireBytes)
-    this.#chunk = undefined
-    this.#chunks = undefined
-    return body
+    return this.#body.take()
+  }
+
+  get wireBytes(): number {
+    return this.#body.length
   }
 
   cancel(reason: unknown): void {
@@ -124,13 +124,9 @@ export class Exchange implements ConnectedHandler {
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#isBodyDropped) return
     this.lastByteAtMs = performance.now()
-    const wireBytes = this.wireBytes + chunk.length
-    if (wireBytes > this.#bodyBytesMax) throw this.#tooLarge()
-    this.wireBytes = wireBytes
-    if (this.#chunk === undefined) this.#chunk = chunk
-    else if (this.#chunks === undefined) this.#chunks = [this.#chunk, chunk]
-    else this.#chunks.push(chunk)
-    if (wireBytes > SMALL_BODY_BYTES_MAX) this.#wait(controller, this.#bodyBytesMax)
+    if (this.wireBytes + chunk.length > this.#bodyBytesMax) throw this.#tooLarge()
+    this.#body.add(chunk, this.#announcedBytes)
+    if (this.wireBytes > SMALL_BODY_BYTES_MAX) this.#wait(controller, this.#bodyBytesMax)
   }
 
   onResponseEnd(): void {
@@ -164,6 +160,7 @@ export class Exchange implements ConnectedHandler {
   #checkAnnounced(controller: Dispatcher.DispatchController, headers: RawHeaders): void {
     const bytes = Number(headers['content-length'] ?? 0)
     if (bytes > this.#bodyBytesMax) throw this.#tooLarge()
+    this.#announcedBytes = bytes
     const isEncoded = headers['content-encoding'] !== undefined
     if (bytes > SMALL_BODY_BYTES_MAX) this.#wait(controller, isEncoded ? this.#bodyBytesMax : bytes)
   }
