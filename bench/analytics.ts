@@ -6,11 +6,11 @@
  * Prints JSON: milliseconds, the median of several asks; `rawMs` is the same answer counted from the rows themselves.
  */
 import { parseArgs } from 'node:util'
-import { Analytics } from '../src/jobs-store/analytics.ts'
-import { ROLLUPS } from '../src/jobs-store/contract.ts'
-import { Rollups } from '../src/jobs-store/rollups.ts'
-import { JobSearch } from '../src/jobs-store/search.ts'
-import { openPostgresDatabase } from '../src/orchestrator/store/postgres.ts'
+import { Analytics } from '../src/jobs/store/analytics.ts'
+import { ROLLUPS } from '../src/jobs/store/contract.ts'
+import { Rollups } from '../src/jobs/store/rollups.ts'
+import { JobSearch } from '../src/jobs/store/search.ts'
+import { openPostgresDatabase } from '../src/store/postgres.ts'
 import { Bench, posting } from '../test/jobs-bench.ts'
 import { startPostgres } from '../test/services/postgres.ts'
 import { fill } from './analytics/fill.ts'

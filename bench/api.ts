@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { parseArgs } from 'node:util'
-import { createClient } from '../src/api/client.ts'
+import { createClient } from '../src/server/api/client.ts'
 import { startServe } from '../test/serve.ts'
 import { startBooksSite } from '../test/site/books.ts'
 import { temporaryFolder } from '../test/sluice.ts'

@@ -11,12 +11,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import type { SqlDatabase } from '../src/drivers/sql.ts'
 import { openPoster } from '../src/fetch/http/post.ts'
-import type { SqlDatabase } from '../src/orchestrator/store/sql.ts'
-import { DeliveryWorker } from '../src/webhooks/delivery-worker.ts'
-import { Outbox } from '../src/webhooks/outbox.ts'
-import { eventRecorder } from '../src/webhooks/record.ts'
-import { Subscriptions } from '../src/webhooks/subscriptions.ts'
+import { DeliveryWorker } from '../src/server/webhooks/delivery-worker.ts'
+import { Outbox } from '../src/server/webhooks/outbox.ts'
+import { eventRecorder } from '../src/server/webhooks/record.ts'
+import { Subscriptions } from '../src/server/webhooks/subscriptions.ts'
 
 const GIVE_UP_MS = 60_000
 
@@ -40,10 +40,10 @@ async function startReceiver(isDead: boolean): Promise<Told> {
 
 async function openStore(url: string | undefined, folder: string): Promise<SqlDatabase> {
   if (url === undefined) {
-    const { openSqliteDatabase } = await import('../src/orchestrator/store/sqlite.ts')
+    const { openSqliteDatabase } = await import('../src/store/sqlite.ts')
     return openSqliteDatabase(join(folder, 'store.db'))
   }
-  const { openPostgresDatabase } = await import('../src/orchestrator/store/postgres.ts')
+  const { openPostgresDatabase } = await import('../src/store/postgres.ts')
   return await openPostgresDatabase(url, { connectionsMax: 6 })
 }
 

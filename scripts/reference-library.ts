@@ -9,7 +9,7 @@ const ENTRIES: readonly [name: string, file: string, words: string][] = [
   ['sluice', 'src/index.ts', "Scrapers, runs and queues: all that `import … from 'sluice'` gives."],
   [
     'sluice/client',
-    'src/api/client.ts',
+    'src/server/api/client.ts',
     'The API of a server, typed. How to use it: [serve an API](../how-to/serve-an-api.md).',
   ],
   [

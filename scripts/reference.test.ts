@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Command } from 'commander'
-import { ENDPOINTS } from '../src/api/endpoints.ts'
 import { defineCommands } from '../src/cli/commands.ts'
 import { ERRORS } from '../src/core/error-table.ts'
 import { limitsSchema } from '../src/core/options.ts'
 import { METRICS } from '../src/observe/metrics-table.ts'
 import { MESSAGES } from '../src/protocol/messages.ts'
+import { ENDPOINTS } from '../src/server/api/endpoints.ts'
 import { outdatedPages, referencePages, writePages } from './reference.ts'
 
 test('the reference pages say what the code says', async () => {

@@ -1,18 +1,18 @@
 /**
- * Who may import whom, read off the imports themselves:
+ * Who may import whom, read from the imports themselves:
  *
  *   core/              nothing of ours
- *   a stage            itself, core/, and any stage's contract.ts
- *   protocol/          that, and jobs/
- *   jobs-store/        that, and jobs/
- *   postgres/, redis/  the way to a server; only what is named after it goes it
+ *   drivers/           core/; postgres/ and redis/ are for files with that server in their path
+ *   a stage            itself, core/, drivers/, and any stage's contract.ts
+ *   what ONE_WAY says  the folders it names there
  *   app/               everything but cli/; it is the composition root
  *   cli/               everything; it is what a person types
  *   index.ts           the public names: app/, core/ and contracts
  *   testing.ts         the same, and the conformance kits
  *   scrapers/          the public entries only
  *
- * Tests may reach for whatever they need to put a thing to the test, so *.test.ts files are left out.
+ * No folder imports another that imports it, directly or through others: neither in src/ nor in the folders of NESTED.
+ * Tests may import whatever they need, so *.test.ts files and test kits are left out.
  */
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
@@ -21,29 +21,19 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const STAGES = [
-  'sources',
-  'frontier',
-  'fetch',
-  'extract',
-  'pipeline',
-  'sinks',
-  'files',
-  'crawl',
-  'orchestrator',
-  'observe',
-  'jobs',
-  'jobs-store',
-  'api',
-  'history',
-  'protocol',
-  'webhooks',
-]
-const DRIVERS = ['postgres', 'redis']
-const COMPOSERS = ['app', 'cli']
+const STAGES = ['sources', 'frontier', 'fetch', 'extract', 'pipeline', 'sinks', 'files', 'crawl', 'observe', 'server']
+/** Beside itself, core/ and drivers/. */
+const ONE_WAY: Readonly<Record<string, readonly RegExp[]>> = {
+  fleet: [/^(?:frontier|store)\/contract\.ts$/],
+  jobs: [/^server\/history\/contract\.ts$/],
+  store: [/^frontier\/contract\.ts$/, /^(?:server\/\w+|jobs\/store)\/schema\.ts$/],
+  protocol: [/^store\/contract\.ts$/, /^jobs\//],
+}
+/** Folders whose own folders import one way, too. */
+const NESTED = ['fetch', 'server', 'jobs', 'drivers']
 const PUBLIC: Readonly<Record<string, string>> = {
   sluice: 'src/index.ts',
-  'sluice/client': 'src/api/client.ts',
+  'sluice/client': 'src/server/api/client.ts',
   'sluice/jobs': 'src/jobs/index.ts',
   'sluice/testing': 'src/testing.ts',
 }
@@ -97,23 +87,52 @@ export function problemOf(found: Import): string | undefined {
   if (from === 'core') return bad('core/ imports nothing of ours')
   if (from === 'app') return to === 'cli' ? bad('app/ does not know the command line') : undefined
   if (to === 'core') return undefined
-  if (from === 'protocol' && to === 'jobs') return undefined // job postings have names of their own on the wire
-  if (from === 'jobs-store' && to === 'jobs') return undefined // it keeps what jobs/ works out
-  if (DRIVERS.includes(to!)) return found.from.includes(to!) ? undefined : bad(`only what is named ${to} uses it`)
-  return target === `src/${to}/contract.ts` ? undefined : bad('a stage imports itself, core/ and contracts')
+  const driver = /^src\/drivers\/(postgres|redis)\//.exec(target)?.[1]
+  if (driver !== undefined) return found.from.includes(driver) ? undefined : bad(`only what is named ${driver} uses it`)
+  if (to === 'drivers') return undefined
+  const others = ONE_WAY[from]
+  if (others !== undefined)
+    return others.some((one) => one.test(target.slice('src/'.length))) ? undefined : bad(`not one of ONE_WAY.${from}`)
+  return target === `src/${to}/contract.ts` ? undefined : bad('a stage imports itself, core/, drivers/ and contracts')
 }
 
-const sources = (pattern: string) => globSync(pattern, { cwd: ROOT }).filter((file) => !file.endsWith('.test.ts'))
+const sources = (pattern: string) =>
+  globSync(pattern, { cwd: ROOT }).filter((file) => !/\.test(?:-[\w-]+)?\.ts$/.test(file))
+
+/** The folder right below `root`; files that stand in it directly are `.`, but its contract is a place of its own. */
+function placeIn(root: string, path: string): string | undefined {
+  if (!path.startsWith(`${root}/`)) return undefined
+  const [first, ...rest] = path.slice(root.length + 1).split('/')
+  if (rest.length > 0) return first
+  return first === 'contract.ts' ? first : '.'
+}
+
+/** Folders below `root` that import each other in a circle, each with an import that leads round. */
+export function circlesIn(root: string, imports: readonly Import[]): string[] {
+  const ways = new Map<string, Map<string, Import>>()
+  for (const found of imports) {
+    const [from, to] = [placeIn(root, found.from), placeIn(root, targetOf(found) ?? '')]
+    if (from === undefined || to === undefined || from === to) continue
+    ways.set(from, (ways.get(from) ?? new Map()).set(to, found))
+  }
+  const reaches = (from: string, to: string, seen = new Set<string>()): boolean =>
+    [...(ways.get(from)?.keys() ?? [])].some(
+      (next) => next === to || (!seen.has(next) && reaches(next, to, seen.add(next))),
+    )
+  return [...ways].flatMap(([from, targets]) =>
+    [...targets]
+      .filter(([to]) => reaches(to, from))
+      .map(([to, { from: file, line }]) => `${from} → ${to} → … → ${from}: ${file}:${line}`),
+  )
+}
 
 test('every folder of src has its place in the rule', () => {
   const folders = new Set(sources('src/*/**/*.ts').map((file) => folderOf(file)!))
-  assert.deepEqual(
-    [...folders].filter((name) => ![...STAGES, ...DRIVERS, ...COMPOSERS, 'core'].includes(name)),
-    [],
-  )
+  const known = [...STAGES, ...Object.keys(ONE_WAY), 'core', 'drivers', 'app', 'cli']
+  assert.deepEqual([...folders].sort(), known.sort())
 })
 
-test('core, the stages and the composition root import what they may', () => {
+test('each folder imports what it may', () => {
   const files = sources('src/**/*.ts')
   const imports = files.flatMap(importsOf)
   assert.ok(files.length > 100 && imports.length > 400, 'the imports are not found any more')
@@ -121,6 +140,12 @@ test('core, the stages and the composition root import what they may', () => {
     imports.map(problemOf).filter((problem) => problem !== undefined),
     [],
   )
+})
+
+test('no folders import each other in a circle', () => {
+  const imports = sources('src/**/*.ts').flatMap(importsOf)
+  for (const root of ['src', ...NESTED.map((name) => `src/${name}`)])
+    assert.deepEqual(circlesIn(root, imports), [], root)
 })
 
 test('every import leads to a file', () => {
@@ -143,14 +168,27 @@ test('an import against the rule is found', () => {
   const of = (from: string, to: string) => problemOf({ from, to, line: 1 })
   assert.match(of('src/core/task.ts', '../crawl/crawl.ts')!, /core\/ imports nothing/)
   assert.match(of('src/core/task.ts', '../frontier/contract.ts')!, /core\/ imports nothing/)
-  assert.match(of('src/crawl/crawl.ts', '../fetch/http/http.ts')!, /a stage imports/)
+  assert.match(of('src/crawl/crawl.ts', '../fetch/fetcher.ts')!, /a stage imports/)
   assert.match(of('src/frontier/sqlite/engine.ts', '../../sinks/csv.ts')!, /a stage imports/)
+  assert.match(of('src/frontier/sqlite/engine.ts', '../../drivers/redis/script.ts')!, /only what is named redis/)
   assert.match(of('src/sinks/csv.ts', '../app/config.ts')!, /a stage imports/)
+  assert.match(of('src/fleet/scaling.ts', '../store/sql-store.ts')!, /ONE_WAY.fleet/)
   assert.match(of('src/app/run.ts', '../cli/run.ts')!, /command line/)
-  assert.match(of('src/fetch/http/http.ts', 'sluice')!, /a stage imports/)
+  assert.match(of('src/fetch/fetcher.ts', 'sluice')!, /a stage imports/)
   assert.match(of('src/fetch/fetcher.ts', '../../test/sluice.ts')!, /on its own/)
   assert.equal(of('src/crawl/crawl.ts', '../fetch/contract.ts'), undefined)
   assert.equal(of('src/frontier/sqlite/engine.ts', '../contract.ts'), undefined)
   assert.equal(of('src/app/run.ts', '../sinks/open.ts'), undefined)
-  assert.equal(of('src/fetch/http/http.ts', 'undici'), undefined)
+  assert.equal(of('src/fetch/fetcher.ts', 'undici'), undefined)
+})
+
+test('a circle is found, also one through a third folder', () => {
+  const imports = [
+    { from: 'src/a/x.ts', to: '../b/y.ts', line: 1 },
+    { from: 'src/b/y.ts', to: '../c/contract.ts', line: 2 },
+    { from: 'src/c/z.ts', to: '../a/x.ts', line: 3 },
+    { from: 'src/d/w.ts', to: '../a/x.ts', line: 4 },
+  ]
+  assert.equal(circlesIn('src', imports).length, 3)
+  assert.deepEqual(circlesIn('src', imports.slice(1)), [])
 })

@@ -1,7 +1,7 @@
 /** Servers on one PostgreSQL: they share the work, and none of it is done twice. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createClient } from '../src/api/client.ts'
+import { createClient } from '../src/server/api/client.ts'
 import { until } from './fleet.ts'
 import { childrenOf, startServe } from './serve.ts'
 import { postgresForTests } from './services/postgres.ts'

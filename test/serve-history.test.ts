@@ -4,7 +4,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'nod
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, it } from 'node:test'
-import { createClient } from '../src/api/client.ts'
+import { createClient } from '../src/server/api/client.ts'
 import { until } from './fleet.ts'
 import { postgresForTests } from './services/postgres.ts'
 import { type BooksSite, podOf, startBooksSite } from './site/books.ts'

@@ -1,8 +1,8 @@
 /** Both databases a store can be in, for suites that hold for either. */
 import { join } from 'node:path'
-import { openPostgresDatabase } from '../src/orchestrator/store/postgres.ts'
-import type { SqlDatabase } from '../src/orchestrator/store/sql.ts'
-import { openSqliteDatabase } from '../src/orchestrator/store/sqlite.ts'
+import type { SqlDatabase } from '../src/drivers/sql.ts'
+import { openPostgresDatabase } from '../src/store/postgres.ts'
+import { openSqliteDatabase } from '../src/store/sqlite.ts'
 import type { postgresForTests } from './services/postgres.ts'
 import { temporaryFolder } from './sluice.ts'
 

@@ -1,7 +1,7 @@
 /** The second job of the stack: a site of files, and a run whose pages and files are done by different workers. */
 import assert from 'node:assert/strict'
 import { globSync } from 'node:fs'
-import type { Client } from '../../src/api/client.ts'
+import type { Client } from '../../src/server/api/client.ts'
 import { content, type FileServer, startFileServer } from '../../test/files/file-server.ts'
 import { until } from '../../test/fleet.ts'
 

@@ -1,7 +1,7 @@
 /** An end-to-end job for a running stack: books with details through the API, while workers come and go, and what must be true. */
 import assert from 'node:assert/strict'
 import { Client as Database } from 'pg'
-import { type Client, createClient } from '../../src/api/client.ts'
+import { type Client, createClient } from '../../src/server/api/client.ts'
 import type { FileServer } from '../../test/files/file-server.ts'
 import { until } from '../../test/fleet.ts'
 import { type BooksSite, podOf } from '../../test/site/books.ts'

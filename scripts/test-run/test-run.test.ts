@@ -15,7 +15,7 @@ test('unit tests are the files beside the code that need no service and start no
   assert.ok(isUnit('scrapers/books/books.test.ts'))
   assert.ok(isUnit('src/fetch/browser/find-chromium.test.ts'), 'test/sluice.ts is imported for a folder only')
   assert.ok(!isUnit('src/frontier/postgres/postgres.test.ts'), 'a service')
-  assert.ok(!isUnit('src/webhooks/webhooks.test.ts'), 'a service, imported by a module it imports')
+  assert.ok(!isUnit('src/server/webhooks/webhooks.test.ts'), 'a service, imported by a module it imports')
   assert.ok(!isUnit('src/cli/main.test.ts'), 'the command line')
   assert.ok(!isUnit('src/frontier/sqlite/crash.test.ts'), 'a second process')
   assert.ok(!isUnit('test/run.test.ts'), 'a whole run')

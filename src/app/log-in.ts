@@ -21,13 +21,13 @@ export async function logIn(url: string): Promise<void> {
 const schemeOf = (url: string) => url.slice(0, url.indexOf(':'))
 
 async function postgres(url: string): Promise<void> {
-  const { Database } = await import('../postgres/database.ts')
+  const { Database } = await import('../drivers/postgres/database.ts')
   const database = new Database(url, { connectionsMax: 1, outageMs: 0, queryMsMax: ANSWER_MS_MAX })
   await database.rows('select 1', []).finally(() => database.close())
 }
 
 async function redis(url: string): Promise<void> {
-  const { Connection } = await import('../redis/connection.ts')
+  const { Connection } = await import('../drivers/redis/connection.ts')
   const connection = new Connection(url, { outageMs: 0, answerMsMax: ANSWER_MS_MAX })
   await connection.attempt(() => connection.redis.ping()).finally(() => connection.close())
 }

@@ -1,9 +1,9 @@
 /** `sluice autoscale`: as many workers as the queue deserves, on this machine or through a command. */
 import type { Command } from 'commander'
 import type { Config } from '../app/config.ts'
-import type { ScalePolicy } from '../orchestrator/autoscale.ts'
-import type { AutoscaleLine, Crew } from '../orchestrator/autoscale-loop.ts'
-import type { Store } from '../orchestrator/contract.ts'
+import type { ScalePolicy } from '../fleet/autoscale.ts'
+import type { AutoscaleLine, Crew } from '../fleet/autoscale-loop.ts'
+import type { Store } from '../store/contract.ts'
 import { addOptions, configOf } from './flags.ts'
 import { note, print, shellWord } from './output.ts'
 
@@ -57,7 +57,7 @@ export function defineAutoscale(program: Command): void {
 
 async function autoscaleCommand(workerFlags: string[], flags: AutoscaleFlags): Promise<number> {
   const [{ autoscale }, { openStore }, { openQueueToLook }] = await Promise.all([
-    import('../orchestrator/autoscale-loop.ts'),
+    import('../fleet/autoscale-loop.ts'),
     import('../app/fleet/fleet.ts'),
     import('../app/look/look-queue.ts'),
   ])

@@ -45,7 +45,11 @@ export function defineDiff(program: Command): void {
 
 async function diff(before: string, after: string, flags: DiffFlags): Promise<number> {
   const [{ diffItems, identityOf, itemsToDiff, schemaDifference }, { TIMES_OF_READING }, { toStdout }] =
-    await Promise.all([import('../app/look/diff-runs.ts'), import('../history/content.ts'), import('./export.ts')])
+    await Promise.all([
+      import('../app/look/diff-runs.ts'),
+      import('../server/history/content.ts'),
+      import('./export.ts'),
+    ])
   return await withRun(before, flags, (one) =>
     withRun(after, flags, async (other) => {
       const identity = await identityOf(one.run, other.run, flags.key)

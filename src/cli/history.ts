@@ -1,7 +1,7 @@
 /** `sluice history`: what happened to one item over all runs that a server has read. */
 import type { Command } from 'commander'
 import { verbatim } from '../core/redact.ts'
-import type { EntityHistory } from '../history/read.ts'
+import type { EntityHistory } from '../server/history/read.ts'
 import { addReadFlags, printData, printJson, type ReadFlags } from './output.ts'
 import { addPlaces, type PlaceFlags, placesOf } from './run-place.ts'
 
@@ -32,7 +32,7 @@ export function defineHistory(program: Command): void {
 async function showHistory(scraper: string, key: string, flags: HistoryFlags): Promise<void> {
   const [{ openServeDatabase }, { History }, { ScrapeError }] = await Promise.all([
     import('../app/serve/database.ts'),
-    import('../history/read.ts'),
+    import('../server/history/read.ts'),
     import('../core/errors.ts'),
   ])
   const { places } = await placesOf(flags)

@@ -68,11 +68,11 @@ export function defineKey(program: Command): void {
 
 async function withKeys<T>(
   flags: KeyFlags,
-  work: (keys: import('../orchestrator/access/keys.ts').ApiKeys) => Promise<T>,
+  work: (keys: import('../server/access/keys.ts').ApiKeys) => Promise<T>,
 ): Promise<T> {
   const [{ openServeDatabase }, { ApiKeys }] = await Promise.all([
     import('../app/serve/database.ts'),
-    import('../orchestrator/access/keys.ts'),
+    import('../server/access/keys.ts'),
   ])
   const { places } = await placesOf(flags)
   const { store, db } = await openServeDatabase(places)

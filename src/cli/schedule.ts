@@ -1,7 +1,7 @@
 /** `sluice schedule`: runs that begin by the clock of a server (`sluice serve`). */
 import type { Command } from 'commander'
-import type { NewSchedule, Overlap, Schedule } from '../orchestrator/schedule/contract.ts'
-import type { Schedules } from '../orchestrator/schedule/schedules.ts'
+import type { NewSchedule, Overlap, Schedule } from '../server/schedule/contract.ts'
+import type { Schedules } from '../server/schedule/schedules.ts'
 import { argsOf } from './flags.ts'
 import { addReadFlags, print, printJson, type ReadFlags } from './output.ts'
 import { addPlaces, type PlaceFlags, placesOf } from './run-place.ts'
@@ -74,7 +74,7 @@ function run(work: Work) {
     const [word, flags] = (typeof given[0] === 'string' ? given : ['', given[0]]) as [string, ScheduleFlags]
     const [{ openServeDatabase }, { Schedules }] = await Promise.all([
       import('../app/serve/database.ts'),
-      import('../orchestrator/schedule/schedules.ts'),
+      import('../server/schedule/schedules.ts'),
     ])
     const { places } = await placesOf(flags)
     const { store, db } = await openServeDatabase(places)
@@ -109,7 +109,7 @@ async function add(schedules: Schedules, flags: ScheduleFlags, scraper: string):
       import('../app/author/compile-scraper.ts'),
       import('../core/options.ts'),
       import('../core/errors.ts'),
-      import('../orchestrator/schedule/contract.ts'),
+      import('../server/schedule/contract.ts'),
     ])
   const loaded = await loadScraper(scraper)
   const args = argsOf(flags, argumentNames(loaded.scraper))
@@ -140,7 +140,7 @@ function show(schedule: Schedule, flags: ScheduleFlags): void {
 }
 
 async function next(schedules: Schedules, flags: ScheduleFlags, word: string): Promise<void> {
-  const { nextTimes } = await import('../orchestrator/schedule/cron.ts')
+  const { nextTimes } = await import('../server/schedule/cron.ts')
   const { cron, tz } = await schedules.get(word)
   const times = nextTimes(cron, tz, Date.now(), Number(flags.count) || 5).map((ms) => new Date(ms))
   if (flags.json) return printJson({ tz, times })

@@ -140,7 +140,7 @@ async function refuseRole(role: string, { values }: Config): Promise<void> {
 
 async function keepOf(flags: Pick<ServeFlags, 'keepLogs' | 'keepHistory' | 'keepRuns'>) {
   const [{ parseKeepMs }, { ScrapeError }] = await Promise.all([
-    import('../orchestrator/retention.ts'),
+    import('../store/retention.ts'),
     import('../core/errors.ts'),
   ])
   const [logs, history, runs] = [flags.keepLogs, flags.keepHistory, flags.keepRuns].map(parseKeepMs)

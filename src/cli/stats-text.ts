@@ -3,7 +3,7 @@ import { livingWorkers, type OpenRun, queueNote, runFiles, stuckWorkers } from '
 import { FILLING, moreWords, NO_WORKERS, workersMissing } from '../app/look/run-list.ts'
 import { type NotFetchedReason, notFetchedOf, notFetchedWords } from '../core/not-fetched.ts'
 import type { FrontierStats } from '../frontier/contract.ts'
-import type { StoredWorker } from '../orchestrator/contract.ts'
+import type { StoredWorker } from '../store/contract.ts'
 import type { RunPlace } from './run-place.ts'
 import { formatBytes, formatCount, formatMs, formatRate, paintFor, plural, printable, table } from './style.ts'
 

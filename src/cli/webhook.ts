@@ -1,10 +1,10 @@
 /** `sluice webhook`: who is told of what happens, by a server (`sluice serve`). */
 import type { Command } from 'commander'
 import { verbatim } from '../core/redact.ts'
-import type { SqlDatabase } from '../orchestrator/store/sql.ts'
-import type { Delivery, EventFilter, Mode, Subscription } from '../webhooks/contract.ts'
-import type { DeliveryLog } from '../webhooks/delivery-log.ts'
-import type { Subscriptions } from '../webhooks/subscriptions.ts'
+import type { SqlDatabase } from '../drivers/sql.ts'
+import type { Delivery, EventFilter, Mode, Subscription } from '../server/webhooks/contract.ts'
+import type { DeliveryLog } from '../server/webhooks/delivery-log.ts'
+import type { Subscriptions } from '../server/webhooks/subscriptions.ts'
 import { addReadFlags, note, print, printData, printJson, type ReadFlags, shellWord } from './output.ts'
 import { addPlaces, type PlaceFlags, placesOf } from './run-place.ts'
 
@@ -79,8 +79,8 @@ function run(work: Work) {
     const [word, flags] = (typeof given[0] === 'string' ? given : ['', given[0]]) as [string, WebhookFlags]
     const [{ openServeDatabase }, { DeliveryLog }, { Subscriptions }] = await Promise.all([
       import('../app/serve/database.ts'),
-      import('../webhooks/delivery-log.ts'),
-      import('../webhooks/subscriptions.ts'),
+      import('../server/webhooks/delivery-log.ts'),
+      import('../server/webhooks/subscriptions.ts'),
     ])
     const { places } = await placesOf(flags)
     const { store, db } = await openServeDatabase(places)
@@ -109,7 +109,7 @@ function stateOf({ isActive, disabledReason, failingSinceMs }: Subscription): st
 const add: Work = async ({ subscriptions }, flags, url) => {
   const [{ ScrapeError }, { MODES }] = await Promise.all([
     import('../core/errors.ts'),
-    import('../webhooks/contract.ts'),
+    import('../server/webhooks/contract.ts'),
   ])
   if (!(MODES as readonly string[]).includes(flags.mode!))
     throw new ScrapeError('E_USAGE', `--mode takes ${MODES.join(', ')}, got ${JSON.stringify(flags.mode)}`)
@@ -144,7 +144,7 @@ async function notePrivate(url: string): Promise<void> {
 
 const test: Work = async ({ subscriptions, log, db }, flags, word) => {
   const [{ eventRecorder, testEvent }, { ScrapeError }, { parseDurationMs }] = await Promise.all([
-    import('../webhooks/record.ts'),
+    import('../server/webhooks/record.ts'),
     import('../core/errors.ts'),
     import('../core/options.ts'),
   ])

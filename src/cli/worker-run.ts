@@ -4,7 +4,7 @@ import type { Config } from '../app/config.ts'
 import type { FleetWorker, FleetWorkerEnd } from '../app/fleet/fleet-worker.ts'
 import type { Vitals } from '../app/fleet/worker-vitals.ts'
 import { exitCodeOfClass } from '../core/errors.ts'
-import type { WorkPart } from '../orchestrator/contract.ts'
+import type { WorkPart } from '../store/contract.ts'
 import { note, print, printJson } from './output.ts'
 import type { Signals } from './worker-signals.ts'
 

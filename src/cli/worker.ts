@@ -102,7 +102,7 @@ const namedOne = ([scraper]: readonly string[]) => (scraper === undefined ? {} :
 async function partOf({ only, type }: WorkerFlags) {
   const [{ ScrapeError }, { WORK_PARTS }] = await Promise.all([
     import('../core/errors.ts'),
-    import('../orchestrator/contract.ts'),
+    import('../store/contract.ts'),
   ])
   const part = WORK_PARTS.find((one) => one === only)
   if (only !== undefined && type !== undefined)

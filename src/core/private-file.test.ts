@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { temporaryFolder } from '../../test/sluice.ts'
-import { openWal } from '../fetch/rate/open-wal.ts'
+import { openWal } from '../drivers/sqlite/open-wal.ts'
 import { openSqliteRecords } from '../files/records.ts'
 import { openSqliteFrontier } from '../frontier/sqlite/engine.ts'
-import { openSqliteDatabase } from '../orchestrator/store/sqlite.ts'
+import { openSqliteDatabase } from '../store/sqlite.ts'
 import { makeOwnerOnly } from './private-file.ts'
 
 const OPEN: Readonly<Record<string, (path: string) => Promise<() => unknown>>> = {

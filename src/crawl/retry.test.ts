@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { backoffMs } from '../core/backoff.ts'
 import { ERRORS, type ErrorCode } from '../core/error-table.ts'
 import { type ErrorDetails, ScrapeError } from '../core/errors.ts'
-import { backoffMs } from './backoff.ts'
 import { decide, type RetryLimits } from './retry.ts'
 
 const NOW_MS = 1_700_000_000_000

@@ -14,10 +14,11 @@
  * on every answer costs a try. A Retry-After beyond the limit costs one too: we come back before the server wants us. A page that
  * was not sent (no status: its host is paused, its circuit open, or robots.txt fails) pays for neither.
  */
+
+import { backoffMs } from '../core/backoff.ts'
 import type { ErrorKind } from '../core/error-table.ts'
 import type { ScrapeError } from '../core/errors.ts'
 import type { ResolvedLimits } from '../core/options.ts'
-import { backoffMs } from './backoff.ts'
 
 export type Decision =
   | { kind: 'retry'; atMs: number }

@@ -9,6 +9,7 @@
  *
  * In the process that owns the pool no byte of a file is touched: it sends orders and gets results.
  */
+import { doubledMs } from '../core/backoff.ts'
 import { ScrapeError } from '../core/errors.ts'
 import type { FileJob, FilePool, FileRecords, JobHooks, StoredFile } from './contract.ts'
 import { PoolProcess, type RunningJob } from './pool-process.ts'
@@ -198,7 +199,7 @@ class Pool implements OpenFilePool {
       this.#failure = new ScrapeError('E_WORKERS_DIE', `file processes died ${this.#deaths} times in a row (${how})`)
     else if (this.#deaths > 1) {
       const { restartMsMin = RESTART_MS.min } = this.#options
-      this.#startLater(Math.min(RESTART_MS.max, restartMsMin * 2 ** (this.#deaths - 2)))
+      this.#startLater(doubledMs(this.#deaths - 1, { delayMsMin: restartMsMin, delayMsMax: RESTART_MS.max }))
     }
   }
 

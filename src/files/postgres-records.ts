@@ -1,7 +1,7 @@
 /** Records of stored files in PostgreSQL, beside the runs of a fleet. */
 import { ScrapeError } from '../core/errors.ts'
-import { Database } from '../postgres/database.ts'
-import { migrate } from '../postgres/migrate.ts'
+import { Database } from '../drivers/postgres/database.ts'
+import { migrate } from '../drivers/postgres/migrate.ts'
 import type { FileRecords } from './contract.ts'
 import { fileTable, sqlFileRecords } from './records-sql.ts'
 

@@ -10,10 +10,12 @@
  * A task is in exactly one of these places. A lost lease costs a *loss*, not an attempt: its task becomes a suspect, which is
  * claimed alone (nothing else in the hands of that worker), and only a suspect lost `lossesMax` times alone is declared dead.
  */
+
 import type { Counts } from '../core/counts.ts'
 import type { ErrorRecord } from '../core/errors.ts'
 import type { ItemRow, LoggedItem } from '../core/item.ts'
 import type { NewTask, Task } from '../core/task.ts'
+import type { Outage } from '../drivers/outage.ts'
 
 /** A queue of tasks: what an engine of your own has to do. */
 export interface Frontier extends AsyncDisposable {
@@ -248,11 +250,4 @@ export interface FrontierOptions {
   /** Told before each wait for a server that went away. Engines without a server ignore it. */
   onOutage?: (outage: Outage) => void
   now?: () => number
-}
-
-export interface Outage {
-  /** From 1, for this operation. */
-  attempt: number
-  error: Error
-  waitMs: number
 }

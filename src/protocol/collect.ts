@@ -2,7 +2,7 @@
  * The orchestrator's side: results from the stream into the store, each task once, then the acknowledgement. A crash in between
  * repeats a message, which changes nothing.
  */
-import type { NewStoredRun, Store } from '../orchestrator/contract.ts'
+import type { NewStoredRun, Store } from '../store/contract.ts'
 import { FINAL_STATUSES, MESSAGE_BYTES_MAX, type ResultMessage, readMessage, resultSchema } from './messages.ts'
 import { type Entry, GroupReader } from './redis/group-reader.ts'
 import { refusalText } from './refusal.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Posting, postingKey } from '../jobs/posting.ts'
+import { type Posting, postingKey } from '../jobs/read/posting.ts'
 import { jobSchema } from './messages.ts'
 import { isPosting, storedJob, toWireJob } from './wire-job.ts'
 

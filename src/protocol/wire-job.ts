@@ -1,5 +1,5 @@
 /** A job posting in the names of the protocol, and back. Nothing is carried twice, and nothing lost. */
-import { type Posting, postingKey, postingSchema } from '../jobs/posting.ts'
+import { type Posting, postingKey, postingSchema } from '../jobs/read/posting.ts'
 import type { WireJob } from './messages.ts'
 
 /** Fields that are the same on the wire under the same name. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createClient } from '../../src/api/client.ts'
+import { createClient } from '../../src/server/api/client.ts'
 import { until } from '../fleet.ts'
 import { startServe } from '../serve.ts'
 import { startPostgres } from '../services/postgres.ts'

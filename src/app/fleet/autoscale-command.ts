@@ -1,9 +1,9 @@
 /** A crew that is somebody else's: a command is run, or only printed, whenever another number of workers is wanted. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import type { Staffing } from '../../orchestrator/autoscale.ts'
-import type { Crew } from '../../orchestrator/autoscale-loop.ts'
-import type { Store } from '../../orchestrator/contract.ts'
+import type { Staffing } from '../../fleet/autoscale.ts'
+import type { Crew } from '../../fleet/autoscale-loop.ts'
+import type { Store } from '../../store/contract.ts'
 
 export interface CommandCrewOptions {
   /** `{n}` stands for the number. */

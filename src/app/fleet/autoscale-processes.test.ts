@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ScrapeError } from '../../core/errors.ts'
-import type { RunDepth } from '../../orchestrator/autoscale.ts'
+import type { RunDepth } from '../../fleet/autoscale.ts'
 import { ProcessCrew, type ProcessCrewOptions, workerEnv } from './autoscale-processes.ts'
 
 const RUN: RunDepth = { runId: 'r1', pending: 100, remaining: 100, isPaused: false }

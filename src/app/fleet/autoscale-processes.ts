@@ -9,8 +9,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { systemClock } from '../../core/clock.ts'
 import { ScrapeError } from '../../core/errors.ts'
-import { type Staffing, staffChanges } from '../../orchestrator/autoscale.ts'
-import { type Crew, monotonicMs, type Seen } from '../../orchestrator/autoscale-loop.ts'
+import { type Staffing, staffChanges } from '../../fleet/autoscale.ts'
+import { type Crew, monotonicMs, type Seen } from '../../fleet/autoscale-loop.ts'
 import type { RunPlaces } from '../look/open-run.ts'
 import { DEATHS_IN_A_ROW_MAX } from '../run/processes.ts'
 

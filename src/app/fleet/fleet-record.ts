@@ -1,7 +1,7 @@
 /** The record of a run that many workers share: counts of its queue, measurements from what each worker reports. */
 import type { RunRecord, WorkTally } from '../../core/run.ts'
 import type { FrontierStats } from '../../frontier/contract.ts'
-import type { Store, StoredWorker } from '../../orchestrator/contract.ts'
+import type { Store, StoredWorker } from '../../store/contract.ts'
 import { type Measured, type RecordBase, updateRecord } from '../run/run-record.ts'
 
 const NOTHING: RecordBase = { fieldFill: {}, cpuMs: 0, durationMs: 0, rssBytesMax: 0, errors: [] }

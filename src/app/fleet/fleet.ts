@@ -1,10 +1,11 @@
 /** What the machines of a fleet share: where it is, and how it is opened. */
 import { ScrapeError } from '../../core/errors.ts'
 import type { Json } from '../../core/task.ts'
-import type { Frontier, Outage } from '../../frontier/contract.ts'
+import type { Outage } from '../../drivers/outage.ts'
+import type { SqlDatabase } from '../../drivers/sql.ts'
+import type { Frontier } from '../../frontier/contract.ts'
 import { openFrontier } from '../../frontier/open.ts'
-import type { Store } from '../../orchestrator/contract.ts'
-import type { SqlDatabase } from '../../orchestrator/store/sql.ts'
+import type { Store } from '../../store/contract.ts'
 import type { ConfigValues } from '../option-table.ts'
 import { type QueuePlace, queueUrlOf, redisUrlOf } from '../run/run-identity.ts'
 import { withStoredItems } from './stored-items.ts'
@@ -48,13 +49,10 @@ export async function openStoreDatabase(
       notes: [`the frontier is ${places.frontier}`],
       fix: 'Name it with --frontier postgres://HOST/DATABASE (or amqp://…, redis://…), or SLUICE_FRONTIER.',
     })
-  const [{ sqlStore }, { runWatch }] = await Promise.all([
-    import('../../orchestrator/store/sql-store.ts'),
-    import('./run-watch.ts'),
-  ])
+  const [{ sqlStore }, { runWatch }] = await Promise.all([import('../../store/sql-store.ts'), import('./run-watch.ts')])
   const path = /^sqlite:(?:\/\/)?(.+)$/.exec(url)?.[1]
   if (path !== undefined) {
-    const db = (await import('../../orchestrator/store/sqlite.ts')).openSqliteDatabase(path)
+    const db = (await import('../../store/sqlite.ts')).openSqliteDatabase(path)
     return { db, store: sqlStore(db, undefined, runWatch(db.dialect)) }
   }
   if (!isPostgres(url))
@@ -62,7 +60,7 @@ export async function openStoreDatabase(
       fix: 'Use postgres://HOST/DATABASE, or sqlite:FILE for one machine.',
     })
   const [{ openPostgresDatabase }, { dropRun }] = await Promise.all([
-    import('../../orchestrator/store/postgres.ts'),
+    import('../../store/postgres.ts'),
     import('../../frontier/postgres/runs.ts'),
   ])
   const db = await openPostgresDatabase(url, options)

@@ -1,10 +1,10 @@
 /** Tells of the runs of a store, in the transaction in which one begins or ends: whichever worker ends it. */
 import { type Limits, limitsSchema } from '../../core/options.ts'
 import { isComplete, type RunRecord } from '../../core/run.ts'
-import type { Dialect } from '../../orchestrator/store/sql.ts'
-import type { RunWatch } from '../../orchestrator/store/sql-store.ts'
-import { eventRecorder } from '../../webhooks/record.ts'
-import { circuitsOpened, isOfCircuit, RUNS_BEFORE_MAX, runEnded, runStarted } from '../../webhooks/run-events.ts'
+import type { Dialect } from '../../drivers/sql.ts'
+import { eventRecorder } from '../../server/webhooks/record.ts'
+import { circuitsOpened, isOfCircuit, RUNS_BEFORE_MAX, runEnded, runStarted } from '../../server/webhooks/run-events.ts'
+import type { RunWatch } from '../../store/sql-store.ts'
 
 export function runWatch(dialect: Dialect): RunWatch {
   const record = eventRecorder({ dialect })

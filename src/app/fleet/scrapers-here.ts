@@ -1,6 +1,6 @@
 /** The scrapers a worker of many runs may use: those that were named, or all that are known here, each loaded once. */
 import { ScrapeError } from '../../core/errors.ts'
-import type { StoredRun, WorkPart } from '../../orchestrator/contract.ts'
+import type { StoredRun, WorkPart } from '../../store/contract.ts'
 import { type LoadedScraper, listScrapers, loadScraper } from '../author/load-scraper.ts'
 import { assertTurnedOn } from '../author/opt-in.ts'
 import type { Config } from '../config.ts'

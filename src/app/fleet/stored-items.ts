@@ -4,7 +4,7 @@
  */
 import type { ItemRow } from '../../core/item.ts'
 import type { Committed, Frontier, Outcome } from '../../frontier/contract.ts'
-import type { Store } from '../../orchestrator/contract.ts'
+import type { Store } from '../../store/contract.ts'
 
 /** Counting a million rows for every look would cost more than the look is worth. */
 const COUNT_FRESH_MS = 1_000

@@ -1,7 +1,7 @@
 /** Whose turn it is among many runs. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { StoredRun } from '../../orchestrator/contract.ts'
+import type { StoredRun } from '../../store/contract.ts'
 import { Turns } from './turns.ts'
 
 /** Newest first, as a store lists them. */

@@ -1,5 +1,5 @@
 /** Whose turn it is among the runs: what was asked longest ago comes first, and what had nothing to do is left alone for a while. */
-import type { StoredRun } from '../../orchestrator/contract.ts'
+import type { StoredRun } from '../../store/contract.ts'
 import { inOrderOfNeed } from './fair-share.ts'
 
 /** A run that cannot be worked on from here. */

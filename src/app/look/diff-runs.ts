@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { ScrapeError } from '../../core/errors.ts'
 import { contentKey } from '../../core/item.ts'
 import type { Json } from '../../core/task.ts'
-import { differencesOf } from '../../history/content.ts'
+import { differencesOf } from '../../server/history/content.ts'
 import type { ItemLine, OpenRun, RunItems } from './open-run.ts'
 
 type Item = Record<string, Json>

@@ -1,7 +1,7 @@
 /** The queue of a fleet's run, for whoever looks at it. Of an `amqp:` or `redis:` one that is its ledger alone. */
 import type { RunRecord } from '../../core/run.ts'
 import type { Frontier } from '../../frontier/contract.ts'
-import type { Store } from '../../orchestrator/contract.ts'
+import type { Store } from '../../store/contract.ts'
 import { hasLedger, openFleetFrontier, withRedisNamed } from '../fleet/fleet.ts'
 import { openQueueOf } from '../fleet/queue-of-run.ts'
 import { withStoredItems } from '../fleet/stored-items.ts'

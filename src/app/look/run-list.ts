@@ -3,7 +3,7 @@ import { ScrapeError } from '../../core/errors.ts'
 import { isComplete, type RunState } from '../../core/run.ts'
 import type { FrontierStats } from '../../frontier/contract.ts'
 import { fileWork, type PageCounts, pageCounts } from '../../observe/progress-counts.ts'
-import type { Store, StoredRun, WorkPart } from '../../orchestrator/contract.ts'
+import type { Store, StoredRun, WorkPart } from '../../store/contract.ts'
 import { storeUrlOf } from '../fleet/fleet.ts'
 import { listRuns, type RunFolder } from '../run/run-folder.ts'
 import {

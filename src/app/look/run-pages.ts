@@ -1,6 +1,6 @@
 /** Runs of both kinds page by page, the newest first: only those of the page are looked at. */
 import type { RunState } from '../../core/run.ts'
-import type { Store } from '../../orchestrator/contract.ts'
+import type { Store } from '../../store/contract.ts'
 import { listRuns } from '../run/run-folder.ts'
 import type { RunPlaces } from './open-run.ts'
 import { type FoundRun, foundFolder, foundStored, type ListedRun, lookAtAll, newestFirst } from './run-list.ts'

@@ -8,8 +8,9 @@
  *     ├─ lost twice ──▶ suspect ──all others done──▶ active
  *     └─ nobody can read it ──▶ errors
  */
+
+import { backoffMs } from '../../core/backoff.ts'
 import { toScrapeError } from '../../core/errors.ts'
-import { backoffMs } from '../../crawl/backoff.ts'
 import type { TaskHistory } from '../../protocol/health.ts'
 import { MESSAGE_BYTES_MAX, readMessage, type TaskMessage, taskSchema } from '../../protocol/messages.ts'
 import { type Entry, entryKey, type Finish, type GroupReader } from '../../protocol/redis/group-reader.ts'

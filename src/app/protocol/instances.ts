@@ -5,14 +5,16 @@
  *   starting ──▶ working ──stop──▶ ended
  *                   └─ died ──wait──▶ starting, under a new name
  */
+
 import { fork } from 'node:child_process'
 import { setFlagsFromString } from 'node:v8'
 import { Worker } from 'node:worker_threads'
+import { type BackoffLimits, doubledMs } from '../../core/backoff.ts'
 import type { ErrorCode } from '../../core/error-table.ts'
 import { ScrapeError } from '../../core/errors.ts'
+import { Connection } from '../../drivers/redis/connection.ts'
 import { ABANDON } from '../../protocol/redis/lua.ts'
 import { streamNames, WORKERS_GROUP } from '../../protocol/streams.ts'
-import { Connection } from '../../redis/connection.ts'
 import { newWorkerId } from '../fleet/join-run.ts'
 import type { TaskEnd } from './instance.ts'
 import type { InstanceSpec } from './open-instance.ts'
@@ -48,7 +50,7 @@ export interface Instances {
 }
 
 const ENTRY = new URL('./instance-thread.ts', import.meta.url)
-const RESTART_MS = { min: 200, max: 10_000 }
+const RESTART: BackoffLimits = { delayMsMin: 200, delayMsMax: 10_000 }
 /** After the drain time: one that closes down may take this long, a handler that never lets go of its thread may not. */
 const OVERDUE_MS = 10_000
 /** Deaths in a row without one task done in between: what one dies of, the next dies of, too. */
@@ -106,7 +108,7 @@ export function startInstances(request: InstancesRequest): Instances {
       await abandon(request, workerId).catch((error: Error) => request.onLog(error.message))
       if (++deaths >= DEATHS_MAX)
         throw new ScrapeError('E_WORKERS_DIE', `${deaths} instances died one after the other, the last one: ${why}`)
-      await pause(Math.min(RESTART_MS.max, RESTART_MS.min * 2 ** (deaths - 1)), stopping.signal)
+      await pause(doubledMs(deaths, RESTART), stopping.signal)
     }
   }
 

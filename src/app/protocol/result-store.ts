@@ -1,5 +1,5 @@
 /** Where the results of the task protocol are stored. */
-import type { Store } from '../../orchestrator/contract.ts'
+import type { Store } from '../../store/contract.ts'
 import { openStore, storeUrlOf } from '../fleet/fleet.ts'
 import type { ConfigValues } from '../option-table.ts'
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as z from 'zod'
 import { defineScraper } from '../../core/scraper.ts'
-import { searchArgs } from '../../jobs/search.ts'
+import { searchArgs } from '../../jobs/match/search.ts'
 import { chainWish, taskArgs } from './task-args.ts'
 
 const scraperWith = (args: z.ZodObject) =>

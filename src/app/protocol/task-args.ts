@@ -2,7 +2,7 @@
 import type { DelayRange } from '../../core/options.ts'
 import type { Scraper } from '../../core/scraper.ts'
 import type { Json } from '../../core/task.ts'
-import type { Posting } from '../../jobs/posting.ts'
+import type { Posting } from '../../jobs/read/posting.ts'
 import type { TaskParams } from '../../protocol/messages.ts'
 import { argumentNames, checkArgs } from '../author/compile-scraper.ts'
 

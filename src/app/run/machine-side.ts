@@ -1,7 +1,7 @@
 /** What keeps a worker within its machine: the monitor, and the sizes of its pools and batches that follow it. */
 import type { EventBus } from '../../core/events.ts'
 import type { BrowserPool } from '../../fetch/browser/pool.ts'
-import type { KeptBatch } from '../../orchestrator/scaling-keep.ts'
+import type { KeptBatch } from '../../fleet/scaling-keep.ts'
 import type { FileSide } from './file-side.ts'
 
 export interface MachineSideParts {
@@ -54,10 +54,10 @@ export function openMachineSide(parts: MachineSideParts): MachineSide {
 async function watchMachine(parts: MachineSideParts, opened: DisposableStack): Promise<KeptBatch | undefined> {
   const { workerId, browsers, files, bus } = parts
   const [{ openResourceMonitor }, { RESOURCE_POLICY }, { SIZE_POLICY }, { keepBatch, keepSized }] = await Promise.all([
-    import('../../orchestrator/resources.ts'),
-    import('../../orchestrator/resources-policy.ts'),
-    import('../../orchestrator/scaling.ts'),
-    import('../../orchestrator/scaling-keep.ts'),
+    import('../../fleet/resources.ts'),
+    import('../../fleet/resources-policy.ts'),
+    import('../../fleet/scaling.ts'),
+    import('../../fleet/scaling-keep.ts'),
   ])
   const monitor = opened.use(openResourceMonitor({ disk: parts.folder }))
   const policy = { ...RESOURCE_POLICY, memoryReserveBytes: parts.memoryReserveBytes }

@@ -1,9 +1,9 @@
 /** `--metrics`: what a process measures, served from when it is opened. Loaded only when asked for: prom-client costs 15 MB. */
 import type { EventBus } from '../../core/events.ts'
+import type { ResourceSnapshot } from '../../fleet/resources.ts'
 import type { Frontier } from '../../frontier/contract.ts'
 import type { MachineNumbers, Metrics } from '../../observe/metrics.ts'
 import type { MetricsServerOptions } from '../../observe/serve-metrics.ts'
-import type { ResourceSnapshot } from '../../orchestrator/resources.ts'
 import { VERSION } from '../user-agent.ts'
 import { FILE_WORKER_BYTES } from './machine-side.ts'
 
@@ -27,8 +27,8 @@ export async function openProcessMetrics(parts: ProcessMetricsParts): Promise<Pr
   const [{ openMetrics }, { serveMetrics }, { openResourceMonitor }, { snapshotReport }] = await Promise.all([
     import('../../observe/metrics.ts'),
     import('../../observe/serve-metrics.ts'),
-    import('../../orchestrator/resources.ts'),
-    import('../../orchestrator/resources-policy.ts'),
+    import('../../fleet/resources.ts'),
+    import('../../fleet/resources-policy.ts'),
   ])
   await using opening = new AsyncDisposableStack()
   const monitor = opening.use(openResourceMonitor({ disk }))

@@ -1,6 +1,6 @@
 /** What the API can be asked, and who answers it. */
 import { Readable } from 'node:stream'
-import type { Handlers } from '../../api/server.ts'
+import type { Handlers } from '../../server/api/server.ts'
 import { auditHandlers } from './areas/audit.ts'
 import { deadLetterHandlers } from './areas/dead-letters.ts'
 import { fleetHandlers } from './areas/fleet.ts'

@@ -7,11 +7,11 @@
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import ipaddr from 'ipaddr.js'
-import type { CallerParts, KnownCaller, Unknown } from '../../api/caller.ts'
 import { ScrapeError } from '../../core/errors.ts'
 import { isFromForeignPage } from '../../core/foreign-page.ts'
 import { isLoopbackAddress, isLoopbackHost, isLoopbackHostHeader } from '../../core/loopback.ts'
-import type { ApiKeys } from '../../orchestrator/access/keys.ts'
+import type { ApiKeys } from '../../server/access/keys.ts'
+import type { CallerParts, KnownCaller, Unknown } from '../../server/api/caller.ts'
 import { type EnvironmentKey, environmentKeys, isSameKey } from './environment-keys.ts'
 import { KnownKeys } from './known-keys.ts'
 import { createThrottle } from './throttle.ts'

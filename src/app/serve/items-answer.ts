@@ -1,7 +1,8 @@
 /** The items of a run as an answer: one page of JSON with a cursor, or all of them streamed. */
-import { Problem } from '../../api/problem.ts'
-import type { StreamedAnswer } from '../../api/server.ts'
+
 import { ScrapeError } from '../../core/errors.ts'
+import { Problem } from '../../server/api/problem.ts'
+import type { StreamedAnswer } from '../../server/api/server.ts'
 import { exportItems } from '../look/export-items.ts'
 import type { OpenRun, PlacedLine } from '../look/open-run.ts'
 

@@ -1,10 +1,11 @@
 /** The jobs inside a server: what reads postings into them, what is asked of them, and what keeps their numbers fresh. */
-import { Analytics } from '../../jobs-store/analytics.ts'
-import { JobsProjection } from '../../jobs-store/projection.ts'
-import { Rollups } from '../../jobs-store/rollups.ts'
-import { ScrapeHealth } from '../../jobs-store/scrape-health.ts'
-import { JobSearch } from '../../jobs-store/search.ts'
-import type { SqlDatabase } from '../../orchestrator/store/sql.ts'
+
+import type { SqlDatabase } from '../../drivers/sql.ts'
+import { Analytics } from '../../jobs/store/analytics.ts'
+import { JobsProjection } from '../../jobs/store/projection.ts'
+import { Rollups } from '../../jobs/store/rollups.ts'
+import { ScrapeHealth } from '../../jobs/store/scrape-health.ts'
+import { JobSearch } from '../../jobs/store/search.ts'
 
 export interface JobStoreParts {
   db: SqlDatabase

@@ -2,7 +2,7 @@
  * The store's keys, cached in memory so that made-up keys do not cost a query each. They are read at most every two seconds, and once
  * more for an unknown key if the caller has tries left (see identify.ts).
  */
-import { type ApiKey, type ApiKeys, hashOfKey } from '../../orchestrator/access/keys.ts'
+import { type ApiKey, type ApiKeys, hashOfKey } from '../../server/access/keys.ts'
 
 /** Together with the interval of the check on open streams, this is below the 5 s after which a revoked key must not work. */
 export const FRESH_MS = 2_000

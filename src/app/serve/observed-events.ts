@@ -6,8 +6,8 @@
 import { existsSync, statSync } from 'node:fs'
 import { every } from '../../core/every.ts'
 import { isComplete, type RunRecord } from '../../core/run.ts'
-import type { SqlDatabase } from '../../orchestrator/store/sql.ts'
-import type { NewEvent, RecordEvents } from '../../webhooks/contract.ts'
+import type { SqlDatabase } from '../../drivers/sql.ts'
+import type { NewEvent, RecordEvents } from '../../server/webhooks/contract.ts'
 import {
   circuitsOpened,
   isAlike,
@@ -15,7 +15,7 @@ import {
   RUNS_BEFORE_MAX,
   runEnded,
   runStarted,
-} from '../../webhooks/run-events.ts'
+} from '../../server/webhooks/run-events.ts'
 import { linesOf, wholeLines } from '../look/file-lines.ts'
 import { listRuns, type RunFolder } from '../run/run-folder.ts'
 import { NewestRuns } from './newest-runs.ts'

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { temporaryFolder } from '../../../test/sluice.ts'
 import type { RunRecord } from '../../core/run.ts'
-import type { Schedule } from '../../orchestrator/schedule/contract.ts'
-import { openSqliteStore } from '../../orchestrator/store/sqlite.ts'
+import type { Schedule } from '../../server/schedule/contract.ts'
+import { openSqliteStore } from '../../store/sqlite.ts'
 import { type HealthParts, ServerHealth } from './server-health.ts'
 
 const OFFICE_HOURS = {

@@ -1,6 +1,6 @@
 /** Which part of a server a process is. */
 import type { FastifyInstance } from 'fastify'
-import { Problem } from '../../api/problem.ts'
+import { Problem } from '../../server/api/problem.ts'
 
 /** all · api: answers requests, and does nothing by itself · scheduler: does what is due, and answers only for its health. */
 export const SERVER_ROLES = ['all', 'api', 'scheduler'] as const

@@ -6,7 +6,7 @@
  * things away, is right here.
  */
 import type { Page } from '../../core/page.ts'
-import { OptionalRedis, type OptionalRedisOptions } from '../../redis/optional.ts'
+import { OptionalRedis, type OptionalRedisOptions } from '../../drivers/redis/optional.ts'
 import type { FetchRequest } from '../contract.ts'
 import { CACHE_FRESH_MS, cacheKeyOf, isKeepable, type RemoteCache, toCachedPage, toStoredPage } from './cache.ts'
 import { decodePage, encodePage } from './redis-cache-value.ts'

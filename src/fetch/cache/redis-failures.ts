@@ -4,8 +4,8 @@
  * For people and for dashboards; what decides about retries is the frontier's own count. So a count may be lost while Redis is
  * away, and nobody waits for one.
  */
-import { OptionalRedis, type OptionalRedisOptions } from '../../redis/optional.ts'
-import { script } from '../../redis/script.ts'
+import { OptionalRedis, type OptionalRedisOptions } from '../../drivers/redis/optional.ts'
+import { script } from '../../drivers/redis/script.ts'
 
 export interface FailureCounters extends AsyncDisposable {
   /** One more failure. Returns at once; left out while Redis is away or too many are under way. */

@@ -1,6 +1,6 @@
 /** Response cache in a SQLite file: outlives the process, for the next run of a scraper under work. */
 
-import { openWal } from '../rate/open-wal.ts'
+import { openWal } from '../../drivers/sqlite/open-wal.ts'
 import { CACHE_FRESH_MS, type CacheOptions, createCache, type ResponseCache, type StoredPage } from './cache.ts'
 
 /** The index holds the size too, so that adding up and making room never read the bodies. */

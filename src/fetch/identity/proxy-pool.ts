@@ -15,6 +15,7 @@
  */
 
 import { LRUCache } from 'lru-cache'
+import { backoffMs, doubledMs, steadyBackoffMs } from '../../core/backoff.ts'
 import { ScrapeError } from '../../core/errors.ts'
 import type { EventBus } from '../../core/events.ts'
 import { every } from '../../core/every.ts'
@@ -348,7 +349,7 @@ class Proxies implements ProxyPool {
   #isTrialDue({ failedTrials, checkedAtMs }: Member, nowMs: number): boolean {
     if (failedTrials === 0) return true
     const { recheckMs = RECHECK_MS } = this.#options
-    return nowMs - checkedAtMs >= Math.min(TRIAL_MS_MAX, recheckMs * 2 ** failedTrials)
+    return nowMs - checkedAtMs >= doubledMs(failedTrials + 1, { delayMsMin: recheckMs, delayMsMax: TRIAL_MS_MAX })
   }
 
   async #check(member: Member): Promise<void> {
@@ -377,13 +378,17 @@ class Proxies implements ProxyPool {
 
   readonly #restMs = (inARow: number): number => {
     const { restMs = 300_000, restMsMax = 3_600_000 } = this.#options
-    return Math.max(1, this.#random() * Math.min(restMsMax, restMs * 2 ** inARow))
+    return Math.max(1, backoffMs(inARow + 1, { delayMsMin: restMs, delayMsMax: restMsMax }, this.#random))
   }
 
   /** Never much shorter than said: the site has just turned it away. */
   readonly #siteRestMs = (inARow: number): number => {
     const { restMs = SITE_REST_MS, restMsMax = 3_600_000 } = this.#options
-    return (0.5 + this.#random() / 2) * Math.min(restMsMax, Math.min(restMs, SITE_REST_MS) * 2 ** inARow)
+    return steadyBackoffMs(
+      inARow + 1,
+      { delayMsMin: Math.min(restMs, SITE_REST_MS), delayMsMax: restMsMax },
+      this.#random,
+    )
   }
 
   #patienceLeftMs(host: string): number {

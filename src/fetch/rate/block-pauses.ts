@@ -6,7 +6,9 @@
  * on as those, until five in a row were turned away. Blocks that more than one page met are the host's, and cost nobody a try.
  * That must end: after five pauses (a minute) without any other answer, blocks pause nobody and cost a try again.
  */
+
 import { LRUCache } from 'lru-cache'
+import { type BackoffLimits, doubledMs } from '../../core/backoff.ts'
 import type { ScrapeError } from '../../core/errors.ts'
 
 /** The request that was turned away. */
@@ -23,8 +25,7 @@ export interface BlockPauses {
   onBlocked(host: string, error: ScrapeError, request: BlockedRequest): void
 }
 
-const PAUSE_MS_MIN = 2000
-const PAUSE_MS_MAX = 60_000
+const PAUSE: BackoffLimits = { delayMsMin: 2000, delayMsMax: 60_000 }
 const PAUSES_MAX = 5
 const IN_A_ROW_ALONE = 2
 const IN_A_ROW = 5
@@ -60,8 +61,8 @@ export function createBlockPauses(
     blocks.pauses++
     blocks.pausedAtMs = nowMs
     if (blocks.pauses > PAUSES_MAX) return
-    const ownMs = PAUSE_MS_MIN * 2 ** (blocks.pauses - 1)
-    blocks.untilMs = nowMs + Math.min(PAUSE_MS_MAX, Math.max(ownMs, error.details.retryAfterMs ?? 0))
+    const namedMs = Math.min(PAUSE.delayMsMax, error.details.retryAfterMs ?? 0)
+    blocks.untilMs = nowMs + Math.max(doubledMs(blocks.pauses, PAUSE), namedMs)
     pause(host, blocks.untilMs, `${error.code}, ${blocks.inARow} blocks in a row`)
   }
 

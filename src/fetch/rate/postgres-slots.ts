@@ -7,7 +7,7 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { ScrapeError } from '../../core/errors.ts'
-import { goPlain, postgresTls } from '../../postgres/tls.ts'
+import { goPlain, postgresTls } from '../../drivers/postgres/tls.ts'
 import {
   type BatchedSlotsOptions,
   type HostAnswer,

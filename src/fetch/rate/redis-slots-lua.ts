@@ -9,7 +9,7 @@
  * Every key goes away by itself soon after it means nothing any more: a host's with its last start or pause, a minute's one
  * minute after it is over, the workers' when none of them is left.
  */
-import { script } from '../../redis/script.ts'
+import { script } from '../../drivers/redis/script.ts'
 import { SLOT_WORKER_MS_MAX } from './batched-slots.ts'
 import { SLOT_HORIZON_MS } from './spacing.ts'
 

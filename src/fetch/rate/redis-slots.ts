@@ -5,8 +5,8 @@
  * behind the megabytes of a frontier or a cache.
  */
 import { randomUUID } from 'node:crypto'
-import { Connection } from '../../redis/connection.ts'
-import type { Arg, Script } from '../../redis/script.ts'
+import { Connection } from '../../drivers/redis/connection.ts'
+import type { Arg, Script } from '../../drivers/redis/script.ts'
 import {
   type BatchedSlotsOptions,
   type HostAnswer,

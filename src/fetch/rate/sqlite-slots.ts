@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { uptime } from 'node:os'
 import type { DatabaseSync } from 'node:sqlite'
-import { openWal } from './open-wal.ts'
+import { openWal } from '../../drivers/sqlite/open-wal.ts'
 import type { SharedSlots } from './spacing.ts'
 
 /**

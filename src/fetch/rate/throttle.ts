@@ -8,7 +8,9 @@
  * no other answer between, each after its own pause) and all that follow name no time any more, which costs a try. Blocks have
  * pauses of their own, see `block-pauses.ts`.
  */
+
 import { LRUCache } from 'lru-cache'
+import { type BackoffLimits, doubledMs } from '../../core/backoff.ts'
 import { BLOCK_CODES } from '../../core/error-table.ts'
 import type { ScrapeError } from '../../core/errors.ts'
 import type { EventBus } from '../../core/events.ts'
@@ -32,8 +34,7 @@ export interface Throttle {
   onError(host: string, error: ScrapeError, request: BlockedRequest): void
 }
 
-const PAUSE_MS_MIN = 1000
-const PAUSE_MS_MAX = 60_000
+const PAUSE: BackoffLimits = { delayMsMin: 1000, delayMsMax: 60_000 }
 /** So many 429s of a host in a row cost nobody a try: about a minute of pauses. */
 const FREE_IN_A_ROW_MAX = 6
 /** Hosts whose 429s are counted; one forgotten merely starts at one second again. */
@@ -65,7 +66,7 @@ export function createThrottle(options: ThrottleOptions): Throttle {
       state.inARow++
       state.pausedAtMs = nowMs
     }
-    const ownMs = Math.min(PAUSE_MS_MIN * 2 ** (state.inARow - 1), PAUSE_MS_MAX)
+    const ownMs = doubledMs(state.inARow, PAUSE)
     const waitMs = namedMs === undefined ? ownMs : Math.max(namedMs, ownMs / 8)
     const untilMs = nowMs + Math.min(waitMs, options.retryAfterMsMax)
     if (untilMs > state.untilMs && (state.pausedAtMs === nowMs || namedMs !== undefined)) {

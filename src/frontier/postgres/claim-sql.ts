@@ -9,7 +9,7 @@
  * Rows it returns, by `what`: 0 a lease · 1 a queue that got due tasks, from `seq` on · 2 a queue that had less than its share ·
  * 3 the last: `queue` 1 when all that was due at `seq` (epoch ms) has been promoted, `attempts` how many ms the looking took.
  */
-import { RUN_GONE } from '../../postgres/database.ts'
+import { RUN_GONE } from '../../drivers/postgres/database.ts'
 import { BY_KEY, NOW } from './functions.ts'
 import { BODY } from './schema.ts'
 

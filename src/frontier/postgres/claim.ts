@@ -1,5 +1,5 @@
 /** Claims, on our side: whose turn it is, where to begin looking, and leases out of rows. */
-import type { Database } from '../../postgres/database.ts'
+import type { Database } from '../../drivers/postgres/database.ts'
 import type { ClaimRequest, Lease } from '../contract.ts'
 import { unpackData } from '../intake.ts'
 import { numbersText, textsText } from './array-text.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { postgresForTests } from '../../../test/services/postgres.ts'
-import { Database } from '../../postgres/database.ts'
+import { Database } from '../../drivers/postgres/database.ts'
 import { openPostgresFrontier } from './engine.ts'
 
 const database = await postgresForTests()

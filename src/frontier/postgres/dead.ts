@@ -1,6 +1,6 @@
 /** Dead letters of a `postgres:` frontier. */
 import type { ErrorRecord } from '../../core/errors.ts'
-import type { Database } from '../../postgres/database.ts'
+import type { Database } from '../../drivers/postgres/database.ts'
 import type { DeadFilter, DeadGroup, DeadLetter, DeadLetters } from '../contract.ts'
 import { unpackData } from '../intake.ts'
 import { textsText } from './array-text.ts'

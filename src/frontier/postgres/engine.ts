@@ -1,8 +1,8 @@
 /** The `postgres:` engine: one database, many runs, any number of machines. Its clock is the one that counts. */
 import { ScrapeError } from '../../core/errors.ts'
 import type { NewTask } from '../../core/task.ts'
-import { Database, type DatabaseOptions } from '../../postgres/database.ts'
-import { migrate } from '../../postgres/migrate.ts'
+import { Database, type DatabaseOptions } from '../../drivers/postgres/database.ts'
+import { migrate } from '../../drivers/postgres/migrate.ts'
 import type {
   Added,
   ClaimRequest,

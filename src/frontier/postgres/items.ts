@@ -1,7 +1,7 @@
 /** Items: kept for good in the database, read in order, with a mark up to where the sinks hold them. */
 import type { Pool } from 'pg'
 import type { LoggedItem } from '../../core/item.ts'
-import type { Database } from '../../postgres/database.ts'
+import type { Database } from '../../drivers/postgres/database.ts'
 import type { ItemLog, SinkPositions } from '../contract.ts'
 import { BY_KEY } from './functions.ts'
 

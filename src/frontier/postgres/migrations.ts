@@ -1,5 +1,5 @@
 /** The schema of the frontier, version by version. */
-import type { Migrations } from '../../postgres/migrate.ts'
+import type { Migrations } from '../../drivers/postgres/migrate.ts'
 import { ADMIT } from './admit-sql.ts'
 import { CLAIM } from './claim-sql.ts'
 import { COMMIT } from './commit-sql.ts'

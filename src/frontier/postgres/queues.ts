@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache'
 import type { NewTask } from '../../core/task.ts'
 import { DEFAULT_LANE } from '../../core/task.ts'
 import { hostOf } from '../../core/url.ts'
-import type { Database } from '../../postgres/database.ts'
+import type { Database } from '../../drivers/postgres/database.ts'
 import { numbersText, textsText } from './array-text.ts'
 
 const QUEUES_CACHED_MAX = 50_000

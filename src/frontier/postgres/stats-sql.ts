@@ -1,5 +1,5 @@
 /** Figures, on the server. */
-import { RUN_GONE } from '../../postgres/database.ts'
+import { RUN_GONE } from '../../drivers/postgres/database.ts'
 import { BY_HASH, BY_KEY, NOW, SUM_OF_COUNTS } from './functions.ts'
 
 const HOSTS_MAX = 50

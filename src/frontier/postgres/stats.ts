@@ -1,6 +1,6 @@
 /** Figures: totals are kept and exact; per lane and host they are counted, at once while the queue is small. */
 import type { Counts } from '../../core/counts.ts'
-import type { Database } from '../../postgres/database.ts'
+import type { Database } from '../../drivers/postgres/database.ts'
 import type { FrontierStats } from '../contract.ts'
 import { NOW } from './functions.ts'
 

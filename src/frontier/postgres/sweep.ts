@@ -1,7 +1,7 @@
 /** Heartbeats and sweeps, on our side. */
 
 import { ScrapeError } from '../../core/errors.ts'
-import type { Database } from '../../postgres/database.ts'
+import type { Database } from '../../drivers/postgres/database.ts'
 import type { Lease, SweepOptions } from '../contract.ts'
 import { causeOf, leaseLost } from '../dead-letters.ts'
 import { numbersOf, numbersText, textsText } from './array-text.ts'

@@ -1,4 +1,5 @@
 /** The work queue of URLs in five operations, for programs that bring their own workers. A thin face of the frontier. */
+import { type BackoffLimits, steadyBackoffMs } from '../../core/backoff.ts'
 import { toErrorRecord, toScrapeError } from '../../core/errors.ts'
 import { normaliseUrl } from '../../core/url.ts'
 import type { Added, Frontier, Lease } from '../contract.ts'
@@ -7,7 +8,7 @@ import { openPostgresFrontier, type PostgresFrontierOptions } from './engine.ts'
 const LEASE_MS = 300_000
 const RETRIES = 3
 const ROUTE = 'page'
-const RETRY_MS = 1000
+const RETRY: BackoffLimits = { delayMsMin: 1000, delayMsMax: 60_000 }
 
 /** Whose queue, and how long its claims last. */
 export interface UrlQueueOptions extends Pick<PostgresFrontierOptions, 'now' | 'fresh' | 'outageMs' | 'onOutage'> {
@@ -61,6 +62,6 @@ function queueOn(frontier: Frontier, { retries, now }: { retries: number; now: (
   function failed(lease: Lease, cause: unknown) {
     const error = toErrorRecord(toScrapeError(cause, 'E_HANDLER', { url: lease.task.url }))
     if (lease.attempt > retries) return { kind: 'dead' as const, lease, error }
-    return { kind: 'retry' as const, lease, error, atMs: now() + RETRY_MS * 2 ** (lease.attempt - 1) }
+    return { kind: 'retry' as const, lease, error, atMs: now() + steadyBackoffMs(lease.attempt, RETRY) }
   }
 }

@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Channel, Connection } from 'rabbitmq-client'
 import { ScrapeError } from '../../core/errors.ts'
 import { refuseOtherParameters, type TlsOptions, takeTls, tlsTrouble } from '../../core/server-tls.ts'
-import type { Outage } from '../contract.ts'
+import { type Outage, OutageWait } from '../../drivers/outage.ts'
 import { brokerUrl, CLIENT_PARAMETERS, FRONTIER_PARAMETERS, placeOf } from './address.ts'
 import { declare, type Names } from './names.ts'
 import { isRefusal, refused, unreachable } from './outage.ts'
@@ -36,9 +36,6 @@ export interface Session {
 }
 
 const CONNECT_MS_MAX = 5000
-/** A wrong address should be said at once; a broker that is just starting may take this long. */
-const OPEN_OUTAGE_MS_MAX = 5000
-const WAIT_MS = { min: 100, max: 2000 }
 const CLOSE_MS_MAX = 5000
 const CONNECTION = { connectionTimeout: CONNECT_MS_MAX, acquireTimeout: CONNECT_MS_MAX, heartbeat: 20, noDelay: true }
 const HINT =
@@ -133,8 +130,9 @@ export class Broker {
 
   async #connect(): Promise<Session> {
     this.#downSinceMs ??= performance.now()
-    const sinceMs = this.#downSinceMs
-    for (let attempt = 1; ; attempt++) {
+    const limits = { outageMs: this.#outageMs, wasOpen: this.#wasOpen, signal: this.#closing.signal }
+    const wait = new OutageWait({ ...limits, sinceMs: this.#downSinceMs })
+    for (;;) {
       try {
         const session = await this.#connectOnce()
         this.#downSinceMs = undefined
@@ -145,12 +143,8 @@ export class Broker {
         const badTls = this.#wasOpen ? undefined : tlsTrouble(error, this.place, 'cacert')
         if (badTls !== undefined) throw badTls
         if (isRefusal(error)) throw refused(this.place, error as Error)
-        const waitMs = Math.round((0.5 + Math.random() / 2) * Math.min(WAIT_MS.max, WAIT_MS.min * 2 ** (attempt - 1)))
-        const outageMs = this.#wasOpen ? this.#outageMs : Math.min(OPEN_OUTAGE_MS_MAX, this.#outageMs)
-        if (performance.now() - sinceMs + waitMs > outageMs) throw unreachable(this.place, error as Error)
-        this.#onOutage({ attempt, error: error as Error, waitMs })
-        await sleep(waitMs, undefined, { signal: this.#closing.signal }).catch(() => {})
-        if (this.#closing.signal.aborted) throw error
+        if (await wait.next(error as Error, this.#onOutage)) continue
+        throw this.#closing.signal.aborted ? error : unreachable(this.place, error as Error)
       }
     }
   }

@@ -8,7 +8,8 @@ import { Connection } from 'rabbitmq-client'
 import { startRabbit } from '../../../test/services/rabbitmq.ts'
 import { startRedis } from '../../../test/services/redis.ts'
 import type { ScrapeError } from '../../core/errors.ts'
-import type { Frontier, Outage } from '../contract.ts'
+import type { Outage } from '../../drivers/outage.ts'
+import type { Frontier } from '../contract.ts'
 import { openRabbitFrontier, type RabbitFrontierOptions } from './engine.ts'
 
 const [rabbit, redis] = await Promise.all([startRabbit(), startRedis()])

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { ScrapeError } from '../../core/errors.ts'
-import { Connection, type ConnectionOptions, type EvaluateOptions } from '../../redis/connection.ts'
+import { Connection, type ConnectionOptions, type EvaluateOptions } from '../../drivers/redis/connection.ts'
 import { LOST } from './lua.ts'
 import type { Arg, Script } from './script.ts'
 

@@ -6,8 +6,8 @@
  *                   │  └─ renew, every third of the lease
  *                   └──▶ idle for a lease (its consumer died), or released: the next one takes it over
  */
-import { Connection, type ConnectionOptions } from '../../redis/connection.ts'
-import type { Arg, Script } from '../../redis/script.ts'
+import { Connection, type ConnectionOptions } from '../../drivers/redis/connection.ts'
+import type { Arg, Script } from '../../drivers/redis/script.ts'
 import { ERRORS_KEPT, type StreamNames } from '../streams.ts'
 import { FINISH, HOLD, TRIM } from './lua.ts'
 import { entriesByStream, messageOf, type RawEntry } from './replies.ts'

@@ -1,5 +1,5 @@
 /** What must happen at once on the server. No script does anything for an entry its caller does not hold any more. */
-import { script } from '../../redis/script.ts'
+import { script } from '../../drivers/redis/script.ts'
 
 const OWNS = `
 local function owns(stream, group, consumer, id)

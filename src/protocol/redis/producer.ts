@@ -1,6 +1,6 @@
 /** The other side of the workers: puts tasks and commands on the streams, and waits for results. */
 import { randomUUID } from 'node:crypto'
-import { Connection, type ConnectionOptions } from '../../redis/connection.ts'
+import { Connection, type ConnectionOptions } from '../../drivers/redis/connection.ts'
 import {
   type CommandMessage,
   commandSchema,

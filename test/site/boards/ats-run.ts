@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { RunRecord, Scraper } from '../../../src/index.ts'
 import { start } from '../../../src/index.ts'
-import type { Posting } from '../../../src/jobs/posting.ts'
+import type { Posting } from '../../../src/jobs/read/posting.ts'
 import { temporaryFolder } from '../../sluice.ts'
 
 export interface BoardRun {

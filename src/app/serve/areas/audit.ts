@@ -1,7 +1,8 @@
 /** Who did what through this API. */
-import type { auditEndpoints } from '../../../api/areas/audit.ts'
-import type { HandlersOf } from '../../../api/server.ts'
-import { Audit } from '../../../orchestrator/access/audit.ts'
+
+import { Audit } from '../../../server/access/audit.ts'
+import type { auditEndpoints } from '../../../server/api/areas/audit.ts'
+import type { HandlersOf } from '../../../server/api/server.ts'
 import type { Server } from '../serve.ts'
 
 export function auditHandlers({ db }: Pick<Server, 'db'>): HandlersOf<typeof auditEndpoints> {

@@ -1,7 +1,8 @@
 /** Dead letters of one run at a time. */
-import type { deadLetterEndpoints } from '../../../api/areas/dead-letters.ts'
-import type { HandlersOf } from '../../../api/server.ts'
+
 import type { DeadLetter } from '../../../frontier/contract.ts'
+import type { deadLetterEndpoints } from '../../../server/api/areas/dead-letters.ts'
+import type { HandlersOf } from '../../../server/api/server.ts'
 import { frontierOf } from '../../look/open-run.ts'
 import { filterOf } from '../dead-filter.ts'
 import type { Server } from '../serve.ts'

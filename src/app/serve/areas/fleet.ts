@@ -1,7 +1,7 @@
 /** Workers and scrapers. */
-import type { fleetEndpoints } from '../../../api/areas/fleet.ts'
-import type { HandlersOf } from '../../../api/server.ts'
-import type { StoredWorker } from '../../../orchestrator/contract.ts'
+import type { fleetEndpoints } from '../../../server/api/areas/fleet.ts'
+import type { HandlersOf } from '../../../server/api/server.ts'
+import type { StoredWorker } from '../../../store/contract.ts'
 import type { Server } from '../serve.ts'
 
 export function fleetHandlers(server: Server): HandlersOf<typeof fleetEndpoints> {

@@ -1,11 +1,12 @@
 /** History, and the comparison of two runs. */
-import type { historyEndpoints } from '../../../api/areas/history.ts'
-import { Problem } from '../../../api/problem.ts'
-import type { HandlersOf } from '../../../api/server.ts'
+
 import { verbatim } from '../../../core/redact.ts'
 import type { Json } from '../../../core/task.ts'
-import { TIMES_OF_READING } from '../../../history/content.ts'
-import { type Entity, History } from '../../../history/read.ts'
+import type { historyEndpoints } from '../../../server/api/areas/history.ts'
+import { Problem } from '../../../server/api/problem.ts'
+import type { HandlersOf } from '../../../server/api/server.ts'
+import { TIMES_OF_READING } from '../../../server/history/content.ts'
+import { type Entity, History } from '../../../server/history/read.ts'
 import {
   type Difference,
   type DiffTotals,

@@ -1,9 +1,10 @@
 /** Jobs, their companies, and the numbers about them. */
-import type { analyticsEndpoints } from '../../../api/areas/analytics.ts'
-import type { jobEndpoints } from '../../../api/areas/jobs.ts'
-import { Problem } from '../../../api/problem.ts'
-import type { HandlersOf } from '../../../api/server.ts'
+
 import { verbatim } from '../../../core/redact.ts'
+import type { analyticsEndpoints } from '../../../server/api/areas/analytics.ts'
+import type { jobEndpoints } from '../../../server/api/areas/jobs.ts'
+import { Problem } from '../../../server/api/problem.ts'
+import type { HandlersOf } from '../../../server/api/server.ts'
 import type { JobStore } from '../job-store.ts'
 
 const DAY_MS = 86_400_000

@@ -1,8 +1,9 @@
 /** One page for somebody who is not on this machine: private addresses are refused, and it has a minute. */
-import type { onePageEndpoints } from '../../../api/areas/one-page.ts'
-import type { HandlersOf } from '../../../api/server.ts'
+
 import type { ScrapeError } from '../../../core/errors.ts'
 import { verbatim } from '../../../core/redact.ts'
+import type { onePageEndpoints } from '../../../server/api/areas/one-page.ts'
+import type { HandlersOf } from '../../../server/api/server.ts'
 import { checkArgs, compileScraper } from '../../author/compile-scraper.ts'
 import { loadScraper } from '../../author/load-scraper.ts'
 import { limitsOf, openOnePage, unhurriedLimits, urlArgument } from '../../author/one-page.ts'

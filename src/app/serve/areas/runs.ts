@@ -1,8 +1,8 @@
 /** Runs, answered from the same places the commands look at. */
 
-import type { runEndpoints } from '../../../api/areas/runs.ts'
-import type { HandlersOf } from '../../../api/server.ts'
 import { isComplete } from '../../../core/run.ts'
+import type { runEndpoints } from '../../../server/api/areas/runs.ts'
+import type { HandlersOf } from '../../../server/api/server.ts'
 import { livingWorkers, runStats } from '../../look/open-run.ts'
 import type { ListedRun } from '../../look/run-list.ts'
 import { cancelRun, pauseRun, resumeRun } from '../../look/steer-run.ts'

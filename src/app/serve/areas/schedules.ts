@@ -1,9 +1,9 @@
 /** Schedules, and a run of one that is asked for now. */
-import type { scheduleEndpoints } from '../../../api/areas/schedules.ts'
-import { Problem } from '../../../api/problem.ts'
-import type { HandlersOf } from '../../../api/server.ts'
-import type { NewSchedule, Schedule } from '../../../orchestrator/schedule/contract.ts'
-import { nextTimes } from '../../../orchestrator/schedule/cron.ts'
+import type { scheduleEndpoints } from '../../../server/api/areas/schedules.ts'
+import { Problem } from '../../../server/api/problem.ts'
+import type { HandlersOf } from '../../../server/api/server.ts'
+import type { NewSchedule, Schedule } from '../../../server/schedule/contract.ts'
+import { nextTimes } from '../../../server/schedule/cron.ts'
 import { loadScraper } from '../../author/load-scraper.ts'
 import type { Server } from '../serve.ts'
 

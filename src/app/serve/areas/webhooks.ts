@@ -1,11 +1,12 @@
 /** Webhooks, their deliveries, and the events themselves. */
-import type { webhookEndpoints } from '../../../api/areas/webhooks.ts'
-import { Problem } from '../../../api/problem.ts'
-import type { HandlersOf } from '../../../api/server.ts'
+
 import { verbatim } from '../../../core/redact.ts'
-import type { Delivery, NewSubscription, Subscription, WebhookEvent } from '../../../webhooks/contract.ts'
-import { payloadOf } from '../../../webhooks/payload.ts'
-import { testEvent } from '../../../webhooks/record.ts'
+import type { webhookEndpoints } from '../../../server/api/areas/webhooks.ts'
+import { Problem } from '../../../server/api/problem.ts'
+import type { HandlersOf } from '../../../server/api/server.ts'
+import type { Delivery, NewSubscription, Subscription, WebhookEvent } from '../../../server/webhooks/contract.ts'
+import { payloadOf } from '../../../server/webhooks/payload.ts'
+import { testEvent } from '../../../server/webhooks/record.ts'
 import type { Server } from '../serve.ts'
 
 export function webhookHandlers({ notifications }: Server): HandlersOf<typeof webhookEndpoints> {

@@ -1,0 +1,189 @@
+/**
+ * Keeps as many workers at a scraper's runs as their queues deserve: looks every few seconds, decides (`autoscale.ts`), and
+ * has it carried out by a crew: worker processes on this machine, or a command.
+ */
+import { systemClock } from '../core/clock.ts'
+import { ScrapeError } from '../core/errors.ts'
+import type { RunRecord } from '../core/run.ts'
+import type { Frontier, FrontierStats } from '../frontier/contract.ts'
+import type { Store } from '../store/contract.ts'
+import {
+  decideScale,
+  NO_MEMORY,
+  type RunDepth,
+  type ScaleDecision,
+  type ScaleMemory,
+  type ScalePolicy,
+  type Staffing,
+} from './autoscale.ts'
+
+/** Runs whose queue is not here: our workers could not work on them. */
+const LEFT_ALONE: ReadonlySet<string> = new Set(['E_OTHER_QUEUE', 'E_QUEUE_LOST'])
+
+/** Those who carry a decision out. */
+export interface Crew {
+  /** Of this run, here and now, without those who are being drained. */
+  countOf(runId: string): number
+  readonly size: number
+  /** Brings the crew nearer to it; what is left to do is done at the next look. Says what it did, for a person. */
+  scale(staffing: Staffing): Promise<string[]>
+  /** Throws when the crew cannot work at all, e.g. because its workers die one after the other. */
+  check(seen: Seen): void
+  /** Ends all of it, gently. */
+  dismiss(): Promise<void>
+}
+
+/** What a look at the runs saw. */
+export interface Seen {
+  /** The open ones. */
+  runs: readonly RunDepth[]
+  /** Pages settled in these runs: grows while somebody gets something done. */
+  settled: number
+  /** When the look began, by the clock of the request: who ended later may have ended with the run. */
+  atMs: number
+}
+
+export interface AutoscaleRequest {
+  store: Pick<Store, 'listRuns' | 'findRun' | 'place'>
+  /** Throws `E_OTHER_QUEUE` or `E_QUEUE_LOST` for a run that gets no workers. */
+  openQueue: (run: RunRecord) => Promise<Frontier>
+  scraper: string
+  /** Where its workers are. */
+  region?: string | undefined
+  /** Default: every run of the scraper that is going on. */
+  runId?: string
+  policy: ScalePolicy
+  intervalMs: number
+  /** Stay when all runs are finished. */
+  isForever: boolean
+  crew: Crew
+  /** Once for each decision. */
+  onDecision: (decision: AutoscaleLine) => void
+  onTrouble: (message: string) => void
+  /** Milliseconds that only grow, whatever happens to the time of day. Default: since this process was started. */
+  now?: () => number
+}
+
+export interface AutoscaleLine extends Omit<ScaleDecision, 'memory' | 'shares'> {
+  /** Workers there are after it, as far as known. */
+  workers: number
+  runs: readonly (RunDepth & { target: number; workers: number })[]
+  /** What was done. */
+  done: readonly string[]
+}
+
+/** Ends when the runs are finished and their workers too. A stop dismisses the crew. */
+export async function autoscale(request: AutoscaleRequest, stop: AbortSignal): Promise<'finished' | 'stopped'> {
+  const { crew, intervalMs } = request
+  await using queues = new Queues(request.openQueue)
+  let memory: ScaleMemory = NO_MEMORY
+  let isFirst = true
+  try {
+    while (!stop.aborted) {
+      try {
+        const seen = await look(request, queues)
+        if (isFirst && seen.runs.length === 0 && !request.isForever) throw nothingToDo(request)
+        isFirst = false
+        crew.check(seen)
+        memory = await step(request, seen, memory)
+        if (seen.runs.length === 0 && crew.size === 0 && !request.isForever) return 'finished'
+      } catch (error) {
+        // A database that is away for a while is no reason to send workers home: they wait for it too.
+        if (isFirst || !(error instanceof ScrapeError) || error.class !== 'service') throw error
+        request.onTrouble(`${error.message}; workers stay as they are`)
+      }
+      await systemClock.sleep(intervalMs, stop).catch(() => {})
+    }
+    return 'stopped'
+  } finally {
+    await crew.dismiss()
+  }
+}
+
+async function look(
+  { store, scraper, region, runId, onTrouble, now = monotonicMs }: AutoscaleRequest,
+  queues: Queues,
+): Promise<Seen> {
+  const atMs = now()
+  const found =
+    runId === undefined
+      ? await store.listRuns({ scraper, states: ['running'], openTo: { region } })
+      : [await store.findRun(runId)].filter((run) => run !== undefined && run.record.state === 'running')
+  const runs: RunDepth[] = []
+  let settled = 0
+  for (const run of found) {
+    const { id } = run!.record
+    const stats = await queues.statsOf(run!.record).catch((error) => {
+      if (!(error instanceof ScrapeError) || !LEFT_ALONE.has(error.code)) throw error
+      queues.sayOnce(error, onTrouble)
+      return undefined
+    })
+    if (stats === undefined) continue
+    const { pending, remaining, isPaused, completed, failed } = stats
+    runs.push({ runId: id, pending, remaining, isPaused })
+    settled += completed + failed
+  }
+  await queues.keep(runs.map((run) => run.runId))
+  return { runs, settled, atMs }
+}
+
+async function step(
+  { policy, crew, onDecision, isForever }: AutoscaleRequest,
+  { runs, atMs }: Seen,
+  before: ScaleMemory,
+): Promise<ScaleMemory> {
+  const isOver = runs.length === 0 && !isForever
+  const { memory, shares, ...decision } = decideScale(runs, isOver ? { ...policy, min: 0 } : policy, before, atMs)
+  const done = await crew.scale({ target: decision.target, shares })
+  const staffed = runs.map((run) => ({ ...run, target: shares.get(run.runId) ?? 0, workers: crew.countOf(run.runId) }))
+  onDecision({ ...decision, workers: crew.size, runs: staffed, done })
+  return memory
+}
+
+/** Cooldowns are spans of time: a clock that is set back by an hour must not stretch one by an hour. */
+export const monotonicMs = () => performance.now()
+
+function nothingToDo({ scraper, runId, store }: AutoscaleRequest): ScrapeError {
+  const what = runId === undefined ? `no run of "${scraper}" is going on` : `run ${runId} is not going on`
+  return new ScrapeError('E_RUN_NOT_FOUND', `${what} in ${store.place}`, {
+    fix: `Start one: sluice start ${scraper} --mode distributed; or wait for the next with --forever.`,
+  })
+}
+
+/** The queues of the runs looked after, open as long as they are. */
+class Queues implements AsyncDisposable {
+  readonly #open: (run: RunRecord) => Promise<Frontier>
+  readonly #known = new Map<string, Frontier>()
+  readonly #said = new Set<string>()
+
+  constructor(open: (run: RunRecord) => Promise<Frontier>) {
+    this.#open = open
+  }
+
+  async statsOf(run: RunRecord): Promise<FrontierStats> {
+    let queue = this.#known.get(run.id)
+    if (queue === undefined) {
+      queue = await this.#open(run)
+      this.#known.set(run.id, queue)
+    }
+    return await queue.stats()
+  }
+
+  sayOnce({ message }: Error, say: (message: string) => void): void {
+    if (this.#said.has(message)) return
+    this.#said.add(message)
+    say(`${message}; no workers are started for it`)
+  }
+
+  async keep(runIds: readonly string[]): Promise<void> {
+    for (const [runId, queue] of this.#known) {
+      if (runIds.includes(runId)) continue
+      this.#known.delete(runId)
+      await queue[Symbol.asyncDispose]()
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.keep([])
+  }
+}

@@ -1,0 +1,123 @@
+/** The store in one SQLite file: for several processes of one machine, with nothing to install. */
+import { mkdirSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { ScrapeError } from '../core/errors.ts'
+import { makeOwnerOnly } from '../core/private-file.ts'
+import type { Dialect, Row, Rows, SqlDatabase } from '../drivers/sql.ts'
+import type { Store } from './contract.ts'
+import { STORE_STEPS } from './schema.ts'
+import { sqlStore } from './sql-store.ts'
+
+const BUSY_MS_MAX = 10_000
+
+export const SQLITE: Dialect = {
+  name: 'sqlite',
+  prefix: '',
+  now: "cast(unixepoch('subsec') * 1000 as integer)",
+  bytes: 'blob',
+  identity: 'integer primary key',
+  skipLocked: '', // whoever writes is alone
+  inTurn: '', // the same
+  oneOf: (column, parameter) => `${column} in (select value from json_each(${parameter}))`,
+}
+
+export function openSqliteStore(path: string): Store {
+  return sqlStore(openSqliteDatabase(path))
+}
+
+export function openSqliteDatabase(path: string): SqlDatabase {
+  const file = resolve(path)
+  const db = opened(file)
+  const run: Rows = async (sql, values) => {
+    const named = Object.fromEntries(values.map((value, i) => [`$${i + 1}`, value]))
+    return db.prepare(sql).all(named) as Row[]
+  }
+  const turn = takeTurns(file)
+  return {
+    dialect: SQLITE,
+    place: file,
+    async rows(sql, values) {
+      while (turn.isInside) await turn.transactions
+      return await run(sql, values)
+    },
+    transaction(work) {
+      const mine = turn.transactions.then(async () => {
+        db.exec('begin immediate')
+        turn.isInside = true
+        try {
+          const result = await work(run)
+          db.exec('commit')
+          return result
+        } catch (error) {
+          db.exec('rollback')
+          throw error
+        } finally {
+          turn.isInside = false
+        }
+      })
+      turn.transactions = mine.catch(() => {})
+      return mine
+    },
+    close: async () => {
+      if (!db.isOpen) return
+      db.close()
+      turn.users--
+      if (turn.users === 0) TURNS.delete(file)
+    },
+  }
+}
+
+interface Turn {
+  transactions: Promise<unknown>
+  isInside: boolean
+  users: number
+}
+
+/**
+ * What is asked on a connection while a transaction goes on would be part of it; and a second connection of this process would
+ * wait for the lock with the whole process, so that the first could never let go of it.
+ */
+const TURNS = new Map<string, Turn>()
+
+function takeTurns(file: string): Turn {
+  const turn = TURNS.get(file) ?? { transactions: Promise.resolve(), isInside: false, users: 0 }
+  turn.users++
+  TURNS.set(file, turn)
+  return turn
+}
+
+function opened(file: string): DatabaseSync {
+  let db: DatabaseSync | undefined
+  try {
+    mkdirSync(dirname(file), { recursive: true })
+    makeOwnerOnly(file)
+    db = new DatabaseSync(file, { timeout: BUSY_MS_MAX })
+    db.exec('pragma journal_mode = wal; pragma synchronous = normal')
+    migrate(db, file)
+    return db
+  } catch (cause) {
+    db?.close()
+    if (cause instanceof ScrapeError) throw cause
+    throw new ScrapeError('E_OUTPUT', `the store ${file} cannot be opened: ${(cause as Error).message}`, { cause })
+  }
+}
+
+function migrate(db: DatabaseSync, file: string): void {
+  const known = Number(db.prepare('pragma user_version').get()!['user_version'])
+  if (known === STORE_STEPS(SQLITE).length) return // without the lock, which another connection of this process may hold
+  db.exec('begin immediate')
+  try {
+    const version = Number(db.prepare('pragma user_version').get()!['user_version'])
+    const steps = STORE_STEPS(SQLITE)
+    if (version > steps.length)
+      throw new ScrapeError('E_OPTION', `the store ${file} has version ${version}, this Sluice knows ${steps.length}`, {
+        fix: 'Use the newer Sluice that made it, or name another file with --store.',
+      })
+    for (const step of steps.slice(version)) db.exec(step)
+    db.exec(`pragma user_version = ${steps.length}; commit`)
+  } catch (error) {
+    db.exec('rollback')
+    throw error
+  }
+}
