@@ -31,6 +31,12 @@ export const SECRET_TEXTS: readonly Form[] = [
   ['key= in quotes', (s) => `refused: key="${s}"`],
   ['host:port:user:password', (s) => `proxy 127.0.0.1:9000:bob:${s} is down`],
   ['host:port:user:password by name', (s) => `proxy.test:8080:bob:${s}`],
+  ['curl -u', (s) => `curl -u ana:${s} https://x.test/`],
+  ['curl -u without a space', (s) => `curl -uana:${s} https://x.test/`],
+  ['curl -sSu', (s) => `curl https://x.test/?a=1 -sSu ana:${s}`],
+  ['curl -u in quotes', (s) => `curl -u "ana:my ${s}" https://x.test/`],
+  ['curl --user and --proxy-user', (s) => `curl --user=ana:${s} --proxy-user 'bob:${s}' https://x.test/`],
+  ['curl -u as arguments', (s) => `["curl","-u","ana:${s}","https://x.test/"]`],
 
   ['?token=', (s) => `https://x.test/a?page=2&token=${s}#f`],
   ['?access_token=', (s) => `https://x.test/a?access_token=${s}`],
@@ -161,6 +167,8 @@ export const SECRET_VALUES: readonly (readonly [what: string, make: (secret: str
 
 /** Must come back exactly as they are. */
 export const HARMLESS_TEXTS: readonly string[] = [
+  'curl -u ana https://x.test/ -o out:1',
+  'docker run -u 1000:1000 image',
   '',
   'a keyboard costs £5',
   '£51.77, was £60.00',

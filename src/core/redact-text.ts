@@ -9,7 +9,7 @@ export const MASK = '***'
 
 /** A cheap pre-check that most texts fail, which saves them the steps below. */
 const MAYBE_SECRET =
-  /@|%[2-7][0-9a-f]|[?&;#][\w.~[\]-]{1,64}=|pass|pwd|pw[ =:]|secret|token|key|auth|cookie|cred|sess|signature|bearer|basic|[cx]srf|jwt|otp[^a-z]|\b(?:pin|sid|sig|cvv)\b|eyJ|PRIVATE|:\d{1,5}:|connection.?string|(?:slk|whsec|gh[oprsu]|npm|_live|_test|hf|glsa|shp..|_api|dop_v1|gems|sntrys|github_pat)_|(?:glpat|xox.|xapp|pypi|keysib|sq0...|sk)-|AIza|A[KS]IA|ya29|SG\.|hooks\.|webhooks|hvs\./i
+  /@|%[2-7][0-9a-f]|[?&;#][\w.~[\]-]{1,64}=|pass|pwd|pw[ =:]|secret|token|key|auth|cookie|cred|sess|signature|bearer|basic|[cx]srf|jwt|otp[^a-z]|\b(?:pin|sid|sig|cvv)\b|eyJ|PRIVATE|:\d{1,5}:|connection.?string|(?:slk|whsec|gh[oprsu]|npm|_live|_test|hf|glsa|shp..|_api|dop_v1|gems|sntrys|github_pat)_|(?:glpat|xox.|xapp|pypi|keysib|sq0...|sk)-|AIza|A[KS]IA|ya29|SG\.|hooks\.|webhooks|hvs\.|\bcurl\b/i
 
 const DECODINGS_MAX = 3
 
@@ -23,6 +23,7 @@ function redacted(text: string, decodings: number): string {
   if (shown.includes('@')) shown = withoutLogins(shown)
   if (decodings < DECODINGS_MAX && shown.includes('%')) shown = withoutEncodedSecrets(shown, decodings)
   shown = withoutNamedValues(shown)
+  if (CURL.test(shown)) shown = shown.replace(CURL_LOGIN, `$1${MASK}`)
   return shown.replace(SHAPES, shapeMask)
 }
 
@@ -39,6 +40,11 @@ const LOGIN_BEFORE_PLACE =
 
 /** `scheme:user:password@host`, where the slashes were forgotten. */
 const LOGIN_WITHOUT_SLASHES = /(?<![\w/.-])([a-z][a-z\d+.-]{0,20}:)[^\s"'`@/:]{1,64}:[^\s"'`@/]{1,256}(?=@[\w[])/gi
+
+const CURL = /\bcurl\b/i
+/** `-u user:password`, also behind other short options (`-sSu`), in quotes, and as arguments in JSON. Other programs' `-u` is harmless. */
+const CURL_LOGIN =
+  /(?<![\w-])((?:-[a-z]{0,8}u|--(?:proxy-)?user)(?:=|[\s,\\"']{0,8}))(?:(?<=")[^"\r\n:]{1,128}:[^"\r\n]{1,256}|(?<=')[^'\r\n:]{1,128}:[^'\r\n]{1,256}|[^\s"':]{1,128}:[^\s"']{1,256})/gi
 
 /** `scheme://user:password@host`: everything up to the last `@`, because a password may contain any character, even an unescaped `/`. */
 function withoutLogins(text: string): string {
