@@ -111,6 +111,19 @@ test('once a key exists every caller needs one, also while the server runs and a
     assert.equal(await free({ host: '127.evil.example' }), 'no key')
   }))
 
+test('the rule names loopback addresses that are proxies, whose requests need a key', () =>
+  withRig(async ({ open, lines }) => {
+    for (const isLoopbackFree of [true, false]) {
+      const ask = await open({ isLoopbackFree, proxies: new TrustedProxies('127.0.0.0/8') })
+      assert.equal(await ask(), 'no key')
+      assert.equal(await ask({}, '::1'), '::1')
+      assert.match(
+        lines.at(-1)!,
+        /requests from this machine need n.*; requests from 127\.0\.0\.1 come through a proxy \(--trust-proxy\) and need one$/,
+      )
+    }
+  }))
+
 test('keys from the environment count, each has its own name, and the scheme is case-insensitive', () =>
   withRig(async ({ open }) => {
     const env = { SLUICE_API_KEY: 'the-first-of-two-keys, read:the-second-of-two-keys' }

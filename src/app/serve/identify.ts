@@ -51,14 +51,15 @@ export async function openGate(options: GateOptions): Promise<Gate> {
       fix: 'Make one with `sluice key create NAME --role admin`, or set SLUICE_API_KEY; or listen on 127.0.0.1.',
     })
   let isKeyNeeded = own().length > 0 || (await known.haveExisted())
-  const rule = ruleOf({ isKeyNeeded, isLoopbackFree })
+  const behindProxy = LOOPBACK_ADDRESSES.filter((address) => proxies.isTrusted(address))
+  const rule = ruleOf({ isKeyNeeded, isLoopbackFree, behindProxy })
 
   async function mayLocal(): Promise<boolean> {
     if (isLoopbackFree) return true
     if (isKeyNeeded) return false
     if (await known.haveExisted()) {
       isKeyNeeded = true
-      say(`the first key was created: ${ruleOf({ isKeyNeeded, isLoopbackFree })}`)
+      say(`the first key was created: ${ruleOf({ isKeyNeeded, isLoopbackFree, behindProxy })}`)
     }
     return !isKeyNeeded
   }
@@ -107,10 +108,25 @@ const ofStore = ({ name, role }: Pick<KnownCaller, 'name' | 'role'>): KnownCalle
 
 const scopeOf = (...parts: string[]) => JSON.stringify(parts)
 
-function ruleOf({ isKeyNeeded, isLoopbackFree }: { isKeyNeeded: boolean; isLoopbackFree: boolean }): string {
-  if (isLoopbackFree) return 'requests from this machine need no key (--no-key-on-loopback), all others do'
-  if (isKeyNeeded) return 'every request needs a key, including requests from this machine'
-  return 'there is no key yet: requests from this machine need none until the first key is created'
+/** What clients on this machine usually connect from. */
+const LOOPBACK_ADDRESSES = ['127.0.0.1', '::1']
+
+interface RuleParts {
+  isKeyNeeded: boolean
+  isLoopbackFree: boolean
+  /** Loopback addresses in `--trust-proxy`: requests from there count as those of other machines. */
+  behindProxy: readonly string[]
+}
+
+function ruleOf({ isKeyNeeded, isLoopbackFree, behindProxy }: RuleParts): string {
+  if (isKeyNeeded && !isLoopbackFree) return 'every request needs a key, including requests from this machine'
+  const except =
+    behindProxy.length === 0
+      ? ''
+      : `; requests from ${behindProxy.join(' and ')} come through a proxy (--trust-proxy) and need one`
+  return isLoopbackFree
+    ? `requests from this machine need no key (--no-key-on-loopback), all others do${except}`
+    : `there is no key yet: requests from this machine need none until the first key is created${except}`
 }
 
 /** One customer usually has a whole /64 of IPv6. */

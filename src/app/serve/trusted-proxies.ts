@@ -23,14 +23,14 @@ export class TrustedProxies {
 
   /** Whether it came through a proxy, known to us or not. */
   isForwarded(headers: IncomingHttpHeaders, socketAddress: string): boolean {
-    return this.#isTrusted(socketAddress) || Object.keys(headers).some((name) => FORWARDING.test(name))
+    return this.isTrusted(socketAddress) || Object.keys(headers).some((name) => FORWARDING.test(name))
   }
 
   /** The address of the caller: the last one that is not a trusted proxy. An unreadable entry ends the search at the proxy that sent it. */
   clientAddress(headers: IncomingHttpHeaders, socketAddress: string): string {
     let address = plainAddress(socketAddress)
     for (const hop of hopsOf(headers)) {
-      if (!this.#isTrusted(address)) break
+      if (!this.isTrusted(address)) break
       const next = addressIn(hop)
       if (next === undefined) break
       address = next
@@ -38,7 +38,8 @@ export class TrustedProxies {
     return address
   }
 
-  #isTrusted(address: string): boolean {
+  /** Whether connections from this address come from a proxy. */
+  isTrusted(address: string): boolean {
     const family = isIP(address)
     return family !== 0 && this.#trusted.check(address, family === 4 ? 'ipv4' : 'ipv6')
   }
