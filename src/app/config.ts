@@ -99,14 +99,21 @@ function limitProblems(values: Record<string, unknown>, origins: Record<string, 
 /** `--concurrency` also lifts the per-host limit, unless `--per-host` says less. */
 export function toLimits(values: Record<string, unknown>): Limits {
   const limits: Record<string, unknown> & { perHost: Record<string, unknown> } = { perHost: {} }
-  if (values['concurrency'] !== undefined) limits.perHost['concurrency'] = values['concurrency']
-  for (const [name, { limit }] of optionSpecs) {
+  if (values['concurrency'] !== undefined) limits.perHost['concurrency'] = asNumber(values['concurrency'])
+  for (const [name, { limit, value: shape }] of optionSpecs) {
     if (limit === undefined || values[name] === undefined) continue
+    const value = shape?.startsWith('N') ? asNumber(values[name]) : values[name]
     const [group, field] = limit.split('.') as [string, string?]
-    if (field === undefined) limits[group] = values[name]
-    else limits.perHost[field] = values[name]
+    if (field === undefined) limits[group] = value
+    else limits.perHost[field] = value
   }
   return limits as Limits
+}
+
+/** Flags and variables are texts; the record of a run shows numbers. What is no number stays for the check to name. */
+function asNumber(value: unknown): unknown {
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : Number.NaN
+  return Number.isNaN(number) ? value : number
 }
 
 /** Those of the limits that a flag set, not the environment nor a file. */

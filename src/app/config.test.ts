@@ -1,0 +1,17 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { resolveConfig } from './config.ts'
+
+test('limits from flags and variables are numbers where numbers are meant', async () => {
+  const { limits } = await resolveConfig({
+    flags: { rps: '2.5', concurrency: '4', circuit: '12', timeout: '500' },
+    env: { SLUICE_PAGES: '7' },
+    cwd: '/nowhere',
+  })
+  assert.deepEqual(limits, {
+    perHost: { concurrency: 4, rps: 2.5, circuit: 12 },
+    concurrency: 4,
+    pages: 7,
+    timeout: '500',
+  })
+})
