@@ -260,6 +260,12 @@ const BAD_INPUT: [what: string, args: (folder: string) => string[], code: number
   ],
   ['nothing to resume', (folder) => ['run', 'books', '--resume', '--out', folder], 2, /no unfinished run/],
   ['a scraper that does not compile', (folder) => ['run', join(folder, 'broken.ts')], 2, /E_DEFINITION.*broken\.ts/],
+  [
+    'an enqueue() in start() that fails and is not awaited',
+    (folder) => ['run', join(folder, 'hasty.ts'), '--out', folder],
+    2,
+    /E_DEFINITION.*start\(\) of "picky" failed: not a URL: "nowhere"/,
+  ],
   ['a file without a scraper', (folder) => ['run', join(folder, 'empty.ts')], 2, /no scraper as its default export/],
   [
     'an address nobody listens on',
@@ -275,6 +281,12 @@ for (const [what, args, code, says] of BAD_INPUT) {
     mkdirSync(folder.path, { recursive: true })
     writeFileSync(join(folder.path, 'broken.ts'), 'export default defineScraper({ name: \n')
     writeFileSync(join(folder.path, 'empty.ts'), 'export const nothing = 1\n')
+    writeFileSync(
+      join(folder.path, 'hasty.ts'),
+      scraperText('')
+        .replace(/^ {2}args.*\n/m, '')
+        .replace(/start:.*/, "start: ({ enqueue }) => void enqueue('listing', 'nowhere'),"),
+    )
     const { code: actual, stdout, stderr } = await sluice(args(folder.path))
     assert.equal(actual, code, stdout + stderr)
     assert.match(stdout + stderr, says)

@@ -11,6 +11,7 @@ import { LatestRoutes } from '../../crawl/queued-routes.ts'
 import { type AddressOptions, refusedLiteral } from '../../fetch/net/address.ts'
 import type { Added, Frontier } from '../../frontier/contract.ts'
 import type { FoundUrl } from '../../sources/contract.ts'
+import { UnawaitedCalls } from './unawaited-calls.ts'
 
 export interface SeedParts {
   compiled: CompiledScraper
@@ -41,7 +42,8 @@ export async function seed({ compiled, args, frontier, bus, isTrusted = true, st
   const hosts = newHosts()
   const policy = { ...enqueuePolicy(compiled.limits, []), hosts: 'any' as const }
   const queued = new LatestRoutes()
-  const enqueue = async (routeOrUrl: string | URL, targets?: unknown) => {
+  const calls = new UnawaitedCalls()
+  const add = async (routeOrUrl: string | URL, targets?: unknown) => {
     const counts = newCounts()
     const [route, found] = routeOrUrl instanceof URL ? [undefined, routeOrUrl] : [routeOrUrl, targets]
     const tasks = toTasks(
@@ -54,6 +56,7 @@ export async function seed({ compiled, args, frontier, bus, isTrusted = true, st
     const { refused, repeated, rerouted, conflicts } = counts
     return { added, seen: seen + repeated, refused, rerouted, conflicts }
   }
+  const enqueue = (routeOrUrl: string | URL, targets?: unknown) => calls.watch(add(routeOrUrl, targets))
   enqueue.links = () => {
     throw new ScrapeError('E_DEFINITION', 'start() has no page yet: enqueue.links works in handlers only')
   }
@@ -64,6 +67,7 @@ export async function seed({ compiled, args, frontier, bus, isTrusted = true, st
       enqueue,
       log: { debug: log('debug'), info: log('info'), warn: log('warn') },
     } as never)
+    await calls.settle()
   } catch (error) {
     const problem = toScrapeError(error, 'E_DEFINITION')
     // A full disk or a lost server is not a problem of the definition, and the run can be resumed.
