@@ -559,6 +559,28 @@ describe('errors of a handler', () => {
     const gone = { ...request, task: { ...request.task, route: 'gone' } }
     await assert.rejects(readPage(gone), (error: ScrapeError) => error.code === 'E_ROUTE_UNMATCHED')
   })
+
+  it('fail the page, not the process, when they come from a call that is not awaited', async () => {
+    const hasty: Handler[] = [
+      ({ enqueue }) => void enqueue('nowhere' as 'other', 'https://a.test/'),
+      ({ enqueue }) => void enqueue.links('other', 'a[[['),
+      ({ file }) => void file('https://a.test/f', { name: 7 } as never),
+      async (context) => {
+        void (context as unknown as { keepLogin: () => Promise<void> }).keepLogin()
+        await new Promise((resolve) => setImmediate(resolve)) // an unhandled rejection would end the process here
+      },
+    ]
+    for (const handler of hasty) assert.ok((await failure(handler)) instanceof ScrapeError, String(handler))
+    const reading = await read(({ enqueue, emit }) => {
+      void enqueue('other', 'https://a.test/1')
+      void emit({ id: '1', title: 'One' })
+    })
+    assert.deepEqual([urls(reading.tasks), reading.items.length], [['https://a.test/1'], 1])
+    const caught = await read(async ({ enqueue }) => {
+      await enqueue('nowhere' as 'other', 'https://a.test/').catch(() => {})
+    })
+    assert.deepEqual(caught.tasks, [])
+  })
 })
 
 describe('json', () => {

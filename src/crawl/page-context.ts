@@ -14,6 +14,7 @@ import { newCounts, reasonOf, toTasks } from './enqueue.ts'
 import { downloadTask } from './file-tasks.ts'
 import { conflictWords, identityOf, isNews, type RouteConflict } from './queued-routes.ts'
 import type { PageReading, ReadingRequest } from './read-page.ts'
+import { UnawaitedCalls } from './unawaited-calls.ts'
 
 const NONE_ENQUEUED: Enqueued = { added: 0, seen: 0, refused: 0, rerouted: 0, conflicts: 0 }
 
@@ -23,6 +24,7 @@ export class SkipPage extends Error {}
 export class PageContext implements Disposable {
   readonly #request: ReadingRequest
   readonly #reading: PageReading
+  readonly #calls = new UnawaitedCalls()
   #document: DocumentSelection | undefined
   readonly #rendered: DocumentSelection[] = []
   #url: URL | undefined
@@ -117,18 +119,19 @@ export class PageContext implements Disposable {
 
   get keepLogin() {
     const { page, sessions } = this.#request
-    return async (): Promise<void> => {
+    const keep = async (): Promise<void> => {
       if (this.session === undefined)
         throw new ScrapeError('E_HANDLER', 'keepLogin() needs a task with a session', {
           fix: "Name its user when it is enqueued: enqueue('login', { url, session: 'alice' }).",
         })
       if (page.live !== undefined) await sessions.keep(this.session, await page.live.state())
     }
+    return () => this.#calls.watch(keep())
   }
 
   /** What cannot be downloaded (`mailto:`, too many) costs itself, not the page. */
   get file() {
-    return async (url: string | URL, options?: FileOptions): Promise<Enqueued> => {
+    const order = (url: string | URL, options?: FileOptions): Enqueued => {
       const { task, page, policy } = this.#request
       const refuse = (reason: NotFetchedReason, why: string): Enqueued => {
         if (this.#reading.notFetched[reason] === undefined) this.log.warn(`a file was not queued: ${why} (${task.url})`)
@@ -149,6 +152,7 @@ export class PageContext implements Disposable {
         return refuse(reasonOf(error), error.message)
       }
     }
+    return (url: string | URL, options?: FileOptions) => this.#calls.do(() => order(url, options))
   }
 
   get json() {
@@ -156,18 +160,20 @@ export class PageContext implements Disposable {
   }
 
   get emit() {
-    return async (item: unknown): Promise<Emitted> => emitItem(this.#request, this.#reading, item)
+    return (item: unknown): Promise<Emitted> => this.#calls.do(() => emitItem(this.#request, this.#reading, item))
   }
 
   get save() {
     const { save, task } = this.#request
-    return (name: string, bytes: Uint8Array | string) => save(task, name, bytes)
+    return (name: string, bytes: Uint8Array | string) => this.#calls.watch(save(task, name, bytes))
   }
 
   get enqueue() {
-    const enqueue = async (routeOrUrl: string | URL, targets?: unknown): Promise<Enqueued> =>
-      routeOrUrl instanceof URL ? this.#accept(undefined, routeOrUrl) : this.#accept(routeOrUrl, targets)
-    enqueue.links = async (route: string, css: string, map?: (anchor: Anchor) => unknown): Promise<Enqueued> => {
+    const enqueue = (routeOrUrl: string | URL, targets?: unknown): Promise<Enqueued> =>
+      this.#calls.do(() =>
+        routeOrUrl instanceof URL ? this.#accept(undefined, routeOrUrl) : this.#accept(routeOrUrl, targets),
+      )
+    const links = (route: string, css: string, map?: (anchor: Anchor) => unknown): Enqueued => {
       const found = this.#request.compiled.extract.anchors(this.$, css)
       this.countNotFetched('url', found.bad)
       this.countNotFetched('scheme', found.otherSchemes)
@@ -177,6 +183,7 @@ export class PageContext implements Disposable {
       )
       return { ...result, refused: result.refused + found.bad }
     }
+    enqueue.links = (...wanted: Parameters<typeof links>): Promise<Enqueued> => this.#calls.do(() => links(...wanted))
     return enqueue
   }
 
@@ -253,6 +260,11 @@ export class PageContext implements Disposable {
       rerouted: counts.rerouted,
       conflicts: counts.conflicts + elsewhere,
     }
+  }
+
+  /** Waits for calls the handler did not await; rejects with the failure of one of them. */
+  settle(): Promise<void> {
+    return this.#calls.settle()
   }
 
   [Symbol.dispose](): void {

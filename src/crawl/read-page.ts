@@ -62,6 +62,7 @@ export async function readPage(request: ReadingRequest): Promise<PageReading> {
   const context = new PageContext(request, reading)
   try {
     await handler(context as never)
+    await context.settle()
   } catch (error) {
     if (error instanceof ScrapeError && error.code === 'E_STOPPED') {
       reading.stop = error

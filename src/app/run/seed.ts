@@ -8,10 +8,10 @@ import { hostOf } from '../../core/url.ts'
 import type { CompiledScraper } from '../../crawl/compiled.ts'
 import { enqueuePolicy, newCounts, toTasks } from '../../crawl/enqueue.ts'
 import { LatestRoutes } from '../../crawl/queued-routes.ts'
+import { UnawaitedCalls } from '../../crawl/unawaited-calls.ts'
 import { type AddressOptions, refusedLiteral } from '../../fetch/net/address.ts'
 import type { Added, Frontier } from '../../frontier/contract.ts'
 import type { FoundUrl } from '../../sources/contract.ts'
-import { UnawaitedCalls } from './unawaited-calls.ts'
 
 export interface SeedParts {
   compiled: CompiledScraper

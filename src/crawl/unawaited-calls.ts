@@ -24,6 +24,15 @@ export class UnawaitedCalls {
     }
   }
 
+  /** Does it now. Only a failure needs watching, so that what succeeds costs nothing more. */
+  do<T>(work: () => T): Promise<T> {
+    try {
+      return Promise.resolve(work())
+    } catch (error) {
+      return this.watch(Promise.reject<T>(error))
+    }
+  }
+
   /** Resolves when all have ended; rejects with the first failure that nothing awaits. */
   async settle(): Promise<void> {
     for (const call of this.#calls) await (call.isAwaited ? call.promise.catch(() => {}) : call.promise)
