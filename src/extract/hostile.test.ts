@@ -7,6 +7,8 @@ import { ScrapeError } from '../core/errors.ts'
 import { allLinks, release, select } from './html.ts'
 
 const MB = 1 << 20
+/** Enough: work that grows with the square of it takes longer than `readAll` allows. */
+const MANY = 100_000
 
 /** Everything a handler may ask, on a page that wants to hang it. Generous: linear work on these takes a tenth of it. */
 function readAll(html: string): string {
@@ -55,7 +57,7 @@ test('reads 10,000 nested tags, with cheerio too', () => {
 })
 
 test('looks at long chains of ancestors and siblings once', () => {
-  assert.equal(readAll('<i>'.repeat(9990) + '<b></b>'.repeat(200_000)), 'read')
+  assert.equal(readAll('<i>'.repeat(9990) + '<b></b>'.repeat(MANY)), 'read')
   assert.equal(readAll('<i></i><y></y>'.repeat(100_000)), 'read')
   assert.equal(readAll(`${'<b>'.repeat(2000)}${'</x></y></z>'.repeat(100_000)}`), 'read')
 })
@@ -66,7 +68,7 @@ test('reads 100,000 attributes on one tag', () => {
   assert.equal($.attr('p', 'a99999'), '99999')
   assert.equal($.text('p[a5="5"]'), 'x')
   assert.equal($.cheerio('p').attr('a7'), '7')
-  assert.equal(readAll(`<p ${'a '.repeat(500_000)}>x</p>`), 'read')
+  assert.equal(readAll(`<p ${'a '.repeat(MANY)}>x</p>`), 'read')
 })
 
 test('reads attributes of many megabytes', () => {
@@ -79,28 +81,28 @@ test('reads attributes of many megabytes', () => {
 
 for (const [what, html] of Object.entries({
   '50 MB of <': '<'.repeat(50 * MB),
-  '16 MB of text': 'a '.repeat(8 * MB),
-  'a flood of &': '&'.repeat(4 * MB),
-  'a flood of entities': '&amp;&nbsp;&#39;&copy'.repeat(200_000),
-  'a flood of comments': '<!---->'.repeat(500_000),
+  '4 MB of text': 'a '.repeat(2 * MB),
+  'a flood of &': '&'.repeat(MB),
+  'a flood of entities': '&amp;&nbsp;&#39;&copy'.repeat(MANY),
+  'a flood of comments': '<!---->'.repeat(MANY),
   'a comment that never ends': `<p>x${'<!--'.repeat(MB)}`,
-  'a comment full of dashes': `<!--${'-'.repeat(8 * MB)}`,
+  'a comment full of dashes': `<!--${'-'.repeat(2 * MB)}`,
   'a flood of <!': '<!'.repeat(2 * MB),
   'a flood of </': '</'.repeat(2 * MB),
-  'quotes that never end': `<p a="${'<b c=\'"'.repeat(300_000)}`,
+  'quotes that never end': `<p a="${'<b c=\'"'.repeat(MANY)}`,
   'unclosed everything': '<p><b><a href=x><li>'.repeat(1200) + '<table><tr><td>'.repeat(5),
-  'scripts that never end': '<script>'.repeat(500_000),
+  'scripts that never end': '<script>'.repeat(MANY),
   'script ends that are none': `<script>${'</scrip'.repeat(MB)}`,
-  'titles full of beginnings': `<title>${'<'.repeat(4 * MB)}&amp;`,
-  'half a million siblings': '<p>'.repeat(500_000),
-  'a million unknown tags': Array.from({ length: 300_000 }, (_, i) => `<x${i}></x${i}>`).join(''),
-  'CDATA that never ends': `<svg>${'<![CDATA['.repeat(500_000)}`,
-  'NUL bytes': '<p\0 a\0="\0">\0</p\0>'.repeat(200_000),
-  'white space': `<p>${' \n'.repeat(4 * MB)}x`,
-  digits: `<p>${'1,'.repeat(4 * MB)}`,
-  'a megabyte of spaces in a tag': `<p${' '.repeat(8 * MB)}>`,
-  'slashes in a tag': `<p${'/'.repeat(8 * MB)}>`,
-  'equal signs in a tag': `<p${' ='.repeat(4 * MB)}>`,
+  'titles full of beginnings': `<title>${'<'.repeat(MB)}&amp;`,
+  'many siblings': '<p>'.repeat(MANY),
+  'many unknown tags': Array.from({ length: MANY }, (_, i) => `<x${i}></x${i}>`).join(''),
+  'CDATA that never ends': `<svg>${'<![CDATA['.repeat(MANY)}`,
+  'NUL bytes': '<p\0 a\0="\0">\0</p\0>'.repeat(MANY),
+  'white space': `<p>${' \n'.repeat(MB)}x`,
+  digits: `<p>${'1,'.repeat(MB)}`,
+  'megabytes of spaces in a tag': `<p${' '.repeat(2 * MB)}>`,
+  'slashes in a tag': `<p${'/'.repeat(2 * MB)}>`,
+  'equal signs in a tag': `<p${' ='.repeat(MB)}>`,
 })) {
   test(`is done quickly with ${what}`, () => {
     const outcome = readAll(html)

@@ -33,7 +33,7 @@ test('finds what cheerio finds, for any selector in any messy page', () => {
       }
       release($)
     }),
-    { numRuns: 1500 },
+    { numRuns: 500 },
   )
 })
 
@@ -51,7 +51,7 @@ test('reads the text cheerio reads, without scripts and styles', () => {
           .map((it) => fold(textWithout(it))),
       )
     }),
-    { numRuns: 1000 },
+    { numRuns: 400 },
   )
 })
 
@@ -72,7 +72,7 @@ test('looks inside a place only, as cheerio’s find does', () => {
           }),
       )
     }),
-    { numRuns: 1000 },
+    { numRuns: 400 },
   )
 })
 

@@ -43,7 +43,7 @@ describe('the key of a stored file', () => {
         }
         mustBePlain(key)
       }),
-      { numRuns: 2000 },
+      { numRuns: 600 },
     )
   })
 

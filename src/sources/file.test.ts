@@ -79,13 +79,13 @@ test('ends with the reason when it is told to, in the middle of a list', async (
   await assert.rejects(reading, /enough/)
 })
 
-test('holds a few of a million lines', async () => {
+test('holds a few of 200 MB of lines', async () => {
   using folder = temporaryFolder()
   const path = join(folder.path, 'urls.txt')
-  writeFileSync(path, 'http://a.example/some/longer/path/of/a/page\n'.repeat(1_000_000))
+  writeFileSync(path, `http://a.example/${'x'.repeat(4000)}\n`.repeat(50_000))
   const before = process.memoryUsage.rss()
   let count = 0
   for await (const _ of urlLines(path)) count++
-  assert.equal(count, 1_000_000)
+  assert.equal(count, 50_000)
   assert.ok(process.memoryUsage.rss() - before < 150e6, `grew by ${(process.memoryUsage.rss() - before) / 1e6} MB`)
 })

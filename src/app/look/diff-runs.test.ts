@@ -101,6 +101,6 @@ test('finds what a comparison in memory finds, whatever the items are', async ()
       const olds = new Set(before.map(({ id }) => id)).size
       assert.equal(totals.repeated, before.length - olds + (after.length - news))
     }),
-    { numRuns: 200 },
+    { numRuns: 80 },
   )
 })
