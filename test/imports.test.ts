@@ -164,6 +164,21 @@ test('scrapers import the public entry only', () => {
   assert.deepEqual(problems, [])
 })
 
+test('reading the options loads no HTTP client: every command does it, and most fetch nothing', () => {
+  const loaded = new Set<string>()
+  const load = (file: string) => {
+    if (loaded.has(file)) return
+    loaded.add(file)
+    for (const [, to] of readFileSync(join(ROOT, file), 'utf8').matchAll(
+      /^(?:import|export) (?!type )[^'";]*'(\.[^']+)'/gm,
+    ))
+      load(join(dirname(file), to!))
+  }
+  load('src/app/config.ts')
+  assert.ok(loaded.has('src/fetch/net/proxy-url.ts'))
+  assert.ok(!loaded.has('src/fetch/net/undici.ts'))
+})
+
 test('an import against the rule is found', () => {
   const of = (from: string, to: string) => problemOf({ from, to, line: 1 })
   assert.match(of('src/core/task.ts', '../crawl/crawl.ts')!, /core\/ imports nothing/)

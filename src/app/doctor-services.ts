@@ -1,8 +1,8 @@
 /** Servers and proxies that somebody named: each is logged in to, as a run would do it. */
 import { ScrapeError } from '../core/errors.ts'
 import { redactText } from '../core/redact-text.ts'
-import { proxyName } from '../fetch/net/proxy.ts'
 import { checkProxy } from '../fetch/net/proxy-check.ts'
+import { proxyName } from '../fetch/net/proxy-url.ts'
 import type { Config } from './config.ts'
 import { missing, ok, type Result, warn } from './finding.ts'
 import { isServer, logIn } from './log-in.ts'

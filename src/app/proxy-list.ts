@@ -1,7 +1,7 @@
 /** Proxies as people have them: a list in a flag, a variable or a file, in tiers; each in one of the spellings sellers use. */
 import { readFileSync } from 'node:fs'
 import * as z from 'zod'
-import { parseProxy } from '../fetch/net/proxy.ts'
+import { parseProxy } from '../fetch/net/proxy-url.ts'
 
 /** Whole providers fit; a wrong file does not. */
 const PROXIES_MAX = 10_000

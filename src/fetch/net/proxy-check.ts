@@ -1,6 +1,6 @@
 /** Is a proxy there? As much as can be asked of it without a target: a connection, and for SOCKS5 its greeting and our login. */
 import { connect, type Socket } from 'node:net'
-import { parseProxy } from './proxy.ts'
+import { parseProxy } from './proxy-url.ts'
 import { greetSocks5, proxyError } from './tunnel.ts'
 
 /** Resolves with how long it took. Rejects with `E_PROXY`; neither names the login. */

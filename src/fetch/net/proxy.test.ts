@@ -9,7 +9,7 @@ import { AUTHORITY, CERTIFICATES } from '../../../test/site/certificates.ts'
 import { type HostileSite, openHostileSite } from '../../../test/site/hostile.ts'
 import { ScrapeError } from '../../core/errors.ts'
 import { type HttpOptions, openHttp } from '../http/http.ts'
-import { parseProxy } from './proxy.ts'
+import { parseProxy } from './proxy-url.ts'
 
 const never = new AbortController().signal
 const login = { user: 'sluice', password: 'p@ss:wörd/1' }

@@ -6,19 +6,12 @@
 import { connect as connectSocket, isIP, type Socket } from 'node:net'
 import { ScrapeError } from '../../core/errors.ts'
 import { type AddressGuard, type AddressOptions, isPublicAddress, openAddressGuard } from './address.ts'
-import { type Login, openConnectTunnel, openSocks5Tunnel, proxyError, type TunnelTarget } from './tunnel.ts'
+import { hostOf, type ProxyAddress, parseProxy } from './proxy-url.ts'
+import { openConnectTunnel, openSocks5Tunnel, proxyError, type TunnelTarget } from './tunnel.ts'
 import { buildConnector } from './undici.ts'
-
-export interface Proxy {
-  kind: 'socks5' | 'http'
-  hostname: string
-  port: number
-  login?: Login
-}
 
 /** `localhost` is this machine by definition (RFC 6761), and the proxy may well run on it. */
 const LOCAL_NAME = /(?:^|\.)localhost\.*$/i
-const DEFAULT_PORTS = { socks5: 1080, http: 8080 } as const
 
 export function openProxyGuard(options: AddressOptions, proxyUrl: string): AddressGuard {
   const proxy = parseProxy(proxyUrl)
@@ -52,28 +45,7 @@ export function openProxyGuard(options: AddressOptions, proxyUrl: string): Addre
   }
 }
 
-/** `socks5://[user:password@]host:port` or `http://…`. Throws `E_OPTION`, without the password in it. */
-export function parseProxy(proxyUrl: string): Proxy {
-  const url = URL.parse(proxyUrl)
-  const kind = url === null ? undefined : KINDS[url.protocol]
-  if (url === null || kind === undefined || url.hostname === '' || (url.pathname !== '' && url.pathname !== '/')) {
-    // Everything up to the last `@` is the login: its password may have an unescaped `/`, which is often why it is refused.
-    const shown = proxyUrl.replace(/^.*@/s, '…@').slice(0, 200)
-    const message = `a proxy is socks5://[USER:PASSWORD@]HOST:PORT or http://…, not ${JSON.stringify(shown)}`
-    throw new ScrapeError('E_OPTION', message, {
-      fix: 'Escape special characters of a password in the URL: / is %2F, @ is %40, # is %23.',
-    })
-  }
-  const port = Number(url.port) || (kind === 'http' && /:0*80\/?$/.test(proxyUrl) ? 80 : DEFAULT_PORTS[kind])
-  const login = { user: decodeURIComponent(url.username), password: decodeURIComponent(url.password) }
-  const hostname = url.hostname.replace(/^\[|\]$/g, '')
-  return { kind, hostname, port, ...(login.user === '' ? {} : { login }) }
-}
-
-/** `socks5h` is curl's word for what `socks5` means here. */
-const KINDS: Readonly<Record<string, Proxy['kind']>> = { 'socks5:': 'socks5', 'socks5h:': 'socks5', 'http:': 'http' }
-
-function openTunnel(proxy: Proxy, target: TunnelTarget, timeoutMs: number): Promise<Socket> {
+function openTunnel(proxy: ProxyAddress, target: TunnelTarget, timeoutMs: number): Promise<Socket> {
   const where = hostOf(proxy.hostname, proxy.port)
   return new Promise((resolve, reject) => {
     const socket = connectSocket({ host: proxy.hostname, port: proxy.port, noDelay: true, keepAlive: true })
@@ -116,14 +88,4 @@ function authoritiesOf(entry: string): string[] {
   const { hostname, port } = new URL(`http://${entry}`)
   if (port !== '') return [`${hostname}:${port}`]
   return /:0*80$/.test(entry) ? [`${hostname}:80`] : [`${hostname}:80`, `${hostname}:443`]
-}
-
-/** What may be shown of a proxy: where it is, and never who we are to it. */
-export function proxyName(proxyUrl: string): string {
-  const { hostname, port } = parseProxy(proxyUrl)
-  return hostOf(hostname, port)
-}
-
-function hostOf(hostname: string, port: number): string {
-  return isIP(hostname) === 6 ? `[${hostname}]:${port}` : `${hostname}:${port}`
 }
