@@ -129,7 +129,7 @@ export function createRobots(options: RobotsOptions): Robots {
     const waitMs = Math.min(ASK_AGAIN_MS_MAX, ASK_AGAIN_MS_MIN * 2 ** (failures - 1))
     const error = TELLING.has(cause.code)
       ? new ScrapeError(cause.code, cause.message, cause.details)
-      : new ScrapeError('E_ROBOTS_UNREACHABLE', `${origin}/robots.txt: ${cause.message}`, { cause }) // no status: the page was not sent
+      : new ScrapeError('E_ROBOTS_UNREACHABLE', `robots.txt cannot be read: ${cause.message}`, { cause }) // no status: the page was not sent
     const namedMs = Math.min(cause.details.retryAfterMs ?? 0, options.retryAfterMsMax ?? Number.POSITIVE_INFINITY)
     const untilMs = now() + Math.max(waitMs, namedMs)
     if (before?.rules === undefined && error.verdict !== 'drop')
