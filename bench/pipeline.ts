@@ -17,8 +17,8 @@ import { parseArgs } from 'node:util'
 import { getHeapStatistics } from 'node:v8'
 import type { LoggedItem } from '../src/core/item.ts'
 import { LruSet } from '../src/core/lru-set.ts'
-import { writeBatches } from '../src/pipeline/batch.ts'
-import { Channel } from '../src/pipeline/channel.ts'
+import { type BatchOptions, writeBatches } from '../src/crawl/batch.ts'
+import { Channel } from '../src/crawl/channel.ts'
 import { createCsvSink } from '../src/sinks/csv.ts'
 import { createJsonlSink } from '../src/sinks/jsonl.ts'
 
@@ -147,9 +147,8 @@ async function carry(
   const isNew = new Uint8Array(BATCH)
   let unique = 0
   let duplicates = 0
-  const written = writeBatches({
+  const options: BatchOptions<Book> = {
     channel,
-    workers,
     batchMax: BATCH,
     write: (batch) => {
       const count = batch.length
@@ -165,7 +164,8 @@ async function carry(
       unique += fresh
       return write(batch)
     },
-  })
+  }
+  const written = Promise.all(Array.from({ length: workers }, () => writeBatches(options)))
   for (let i = 0; i < items; i++) {
     const waiting = channel.push(book(i))
     if (waiting !== undefined) await waiting

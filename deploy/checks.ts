@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command } from 'commander'
 import { parseAllDocuments } from 'yaml'
-import { envName, OPTIONS, optionSpecs } from '../src/app/option-table.ts'
 import { defineCommands } from '../src/cli/commands.ts'
+import { envName, OPTIONS, optionSpecs } from '../src/config/option-table.ts'
 import { parseDurationMs } from '../src/core/options.ts'
 
 export const ROOT = new URL('..', import.meta.url).pathname

@@ -1,6 +1,6 @@
 /** docs/reference/options.md: every option with its default and bounds, from the schemas that check them. */
 import * as z from 'zod'
-import { envName, flagName, optionSpecs } from '../src/app/option-table.ts'
+import { envName, flagName, optionSpecs } from '../src/config/option-table.ts'
 import { limitsSchema } from '../src/core/options.ts'
 import { formatCount, formatMs } from '../src/observe/format.ts'
 import { type JsonSchema, markdownTable, NOTE, page, sentence, sizeText } from './reference-text.ts'

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { RunFolder } from '../src/app/run/run-folder.ts'
-import { startRecord } from '../src/app/run/run-record.ts'
+import { RunFolder } from '../src/runs/run-folder.ts'
+import { startRecord } from '../src/runs/run-record.ts'
 import { sluice, temporaryFolder } from './sluice.ts'
 
 const BROKEN = { 'cut-off': '{"id": "x", "pa', empty: '', nothing: 'null', 'another-program': '[1, 2]' }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { openFleetFrontier, openStore } from '../src/app/fleet/fleet.ts'
+import { openFleetFrontier, openStore } from '../src/runs/fleet-places.ts'
 import { Fleet, until } from './fleet.ts'
 import { rabbitForTests } from './services/rabbitmq.ts'
 import { redisForTests, startRedis } from './services/redis.ts'

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { exportItems } from '../src/app/look/export-items.ts'
-import { averageRate, openRun, type RunPlaces, runStats } from '../src/app/look/open-run.ts'
 import { statsJson } from '../src/cli/stats-text.ts'
 import type { RunRecord } from '../src/core/run.ts'
+import { exportItems } from '../src/runs/export-items.ts'
+import { averageRate, openRun, type RunPlaces, runStats } from '../src/runs/open-run.ts'
 import { type BooksSite, PAGE_SIZE, truth } from './site/books.ts'
 import { type SluiceProcess, type SluiceResult, sluice, startSluice } from './sluice.ts'
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { replay } from '../../src/app/author/record.ts'
+import { replay } from '../../src/app/tools/replay.ts'
 import { type Book, bookOf, PAGE_SIZE, type Pod, podOf } from '../../test/site/books.ts'
 import books from './books.ts'
 

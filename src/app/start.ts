@@ -1,9 +1,10 @@
 /** Embedding: a run inside another program. `for await (const event of run.events) …; await run.result`. */
+
+import type { OptionName } from '../config/option-table.ts'
 import type { RunEvent } from '../core/events.ts'
 import type { RunRecord } from '../core/run.ts'
 import type { Scraper } from '../core/scraper.ts'
 import type { Sink } from '../sinks/contract.ts'
-import type { OptionName } from './option-table.ts'
 import type { Run } from './run/run.ts'
 
 /** Options have the names of the flags: `rps` is `--rps`. */
@@ -32,9 +33,9 @@ export async function start(scraper: Scraper, options: StartOptions = {}): Promi
   const { args, file, sinks, resume, ...flags } = options
   // Loaded now and not with the module: a scraper's file imports the public names, and needs none of this to be read.
   const [{ resolveConfig }, { startRun }, { findRun }] = await Promise.all([
-    import('./config.ts'),
+    import('../config/config.ts'),
     import('./run/run.ts'),
-    import('./run/run-folder.ts'),
+    import('../runs/run-folder.ts'),
   ])
   const config = await resolveConfig({ flags })
   const feed = new EventFeed()

@@ -1,6 +1,6 @@
 /** `sluice autoscale`: as many workers as the queue deserves, on this machine or through a command. */
 import type { Command } from 'commander'
-import type { Config } from '../app/config.ts'
+import type { Config } from '../config/config.ts'
 import type { ScalePolicy } from '../fleet/autoscale.ts'
 import type { AutoscaleLine, Crew } from '../fleet/autoscale-loop.ts'
 import type { Store } from '../store/contract.ts'
@@ -58,8 +58,8 @@ export function defineAutoscale(program: Command): void {
 async function autoscaleCommand(workerFlags: string[], flags: AutoscaleFlags): Promise<number> {
   const [{ autoscale }, { openStore }, { openQueueToLook }] = await Promise.all([
     import('../fleet/autoscale-loop.ts'),
-    import('../app/fleet/fleet.ts'),
-    import('../app/look/look-queue.ts'),
+    import('../runs/fleet-places.ts'),
+    import('../runs/queue-view.ts'),
   ])
   const { policy, intervalMs } = await policyOf(flags)
   const config = await configOf(flags as unknown as Record<string, unknown>)

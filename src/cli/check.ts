@@ -1,7 +1,7 @@
 /** `sluice check`: a few live pages against what the scraper expects; for a monitor, or before a long run. */
 import type { Command } from 'commander'
-import type { Check, RouteCheck } from '../app/author/check-scraper.ts'
-import type { OptionName } from '../app/option-table.ts'
+import type { Check, RouteCheck } from '../app/tools/check-scraper.ts'
+import type { OptionName } from '../config/option-table.ts'
 import { addArgs, addOptions, argsOf, configOf } from './flags.ts'
 import { addReadFlags, print, printJson, type ReadFlags } from './output.ts'
 
@@ -56,9 +56,9 @@ const WITHIN_MS_MAX = 3_600_000
 async function check(name: string, flags: CheckFlags): Promise<number> {
   const [{ loadScraper }, { argumentNames }, { checkScraper }, { ScrapeError }, { parseDurationMs }] =
     await Promise.all([
-      import('../app/author/load-scraper.ts'),
-      import('../app/author/compile-scraper.ts'),
-      import('../app/author/check-scraper.ts'),
+      import('../config/load-scraper.ts'),
+      import('../config/scraper-arguments.ts'),
+      import('../app/tools/check-scraper.ts'),
       import('../core/errors.ts'),
       import('../core/options.ts'),
     ])
@@ -91,7 +91,7 @@ async function check(name: string, flags: CheckFlags): Promise<number> {
 async function checkText(result: Check, hasExpect: boolean): Promise<string> {
   const [{ formatMs, formatRatio, paintFor, plural, printable, table }, { rangeText }] = await Promise.all([
     import('./style.ts'),
-    import('../app/author/check-scraper.ts'),
+    import('../app/tools/check-scraper.ts'),
   ])
   const paint = paintFor(process.stdout)
   const mark = (isGood: boolean) => (isGood ? paint('green', '✔') : paint('red', '✘'))

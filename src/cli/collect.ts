@@ -35,7 +35,7 @@ async function collect(flags: CollectFlags): Promise<number> {
       import('../app/protocol/protocol-place.ts'),
       import('../protocol/collect.ts'),
       import('../app/fleet/join-run.ts'),
-      import('../app/run/run-identity.ts'),
+      import('../runs/run-identity.ts'),
     ])
   const { values } = await configOf(flags as unknown as Record<string, unknown>)
   const redisUrl = protocolRedis(values)

@@ -1,7 +1,7 @@
 /** `sluice config`: every option, its value, and where that came from. */
 import type { Command } from 'commander'
-import { OPTIONS, type OptionName } from '../app/option-table.ts'
-import type { OptionValue } from '../app/option-values.ts'
+import { OPTIONS, type OptionName } from '../config/option-table.ts'
+import type { OptionValue } from '../config/option-values.ts'
 import { addOptions, configOf } from './flags.ts'
 import { addReadFlags, print, printJson, type ReadFlags } from './output.ts'
 
@@ -37,15 +37,15 @@ export function defineConfig(program: Command): void {
 
 async function config(words: string[], flags: ConfigFlags): Promise<number> {
   const [{ optionValues, otherVariables }, { limitsOf }] = await Promise.all([
-    import('../app/option-values.ts'),
-    import('../app/author/one-page.ts'),
+    import('../config/option-values.ts'),
+    import('../app/tools/one-page.ts'),
   ])
   const resolved = await configOf(flags as Record<string, unknown>)
   limitsOf(resolved.limits) // throws for what a run would refuse
   const scraper =
     flags.scraper === undefined
       ? undefined
-      : (await (await import('../app/author/load-scraper.ts')).loadScraper(flags.scraper)).scraper
+      : (await (await import('../config/load-scraper.ts')).loadScraper(flags.scraper)).scraper
   const all = optionValues(resolved, scraper)
   const shown = words.length === 0 ? all : await chosen(words, all)
   if (flags.json) printJson({ options: shown, environment: otherVariables() })

@@ -1,6 +1,6 @@
 /** `sluice diff`: what was added, removed and changed between two runs. */
 import type { Command } from 'commander'
-import type { Difference, DiffTotals, SchemaDifference } from '../app/look/diff-runs.ts'
+import type { Difference, DiffTotals, SchemaDifference } from '../runs/diff-runs.ts'
 import { collect } from './flags.ts'
 import { addReadFlags, note, type ReadFlags } from './output.ts'
 import { addPlaces, type PlaceFlags, withRun } from './run-place.ts'
@@ -45,11 +45,7 @@ export function defineDiff(program: Command): void {
 
 async function diff(before: string, after: string, flags: DiffFlags): Promise<number> {
   const [{ diffItems, identityOf, itemsToDiff, schemaDifference }, { TIMES_OF_READING }, { toStdout }] =
-    await Promise.all([
-      import('../app/look/diff-runs.ts'),
-      import('../server/history/content.ts'),
-      import('./export.ts'),
-    ])
+    await Promise.all([import('../runs/diff-runs.ts'), import('../server/history/content.ts'), import('./export.ts')])
   return await withRun(before, flags, (one) =>
     withRun(after, flags, async (other) => {
       const identity = await identityOf(one.run, other.run, flags.key)

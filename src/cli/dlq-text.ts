@@ -1,8 +1,9 @@
 /** Dead letters as a person reads them in a terminal, and as a script reads them in JSON. */
-import type { OpenRun } from '../app/look/open-run.ts'
+
 import { ERRORS } from '../core/error-table.ts'
 import { redactText } from '../core/redact-text.ts'
 import type { DeadGroup, DeadLetter } from '../frontier/contract.ts'
+import type { OpenRun } from '../runs/open-run.ts'
 import type { CommandOf } from './run-place.ts'
 import { formatCount, paintFor, plural, printable, table, truncate, truncateMiddle } from './style.ts'
 

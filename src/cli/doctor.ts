@@ -1,6 +1,6 @@
 /** `sluice doctor`: is this machine ready, and if not, what to do. */
 import type { Command } from 'commander'
-import type { Finding } from '../app/finding.ts'
+import type { Finding } from '../app/doctor/finding.ts'
 import { addOptions } from './flags.ts'
 import { addReadFlags, print, printJson, type ReadFlags } from './output.ts'
 
@@ -27,7 +27,10 @@ export function defineDoctor(program: Command): void {
 }
 
 async function doctor({ host, json, quiet, ...flags }: DoctorFlags): Promise<number> {
-  const [{ examine }, { OPTIONS }] = await Promise.all([import('../app/doctor.ts'), import('../app/option-table.ts')])
+  const [{ examine }, { OPTIONS }] = await Promise.all([
+    import('../app/doctor/doctor.ts'),
+    import('../config/option-table.ts'),
+  ])
   const known = Object.fromEntries(Object.entries(flags).filter(([name]) => name in OPTIONS))
   const findings = await examine({ host, flags: known })
   const has = (status: Finding['status']) => findings.some((finding) => finding.status === status)

@@ -1,7 +1,7 @@
 /** `sluice export`: the items of a run, as a stream or a file. */
 import { once } from 'node:events'
 import type { Command } from 'commander'
-import type { ExportFormat } from '../app/look/export-items.ts'
+import type { ExportFormat } from '../runs/export-items.ts'
 import { addOptions } from './flags.ts'
 import { note } from './output.ts'
 import { RUN_HELP, withRun } from './run-place.ts'
@@ -47,7 +47,7 @@ export function defineExport(program: Command): void {
 
 async function exportRun(word: string | undefined, flags: ExportFlags): Promise<number> {
   const [{ EXPORT_FORMATS, exportItems, writeExport }, { ScrapeError }] = await Promise.all([
-    import('../app/look/export-items.ts'),
+    import('../runs/export-items.ts'),
     import('../core/errors.ts'),
   ])
   const format = formatOf(flags, EXPORT_FORMATS)

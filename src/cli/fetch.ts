@@ -1,7 +1,7 @@
 /** `sluice fetch`: one URL through the whole fetch chain, and what we see of it. */
 import type { Command } from 'commander'
-import type { Visit } from '../app/author/one-page.ts'
-import type { OptionName } from '../app/option-table.ts'
+import type { Visit } from '../app/tools/one-page.ts'
+import type { OptionName } from '../config/option-table.ts'
 import { ScrapeError } from '../core/errors.ts'
 import type { Page } from '../core/page.ts'
 import { VERDICTS } from './explain.ts'
@@ -63,7 +63,7 @@ export function defineFetch(program: Command): void {
 }
 
 async function fetch(given: string, flags: FetchFlags): Promise<number> {
-  const one = await import('../app/author/one-page.ts')
+  const one = await import('../app/tools/one-page.ts')
   const url = one.urlArgument(given)
   const headers = one.headerArguments(flags.header ?? [])
   const config = await configOf(flags as Record<string, unknown>)

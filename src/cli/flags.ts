@@ -1,7 +1,7 @@
 /** Flags of the run options, made from their one declaration, and the configuration they end up in. */
 import type { Command } from 'commander'
-import { type Config, resolveConfig } from '../app/config.ts'
-import { flagName, OPTIONS, type OptionName } from '../app/option-table.ts'
+import { type Config, resolveConfig } from '../config/config.ts'
+import { flagName, OPTIONS, type OptionName } from '../config/option-table.ts'
 import { ScrapeError } from '../core/errors.ts'
 
 /** Every option of a run, in the order of their declaration. */

@@ -1,6 +1,6 @@
 /** `sluice init`: a folder to write scrapers in. */
 import type { Command } from 'commander'
-import { PROJECTS } from '../app/author/templates.ts'
+import { PROJECTS } from '../app/tools/templates.ts'
 
 interface InitFlags {
   template: string
@@ -34,7 +34,7 @@ export function defineInit(program: Command): void {
 
 async function init(folder: string, flags: InitFlags): Promise<void> {
   const [{ projectFiles, writeNewFiles }, { ScrapeError }, { existsSync }, { resolve }] = await Promise.all([
-    import('../app/author/templates.ts'),
+    import('../app/tools/templates.ts'),
     import('../core/errors.ts'),
     import('node:fs'),
     import('node:path'),

@@ -1,6 +1,6 @@
 /** `sluice list`: the scrapers there are, with what they take. */
 import type { Command } from 'commander'
-import type { Config } from '../app/config.ts'
+import type { Config } from '../config/config.ts'
 import { addOptions, configOf } from './flags.ts'
 import { addReadFlags, print, printJson, type ReadFlags } from './output.ts'
 
@@ -42,7 +42,7 @@ interface ListedScraper {
 }
 
 async function list(flags: ListFlags): Promise<number> {
-  const { listScrapers } = await import('../app/author/load-scraper.ts')
+  const { listScrapers } = await import('../config/load-scraper.ts')
   const found = listScrapers()
   if (flags.names) {
     print(found.map((scraper) => scraper.name).join('\n'))
@@ -61,9 +61,9 @@ async function describe(
   config: Config,
 ): Promise<ListedScraper> {
   const [{ loadScraper }, { argumentsOf }, { isTurnedOn }] = await Promise.all([
-    import('../app/author/load-scraper.ts'),
-    import('../app/author/scraper-arguments.ts'),
-    import('../app/author/opt-in.ts'),
+    import('../config/load-scraper.ts'),
+    import('../config/scraper-arguments.ts'),
+    import('../config/opt-in.ts'),
   ])
   const known = { name, file, isBundled, description: null, routes: {}, args: [], optIn: null, error: null }
   try {

@@ -1,6 +1,6 @@
 /** The command line. Each command is one file; what it needs is loaded when it runs. */
 import { Command, CommanderError } from 'commander'
-import { VERSION } from '../app/user-agent.ts'
+import { VERSION } from '../config/user-agent.ts'
 import { didYouMean } from '../core/did-you-mean.ts'
 import { defineCommands } from './commands.ts'
 import { note } from './output.ts'

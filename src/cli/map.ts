@@ -1,7 +1,7 @@
 /** `sluice map`: the URLs a site lists itself, one per line. */
 import type { Command } from 'commander'
-import type { OptionName } from '../app/option-table.ts'
 import type { SiteMap } from '../app/site/site-map.ts'
+import type { OptionName } from '../config/option-table.ts'
 import { ScrapeError } from '../core/errors.ts'
 import { verbatim } from '../core/redact.ts'
 import { addOptions, configOf } from './flags.ts'
@@ -57,7 +57,7 @@ const SITEMAP_BYTES_MAX = 50 * 1024 ** 2
 const URLS_MAX = 10_000_000
 
 async function map(given: string, flags: MapFlags): Promise<number> {
-  const [one, { mapSite }] = await Promise.all([import('../app/author/one-page.ts'), import('../app/site/site-map.ts')])
+  const [one, { mapSite }] = await Promise.all([import('../app/tools/one-page.ts'), import('../app/site/site-map.ts')])
   const url = one.urlArgument(given)
   const max = Number(flags.max)
   if (!Number.isSafeInteger(max) || max < 1 || max > URLS_MAX)

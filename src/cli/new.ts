@@ -1,7 +1,7 @@
 /** `sluice new`: a scraper for a site, with first selectors guessed when the site can be seen. */
 import type { Command } from 'commander'
-import type { ListGuess, PageGuess } from '../app/author/guess-selectors.ts'
-import type { OptionName } from '../app/option-table.ts'
+import type { ListGuess, PageGuess } from '../app/tools/guess-selectors.ts'
+import type { OptionName } from '../config/option-table.ts'
 import { addOptions, configOf } from './flags.ts'
 import { note } from './output.ts'
 
@@ -39,8 +39,8 @@ const NAME = /^[a-z0-9][a-z0-9-]{0,63}$/
 async function create(name: string, given: string, flags: NewFlags): Promise<void> {
   const [{ urlArgument }, { fillTemplate, readTemplate, writeNewFiles }, { ScrapeError }, { existsSync }] =
     await Promise.all([
-      import('../app/author/one-page.ts'),
-      import('../app/author/templates.ts'),
+      import('../app/tools/one-page.ts'),
+      import('../app/tools/templates.ts'),
       import('../core/errors.ts'),
       import('node:fs'),
     ])
@@ -55,7 +55,7 @@ async function create(name: string, given: string, flags: NewFlags): Promise<voi
       fix: 'Choose another name.',
     })
   const guess = flags.offline ? undefined : await look(url, flags)
-  const { BLIND } = await import('../app/author/guess-selectors.ts')
+  const { BLIND } = await import('../app/tools/guess-selectors.ts')
   const { links, next, listMatch, pageMatch, title, description, price } = guess ?? BLIND
   const code = fillTemplate(readTemplate(links === undefined ? 'scraper/page.ts' : 'scraper/list.ts'), {
     NAME: name,
@@ -79,8 +79,8 @@ const routeCode = (match: string | undefined) => (match === undefined ? '{}' : `
 /** Undefined when the site cannot be seen; said on standard error, for the file is made all the same. */
 async function look(url: string, flags: NewFlags): Promise<(ListGuess & PageGuess) | undefined> {
   const [one, { guessList, guessPage }] = await Promise.all([
-    import('../app/author/one-page.ts'),
-    import('../app/author/guess-selectors.ts'),
+    import('../app/tools/one-page.ts'),
+    import('../app/tools/guess-selectors.ts'),
   ])
   const config = await configOf({ timeout: '10s', ...(flags as Record<string, unknown>) })
   const limits = one.unhurriedLimits(one.limitsOf(config.limits), config.limits)

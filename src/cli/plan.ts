@@ -1,10 +1,12 @@
 /** `--dry-run`: what a run would do, from the definition alone. Nothing is fetched and nothing written. */
-import { checkArgs, compileScraper } from '../app/author/compile-scraper.ts'
-import type { Config } from '../app/config.ts'
+
 import { seed } from '../app/run/seed.ts'
-import { userAgent } from '../app/user-agent.ts'
+import type { Config } from '../config/config.ts'
+import { checkArgs } from '../config/scraper-arguments.ts'
+import { userAgent } from '../config/user-agent.ts'
 import { createEventBus } from '../core/events.ts'
 import type { Scraper } from '../core/scraper.ts'
+import { compileScraper } from '../crawl/compile-scraper.ts'
 import { openMemoryFrontier } from '../frontier/memory.ts'
 
 export interface PlanRequest {

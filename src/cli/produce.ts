@@ -75,14 +75,14 @@ async function produce(flags: ProduceFlags): Promise<number> {
     { storeFileNote },
     { storeUrlOf },
   ] = await Promise.all([
-    import('../app/author/load-scraper.ts'),
-    import('../app/author/one-page.ts'),
+    import('../config/load-scraper.ts'),
+    import('../app/tools/one-page.ts'),
     import('../app/fleet/produce.ts'),
     import('../sources/routing.ts'),
     import('../app/fleet/start-distributed.ts'),
     import('../core/url.ts'),
-    import('../app/look/open-run.ts'),
-    import('../app/fleet/fleet.ts'),
+    import('../runs/open-run.ts'),
+    import('../runs/fleet-places.ts'),
   ])
   const sinceMs = sinceOf(flags)
   const { sitemap: sitemaps = [], site: sites = [], url: urls = [], urlsFile } = flags

@@ -1,6 +1,6 @@
 /** `sluice ps`: the runs that are going on or unfinished, here and in the fleet, and why one does not move. */
 import type { Command } from 'commander'
-import type { ListedRun } from '../app/look/run-list.ts'
+import type { ListedRun } from '../runs/run-list.ts'
 import { addReadFlags, print, printJson, type ReadFlags } from './output.ts'
 import { addPlaces, type PlaceFlags, placesOf } from './run-place.ts'
 
@@ -36,7 +36,7 @@ export function definePs(program: Command): void {
 
 async function ps(flags: PsFlags): Promise<number> {
   const [{ listAllRuns }, { ScrapeError }] = await Promise.all([
-    import('../app/look/run-list.ts'),
+    import('../runs/run-list.ts'),
     import('../core/errors.ts'),
   ])
   const max = Number(flags.limit)

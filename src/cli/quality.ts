@@ -1,7 +1,7 @@
 /** `sluice quality`: how complete, valid and fresh the job postings of a run are. */
 import type { Command } from 'commander'
-import type { RunQuality } from '../app/look/run-quality.ts'
 import type { QualityReport } from '../jobs/index.ts'
+import type { RunQuality } from '../runs/run-quality.ts'
 import { addReadFlags, print, printJson, type ReadFlags } from './output.ts'
 import { addPlaces, type PlaceFlags, placesOf, RUN_HELP, withRun } from './run-place.ts'
 
@@ -30,7 +30,7 @@ export function defineQuality(program: Command): void {
 
 async function quality(word: string | undefined, flags: QualityFlags): Promise<number> {
   const [{ runQuality }, { ScrapeError }] = await Promise.all([
-    import('../app/look/run-quality.ts'),
+    import('../runs/run-quality.ts'),
     import('../core/errors.ts'),
   ])
   const { places } = await placesOf(flags)
@@ -55,7 +55,7 @@ async function quality(word: string | undefined, flags: QualityFlags): Promise<n
 }
 
 async function emptyText({ before }: NonNullable<RunQuality['empty']>): Promise<string> {
-  const { fullRunWords } = await import('../app/run/earlier-run.ts')
+  const { fullRunWords } = await import('../runs/earlier-run.ts')
   return `! no postings; ${before === null ? 'nor had a run with these arguments before' : fullRunWords(before)}`
 }
 

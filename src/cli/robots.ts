@@ -1,7 +1,7 @@
 /** `sluice robots`: what a site's robots.txt says about a URL, and the line that says it. */
 import type { Command } from 'commander'
-import type { OptionName } from '../app/option-table.ts'
 import type { RobotsAnswer } from '../app/site/robots-answer.ts'
+import type { OptionName } from '../config/option-table.ts'
 import { addOptions, configOf } from './flags.ts'
 import { note, print, printJson } from './output.ts'
 import { errorText } from './print-error.ts'
@@ -38,7 +38,7 @@ export function defineRobots(program: Command): void {
 
 async function robots(given: string, flags: RobotsFlags): Promise<number> {
   const [{ urlArgument }, { askRobots }] = await Promise.all([
-    import('../app/author/one-page.ts'),
+    import('../app/tools/one-page.ts'),
     import('../app/site/robots-answer.ts'),
   ])
   const answer = await askRobots(urlArgument(given), await configOf(flags as Record<string, unknown>))

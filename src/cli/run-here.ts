@@ -1,12 +1,13 @@
 /** Runs a scraper in the foreground: progress, signals, summary, exit code. `run` and `crawl` end here. */
-import type { Config } from '../app/config.ts'
+
 import { type Run, startRun } from '../app/run/run.ts'
-import { findRun, listRuns, type RunFolder } from '../app/run/run-folder.ts'
+import type { Config } from '../config/config.ts'
 import { ScrapeError } from '../core/errors.ts'
 import { isComplete, type RunRecord } from '../core/run.ts'
 import type { Scraper } from '../core/scraper.ts'
 import type { Progress } from '../observe/progress.ts'
 import { paintFor, printable } from '../observe/terminal.ts'
+import { findRun, listRuns, type RunFolder } from '../runs/run-folder.ts'
 import { note, print, printJson } from './output.ts'
 
 export interface RunHereRequest {

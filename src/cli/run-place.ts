@@ -1,9 +1,9 @@
 /** The run a command is about, found by its word and flags, and the commands about it that a person can type next. */
 import type { Command } from 'commander'
-import type { Config } from '../app/config.ts'
-import type { OpenRun } from '../app/look/open-run.ts'
-import { type ConfigValues, flagName, type OptionName } from '../app/option-table.ts'
-import { withoutPassword } from '../app/run/run-identity.ts'
+import type { Config } from '../config/config.ts'
+import { type ConfigValues, flagName, type OptionName } from '../config/option-table.ts'
+import type { OpenRun } from '../runs/open-run.ts'
+import { withoutPassword } from '../runs/run-identity.ts'
 import { addOptions, configOf } from './flags.ts'
 import { shellWord } from './output.ts'
 
@@ -42,7 +42,7 @@ export async function withRun<T>(
   flags: PlaceFlags,
   use: (place: RunPlace) => Promise<T>,
 ): Promise<T> {
-  const { openRun, outFlag } = await import('../app/look/open-run.ts')
+  const { openRun, outFlag } = await import('../runs/open-run.ts')
   const { places, placeFlags, lineOf } = await placesOf(flags)
   await using run = await openRun(word, places)
   return await use({

@@ -32,8 +32,8 @@ export function defineRun(program: Command): void {
 
 async function run(given: string | undefined, flags: RunFlags): Promise<number> {
   const [{ loadScraper, onlyScraper, pagesFolder }, { argumentNames }, { runHere }] = await Promise.all([
-    import('../app/author/load-scraper.ts'),
-    import('../app/author/compile-scraper.ts'),
+    import('../config/load-scraper.ts'),
+    import('../config/scraper-arguments.ts'),
     import('./run-here.ts'),
   ])
   const name = given ?? onlyScraper()

@@ -105,8 +105,8 @@ async function listThem(schedules: Schedules, flags: ScheduleFlags): Promise<voi
 async function add(schedules: Schedules, flags: ScheduleFlags, scraper: string): Promise<void> {
   const [{ loadScraper }, { argumentNames, checkArgs }, { parseDurationMs }, { ScrapeError }, { OVERLAPS }] =
     await Promise.all([
-      import('../app/author/load-scraper.ts'),
-      import('../app/author/compile-scraper.ts'),
+      import('../config/load-scraper.ts'),
+      import('../config/scraper-arguments.ts'),
       import('../core/options.ts'),
       import('../core/errors.ts'),
       import('../server/schedule/contract.ts'),

@@ -1,7 +1,7 @@
 /** `sluice serve`: the API, and runs started through it, in one process. */
 import type { Command } from 'commander'
-import type { Config } from '../app/config.ts'
 import type { ServerRole } from '../app/serve/server-role.ts'
+import type { Config } from '../config/config.ts'
 import { addOptions, configOf, RUN_OPTIONS } from './flags.ts'
 import { note, print } from './output.ts'
 
@@ -74,7 +74,7 @@ async function serveHere(flags: ServeFlags): Promise<number> {
     import('../app/serve/serve.ts'),
     import('../app/serve/trusted-proxies.ts'),
     import('../core/errors.ts'),
-    import('../app/user-agent.ts'),
+    import('../config/user-agent.ts'),
   ])
   const port = Number(flags.port)
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
@@ -123,7 +123,7 @@ async function serveHere(flags: ServeFlags): Promise<number> {
 async function refuseRole(role: string, { values }: Config): Promise<void> {
   const [{ SERVER_ROLES }, { isFleetQueue }, { ScrapeError }] = await Promise.all([
     import('../app/serve/server-role.ts'),
-    import('../app/fleet/fleet.ts'),
+    import('../runs/fleet-places.ts'),
     import('../core/errors.ts'),
   ])
   if (!SERVER_ROLES.some((one) => one === role))

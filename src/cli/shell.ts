@@ -1,8 +1,8 @@
 /** `sluice shell`: a prompt with a page in it, to find selectors before they go into a scraper. */
 import { inspect } from 'node:util'
 import type { Command } from 'commander'
-import type { PageShell } from '../app/author/page-shell.ts'
-import type { OptionName } from '../app/option-table.ts'
+import type { PageShell } from '../app/tools/page-shell.ts'
+import type { OptionName } from '../config/option-table.ts'
 import { ScrapeError } from '../core/errors.ts'
 import { addOptions, configOf } from './flags.ts'
 import { note, printData } from './output.ts'
@@ -51,7 +51,7 @@ export function defineShell(program: Command): void {
 }
 
 async function shell(given: string, flags: ShellFlags): Promise<number> {
-  const { openPageShell } = await import('../app/author/page-shell.ts')
+  const { openPageShell } = await import('../app/tools/page-shell.ts')
   const config = await configOf(flags as Record<string, unknown>)
   await using session = await openPageShell({ target: given, base: flags.base, config })
   const options = {
@@ -77,7 +77,7 @@ async function evaluateLines(
   lines: Iterable<string> | AsyncIterable<string>,
   options: PromptOptions,
 ): Promise<number> {
-  const { LineEvaluator } = await import('../app/author/line-evaluator.ts')
+  const { LineEvaluator } = await import('../app/tools/line-evaluator.ts')
   warnAboutPage(session, options)
   using evaluator = new LineEvaluator(session.names)
   let exitCode = 0

@@ -1,8 +1,8 @@
 /** `sluice start`: the orchestrator's door. Runs a scraper here, or makes a run for a fleet and says how workers join it. */
 import type { Command } from 'commander'
-import type { LoadedScraper } from '../app/author/load-scraper.ts'
-import type { Config } from '../app/config.ts'
-import { flagName, type OptionName } from '../app/option-table.ts'
+import type { Config } from '../config/config.ts'
+import type { LoadedScraper } from '../config/load-scraper.ts'
+import { flagName, type OptionName } from '../config/option-table.ts'
 import { ScrapeError } from '../core/errors.ts'
 import { addArgs, addOptions, argsOf, configOf, RUN_OPTIONS } from './flags.ts'
 import { note, print, printJson, shellWord } from './output.ts'
@@ -53,8 +53,8 @@ export function defineStart(program: Command): void {
 
 async function start(name: string, flags: StartFlags): Promise<number> {
   const [{ loadScraper }, { argumentNames }] = await Promise.all([
-    import('../app/author/load-scraper.ts'),
-    import('../app/author/compile-scraper.ts'),
+    import('../config/load-scraper.ts'),
+    import('../config/scraper-arguments.ts'),
   ])
   const config = await configOf(flags as Record<string, unknown>)
   const loaded = await loadScraper(name)
@@ -87,7 +87,7 @@ async function start(name: string, flags: StartFlags): Promise<number> {
 
 /** A run that is known to the store is a fleet's, whatever the scraper says. */
 async function modeOfRun({ resume }: StartFlags, { values }: Config): Promise<'distributed' | undefined> {
-  const { openStore, storeUrlOf } = await import('../app/fleet/fleet.ts')
+  const { openStore, storeUrlOf } = await import('../runs/fleet-places.ts')
   if (typeof resume !== 'string' || storeUrlOf(values) === undefined) return undefined
   await using store = await openStore(values)
   return (await store.findRun(resume))?.record.id === resume ? 'distributed' : undefined
@@ -126,8 +126,8 @@ async function startForFleet(
   const [{ startDistributed, workerCommand }, fleet, look, { createEventBus }, { urlLines }, { plural }, { self }] =
     await Promise.all([
       import('../app/fleet/start-distributed.ts'),
-      import('../app/fleet/fleet.ts'),
-      import('../app/look/open-run.ts'),
+      import('../runs/fleet-places.ts'),
+      import('../runs/open-run.ts'),
       import('../core/events.ts'),
       import('../sources/file.ts'),
       import('./style.ts'),

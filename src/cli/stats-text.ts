@@ -1,8 +1,9 @@
 /** The numbers of a run as a person reads them in a terminal, and as a script reads them in JSON. */
-import { livingWorkers, type OpenRun, queueNote, runFiles, stuckWorkers } from '../app/look/open-run.ts'
-import { FILLING, moreWords, NO_WORKERS, workersMissing } from '../app/look/run-list.ts'
+
 import { type NotFetchedReason, notFetchedOf, notFetchedWords } from '../core/not-fetched.ts'
 import type { FrontierStats } from '../frontier/contract.ts'
+import { livingWorkers, type OpenRun, queueNote, runFiles, stuckWorkers } from '../runs/open-run.ts'
+import { FILLING, moreWords, NO_WORKERS, workersMissing } from '../runs/run-list.ts'
 import type { StoredWorker } from '../store/contract.ts'
 import type { RunPlace } from './run-place.ts'
 import { formatBytes, formatCount, formatMs, formatRate, paintFor, plural, printable, table } from './style.ts'

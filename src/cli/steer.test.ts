@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test'
 import { placesIn, statsOf, until } from '../../test/fleet.ts'
 import { type BooksSite, startBooksSite } from '../../test/site/books.ts'
 import { type SluiceProcess, sluice, startSluice, temporaryFolder } from '../../test/sluice.ts'
-import { listRuns } from '../app/run/run-folder.ts'
+import { listRuns } from '../runs/run-folder.ts'
 
 const folder = temporaryFolder()
 const out = join(folder.path, 'runs')

@@ -1,8 +1,8 @@
 /** `sluice pause`, `resume` and `cancel`: a run held, let go, or ended, from anywhere it can be reached. */
 
 import type { Command } from 'commander'
-import type { Steered } from '../app/look/steer-run.ts'
 import { isComplete } from '../core/run.ts'
+import type { Steered } from '../runs/steer-run.ts'
 import { addReadFlags, print, printJson, type ReadFlags } from './output.ts'
 import { addPlaces, type PlaceFlags, RUN_HELP, type RunPlace, withRun } from './run-place.ts'
 
@@ -45,7 +45,7 @@ function define(program: Command, verb: Verb, what: string, examples: string[]):
 }
 
 async function steer(verb: Verb, word: string, flags: SteerFlags): Promise<number> {
-  const { pauseRun, resumeRun, cancelRun } = await import('../app/look/steer-run.ts')
+  const { pauseRun, resumeRun, cancelRun } = await import('../runs/steer-run.ts')
   const acts: Record<Verb, (run: RunPlace['run']) => Promise<Steered>> = {
     pause: (run) => pauseRun(run, flags.reason),
     resume: resumeRun,

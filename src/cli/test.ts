@@ -1,6 +1,6 @@
 /** `sluice test`: reads saved pages again, offline, and compares with what was made of them before. */
 import type { Command } from 'commander'
-import type { Replayed } from '../app/author/record.ts'
+import type { Replayed } from '../app/tools/replay.ts'
 import { addReadFlags, print, printJson, type ReadFlags } from './output.ts'
 
 interface TestFlags extends ReadFlags {
@@ -30,8 +30,8 @@ export function defineTest(program: Command): void {
 
 async function test(name: string, flags: TestFlags): Promise<number> {
   const [{ loadScraper, pagesFolder }, { replay }] = await Promise.all([
-    import('../app/author/load-scraper.ts'),
-    import('../app/author/record.ts'),
+    import('../config/load-scraper.ts'),
+    import('../app/tools/replay.ts'),
   ])
   const { scraper, file } = await loadScraper(name)
   const folder = pagesFolder(file)

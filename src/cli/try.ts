@@ -1,8 +1,8 @@
 /** `sluice try`: one page through a scraper, now. */
 import { inspect } from 'node:util'
 import type { Command } from 'commander'
-import type { TriedPage } from '../app/author/try-page.ts'
-import type { OptionName } from '../app/option-table.ts'
+import type { TriedPage } from '../app/tools/try-page.ts'
+import type { OptionName } from '../config/option-table.ts'
 import { ScrapeError } from '../core/errors.ts'
 import { verbatim } from '../core/redact.ts'
 import { verdictText, visitText } from './fetch.ts'
@@ -71,21 +71,30 @@ export function defineTry(program: Command): void {
 }
 
 async function tryOne(name: string, given: string, flags: TryFlags): Promise<number> {
-  const [one, { tryPage }, { loadScraper }, compile, { needsBrowsers }, { assertTurnedOn }] = await Promise.all([
-    import('../app/author/one-page.ts'),
-    import('../app/author/try-page.ts'),
-    import('../app/author/load-scraper.ts'),
-    import('../app/author/compile-scraper.ts'),
+  const [
+    one,
+    { tryPage },
+    { loadScraper },
+    { argumentNames, checkArgs },
+    { compileScraper },
+    { needsBrowsers },
+    { assertTurnedOn },
+  ] = await Promise.all([
+    import('../app/tools/one-page.ts'),
+    import('../app/tools/try-page.ts'),
+    import('../config/load-scraper.ts'),
+    import('../config/scraper-arguments.ts'),
+    import('../crawl/compile-scraper.ts'),
     import('../app/run/open-browsers.ts'),
-    import('../app/author/opt-in.ts'),
+    import('../config/opt-in.ts'),
   ])
   const url = one.urlArgument(given)
   const data = flags.data === undefined ? undefined : parseData(flags.data)
   const config = await configOf(flags as Record<string, unknown>)
   const { scraper, file } = await loadScraper(name)
   assertTurnedOn(scraper, config)
-  const compiled = compile.compileScraper(scraper, config.limits, file)
-  const args = compile.checkArgs(scraper, argsOf(flags, compile.argumentNames(scraper)))
+  const compiled = compileScraper(scraper, config.limits, file)
+  const args = checkArgs(scraper, argsOf(flags, argumentNames(scraper)))
   const limits = one.unhurriedLimits(compiled.limits, config.limits)
   const withBrowser = needsBrowsers(compiled)
   await using chain = await one.openOnePage({ config, limits, typed: [url], withBrowser })
@@ -107,7 +116,7 @@ function parseData(text: string): unknown {
   }
 }
 
-function toJson(tried: TriedPage, scraper: string, isGood: boolean, one: typeof import('../app/author/one-page.ts')) {
+function toJson(tried: TriedPage, scraper: string, isGood: boolean, one: typeof import('../app/tools/one-page.ts')) {
   const { visit, error, readMs, items, ...rest } = tried
   const { headers: _, ...fetched } = one.visitJson(visit)
   return {

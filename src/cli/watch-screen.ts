@@ -1,8 +1,9 @@
 /** What `sluice watch` shows: frames redrawn in place on a terminal, a plain line now and then elsewhere, or JSON. */
-import type { OpenRun } from '../app/look/open-run.ts'
+
 import type { FrontierStats } from '../frontier/contract.ts'
 import type { ProgressView } from '../observe/progress-lines.ts'
 import type { TallySnapshot } from '../observe/tally.ts'
+import type { OpenRun } from '../runs/open-run.ts'
 import type { StoredWorker } from '../store/contract.ts'
 import { print } from './output.ts'
 import type { RateMeter } from './rate-meter.ts'
@@ -130,7 +131,7 @@ function errorLines({ record }: OpenRun, paint: Paint): string[] {
 async function viewMaker(): Promise<(look: Look) => ProgressView> {
   const [{ createTally }, { livingWorkers }, { createRateMeter }] = await Promise.all([
     import('../observe/tally.ts'),
-    import('../app/look/open-run.ts'),
+    import('../runs/open-run.ts'),
     import('./rate-meter.ts'),
   ])
   const empty = createTally().snapshot()

@@ -37,8 +37,8 @@ async function watch(word: string | undefined, flags: WatchFlags): Promise<numbe
     { createStopper },
     { createScreen },
   ] = await Promise.all([
-    import('../app/look/open-run.ts'),
-    import('../app/look/run-list.ts'),
+    import('../runs/open-run.ts'),
+    import('../runs/run-list.ts'),
     import('./rate-meter.ts'),
     import('./stats-text.ts'),
     import('./stopper.ts'),

@@ -13,7 +13,7 @@ const LOOK_MS = 2_000
 
 export async function workOnAny(scrapers: readonly string[], place: WorkerProcess): Promise<number> {
   const [{ openStoreDatabase }, { RunChooser }] = await Promise.all([
-    import('../app/fleet/fleet.ts'),
+    import('../runs/fleet-places.ts'),
     import('../app/fleet/run-chooser.ts'),
   ])
   const { flags, config, only, signals, vitals } = place

@@ -1,8 +1,9 @@
 /** A worker on one run: joins, shows how it goes, says how it ended. */
-import type { LoadedScraper } from '../app/author/load-scraper.ts'
-import type { Config } from '../app/config.ts'
+
 import type { FleetWorker, FleetWorkerEnd } from '../app/fleet/fleet-worker.ts'
 import type { Vitals } from '../app/fleet/worker-vitals.ts'
+import type { Config } from '../config/config.ts'
+import type { LoadedScraper } from '../config/load-scraper.ts'
 import { exitCodeOfClass } from '../core/errors.ts'
 import type { WorkPart } from '../store/contract.ts'
 import { note, print, printJson } from './output.ts'
@@ -28,7 +29,7 @@ export interface WorkerProcess {
 
 /** On the run that was named, or the newest one of this scraper. */
 export async function workOnScraper(name: string, place: WorkerProcess): Promise<number> {
-  const { loadScraper } = await import('../app/author/load-scraper.ts')
+  const { loadScraper } = await import('../config/load-scraper.ts')
   return exitCodeOf(await workOnRun(await loadScraper(name), place.flags.runId, place))
 }
 

@@ -1,9 +1,9 @@
 /** `sluice worker --type`: takes tasks of the task protocol, with one or several instances. */
 
 import type { Command } from 'commander'
-import type { Config } from '../app/config.ts'
 import type { Vitals } from '../app/fleet/worker-vitals.ts'
 import type { TaskEnd } from '../app/protocol/instance.ts'
+import type { Config } from '../config/config.ts'
 import { every } from '../core/every.ts'
 import { note, print, printJson } from './output.ts'
 import type { Signals } from './worker-signals.ts'
@@ -53,7 +53,7 @@ export async function workOnType({ flags, config, batchSize, signals, vitals }: 
       import('../app/protocol/instances.ts'),
       import('../app/protocol/open-instance.ts'),
       import('../app/protocol/protocol-place.ts'),
-      import('../app/run/run-identity.ts'),
+      import('../runs/run-identity.ts'),
       import('../observe/terminal.ts'),
     ],
   )

@@ -333,3 +333,9 @@ function acceptProblems(name: string, accept: Accept | undefined): string[] {
     ...(isTypes ? [] : [`routes.${name}.accept.types: types such as 'application/pdf' or 'image/*'`]),
   ]
 }
+
+/** Zod objects know their fields; other schemas do not tell. */
+export function schemaFields(schema: object): string[] {
+  const { shape } = schema as { shape?: object }
+  return shape === undefined ? [] : Object.keys(shape)
+}

@@ -3,7 +3,8 @@ import { addCounts, noCounts } from '../core/counts.ts'
 import type { EventBus } from '../core/events.ts'
 import { notFetchedOf } from '../core/not-fetched.ts'
 import type { Frontier, Lease, Outcome } from '../frontier/contract.ts'
-import type { Channel, WriteBatches } from '../pipeline/contract.ts'
+import { writeBatches } from './batch.ts'
+import type { Channel } from './channel.ts'
 import { countedOutcome } from './counted.ts'
 import { leaseKey, type Settled } from './settle.ts'
 
@@ -16,7 +17,6 @@ const BACKLOG_POLL_MS = 25
 export interface CommitterParts {
   frontier: Frontier
   channel: Channel<Settled>
-  writeBatches: WriteBatches
   bus: EventBus
   backlogMax: number
   now: () => number
@@ -40,10 +40,8 @@ export class Committer {
 
   /** Until the channel is closed and drained. A commit that fails closes it, so that nobody waits to hand over for ever. */
   run(): Promise<void> {
-    const { channel, writeBatches } = this.#parts
     return writeBatches({
-      channel,
-      workers: 1, // commits are one after the other in any case
+      channel: this.#parts.channel,
       batchMax: BATCH_MAX,
       gather: (size) => (this.#parts.isHungry() ? undefined : this.#linger(size)),
       write: (batch) => this.#commit(batch),

@@ -1,15 +1,13 @@
 /** What a crawl needs from the composition root, and how it ends. */
 import type { ScrapeError } from '../core/errors.ts'
 import type { EventBus } from '../core/events.ts'
-import type { ItemRow } from '../core/item.ts'
 import type { Download, Page } from '../core/page.ts'
-import type { Emitted } from '../core/scraper.ts'
 import type { SessionState } from '../core/session-state.ts'
 import type { Task } from '../core/task.ts'
 import type { BrowserSlots, Fetcher, RateLimit } from '../fetch/contract.ts'
 import type { Frontier } from '../frontier/contract.ts'
-import type { Channel, WriteBatches } from '../pipeline/contract.ts'
-import type { CompiledScraper } from './compiled.ts'
+import type { Channel } from './channel.ts'
+import type { CompiledScraper } from './compile-scraper.ts'
 import type { EnqueuePolicy } from './enqueue.ts'
 import type { PageReading } from './read-page.ts'
 import type { Settled } from './settle.ts'
@@ -24,8 +22,8 @@ export interface CrawlParts {
   /** An earlier crawl of the same was: routes with `fallback: 'browser'` begin with it. Default false. */
   wasTurnedAway?: boolean
   sessions: Sessions
-  channel: Channel<Settled>
-  writeBatches: WriteBatches
+  /** Default: one for 512 pages. */
+  channel?: Channel<Settled>
   bus: EventBus
   runId: string
   workerId: string
@@ -47,7 +45,6 @@ export interface CrawlParts {
   /** Items the sinks may be behind before the crawl waits. */
   backlogMax: number
   keepSnapshot: (task: Task, page: Page | undefined, screenshot?: Buffer) => string | undefined
-  failedPage: (error: ScrapeError) => Page | undefined
   /** Takes over what a browser downloaded, before its page is closed. */
   keepDownload: (download: Extract<Download, { kind: 'kept' }>) => Promise<KeptDownload>
   /** A page has ordered files; they are in the frontier soon. */
@@ -55,7 +52,8 @@ export interface CrawlParts {
   /** How many claimed pages wait for a browser. */
   onWaiting?: (pages: number) => void
   save: (task: Task, name: string, bytes: Uint8Array | string) => Promise<string>
-  recall: (row: ItemRow) => Emitted
+  /** Items whose keys are remembered, to tell a handler that it emitted one before. Default 4,096. */
+  recentItemsMax?: number
   /** Sees every page that was read without error (`--record`). */
   onRead?: (task: Task, page: Page, reading: PageReading, args: unknown) => void
   /** Share of traces that are kept. Left out: nothing is traced, and no task carries a trace. */

@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import * as z from 'zod'
-import { compileScraper } from '../app/author/compile-scraper.ts'
 import { ScrapeError } from '../core/errors.ts'
 import { createEventBus, type EventOf, type RunEvent } from '../core/events.ts'
 import type { Limits } from '../core/options.ts'
@@ -14,8 +13,8 @@ import { defineScraper, type HandlerContext } from '../core/scraper.ts'
 import type { Fetcher, RateLimit } from '../fetch/contract.ts'
 import type { Frontier, Lease } from '../frontier/contract.ts'
 import { openFrontier } from '../frontier/open.ts'
-import { writeBatches } from '../pipeline/batch.ts'
-import { Channel } from '../pipeline/channel.ts'
+import { Channel } from './channel.ts'
+import { compileScraper } from './compile-scraper.ts'
 import type { CrawlEnd, CrawlParts } from './contract.ts'
 import { crawl } from './crawl.ts'
 import { enqueuePolicy } from './enqueue.ts'
@@ -135,7 +134,6 @@ function partsOf({ web = new FakeWeb(), handler = () => {}, limits = {}, onEvent
     fetcher: web,
     rateLimit: freeHosts,
     channel: new Channel<Settled>(64),
-    writeBatches,
     bus,
     runId: 'run-1',
     workerId: 'w1',
@@ -150,9 +148,7 @@ function partsOf({ web = new FakeWeb(), handler = () => {}, limits = {}, onEvent
     drainMs: 60_000,
     backlogMax: 1000,
     keepSnapshot: (task, page) => `${task.url} ${page?.text}`,
-    failedPage: () => undefined,
     save: async () => '',
-    recall: () => 'new',
     now: Date.now,
     random: Math.random,
     ...own,

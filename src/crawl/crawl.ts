@@ -9,27 +9,31 @@
 
 import { ScrapeError, toScrapeError } from '../core/errors.ts'
 import { every } from '../core/every.ts'
+import { pageOf } from '../core/failed-page.ts'
+import type { ItemRow } from '../core/item.ts'
 import { openFilesWords } from '../core/open-files.ts'
 import type { Page } from '../core/page.ts'
 import { refusalOf } from '../core/refused.ts'
 import { residentBytes } from '../core/resident-memory.ts'
-import type { Log } from '../core/scraper.ts'
+import type { Emitted, Log } from '../core/scraper.ts'
 import type { Task } from '../core/task.ts'
 import type { Lease } from '../frontier/contract.ts'
+import { Channel } from './channel.ts'
 import { Claims } from './claims.ts'
 import { Committer } from './commit.ts'
 import type { CrawlEnd, CrawlParts } from './contract.ts'
 import { Fallbacks } from './fallback.ts'
 import { downloadTasks, isFileTask } from './file-tasks.ts'
 import { Inbox, type WaitMs } from './inbox.ts'
+import { Turns } from './page-turns.ts'
 import { canConflict, LatestRoutes } from './queued-routes.ts'
 import { type PageReading, type ReadingRequest, readPage } from './read-page.ts'
+import { createRecall } from './recent-items.ts'
 import { requestOf, skipsFiles } from './request.ts'
 import { ResourceBrake } from './resource-brake.ts'
 import { leaseKey, type Settled, settleDone, settleFailure, settleHandedBack, type TryTimes } from './settle.ts'
 import { restorePauses, StallWatch } from './stall.ts'
 import { tracePage } from './trace.ts'
-import { Turns } from './turns.ts'
 
 /** Runs until it ends; everything it started has stopped when it resolves. */
 export async function crawl(parts: CrawlParts, stop: AbortSignal): Promise<CrawlEnd> {
@@ -45,6 +49,8 @@ const HOLD_PAUSED_MS_MAX = 5_000
 
 class CrawlLoop implements AsyncDisposable {
   readonly #parts: CrawlParts
+  readonly #channel: Channel<Settled>
+  readonly #recall: (row: ItemRow) => Emitted
   readonly #fallbacks: Fallbacks
   readonly #inbox: Inbox
   readonly #committer: Committer
@@ -78,6 +84,8 @@ class CrawlLoop implements AsyncDisposable {
 
   constructor(parts: CrawlParts) {
     this.#parts = parts
+    this.#channel = parts.channel ?? new Channel()
+    this.#recall = createRecall(parts.recentItemsMax)
     if (canConflict(parts.compiled.routes)) this.#queuedRoutes = new LatestRoutes()
     this.#claims = new Claims(parts, (leases) => this.#onClaimed(leases))
     const { wait: waitMs, backoffMax: backoffMsMax } = parts.compiled.limits
@@ -86,6 +94,7 @@ class CrawlLoop implements AsyncDisposable {
     this.#inbox = new Inbox((lease) => this.#fallbacks.isInBrowser(lease))
     this.#committer = new Committer({
       ...parts,
+      channel: this.#channel,
       isHungry: () => this.#inbox.size === 0 || this.#isStopping,
       isStopping: () => this.#isStopping,
       onCommitting: (batch) => {
@@ -173,10 +182,10 @@ class CrawlLoop implements AsyncDisposable {
   }
 
   async #read(lease: Lease, page: Page): Promise<PageReading> {
-    const { compiled, runId, args, policy, save, recall, sessions, keepDownload } = this.#parts
+    const { compiled, runId, args, policy, save, sessions, keepDownload } = this.#parts
     const { task, attempt } = lease
     const request: ReadingRequest = {
-      compiled, task, page, attempt, runId, args, policy, save, recall, sessions, log: this.#log,
+      compiled, task, page, attempt, runId, args, policy, save, recall: this.#recall, sessions, log: this.#log,
       queuedRoutes: this.#queuedRoutes,
     } // biome-ignore format: one line reads better
     if (page.live === undefined) return await readPage(request)
@@ -193,7 +202,7 @@ class CrawlLoop implements AsyncDisposable {
   }
 
   async #settleFailure(lease: Lease, error: ScrapeError, page: Page | undefined, times: TryTimes) {
-    const { compiled, now, random, keepSnapshot, failedPage, startsFromList = false } = this.#parts
+    const { compiled, now, random, keepSnapshot, startsFromList = false } = this.#parts
     this.#fallbacks.note(lease, error.code)
     if (error.code === 'E_RESOURCES') this.#slowDown(error)
     // A browser that does not answer would be waited for in vain.
@@ -205,7 +214,7 @@ class CrawlLoop implements AsyncDisposable {
       times,
       isStart: lease.task.depth === 0 && !startsFromList,
       skipsFiles: skipsFiles(compiled, lease.task.route),
-      keepSnapshot: () => keepSnapshot(lease.task, page ?? failedPage(error), screenshot),
+      keepSnapshot: () => keepSnapshot(lease.task, page ?? pageOf(error), screenshot),
     })
   }
 
@@ -333,7 +342,7 @@ class CrawlLoop implements AsyncDisposable {
   /** Waits while the channel is full. Never throws: a channel is broken only by the commit's own failure, which ends the run. */
   #handOver(settled: Settled): undefined | Promise<void> {
     try {
-      const waiting = this.#parts.channel.push(settled)
+      const waiting = this.#channel.push(settled)
       this.#committer.noticed()
       return waiting?.catch(() => {})
     } catch {
@@ -401,7 +410,7 @@ class CrawlLoop implements AsyncDisposable {
     this.#isStopping = true
     clearTimeout(this.#wakeTimer)
     this.#committer.hurry()
-    const { channel, drainMs } = this.#parts
+    const { drainMs } = this.#parts
     const deadline = setTimeout(
       () => this.#hardStop.abort(new Error('drain time is over')),
       this.#haltedBy === undefined ? drainMs : 0,
@@ -414,7 +423,7 @@ class CrawlLoop implements AsyncDisposable {
     clearTimeout(deadline)
     // What has not ended by now is a handler that never will: its task goes to somebody else, its late result nowhere.
     await this.#handBack([...this.#inbox.remove(() => true), ...this.#visits])
-    channel.close()
+    this.#channel.close()
   }
 
   async #handBack(leases: readonly Lease[], why = 'the worker stopped'): Promise<void> {

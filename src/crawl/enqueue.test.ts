@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import * as z from 'zod'
-import { compileScraper } from '../app/author/compile-scraper.ts'
 import type { ErrorCode } from '../core/error-table.ts'
 import { ScrapeError } from '../core/errors.ts'
 import { limitsSchema } from '../core/options.ts'
 import { defineScraper } from '../core/scraper.ts'
 import type { NewTask } from '../core/task.ts'
+import { compileScraper } from './compile-scraper.ts'
 import { DroppedLinks } from './dropped-links.ts'
 import { type EnqueuePolicy, enqueuePolicy, newCounts, type ToTasksRequest, toTasks } from './enqueue.ts'
 

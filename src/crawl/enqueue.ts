@@ -5,7 +5,7 @@ import { countNotFetched, type NotFetchedCounts, type NotFetchedReason } from '.
 import type { ResolvedLimits } from '../core/options.ts'
 import { isFileLane, type Json, type NewTask } from '../core/task.ts'
 import { hostOf, normaliseUrl, pathOf } from '../core/url.ts'
-import type { CompiledScraper } from './compiled.ts'
+import type { CompiledScraper } from './compile-scraper.ts'
 import type { DroppedLinks } from './dropped-links.ts'
 import { identityOf, type QueuedRoutes, type RouteConflict } from './queued-routes.ts'
 import { postOf } from './request.ts'

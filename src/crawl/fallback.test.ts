@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as z from 'zod'
-import { compileScraper } from '../app/author/compile-scraper.ts'
 import { defineScraper } from '../core/scraper.ts'
 import type { Task } from '../core/task.ts'
+import { compileScraper } from './compile-scraper.ts'
 import { Fallbacks } from './fallback.ts'
 
 const compiled = compileScraper(

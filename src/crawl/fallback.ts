@@ -5,7 +5,7 @@
 import type { ErrorCode } from '../core/error-table.ts'
 import { LruSet } from '../core/lru-set.ts'
 import type { Lease } from '../frontier/contract.ts'
-import type { CompiledScraper } from './compiled.ts'
+import type { CompiledScraper } from './compile-scraper.ts'
 
 export const TURNED_AWAY: ReadonlySet<ErrorCode> = new Set(['E_BLOCKED', 'E_CAPTCHA', 'E_FORBIDDEN'])
 /** Pages remembered. One that is forgotten, or was turned away in another worker, is tried without a browser once more. */

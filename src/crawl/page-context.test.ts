@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import * as z from 'zod'
-import { compileScraper } from '../app/author/compile-scraper.ts'
 import type { ErrorCode } from '../core/error-table.ts'
 import { ScrapeError } from '../core/errors.ts'
 import type { ItemRow } from '../core/item.ts'
 import type { Page } from '../core/page.ts'
 import { defineScraper, type Emitted, type HandlerContext } from '../core/scraper.ts'
 import type { Json, NewTask } from '../core/task.ts'
-import type { CompiledScraper } from './compiled.ts'
+import { compileScraper } from './compile-scraper.ts'
 import { PageContext } from './page-context.ts'
 import type { QueuedRoutes } from './queued-routes.ts'
 import { type ReadingRequest, readPage } from './read-page.ts'
@@ -160,32 +159,13 @@ describe('a handler’s context', () => {
     })
   })
 
-  it('does not parse a page nobody looks at, and lets a parsed one go at the end', async () => {
-    const used = { selected: 0, released: 0 }
-    const counting = (compiled: CompiledScraper): CompiledScraper => ({
-      ...compiled,
-      extract: {
-        ...compiled.extract,
-        select: (html, url) => {
-          used.selected++
-          return compiled.extract.select(html, url)
-        },
-        release: ($) => {
-          used.released++
-          compiled.extract.release($)
-        },
-      },
-    })
-    const readWith = (handler: Handler) => {
-      const request = requestFor(handler, {})
-      return readPage({ ...request, compiled: counting(request.compiled) })
-    }
-    await readWith(({ html }) => html)
-    assert.deepEqual(used, { selected: 0, released: 0 })
-    await readWith(({ $ }) => $.text('h1'))
-    assert.deepEqual(used, { selected: 1, released: 1 })
-    await assert.rejects(readWith(({ $ }) => $.text('h2')))
-    assert.deepEqual(used, { selected: 2, released: 2 })
+  it('does not parse a page that no handler looks at', async () => {
+    const tooDeep = { html: '<b>'.repeat(20_000) }
+    await read(({ html }) => html, tooDeep)
+    await assert.rejects(
+      read(({ $ }) => $.text('i'), tooDeep),
+      { code: 'E_HTML_LIMIT' },
+    )
   })
 
   it('gives path parameters decoded, from the URL that was asked for', async () => {

@@ -2,6 +2,7 @@
  * What a handler gets. A class with getters on its prototype, because handlers take it apart in their parameter list: only what
  * they name is made. (An object literal with twenty closures and getters cost 8 µs and 2.5 KB a page.)
  */
+
 import { ScrapeError } from '../core/errors.ts'
 import type { ItemRow } from '../core/item.ts'
 import { countNotFetched, type NotFetchedCounts, type NotFetchedReason } from '../core/not-fetched.ts'
@@ -9,6 +10,7 @@ import { parseDurationMs } from '../core/options.ts'
 import type { LivePage, Page } from '../core/page.ts'
 import type { Emitted, Enqueued, FileOptions, Log } from '../core/scraper.ts'
 import type { Anchor, DocumentSelection } from '../core/selection.ts'
+import { anchors, release, select } from '../extract/html.ts'
 import { DroppedLinks } from './dropped-links.ts'
 import { newCounts, reasonOf, toTasks } from './enqueue.ts'
 import { downloadTask } from './file-tasks.ts'
@@ -43,8 +45,8 @@ export class PageContext implements Disposable {
   }
 
   get $(): DocumentSelection {
-    const { page, compiled } = this.#request
-    this.#document ??= compiled.extract.select(page.text, page.url)
+    const { page } = this.#request
+    this.#document ??= select(page.text, page.url)
     return this.#document
   }
 
@@ -111,7 +113,7 @@ export class PageContext implements Disposable {
     const { live } = this.#request.page
     return async (): Promise<DocumentSelection> => {
       if (live === undefined) return this.$
-      const rendered = this.#request.compiled.extract.select(await live.content(), live.driver.url())
+      const rendered = select(await live.content(), live.driver.url())
       this.#rendered.push(rendered)
       return rendered
     }
@@ -174,7 +176,7 @@ export class PageContext implements Disposable {
         routeOrUrl instanceof URL ? this.#accept(undefined, routeOrUrl) : this.#accept(routeOrUrl, targets),
       )
     const links = (route: string, css: string, map?: (anchor: Anchor) => unknown): Enqueued => {
-      const found = this.#request.compiled.extract.anchors(this.$, css)
+      const found = anchors(this.$, css)
       this.countNotFetched('url', found.bad)
       this.countNotFetched('scheme', found.otherSchemes)
       const result = this.#accept(
@@ -268,8 +270,8 @@ export class PageContext implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    for (const rendered of this.#rendered.splice(0)) this.#request.compiled.extract.release(rendered)
-    if (this.#document !== undefined) this.#request.compiled.extract.release(this.#document)
+    for (const rendered of this.#rendered.splice(0)) release(rendered)
+    if (this.#document !== undefined) release(this.#document)
     this.#document = undefined
   }
 }

@@ -3,7 +3,7 @@ import { ScrapeError } from '../core/errors.ts'
 import type { Json } from '../core/task.ts'
 import type { FetchRequest } from '../fetch/contract.ts'
 import type { Lease } from '../frontier/contract.ts'
-import type { CompiledScraper } from './compiled.ts'
+import type { CompiledScraper } from './compile-scraper.ts'
 import type { Sessions } from './contract.ts'
 
 export interface RequestParts {

@@ -2,9 +2,17 @@
 import { countNotFetched, type NotFetchedCounts } from '../core/not-fetched.ts'
 import type { Anchor, DocumentSelection } from '../core/selection.ts'
 import { attributeOf } from './attributes.ts'
-import type { FoundAnchors } from './contract.ts'
 import { Document, Place } from './place.ts'
 import { textOf } from './text.ts'
+
+export interface FoundAnchors {
+  /** The http(s) links, absolute, in page order. */
+  anchors: Anchor[]
+  /** Links that are not URLs. */
+  bad: number
+  /** Distinct links with a scheme that is not fetched: `mailto:`, `javascript:` … */
+  otherSchemes: number
+}
 
 /** More links than this are a trap or a sitemap. */
 export const LINKS_MAX = 10_000

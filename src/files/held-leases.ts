@@ -9,7 +9,7 @@ import { type ScrapeError, toScrapeError } from '../core/errors.ts'
 import type { EventBus } from '../core/events.ts'
 import { notFetchedOf } from '../core/not-fetched.ts'
 import type { Frontier, Lease } from '../frontier/contract.ts'
-import { countedOutcome, leaseKey, type Settled } from './settle.ts'
+import { countedOutcome, leaseKey, type Settled } from './settle-file.ts'
 
 const COMMIT_MAX = 100
 

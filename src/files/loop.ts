@@ -17,10 +17,10 @@ import type { RateLimit } from '../fetch/contract.ts'
 import type { ClaimRequest, Frontier, Lease } from '../frontier/contract.ts'
 import type { Decide, FileJob, FileOrder, FilePool, FileRecords } from './contract.ts'
 import { HeldLeases } from './held-leases.ts'
-import { HostPlace, type MayFetch } from './host-place.ts'
+import { HostPlace, type MayFetch } from './host-slot.ts'
 import { orderOf } from './orders.ts'
-import { PATIENCE, Patience, type PatienceLimits } from './patience.ts'
-import { type Settled, settleFailure, settleHandedBack, settleRecorded, settleStored } from './settle.ts'
+import { PATIENCE, Patience, type PatienceLimits } from './service-backoff.ts'
+import { type Settled, settleFailure, settleHandedBack, settleRecorded, settleStored } from './settle-file.ts'
 import { writeRecords } from './write-records.ts'
 
 export interface FileLoopParts {

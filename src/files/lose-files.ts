@@ -3,7 +3,7 @@ import { ScrapeError } from '../core/errors.ts'
 import type { EventBus } from '../core/events.ts'
 import type { Frontier, Lease } from '../frontier/contract.ts'
 import type { UploadOrder } from './contract.ts'
-import { countedOutcome, leaseKey, settleFailure } from './settle.ts'
+import { countedOutcome, leaseKey, settleFailure } from './settle-file.ts'
 
 const BATCH_MAX = 100
 const LEASE_MS = 30_000

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import '../services/chromium.ts' // what this file needs, for whoever runs the tests
-import { pageOf } from '../../src/fetch/http/status.ts'
+import { pageOf } from '../../src/core/failed-page.ts'
 import { never, openTestPool, type TestPool, until } from './pool.ts'
 import { openSite, redirect, type Site, status } from './site.ts'
 

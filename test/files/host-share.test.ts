@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createRateLimit } from '../../src/fetch/rate/rate-limit.ts'
-import { HostPlace } from '../../src/files/host-place.ts'
+import { HostPlace } from '../../src/files/host-slot.ts'
 import { never } from './rig.ts'
 
 const file = { isFile: true }

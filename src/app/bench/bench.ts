@@ -6,10 +6,10 @@ import { availableParallelism, cpus, loadavg, tmpdir, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import * as z from 'zod'
+import { VERSION } from '../../config/user-agent.ts'
 import { ScrapeError } from '../../core/errors.ts'
 import { defineScraper } from '../../core/scraper.ts'
 import { start } from '../start.ts'
-import { VERSION } from '../user-agent.ts'
 
 const SITE = fileURLToPath(new URL('./bench-site.ts', import.meta.url))
 

@@ -1,7 +1,7 @@
 /** Serves the demo site for the length of a run that is about to scrape it: a first run needs no second terminal. */
 import { connect } from 'node:net'
+import { checkArgs } from '../../config/scraper-arguments.ts'
 import type { Scraper } from '../../core/scraper.ts'
-import { checkArgs } from '../author/compile-scraper.ts'
 import { DEMO_URL, type DemoSite, startDemoSite } from './demo-site.ts'
 
 /** Undefined when the run is about another site, or when somebody serves there already (`sluice demo`). */

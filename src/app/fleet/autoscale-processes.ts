@@ -11,7 +11,7 @@ import { systemClock } from '../../core/clock.ts'
 import { ScrapeError } from '../../core/errors.ts'
 import { type Staffing, staffChanges } from '../../fleet/autoscale.ts'
 import { type Crew, monotonicMs, type Seen } from '../../fleet/autoscale-loop.ts'
-import type { RunPlaces } from '../look/open-run.ts'
+import type { RunPlaces } from '../../runs/open-run.ts'
 import { DEATHS_IN_A_ROW_MAX } from '../run/processes.ts'
 
 export interface ProcessCrewOptions {

@@ -4,16 +4,16 @@
  */
 import { exitCodeOfClass, type ScrapeError } from '../../core/errors.ts'
 import { isComplete, type RunRecord } from '../../core/run.ts'
-import type { CompiledScraper } from '../../crawl/compiled.ts'
+import type { CompiledScraper } from '../../crawl/compile-scraper.ts'
 import type { CrawlEnd } from '../../crawl/contract.ts'
 import type { Frontier, FrontierStats } from '../../frontier/contract.ts'
+import { countFiles, countPages } from '../../runs/file-records.ts'
+import { lastReported, updateFleetRecord } from '../../runs/fleet-record.ts'
+import { judge, setFiles } from '../../runs/run-record.ts'
 import type { Store, StoredRun, StoredWorker, WorkPart } from '../../store/contract.ts'
-import { countFiles, countPages } from '../look/file-records.ts'
 import { findExamples } from '../run/error-examples.ts'
 import { filesLeft, pagesOver, setPagesOver } from '../run/only-files.ts'
-import { judge, setFiles } from '../run/run-record.ts'
 import { isFilled } from '../run/seed.ts'
-import { lastReported, updateFleetRecord } from './fleet-record.ts'
 
 export interface LeavingParts {
   store: Store

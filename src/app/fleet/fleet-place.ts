@@ -1,17 +1,17 @@
 /** Where a fleet's worker leaves what is no item: snapshots in the store, where every machine can look at them. */
 import { dirname, join, resolve } from 'node:path'
+import type { Config } from '../../config/config.ts'
 import type { EventBus } from '../../core/events.ts'
 import type { ResolvedLimits } from '../../core/options.ts'
 import type { Page } from '../../core/page.ts'
 import type { Task } from '../../core/task.ts'
 import { openSqliteSlots } from '../../fetch/rate/sqlite-slots.ts'
+import { isPostgres, storeUrlOf } from '../../runs/fleet-places.ts'
+import { RunFolder, snapshotsOf } from '../../runs/run-folder.ts'
+import { redisUrlOf } from '../../runs/run-identity.ts'
 import type { Store, StoredRun } from '../../store/contract.ts'
-import type { Config } from '../config.ts'
 import type { RateSharing } from '../run/fetching.ts'
-import { RunFolder, snapshotsOf } from '../run/run-folder.ts'
-import { redisUrlOf } from '../run/run-identity.ts'
 import type { WorkerPlace } from '../run/worker.ts'
-import { isPostgres, storeUrlOf } from './fleet.ts'
 
 const SNAPSHOT_BYTES_MAX = 256 * 1024
 /** Snapshots on their way; a store that is slow or away costs snapshots, not memory. */

@@ -43,8 +43,8 @@ export function createOrchestrator(places: OrchestratorOptions = {}): Orchestrat
     async startScraper(name, { args = {}, urls, resume } = {}) {
       const [{ resolveConfig }, { loadScraper }, { startDistributed, workerCommand }, { createEventBus }] =
         await Promise.all([
-          import('../config.ts'),
-          import('../author/load-scraper.ts'),
+          import('../../config/config.ts'),
+          import('../../config/load-scraper.ts'),
           import('./start-distributed.ts'),
           import('../../core/events.ts'),
         ])
@@ -68,9 +68,9 @@ export function createOrchestrator(places: OrchestratorOptions = {}): Orchestrat
 
     async getStats(runId) {
       const [{ resolveConfig }, { openStore }, { openQueueToLook }] = await Promise.all([
-        import('../config.ts'),
-        import('./fleet.ts'),
-        import('../look/look-queue.ts'),
+        import('../../config/config.ts'),
+        import('../../runs/fleet-places.ts'),
+        import('../../runs/queue-view.ts'),
       ])
       const { values } = await resolveConfig({ flags: places })
       await using store = await openStore(values)

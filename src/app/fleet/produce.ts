@@ -6,8 +6,8 @@ import { urlLines } from '../../sources/file.ts'
 import { ownHosts } from '../../sources/own-hosts.ts'
 import type { Route } from '../../sources/routing.ts'
 import { readSitemap } from '../../sources/sitemap.ts'
-import type { OnePage } from '../author/one-page.ts'
 import { sitemapBytes, sitemapsNamed } from '../site/site-map.ts'
+import type { OnePage } from '../tools/one-page.ts'
 
 export interface ProduceRequest {
   chain: Pick<OnePage, 'fetcher'>

@@ -2,18 +2,19 @@
  * Which run a worker that serves many takes next, and when it gives its place up: nobody has two workers while another run has none.
  * A run whose scraper does not load, differs from the run's, or whose queue does not answer, costs nobody else anything.
  */
+
+import type { LoadedScraper } from '../../config/load-scraper.ts'
 import { ScrapeError } from '../../core/errors.ts'
 import { FILES_LANE, isFileLane } from '../../core/task.ts'
 import type { CrawlEnd } from '../../crawl/contract.ts'
 import type { FrontierStats } from '../../frontier/contract.ts'
+import { openStoredRun } from '../../runs/stored-run.ts'
 import type { Store, StoredRun, StoredWorker, WorkPart } from '../../store/contract.ts'
-import type { LoadedScraper } from '../author/load-scraper.ts'
-import { openStoredRun } from '../look/stored-run.ts'
 import { countByRun, TURN_MS } from './fair-share.ts'
 import type { FleetWorker } from './fleet-worker.ts'
 import { type AskedRun, RunQueues } from './run-queues.ts'
+import { Turns } from './run-rotation.ts'
 import { ScrapersHere, type ScrapersOptions } from './scrapers-here.ts'
-import { Turns } from './turns.ts'
 
 export interface ChooserOptions extends ScrapersOptions {
   store: Store

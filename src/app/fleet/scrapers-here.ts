@@ -1,9 +1,10 @@
 /** The scrapers a worker of many runs may use: those that were named, or all that are known here, each loaded once. */
+
+import type { Config } from '../../config/config.ts'
+import { type LoadedScraper, listScrapers, loadScraper } from '../../config/load-scraper.ts'
+import { assertTurnedOn } from '../../config/opt-in.ts'
 import { ScrapeError } from '../../core/errors.ts'
 import type { StoredRun, WorkPart } from '../../store/contract.ts'
-import { type LoadedScraper, listScrapers, loadScraper } from '../author/load-scraper.ts'
-import { assertTurnedOn } from '../author/opt-in.ts'
-import type { Config } from '../config.ts'
 import { assertCanBrowse } from '../run/open-browsers.ts'
 import { definitionHash } from './definition-hash.ts'
 import { refuseOtherScraper } from './start-distributed.ts'

@@ -1,8 +1,8 @@
 /** A proxy that a task names: checked, as whoever writes tasks must not open a way into the network of the worker. */
 import { lookup } from 'node:dns/promises'
+import { proxiesSchema } from '../../config/proxy-list.ts'
 import { ScrapeError } from '../../core/errors.ts'
 import { isPublicAddress } from '../../fetch/net/address.ts'
-import { proxiesSchema } from '../proxy-list.ts'
 
 export interface OwnProxyRules {
   allowPrivate: boolean

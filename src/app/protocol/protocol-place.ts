@@ -1,7 +1,8 @@
 /** Where the streams of the task protocol are. */
+
+import type { ConfigValues } from '../../config/option-table.ts'
 import { ScrapeError } from '../../core/errors.ts'
-import type { ConfigValues } from '../option-table.ts'
-import { redisUrlOf } from '../run/run-identity.ts'
+import { redisUrlOf } from '../../runs/run-identity.ts'
 
 /** A `redis://` queue that was named, else the Redis beside another one. */
 export function protocolRedis(values: Pick<ConfigValues, 'frontier' | 'redis'>): string {

@@ -1,7 +1,8 @@
 /** Where the results of the task protocol are stored. */
+
+import type { ConfigValues } from '../../config/option-table.ts'
+import { openStore, storeUrlOf } from '../../runs/fleet-places.ts'
 import type { Store } from '../../store/contract.ts'
-import { openStore, storeUrlOf } from '../fleet/fleet.ts'
-import type { ConfigValues } from '../option-table.ts'
 
 /** The store of a fleet; a Redis beside another queue has one, too. */
 export async function openResultStore({ frontier, store }: Pick<ConfigValues, 'frontier' | 'store'>): Promise<Store> {

@@ -1,10 +1,11 @@
 /** From the parameters of a task to what our scrapers and the fetch chain take. */
+
+import { argumentNames, checkArgs } from '../../config/scraper-arguments.ts'
 import type { DelayRange } from '../../core/options.ts'
 import type { Scraper } from '../../core/scraper.ts'
 import type { Json } from '../../core/task.ts'
 import type { Posting } from '../../jobs/read/posting.ts'
 import type { TaskParams } from '../../protocol/messages.ts'
-import { argumentNames, checkArgs } from '../author/compile-scraper.ts'
 
 /** Names of the wire → names our job scrapers use; a scraper that takes the wire's own name gets it under that. */
 const OUR_NAMES: Readonly<Record<string, string>> = {

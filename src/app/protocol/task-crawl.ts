@@ -3,19 +3,14 @@ import { join } from 'node:path'
 import { ERRORS } from '../../core/error-table.ts'
 import { type ErrorRecord, ScrapeError, toErrorRecord, toScrapeError } from '../../core/errors.ts'
 import { createEventBus } from '../../core/events.ts'
-import type { CompiledScraper } from '../../crawl/compiled.ts'
+import type { CompiledScraper } from '../../crawl/compile-scraper.ts'
 import type { CrawlEnd } from '../../crawl/contract.ts'
 import { crawl } from '../../crawl/crawl.ts'
 import { enqueuePolicy } from '../../crawl/enqueue.ts'
-import type { Settled } from '../../crawl/settle.ts'
 import type { BrowserPool } from '../../fetch/browser/pool.ts'
-import { pageOf } from '../../fetch/http/status.ts'
 import { openMemoryFrontier } from '../../frontier/memory.ts'
-import { writeBatches } from '../../pipeline/batch.ts'
-import { Channel } from '../../pipeline/channel.ts'
 import type { ResultStatus, TaskMessage } from '../../protocol/messages.ts'
-import { createRecall } from '../run/recall.ts'
-import { RunFolder } from '../run/run-folder.ts'
+import { RunFolder } from '../../runs/run-folder.ts'
 import { seed } from '../run/seed.ts'
 import { openSessions } from '../run/sessions.ts'
 import type { Chains } from './chains.ts'
@@ -44,9 +39,8 @@ export interface TaskOutcome {
   turnedAway: readonly string[]
 }
 
-const CHANNEL_CAPACITY = 512
 /** Many tasks run beside each other: with a run's 4096 each an instance took 7 MB more. */
-const RECALL_MAX = 512
+const RECENT_ITEMS_MAX = 512
 /** Of the tasks inside; nobody else could take them over. */
 const LEASE_MS = 3_600_000
 /** Of an error with all its notes. */
@@ -102,8 +96,6 @@ async function crawlInside(
         ...(browsers === undefined ? {} : { browsers }),
         wasTurnedAway: task.turned_away?.includes(PLAIN_HTTP) === true,
         sessions: openSessions(frontier),
-        channel: new Channel<Settled>(CHANNEL_CAPACITY),
-        writeBatches,
         runId: task.task_id,
         workerId,
         args,
@@ -121,9 +113,8 @@ async function crawlInside(
         keepDownload: async () => {
           throw new ScrapeError('E_BROWSER_DOWNLOAD', 'tasks of the protocol bring no files home')
         },
-        failedPage: pageOf,
         save: new RunFolder(join(out, compiled.scraper.name, task.task_id)).save, // made when something is saved
-        recall: createRecall(RECALL_MAX),
+        recentItemsMax: RECENT_ITEMS_MAX,
         now: Date.now,
         random: Math.random,
       },

@@ -12,7 +12,7 @@ import type { PoolsOptions } from '../../fetch/http/pools.ts'
 import type { ProxyPool } from '../../fetch/identity/proxy-pool.ts'
 import { createRateLimit, type PerHostOptions } from '../../fetch/rate/rate-limit.ts'
 import type { FleetSlots, SharedSlots } from '../../fetch/rate/spacing.ts'
-import { DIRECT, isAnywhereAs, openIdentities, type SiteFinder, siteFinder, type WaysSpec } from './ways.ts'
+import { DIRECT, isAnywhereAs, openIdentities, type SiteFinder, siteFinder, type WaysSpec } from './egress-options.ts'
 
 export interface FetchingOptions {
   limits: ResolvedLimits

@@ -2,7 +2,7 @@
 import type { EventBus } from '../../core/events.ts'
 import type { ResolvedLimits } from '../../core/options.ts'
 import type { Scraper } from '../../core/scraper.ts'
-import type { CompiledScraper } from '../../crawl/compiled.ts'
+import type { CompiledScraper } from '../../crawl/compile-scraper.ts'
 import type { BrowserPool } from '../../fetch/browser/pool.ts'
 
 export interface BrowsersOptions {

@@ -4,12 +4,12 @@ import { fileURLToPath } from 'node:url'
 import { ScrapeError, toScrapeError } from '../../core/errors.ts'
 import type { EventBus, RunEvent } from '../../core/events.ts'
 import type { Limits } from '../../core/options.ts'
-import type { CompiledScraper } from '../../crawl/compiled.ts'
+import type { CompiledScraper } from '../../crawl/compile-scraper.ts'
 import type { CrawlEnd } from '../../crawl/contract.ts'
 import type { Frontier } from '../../frontier/contract.ts'
-import { fileWorkerId } from './file-side.ts'
-import type { RunFolder } from './run-folder.ts'
+import type { RunFolder } from '../../runs/run-folder.ts'
 import type { WorkerSpec } from './worker.ts'
+import { fileWorkerId } from './worker-files.ts'
 
 /** Parent → child, once. */
 export interface WorkerOrders {

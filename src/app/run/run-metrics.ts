@@ -1,11 +1,12 @@
 /** `--metrics`: what a process measures, served from when it is opened. Loaded only when asked for: prom-client costs 15 MB. */
+
+import { VERSION } from '../../config/user-agent.ts'
 import type { EventBus } from '../../core/events.ts'
 import type { ResourceSnapshot } from '../../fleet/resources.ts'
 import type { Frontier } from '../../frontier/contract.ts'
 import type { MachineNumbers, Metrics } from '../../observe/metrics.ts'
 import type { MetricsServerOptions } from '../../observe/serve-metrics.ts'
-import { VERSION } from '../user-agent.ts'
-import { FILE_WORKER_BYTES } from './machine-side.ts'
+import { FILE_WORKER_BYTES } from './worker-resources.ts'
 
 export interface ProcessMetricsParts {
   address: string

@@ -1,14 +1,14 @@
 /** The sinks of a run: the formats asked for, else the scraper's own, and every `--sink`. A resumed run keeps those it has. */
 import { existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
+import type { ConfigValues } from '../../config/option-table.ts'
 import { ScrapeError } from '../../core/errors.ts'
 import type { SinkSpec } from '../../core/scraper.ts'
-import type { CompiledScraper } from '../../crawl/compiled.ts'
+import type { CompiledScraper } from '../../crawl/compile-scraper.ts'
 import type { Frontier } from '../../frontier/contract.ts'
+import type { RunFolder } from '../../runs/run-folder.ts'
 import type { Sink } from '../../sinks/contract.ts'
 import { openSinks } from '../../sinks/open.ts'
-import type { ConfigValues } from '../option-table.ts'
-import type { RunFolder } from './run-folder.ts'
 
 const DEFAULT_FORMATS = 'jsonl,csv'
 

@@ -1,7 +1,8 @@
 /** `--otel`: turns a run's events into OpenTelemetry spans. Its packages are loaded only when asked for. */
+
+import type { ConfigValues } from '../../config/option-table.ts'
 import type { EventBus } from '../../core/events.ts'
 import type { Tracing } from '../../observe/tracing.ts'
-import type { ConfigValues } from '../option-table.ts'
 
 export interface RunTracingParts {
   scraper: string

@@ -1,6 +1,10 @@
 /** A run from start to end: its folder, frontier, sinks and workers, and the record of how it went. */
 
 import { resolve } from 'node:path'
+import { type Config, flagLimits } from '../../config/config.ts'
+import { assertTurnedOn, unknownBoards } from '../../config/opt-in.ts'
+import { checkArgs } from '../../config/scraper-arguments.ts'
+import { userAgent } from '../../config/user-agent.ts'
 import { systemClock } from '../../core/clock.ts'
 import { ScrapeError, toScrapeError } from '../../core/errors.ts'
 import type { EventBus } from '../../core/events.ts'
@@ -9,23 +13,16 @@ import { every } from '../../core/every.ts'
 import type { RunRecord } from '../../core/run.ts'
 import type { Scraper } from '../../core/scraper.ts'
 import type { Json } from '../../core/task.ts'
-import type { CompiledScraper } from '../../crawl/compiled.ts'
+import type { CompiledScraper } from '../../crawl/compile-scraper.ts'
+import { compileScraper } from '../../crawl/compile-scraper.ts'
 import type { CrawlEnd } from '../../crawl/contract.ts'
 import type { Frontier, FrontierStats } from '../../frontier/contract.ts'
 import { openFrontier } from '../../frontier/open.ts'
 import { openRunLog } from '../../observe/logs.ts'
 import { createTally, type Tally } from '../../observe/tally.ts'
 import { troubleNotes } from '../../observe/trouble.ts'
-import type { Sink } from '../../sinks/contract.ts'
-import { createDrain, type Drain } from '../../sinks/drain.ts'
-import { checkArgs, compileScraper } from '../author/compile-scraper.ts'
-import { assertTurnedOn, unknownBoards } from '../author/opt-in.ts'
-import { type Config, flagLimits } from '../config.ts'
-import { userAgent } from '../user-agent.ts'
-import { fullRunBefore } from './earlier-run.ts'
-import { findExamples } from './error-examples.ts'
-import { LOSSES_MAX, runProcesses, sweep } from './processes.ts'
-import { RunFolder } from './run-folder.ts'
+import { fullRunBefore } from '../../runs/earlier-run.ts'
+import { RunFolder } from '../../runs/run-folder.ts'
 import {
   absolutePlace,
   cacheStoreOf,
@@ -36,8 +33,7 @@ import {
   queueUrlOf,
   refuseOtherRun,
   urlOfPlace,
-} from './run-identity.ts'
-import { openMetricsServer } from './run-metrics.ts'
+} from '../../runs/run-identity.ts'
 import {
   failureNotes,
   isEmpty,
@@ -48,11 +44,16 @@ import {
   startRecord,
   TIME_REACHED,
   updateRecord,
-} from './run-record.ts'
+} from '../../runs/run-record.ts'
+import type { Sink } from '../../sinks/contract.ts'
+import { createDrain, type Drain } from '../../sinks/drain.ts'
+import { waysOf } from './egress-options.ts'
+import { findExamples } from './error-examples.ts'
+import { LOSSES_MAX, runProcesses, sweep } from './processes.ts'
+import { openMetricsServer } from './run-metrics.ts'
 import { openRunSinks, rememberSinks } from './run-sinks.ts'
 import { openRunTracing, traceRatioOf } from './run-tracing.ts'
 import { seed } from './seed.ts'
-import { waysOf } from './ways.ts'
 import { placeIn, type WorkerSpec, work } from './worker.ts'
 import { browserSpecOf, fileSpecOf } from './worker-pools.ts'
 
@@ -365,7 +366,7 @@ class RunExecution {
     const { frontier, compiled, folder } = this.#parts
     const { pages } = compiled.limits
     if (pages === undefined) return Number.MAX_SAFE_INTEGER
-    const { countPages } = await import('../look/file-records.ts')
+    const { countPages } = await import('../../runs/file-records.ts')
     return pages - (await countPages(folder.file('files.db'), folder.runId, frontier))
   }
 
@@ -402,7 +403,7 @@ class RunExecution {
   /** In the end by what is certain: after a kill -9 nobody knows what the dead had counted. */
   async #countFiles(): Promise<void> {
     const { record, frontier, folder } = this.#parts
-    const { countFiles } = await import('../look/file-records.ts')
+    const { countFiles } = await import('../../runs/file-records.ts')
     const certain = await countFiles(folder.file('files.db'), folder.runId, frontier).catch(() => undefined)
     if (certain !== undefined) setFiles(record, await frontier.stats(), { ...record.files, ...certain })
   }

@@ -1,10 +1,10 @@
 /** From the options to the pools of a worker: pages in browsers, processes for files. */
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
-import type { ConfigValues } from '../option-table.ts'
-import type { FileSpec } from './file-side.ts'
-import type { RunFolder } from './run-folder.ts'
+import type { ConfigValues } from '../../config/option-table.ts'
+import type { RunFolder } from '../../runs/run-folder.ts'
 import type { BrowserSpec } from './worker.ts'
+import type { FileSpec } from './worker-files.ts'
 
 /** A number somebody named is meant; otherwise one page a core at first, and two when there is much to do. */
 export function browserSpecOf({ browsers, chrome }: Pick<ConfigValues, 'browsers' | 'chrome'>): BrowserSpec {

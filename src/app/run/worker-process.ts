@@ -1,15 +1,16 @@
 /** A worker in a process of its own: takes its orders from the parent, sends its events back, ends with it. */
 
+import { loadScraper } from '../../config/load-scraper.ts'
+import { checkArgs } from '../../config/scraper-arguments.ts'
 import { toScrapeError } from '../../core/errors.ts'
 import { createEventBus, type RunEvent } from '../../core/events.ts'
 import { every } from '../../core/every.ts'
 import { redactValue } from '../../core/redact.ts'
+import { compileScraper } from '../../crawl/compile-scraper.ts'
 import type { CrawlEnd } from '../../crawl/contract.ts'
 import { openFrontier } from '../../frontier/open.ts'
-import { checkArgs, compileScraper } from '../author/compile-scraper.ts'
-import { loadScraper } from '../author/load-scraper.ts'
+import { RunFolder } from '../../runs/run-folder.ts'
 import type { WorkerMessage, WorkerOrders } from './processes.ts'
-import { RunFolder } from './run-folder.ts'
 import { placeIn, work } from './worker.ts'
 
 /** Events travel in bundles: one message for each would cost more than the page. */

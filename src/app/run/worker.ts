@@ -2,32 +2,27 @@
 
 import type { ScrapeError } from '../../core/errors.ts'
 import type { EventBus } from '../../core/events.ts'
-import type { CompiledScraper } from '../../crawl/compiled.ts'
+import type { CompiledScraper } from '../../crawl/compile-scraper.ts'
 import type { CrawlEnd, CrawlParts } from '../../crawl/contract.ts'
 import { crawl } from '../../crawl/crawl.ts'
 import { enqueuePolicy } from '../../crawl/enqueue.ts'
-import type { Settled } from '../../crawl/settle.ts'
-import { pageOf } from '../../fetch/http/status.ts'
 import { typedAddresses } from '../../fetch/net/address.ts'
 import { checkProxy } from '../../fetch/net/proxy-check.ts'
 import { openSqliteSlots } from '../../fetch/rate/sqlite-slots.ts'
 import type { Frontier } from '../../frontier/contract.ts'
-import { writeBatches } from '../../pipeline/batch.ts'
-import { Channel } from '../../pipeline/channel.ts'
+import type { RunFolder } from '../../runs/run-folder.ts'
 import type { WorkPart } from '../../store/contract.ts'
-import { createRecorder } from '../author/record.ts'
+import type { WaysSpec } from './egress-options.ts'
 import { type Fetching, openFetching, type RateSharing } from './fetching.ts'
-import { FileSide, type FileSpec } from './file-side.ts'
-import { type MachineSide, openMachineSide } from './machine-side.ts'
 import { untilNothingRemains } from './only-files.ts'
 import { canUseBrowsers, openBrowsers } from './open-browsers.ts'
-import { createRecall } from './recall.ts'
+import { createRecorder } from './recorder.ts'
 import { type Rotation, rotateWhenRefused } from './rotation.ts'
-import type { RunFolder } from './run-folder.ts'
 import { startsFromList } from './seed.ts'
 import { openSessions } from './sessions.ts'
-import type { WaysSpec } from './ways.ts'
 import { withinOpenFiles } from './within-open-files.ts'
+import { FileSide, type FileSpec } from './worker-files.ts'
+import { type MachineSide, openMachineSide } from './worker-resources.ts'
 
 /** What a worker is told; plain data, so that it can be sent to another process. */
 export interface WorkerSpec {
@@ -71,8 +66,6 @@ export interface BrowserSpec {
   executable: string | undefined
 }
 
-/** Settled pages that may wait for their commit. */
-const CHANNEL_CAPACITY = 512
 /** Items the sinks may be behind before the crawl waits for them. */
 const BACKLOG_MAX = 5_000
 const PROXY_MS_MAX = 5_000
@@ -218,8 +211,6 @@ export async function work(
       onWaiting: (pages) => {
         waiting.pages = pages
       },
-      channel: new Channel<Settled>(CHANNEL_CAPACITY),
-      writeBatches,
       runId: place.runId,
       workerId: spec.workerId,
       args: spec.args,
@@ -233,9 +224,7 @@ export async function work(
       claimMax: machine.claimMax,
       ...(isOpenEnded === undefined ? {} : { isOpenEnded }),
       keepSnapshot: place.keepSnapshot,
-      failedPage: pageOf,
       save: place.save,
-      recall: createRecall(),
       ...(recorder === undefined ? {} : { onRead: recorder }),
       ...(spec.traceRatio === undefined ? {} : { traceRatio: spec.traceRatio }),
       now: Date.now,

@@ -1,7 +1,7 @@
 /** Where a server keeps what is its own: the fleet's database, or a file of this machine. */
 
-import { isFleetQueue, openStoreDatabase, type StoreDatabase } from '../fleet/fleet.ts'
-import type { ConfigValues } from '../option-table.ts'
+import type { ConfigValues } from '../../config/option-table.ts'
+import { isFleetQueue, openStoreDatabase, type StoreDatabase } from '../../runs/fleet-places.ts'
 
 const STORE_HERE = 'sqlite:.sluice/sluice.db'
 /** Connections to a database that is not a file. */

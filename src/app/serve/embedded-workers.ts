@@ -9,10 +9,10 @@ import { fileURLToPath } from 'node:url'
 import { every } from '../../core/every.ts'
 import type { Store, StoredRun } from '../../store/contract.ts'
 import { countByRun, toRelieve } from '../fleet/fair-share.ts'
-import { Turns } from '../fleet/turns.ts'
-import { HOPELESS, type WorkerOrders } from './worker-process.ts'
+import { Turns } from '../fleet/run-rotation.ts'
+import { HOPELESS, type WorkerOrders } from './embedded-worker.ts'
 
-const PROGRAM = fileURLToPath(new URL('./worker-process.ts', import.meta.url))
+const PROGRAM = fileURLToPath(new URL('./embedded-worker.ts', import.meta.url))
 const LOOK_MS = 1_000
 const STOP_MS_MAX = 35_000
 /** Runs asked for work in one look. */

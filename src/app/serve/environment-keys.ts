@@ -1,8 +1,8 @@
 /** The keys of the environment: `SLUICE_API_KEY`, or the file that `SLUICE_API_KEY_FILE` names. */
 import { createHash, timingSafeEqual } from 'node:crypto'
+import { readSecret } from '../../config/config.ts'
 import { ScrapeError } from '../../core/errors.ts'
 import type { Role } from '../../core/role.ts'
-import { readSecret } from '../config.ts'
 import { FRESH_MS } from './known-keys.ts'
 
 /** Shorter keys can be guessed, or are fragments of a key with a comma or a space in it. */

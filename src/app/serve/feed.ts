@@ -4,9 +4,9 @@
  */
 import { randomBytes } from 'node:crypto'
 import { redactAll } from '../../core/redact.ts'
-import { type OpenRun, type RunLogLines, runStats } from '../look/open-run.ts'
-import type { Looks } from './looks.ts'
-import { whyServed } from './why-served.ts'
+import { type OpenRun, type RunLogLines, runStats } from '../../runs/open-run.ts'
+import { whyServed } from './idle-reason.ts'
+import type { Looks } from './open-run-cache.ts'
 
 const LOOK_MS = 250
 /** While nobody watches. */

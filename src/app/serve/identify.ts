@@ -14,7 +14,7 @@ import type { ApiKeys } from '../../server/access/keys.ts'
 import type { CallerParts, KnownCaller, Unknown } from '../../server/api/caller.ts'
 import { type EnvironmentKey, environmentKeys, isSameKey } from './environment-keys.ts'
 import { KnownKeys } from './known-keys.ts'
-import { createThrottle } from './throttle.ts'
+import { createThrottle } from './request-throttle.ts'
 import type { TrustedProxies } from './trusted-proxies.ts'
 
 /** How many wrong or missing keys an address may send at once, and then per second. Valid keys do not count. */

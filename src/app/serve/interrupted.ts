@@ -1,9 +1,9 @@
 /** Runs a server had begun and that ended with it: it goes on with them when it is back. */
 
-import type { OpenRun } from '../look/open-run.ts'
-import { listRuns, type RunFolder } from '../run/run-folder.ts'
-import { isLeftByServer } from '../run/run-record.ts'
-import type { Looks } from './looks.ts'
+import type { OpenRun } from '../../runs/open-run.ts'
+import { listRuns, type RunFolder } from '../../runs/run-folder.ts'
+import { isLeftByServer } from '../../runs/run-record.ts'
+import type { Looks } from './open-run-cache.ts'
 
 /** The newest are read. */
 const FOLDERS_MAX = 1000

@@ -1,10 +1,10 @@
 /** The items of a run as an answer: one page of JSON with a cursor, or all of them streamed. */
 
 import { ScrapeError } from '../../core/errors.ts'
+import { exportItems } from '../../runs/export-items.ts'
+import type { OpenRun, PlacedLine } from '../../runs/open-run.ts'
 import { Problem } from '../../server/api/problem.ts'
 import type { StreamedAnswer } from '../../server/api/server.ts'
-import { exportItems } from '../look/export-items.ts'
-import type { OpenRun, PlacedLine } from '../look/open-run.ts'
 
 export interface ItemsQuery {
   format: 'json' | 'jsonl' | 'csv'

@@ -1,7 +1,7 @@
 /** The newest run folders, for who looks every other second: a scraper's folder is listed again only when it has changed. */
 import { type Dirent, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { RunFolder } from '../run/run-folder.ts'
+import { RunFolder } from '../../runs/run-folder.ts'
 
 export class NewestRuns {
   readonly #out: string

@@ -1,18 +1,18 @@
 /** Who is told of what happens: a server's part in webhooks. */
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
+import type { Config } from '../../config/config.ts'
+import { userAgent } from '../../config/user-agent.ts'
 import type { SqlDatabase } from '../../drivers/sql.ts'
 import { openPoster, type Poster } from '../../fetch/http/post.ts'
 import { type AddressOptions, refusedLiteral } from '../../fetch/net/address.ts'
+import { failAtOf } from '../../runs/run-watch.ts'
 import type { NewEvent, RecordEvents } from '../../server/webhooks/contract.ts'
 import { DeliveryLog } from '../../server/webhooks/delivery-log.ts'
 import { DeliveryWorker } from '../../server/webhooks/delivery-worker.ts'
 import { Outbox } from '../../server/webhooks/outbox.ts'
 import { eventRecorder } from '../../server/webhooks/record.ts'
 import { Subscriptions } from '../../server/webhooks/subscriptions.ts'
-import type { Config } from '../config.ts'
-import { failAtOf } from '../fleet/run-watch.ts'
-import { userAgent } from '../user-agent.ts'
 import { ObservedEvents } from './observed-events.ts'
 
 const CONNECT_MS_MAX = 5_000

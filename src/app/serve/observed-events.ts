@@ -7,6 +7,8 @@ import { existsSync, statSync } from 'node:fs'
 import { every } from '../../core/every.ts'
 import { isComplete, type RunRecord } from '../../core/run.ts'
 import type { SqlDatabase } from '../../drivers/sql.ts'
+import { linesOf, wholeLines } from '../../runs/file-lines.ts'
+import { listRuns, type RunFolder } from '../../runs/run-folder.ts'
 import type { NewEvent, RecordEvents } from '../../server/webhooks/contract.ts'
 import {
   circuitsOpened,
@@ -16,8 +18,6 @@ import {
   runEnded,
   runStarted,
 } from '../../server/webhooks/run-events.ts'
-import { linesOf, wholeLines } from '../look/file-lines.ts'
-import { listRuns, type RunFolder } from '../run/run-folder.ts'
 import { NewestRuns } from './newest-runs.ts'
 
 const LOOK_MS = 2_000

@@ -1,7 +1,7 @@
 /** Lists of runs for a server that is asked for them all the time: what was read just now is new enough for the next caller. */
 import { LRUCache } from 'lru-cache'
-import type { ListedRun } from '../look/run-list.ts'
-import { type PageRequest, pageOfRuns } from '../look/run-pages.ts'
+import type { ListedRun } from '../../runs/run-list.ts'
+import { type PageRequest, pageOfRuns } from '../../runs/run-pages.ts'
 
 const FRESH_MS = 500
 const PAGES_MAX = 100

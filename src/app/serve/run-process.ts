@@ -1,10 +1,11 @@
 /** A run in a process of its own, for a server: takes its orders, says the id of the run, works to its end. */
+
+import { resolveConfig } from '../../config/config.ts'
+import { loadScraper } from '../../config/load-scraper.ts'
 import { toScrapeError } from '../../core/errors.ts'
-import { loadScraper } from '../author/load-scraper.ts'
-import { resolveConfig } from '../config.ts'
+import { findRun } from '../../runs/run-folder.ts'
+import { SERVER_GONE, SERVER_STOPPED } from '../../runs/run-record.ts'
 import { startRun } from '../run/run.ts'
-import { findRun } from '../run/run-folder.ts'
-import { SERVER_GONE, SERVER_STOPPED } from '../run/run-record.ts'
 
 export interface RunOrders {
   scraper: string

@@ -3,13 +3,13 @@ import { hash } from 'node:crypto'
 import { contentKey } from '../../core/item.ts'
 import { isComplete, type RunRecord } from '../../core/run.ts'
 import type { SqlDatabase } from '../../drivers/sql.ts'
+import { ownKey } from '../../runs/diff-runs.ts'
+import { openFolderRun } from '../../runs/folder-run.ts'
+import type { OpenRun, RunPlaces } from '../../runs/open-run.ts'
+import { openStoredRun } from '../../runs/stored-run.ts'
 import type { NewsOfRun, RunSource, SourceItem, SourceRun } from '../../server/history/contract.ts'
 import type { Store } from '../../store/contract.ts'
-import { ownKey } from '../look/diff-runs.ts'
-import { openFolderRun } from '../look/folder-run.ts'
-import type { OpenRun, RunPlaces } from '../look/open-run.ts'
-import { openStoredRun } from '../look/stored-run.ts'
-import { FolderNews } from './folder-news.ts'
+import { FolderNews } from './changed-folders.ts'
 
 export interface RunSourceParts {
   db: SqlDatabase

@@ -1,18 +1,18 @@
 /** How the server and what it looks after are: for `/v1/health`, `/readyz` and `/metrics`. */
 
 import { LRUCache } from 'lru-cache'
+import { VERSION } from '../../config/user-agent.ts'
 import { openResourceMonitor } from '../../fleet/resources.ts'
 import { oneAtATime, waitForAnswers } from '../../observe/bounded-questions.ts'
 import { createHistogram } from '../../observe/histogram.ts'
 import { type Metrics, openMetrics, type ScraperTimes } from '../../observe/metrics.ts'
+import type { ListedRun } from '../../runs/run-list.ts'
 import type { LeaderSeen } from '../../server/access/leader.ts'
 import type { Schedule } from '../../server/schedule/contract.ts'
 import { longestGapMs } from '../../server/schedule/cron.ts'
 import type { Store } from '../../store/contract.ts'
-import { logIn } from '../log-in.ts'
-import type { ListedRun } from '../look/run-list.ts'
+import { logIn } from '../doctor/log-in.ts'
 import { machineNumbers } from '../run/run-metrics.ts'
-import { VERSION } from '../user-agent.ts'
 
 export interface HealthParts {
   store: Store

@@ -3,8 +3,8 @@
 import { fileURLToPath } from 'node:url'
 import { ScrapeError } from '../../core/errors.ts'
 import { isComplete } from '../../core/run.ts'
-import { urlArgument } from '../author/one-page.ts'
-import { findRun, listRuns, type RunFolder } from '../run/run-folder.ts'
+import { findRun, listRuns, type RunFolder } from '../../runs/run-folder.ts'
+import { urlArgument } from '../tools/one-page.ts'
 import { crawlName, parseSelected } from './site-crawl.ts'
 
 export interface CrawlRequest {

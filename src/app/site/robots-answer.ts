@@ -1,8 +1,9 @@
 /** What a site's robots.txt says about one URL. */
+
+import type { Config } from '../../config/config.ts'
 import { type ScrapeError, toScrapeError } from '../../core/errors.ts'
 import { productToken } from '../../fetch/robots/rules.ts'
-import { errorJson, limitsOf, openOnePage, unhurriedLimits, withFlag } from '../author/one-page.ts'
-import type { Config } from '../config.ts'
+import { errorJson, limitsOf, openOnePage, unhurriedLimits, withFlag } from '../tools/one-page.ts'
 
 export interface RobotsAnswer {
   json: {

@@ -5,7 +5,7 @@ import { allLinks } from '../../extract/html.ts'
 import { ANY_CONTENT } from '../../fetch/http/accept.ts'
 import { ownHosts } from '../../sources/own-hosts.ts'
 import { type FetchBytes, readSitemap, type SitemapPage, type SitemapProblem } from '../../sources/sitemap.ts'
-import { errorJson, type OnePage, withFlag } from '../author/one-page.ts'
+import { errorJson, type OnePage, withFlag } from '../tools/one-page.ts'
 
 export interface SiteMapRequest {
   chain: OnePage

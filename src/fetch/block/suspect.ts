@@ -1,11 +1,11 @@
 /** Pages that match no known block but look like one: counted on every route, and refused as start pages. */
 import { ScrapeError } from '../../core/errors.ts'
+import { withPage } from '../../core/failed-page.ts'
 import type { Page } from '../../core/page.ts'
 import type { FetchRequest } from '../contract.ts'
 import { rulesOf } from '../http/accept.ts'
 import { isBlank } from '../http/content-check.ts'
 import { keptPage } from '../http/http-page.ts'
-import { withPage } from '../http/status.ts'
 import type { BlockVerdict } from './signals.ts'
 
 /** Marks a suspect page. Throws `E_SUSPECT` for a start page, because without it the whole search is lost. */

@@ -1,11 +1,12 @@
 /** The journey of one visit: open the URL, wait for what was asked for, take the document. */
 import type { GoToOptions } from 'puppeteer-core'
 import { ScrapeError } from '../../core/errors.ts'
+import { pageOf, withPage } from '../../core/failed-page.ts'
 import type { BrowserRequest, FetchRequest } from '../contract.ts'
 import type { Deadline } from '../http/deadline.ts'
 import { FAILED_BODY_BYTES_MAX } from '../http/exchange.ts'
 import { HttpPage, type PageParts } from '../http/http-page.ts'
-import { outcomeOf, pageOf, statusError, withPage } from '../http/status.ts'
+import { outcomeOf, statusError } from '../http/status.ts'
 import { type Body, headersOf, readBody, Trail } from './document.ts'
 import { messageOf, navigationError, netErrorOf } from './net-error.ts'
 import { after, type OpenPage } from './open-page.ts'

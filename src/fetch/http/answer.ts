@@ -1,5 +1,6 @@
 /** From an answer on the wire to a page, or to the error its status stands for. */
 import { ScrapeError } from '../../core/errors.ts'
+import { withPage } from '../../core/failed-page.ts'
 import type { Page } from '../../core/page.ts'
 import type { FetchRequest } from '../contract.ts'
 import type { BodyPlace } from './body-room.ts'
@@ -8,7 +9,7 @@ import { contentTypeError } from './content-check.ts'
 import { decodeBody, parseContentEncoding } from './decode.ts'
 import { type Exchange, FAILED_BODY_BYTES_MAX, type MakeRoom } from './exchange.ts'
 import { HttpPage, headerOf } from './http-page.ts'
-import { statusError, withPage } from './status.ts'
+import { statusError } from './status.ts'
 
 /** How we came to the answer. */
 export interface Way {

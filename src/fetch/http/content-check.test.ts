@@ -7,6 +7,7 @@ import { after, before, describe, test } from 'node:test'
 import { deflateRawSync, gzipSync } from 'node:zlib'
 import type { ErrorCode } from '../../core/error-table.ts'
 import { ScrapeError } from '../../core/errors.ts'
+import { pageOf } from '../../core/failed-page.ts'
 import type { LivePage, Page } from '../../core/page.ts'
 import type { Accept } from '../../core/scraper.ts'
 import { createJudge } from '../block/to-error.ts'
@@ -17,7 +18,6 @@ import { checkContent, isReadableType } from './content-check.ts'
 import { openTestHttp } from './http.test-kit.ts'
 import type { HttpClient } from './http.ts'
 import { HttpPage } from './http-page.ts'
-import { pageOf } from './status.ts'
 
 const PNG = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',

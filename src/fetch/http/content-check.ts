@@ -3,12 +3,12 @@
  * header is checked before the body is read. If the header is missing or says text, the body decides.
  */
 import { ScrapeError } from '../../core/errors.ts'
+import { withPage } from '../../core/failed-page.ts'
 import type { Page } from '../../core/page.ts'
 import type { Accept, AcceptRules } from '../../core/scraper.ts'
 import { acceptsStatus, acceptsType, rulesOf } from './accept.ts'
 import { parseContentType } from './charset.ts'
 import { headerOf, keptPage, type RawHeaders } from './http-page.ts'
-import { withPage } from './status.ts'
 
 /** Text, and the formats that are text under another name. */
 const READABLE = new RegExp(

@@ -4,10 +4,10 @@ import { after, before, describe, it } from 'node:test'
 import { type HostileSite, openHostileSite, redirect, respond } from '../../../test/site/hostile.ts'
 import type { ErrorCode } from '../../core/error-table.ts'
 import { ScrapeError } from '../../core/errors.ts'
+import { pageOf } from '../../core/failed-page.ts'
 import type { Page } from '../../core/page.ts'
 import type { FetchRequest } from '../contract.ts'
 import { type HttpClient, type HttpOptions, openHttp } from './http.ts'
-import { pageOf } from './status.ts'
 
 const PAGE = '<html><h1>whole page</h1></html>'
 const never = new AbortController().signal

@@ -1,7 +1,6 @@
 /** What a status means: a page, a redirect, or an error with a code. */
 import type { ErrorCode } from '../../core/error-table.ts'
 import { type ErrorDetails, ScrapeError } from '../../core/errors.ts'
-import type { Page } from '../../core/page.ts'
 import type { FetchRequest } from '../contract.ts'
 import { acceptsStatus } from './accept.ts'
 import { headerOf, type RawHeaders } from './http-page.ts'
@@ -12,18 +11,6 @@ export type Outcome = 'page' | 'redirect' | 'failed' | 'file'
 
 /** 429 without Retry-After: long enough to matter, short enough not to lose the run. */
 const RETRY_AFTER_MS_DEFAULT = 30_000
-
-const failedPage = new WeakMap<ScrapeError, Page>()
-
-/** The page that came with an error status, for the block check and the dead-letter snapshot; its body may be cut. */
-export function pageOf(error: ScrapeError): Page | undefined {
-  return failedPage.get(error)
-}
-
-export function withPage(error: ScrapeError, page: Page): ScrapeError {
-  failedPage.set(error, page)
-  return error
-}
 
 export function outcomeOf(status: number, headers: RawHeaders, request: FetchRequest): Outcome {
   if (acceptsStatus(request.accept, status)) return 'page'

@@ -14,10 +14,10 @@ import { type BackoffLimits, doubledMs } from '../../core/backoff.ts'
 import { BLOCK_CODES } from '../../core/error-table.ts'
 import type { ScrapeError } from '../../core/errors.ts'
 import type { EventBus } from '../../core/events.ts'
+import { pageOf } from '../../core/failed-page.ts'
 import type { RateLimit } from '../contract.ts'
 import { headerOf } from '../http/http-page.ts'
 import { parseRetryAfterMs } from '../http/retry-after.ts'
-import { pageOf } from '../http/status.ts'
 import { type BlockedRequest, createBlockPauses } from './block-pauses.ts'
 
 export interface ThrottleOptions {

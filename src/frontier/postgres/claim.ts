@@ -4,8 +4,8 @@ import type { ClaimRequest, Lease } from '../contract.ts'
 import { unpackData } from '../intake.ts'
 import { numbersText, textsText } from './array-text.ts'
 import type { Operations } from './operations.ts'
+import { classOf, type Sent, type Turns } from './queue-marks.ts'
 import type { Queue, Queues } from './queues.ts'
-import { classOf, type Sent, type Turns } from './turns.ts'
 
 const CLAIM = 'select * from sluice.claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)'
 

@@ -4,8 +4,8 @@ import type { Database } from '../../drivers/postgres/database.ts'
 import type { DeadFilter, DeadGroup, DeadLetter, DeadLetters } from '../contract.ts'
 import { unpackData } from '../intake.ts'
 import { textsText } from './array-text.ts'
+import type { Turns } from './queue-marks.ts'
 import type { Queues } from './queues.ts'
-import type { Turns } from './turns.ts'
 
 const FIND = `
   select url_hash, queue_id, url, route, data, depth, session, error, attempts, losses, died_ms, snapshot

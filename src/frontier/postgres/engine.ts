@@ -25,11 +25,11 @@ import { createDead } from './dead.ts'
 import { createItems } from './items.ts'
 import { FRONTIER_MIGRATIONS } from './migrations.ts'
 import { Operations } from './operations.ts'
+import { Turns } from './queue-marks.ts'
 import { Queues } from './queues.ts'
 import { dropRun } from './runs.ts'
 import { createStats } from './stats.ts'
 import { extend, sweep } from './sweep.ts'
-import { Turns } from './turns.ts'
 
 export interface PostgresFrontierOptions extends FrontierOptions, DatabaseOptions {}
 

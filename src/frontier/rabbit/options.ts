@@ -1,7 +1,7 @@
 /** What can be set about the way of ready tasks over the broker. */
 import type { MessageTtl } from './feeder.ts'
+import type { ExpiredPolicy } from './foreign-messages.ts'
 import type { AckMode } from './intake.ts'
-import type { ExpiredPolicy } from './strays.ts'
 
 export interface TransportOptions {
   /** Messages a worker may have unacknowledged. Default: grows with what it claims at once. */

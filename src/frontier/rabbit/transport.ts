@@ -9,15 +9,15 @@ import { every } from '../../core/every.ts'
 import type { NewTask } from '../../core/task.ts'
 import type { ClaimRequest, Lease, Outcome } from '../contract.ts'
 import type { ReadyTransport } from '../redis/transport.ts'
-import type { Belt } from './belt.ts'
 import type { Broker } from './broker.ts'
 import type { Delivery } from './deliveries.ts'
 import { Feeder } from './feeder.ts'
+import { createExpired, createStray } from './foreign-messages.ts'
+import type { Belt } from './in-broker.ts'
 import { Intake } from './intake.ts'
 import { DEFAULT_RUN, type Names } from './names.ts'
 import type { TransportOptions } from './options.ts'
 import { isConnectionLoss, unreachable } from './outage.ts'
-import { createExpired, createStray } from './strays.ts'
 
 export interface TransportParts {
   belt: Belt

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Bench, ENGINES } from '../../../test/webhooks.ts'
-import { runWatch } from '../../app/fleet/run-watch.ts'
-import { startRecord } from '../../app/run/run-record.ts'
 import type { RunRecord } from '../../core/run.ts'
+import { startRecord } from '../../runs/run-record.ts'
+import { runWatch } from '../../runs/run-watch.ts'
 import { sqlStore } from '../../store/sql-store.ts'
 import { circuitsOpened, runEnded } from './run-events.ts'
 

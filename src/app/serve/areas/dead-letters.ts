@@ -1,9 +1,9 @@
 /** Dead letters of one run at a time. */
 
 import type { DeadLetter } from '../../../frontier/contract.ts'
+import { frontierOf } from '../../../runs/open-run.ts'
 import type { deadLetterEndpoints } from '../../../server/api/areas/dead-letters.ts'
 import type { HandlersOf } from '../../../server/api/server.ts'
-import { frontierOf } from '../../look/open-run.ts'
 import { filterOf } from '../dead-filter.ts'
 import type { Server } from '../serve.ts'
 

@@ -2,11 +2,6 @@
 
 import { verbatim } from '../../../core/redact.ts'
 import type { Json } from '../../../core/task.ts'
-import type { historyEndpoints } from '../../../server/api/areas/history.ts'
-import { Problem } from '../../../server/api/problem.ts'
-import type { HandlersOf } from '../../../server/api/server.ts'
-import { TIMES_OF_READING } from '../../../server/history/content.ts'
-import { type Entity, History } from '../../../server/history/read.ts'
 import {
   type Difference,
   type DiffTotals,
@@ -14,8 +9,13 @@ import {
   identityOf,
   itemsToDiff,
   schemaDifference,
-} from '../../look/diff-runs.ts'
-import type { OpenRun } from '../../look/open-run.ts'
+} from '../../../runs/diff-runs.ts'
+import type { OpenRun } from '../../../runs/open-run.ts'
+import type { historyEndpoints } from '../../../server/api/areas/history.ts'
+import { Problem } from '../../../server/api/problem.ts'
+import type { HandlersOf } from '../../../server/api/server.ts'
+import { TIMES_OF_READING } from '../../../server/history/content.ts'
+import { type Entity, History } from '../../../server/history/read.ts'
 import type { Server } from '../serve.ts'
 
 /** Of both runs together: a comparison is work for one processor that others wait for. */

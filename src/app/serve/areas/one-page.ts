@@ -1,16 +1,17 @@
 /** One page for somebody who is not on this machine: private addresses are refused, and it has a minute. */
 
+import { loadScraper } from '../../../config/load-scraper.ts'
+import { assertTurnedOn } from '../../../config/opt-in.ts'
+import { checkArgs } from '../../../config/scraper-arguments.ts'
 import type { ScrapeError } from '../../../core/errors.ts'
 import { verbatim } from '../../../core/redact.ts'
+import { compileScraper } from '../../../crawl/compile-scraper.ts'
 import type { onePageEndpoints } from '../../../server/api/areas/one-page.ts'
 import type { HandlersOf } from '../../../server/api/server.ts'
-import { checkArgs, compileScraper } from '../../author/compile-scraper.ts'
-import { loadScraper } from '../../author/load-scraper.ts'
-import { limitsOf, openOnePage, unhurriedLimits, urlArgument } from '../../author/one-page.ts'
-import { assertTurnedOn } from '../../author/opt-in.ts'
-import { tryPage } from '../../author/try-page.ts'
 import { needsBrowsers } from '../../run/open-browsers.ts'
 import { mapSite } from '../../site/site-map.ts'
+import { limitsOf, openOnePage, unhurriedLimits, urlArgument } from '../../tools/one-page.ts'
+import { tryPage } from '../../tools/try-page.ts'
 import type { Server } from '../serve.ts'
 
 const MS_MAX = 60_000

@@ -1,15 +1,15 @@
 /** Runs, answered from the same places the commands look at. */
 
 import { isComplete } from '../../../core/run.ts'
+import { livingWorkers, runStats } from '../../../runs/open-run.ts'
+import type { ListedRun } from '../../../runs/run-list.ts'
+import { cancelRun, pauseRun, resumeRun } from '../../../runs/steer-run.ts'
 import type { runEndpoints } from '../../../server/api/areas/runs.ts'
 import type { HandlersOf } from '../../../server/api/server.ts'
-import { livingWorkers, runStats } from '../../look/open-run.ts'
-import type { ListedRun } from '../../look/run-list.ts'
-import { cancelRun, pauseRun, resumeRun } from '../../look/steer-run.ts'
 import { filterOf } from '../dead-filter.ts'
+import { servedWords, whyServed } from '../idle-reason.ts'
 import { itemsAnswer } from '../items-answer.ts'
 import type { Server } from '../serve.ts'
-import { servedWords, whyServed } from '../why-served.ts'
 
 /** nginx buffers responses by default; events must be sent immediately. */
 const UNBUFFERED = { 'x-accel-buffering': 'no' }

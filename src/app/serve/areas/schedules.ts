@@ -1,10 +1,11 @@
 /** Schedules, and a run of one that is asked for now. */
+
+import { loadScraper } from '../../../config/load-scraper.ts'
 import type { scheduleEndpoints } from '../../../server/api/areas/schedules.ts'
 import { Problem } from '../../../server/api/problem.ts'
 import type { HandlersOf } from '../../../server/api/server.ts'
 import type { NewSchedule, Schedule } from '../../../server/schedule/contract.ts'
 import { nextTimes } from '../../../server/schedule/cron.ts'
-import { loadScraper } from '../../author/load-scraper.ts'
 import type { Server } from '../serve.ts'
 
 const FIRES_SHOWN = 10

@@ -1,0 +1,119 @@
+/** The ways out of a worker: which proxies, as whom, and what is different for some sites. */
+
+import type { ConfigValues } from '../../config/option-table.ts'
+import { ScrapeError } from '../../core/errors.ts'
+import type { EventBus } from '../../core/events.ts'
+import type { SiteOptions } from '../../core/options.ts'
+import type { Identities, IdentityMode, IdentityStrategy } from '../../fetch/identity/identities.ts'
+import type { Profile } from '../../fetch/identity/profiles.ts'
+import type { ProxyPool } from '../../fetch/identity/proxy-pool.ts'
+import type { AddressOptions } from '../../fetch/net/address.ts'
+
+/** Plain data: it may be sent to another process. */
+export interface WaysSpec {
+  /** URLs by tier; none: directly, or as `proxy` says. */
+  proxies: readonly (readonly string[])[]
+  identity: IdentityMode
+  strategy: IdentityStrategy
+  sites: Readonly<Record<string, SiteOptions>>
+}
+
+type WayValues = Pick<ConfigValues, 'proxy' | 'proxies' | 'identity' | 'identityStrategy' | 'sites'>
+
+/** One proxy is a pool of one. */
+export function waysOf({ proxy, proxies, identity, identityStrategy, sites }: WayValues): WaysSpec {
+  return {
+    proxies: proxies ?? (proxy === undefined ? [] : [[proxy]]),
+    identity,
+    strategy: identityStrategy,
+    sites,
+  }
+}
+
+export const DIRECT: WaysSpec = { proxies: [], identity: 'honest', strategy: 'round-robin', sites: {} }
+
+export type SiteFinder = (host: string) => SiteOptions | undefined
+
+/** Undefined when no site is different. `host` is as in URLs; `*.example.com` stands for what is below it. */
+export function siteFinder(sites: Readonly<Record<string, SiteOptions>>): SiteFinder | undefined {
+  const byName = new Map(Object.entries(sites).map(([name, site]) => [name.toLowerCase(), site]))
+  if (byName.size === 0) return undefined
+  return (host) => {
+    const hostname = host.replace(/:\d+$/, '')
+    const exact = byName.get(host) ?? byName.get(hostname)
+    if (exact !== undefined) return exact
+    for (let dot = hostname.indexOf('.'); dot !== -1; dot = hostname.indexOf('.', dot + 1)) {
+      const site = byName.get(`*${hostname.slice(dot)}`)
+      if (site !== undefined) return site
+    }
+    return undefined
+  }
+}
+
+export interface IdentityParts {
+  ways: WaysSpec
+  addresses: AddressOptions
+  siteOf: SiteFinder | undefined
+  /** How long all proxies may be down. Omitted: no limit. */
+  waitMs?: number | undefined
+  /** When no proxy answers at the start, pages wait for one, as they do later. Omitted: that is an error. */
+  waitsForProxies?: boolean | undefined
+  /** Pages may be opened in our own browser. */
+  needsChromium: boolean
+  /** Proxies that others use, too, in place of those of `ways`. Whoever opened them looks at them and closes them. */
+  pool?: ProxyPool | undefined
+  /** For the mode `tls`. */
+  tlsProfiles?: readonly Profile[] | undefined
+  bus: EventBus
+}
+
+/** Undefined without any. Nobody has looked at them yet. */
+export async function openPool({
+  ways,
+  addresses,
+  bus,
+  waitMs,
+}: Pick<IdentityParts, 'ways' | 'addresses' | 'bus' | 'waitMs'>): Promise<ProxyPool | undefined> {
+  if (ways.proxies.length === 0) return undefined
+  const { openProxyPool } = await import('../../fetch/identity/proxy-pool.ts')
+  const patience = waitMs === undefined ? {} : { downMsMax: waitMs }
+  return openProxyPool({ tiers: ways.proxies, addresses, events: bus, ...patience })
+}
+
+/** Everywhere, or at one site. */
+export function isAnywhereAs({ identity, sites }: WaysSpec, ...modes: IdentityMode[]): boolean {
+  return [identity, ...Object.values(sites).map((site) => site.identity)].some((mode) =>
+    modes.includes(mode ?? identity),
+  )
+}
+
+/** Undefined when all goes out as ourselves and the one way there is: then nobody pays for it, nor loads it. Throws `E_PROXY`. */
+export async function openIdentities(parts: IdentityParts): Promise<Identities | undefined> {
+  const { ways, siteOf, needsChromium, pool: shared, tlsProfiles, bus } = parts
+  if (shared === undefined && ways.proxies.length === 0 && !isAnywhereAs(ways, 'browser', 'tls')) return undefined
+  const { createIdentities } = await import('../../fetch/identity/identities.ts')
+  const pool = shared ?? (await openCheckedPool(parts))
+  return createIdentities({
+    mode: ways.identity,
+    strategy: ways.strategy,
+    needsChromium,
+    events: bus,
+    ...(pool === undefined ? {} : { proxies: pool, areProxiesShared: shared !== undefined }),
+    ...(siteOf === undefined ? {} : { siteOf }),
+    ...(tlsProfiles === undefined ? {} : { tlsProfiles }),
+  })
+}
+
+async function openCheckedPool(parts: IdentityParts): Promise<ProxyPool | undefined> {
+  const pool = await openPool(parts)
+  try {
+    await pool?.checkAll()
+    return pool
+  } catch (error) {
+    // It has said so. Pages of sites without proxies need none of them, and the others wait.
+    if (Object.values(parts.ways.sites).some(({ proxies }) => proxies === 'off')) return pool
+    if (parts.waitsForProxies === true && error instanceof ScrapeError && error.verdict !== 'halt') return pool
+    pool?.[Symbol.dispose]()
+    throw error
+  }
+}

@@ -1,0 +1,232 @@
+/** One page, now, through the whole fetch chain: what the commands share that look at a page and crawl nothing. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Config } from '../../config/config.ts'
+import { userAgent } from '../../config/user-agent.ts'
+import { ScrapeError, toScrapeError } from '../../core/errors.ts'
+import { createEventBus, type EventBus } from '../../core/events.ts'
+import { pageOf } from '../../core/failed-page.ts'
+import { type Limits, limitsSchema, type ResolvedLimits } from '../../core/options.ts'
+import type { Page } from '../../core/page.ts'
+import { hostOf, normaliseUrl } from '../../core/url.ts'
+import type { BrowserPool } from '../../fetch/browser/pool.ts'
+import type { FetchRequest } from '../../fetch/contract.ts'
+import type { ChainFetcher } from '../../fetch/fetcher.ts'
+import { identityOf } from '../../fetch/identity/with-identity.ts'
+import { typedAddresses } from '../../fetch/net/address.ts'
+import { waysOf } from '../run/egress-options.ts'
+import { openFetching } from '../run/fetching.ts'
+import { openBrowsers } from '../run/open-browsers.ts'
+
+/** How a visit ended. A page that came with an error status is there beside the error. */
+export interface Visit {
+  readonly url: string
+  readonly page: Page | undefined
+  readonly error: ScrapeError | undefined
+  /** Whom it was asked as, through which proxy; undefined: as ourselves, directly. */
+  readonly as: VisitedAs | undefined
+  /** The whole way: waiting for one's turn, robots.txt, redirects, the page. */
+  readonly chainMs: number
+}
+
+export interface VisitedAs {
+  identity: string
+  /** The browser its headers are of. */
+  profile: string | undefined
+  /** `host:port`. */
+  proxy: string | undefined
+}
+
+export interface OnePage extends AsyncDisposable {
+  readonly fetcher: ChainFetcher
+  readonly limits: ResolvedLimits
+  readonly userAgent: string
+  /** Throws only what is wrong with the request or the options; what the web did wrong is in the visit. */
+  visit(request: FetchRequest, signal?: AbortSignal): Promise<Visit>
+}
+
+export interface OnePageOptions {
+  config: Config
+  /** In place of the configured limits over the defaults. */
+  limits?: ResolvedLimits
+  /** URLs that a person typed: private addresses among them are allowed (`typedAddresses`). */
+  typed?: readonly string[]
+  concurrency?: number
+  /** Pages may be asked for with a browser. Default false. */
+  withBrowser?: boolean
+}
+
+export async function openOnePage(options: OnePageOptions): Promise<OnePage> {
+  const { config, limits = limitsOf(config.limits), typed = [], concurrency = 1 } = options
+  const { values } = config
+  const agent = userAgent(values)
+  const bus = createEventBus()
+  await using opening = new AsyncDisposableStack()
+  const allowed = [...values.allowAddress, ...typedAddresses(typed)]
+  const browsers = options.withBrowser
+    ? await openBrowserFor({ config, limits, agent, allowed, bus }, opening)
+    : undefined
+  const fetching = opening.use(
+    await openFetching({
+      cacheStore: 'memory:',
+      limits,
+      concurrency,
+      perHostConcurrency: concurrency,
+      userAgent: agent,
+      allowPrivate: values.allowPrivate,
+      allowAddresses: allowed,
+      sharing: {},
+      ways: waysOf(values),
+      browsers,
+      bus,
+    }),
+  )
+  const { fetcher } = fetching
+  const parts = opening.move()
+  return {
+    fetcher,
+    limits,
+    userAgent: agent,
+    async visit(request, signal = new AbortController().signal) {
+      const startedMs = performance.now()
+      const chainMs = () => performance.now() - startedMs
+      try {
+        const page = await fetcher.fetch(request, signal)
+        return { url: request.url, page, error: undefined, as: visitedAs(page), chainMs: chainMs() }
+      } catch (thrown) {
+        const error = toScrapeError(thrown, 'E_CONNECTION', { url: request.url })
+        if (error.verdict === 'halt') throw error
+        const as = visitedAs(error)
+        return { url: request.url, page: pageOf(error), error: withFlag(error), as, chainMs: chainMs() }
+      }
+    },
+    [Symbol.asyncDispose]: () => parts.disposeAsync(),
+  }
+}
+
+function visitedAs(result: Page | ScrapeError): VisitedAs | undefined {
+  const identity = identityOf(result)
+  if (identity === undefined) return undefined
+  return { identity: identity.id, profile: identity.profile?.name, proxy: identity.proxy?.name }
+}
+
+interface BrowserFor {
+  config: Config
+  limits: ResolvedLimits
+  agent: string
+  allowed: readonly string[]
+  bus: EventBus
+}
+
+/** One page at a time; whatever it keeps is gone afterwards. */
+async function openBrowserFor(
+  { config: { values }, limits, agent, allowed, bus }: BrowserFor,
+  parts: AsyncDisposableStack,
+): Promise<BrowserPool> {
+  const spool = mkdtempSync(join(tmpdir(), 'sluice-browser-'))
+  parts.defer(() => rmSync(spool, { recursive: true, force: true }))
+  return parts.use(
+    await openBrowsers({
+      limits,
+      pages: 1,
+      executable: values.chrome,
+      userAgent: agent,
+      allowPrivate: values.allowPrivate,
+      allowAddresses: allowed,
+      spool,
+      downloadBytesMax: values.fileMax,
+      bus,
+    }),
+  )
+}
+
+/** A person who looks at one page makes two requests: no pace to keep between robots.txt and it, unless told. */
+export function unhurriedLimits(limits: ResolvedLimits, given: Limits): ResolvedLimits {
+  const rps = given.perHost?.rps === undefined ? 0 : limits.perHost.rps
+  return { ...limits, crawlDelayMax: 0, perHost: { ...limits.perHost, rps } }
+}
+
+export function limitsOf(given: Limits): ResolvedLimits {
+  const parsed = limitsSchema.safeParse(given)
+  if (parsed.success) return parsed.data
+  throw new ScrapeError('E_OPTION', 'an option is not usable', {
+    notes: parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`),
+  })
+}
+
+/** With the flag to type where the table of errors, which speaks of runs, can only speak in general. */
+export function withFlag(error: ScrapeError): ScrapeError {
+  const fix = flagFor(error)
+  return fix === undefined ? error : new ScrapeError(error.code, error.message, { ...error.details, fix })
+}
+
+function flagFor({ code, details }: ScrapeError): string | undefined {
+  if (code === 'E_PRIVATE_ADDRESS' && details.url !== undefined)
+    return `If it is yours: --allow-address ${hostOf(details.url)}, or all private ones: --allow-private`
+  if (code === 'E_ROBOTS') return 'Respect it, or get the owner’s permission and use --robots ignore'
+  if (code === 'E_ROBOTS_UNREACHABLE')
+    return 'Check that something listens there; --robots ignore asks for the page without asking for leave.'
+  return undefined
+}
+
+/** A URL from the command line in its one spelling. Throws `E_USAGE` that proposes what may have been meant. */
+export function urlArgument(text: string): string {
+  try {
+    return normaliseUrl(text)
+  } catch (cause) {
+    const guess = /^[\w.-]+(?::\d+)?(?:[/?#]|$)/.test(text) ? URL.parse(`https://${text}`)?.href : undefined
+    throw new ScrapeError('E_USAGE', (cause as Error).message, {
+      fix:
+        guess === undefined ? 'Give an absolute http(s) URL of at most 8 KiB.' : `Name the scheme, perhaps: ${guess}`,
+      cause,
+    })
+  }
+}
+
+/** `name: value` … as request headers. Throws `E_USAGE`. */
+export function headerArguments(lines: readonly string[]): Record<string, string> {
+  const headers: Record<string, string> = Object.create(null)
+  for (const line of lines) {
+    const [, name, value] = /^([!#$%&'*+.^_`|~\w-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)$/.exec(line) ?? []
+    if (name === undefined || value === undefined)
+      throw new ScrapeError('E_USAGE', `--header takes 'name: value', got ${JSON.stringify(line)}`, {
+        fix: "For example: --header 'accept-language: it'",
+      })
+    headers[name.toLowerCase()] = value.trimEnd()
+  }
+  return headers
+}
+
+/** An error as the JSON of a command shows it. */
+export function errorJson(error: ScrapeError) {
+  const { code, verdict, message, fix, details } = error
+  const { status, retryAfterMs, at, notes } = details
+  return { code, class: error.class, verdict, message, status, retryAfterMs, at, notes, fix }
+}
+
+/** A visit as the JSON of a command shows it. */
+export function visitJson({ url, page, error, as, chainMs }: Visit) {
+  return {
+    ok: error === undefined,
+    url,
+    finalUrl: page?.url ?? null,
+    status: page?.status ?? error?.details.status ?? null,
+    redirects: page?.redirects ?? [],
+    as: as === undefined ? null : { identity: as.identity, profile: as.profile ?? null, proxy: as.proxy ?? null },
+    contentType: page?.contentType ?? null,
+    charset: page?.charset ?? null,
+    bytes: page?.bytes ?? null,
+    /** Why it looks like a block although none was recognised. */
+    suspicion: page?.suspicion ?? null,
+    timings: {
+      firstByteMs: tenths(page?.timings.firstByteMs),
+      totalMs: tenths(page?.timings.totalMs),
+      chainMs: tenths(chainMs),
+    },
+    headers: page?.headers ?? null,
+    error: error === undefined ? null : errorJson(error),
+  }
+}
+
+const tenths = (ms: number | undefined) => (ms === undefined ? null : Math.round(ms * 10) / 10)

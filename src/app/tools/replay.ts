@@ -1,0 +1,205 @@
+/** Replay: recorded pages are read again, offline, and what the handlers make of them is compared with what they made then. */
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { checkArgs } from '../../config/scraper-arguments.ts'
+import { ScrapeError, toScrapeError } from '../../core/errors.ts'
+import type { Page } from '../../core/page.ts'
+import type { Scraper } from '../../core/scraper.ts'
+import type { Json } from '../../core/task.ts'
+import { taskId } from '../../core/url.ts'
+import type { CompiledScraper } from '../../crawl/compile-scraper.ts'
+import { compileScraper } from '../../crawl/compile-scraper.ts'
+import { enqueuePolicy } from '../../crawl/enqueue.ts'
+import { FILE_ROUTE } from '../../crawl/file-tasks.ts'
+import { readPage } from '../../crawl/read-page.ts'
+import { INDEX, type RecordedLink, type RecordedPage, resultOf } from '../run/recorder.ts'
+
+export interface Replayed {
+  url: string
+  route: string
+  /** The saved page, in the folder of the pages. */
+  file: string
+  items: number
+  links: number
+  /** Empty when the handlers still make of the page what they made when it was recorded. */
+  problems: string[]
+  /** Why nothing can be said of the page: its handler wants a browser that is open. */
+  notReplayable?: string
+}
+
+export interface ReplayOptions {
+  /** The scraper's own file, for errors that say where. */
+  file?: string
+  /** What the handlers make of the pages now becomes what is expected. Pages they fail on keep what they had. */
+  update?: boolean
+}
+
+/** Reads every recorded page again. Throws when there is none: a test that tests nothing has failed. */
+export async function replay(scraper: Scraper, folder: string, options: ReplayOptions = {}): Promise<Replayed[]> {
+  const pages = readIndex(scraper, folder)
+  const results: Replayed[] = []
+  const kept: RecordedPage[] = []
+  for (const recorded of pages) {
+    const { replayed, now } = await replayPage(scraper, folder, recorded, options.file)
+    results.push(replayed)
+    kept.push({ ...recorded, ...now })
+  }
+  if (options.update) {
+    const index = join(folder, INDEX)
+    writeFileSync(`${index}.tmp`, kept.map((recorded) => `${JSON.stringify(recorded)}\n`).join(''))
+    renameSync(`${index}.tmp`, index)
+  }
+  return results
+}
+
+function readIndex(scraper: Scraper, folder: string): RecordedPage[] {
+  const index = join(folder, INDEX)
+  // The last recording of a page is the one that counts.
+  const pages = new Map<string, RecordedPage>()
+  for (const [i, line] of (existsSync(index) ? readFileSync(index, 'utf8') : '').split('\n').entries()) {
+    if (line === '') continue
+    try {
+      const recorded = JSON.parse(line) as RecordedPage
+      pages.set(recorded.file, recorded)
+    } catch (cause) {
+      throw new ScrapeError('E_DEFINITION', `${index} is damaged: ${(cause as Error).message}`, {
+        at: `${index}:${i + 1}`,
+        fix: 'Take the line out, or record the pages again.',
+        cause,
+      })
+    }
+  }
+  if (pages.size > 0) return [...pages.values()]
+  throw new ScrapeError('E_DEFINITION', `no recorded pages of "${scraper.name}" in ${folder}`, {
+    fix: `Record some: sluice run ${scraper.name} --record --pages 20`,
+  })
+}
+
+interface PageReplay {
+  replayed: Replayed
+  /** What the handlers made of the page; undefined when they failed or made something invalid. */
+  now: Pick<RecordedPage, 'items' | 'links'> | undefined
+}
+
+async function replayPage(
+  scraper: Scraper,
+  folder: string,
+  recorded: RecordedPage,
+  file?: string,
+): Promise<PageReplay> {
+  const compiled = compileScraper(scraper, {}, file)
+  const { url, route } = recorded
+  const known = { url, route, file: recorded.file }
+  const isBrowser = compiled.routes.get(route)?.definition.fetch === 'browser'
+  const watched = watchPage(compiled, route)
+  try {
+    const reading = await readPage({
+      compiled: watched.compiled,
+      task: {
+        id: taskId({ url }),
+        url,
+        route,
+        data: recorded.data,
+        depth: recorded.depth,
+        priority: 0,
+        lane: 'bulk',
+        session: undefined,
+      },
+      page: toPage(recorded, readFileSync(join(folder, recorded.file))),
+      attempt: 1,
+      runId: 'replay',
+      args: checkArgs(scraper, recorded.args as Record<string, unknown>),
+      policy: enqueuePolicy(compiled.limits, [new URL(url).host]),
+      log: () => ({ debug() {}, info() {}, warn() {} }),
+      save: async (_task, name) => name,
+      recall: () => 'new',
+      sessions: { keep: async () => {} },
+    })
+    const result = resultOf(reading)
+    const problems = [
+      ...compareItems(recorded.items, result.items),
+      ...compareLinks(isBrowser ? withoutDownloads(recorded.links, result.links) : recorded.links, result.links),
+      ...reading.invalid.map((invalid) => `invalid item: ${invalid.problems.join(', ')}`),
+    ]
+    const replayed = { ...known, items: result.items.length, links: result.links.length, problems }
+    return { replayed, now: reading.invalid.length === 0 ? result : undefined }
+  } catch (error) {
+    const { code, message, details } = toScrapeError(error, 'E_HANDLER')
+    if (isBrowser && watched.wantsPage() && details.cause instanceof TypeError) {
+      const notReplayable = `handler of route ${route} uses the browser's page; it cannot be replayed offline`
+      return { replayed: { ...known, items: 0, links: 0, problems: [], notReplayable }, now: undefined }
+    }
+    return { replayed: { ...known, items: 0, links: 0, problems: [`${code}: ${message}`] }, now: undefined }
+  }
+}
+
+/** The scraper, and whether its handler asked for the browser's page: its own bugs must not pass for that. */
+function watchPage(compiled: CompiledScraper, route: string) {
+  const handler = compiled.scraper.handlers[route]
+  let wantsPage = false
+  if (handler === undefined) return { compiled, wantsPage: () => false }
+  const watching = (context: object) =>
+    handler(
+      new Proxy(context, {
+        get(target, name) {
+          if (name === 'page') wantsPage = true
+          return Reflect.get(target, name)
+        },
+      }) as never,
+    )
+  const handlers = { ...compiled.scraper.handlers, [route]: watching }
+  return { compiled: { ...compiled, scraper: { ...compiled.scraper, handlers } }, wantsPage: () => wantsPage }
+}
+
+/** What the browser downloaded by itself when the page was recorded, no handler can order again. */
+function withoutDownloads(expected: RecordedPage['links'], actual: RecordedPage['links']): RecordedPage['links'] {
+  const now = new Set(actual.filter(({ route }) => route === FILE_ROUTE).map(({ url }) => url))
+  return expected.filter(({ route, url }) => route !== FILE_ROUTE || now.has(url))
+}
+
+function toPage(recorded: RecordedPage, body: Buffer): Page {
+  const text = new TextDecoder(recorded.charset).decode(body)
+  return {
+    requestedUrl: recorded.url,
+    url: recorded.finalUrl,
+    redirects: [],
+    status: recorded.status,
+    headers: { 'content-type': recorded.contentType },
+    body,
+    contentType: recorded.contentType,
+    charset: recorded.charset,
+    text,
+    bytes: { wire: body.length, decoded: body.length },
+    timings: { firstByteMs: 0, totalMs: 0 },
+    fromCache: true,
+    fetchedAtMs: Date.parse(recorded.fetchedAt),
+    release() {},
+  }
+}
+
+function compareItems(expected: Json[], actual: Json[]): string[] {
+  if (expected.length !== actual.length) return [`${actual.length} items, recorded were ${expected.length}`]
+  return expected.flatMap((item, i) =>
+    compareFields(item as Record<string, Json>, actual[i] as Record<string, Json>, i),
+  )
+}
+
+function compareFields(expected: Record<string, Json>, actual: Record<string, Json>, i: number): string[] {
+  const fields = new Set([...Object.keys(expected), ...Object.keys(actual)])
+  return [...fields]
+    .filter((field) => !isDeepStrictEqual(expected[field], actual[field]))
+    .map(
+      (field) =>
+        `item ${i + 1}, ${field}: ${JSON.stringify(actual[field])}, recorded was ${JSON.stringify(expected[field])}`,
+    )
+}
+
+function compareLinks(expected: RecordedLink[], actual: RecordedLink[]): string[] {
+  const spell = (links: RecordedLink[]) => new Set(links.map(({ route, url, key }) => `${route} ${key ?? url}`))
+  const before = spell(expected)
+  const now = spell(actual)
+  const gone = [...before.difference(now)].map((link) => `link no longer found: ${link}`)
+  const added = [...now.difference(before)].map((link) => `link not recorded: ${link}`)
+  return [...gone, ...added].slice(0, 20)
+}

@@ -1,0 +1,36 @@
+/** The last run of the same scraper with the same arguments that found something: what an empty run is measured against. */
+import { isDeepStrictEqual } from 'node:util'
+import { redactAll } from '../core/redact.ts'
+import { isComplete, type RunRecord } from '../core/run.ts'
+import { listRuns } from './run-folder.ts'
+
+export interface FullRun {
+  id: string
+  items: number
+  /** No other finished run was between. */
+  isLast: boolean
+}
+
+/** A folder may hold thousands of runs; who has found nothing for so long is used to it. */
+const RUNS_LOOKED_AT_MAX = 50
+
+export function fullRunBefore(
+  out: string,
+  { id, scraper, args }: Pick<RunRecord, 'id' | 'scraper' | 'args'>,
+): FullRun | undefined {
+  const earlier = listRuns(out, scraper).filter(({ runId }) => runId < id)
+  const shownArgs = redactAll(args) // as run.json has them
+  let isLast = true
+  for (const folder of earlier.slice(0, RUNS_LOOKED_AT_MAX)) {
+    const record = folder.tryReadRecord()
+    if (record === undefined || !isComplete(record) || !isDeepStrictEqual(redactAll(record.args), shownArgs)) continue
+    if (record.items.new > 0) return { id: record.id, items: record.items.new, isLast }
+    isLast = false
+  }
+  return undefined
+}
+
+/** `the run before had 23`. */
+export function fullRunWords({ id, items, isLast }: FullRun): string {
+  return `${isLast ? 'the run before' : `run ${id}, the last that found any,`} had ${items}`
+}

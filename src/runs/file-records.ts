@@ -1,0 +1,83 @@
+/** Where the records of a run's files are: in its folder, or beside the runs of a fleet. */
+
+import { existsSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { skippedTasks } from '../core/not-fetched.ts'
+import type { FileCounts } from '../core/run.ts'
+import { isFileLane } from '../core/task.ts'
+import type { FileRecord, FileRecords } from '../files/contract.ts'
+import type { Frontier } from '../frontier/contract.ts'
+import { isPostgres } from './fleet-places.ts'
+
+/** `postgres://…`, or the path of a file. */
+export function recordsBeside(storeUrl: string): string {
+  return isPostgres(storeUrl) ? storeUrl : join(dirname(resolve(storeUrl.replace(/^sqlite:(?:\/\/)?/, ''))), 'files.db')
+}
+
+export async function openFileRecords(place: string): Promise<FileRecords> {
+  if (isPostgres(place)) return await (await import('../files/postgres-records.ts')).openPostgresRecords(place)
+  return (await import('../files/records.ts')).openSqliteRecords(place)
+}
+
+/**
+ * What of a run's files is certain: their records, and the dead letters. What workers counted ends with them; this does not.
+ * Undefined where no file was ever recorded and none died.
+ */
+export async function countFiles(
+  place: string,
+  runId: string,
+  frontier: Pick<Frontier, 'dead'>,
+): Promise<Omit<FileCounts, 'retried'> | undefined> {
+  const failed = await countDeadFiles(frontier)
+  if (!isPostgres(place) && !existsSync(place)) return failed === 0 ? undefined : { ...NONE, failed }
+  await using records = await openFileRecords(place)
+  const { stored, same, bytes } = await records.count(runId)
+  return stored + same + failed === 0 ? undefined : { stored, same, recorded: stored + same, bytes, failed }
+}
+
+/** Pages that are over: the frontier counts tasks, and two of them for each file that is recorded. */
+export async function countPages(
+  place: string,
+  runId: string,
+  frontier: Pick<Frontier, 'dead' | 'stats'>,
+): Promise<number> {
+  const { completed, failed, counts } = await frontier.stats()
+  const files = completed + failed === 0 ? undefined : await countFiles(place, runId, frontier)
+  return (
+    completed +
+    failed -
+    skippedTasks(counts) -
+    (files === undefined ? 0 : files.stored + files.same + files.recorded + files.failed)
+  )
+}
+
+const NONE = { stored: 0, same: 0, recorded: 0, bytes: 0 }
+/** More dead letters than this are not looked through for files. */
+const LETTERS_MAX = 100_000
+
+async function countDeadFiles({ dead }: Pick<Frontier, 'dead'>): Promise<number> {
+  let count = 0
+  let after: string | undefined
+  for (let seen = 0; seen < LETTERS_MAX; ) {
+    const letters = await dead.list({ limit: READ_MAX, ...(after === undefined ? {} : { after }) })
+    count += letters.filter(({ task }) => isFileLane(task.lane)).length
+    seen += letters.length
+    after = letters.at(-1)?.task.id
+    if (letters.length < READ_MAX) break
+  }
+  return count
+}
+
+const READ_MAX = 500
+
+/** Some hundred at a time; nothing where no file was ever recorded. */
+export async function* listFiles(place: string, runId: string): AsyncGenerator<readonly FileRecord[]> {
+  if (!isPostgres(place) && !existsSync(place)) return
+  await using records = await openFileRecords(place)
+  for (let after = ''; ; ) {
+    const found = await records.list(runId, { after, limit: READ_MAX })
+    if (found.length > 0) yield found
+    if (found.length < READ_MAX) return
+    after = found.at(-1)!.taskId
+  }
+}

@@ -1,0 +1,59 @@
+/** What is asked of a run from outside, whether or not somebody works on it now: hold, go on, end. */
+import { hostname, userInfo } from 'node:os'
+import { isComplete, type RunRecord } from '../core/run.ts'
+import { isLeftByServer } from './run-record.ts'
+import { frontierOf, type OpenRun } from './open-run.ts'
+
+export interface Steered {
+  /** False when the run was so already, or has ended. */
+  isChanged: boolean
+  /** The reason that now stands in the run. */
+  reason: string | null
+}
+
+/** Nothing more is claimed; what is in flight is finished. Holds over restarts, until `resumeRun`. */
+export async function pauseRun(run: OpenRun, reason = `paused by hand (${whoAmI()})`): Promise<Steered> {
+  const frontier = frontierOf(run)
+  const { isPaused, pauseReason } = await frontier.stats()
+  if (isFinished(run) || isPaused) return { isChanged: false, reason: pauseReason ?? run.record.reason }
+  await frontier.pause(reason)
+  return { isChanged: true, reason }
+}
+
+export async function resumeRun(run: OpenRun): Promise<Steered> {
+  const frontier = frontierOf(run)
+  const { isPaused } = await frontier.stats()
+  if (isPaused) await frontier.resume()
+  return { isChanged: isPaused, reason: run.record.reason }
+}
+
+/** Whoever works on it sees the meta with its next sign of life, hands back what it holds and ends; the run stays resumable. */
+export async function cancelRun(run: OpenRun, reason = `cancelled by hand (${whoAmI()})`): Promise<Steered> {
+  const { record } = run
+  if (run.isOver && record.finishedAt !== null && !isLeftByServer(record))
+    return { isChanged: false, reason: record.reason }
+  if (run.trouble?.code !== 'E_QUEUE_LOST') await frontierOf(run).setMeta('stop', reason)
+  const stopped: RunRecord = {
+    ...record,
+    state: 'stopped',
+    reason,
+    exitCode: 4,
+    finishedAt: new Date().toISOString(),
+  }
+  if (await run.saveRecord(stopped)) return { isChanged: true, reason }
+  // A run of this machine that is worked on writes its own record; any other has just ended by itself.
+  await run.refresh()
+  return isFinished(run) ? { isChanged: false, reason: run.record.reason } : { isChanged: true, reason }
+}
+
+export const isFinished = ({ record }: OpenRun) => isComplete(record)
+
+function whoAmI(): string {
+  let user: string
+  try {
+    user = userInfo().username
+  } catch {
+    user = String(process.getuid?.() ?? 'somebody') // a container's user may have no name
+  }
+  return `${user}@${hostname()}`
+}
