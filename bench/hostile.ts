@@ -1,48 +1,33 @@
 /**
  * Hostile pages: every family of misbehaviour through real runs, each case with the outcome that is right for it, the time it may
- * take, and the memory of the process. About two minutes. Ends with 1 when an outcome is wrong, late, or over the memory limit.
+ * take, and the memory of the process. About four minutes. Ends with 1 when an outcome is wrong, late, or over the memory limit.
  *
  *   node bench/hostile.ts [--json] [--family NAME]
  */
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { createGzip } from 'node:zlib'
 import { type HostileSite, html, openHostileSite } from '../test/site/hostile.ts'
 import { FAMILIES, type HostileCase } from './hostile/cases.ts'
+import {
+  endOf,
+  type Family,
+  familyOf,
+  type LogEvent,
+  NO_RETRIES,
+  RUN_MS_MAX,
+  run,
+  SLUICE,
+  TIMEOUT_MS,
+} from './hostile/family.ts'
+import { runBrowser, runFiles } from './hostile/files-and-browser.ts'
+import { runOneByOne, SINGLE_FAMILIES } from './hostile/one-by-one.ts'
 import { ENDLESS_SITES, type EndlessSite, openEndlessSite } from './hostile/sites-without-end.ts'
-import { type Cost, runMeasured } from './process-tree.ts'
+import { runMeasured } from './process-tree.ts'
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const SLUICE = join(ROOT, 'bin', 'sluice')
-const SCRAPER = join(ROOT, 'bench', 'scrapers', 'hostile.ts')
-/** Long enough that a page that comes at all comes in time, on a busy machine too. */
-const TIMEOUT_MS = 8000
-/** A page's deadline, that of its robots.txt, and time to read it on a busy machine. */
-const LIMIT_MS = 2 * TIMEOUT_MS + 4000
 const RSS_MB_MAX = 250
-const RUN_MS_MAX = 120_000
-
-interface Family {
-  readonly family: string
-  readonly cases: number
-  readonly right: number
-  readonly wrong: string[]
-  readonly longestMs: number
-  readonly limitMs: number
-  readonly peakRssMb: number
-}
-
-interface PageEvent {
-  readonly event: string
-  readonly url: string
-  readonly outcome: string
-  readonly fetchMs?: number
-  readonly parseMs?: number
-  readonly error?: { code: string; message: string }
-}
 
 /** A case on a site of its own: no pause or circuit of one touches another, and its port names it. */
 interface Opened extends HostileCase {
@@ -59,7 +44,7 @@ async function openCase(family: string, one: HostileCase, internal: HostileSite)
   return { ...one, family, site, url: () => one.url?.(site, internal) ?? own }
 }
 
-const isOf = (opened: Opened, { url }: PageEvent) => url.includes(`:${opened.site.port}/`)
+const isOf = (opened: Opened, { url }: LogEvent) => url.includes(`:${opened.site.port}/`)
 
 /** One run with every case as a start page. */
 async function runPages(names: readonly string[], folder: string): Promise<Family[]> {
@@ -73,38 +58,19 @@ async function runPages(names: readonly string[], folder: string): Promise<Famil
     }
   const list = join(folder, 'list.json')
   await writeFile(list, JSON.stringify(opened.map((one) => ({ route: 'page', url: one.url() }))))
-  const limits = ['--retries', '0', '--circuit', 'off', '--timeout', `${TIMEOUT_MS}ms`, '--wait', '1s', '--rps', '0']
-  const { cost, events } = await run(folder, ['--arg', `list=${list}`, ...limits])
+  const { cost, events } = await run('hostile', folder, ['--arg', `list=${list}`, ...NO_RETRIES])
   if (internal.requests.length > 0) throw new Error(`the internal service was asked ${internal.requests.length} times`)
   return names.map((family) => {
-    const ends = opened
-      .filter((one) => one.family === family)
-      .map((one) => ({ one, event: events.findLast((event) => isOf(one, event)) }))
-    const got = (event: PageEvent | undefined) => event?.error?.code ?? (event?.outcome === 'ok' ? 'page' : 'no end')
-    const wrong = ends.filter(({ one, event }) => got(event) !== one.expect)
-    const longestMs = Math.max(...ends.map(({ event }) => (event?.fetchMs ?? 0) + (event?.parseMs ?? 0)))
-    return {
-      family,
-      cases: ends.length,
-      right: ends.length - wrong.length,
-      wrong: wrong.map(
-        ({ one, event }) => `${one.name}: ${got(event)} instead of ${one.expect} ${event?.error?.message ?? ''}`,
+    const cases = opened.filter((one) => one.family === family)
+    const ends = cases.map((one) =>
+      endOf(
+        one.name,
+        one.expect,
+        events.findLast((event) => isOf(one, event)),
       ),
-      longestMs: Math.round(longestMs),
-      limitMs: LIMIT_MS,
-      peakRssMb: Math.round(cost.peakRssMb),
-    }
+    )
+    return familyOf(family, ends, cost.peakRssMb)
   })
-}
-
-async function run(folder: string, args: readonly string[]): Promise<{ cost: Cost; events: PageEvent[] }> {
-  const out = join(folder, 'runs')
-  const all = ['run', SCRAPER, '--out', out, '--log-level', 'debug', '--quiet', ...args]
-  const cost = await runMeasured(SLUICE, all, { cwd: folder, timeoutMs: RUN_MS_MAX, sampleMs: 20 })
-  if (![0, 1, 4].includes(cost.exitCode)) throw new Error(`sluice ended with ${cost.exitCode}:\n${cost.stderr}`)
-  const log = await readFile(join(out, 'hostile', 'latest', 'log.jsonl'), 'utf8')
-  const lines = log.split('\n').filter((line) => line !== '')
-  return { cost, events: lines.map((line) => JSON.parse(line) as PageEvent).filter(({ event }) => event === 'page') }
 }
 
 /** One command for each site: it must come to an end by itself, soon. */
@@ -145,7 +111,7 @@ async function runLarge(what: string, count: number, body: Buffer, encoding: str
   const list = join(folder, 'large.json')
   const pages = Array.from({ length: count }, (_, i) => ({ route: 'page', url: site.url('large', { i: String(i) }) }))
   await writeFile(list, JSON.stringify(pages))
-  const { cost, events } = await run(folder, ['--arg', `list=${list}`, '--retries', '0'])
+  const { cost, events } = await run('hostile', folder, ['--arg', `list=${list}`, '--retries', '0'])
   const expected = encoding === '' ? 'page' : 'E_TOO_LARGE'
   const right = events.filter((event) => (event.error?.code ?? 'page') === expected).length
   return {
@@ -181,6 +147,9 @@ export async function benchHostile(only?: string): Promise<Family[]> {
     const names = Object.keys(FAMILIES).filter(isWanted)
     if (names.length > 0) results.push(...(await runPages(names, folder)))
     for (const family of ['traps', 'sitemaps'].filter(isWanted)) results.push(await runEndless(family, folder))
+    for (const family of SINGLE_FAMILIES.filter(isWanted)) results.push(await runOneByOne(family, folder))
+    if (isWanted('files')) results.push(await runFiles(folder))
+    if (isWanted('browser')) results.push(await runBrowser(folder))
     if (isWanted('12 gzip bombs of 1 GiB'))
       results.push(await runLarge('12 gzip bombs of 1 GiB', 12, await gzipBomb(1024), 'gzip', folder))
     const large = Buffer.from(`<h1>large</h1><ul>${ROW.repeat(Math.ceil(10_000_000 / ROW.length))}</ul>`)
@@ -197,6 +166,10 @@ if (import.meta.main) {
   if (values.json) console.log(JSON.stringify(results))
   else {
     console.table(results.map(({ wrong, ...rest }) => ({ ...rest, wrong: wrong.length })))
+    console.log(
+      'peakRssMb: VmHWM of the sluice process, read from /proc every 20 ms. The page families are one run together, so they',
+    )
+    console.log('share a figure. files: the largest of its processes. browser: without the processes of Chromium.')
     for (const { family, wrong } of results) for (const one of wrong) console.log(`${family}: ${one}`)
   }
   const isBad = (one: Family) => one.right < one.cases || one.longestMs > one.limitMs || one.peakRssMb > RSS_MB_MAX

@@ -9,6 +9,10 @@ export interface Cost {
   readonly cpuMs: number
   /** The sum of each process's own peak (VmHWM), so an upper bound of the tree's. */
   readonly peakRssMb: number
+  /** The peak of the command itself, without its descendants. */
+  readonly ownRssMb: number
+  /** The highest peak that any one process had. */
+  readonly largestRssMb: number
   readonly processes: number
   readonly exitCode: number
   readonly stdout: string
@@ -105,5 +109,8 @@ export async function runMeasured(command: string, args: readonly string[], opti
   if (exitCode === null)
     throw new Error(`${command} ${args.join(' ')} was killed after ${Math.round(wallMs)} ms\n${stderr}`)
   const peakRssMb = [...peaks.values()].reduce((sum, mb) => sum + mb, 0)
-  return { wallMs, cpuMs: endedChildrenCpuMs() - cpuBefore, peakRssMb, processes: peaks.size, exitCode, stdout, stderr }
+  const ownRssMb = peaks.get(child.pid!) ?? 0
+  const largestRssMb = Math.max(0, ...peaks.values())
+  const cpuMs = endedChildrenCpuMs() - cpuBefore
+  return { wallMs, cpuMs, peakRssMb, ownRssMb, largestRssMb, processes: peaks.size, exitCode, stdout, stderr }
 }
