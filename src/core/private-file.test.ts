@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { temporaryFolder } from '../../test/sluice.ts'
-import { openWal } from '../drivers/sqlite/open-wal.ts'
+import { openSqlite } from '../drivers/sqlite/open.ts'
 import { openSqliteRecords } from '../files/records.ts'
 import { openSqliteFrontier } from '../frontier/sqlite/engine.ts'
 import { openSqliteDatabase } from '../store/sqlite.ts'
@@ -26,7 +26,11 @@ const OPEN: Readonly<Record<string, (path: string) => Promise<() => unknown>>> =
     return () => records[Symbol.asyncDispose]()
   },
   'the cache and the rates': async (path) => {
-    const db = openWal(path, (opened) => opened.exec('create table if not exists t (x); insert into t values (1)'))
+    const db = openSqlite(path, {
+      busyMsMax: 5_000,
+      synchronous: 'off',
+      setUp: (opened) => opened.exec('create table if not exists t (x); insert into t values (1)'),
+    })
     return () => db.close()
   },
 }

@@ -1,14 +1,12 @@
 /** Records of stored files in one SQLite file, for single runs: several processes of one machine may open it. */
-import { mkdirSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { resolve } from 'node:path'
+import type { DatabaseSync } from 'node:sqlite'
 import { ScrapeError } from '../core/errors.ts'
-import { makeOwnerOnly } from '../core/private-file.ts'
+import { openSqlite } from '../drivers/sqlite/open.ts'
 import type { FileRecords } from './contract.ts'
 import { fileTable, sqlFileRecords } from './records-sql.ts'
 
 const BUSY_MS_MAX = 10_000
-const VERSION = 1
 
 export function openSqliteRecords(path: string): FileRecords {
   const file = resolve(path)
@@ -29,19 +27,11 @@ export function openSqliteRecords(path: string): FileRecords {
 }
 
 function opened(file: string): DatabaseSync {
-  let db: DatabaseSync | undefined
+  const steps = [fileTable('')]
+  const newer = (version: number) => new Error(`it has version ${version}, this Sluice knows ${steps.length}`)
   try {
-    mkdirSync(dirname(file), { recursive: true })
-    makeOwnerOnly(file)
-    db = new DatabaseSync(file, { timeout: BUSY_MS_MAX })
-    db.exec('pragma journal_mode = wal; pragma synchronous = full; begin immediate')
-    const version = Number(db.prepare('pragma user_version').get()!['user_version'])
-    if (version > VERSION) throw new Error(`it has version ${version}, this Sluice knows ${VERSION}`)
-    if (version < VERSION) db.exec(`${fileTable('')} pragma user_version = ${VERSION};`)
-    db.exec('commit')
-    return db
+    return openSqlite(file, { busyMsMax: BUSY_MS_MAX, synchronous: 'full', schema: { steps, newer } })
   } catch (cause) {
-    db?.close()
     throw new ScrapeError('E_OUTPUT', `the records of files in ${file} cannot be opened: ${(cause as Error).message}`, {
       cause,
     })

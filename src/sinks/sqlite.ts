@@ -6,11 +6,10 @@
  * booleans 0 and 1. `_key`, `_run` and `_seq` say which item, from which run, at which place in its log.
  */
 import { statSync } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
-import { dirname } from 'node:path'
-import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import { ScrapeError } from '../core/errors.ts'
 import type { LoggedItem } from '../core/item.ts'
+import { openSqlite, sqliteCode } from '../drivers/sqlite/open.ts'
 import type { Sink, SinkResult, SinkSetup } from './contract.ts'
 import { outputError, outputLost } from './file.ts'
 
@@ -37,9 +36,7 @@ export class SqliteSink implements Sink {
 
   async open(position: string | undefined): Promise<void> {
     try {
-      await mkdir(dirname(this.path), { recursive: true })
-      this.#db = new DatabaseSync(this.path, { timeout: 5_000 })
-      this.#db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
+      this.#db = openSqlite(this.path, { busyMsMax: 5_000, synchronous: 'full', isPrivate: false })
       this.#createTables(this.#db)
       this.#cutAfter(this.#db, position)
     } catch (error) {
@@ -181,7 +178,7 @@ const ERRNO: Record<number, string> = { 8: 'EROFS', 10: 'EIO', 13: 'ENOSPC' }
 
 function sqliteError(path: string, error: unknown): ScrapeError {
   if (error instanceof ScrapeError) return error
-  const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : 0
+  const code = sqliteCode(error) ?? 0
   const errno = ERRNO[code]
   if (errno !== undefined)
     return outputError(path, Object.assign(new Error(String(error), { cause: error }), { code: errno }))

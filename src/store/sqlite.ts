@@ -1,10 +1,9 @@
 /** The store in one SQLite file: for several processes of one machine, with nothing to install. */
-import { mkdirSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { resolve } from 'node:path'
+import type { DatabaseSync } from 'node:sqlite'
 import { ScrapeError } from '../core/errors.ts'
-import { makeOwnerOnly } from '../core/private-file.ts'
 import type { Dialect, Row, Rows, SqlDatabase } from '../drivers/sql.ts'
+import { openSqlite } from '../drivers/sqlite/open.ts'
 import type { Store } from './contract.ts'
 import { STORE_STEPS } from './schema.ts'
 import { sqlStore } from './sql-store.ts'
@@ -88,36 +87,15 @@ function takeTurns(file: string): Turn {
 }
 
 function opened(file: string): DatabaseSync {
-  let db: DatabaseSync | undefined
+  const steps = STORE_STEPS(SQLITE)
+  const newer = (version: number) =>
+    new ScrapeError('E_OPTION', `the store ${file} has version ${version}, this Sluice knows ${steps.length}`, {
+      fix: 'Use the newer Sluice that made it, or name another file with --store.',
+    })
   try {
-    mkdirSync(dirname(file), { recursive: true })
-    makeOwnerOnly(file)
-    db = new DatabaseSync(file, { timeout: BUSY_MS_MAX })
-    db.exec('pragma journal_mode = wal; pragma synchronous = normal')
-    migrate(db, file)
-    return db
+    return openSqlite(file, { busyMsMax: BUSY_MS_MAX, synchronous: 'normal', schema: { steps, newer } })
   } catch (cause) {
-    db?.close()
     if (cause instanceof ScrapeError) throw cause
     throw new ScrapeError('E_OUTPUT', `the store ${file} cannot be opened: ${(cause as Error).message}`, { cause })
-  }
-}
-
-function migrate(db: DatabaseSync, file: string): void {
-  const known = Number(db.prepare('pragma user_version').get()!['user_version'])
-  if (known === STORE_STEPS(SQLITE).length) return // without the lock, which another connection of this process may hold
-  db.exec('begin immediate')
-  try {
-    const version = Number(db.prepare('pragma user_version').get()!['user_version'])
-    const steps = STORE_STEPS(SQLITE)
-    if (version > steps.length)
-      throw new ScrapeError('E_OPTION', `the store ${file} has version ${version}, this Sluice knows ${steps.length}`, {
-        fix: 'Use the newer Sluice that made it, or name another file with --store.',
-      })
-    for (const step of steps.slice(version)) db.exec(step)
-    db.exec(`pragma user_version = ${steps.length}; commit`)
-  } catch (error) {
-    db.exec('rollback')
-    throw error
   }
 }

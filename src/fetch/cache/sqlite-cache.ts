@@ -1,6 +1,6 @@
 /** Response cache in a SQLite file: outlives the process, for the next run of a scraper under work. */
 
-import { openWal } from '../../drivers/sqlite/open-wal.ts'
+import { openSqlite } from '../../drivers/sqlite/open.ts'
 import { CACHE_FRESH_MS, type CacheOptions, createCache, type ResponseCache, type StoredPage } from './cache.ts'
 
 /** The index holds the size too, so that adding up and making room never read the bodies. */
@@ -32,7 +32,12 @@ const ROOM_SHARE = 1 / 16
 export function openSqliteCache(path: string, options: CacheOptions = {}): ResponseCache {
   const { bytesMax = 1024 ** 3, freshMs = CACHE_FRESH_MS, now = Date.now } = options
   // No fsync: a page lost to a crash is fetched again.
-  const db = openWal(path, (opened) => opened.exec(`PRAGMA auto_vacuum = INCREMENTAL; ${SCHEMA}`))
+  const db = openSqlite(path, {
+    busyMsMax: 5_000,
+    synchronous: 'off',
+    pragmas: 'pragma auto_vacuum = incremental',
+    setUp: (opened) => opened.exec(SCHEMA),
+  })
   const select = db.prepare('SELECT head, body FROM page WHERE key = ?')
   const upsert = db.prepare(UPSERT)
   const total = db.prepare('SELECT coalesce(sum(bytes), 0) AS bytes FROM page')

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { uptime } from 'node:os'
 import type { DatabaseSync } from 'node:sqlite'
-import { openWal } from '../../drivers/sqlite/open-wal.ts'
+import { openSqlite } from '../../drivers/sqlite/open.ts'
 import type { SharedSlots } from './spacing.ts'
 
 /**
@@ -45,13 +45,14 @@ export function openSqliteSlots(path: string, options: SqliteSlotsOptions = {}):
   const now = options.now ?? Date.now
   const monotonicNow = options.monotonicNow ?? (() => Number(process.hrtime.bigint()) / 1e6)
   // No fsync: a crash of the machine loses only spacing that the reboot made void anyway.
-  const db = openWal(path, (opened) => {
+  const setUp = (opened: DatabaseSync) => {
     opened.exec('BEGIN IMMEDIATE')
     opened.exec(SCHEMA)
     forgetOtherBoot(opened)
     opened.prepare(FORGET_IDLE).run({ nowMs: monotonicNow() })
     opened.exec('COMMIT')
-  })
+  }
+  const db = openSqlite(path, { busyMsMax: 5_000, synchronous: 'off', setUp })
 
   const reserve = db.prepare(RESERVE)
   const pause = db.prepare(PAUSE)

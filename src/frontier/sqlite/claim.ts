@@ -12,26 +12,28 @@ interface ReadyQueue extends Queue, Candidate {}
 const COLUMNS = 't.seq, t.id, t.url, t.route, t.data, t.depth, t.session, t.attempts, t.losses'
 type Row = [number, Uint8Array, string, string, string | null, number, string | null, number, number]
 
+type QueueRow = [number, number, string, number, number]
+
 export function createClaim({ db, ledger, places }: { db: Database; ledger: Ledger; places: Places }) {
-  const waitingLanes = db.prepareRows('select name from lane where pending > 0')
+  const waitingLanes = db.prepareRows<[string]>('select name from lane where pending > 0')
   const queues = (condition: string) => `
     select id, weight, host, turn, ready from queue where lane = ? and turn is not null ${condition}
     order by weight, turn limit ?`
-  const readyQueues = db.prepareRows(queues(''))
-  const freeQueues = db.prepareRows(queues('and host not in (select value from json_each(?))'))
-  const readyTasks = db.prepareRows(`
+  const readyQueues = db.prepareRows<QueueRow>(queues(''))
+  const freeQueues = db.prepareRows<QueueRow>(queues('and host not in (select value from json_each(?))'))
+  const readyTasks = db.prepareRows<Row>(`
     select ${COLUMNS} from ready r cross join task t on t.seq = r.seq where r.queue = ? order by r.seq limit ?`)
   const deleteReady = db.prepare('delete from ready where queue = ? and seq <= ?')
   // With many hosts a claim takes one task of each: one statement for all of them in place of two for each.
-  const firstTasks = db.prepareRows(`
+  const firstTasks = db.prepareRows<Row>(`
     select ${COLUMNS} from json_each(?) q cross join task t
     on t.seq = (select r.seq from ready r where r.queue = q.value order by r.seq limit 1) order by q.key`)
   const deleteFirst = db.prepare(`
     delete from ready where (queue, seq) in (select q.value ->> 0, q.value ->> 1 from json_each(?) q)`)
-  const suspects = db.prepareRows('select turn, seq, queue from suspect order by turn')
-  const suspectTask = db.prepareRows(`select ${COLUMNS} from task t where t.seq = ?`)
+  const suspects = db.prepareRows<[number, number, number]>('select turn, seq, queue from suspect order by turn')
+  const suspectTask = db.prepareRows<Row>(`select ${COLUMNS} from task t where t.seq = ?`)
   const deleteSuspect = db.prepare('delete from suspect where turn = ?')
-  const heldBy = db.prepareRows('select max(alone) from inflight where worker = ?')
+  const heldBy = db.prepareRows<[number | null]>('select max(alone) from inflight where worker = ?')
   const insertInflight = db.prepare(
     'insert into inflight (seq, queue, lease, worker, expires_ms, alone) values (?, ?, ?, ?, ?, ?)',
   )
@@ -54,9 +56,7 @@ export function createClaim({ db, ledger, places }: { db: Database; ledger: Ledg
   }
 
   function candidates(lane: string, max: number, avoid: ReadonlySet<string>): ReadyQueue[] {
-    const rows = (avoid.size === 0
-      ? readyQueues.all(lane, max)
-      : freeQueues.all(lane, JSON.stringify([...avoid]), max)) as unknown as [number, number, string, number, number][]
+    const rows = avoid.size === 0 ? readyQueues.all(lane, max) : freeQueues.all(lane, JSON.stringify([...avoid]), max)
     return rows.map(([id, weight, host, turn, ready]) => ({ id, lane, priority: 0 - weight, host, turn, ready }))
   }
 
@@ -77,20 +77,20 @@ export function createClaim({ db, ledger, places }: { db: Database; ledger: Ledg
   }
 
   function takeSome(queue: ReadyQueue, count: number): Row[] {
-    const rows = readyTasks.all(queue.id, count) as unknown as Row[]
+    const rows = readyTasks.all(queue.id, count)
     deleteReady.run(queue.id, rows.at(-1)![0])
     return rows
   }
 
   function takeFirst(queues: readonly ReadyQueue[]): Row[] {
-    const rows = firstTasks.all(JSON.stringify(queues.map(({ id }) => id))) as unknown as Row[]
+    const rows = firstTasks.all(JSON.stringify(queues.map(({ id }) => id)))
     deleteFirst.run(JSON.stringify(rows.map(([seq], i) => [queues[i]!.id, seq])))
     return rows
   }
 
   function claimReady(request: ClaimRequest & { nowMs: number }): Lease[] {
     const avoid = new Set(request.avoidHosts)
-    const lanes = (waitingLanes.all() as unknown as [string][]).map(([name]) => name)
+    const lanes = waitingLanes.all().map(([name]) => name)
     const leases: Lease[] = []
     for (const group of laneGroups(lanes, request.lanes)) {
       const max = request.max - leases.length
@@ -107,7 +107,7 @@ export function createClaim({ db, ledger, places }: { db: Database; ledger: Ledg
 
   /** A suspect for a worker with empty hands; nothing for one that holds a suspect; undefined: claim as usual. */
   function claimSuspect(request: ClaimRequest & { nowMs: number }): Lease[] | undefined {
-    const [alone] = heldBy.get(request.workerId) as unknown as [number | null]
+    const [alone] = heldBy.get(request.workerId)!
     if (alone !== null) return alone === 1 ? [] : undefined
     const found = nextSuspect(request)
     if (found === undefined) return undefined
@@ -116,11 +116,11 @@ export function createClaim({ db, ledger, places }: { db: Database; ledger: Ledg
     const moves = ledger.moves(queue)
     moves.pending--
     moves.claimed++
-    return [lease(suspectTask.get(seq) as unknown as Row, queue, request)]
+    return [lease(suspectTask.get(seq)!, queue, request)]
   }
 
   function nextSuspect({ lanes, avoidHosts }: ClaimRequest): { turn: number; seq: number; queue: Queue } | undefined {
-    for (const [turn, seq, queueId] of suspects.iterate() as unknown as Iterable<[number, number, number]>) {
+    for (const [turn, seq, queueId] of suspects.iterate()) {
       const queue = ledger.queue(queueId)
       if (!avoidHosts?.includes(queue.host) && isServed(queue.lane, lanes)) return { turn, seq, queue }
     }

@@ -8,7 +8,7 @@ export function createCounters(db: Database) {
   const add = db.prepare(`
     insert into counter (name, value) select key, value from json_each(?) where true
     on conflict do update set value = value + excluded.value`)
-  const all = db.prepareRows('select name, value from counter')
+  const all = db.prepareRows<[string, number]>('select name, value from counter')
 
   return {
     add(counts: Counts): void {
@@ -16,7 +16,7 @@ export function createCounters(db: Database) {
     },
 
     sums(): Counts {
-      return Object.fromEntries(all.all() as unknown as [string, number][])
+      return Object.fromEntries(all.all())
     },
   }
 }

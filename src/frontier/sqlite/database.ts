@@ -1,10 +1,9 @@
 /** The file of a `sqlite:` frontier: opening, migrating, transactions that wait their turn, and errors in our own words. */
-import { mkdirSync, rmSync } from 'node:fs'
-import { dirname } from 'node:path'
-import { DatabaseSync, type StatementSync } from 'node:sqlite'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { rmSync } from 'node:fs'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { ScrapeError } from '../../core/errors.ts'
-import { makeOwnerOnly } from '../../core/private-file.ts'
+import { openSqliteAsync, SQLITE_BUSY, sqliteCode, whenFree } from '../../drivers/sqlite/open.ts'
+import { type RowsOf, rowsOf } from '../../drivers/sqlite/rows.ts'
 import { APPLICATION_ID, MIGRATIONS } from './schema.ts'
 
 /** How long a writer may wait for the others before it is an error: many times what a healthy disk needs. */
@@ -13,7 +12,6 @@ const BUSY_MS_MAX = 60_000
 /** SQLite itself waits this long, which blocks the event loop; after that we wait without blocking it. */
 const BUSY_BLOCKING_MS_MAX = 4
 
-const SQLITE_BUSY = 5
 const SQLITE_CORRUPT = 11
 const SQLITE_NOTADB = 26
 /** Primary result codes that mean the file cannot be written: perm, readonly, ioerr, full, cantopen. */
@@ -25,12 +23,10 @@ const UNWRITABLE = new Set([3, 8, 10, 13, 14])
 // often a page is written there before it is written back (1,000,000 pending on 1,000 hosts: 28,000/s and p99 22 ms with
 // 16 MB, 36,000/s and 5 ms with 64 MB).
 const PRAGMAS = `
-  pragma synchronous = normal;
   pragma cache_size = -2000;
   pragma temp_store = memory;
   pragma wal_autocheckpoint = 16000;
   pragma journal_size_limit = 67108864;
-  pragma busy_timeout = ${BUSY_BLOCKING_MS_MAX};
 `
 
 export class Database {
@@ -49,29 +45,30 @@ export class Database {
   }
 
   static async open(path: string, { fresh = false } = {}): Promise<Database> {
-    let db: DatabaseSync | undefined
     try {
-      mkdirSync(dirname(path), { recursive: true })
       if (fresh) for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(path + suffix, { force: true })
-      makeOwnerOnly(path)
-      db = new DatabaseSync(path, { timeout: BUSY_BLOCKING_MS_MAX })
-      const database = new Database(path, db)
-      // Going to WAL needs the file alone for a moment, and does not wait by itself.
-      await database.#whenFree(() => db!.exec('pragma journal_mode = wal'))
-      db.exec(PRAGMAS)
-      await database.#migrate()
-      return database
+      const db = await openSqliteAsync(path, {
+        busyMsMax: BUSY_MS_MAX,
+        blockingMsMax: BUSY_BLOCKING_MS_MAX,
+        synchronous: 'normal',
+        pragmas: PRAGMAS,
+        schema: {
+          steps: MIGRATIONS,
+          newer: (version) => newer(path, version),
+          mark: { applicationId: APPLICATION_ID, foreign: () => foreign(path) },
+        },
+      })
+      return new Database(path, db)
     } catch (error) {
-      db?.close()
       throw named(error, path)
     }
   }
 
   /** A statement that gives rows as arrays: half the price of objects where thousands are read. */
-  prepareRows(sql: string): StatementSync {
+  prepareRows<T extends unknown[]>(sql: string): RowsOf<T> {
     const statement = this.#db.prepare(sql)
     statement.setReturnArrays(true)
-    return statement
+    return rowsOf<T>(statement)
   }
 
   prepare(sql: string): StatementSync {
@@ -102,7 +99,7 @@ export class Database {
 
   async #named<T>(run: () => T): Promise<T> {
     try {
-      return await this.#whenFree(run)
+      return await whenFree(run, BUSY_MS_MAX)
     } catch (error) {
       throw named(error, this.path)
     }
@@ -122,42 +119,6 @@ export class Database {
       throw error
     }
   }
-
-  async #whenFree<T>(run: () => T): Promise<T> {
-    const startMs = performance.now()
-    for (;;) {
-      try {
-        return run()
-      } catch (error) {
-        if (primaryCode(error) !== SQLITE_BUSY || performance.now() - startMs > BUSY_MS_MAX) throw error
-      }
-      await sleep(1 + Math.random() * 4)
-    }
-  }
-
-  async #migrate(): Promise<void> {
-    const version = () => Number(this.#db.prepare('pragma user_version').get()!['user_version'])
-    const owner = () => Number(this.#db.prepare('pragma application_id').get()!['application_id'])
-    const isEmpty = () => this.#db.prepare('select 1 from sqlite_schema limit 1').get() === undefined
-    if (version() === MIGRATIONS.length && owner() === APPLICATION_ID) return
-    await this.#whenFree(() => {
-      this.#db.exec('begin immediate')
-      try {
-        if (owner() !== APPLICATION_ID && !isEmpty()) throw foreign(this.path)
-        if (version() > MIGRATIONS.length) throw newer(this.path, version())
-        for (const step of MIGRATIONS.slice(version())) this.#db.exec(step)
-        this.#db.exec(`pragma user_version = ${MIGRATIONS.length}; pragma application_id = ${APPLICATION_ID}; commit`)
-      } catch (error) {
-        if (this.#db.isTransaction) this.#db.exec('rollback')
-        throw error
-      }
-    })
-  }
-}
-
-function primaryCode(error: unknown): number | undefined {
-  const { code, errcode } = error as { code?: unknown; errcode?: unknown }
-  return code === 'ERR_SQLITE_ERROR' && typeof errcode === 'number' ? errcode & 0xff : undefined
 }
 
 function foreign(path: string): ScrapeError {
@@ -175,7 +136,7 @@ function newer(path: string, version: number): ScrapeError {
 /** File and disk trouble becomes E_OUTPUT; whatever else goes wrong is a bug and passes as it is. */
 function named(error: unknown, path: string): unknown {
   if (error instanceof ScrapeError) return error
-  const code = primaryCode(error)
+  const code = sqliteCode(error)
   const message = `the frontier ${path} cannot be written: ${error instanceof Error ? error.message : String(error)}`
   if (code === SQLITE_NOTADB || code === SQLITE_CORRUPT) {
     return new ScrapeError('E_OUTPUT', `${path} is damaged or no SQLite file`, {

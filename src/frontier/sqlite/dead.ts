@@ -1,5 +1,6 @@
 /** Dead letters of a `sqlite:` frontier: whole rows, with their cause, until they are retried or dropped. */
 import type { ErrorRecord } from '../../core/errors.ts'
+import { rowsOf } from '../../drivers/sqlite/rows.ts'
 import type { DeadFilter, DeadGroup, DeadLetter } from '../contract.ts'
 import { GROUPS_MAX } from '../dead-letters.ts'
 import { unpackData } from '../intake.ts'
@@ -32,14 +33,16 @@ interface Row {
 }
 
 export function createDead({ db, ledger, places }: { db: Database; ledger: Ledger; places: Places }) {
-  const select = db.prepare(
-    `select * from dead where turn > :turn and turn <= :last and ${MATCHES} order by turn limit :limit`,
+  const select = rowsOf<Row>(
+    db.prepare(`select * from dead where turn > :turn and turn <= :last and ${MATCHES} order by turn limit :limit`),
   )
-  const turnOf = db.prepareRows('select turn from dead where id = ?')
-  const lastTurn = db.prepareRows('select coalesce(max(turn), 0) from dead')
-  const groups = db.prepare(`
+  const turnOf = db.prepareRows<[number]>('select turn from dead where id = ?')
+  const lastTurn = db.prepareRows<[number]>('select coalesce(max(turn), 0) from dead')
+  const groups = rowsOf<DeadGroup>(
+    db.prepare(`
     select code, class, cause, count(*) as count, url as exampleUrl, min(turn), min(died_ms) as firstAtMs, max(died_ms) as lastAtMs
-    from dead group by code, class, cause order by count desc limit ${GROUPS_MAX}`)
+    from dead group by code, class, cause order by count desc limit ${GROUPS_MAX}`),
+  )
   const remove = db.prepare('delete from dead where turn = ?')
   const revive = db.prepare(`
     insert into task (seq, id, queue, url, route, data, depth, session)
@@ -48,7 +51,7 @@ export function createDead({ db, ledger, places }: { db: Database; ledger: Ledge
   function find(filter: DeadFilter, range: { turn: number; last: number; limit: number }): Row[] {
     const ids = filter.ids === undefined ? null : JSON.stringify(filter.ids)
     const { class: cls = null, code = null, host = null } = filter
-    return select.all({ ...range, class: cls, code, host, ids }) as unknown as Row[]
+    return select.all({ ...range, class: cls, code, host, ids })
   }
 
   function letterOf(row: Row): DeadLetter {
@@ -69,19 +72,19 @@ export function createDead({ db, ledger, places }: { db: Database; ledger: Ledge
     list({ limit = 100, after, ...filter }: DeadFilter & { limit?: number; after?: string } = {}): DeadLetter[] {
       const found = after === undefined ? undefined : turnOf.get(Buffer.from(after, 'hex'))
       // A letter that was retried or dropped since is no landmark: from the start, so that none is passed over.
-      const [turn] = (found ?? [0]) as unknown as [number]
+      const [turn] = found ?? [0]
       return find(filter, { turn, last: Number.MAX_SAFE_INTEGER, limit }).map(letterOf)
     },
 
     groups(): DeadGroup[] {
-      return (groups.all() as unknown as DeadGroup[]).map(({ code, class: cls, cause, count, ...rest }) => {
+      return groups.all().map(({ code, class: cls, cause, count, ...rest }) => {
         const { exampleUrl, firstAtMs, lastAtMs } = rest
         return { code, class: cls, cause, count, exampleUrl, firstAtMs, lastAtMs }
       })
     },
 
     lastTurn(): number {
-      return (lastTurn.get() as unknown as [number])[0]
+      return lastTurn.get()![0]
     },
 
     /** One transaction's worth of the letters after `turn` up to `last`, to pending when there is a `nowMs`; the turn of the last one, to go on from. */

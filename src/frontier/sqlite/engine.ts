@@ -61,9 +61,9 @@ class SqliteFrontier implements Frontier {
       items: createItems(base),
       dead: createDead(base),
       stats: createStats(base),
-      peek: db.prepareRows('select pending, pause_reason from totals'),
+      peek: db.prepareRows<[number, string | null]>('select pending, pause_reason from totals'),
       pause: db.prepare('update totals set pause_reason = ?'),
-      getMeta: db.prepareRows('select value from meta where name = ?'),
+      getMeta: db.prepareRows<[string]>('select value from meta where name = ?'),
       setMeta: db.prepare('insert into meta values (?1, ?2) on conflict do update set value = ?2'),
     }
     const { dead, items } = this.#parts
@@ -92,9 +92,7 @@ class SqliteFrontier implements Frontier {
 
   async claim(request: ClaimRequest): Promise<Lease[]> {
     // An idle worker that asks again and again must not take the write lock each time.
-    const [pending, pauseReason] = await this.#db.look(
-      () => this.#parts.peek.get() as unknown as [number, string | null],
-    )
+    const [pending, pauseReason] = await this.#db.look(() => this.#parts.peek.get()!)
     if (pending === 0 || pauseReason !== null || request.max < 1) return []
     return this.#write(() => this.#parts.claim({ ...request, nowMs: this.#now() }))
   }
@@ -155,7 +153,7 @@ class SqliteFrontier implements Frontier {
   }
 
   getMeta(name: string): Promise<string | undefined> {
-    return this.#db.look(() => (this.#parts.getMeta.get(name) as unknown as [string] | undefined)?.[0])
+    return this.#db.look(() => this.#parts.getMeta.get(name)?.[0])
   }
 
   async setMeta(name: string, value: string): Promise<void> {

@@ -8,11 +8,13 @@ import type { Ledger } from './ledger.ts'
 
 export function createItems({ db, ledger }: { db: Database; ledger: Ledger }) {
   const insertKey = db.prepare('insert into item_key (hash, content) values (?, ?) on conflict do nothing')
-  const getContent = db.prepareRows('select content from item_key where hash = ?')
+  const getContent = db.prepareRows<[string]>('select content from item_key where hash = ?')
   const insertLog = db.prepare('insert into item_log (seq, key, json) values (?, ?, ?)')
-  const readLog = db.prepareRows('select seq, key, json from item_log where seq > ? order by seq limit ?')
+  const readLog = db.prepareRows<[number, string, string]>(
+    'select seq, key, json from item_log where seq > ? order by seq limit ?',
+  )
   const deleteLog = db.prepare('delete from item_log where seq <= ?')
-  const positions = db.prepareRows('select sink, position from sink_position')
+  const positions = db.prepareRows<[string, string]>('select sink, position from sink_position')
   const deletePositions = db.prepare('delete from sink_position')
   const insertPosition = db.prepare('insert into sink_position (sink, position) values (?, ?)')
 
@@ -29,7 +31,7 @@ export function createItems({ db, ledger }: { db: Database; ledger: Ledger }) {
         ledger.totals.backlog++
         return 'new'
       }
-      const [known] = getContent.get(key) as unknown as [string]
+      const [known] = getContent.get(key)!
       return content === known ? 'same' : 'changed'
     },
 
@@ -42,8 +44,7 @@ export function createItems({ db, ledger }: { db: Database; ledger: Ledger }) {
     read({ afterSeq, max }: { afterSeq: number; max: number }): LoggedItem[] {
       const known = fresh.take(afterSeq, max)
       if (known.length > 0) return known
-      const rows = readLog.all(afterSeq, max) as unknown as [number, string, string][]
-      return rows.map(([seq, key, json]) => ({ seq, key, json }))
+      return readLog.all(afterSeq, max).map(([seq, key, json]) => ({ seq, key, json }))
     },
 
     confirm(seq: number, at: SinkPositions): void {
@@ -57,8 +58,7 @@ export function createItems({ db, ledger }: { db: Database; ledger: Ledger }) {
     },
 
     confirmed(): { seq: number; positions: SinkPositions } {
-      const rows = positions.all() as unknown as [string, string][]
-      return { seq: ledger.totals.confirmed, positions: Object.fromEntries(rows) }
+      return { seq: ledger.totals.confirmed, positions: Object.fromEntries(positions.all()) }
     },
   }
 }

@@ -5,6 +5,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Task } from '../../core/task.ts'
 import { hostOf } from '../../core/url.ts'
+import { rowsOf } from '../../drivers/sqlite/rows.ts'
 import type { Database } from './database.ts'
 
 /** Queue rows never change their name, so they may be cached across processes. */
@@ -50,16 +51,20 @@ export type Totals = Record<(typeof TOTALS)[number], number> & { pause_reason: s
 export type Ledger = ReturnType<typeof createLedger>
 
 export function createLedger(db: Database) {
-  const select = db.prepare('select * from totals')
+  const select = rowsOf<Totals>(db.prepare('select * from totals'))
   const update = db.prepare(`update totals set ${TOTALS.map((name) => `${name} = ?`).join(', ')}`)
-  const findQueue = db.prepareRows('select id from queue where host = ? and lane = ? and weight = ?')
-  const getQueue = db.prepareRows('select id, lane, weight, host from queue where id = ?')
+  const findQueue = db.prepareRows<[number]>('select id from queue where host = ? and lane = ? and weight = ?')
+  const getQueue = db.prepareRows<[number, string, number, string]>(
+    'select id, lane, weight, host from queue where id = ?',
+  )
   const insertQueue = db.prepare('insert into queue (host, lane, weight) values (?, ?, ?)')
-  const serve = db.prepareRows(`
+  const serve = db.prepareRows<[number, number]>(`
     update queue set ready = ready + ?1, pending = pending + ?2,
       turn = case when ready + ?1 = 0 then null when ?3 or turn is null then ?4 else turn end
     where id = ?5 returning pending, size`)
-  const count = db.prepareRows('update queue set pending = pending + ? where id = ? returning pending, size')
+  const count = db.prepareRows<[number, number]>(
+    'update queue set pending = pending + ? where id = ? returning pending, size',
+  )
   const resize = db.prepare('update queue set size = ? where id = ?')
   const laneMoves = db.prepare(`
     insert into lane (name, pending, claimed) values (?1, ?2, ?3)
@@ -91,7 +96,7 @@ export function createLedger(db: Database) {
         ready !== 0 || isServed
           ? serve.get(ready, pending, Number(isServed), ++totals.last_turn, queue.id)
           : count.get(pending, queue.id)
-      const [pendingNow, size] = row as unknown as [number, number]
+      const [pendingNow, size] = row!
       const sizeNow = sizeOf(pendingNow)
       if (sizeNow !== size) resize.run(sizeNow, queue.id)
     }
@@ -105,7 +110,7 @@ export function createLedger(db: Database) {
 
     load(): void {
       moves.clear()
-      totals = { ...(select.get() as unknown as Totals) }
+      totals = { ...select.get()! }
       before = JSON.stringify(totals)
     },
 
@@ -142,7 +147,7 @@ export function createLedger(db: Database) {
       const host = hostOf(task.url)
       const known = byName.get(nameOf({ host, lane, priority }))
       if (known !== undefined) return known
-      const row = findQueue.get(host, lane, -priority) as unknown as [number] | undefined
+      const row = findQueue.get(host, lane, -priority)
       const id = row?.[0] ?? Number(insertQueue.run(host, lane, -priority).lastInsertRowid)
       return remember({ id, lane, priority, host })
     },
@@ -150,7 +155,7 @@ export function createLedger(db: Database) {
     queue(id: number): Queue {
       const known = byId.get(id)
       if (known !== undefined) return known
-      const [, lane, weight, host] = getQueue.get(id) as unknown as [number, string, number, string]
+      const [, lane, weight, host] = getQueue.get(id)!
       return remember({ id, lane, priority: 0 - weight, host })
     },
   }

@@ -11,11 +11,11 @@ export function createPlaces({ db, ledger }: { db: Database; ledger: Ledger }) {
   const insertReady = db.prepare('insert into ready (queue, seq) values (?, ?)')
   const insertSuspect = db.prepare('insert into suspect (seq, queue) values (?, ?)')
   const insertDelayed = db.prepare('insert into delayed (seq, at_ms) values (?, ?)')
-  const due = db.prepareRows(`
+  const due = db.prepareRows<[number, number, number]>(`
     select d.seq, t.queue, t.losses from delayed d join task t on t.seq = d.seq
     where d.at_ms <= ? order by d.at_ms, d.seq limit ${PROMOTE_MAX}`)
   const deleteDelayed = db.prepare('delete from delayed where seq = ?')
-  const nextDelayed = db.prepareRows('select min(at_ms) from delayed')
+  const nextDelayed = db.prepareRows<[number | null]>('select min(at_ms) from delayed')
 
   function makeReady(seq: number, queue: Queue, isSuspect: boolean): void {
     if (isSuspect) {
@@ -38,14 +38,14 @@ export function createPlaces({ db, ledger }: { db: Database; ledger: Ledger }) {
 
     promote(nowMs: number): void {
       if ((this.nextDueMs() ?? Number.POSITIVE_INFINITY) > nowMs) return
-      for (const [seq, queueId, losses] of due.all(nowMs) as unknown as [number, number, number][]) {
+      for (const [seq, queueId, losses] of due.all(nowMs)) {
         deleteDelayed.run(seq)
         makeReady(seq, ledger.queue(queueId), losses > 0)
       }
     },
 
     nextDueMs(): number | undefined {
-      const [atMs] = nextDelayed.get() as unknown as [number | null]
+      const [atMs] = nextDelayed.get()!
       return atMs ?? undefined
     },
   }

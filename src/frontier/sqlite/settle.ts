@@ -13,10 +13,12 @@ interface Held {
 }
 
 export function createSettle({ db, ledger, places }: { db: Database; ledger: Ledger; places: Places }) {
-  const release = db.prepareRows('delete from inflight where seq = ? and lease = ? returning queue, alone')
+  const release = db.prepareRows<[number, number]>(
+    'delete from inflight where seq = ? and lease = ? returning queue, alone',
+  )
   const extend = db.prepare('update inflight set expires_ms = ? where seq = ? and lease = ?')
-  const nextExpiry = db.prepareRows('select min(expires_ms) from inflight')
-  const expired = db.prepareRows(`
+  const nextExpiry = db.prepareRows<[number | null]>('select min(expires_ms) from inflight')
+  const expired = db.prepareRows<[number, number, number]>(`
     select i.seq, i.lease, t.losses from inflight i join task t on t.seq = i.seq
     where i.expires_ms <= ? or ? or i.worker in (select value from json_each(?)) order by i.seq`)
   const deleteTask = db.prepare('delete from task where seq = ?')
@@ -27,7 +29,7 @@ export function createSettle({ db, ledger, places }: { db: Database; ledger: Led
     select seq, id, queue, url, route, data, depth, session, attempts, losses, ?, ?, ?, ?, ?, ?, ? from task where seq = ?`)
 
   function take(seq: number, lease: number): Held | undefined {
-    const row = release.get(seq, lease) as unknown as [number, number] | undefined
+    const row = release.get(seq, lease)
     if (row === undefined) return undefined
     const queue = ledger.queue(row[0])
     const isSuspect = row[1] === 1
@@ -83,7 +85,7 @@ export function createSettle({ db, ledger, places }: { db: Database; ledger: Led
       const result = { returned: 0, dead: 0 }
       const isAll = workerIds === 'all'
       const rows = expired.all(nowMs, Number(isAll), JSON.stringify(isAll ? [] : workerIds))
-      for (const [seq, lease, lossesBefore] of rows as unknown as [number, number, number][]) {
+      for (const [seq, lease, lossesBefore] of rows) {
         const held = take(seq, lease)!
         const losses = lossesBefore + 1
         countLoss.run(seq)
@@ -100,7 +102,7 @@ export function createSettle({ db, ledger, places }: { db: Database; ledger: Led
     },
 
     nextExpiryMs(): number | undefined {
-      const [expiresMs] = nextExpiry.get() as unknown as [number | null]
+      const [expiresMs] = nextExpiry.get()!
       return expiresMs ?? undefined
     },
   }

@@ -9,16 +9,19 @@ const HOSTS_MAX = 50
 /** Up to this many queues all are summed; beyond, the hosts of the largest queues are. */
 const QUEUES_SUMMED_MAX = 2000
 
+/** Name, pending, claimed. */
+type CountRow = [string, number, number]
+
 export function createStats({ db, ledger, counters }: { db: Database; ledger: Ledger; counters: Counters }) {
-  const lanes = db.prepareRows('select name, pending, claimed from lane')
-  const queueCount = db.prepareRows('select coalesce(max(id), 0) from queue')
+  const lanes = db.prepareRows<CountRow>('select name, pending, claimed from lane')
+  const queueCount = db.prepareRows<[number]>('select coalesce(max(id), 0) from queue')
   const sums = (condition: string) => `
     select q.host, sum(q.pending), sum(coalesce(i.claimed, 0)) from queue q
     left join (select queue, count(*) as claimed from inflight group by queue) i on i.queue = q.id
     ${condition} group by q.host having sum(q.pending) + sum(coalesce(i.claimed, 0)) > 0 order by 2 desc, 1 limit ${HOSTS_MAX}`
-  const allHosts = db.prepareRows(sums(''))
+  const allHosts = db.prepareRows<CountRow>(sums(''))
   // With a hundred thousand hosts a full sum takes 24 ms, this 0.1 ms: the largest by order of magnitude, filled up with any ready.
-  const largestHosts = db.prepareRows(
+  const largestHosts = db.prepareRows<CountRow>(
     sums(`where q.host in (
       select host from (select host from queue where size > 0 order by size desc limit ${QUEUES_SUMMED_MAX / 4})
       union select host from (select host from queue where turn is not null limit ${HOSTS_MAX}))`),
@@ -27,9 +30,9 @@ export function createStats({ db, ledger, counters }: { db: Database; ledger: Le
   return function stats(): FrontierStats {
     ledger.load()
     const { pending, claimed, completed, failed, dead, seen, items, pause_reason } = ledger.totals
-    const [queues] = queueCount.get() as unknown as [number]
-    const hosts = (queues <= QUEUES_SUMMED_MAX ? allHosts : largestHosts).all() as unknown as [string, number, number][]
-    const laneRows = lanes.all() as unknown as [string, number, number][]
+    const [queues] = queueCount.get()!
+    const hosts = (queues <= QUEUES_SUMMED_MAX ? allHosts : largestHosts).all()
+    const laneRows = lanes.all()
     return {
       pending,
       claimed,
