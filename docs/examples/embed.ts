@@ -19,7 +19,7 @@ const prices = defineScraper({
   },
 })
 
-const [site, out = 'runs'] = process.argv.slice(2)
+const [site = 'http://127.0.0.1:4100/', out = 'runs'] = process.argv.slice(2)
 // Options have the names of the flags: `rps` is `--rps`, `perHost` is `--per-host`.
 const run = await start(prices, { args: { site }, rps: 0, out, format: 'jsonl' })
 

@@ -1,6 +1,6 @@
 /** Embedding: a run inside another program. `for await (const event of run.events) …; await run.result`. */
 
-import type { OptionName } from '../config/option-table.ts'
+import type { OptionInputs } from '../config/option-table.ts'
 import type { RunEvent } from '../core/events.ts'
 import type { RunRecord } from '../core/run.ts'
 import type { Scraper } from '../core/scraper.ts'
@@ -8,28 +8,32 @@ import type { Sink } from '../sinks/contract.ts'
 import type { Run } from './run/run.ts'
 
 /** Options have the names of the flags: `rps` is `--rps`. */
-export interface StartOptions extends Partial<Record<OptionName, unknown>> {
-  args?: Record<string, unknown>
+export interface StartOptions<Args = unknown, Item = unknown> extends OptionInputs {
+  /** As the scraper's `args` schema takes them. */
+  args?: unknown extends Args ? Record<string, unknown> : Args
   /** Path of the module that exports the scraper; needed for `processes` above 1. */
   file?: string
-  /** Sinks of your own, in place of files in the run folder; check them with `sinkConformance` of `sluice/testing`. */
-  sinks?: readonly Sink[]
-  /** Go on with this run (id or path). */
+  /** Your own sinks, instead of files in the run folder; check them with `sinkConformance` of `sluice/testing`. */
+  sinks?: readonly Sink<Item>[]
+  /** Resume this run (id or path). */
   resume?: string
 }
 
-/** A run that is going on: its events, its end, and how to steer it. */
+/** A run in progress: its events, its end, and how to steer it. */
 export interface StartedRun extends Pick<Run, 'id' | 'folder' | 'stats' | 'pause' | 'resume' | 'stop'> {
   /** Everything that happens, from the first event on, until the run ends. Slow readers lose the oldest: see `EVENTS_MAX`. */
   readonly events: AsyncIterable<RunEvent>
   readonly result: Promise<RunRecord>
 }
 
-/** Events kept for a reader that is behind. A run must not wait, nor fill the memory, for whoever watches it. */
+/** Events kept for a reader that is behind. A run must not wait, nor fill the memory, for those that watch it. */
 export const EVENTS_MAX = 10_000
 
-/** Runs a scraper inside this program; resolves once it is going on. */
-export async function start(scraper: Scraper, options: StartOptions = {}): Promise<StartedRun> {
+/** Runs a scraper inside this program; resolves once it has started. */
+export async function start<Args = unknown, Item = unknown>(
+  scraper: Scraper<Args, Item>,
+  options: StartOptions<Args, Item> = {},
+): Promise<StartedRun> {
   const { args, file, sinks, resume, ...flags } = options
   // Loaded now and not with the module: a scraper's file imports the public names, and needs none of this to be read.
   const [{ resolveConfig }, { startRun }, { findRun }] = await Promise.all([
@@ -43,9 +47,9 @@ export async function start(scraper: Scraper, options: StartOptions = {}): Promi
     scraper,
     config,
     onEvent: (event) => feed.push(event),
-    ...(args === undefined ? {} : { args }),
-    ...(file === undefined ? {} : { file }),
-    ...(sinks === undefined ? {} : { sinks }),
+    args: args as Record<string, unknown> | undefined,
+    file,
+    sinks: sinks as readonly Sink[] | undefined,
     ...(resume === undefined ? {} : { resume: findRun(config.values.out, resume) }),
   })
   const end = () => feed.end()

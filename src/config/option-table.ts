@@ -1,6 +1,6 @@
 /** Every option, declared once: what it may be, its default, its flag, and its sentence. */
 import * as z from 'zod'
-import { parseBytes, parseDurationMs, siteSchema, whole } from '../core/options.ts'
+import { type Limits, parseBytes, parseDurationMs, share, siteSchema, whole } from '../core/options.ts'
 import { REGION_NAME } from '../core/run.ts'
 import { proxiesSchema } from './proxy-list.ts'
 
@@ -30,8 +30,11 @@ const byteSize = (min: number, max: number) =>
 const flag = z.union([z.boolean(), z.stringbool()])
 const list = z.union([z.array(z.string()), z.string().transform((text) => text.split(',').filter(Boolean))])
 
+const sitesSchema = z.record(z.string(), siteSchema)
+type Sites = z.input<typeof sitesSchema>
+
 /** From a flag or the environment it is JSON. */
-function parseIfText(value: unknown): unknown {
+function parseIfText(value: Sites | string | undefined): unknown {
   if (typeof value !== 'string') return value
   try {
     return JSON.parse(value)
@@ -193,7 +196,7 @@ export const OPTIONS = {
       'send OpenTelemetry traces to this OTLP/HTTP collector, e.g. http://127.0.0.1:4318; on: to where OTEL_EXPORTER_OTLP_ENDPOINT says',
   },
   otelSample: {
-    schema: z.coerce.number().min(0).max(1).default(1),
+    schema: share.default(1),
     value: 'SHARE',
     describe: 'share of traces that are kept, 0 to 1; decided once for each list page',
   },
@@ -236,7 +239,7 @@ export const OPTIONS = {
     describe: 'which identity is next: round-robin, random, or until-failure (the same one for a site until it fails)',
   },
   sites: {
-    schema: z.preprocess(parseIfText, z.record(z.string(), siteSchema)).default({}),
+    schema: z.preprocess(parseIfText, sitesSchema).default({}),
     value: 'JSON',
     describe:
       'settings for single sites, by host or *.host: rps, perMinute, concurrency, delay, circuit, proxies (off), identity; e.g. {"*.example.com": {"delay": "2s-6s"}}',
@@ -333,6 +336,18 @@ export type OptionName = keyof typeof OPTIONS
 export const optionSpecs = Object.entries(OPTIONS) as [OptionName, OptionSpec][]
 
 export type ConfigValues = { [K in OptionName]: z.output<(typeof OPTIONS)[K]['schema']> }
+
+type LimitAt<P> = P extends `perHost.${infer K extends keyof PerHost}`
+  ? PerHost[K]
+  : P extends keyof Limits
+    ? Limits[P]
+    : never
+type PerHost = NonNullable<Limits['perHost']>
+type InputOf<S extends OptionSpec> = S extends { limit: infer P } ? LimitAt<P> : z.input<S['schema']>
+
+/** Every option, as a program or `sluice.config.ts` may give it: numbers as numbers, and all that a flag may say. */
+export type OptionInputs = { [K in OptionName]?: InputOf<(typeof OPTIONS)[K]> }
+
 export function envName(option: string): string {
   return `SLUICE_${option.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`
 }

@@ -12,11 +12,11 @@ export interface ItemRow {
 }
 
 /** An item the frontier accepted as new, in the order of its log. */
-export interface LoggedItem extends ItemRow {
+export interface LoggedItem<Item = object> extends ItemRow {
   /** Position in the run's item log; grows by at least 1 from item to item. */
   readonly seq: number
   /** What `json` says, where the writer still has it: saves a sink the parsing. */
-  readonly value?: object
+  readonly value?: Item
 }
 
 /** The key of an item whose scraper names none: two equal records are one item. */

@@ -73,13 +73,19 @@ const ratio = z
   })
   .refine((n) => n >= 0 && n <= 1, { error: 'must be a percentage such as "5%" or a number from 0 to 1' })
 
+/** What the environment gives as text is a number, too: `8` or `'8'`, but not `'lots'`. */
+type NumberText = number | `${number}`
+
 export const whole = (min: number, max: number) => {
   const said = { error: `must be a whole number from ${min} to ${max}` }
-  return z.coerce.number(said).int(said).min(min, said).max(max, said)
+  return z.coerce.number<NumberText>(said).int(said).min(min, said).max(max, said)
 }
 
+/** A number from 0 to 1. */
+export const share = z.coerce.number<NumberText>().min(0).max(1)
+
 const rateSaid = { error: 'must be a number from 0 to 100000' }
-const rate = z.coerce.number(rateSaid).min(0, rateSaid).max(100_000, rateSaid)
+const rate = z.coerce.number<NumberText>(rateSaid).min(0, rateSaid).max(100_000, rateSaid)
 
 /** `off`, or how many different pages of a host must fail in a row before its circuit opens. */
 const circuit = z.union([z.literal('off'), whole(2, 1000)], {

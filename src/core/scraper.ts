@@ -214,6 +214,14 @@ export const parquet = (options: { path?: string } = {}): SinkSpec => ({ kind: '
 /** Items as a table of SQLite. */
 export const sqlite = (options: { path: string }): SinkSpec => ({ kind: 'sqlite', ...options })
 
+/** Reads a page of route K. */
+export type Handler<K extends keyof R, I extends Schema, R extends Routes, A> = (
+  context: HandlerContext<I, R, K, A>,
+) => Awaitable<unknown>
+
+/** A handler for each route. The names come first: compilers cut long types at their end. */
+export type Handlers<K extends keyof R, I extends Schema, R extends Routes, A> = { [P in K]: Handler<P, I, R, A> }
+
 /** What `defineScraper` takes. */
 export interface ScraperDefinition<N extends string, I extends Schema, R extends Routes, AS extends Schema> {
   /** Lower-case words with hyphens: it names folders, metrics and queues. */
@@ -228,8 +236,8 @@ export interface ScraperDefinition<N extends string, I extends Schema, R extends
   key?: (keyof Out<I> & string) | ((item: Out<I>) => string)
   routes: R
   start: (context: { args: Out<AS>; enqueue: Enqueue<R>; log: Log }) => Awaitable<unknown>
-  /** It holds no state: pages come in any order, in any process, sometimes twice. */
-  handlers: { [K in keyof R]: (context: HandlerContext<I, R, K, Out<AS>>) => Awaitable<unknown> }
+  /** One for each route. They hold no state: pages come in any order, in any process, sometimes twice. */
+  handlers: Handlers<keyof R, I, R, Out<AS>>
   limits?: Limits
   mode?: 'single' | 'distributed'
   sinks?: readonly SinkSpec<keyof Out<I> & string>[]
@@ -243,27 +251,34 @@ export interface ScraperDefinition<N extends string, I extends Schema, R extends
 }
 
 type AnyDefinition = ScraperDefinition<string, Schema, Routes, Schema>
-/** A checked definition with its types forgotten: what the machinery works with. */
-export interface Scraper extends Omit<AnyDefinition, 'start' | 'handlers' | 'key'> {
+declare const TYPES: unique symbol
+
+/** A checked scraper. Of its types it keeps two: the arguments it takes, and the items it emits. */
+export interface Scraper<Args = unknown, Item = unknown> extends Omit<AnyDefinition, 'start' | 'handlers' | 'key'> {
   readonly key?: string | ((item: never) => string)
   readonly start: (context: never) => unknown
   readonly handlers: Readonly<Record<string, (context: never) => unknown>>
+  /** Only the compiler sees it. */
+  readonly [TYPES]?: { args: Args; item: Item }
 }
+
+/** The arguments of a scraper that declares none. */
+type NoArgs = Record<string, never>
 
 /** Declares a scraper. What the types cannot see is checked here: throws E_DEFINITION with every problem. */
 export function defineScraper<
   const N extends string,
   I extends Schema,
   const R extends Routes,
-  AS extends Schema = Schema<unknown, Nothing>,
->(definition: ScraperDefinition<N, I, R, AS>): Scraper & { readonly name: N } {
+  AS extends Schema = Schema<NoArgs, Nothing>,
+>(definition: ScraperDefinition<N, I, R, AS>): Scraper<In<AS>, Out<I>> & { readonly name: N } {
   const problems = definitionProblems(definition as unknown as Scraper)
   if (problems.length > 0) {
     throw new ScrapeError('E_DEFINITION', `scraper ${JSON.stringify(definition.name)} is not usable`, {
       notes: problems,
     })
   }
-  return Object.freeze({ ...definition }) as unknown as Scraper & { readonly name: N }
+  return Object.freeze({ ...definition }) as unknown as Scraper<In<AS>, Out<I>> & { readonly name: N }
 }
 
 export function isScraper(value: unknown): value is Scraper {

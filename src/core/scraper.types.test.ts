@@ -101,6 +101,30 @@ test('refuses wrong programs at compile time', () => {
   )
 })
 
+test('takes limits as numbers, numbers as text, and durations', () => {
+  const { limits } = defineScraper({
+    name: 'limits',
+    item: Job,
+    routes: { a: {} },
+    start() {},
+    handlers: { a() {} },
+    limits: { concurrency: '8', pages: 10, perHost: { rps: 0.5, delay: '1s-3s', circuit: 'off' }, timeout: '30s' },
+  })
+  assert.equal(limits?.concurrency, '8')
+})
+
+test('refuses limits that are not numbers at compile time', () => {
+  const scraper = { name: 'w', item: Job, routes: { a: {} }, start() {}, handlers: { a() {} } }
+  // @ts-expect-error numbers, not words or objects
+  defineScraper({ ...scraper, limits: { concurrency: 'lots' } })
+  // @ts-expect-error numbers, not words or objects
+  defineScraper({ ...scraper, limits: { pages: {} } })
+  // @ts-expect-error numbers, not words or objects
+  defineScraper({ ...scraper, limits: { retries: null } })
+  // @ts-expect-error numbers, not words or objects
+  defineScraper({ ...scraper, limits: { perHost: { rps: [] } } })
+})
+
 test('says every problem of a definition the compiler could not see', () => {
   assert.throws(
     () =>

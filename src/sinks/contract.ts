@@ -4,8 +4,8 @@
  */
 import type { LoggedItem } from '../core/item.ts'
 
-/** Where items go. */
-export interface Sink extends AsyncDisposable {
+/** Where items go. `Sink<Book>` is for scrapers that emit books; a plain `Sink` takes any. */
+export interface Sink<Item = object> extends AsyncDisposable {
   /** Unique within a run (`jsonl`, `csv`, `sqlite:books.db` …): its position is stored under this name. */
   readonly name: string
 
@@ -16,7 +16,7 @@ export interface Sink extends AsyncDisposable {
   open(position: string | undefined): Promise<void>
 
   /** Takes items in order. May buffer; may be slow: the crawl then waits. */
-  write(items: readonly LoggedItem[]): Promise<void>
+  write(items: readonly LoggedItem<Item>[]): Promise<void>
 
   /** Makes all that was written durable. */
   flush(): Promise<string>

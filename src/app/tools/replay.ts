@@ -15,12 +15,15 @@ import { FILE_ROUTE } from '../../crawl/file-tasks.ts'
 import { readPage } from '../../crawl/read-page.ts'
 import { INDEX, type RecordedLink, type RecordedPage, resultOf } from '../run/recorder.ts'
 
-export interface Replayed {
+/** What became of one recorded page. */
+export interface Replayed<Item = unknown> {
   url: string
   route: string
   /** The saved page, in the folder of the pages. */
   file: string
   items: number
+  /** What the handlers emit now, as its JSON says; empty when they fail. */
+  emitted: readonly Item[]
   links: number
   /** Empty when the handlers still make of the page what they made when it was recorded. */
   problems: string[]
@@ -36,13 +39,17 @@ export interface ReplayOptions {
 }
 
 /** Reads every recorded page again. Throws when there is none: a test that tests nothing has failed. */
-export async function replay(scraper: Scraper, folder: string, options: ReplayOptions = {}): Promise<Replayed[]> {
+export async function replay<Item = unknown>(
+  scraper: Scraper<unknown, Item>,
+  folder: string,
+  options: ReplayOptions = {},
+): Promise<Replayed<Item>[]> {
   const pages = readIndex(scraper, folder)
-  const results: Replayed[] = []
+  const results: Replayed<Item>[] = []
   const kept: RecordedPage[] = []
   for (const recorded of pages) {
     const { replayed, now } = await replayPage(scraper, folder, recorded, options.file)
-    results.push(replayed)
+    results.push(replayed as Replayed<Item>)
     kept.push({ ...recorded, ...now })
   }
   if (options.update) {
@@ -75,6 +82,8 @@ function readIndex(scraper: Scraper, folder: string): RecordedPage[] {
     fix: `Record some: sluice run ${scraper.name} --record --pages 20`,
   })
 }
+
+const NOTHING = { items: 0, emitted: [], links: 0 }
 
 interface PageReplay {
   replayed: Replayed
@@ -122,15 +131,21 @@ async function replayPage(
       ...compareLinks(isBrowser ? withoutDownloads(recorded.links, result.links) : recorded.links, result.links),
       ...reading.invalid.map((invalid) => `invalid item: ${invalid.problems.join(', ')}`),
     ]
-    const replayed = { ...known, items: result.items.length, links: result.links.length, problems }
+    const replayed = {
+      ...known,
+      items: result.items.length,
+      emitted: result.items,
+      links: result.links.length,
+      problems,
+    }
     return { replayed, now: reading.invalid.length === 0 ? result : undefined }
   } catch (error) {
     const { code, message, details } = toScrapeError(error, 'E_HANDLER')
     if (isBrowser && watched.wantsPage() && details.cause instanceof TypeError) {
       const notReplayable = `handler of route ${route} uses the browser's page; it cannot be replayed offline`
-      return { replayed: { ...known, items: 0, links: 0, problems: [], notReplayable }, now: undefined }
+      return { replayed: { ...known, ...NOTHING, problems: [], notReplayable }, now: undefined }
     }
-    return { replayed: { ...known, items: 0, links: 0, problems: [`${code}: ${message}`] }, now: undefined }
+    return { replayed: { ...known, ...NOTHING, problems: [`${code}: ${message}`] }, now: undefined }
   }
 }
 
