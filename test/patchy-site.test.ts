@@ -1,47 +1,16 @@
 /** Sites where some pages always fail: every healthy page is delivered in one run, and none dies of its neighbours. */
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import * as z from 'zod'
+import { fileURLToPath } from 'node:url'
 import type { RunRecord } from '../src/core/run.ts'
-import { defineScraper, start } from '../src/index.ts'
+import { start } from '../src/index.ts'
+import patchy, { PAGES } from './site/patchy.ts'
 import { sluice, temporaryFolder } from './sluice.ts'
 
-const PAGES = 300
-
-/** As a file, for what needs one; the same definition as below. */
-const SCRAPER = `
-import { defineScraper } from 'sluice'
-import * as z from 'zod'
-export default defineScraper({
-  name: 'patchy',
-  args: z.object({ base: z.url() }),
-  item: z.object({ path: z.string() }),
-  key: 'path',
-  limits: { backoff: 10, retries: 1 },
-  routes: { page: { match: '/page/:n' } },
-  start: async ({ args, enqueue }) => {
-    for (let n = 0; n < ${PAGES}; n++) await enqueue('page', new URL('/page/' + n, args.base))
-  },
-  handlers: { page: ({ url, emit }) => emit({ path: url.pathname }) },
-})
-`
-
-const patchy = defineScraper({
-  name: 'patchy',
-  args: z.object({ base: z.url() }),
-  item: z.object({ path: z.string() }),
-  key: 'path',
-  limits: { backoff: 10, retries: 1 },
-  routes: { page: { match: '/page/:n' } },
-  start: async ({ args, enqueue }) => {
-    for (let n = 0; n < PAGES; n++) await enqueue('page', new URL(`/page/${n}`, args.base))
-  },
-  handlers: { page: ({ url, emit }) => emit({ path: url.pathname }) },
-})
+const SCRAPER = fileURLToPath(new URL('site/patchy.ts', import.meta.url))
 
 type Fate = 'ok' | 'fails' | 'reset' | 'forbidden'
 
@@ -72,14 +41,8 @@ const linksToAll = () => Array.from({ length: PAGES }, (_, n) => `<a href="/page
 /** All defaults but for the pace, so that nobody waits for a test. */
 const QUICK = ['--rps', '0', '--circuit-cool-down', '50ms', '--allow-private', '--json']
 
-function scraperIn(folder: string): string {
-  const file = join(folder, 'patchy.ts')
-  writeFileSync(file, SCRAPER)
-  return file
-}
-
 async function runOver(site: { url: string }, folder: string, ...more: string[]) {
-  const args = ['run', scraperIn(folder), '--arg', `base=${site.url}`, '--out', join(folder, 'out'), ...QUICK, ...more]
+  const args = ['run', SCRAPER, '--arg', `base=${site.url}`, '--out', join(folder, 'out'), ...QUICK, ...more]
   const { code, stdout, stderr } = await sluice(args)
   assert.ok(stdout.startsWith('{'), stdout + stderr)
   return { code, record: JSON.parse(stdout), stderr }
