@@ -9,33 +9,18 @@ import { test } from 'node:test'
 import books from '../scrapers/books/books.ts'
 import type { LoggedItem, Sink } from '../src/index.ts'
 import { start } from '../src/index.ts'
+import { booksRun, DETAILS, itemsIn, startHeldBooksSite } from './books-run.ts'
 import { type BooksSite, startBooksSite } from './site/books.ts'
 import { type SluiceResult, sluice, startSluice, temporaryFolder } from './sluice.ts'
 
 const runBooks = (site: BooksSite, out: string, ...more: string[]): Promise<SluiceResult> =>
-  sluice(['run', 'books', '--site', site.url, '--rps', '0', '--out', out, '--quiet', ...more])
-const itemsOf = (out: string): string[] =>
-  readFileSync(join(out, 'books/latest/items.jsonl'), 'utf8')
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line).url)
+  sluice(booksRun(site, out, '--quiet', ...more))
+const urlsIn = (out: string) => itemsIn(out).map(({ url }) => url)
 
 test('a refused second and third process leave the first one’s run alone', async () => {
-  await using site = await startBooksSite({ products: 400, delayMs: 100 })
+  await using site = await startHeldBooksSite({ products: 400, fromRequest: 20 })
   using folder = temporaryFolder()
-  const args = [
-    'run',
-    'books',
-    '--site',
-    site.url,
-    '--arg',
-    'details=true',
-    '--rps',
-    '0',
-    '--out',
-    folder.path,
-    '--quiet',
-  ]
+  const args = booksRun(site, folder.path, ...DETAILS, '--quiet')
   const first = startSluice(args)
   while (site.stats().requests < 20) await new Promise((resolve) => setTimeout(resolve, 10))
   for (let i = 0; i < 2; i++) {
@@ -43,9 +28,10 @@ test('a refused second and third process leave the first one’s run alone', asy
     assert.equal(other.code, 2, other.stderr)
     assert.match(other.stderr, /E_RUN_LOCKED/)
   }
+  site.letGo()
   assert.equal((await first.result).code, 0)
-  assert.equal(new Set(itemsOf(folder.path)).size, 400)
-  assert.equal(itemsOf(folder.path).length, 400)
+  assert.equal(new Set(urlsIn(folder.path)).size, 400)
+  assert.equal(itemsIn(folder.path).length, 400)
 })
 
 test('other arguments, another queue or a lost queue are refused, and the run can still go on', async () => {
@@ -69,7 +55,7 @@ test('other arguments, another queue or a lost queue are refused, and the run ca
   renameSync(`${queue}.away`, queue)
   const resumed = await runBooks(site, folder.path, '--resume')
   assert.equal(resumed.code, 0, resumed.stderr)
-  assert.equal(itemsOf(folder.path).length, 100)
+  assert.equal(itemsIn(folder.path).length, 100)
 })
 
 test('a page limit that is just enough is no early end', async () => {
@@ -106,7 +92,7 @@ test('dead letters retried after the end bring their items into every format', a
     '0.5',
   )
   assert.equal(first.code, 0, first.stderr)
-  const before = itemsOf(folder.path).length
+  const before = itemsIn(folder.path).length
   assert.equal((await sluice(['dlq', 'retry', 'books', '--out', folder.path])).code, 0)
   const resumed = await sluice([
     'run',
@@ -121,7 +107,7 @@ test('dead letters retried after the end bring their items into every format', a
     '3',
   ])
   assert.equal(resumed.code, 0, resumed.stderr)
-  assert.ok(itemsOf(folder.path).length > before, 'the page that failed for a while came back')
+  assert.ok(itemsIn(folder.path).length > before, 'the page that failed for a while came back')
   assert.ok(existsSync(join(folder.path, 'books/latest/items.parquet')))
 })
 

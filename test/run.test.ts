@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { booksRun, DETAILS, itemsIn, recordIn, startHeldBooksSite } from './books-run.ts'
 import { expectedTotals, startBooksSite, truth } from './site/books.ts'
 import { sluice, startSluice, temporaryFolder } from './sluice.ts'
 
@@ -19,34 +20,17 @@ const ORIGINAL_JSONL = [
 ]
 const ORIGINAL_CSV = 'title,price,rating,rating_numeric,availability,image_url,url,scraped_at,price_numeric'
 
-const readItems = (out: string, scraper = 'books') =>
-  readFileSync(join(out, scraper, 'latest', 'items.jsonl'), 'utf8')
-    .split('\n')
-    .filter(Boolean)
-    .map((line) => JSON.parse(line))
-const readRecord = (out: string, scraper = 'books') =>
-  JSON.parse(readFileSync(join(out, scraper, 'latest', 'run.json'), 'utf8'))
-
 test('reads all books from the listing pages, with the fields of the original first and in its order', async () => {
   await using site = await startBooksSite({ products: 200, delayMs: 10 })
   using folder = temporaryFolder()
-  const { code, stdout, stderr } = await sluice([
-    'run',
-    'books',
-    '--site',
-    site.url,
-    '--rps',
-    '0',
-    '--out',
-    folder.path,
-  ])
+  const { code, stdout, stderr } = await sluice(booksRun(site, folder.path))
   assert.equal(code, 0, stderr)
-  const items = readItems(folder.path)
+  const items = itemsIn(folder.path)
   assert.equal(items.length, 200)
-  assert.deepEqual(Object.keys(items[0]), ORIGINAL_JSONL)
+  assert.deepEqual(Object.keys(items[0]!), ORIGINAL_JSONL)
   const books = new Map([...truth(200)].map((book) => [new URL(book.path, site.url).href, book]))
   for (const item of items) {
-    const book = books.get(item.url)!
+    const book = books.get(String(item.url))!
     assert.deepEqual(
       [item.title, item.price, item.price_numeric, item.rating, item.rating_numeric, item.availability, item.image_url],
       [
@@ -82,33 +66,21 @@ test('reads as many listing pages as --arg pages says', async () => {
     '--quiet',
   ])
   assert.equal(code, 0, stderr)
-  assert.equal(readItems(folder.path).length, 60)
+  assert.equal(itemsIn(folder.path).length, 60)
 })
 
 test('retries, waits and gives up on the misbehaving pages of the demo shop as documented', async () => {
   await using site = await startBooksSite({ products: 1000, misbehave: true })
   using folder = temporaryFolder()
-  const args = [
-    'run',
-    'books',
-    '--site',
-    site.url,
-    '--arg',
-    'details=true',
-    '--rps',
-    '0',
-    '--out',
-    folder.path,
-    '--json',
-  ]
+  const args = booksRun(site, folder.path, ...DETAILS, '--json')
   const { code, stdout, stderr } = await sluice(args)
   assert.equal(code, 0, stderr)
   const record = JSON.parse(stdout)
   const expected = expectedTotals(1000, 50, true)
   assert.equal(record.items.new, expected.items)
   assert.equal(record.pages.dead, expected.notFound + expected.softErrors)
-  assert.deepEqual(record, readRecord(folder.path))
-  assert.equal(new Set(readItems(folder.path).map((item) => item.url)).size, expected.items)
+  assert.deepEqual(record, recordIn(folder.path))
+  assert.equal(new Set(itemsIn(folder.path).map(({ url }) => url)).size, expected.items)
   assert.deepEqual(record.errors.map((error: { class: string }) => error.class).sort(), ['not-found', 'selector'])
   const errors = readFileSync(join(folder.path, 'books/latest/errors.jsonl'), 'utf8')
     .trim()
@@ -119,20 +91,21 @@ test('retries, waits and gives up on the misbehaving pages of the demo shop as d
 })
 
 test('a run stopped by SIGTERM exits with 4, hands its tasks back, and goes on with --resume', async () => {
-  await using site = await startBooksSite({ products: 400, delayMs: 15 })
+  await using site = await startHeldBooksSite({ products: 400, fromRequest: 60 })
   using folder = temporaryFolder()
-  const args = ['run', 'books', '--site', site.url, '--arg', 'details=true', '--rps', '0', '--out', folder.path]
+  const args = booksRun(site, folder.path, ...DETAILS)
   const { child, result } = startSluice(args)
   await until(() => site.stats().requests > 60)
   child.kill('SIGTERM')
   const stopped = await result
   assert.equal(stopped.code, 4, stopped.stderr)
-  const record = readRecord(folder.path)
+  const record = recordIn(folder.path)
   assert.equal(record.state, 'stopped')
   assert.ok(record.pages.remaining > 0)
+  site.letGo()
   const resumed = await sluice([...args, '--resume', '--quiet'])
   assert.equal(resumed.code, 0, resumed.stderr)
-  const urls = readItems(folder.path).map((item) => item.url)
+  const urls = itemsIn(folder.path).map(({ url }) => url)
   assert.equal(urls.length, 400)
   assert.equal(new Set(urls).size, 400)
 })
@@ -140,74 +113,38 @@ test('a run stopped by SIGTERM exits with 4, hands its tasks back, and goes on w
 test('the page limit stops a run with exit 4, exactly there, and --resume with a higher one goes on', async () => {
   await using site = await startBooksSite({ products: 200 })
   using folder = temporaryFolder()
-  const args = [
-    'run',
-    'books',
-    '--site',
-    site.url,
-    '--arg',
-    'details=true',
-    '--rps',
-    '0',
-    '--out',
-    folder.path,
-    '--quiet',
-  ]
+  const args = booksRun(site, folder.path, ...DETAILS, '--quiet')
   assert.equal((await sluice([...args, '--pages', '50'])).code, 4)
-  const { pages } = readRecord(folder.path)
+  const { pages } = recordIn(folder.path)
   assert.equal(pages.ok, 50)
   assert.equal((await sluice([...args, '--resume', '--pages', '500'])).code, 0)
-  assert.equal(readItems(folder.path).length, 200)
+  assert.equal(itemsIn(folder.path).length, 200)
 })
 
 test('several processes share a run, its concurrency and its output', async () => {
   await using site = await startBooksSite({ products: 400, delayMs: 5 })
   using folder = temporaryFolder()
-  const args = [
-    'run',
-    'books',
-    '--site',
-    site.url,
-    '--arg',
-    'details=true',
-    '--rps',
-    '0',
-    '--concurrency',
-    '8',
-    '--processes',
-    '2',
-  ]
-  const { code, stderr } = await sluice([...args, '--out', folder.path, '--quiet'])
+  const args = booksRun(site, folder.path, ...DETAILS, '--concurrency', '8', '--processes', '2', '--quiet')
+  const { code, stderr } = await sluice(args)
   assert.equal(code, 0, stderr)
-  const urls = readItems(folder.path).map((item) => item.url)
+  const urls = itemsIn(folder.path).map(({ url }) => url)
   assert.equal(urls.length, 400)
   assert.equal(new Set(urls).size, 400)
   assert.ok(site.stats().maxInFlight <= 8, `${site.stats().maxInFlight} requests were in flight`)
 })
 
 test('two runs on one folder: the second is refused, and loses nothing of the first', async () => {
-  await using site = await startBooksSite({ products: 300, delayMs: 100 })
+  await using site = await startHeldBooksSite({ products: 300, fromRequest: 20 })
   using folder = temporaryFolder()
-  const args = [
-    'run',
-    'books',
-    '--site',
-    site.url,
-    '--arg',
-    'details=true',
-    '--rps',
-    '0',
-    '--out',
-    folder.path,
-    '--quiet',
-  ]
+  const args = booksRun(site, folder.path, ...DETAILS, '--quiet')
   const first = startSluice(args)
   await until(() => site.stats().requests > 20)
   const second = await sluice([...args, '--resume'])
   assert.equal(second.code, 2)
   assert.match(second.stderr, /E_RUN_LOCKED/)
+  site.letGo()
   assert.equal((await first.result).code, 0)
-  assert.equal(readItems(folder.path).length, 300)
+  assert.equal(itemsIn(folder.path).length, 300)
 })
 
 test('robots.txt is obeyed, its refusals are counted, and a run of nothing but refusals has failed', async () => {

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
-import { NO_FILES, type RunRecord } from '../../src/core/run.ts'
+import { NO_FILES } from '../../src/core/run.ts'
+import { booksRun, DETAILS, itemsIn, recordIn } from '../books-run.ts'
 import { fillOf } from '../fleet.ts'
 import { type BooksSite, PAGE_SIZE, startBooksSite, truth } from '../site/books.ts'
 import { startSluice, temporaryFolder } from '../sluice.ts'
@@ -40,19 +41,7 @@ before(async () => {
   quietBytes = recordIn(folder.path).bytes
 })
 
-const runCommand = (site: BooksSite, out: string) => [
-  'run',
-  'books',
-  '--site',
-  site.url,
-  '--arg',
-  'details=true',
-  '--rps',
-  '0',
-  '--out',
-  out,
-  '--quiet',
-]
+const runCommand = (site: BooksSite, out: string) => booksRun(site, out, ...DETAILS, '--quiet')
 
 interface KillRequest {
   site: BooksSite
@@ -100,10 +89,8 @@ function workersOf(pid: number): number[] {
 
 function assertComplete(site: BooksSite, out: string): void {
   const expected = [...truth(PRODUCTS)]
-  const lines = readFileSync(join(out, 'books', 'latest', 'items.jsonl'), 'utf8')
-    .trimEnd()
-    .split('\n')
-  const items = new Map(lines.map((line) => JSON.parse(line)).map((item) => [item.url, item]))
+  const lines = itemsIn(out)
+  const items = new Map(lines.map((item) => [item.url, item]))
   assert.equal(lines.length, expected.length, 'one line for each book')
   assert.equal(items.size, expected.length, 'no book twice')
   for (const book of expected) {
@@ -142,6 +129,3 @@ function assertCounts(out: string, items: Record<string, unknown>[]): void {
   assert.deepEqual(fieldFill, fillOf(items))
   assert.equal(bytes, quietBytes)
 }
-
-const recordIn = (out: string) =>
-  JSON.parse(readFileSync(join(out, 'books', 'latest', 'run.json'), 'utf8')) as RunRecord
