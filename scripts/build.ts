@@ -10,7 +10,7 @@ import { dirname, join } from 'node:path'
 
 const ROOT = join(import.meta.dirname, '..')
 export const DIST = join(ROOT, 'dist')
-const NOT_SHIPPED = ['**/*.test.ts', '**/*.test-*.ts', '**/crash-*.ts', '**/open-worker.ts']
+const NOT_SHIPPED = ['**/*.test.ts', '**/*.test-kit.ts']
 
 export interface Manifest {
   name: string

@@ -100,7 +100,7 @@ export function problemOf(found: Import): string | undefined {
 }
 
 const sources = (pattern: string) =>
-  globSync(pattern, { cwd: ROOT }).filter((file) => !/\.test(?:-[\w-]+)?\.ts$/.test(file))
+  globSync(pattern, { cwd: ROOT }).filter((file) => !/\.test(?:-kit)?\.ts$/.test(file))
 
 /** The folder right below `root`; files that stand in it directly are `.`, but its contract is a place of its own. */
 function placeIn(root: string, path: string): string | undefined {
@@ -156,6 +156,26 @@ test('every import leads to a file', () => {
   const known = new Set(globSync('{src,scrapers,test,bench,scripts,docs,deploy}/**/*.ts', { cwd: ROOT }))
   const lost = imports.filter((found) => found.to.startsWith('.') && !known.has(targetOf(found)!))
   assert.deepEqual(lost, [])
+})
+
+test('every file that is shipped is used by one that is: what only tests use is named x.test.ts or x.test-kit.ts', () => {
+  const used = new Set<string>()
+  const use = (file: string) => {
+    if (used.has(file) || !file.startsWith('src/')) return
+    used.add(file)
+    const threads = readFileSync(join(ROOT, file), 'utf8').matchAll(/new URL\('(\.[^']+\.ts)', import\.meta\.url\)/g)
+    for (const [, to] of threads) use(join(dirname(file), to!))
+    for (const found of importsOf(file)) use(targetOf(found) ?? '')
+  }
+  for (const entry of ['src/cli/main.ts', ...Object.values(PUBLIC)]) use(entry)
+  assert.deepEqual(
+    sources('src/**/*.ts').filter((file) => !used.has(file) && !file.endsWith('.d.ts')),
+    [],
+  )
+  assert.deepEqual(
+    [...used].filter((file) => /\.test(?:-kit)?\.ts$/.test(file)),
+    [],
+  )
 })
 
 test('scrapers import the public entry only', () => {

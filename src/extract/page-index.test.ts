@@ -4,7 +4,7 @@ import type { AnyNode } from 'domhandler'
 import fc from 'fast-check'
 import { parseDocument } from 'htmlparser2'
 import { domOf } from './dom.ts'
-import { messyHtml } from './messy-html.ts'
+import { messyHtml } from './messy-html.test-kit.ts'
 import { indexPage } from './page-index.ts'
 
 /** A tree as lines. Names in lower case: htmlparser2 spells SVG's as SVG does, and then CSS cannot find them. */

@@ -5,7 +5,7 @@ import type { Element } from 'domhandler'
 import fc from 'fast-check'
 import { parseDocument } from 'htmlparser2'
 import { release, select } from './html.ts'
-import { messyHtml, selector } from './messy-html.ts'
+import { messyHtml, selector } from './messy-html.test-kit.ts'
 import { compile } from './selector.ts'
 
 const fold = (text: string): string => text.replace(/\s+/g, ' ').trim()

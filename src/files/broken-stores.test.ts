@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { FileStore } from './contract.ts'
 import { openDiskStore } from './disk-store.ts'
-import { STORE_CHECKS } from './store-conformance.ts'
+import { STORE_CHECKS } from './store-conformance.test-kit.ts'
 
 const DEFECTS: Record<string, (store: FileStore, root: string) => Partial<FileStore>> = {
   'loses the last byte': (store) => ({

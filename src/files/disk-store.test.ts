@@ -17,7 +17,7 @@ import { fileURLToPath } from 'node:url'
 import type { ScrapeError } from '../core/errors.ts'
 import { openDiskStore } from './disk-store.ts'
 import { openFileStore } from './open-store.ts'
-import { testFileStore } from './store-conformance.ts'
+import { testFileStore } from './store-conformance.test-kit.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-disk-store-'))
 after(() => rmSync(folder, { recursive: true, force: true }))

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { ScrapeError } from '../core/errors.ts'
-import { parseCsv } from './csv.test-reader.ts'
 import { type CsvOptions, createCsvSink } from './csv.ts'
+import { parseCsv } from './csv-reader.test-kit.ts'
 
 async function written(items: readonly object[], options: Omit<CsvOptions, 'path'>): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-csv-'))

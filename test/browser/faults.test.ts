@@ -168,7 +168,7 @@ describe('a browser that', () => {
 describe('our own end', () => {
   it('by kill -9 takes the browser along, and the next start what it left', async () => {
     using folder = mkdtempDisposableSync(join(tmpdir(), 'sluice-browser-owner-'))
-    const child = fileURLToPath(new URL('owner.test-child.ts', import.meta.url))
+    const child = fileURLToPath(new URL('owner-child.test-kit.ts', import.meta.url))
     const args = [
       '--disable-warning=ExperimentalWarning',
       child,

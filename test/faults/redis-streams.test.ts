@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Redis } from 'ioredis'
-import { crashCheck } from '../../src/frontier/redis/crash-check.ts'
+import { crashCheck } from '../../src/frontier/redis/crash-check.test-kit.ts'
 import { assertAllBooks, Fleet, until } from '../fleet.ts'
 import { redisForTests, startRedis } from '../services/redis.ts'
 import { startBooksSite } from '../site/books.ts'

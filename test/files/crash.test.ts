@@ -13,7 +13,7 @@ import { temporaryFolder } from '../sluice.ts'
 import { content, startFileServer } from './file-server.ts'
 import { filesIn } from './rig.ts'
 
-const CHILD = fileURLToPath(new URL('./files-run.test-child.ts', import.meta.url))
+const CHILD = fileURLToPath(new URL('./files-run-child.test-kit.ts', import.meta.url))
 const FILES = 8
 const BYTES = 1_500_000
 const PIECE_MS = 2

@@ -10,7 +10,7 @@ import { openSqliteRecords } from '../../src/files/records.ts'
 import { temporaryFolder } from '../sluice.ts'
 import { content, serveFile, startFileServer } from './file-server.ts'
 
-const CHILD = fileURLToPath(new URL('./files-run.test-child.ts', import.meta.url))
+const CHILD = fileURLToPath(new URL('./files-run-child.test-kit.ts', import.meta.url))
 const BYTES = 2_000_000
 
 /** In a mount namespace of its own: the small disk is seen by nobody else and gone with the script. */

@@ -356,7 +356,7 @@ test('processes end with an owner that was killed', async () => {
   using folder = temporaryFolder()
   await using server = await startFileServer()
   const stall = stalling(server, '/a', content(1000))
-  const owner = fork(fileURLToPath(new URL('./pool-owner.test-child.ts', import.meta.url)), [
+  const owner = fork(fileURLToPath(new URL('./pool-owner-child.test-kit.ts', import.meta.url)), [
     folder.path,
     `${server.url}/a`,
   ])

@@ -9,7 +9,7 @@ import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3'
 import type { ScrapeError } from '../../src/core/errors.ts'
 import { openFileStore } from '../../src/files/open-store.ts'
 import { parseS3Url } from '../../src/files/s3-store.ts'
-import { testFileStore } from '../../src/files/store-conformance.ts'
+import { testFileStore } from '../../src/files/store-conformance.test-kit.ts'
 import { type S3Server, startS3 } from '../services/s3.ts'
 
 let s3: S3Server

@@ -43,7 +43,7 @@ async function until(isTrue: () => Promise<boolean> | boolean): Promise<void> {
 }
 
 test('a server dies with its owner, also when that one is killed with -9', async () => {
-  const file = fileURLToPath(new URL('owner.test-child.ts', import.meta.url))
+  const file = fileURLToPath(new URL('owner-child.test-kit.ts', import.meta.url))
   const owner = spawn(process.execPath, [file], { stdio: ['ignore', 'pipe', 'inherit'] })
   const { url, pid } = JSON.parse(String((await once(owner.stdout, 'data'))[0])) as { url: string; pid: number }
   const data = String((await query(url, 'show data_directory'))[0]![0])

@@ -58,7 +58,7 @@ for (const [name, open] of Object.entries(OPENERS)) {
 test('processes that open a new file in the same moment all get it', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-wal-'))
   const children = Array.from({ length: 4 }, () =>
-    fork(new URL('./open.test-child.ts', import.meta.url), { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] }),
+    fork(new URL('./open-child.test-kit.ts', import.meta.url), { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] }),
   )
   try {
     await Promise.all(children.map((child) => new Promise((resolve) => child.once('message', resolve))))

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { article, BLOCK_CASES, page } from './cases.test-table.ts'
+import { article, BLOCK_CASES, page } from './cases.test-kit.ts'
 import { checkForBlock } from './check.ts'
 import type { BlockEvidence, BlockVerdict } from './signals.ts'
 

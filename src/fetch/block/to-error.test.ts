@@ -8,7 +8,7 @@ import type { RunEvent } from '../../core/events.ts'
 import { pageOf } from '../../core/failed-page.ts'
 import { openTestHttp } from '../http/http.test-kit.ts'
 import type { HttpClient } from '../http/http.ts'
-import { article, page as html } from './cases.test-table.ts'
+import { article, page as html } from './cases.test-kit.ts'
 import { createJudge, type Judgement } from './to-error.ts'
 
 interface Answer {

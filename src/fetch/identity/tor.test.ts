@@ -113,7 +113,7 @@ describe('Tor', () => {
   it('is gone when its owner was killed with -9', async () => {
     using folder = temporaryFolder()
     const { path, env } = await torForTests()
-    const file = fileURLToPath(new URL('tor.test-child.ts', import.meta.url))
+    const file = fileURLToPath(new URL('tor-child.test-kit.ts', import.meta.url))
     const owner = spawn(process.execPath, [file, path, folder.path], { stdio: ['ignore', 'pipe', 'inherit'], env })
     const pid = Number((await once(owner.stdout, 'data'))[0])
     assert.ok(isAlive(pid))

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { type Pgbouncer, pgbouncerForTests } from '../../../test/services/pgbouncer.ts'
 import { postgresForTests, startPostgres, type TestDatabase } from '../../../test/services/postgres.ts'
-import { every, testFleetSlots } from './fleet-slots.test-suite.ts'
+import { every, testFleetSlots } from './fleet-slots.test-kit.ts'
 import { createLocalSlots } from './local-slots.ts'
 import { openPostgresSlots } from './postgres-slots.ts'
 

@@ -4,7 +4,7 @@ import { after, before, describe, it } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { redisForTests, startRedis, type TestRedis } from '../../../test/services/redis.ts'
-import { every, startFleet, testFleetSlots } from './fleet-slots.test-suite.ts'
+import { every, startFleet, testFleetSlots } from './fleet-slots.test-kit.ts'
 import { createRateLimit } from './rate-limit.ts'
 import { openRedisSlots } from './redis-slots.ts'
 

@@ -6,12 +6,12 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { Client } from 'pg'
 import { postgresForTests } from '../../../test/services/postgres.ts'
-import { crawlInOneGo, fateOf, killAgainAndAgain, LOSSES_MAX, workerIdOf } from '../crash-site.ts'
+import { crawlInOneGo, fateOf, killAgainAndAgain, LOSSES_MAX, workerIdOf } from '../crash-site.test-kit.ts'
 import { openPostgresFrontier } from './engine.ts'
 
 const PAGES = 16_000
 const KILLS = 16
-const WORKER = join(import.meta.dirname, 'crash-worker.ts')
+const WORKER = join(import.meta.dirname, 'crash-worker.test-kit.ts')
 
 test('loses and doubles nothing when workers are killed at any moment', async (t) => {
   await using database = await postgresForTests()

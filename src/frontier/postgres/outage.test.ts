@@ -6,7 +6,7 @@ import { ScrapeError } from '../../core/errors.ts'
 import type { NewTask } from '../../core/task.ts'
 import type { Outage } from '../../drivers/outage.ts'
 import type { Frontier } from '../contract.ts'
-import { cuttingProxy } from './cutting-proxy.ts'
+import { cuttingProxy } from './cutting-proxy.test-kit.ts'
 import { openPostgresFrontier } from './engine.ts'
 
 const database = await postgresForTests()

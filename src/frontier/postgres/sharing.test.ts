@@ -46,7 +46,7 @@ async function open(count: number, runId: string): Promise<{ all: Frontier[] } &
 test('is migrated once when ten processes open an empty database in the same moment', async () => {
   await using empty = await postgresForTests()
   const children = Array.from({ length: 10 }, (_, n) => {
-    return fork(join(import.meta.dirname, 'open-worker.ts'), [empty.url, String(n)])
+    return fork(join(import.meta.dirname, 'open-worker.test-kit.ts'), [empty.url, String(n)])
   })
   const codes = await Promise.all(children.map(async (child) => (await once(child, 'exit'))[0] as number))
   assert.deepEqual(codes, Array(10).fill(0))

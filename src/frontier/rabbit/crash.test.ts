@@ -2,7 +2,7 @@
 import { test } from 'node:test'
 import { rabbitForTests } from '../../../test/services/rabbitmq.ts'
 import { redisForTests } from '../../../test/services/redis.ts'
-import { crashCheck } from '../redis/crash-check.ts'
+import { crashCheck } from '../redis/crash-check.test-kit.ts'
 
 test('amqp: loses and doubles nothing when workers are killed at any moment', async (t) => {
   await using rabbit = await rabbitForTests()

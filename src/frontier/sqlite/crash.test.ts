@@ -7,12 +7,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
-import { crawlInOneGo, fateOf, killAgainAndAgain } from '../crash-site.ts'
+import { crawlInOneGo, fateOf, killAgainAndAgain } from '../crash-site.test-kit.ts'
 import { openSqliteFrontier } from './engine.ts'
 
 const PAGES = 12_000
 const KILLS = 20
-const WORKER = join(import.meta.dirname, 'crash-worker.ts')
+const WORKER = join(import.meta.dirname, 'crash-worker.test-kit.ts')
 
 test('loses and doubles nothing when workers are killed at any moment', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-crash-'))

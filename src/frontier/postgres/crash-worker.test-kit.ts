@@ -1,5 +1,5 @@
 /** A process for the crash test. */
-import { crawlUntilDone } from '../crash-site.ts'
+import { crawlUntilDone } from '../crash-site.test-kit.ts'
 import { openPostgresFrontier } from './engine.ts'
 
 const [url, pages] = process.argv.slice(2)

@@ -53,7 +53,7 @@ export async function startFleet(
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const page = `http://127.0.0.1:${(server.address() as AddressInfo).port}/page`
-  const file = fileURLToPath(new URL('fleet-slots.test-child.ts', import.meta.url))
+  const file = fileURLToPath(new URL('fleet-slots-child.test-kit.ts', import.meta.url))
   const given = [options.url, page, String(options.rps), String(options.perMinute ?? 0)]
   const args = ['--disable-warning=ExperimentalWarning', file, ...given]
   const start = () => spawn(process.execPath, args, { stdio: ['pipe', 'inherit', 'inherit'] })

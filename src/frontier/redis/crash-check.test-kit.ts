@@ -5,11 +5,11 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { Redis } from 'ioredis'
-import { crawlInOneGo, fateOf, killAgainAndAgain } from '../crash-site.ts'
-import { type CrashPlan, openPlanned } from './crash-plan.ts'
+import { crawlInOneGo, fateOf, killAgainAndAgain } from '../crash-site.test-kit.ts'
+import { type CrashPlan, openPlanned } from './crash-plan.test-kit.ts'
 import { prefixOf } from './link.ts'
 
-const WORKER = join(import.meta.dirname, 'crash-worker.ts')
+const WORKER = join(import.meta.dirname, 'crash-worker.test-kit.ts')
 
 export async function crashCheck(t: TestContext, plan: CrashPlan, kills: number): Promise<void> {
   await using frontier = await openPlanned(plan)
