@@ -1,12 +1,13 @@
 /** Takes settled visits from the channel and makes them true, in batches: one commit for many pages. */
 import { addCounts, noCounts } from '../core/counts.ts'
 import type { EventBus } from '../core/events.ts'
+import { type HeldLeases, isOneOf } from '../core/held-leases.ts'
 import { notFetchedOf } from '../core/not-fetched.ts'
 import type { Frontier, Lease, Outcome } from '../frontier/contract.ts'
 import { writeBatches } from './batch.ts'
 import type { Channel } from './channel.ts'
 import { countedOutcome } from './counted.ts'
-import { leaseKey, type Settled } from './settle.ts'
+import type { Settled } from './settle.ts'
 
 /** More pages in one transaction gain little: at 64 the commit is under 3 % of a page's cost. */
 const BATCH_MAX = 64
@@ -18,14 +19,13 @@ export interface CommitterParts {
   frontier: Frontier
   channel: Channel<Settled>
   bus: EventBus
+  held: HeldLeases<Lease>
   backlogMax: number
   now: () => number
   /** True when the worker has nothing to fetch: what is found must become claimable at once. */
   isHungry: () => boolean
   /** A worker that stops does not wait for the sinks: its items are in the log. */
   isStopping: () => boolean
-  /** It is on its way: whether its leases still hold is for the commit to say. */
-  onCommitting: (batch: readonly Settled[]) => void
   onCommitted: (batch: readonly Settled[], isStale: (lease: Lease) => boolean) => void
 }
 
@@ -75,13 +75,12 @@ export class Committer {
   }
 
   async #commit(batch: readonly Settled[]): Promise<void> {
-    const { frontier, bus, backlogMax, now, onCommitting, onCommitted } = this.#parts
+    const { frontier, bus, held, backlogMax, now, onCommitted } = this.#parts
     const startedMs = performance.now()
     const startedAtMs = now()
-    onCommitting(batch)
+    for (const { outcome } of batch) held.committing(outcome.lease)
     const { stale, added, items } = await frontier.commit(batch.map(countedOutcome))
-    const staleKeys = new Set(stale.map(leaseKey))
-    const isStale = (lease: Lease) => staleKeys.size > 0 && staleKeys.has(leaseKey(lease))
+    const isStale = isOneOf(stale)
     for (const { outcome, event } of batch) {
       if (event?.trace !== undefined) {
         event.trace.commitStartedAtMs = startedAtMs
@@ -101,6 +100,7 @@ export class Committer {
       ms: performance.now() - startedMs,
     })
     emitFill(bus, batch)
+    for (const { outcome } of batch) held.settled(outcome.lease)
     onCommitted(batch, isStale)
     if (items.backlog > backlogMax) await this.#untilSinksCatchUp()
   }

@@ -10,6 +10,7 @@
 import { ScrapeError, toScrapeError } from '../core/errors.ts'
 import { every } from '../core/every.ts'
 import { pageOf } from '../core/failed-page.ts'
+import { HeldLeases } from '../core/held-leases.ts'
 import type { ItemRow } from '../core/item.ts'
 import { openFilesWords } from '../core/open-files.ts'
 import type { Page } from '../core/page.ts'
@@ -31,7 +32,7 @@ import { type PageReading, type ReadingRequest, readPage } from './read-page.ts'
 import { createRecall } from './recent-items.ts'
 import { requestOf, skipsFiles } from './request.ts'
 import { ResourceBrake } from './resource-brake.ts'
-import { leaseKey, type Settled, settleDone, settleFailure, settleHandedBack, type TryTimes } from './settle.ts'
+import { type Settled, settleDone, settleFailure, settleHandedBack, type TryTimes } from './settle.ts'
 import { restorePauses, StallWatch } from './stall.ts'
 import { tracePage } from './trace.ts'
 
@@ -60,9 +61,7 @@ class CrawlLoop implements AsyncDisposable {
   readonly #queuedRoutes: LatestRoutes | undefined
   readonly #claimedAtMs = new WeakMap<Lease, number>()
   /** Leases this worker must keep alive: in the inbox, being visited, or waiting for their commit. */
-  readonly #held = new Set<Lease>()
-  /** Those of them whose commit is on its way: gone from the frontier does not mean lost. */
-  readonly #committing = new Set<Lease>()
+  readonly #held: HeldLeases<Lease>
   /** Requests out. */
   #inFlight = 0
   readonly #brake = new ResourceBrake()
@@ -84,6 +83,7 @@ class CrawlLoop implements AsyncDisposable {
 
   constructor(parts: CrawlParts) {
     this.#parts = parts
+    this.#held = new HeldLeases(parts)
     this.#channel = parts.channel ?? new Channel()
     this.#recall = createRecall(parts.recentItemsMax)
     if (canConflict(parts.compiled.routes)) this.#queuedRoutes = new LatestRoutes()
@@ -95,11 +95,9 @@ class CrawlLoop implements AsyncDisposable {
     this.#committer = new Committer({
       ...parts,
       channel: this.#channel,
+      held: this.#held,
       isHungry: () => this.#inbox.size === 0 || this.#isStopping,
       isStopping: () => this.#isStopping,
-      onCommitting: (batch) => {
-        for (const { outcome } of batch) this.#committing.add(outcome.lease)
-      },
       onCommitted: (batch, stale) => this.#onCommitted(batch, stale),
     })
     // Every exchange listens to this one signal; Node would take 11 listeners for a leak.
@@ -354,8 +352,6 @@ class CrawlLoop implements AsyncDisposable {
     const hasFiles = ({ outcome }: Settled) => outcome.kind === 'done' && outcome.tasks?.some(isFileTask) === true
     if (batch.some(hasFiles)) this.#parts.onFiles?.()
     for (const { outcome, event } of batch) {
-      this.#held.delete(outcome.lease)
-      this.#committing.delete(outcome.lease)
       const isSkipped = event?.outcome === 'skipped' // it must not be fetched, so it does not count against the page limit
       const isEnd = !isSkipped && (outcome.kind === 'done' || outcome.kind === 'dead')
       if (isEnd && !isStale(outcome.lease)) this.#finishedPages++
@@ -365,19 +361,10 @@ class CrawlLoop implements AsyncDisposable {
   }
 
   async #extendLeases(): Promise<void> {
-    const { frontier, leaseMs, bus } = this.#parts
-    if (this.#held.size === 0) return
     try {
-      const { lost } = await frontier.extend([...this.#held], leaseMs)
-      // By lease, not by task: this worker may have claimed the same task anew.
-      const settling = new Set([...this.#committing].map(leaseKey))
-      const held = new Set([...this.#held].map(leaseKey))
-      const gone = new Set(lost.map(leaseKey).filter((key) => held.has(key) && !settling.has(key)))
-      if (gone.size === 0) return
-      this.#inbox.remove((held) => gone.has(leaseKey(held)))
-      for (const held of this.#held) if (gone.has(leaseKey(held))) this.#held.delete(held)
-      const first = lost.find((lease) => gone.has(leaseKey(lease)))!
-      bus.emit({ type: 'lease.lost', url: first.task.url, count: gone.size })
+      const lost = await this.#held.extend()
+      if (lost.size === 0) return
+      this.#inbox.remove((lease) => lost.has(lease))
       this.#pump() // what it waited for may have been these
     } catch (error) {
       this.#halt(toScrapeError(error, 'E_SERVICE'))

@@ -125,8 +125,3 @@ function pageEvent(lease: Lease, outcome: EventOf<'page'>['outcome'], times: Try
   const { url, route } = lease.task
   return { type: 'page', outcome, url, host: hostOf(url), route, attempt: lease.attempt, ...times }
 }
-
-/** One lease among all: a worker may hold the same task again under a new token. */
-export function leaseKey({ token, task }: Lease): string {
-  return `${token} ${task.id}`
-}

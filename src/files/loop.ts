@@ -11,12 +11,13 @@
 import { ScrapeError, toScrapeError } from '../core/errors.ts'
 import type { EventBus } from '../core/events.ts'
 import { every } from '../core/every.ts'
+import { HeldLeases } from '../core/held-leases.ts'
 import { FILES_LANE, type Task } from '../core/task.ts'
 import { hostOf } from '../core/url.ts'
 import type { RateLimit } from '../fetch/contract.ts'
 import type { ClaimRequest, Frontier, Lease } from '../frontier/contract.ts'
+import { FileCommitter } from './commit.ts'
 import type { Decide, FileJob, FileOrder, FilePool, FileRecords } from './contract.ts'
-import { HeldLeases } from './held-leases.ts'
 import { HostPlace, type MayFetch } from './host-slot.ts'
 import { orderOf } from './orders.ts'
 import { PATIENCE, Patience, type PatienceLimits } from './service-backoff.ts'
@@ -79,7 +80,8 @@ class Loop {
   readonly #parts: Required<FileLoopParts>
   readonly #stored: Patience
   readonly #recorded: Patience
-  readonly #held: HeldLeases
+  readonly #held: HeldLeases<Lease>
+  readonly #committer: FileCommitter
   /** Those of them that wait for their host, and those a job works on. */
   #waiting: Lease[] = []
   readonly #jobs = new Map<Lease, { controller: AbortController; done: Promise<void> }>()
@@ -114,11 +116,12 @@ class Loop {
     }
     this.#stored = new Patience(this.#parts.patience)
     this.#recorded = new Patience(this.#parts.patience)
-    const { frontier, bus, leaseMs } = this.#parts
-    this.#held = new HeldLeases({
+    const { frontier, bus } = this.#parts
+    this.#held = new HeldLeases(this.#parts)
+    this.#committer = new FileCommitter({
       frontier,
       bus,
-      leaseMs,
+      held: this.#held,
       onNews: () => this.#onNews(),
       onFailure: (error) => this.#halt(error),
     })
@@ -389,14 +392,18 @@ class Loop {
   }
 
   #settle(settled: Settled): void {
-    this.#track(this.#held.settle(settled))
+    this.#track(this.#committer.settle(settled))
   }
 
   async #extendLeases(): Promise<void> {
-    const lost = await this.#held.extend()
-    if (lost.size === 0) return
-    this.#waiting = this.#waiting.filter((lease) => !lost.has(lease))
-    for (const lease of lost) this.#jobs.get(lease)?.controller.abort(new Error('its lease is lost'))
+    try {
+      const lost = await this.#held.extend()
+      if (lost.size === 0) return
+      this.#waiting = this.#waiting.filter((lease) => !lost.has(lease))
+      for (const lease of lost) this.#jobs.get(lease)?.controller.abort(new Error('its lease is lost'))
+    } catch (error) {
+      this.#halt(toScrapeError(error, 'E_SERVICE'))
+    }
   }
 
   /** Something may have come into a lane. */

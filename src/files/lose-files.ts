@@ -1,9 +1,10 @@
 /** Gives up files that only a machine has which does not come back: they become dead letters that say where they were. */
 import { ScrapeError } from '../core/errors.ts'
 import type { EventBus } from '../core/events.ts'
+import { isOneOf } from '../core/held-leases.ts'
 import type { Frontier, Lease } from '../frontier/contract.ts'
 import type { UploadOrder } from './contract.ts'
-import { countedOutcome, leaseKey, settleFailure } from './settle-file.ts'
+import { countedOutcome, settleFailure } from './settle-file.ts'
 
 const BATCH_MAX = 100
 const LEASE_MS = 30_000
@@ -29,9 +30,8 @@ export async function loseFiles(
     if (leases.length === 0) break
     const settled = leases.map((lease) => lost(lease, why))
     const { stale } = await frontier.commit(settled.map(countedOutcome))
-    const isStale = new Set(stale.map(leaseKey))
-    for (const { outcome, event } of settled)
-      if (event !== undefined && !isStale.has(leaseKey(outcome.lease))) bus.emit(event)
+    const isStale = isOneOf(stale)
+    for (const { outcome, event } of settled) if (event !== undefined && !isStale(outcome.lease)) bus.emit(event)
     count += leases.length - stale.length
   }
   return count

@@ -93,8 +93,3 @@ export function countedOutcome({ outcome, event }: Settled): Outcome {
   addCounts(counts, outcome.counts)
   return { ...outcome, counts }
 }
-
-/** One lease among all: a worker may hold the same task again under a new token. */
-export function leaseKey({ token, task }: Lease): string {
-  return `${token} ${task.id}`
-}
