@@ -13,6 +13,7 @@ import { defineScraper, type HandlerContext } from '../core/scraper.ts'
 import type { Fetcher, RateLimit } from '../fetch/contract.ts'
 import type { Frontier, Lease } from '../frontier/contract.ts'
 import { openFrontier } from '../frontier/open.ts'
+import { over } from '../frontier/over.ts'
 import { Channel } from './channel.ts'
 import { compileScraper } from './compile-scraper.ts'
 import type { CrawlEnd, CrawlParts } from './contract.ts'
@@ -99,17 +100,6 @@ const freeHosts: RateLimit = {
 /** A fetch that ends only when it is told to. */
 const never = (signal: AbortSignal) =>
   new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))
-
-/** The same frontier with some of its verbs replaced. */
-function altered(frontier: Frontier, own: Partial<Frontier>): Frontier {
-  return new Proxy(frontier, {
-    get(target, name) {
-      if (name in own) return own[name as keyof Frontier]
-      const value = Reflect.get(target, name, target)
-      return typeof value === 'function' ? value.bind(target) : value
-    },
-  })
-}
 
 interface Given extends Partial<Omit<CrawlParts, 'fetcher'>> {
   frontier: Frontier
@@ -350,7 +340,7 @@ for (const engine of ['memory:', 'sqlite:']) {
     it('ends with the error of a commit that fails, without waiting for what never answers', async () => {
       await using inner = await frontierWith(engine, 20)
       const full = new ScrapeError('E_OUTPUT', 'disk full')
-      const frontier = altered(inner, { commit: () => Promise.reject(full) })
+      const frontier = over(inner, { commit: () => Promise.reject(full) })
       const web = new FakeWeb((url, signal) => (url.endsWith('/0') ? '' : never(signal)))
       assert.equal(errorOf(await partsOf({ frontier, web }).end()), full)
       assert.equal(web.inFlight, 0)
@@ -367,7 +357,7 @@ for (const engine of ['memory:', 'sqlite:']) {
         return waiting
       }
       const broken = new Error('connection lost')
-      const frontier = altered(inner, {
+      const frontier = over(inner, {
         async commit() {
           await isFull.promise
           throw broken
@@ -383,7 +373,7 @@ for (const engine of ['memory:', 'sqlite:']) {
         await using inner = await frontierWith(engine, 30)
         const broken = new Error('connection lost')
         let claims = 0
-        const frontier = altered(inner, {
+        const frontier = over(inner, {
           claim: (request) => (++claims === failing ? Promise.reject(broken) : inner.claim({ ...request, max: 2 })),
         })
         // The last page given out never answers: the end must not wait for it.
@@ -398,7 +388,7 @@ for (const engine of ['memory:', 'sqlite:']) {
     it('ends with the error of a heartbeat that fails', async () => {
       await using inner = await frontierWith(engine, 1)
       const broken = new Error('connection lost')
-      const frontier = altered(inner, { extend: () => Promise.reject(broken) })
+      const frontier = over(inner, { extend: () => Promise.reject(broken) })
       const web = new FakeWeb((_url, signal) => never(signal))
       assert.equal(errorOf(await partsOf({ frontier, web, leaseMs: 15 }).end()).cause, broken)
     })
@@ -407,7 +397,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       await using inner = await frontierWith(engine, 2)
       const beats: number[] = []
       const third = Promise.withResolvers<string>()
-      const frontier = altered(inner, {
+      const frontier = over(inner, {
         extend(leases: readonly Lease[], leaseMs: number) {
           if (beats.push(leases.length) === 3) third.resolve('')
           return inner.extend(leases, leaseMs)
@@ -630,7 +620,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       await using inner = await frontierWith(engine, 5)
       await inner.pause('by hand')
       let emptyClaims = 0
-      const frontier = altered(inner, {
+      const frontier = over(inner, {
         async claim(request) {
           const leases = await inner.claim(request)
           if (leases.length === 0 && ++emptyClaims === 2) {
@@ -773,7 +763,7 @@ describe('lanes', () => {
     await using frontier = await frontierWith('memory:', 3)
     const { promise: looksFor, resolve: look } = Promise.withResolvers<void>()
     const { promise: isDone, resolve: done } = Promise.withResolvers<void>()
-    const slow = altered(frontier, {
+    const slow = over(frontier, {
       async claim(request) {
         if (request.lanes?.[0] !== 'manual') return await frontier.claim(request)
         look()

@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { ScrapeError } from '../core/errors.ts'
 import type { RunState } from '../core/run.ts'
 import type { NewTask } from '../core/task.ts'
-import type { Frontier } from '../frontier/contract.ts'
 import { openFrontier } from '../frontier/open.ts'
+import { over } from '../frontier/over.ts'
 import type { Store, StoredRun } from '../store/contract.ts'
 import type { Staffing } from './autoscale.ts'
 import { type AutoscaleLine, type AutoscaleRequest, autoscale, type Crew } from './autoscale-loop.ts'
@@ -27,10 +27,7 @@ async function fleetOfOne(pending: number) {
     findRun: async () => runs()[0],
   } as unknown as Store
   // The queue outlives each look, so what closes it here does nothing.
-  const openQueue = async () =>
-    new Proxy(frontier, {
-      get: (target, name) => (name === Symbol.asyncDispose ? async () => {} : bound(target, name)),
-    })
+  const openQueue = async () => over(frontier, { [Symbol.asyncDispose]: async () => {} })
   return {
     store,
     openQueue,
@@ -38,11 +35,6 @@ async function fleetOfOne(pending: number) {
     end: () => (state = 'finished'),
     break: (error: Error | undefined) => (trouble = error),
   }
-}
-
-function bound(target: Frontier, name: string | symbol): unknown {
-  const value = Reflect.get(target, name) as unknown
-  return typeof value === 'function' ? value.bind(target) : value
 }
 
 /** Does at once what it is told. */
@@ -141,12 +133,7 @@ test('cooldowns go by the clock they are given, not by the time of day', async (
   const policy = { min: 0, max: 4, perWorker: 10, cooldownMs: 1000 }
   const openQueue = async () => {
     const queue = await fleet.openQueue()
-    return new Proxy(queue, {
-      get: (target, name) =>
-        name === 'stats'
-          ? async () => ({ ...(await queue.stats()), pending: targets.length === 0 ? 5 : 40 })
-          : Reflect.get(target, name),
-    })
+    return over(queue, { stats: async () => ({ ...(await queue.stats()), pending: targets.length === 0 ? 5 : 40 }) })
   }
   const crew = new ObedientCrew()
   await autoscale(

@@ -4,6 +4,7 @@
  */
 import type { ItemRow } from '../core/item.ts'
 import type { Committed, Frontier, Outcome } from '../frontier/contract.ts'
+import { over } from '../frontier/over.ts'
 import type { Store } from '../store/contract.ts'
 
 /** Counting a million rows for every look would cost more than the look is worth. */
@@ -16,10 +17,8 @@ export function withStoredItems(inner: Frontier, store: Store, runId: string): F
       counted = { items: await store.countItems(runId), atMs: performance.now() }
     return counted.items
   }
-  return {
-    engine: inner.engine,
+  return over(inner, {
     can: { ...inner.can, keepsItems: true },
-    dead: inner.dead,
     items: {
       read: (range) => store.readItems(runId, range),
       confirm: async () => {}, // they stay
@@ -36,17 +35,7 @@ export function withStoredItems(inner: Frontier, store: Store, runId: string): F
       const stats = await inner.stats()
       return { ...stats, items: await countItems(stats.remaining === 0) } // the last count goes into the record
     },
-    add: (tasks) => inner.add(tasks),
-    claim: (request) => inner.claim(request),
-    extend: (leases, leaseMs) => inner.extend(leases, leaseMs),
-    sweep: (options) => inner.sweep(options),
-    nextDueMs: () => inner.nextDueMs(),
-    pause: (reason) => inner.pause(reason),
-    resume: () => inner.resume(),
-    getMeta: (name) => inner.getMeta(name),
-    setMeta: (name, value) => inner.setMeta(name, value),
-    [Symbol.asyncDispose]: () => inner[Symbol.asyncDispose](),
-  }
+  })
 }
 
 function apart(outcomes: readonly Outcome[]): { rows: ItemRow[]; bare: Outcome[] } {

@@ -1,6 +1,7 @@
 /** The queue of one task: in memory, without files, and with an ear for how many items there are. */
 import { isFileLane } from '../../core/task.ts'
 import type { Frontier, Outcome } from '../../frontier/contract.ts'
+import { over } from '../../frontier/over.ts'
 
 export interface TaskFrontierOptions {
   /** Told after each commit. */
@@ -11,11 +12,7 @@ export interface TaskFrontierOptions {
 
 export function taskFrontier(inner: Frontier, { onItems, onFiles }: TaskFrontierOptions): Frontier {
   let items = 0
-  return {
-    engine: inner.engine,
-    can: inner.can,
-    dead: inner.dead,
-    items: inner.items,
+  return over(inner, {
     async commit(outcomes) {
       const committed = await inner.commit(outcomes.map((outcome) => withoutFiles(outcome, onFiles)))
       items += committed.items.new
@@ -23,18 +20,7 @@ export function taskFrontier(inner: Frontier, { onItems, onFiles }: TaskFrontier
       // No sink drains these items, so nobody must wait for one.
       return { ...committed, items: { ...committed.items, backlog: 0 } }
     },
-    add: (tasks) => inner.add(tasks),
-    claim: (request) => inner.claim(request),
-    extend: (leases, leaseMs) => inner.extend(leases, leaseMs),
-    sweep: (options) => inner.sweep(options),
-    stats: () => inner.stats(),
-    nextDueMs: () => inner.nextDueMs(),
-    pause: (reason) => inner.pause(reason),
-    resume: () => inner.resume(),
-    getMeta: (name) => inner.getMeta(name),
-    setMeta: (name, value) => inner.setMeta(name, value),
-    [Symbol.asyncDispose]: () => inner[Symbol.asyncDispose](),
-  }
+  })
 }
 
 function withoutFiles(outcome: Outcome, onFiles: (files: number) => void): Outcome {

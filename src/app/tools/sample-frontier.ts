@@ -4,6 +4,7 @@
  */
 import { DEFAULT_LANE, isFileLane, type NewTask } from '../../core/task.ts'
 import type { Frontier } from '../../frontier/contract.ts'
+import { over } from '../../frontier/over.ts'
 
 /** What a page was worth before anything was left out. */
 export interface PageYield {
@@ -23,11 +24,7 @@ export interface SampleOptions {
 
 export function sampleFrontier(inner: Frontier, { perRoute, onPage }: SampleOptions): Frontier {
   const known = new Set<string>()
-  return {
-    engine: inner.engine,
-    can: inner.can,
-    dead: inner.dead,
-    items: inner.items,
+  return over(inner, {
     add: (tasks) => inner.add(firstOf(tasks, START_TASKS_MAX)),
     async commit(outcomes) {
       const sampled = outcomes.map((outcome) => {
@@ -41,17 +38,7 @@ export function sampleFrontier(inner: Frontier, { perRoute, onPage }: SampleOpti
       // No sink drains these items, so nobody must wait for one.
       return { ...committed, items: { ...committed.items, backlog: 0 } }
     },
-    claim: (request) => inner.claim(request),
-    extend: (leases, leaseMs) => inner.extend(leases, leaseMs),
-    sweep: (options) => inner.sweep(options),
-    stats: () => inner.stats(),
-    nextDueMs: () => inner.nextDueMs(),
-    pause: (reason) => inner.pause(reason),
-    resume: () => inner.resume(),
-    getMeta: (name) => inner.getMeta(name),
-    setMeta: (name, value) => inner.setMeta(name, value),
-    [Symbol.asyncDispose]: () => inner[Symbol.asyncDispose](),
-  }
+  })
 }
 
 /** The first of every route, then the second of every route, and so on. The scraper's own priorities would favour one. */
