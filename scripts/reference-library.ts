@@ -5,7 +5,7 @@ import { markdownTable, NOTE, page } from './reference-text.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 
-const ENTRIES: readonly [name: string, file: string, words: string][] = [
+export const ENTRIES: readonly [name: string, file: string, words: string][] = [
   ['sluice', 'src/index.ts', "Scrapers, runs and queues: all that `import … from 'sluice'` gives."],
   [
     'sluice/client',
@@ -15,7 +15,7 @@ const ENTRIES: readonly [name: string, file: string, words: string][] = [
   [
     'sluice/jobs',
     'src/jobs/index.ts',
-    'For scrapers of job boards: reading and comparing postings. Nothing of it has a clock, a network or a disk.',
+    'For scrapers of job boards: read, check and filter postings. All of it is pure: no clock, network or disk.',
   ],
   [
     'sluice/testing',

@@ -19,7 +19,7 @@ export function optionsPage(): string {
     'What a scraper may set under `limits`. Durations are `"500ms"`, `"30s"`, `"2m"`, `"1h"`, `"1d"` or milliseconds; sizes are `"64KB"`, `"16MiB"` or bytes. Unknown names and values out of bounds stop the program, with all problems in one message.',
     markdownTable(['option', 'default', 'values', 'what it does'], rows),
     '## Options of a run',
-    'Each is a flag of `sluice run`, a variable of the environment or of `.env`, and a name in `sluice.config.ts`; the later wins over the earlier: defaults, `sluice.config.ts`, `.env`, environment, flags. `sluice config --explain` shows every value and where it came from.',
+    'Each is a flag of `sluice run`, a variable of the environment or of `.env`, and a name in `sluice.config.ts`; the later wins over the earlier: defaults, `sluice.config.ts`, `.env`, environment, flags. `sluice config --explain` shows every value and where it came from. An editor checks a config file that ends in `satisfies Options`, a type that `sluice` exports.',
     markdownTable(['option', 'flag', 'environment', 'what it does'], runRows),
   ])
 }

@@ -11,6 +11,7 @@ import { METRICS } from '../src/observe/metrics-table.ts'
 import { MESSAGES } from '../src/protocol/messages.ts'
 import { ENDPOINTS } from '../src/server/api/endpoints.ts'
 import { outdatedPages, referencePages, writePages } from './reference.ts'
+import { ENTRIES, exportsOf } from './reference-library.ts'
 
 test('the reference pages say what the code says', async () => {
   const folder = join(import.meta.dirname, '..', 'docs', 'reference')
@@ -53,6 +54,13 @@ test('every command and every endpoint has its place in the reference', async ()
     assert.ok(pages['cli.md']!.includes(`\n## sluice ${name}\n`), name)
   for (const { method, path } of Object.values(ENDPOINTS))
     assert.ok(pages['rest.md']!.includes(`\n### ${method} ${path.replace(/:(\w+)/g, '{$1}')}\n`), path)
+})
+
+test('every public name has a sentence, and the main entry stays small', () => {
+  for (const [entry, file] of ENTRIES)
+    for (const { name, words } of exportsOf(join(import.meta.dirname, '..', file)))
+      assert.ok(words.length > 10, `${entry}: ${name} needs a comment in the code`)
+  assert.ok(exportsOf(join(import.meta.dirname, '..', 'src/index.ts')).length <= 30)
 })
 
 test('a page that differs is found', async () => {

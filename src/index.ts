@@ -1,16 +1,9 @@
 /** The public names. */
-export {
-  createOrchestrator,
-  type Orchestrator,
-  type OrchestratorOptions,
-  type QueueCounts,
-  type QueuedRun,
-  type StartScraperOptions,
-} from './app/fleet/orchestrator.ts'
-export { type StartedRun, type StartOptions, start } from './app/start.ts'
-export { openUrlQueue, type UrlQueue, type UrlQueueOptions } from './app/url-queue.ts'
+export { createOrchestrator, type Orchestrator } from './app/fleet/orchestrator.ts'
+export { type Options, type StartedRun, type StartOptions, start } from './app/start.ts'
+export { openUrlQueue, type UrlQueue } from './app/url-queue.ts'
 export type { ErrorCode, Verdict } from './core/error-table.ts'
-export { type ErrorRecord, ScrapeError } from './core/errors.ts'
+export { ScrapeError } from './core/errors.ts'
 export type { RunEvent } from './core/events.ts'
 export type { LoggedItem } from './core/item.ts'
 export type { Limits } from './core/options.ts'
@@ -27,6 +20,4 @@ export {
   sqlite,
 } from './core/scraper.ts'
 export type { Anchor, DocumentSelection, Selection } from './core/selection.ts'
-export type { Json } from './core/task.ts'
-export type { Frontier } from './frontier/contract.ts'
 export type { Sink, SinkResult } from './sinks/contract.ts'

@@ -7,8 +7,11 @@ import type { Scraper } from '../core/scraper.ts'
 import type { Sink } from '../sinks/contract.ts'
 import type { Run } from './run/run.ts'
 
-/** Options have the names of the flags: `rps` is `--rps`. */
-export interface StartOptions<Args = unknown, Item = unknown> extends OptionInputs {
+/** What `sluice.config.ts` may set: `export default { rps: 2 } satisfies Options`. */
+export type Options = OptionInputs
+
+/** What `start` takes. Options have the names of the flags: `rps` is `--rps`. */
+export interface StartOptions<Args = unknown, Item = unknown> extends Options {
   /** As the scraper's `args` schema takes them. */
   args?: unknown extends Args ? Record<string, unknown> : Args
   /** Path of the module that exports the scraper; needed for `processes` above 1. */

@@ -3,7 +3,7 @@ import type { UrlQueue, UrlQueueOptions } from '../frontier/postgres/url-queue.t
 
 export type { UrlQueue, UrlQueueOptions }
 
-/** `postgres://…`; the driver is loaded now, not with the public names. */
+/** Opens a queue of URLs in PostgreSQL (`postgres://…`). The driver is loaded now, not with the public names. */
 export async function openUrlQueue(url: string, options: UrlQueueOptions): Promise<UrlQueue> {
   const { openUrlQueue: open } = await import('../frontier/postgres/url-queue.ts')
   return await open(url, options)

@@ -1,6 +1,6 @@
 /** `sluice quality`: how complete, valid and fresh the job postings of a run are. */
 import type { Command } from 'commander'
-import type { QualityReport } from '../jobs/index.ts'
+import type { QualityReport } from '../jobs/match/quality.ts'
 import type { RunQuality } from '../runs/run-quality.ts'
 import { addReadFlags, print, printJson, type ReadFlags } from './output.ts'
 import { addPlaces, type PlaceFlags, placesOf, RUN_HELP, withRun } from './run-place.ts'

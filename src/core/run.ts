@@ -9,10 +9,10 @@ import type { Json } from './task.ts'
  */
 export type RunState = 'running' | 'finished' | 'stopped' | 'failed'
 
-/** What is known of a run: `run.json`. */
 /** What a region may be called. */
 export const REGION_NAME = { pattern: /^[a-z0-9-]{1,40}$/, rule: 'must be small letters, digits and -, at most 40' }
 
+/** All that is known of a run: its `run.json`, and `GET /v1/runs/:id`. */
 export interface RunRecord {
   id: string
   scraper: string

@@ -1,15 +1,7 @@
 /** How good the job postings of a run are, by source, and which fields fell against the runs before it. */
-import {
-  comparable,
-  createQuality,
-  DAYS_MIN,
-  type DriftAlarm,
-  driftAlarms,
-  ITEMS_MIN,
-  postingSchema,
-  type QualityReport,
-  type Source,
-} from '../jobs/index.ts'
+import { comparable, DAYS_MIN, type DriftAlarm, driftAlarms, ITEMS_MIN } from '../jobs/match/drift.ts'
+import { createQuality, type QualityReport } from '../jobs/match/quality.ts'
+import { postingSchema, type Source } from '../jobs/read/posting.ts'
 import { createHistogram } from '../observe/histogram.ts'
 import { loadScraper } from '../config/load-scraper.ts'
 import { type FullRun, fullRunBefore } from './earlier-run.ts'

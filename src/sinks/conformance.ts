@@ -125,6 +125,7 @@ async function isRefused(work: Promise<unknown>): Promise<void> {
   await assert.rejects(work, (error) => error instanceof ScrapeError && error.code === 'E_OUTPUT')
 }
 
+/** Every check, to be run by hand: `await check.run(…)` rejects when the sink breaks the promise. */
 export const sinkChecks: readonly SinkCheck[] = [
   {
     title: 'writes every item once, in order',

@@ -8,6 +8,7 @@ import type { ClaimRequest, Committed, Frontier, FrontierStats, Lease, Outcome }
 /** Opens the engine under test. Equal places are one frontier, where the engine is durable or shared; others are strangers. */
 export type OpenForCheck = (options: { place: string; now: () => number; fresh?: boolean }) => Promise<Frontier>
 
+/** One promise of the queue contract, as a check. */
 export interface FrontierCheck {
   /** A sentence about behaviour. */
   readonly title: string

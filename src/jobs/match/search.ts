@@ -5,7 +5,7 @@ import { parsePlaces } from '../read/location.ts'
 import { EMPLOYMENT_TYPES, type EmploymentType, type Place, type Posting } from '../read/posting.ts'
 import { fold } from '../read/regions.ts'
 
-/** Spread into the `args` of a job scraper. */
+/** The arguments every job scraper takes (words, place, remote …): spread them into its `args`. */
 export const searchArgs = {
   search: z.string().default('').describe('words of the title or description'),
   location: z.string().default('').describe('city, region or country'),
@@ -21,22 +21,23 @@ export const searchArgs = {
 }
 
 const searchSchema = z.object(searchArgs)
+/** What is searched for: the values of `searchArgs`. */
 export type Search = z.output<typeof searchSchema>
 
-/** `Partial`: a list page often knows less than the whole posting. */
+/** What is known of a posting so far: a list page often knows less than the whole posting. */
 export type Seen = Partial<Pick<Posting, 'title' | 'description_text' | 'locations' | 'workplace' | 'is_remote'>> &
   Partial<Pick<Posting, 'date_posted' | 'employment_type'>>
 
 const DAY_MS = 86_400_000
 
-/** Whether a whole posting answers a search. Who asks for remote work or a kind of employment gets what is known to be it. */
+/** Whether a whole posting answers a search. A search for remote work or a kind of employment only matches postings that say so. */
 export function isWanted(posting: Seen, search: Search, now: Date): boolean {
   const isSilent =
     (search.remote === true && !isRemote(posting)) || (search.type !== undefined && !posting.employment_type)
   return !isSilent && mayBeWanted(posting, search, now)
 }
 
-/** Whether the page of a posting is worth a visit, as far as its row on a list tells. What is unknown speaks against nobody. */
+/** Whether the page of a posting is worth a visit, as far as its row on a list tells. Unknown fields do not count against it. */
 export function mayBeWanted(posting: Seen, search: Search, now: Date): boolean {
   return (
     hasWords(posting, search.search) &&

@@ -2,7 +2,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { cpuMs } from '../../../test/cpu-time.ts'
-import { isSameJob, parsePlaces, parsePostedDate, structuredSalary, titleKey, toPosting } from '../index.ts'
+import { isSameJob } from '../match/cluster.ts'
+import { parsePostedDate } from './dates.ts'
+import { parsePlaces } from './location.ts'
+import { structuredSalary } from './salary.ts'
+import { titleKey } from './titles.ts'
+import { toPosting } from './to-posting.ts'
 
 const CHARS = 65_536
 const NOW = new Date('2026-03-10T12:00:00Z')

@@ -2,7 +2,7 @@
 import { Parser } from 'htmlparser2'
 import { ScrapeError } from '../../core/errors.ts'
 
-/** One element. Names are without their prefix: `tt:city` is `city`. */
+/** An element of an XML document. Names are without their prefix: `tt:city` is `city`. */
 export class XmlElement {
   readonly name: string
   readonly children: XmlElement[] = []
@@ -39,7 +39,7 @@ const DEPTH_MAX = 64
 const ELEMENTS_MAX = 1_000_000
 
 /**
- * The root element. Entities a document declares itself stay as they are written, so nothing can grow. Throws E_SELECTOR_EMPTY
+ * Parses an XML document and returns its root element. Entities a document declares itself stay as they are written, so nothing can grow. Throws E_SELECTOR_EMPTY
  * for what is no XML, is cut off, or is built to hurt: such a feed must not pass for an empty one.
  */
 export function readXml(text: string, { root, url }: { root: string; url: string }): XmlElement {

@@ -68,6 +68,7 @@ const salarySchema = z.object({
   raw: text,
 })
 
+/** The schema of a posting: the `item` of every job scraper. */
 export const postingSchema = z.object({
   source: z.enum(SOURCES),
   /** The platform's own id, its case kept. */
@@ -111,11 +112,12 @@ export const postingSchema = z.object({
   content_hash: z.string().regex(/^[0-9a-f]{64}$/),
 })
 
+/** A posting as it is stored. */
 export type Posting = z.infer<typeof postingSchema>
 export type Place = z.infer<typeof placeSchema>
 export type Salary = z.infer<typeof salarySchema>
 
-/** Identity of a posting on its platform. */
+/** Identity of a posting on its platform: the `key` of every job scraper. */
 export function postingKey({ source, board_token, source_job_id }: Posting): string {
   return `${source}:${board_token}:${source_job_id}`
 }
@@ -156,6 +158,7 @@ export interface RawPosting {
   raw?: Readonly<Record<string, unknown>> | undefined
 }
 
+/** A place as the board says it. */
 export interface RawPlace {
   raw?: string | null | undefined
   city?: string | null | undefined
@@ -166,6 +169,7 @@ export interface RawPlace {
   lon?: number | null | undefined
 }
 
+/** Pay as the board says it. */
 export interface RawSalary {
   min?: number | string | null | undefined
   max?: number | string | null | undefined

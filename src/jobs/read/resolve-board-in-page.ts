@@ -12,7 +12,7 @@ const HOSTS =
 /** Links, frames, scripts and strings in scripts alike, also with `\/` for `/` as JSON writes it. */
 const ADDRESSES = /(?:https?:)?(?:\\?\/){2}[a-z0-9][a-z0-9.-]{3,250}(?:(?:\\?\/)[^\s"'<>`]*)?/gi
 
-/** In the order they are named, each once. `base` is the page's own address; relative links cannot lead to a board. */
+/** The boards that a page links to or embeds, each once, in the order of the page. `base` is the page's own address; relative links cannot lead to a board. */
 export function findBoards(html: string, base?: string): BoardAddress[] {
   const found = new Map<string, BoardAddress>()
   const add = (address: string) => {

@@ -1,6 +1,7 @@
 /** Which board of an applicant tracking system an address belongs to: read off the host and path, nothing is fetched. */
 import type { Source } from './posting.ts'
 
+/** A board: its platform, and the company's name there. */
 export interface BoardAddress {
   source: Source
   /** The employer's own name there. */
@@ -59,6 +60,7 @@ const NO_TENANT = new Set(
 /** First parts of a path that are pages of the system. */
 const NO_PATH_TENANT = new Set('embed api static assets robots.txt sitemap.xml favicon.ico j'.split(' '))
 
+/** The board that an address leads to; undefined when it is not a known platform. */
 export function resolveBoard(address: string): BoardAddress | undefined {
   const url = parse(address)
   if (url === undefined) return undefined

@@ -17,7 +17,7 @@ const RAW_BYTES_MAX = 5000
 const CONFIDENTIAL =
   /^(?:confidential|company confidential|confidential company|hidden|anonymous|undisclosed|vertraulich|confidentiel|confidencial)$/i
 
-/** Never throws on odd data: what is missing or wrong is left out, and what may not be missing the schema refuses. */
+/** Turns what a board says into a posting. Never throws on odd data: wrong values are omitted, and the schema rejects what is incomplete. */
 export function toPosting(source: Source, raw: RawPosting, { now }: { now: Date }): Posting {
   const title = line(raw.title) ?? ''
   const locations = parsePlaces(listOf(raw.locations))
