@@ -1,9 +1,9 @@
 /** docs/reference/rest.md: every endpoint of the API, from the OpenAPI document that the server serves. */
 
 import * as z from 'zod'
-import { ENDPOINTS } from '../src/server/api/endpoints.ts'
 import { openApiDocument } from '../src/server/api/openapi.ts'
 import { problemSchema } from '../src/server/api/problem.ts'
+import { ENDPOINTS } from '../src/server/api/routes/endpoints.ts'
 import { fieldRows, type JsonSchema, markdownTable, NOTE, page, sentence, typeText } from './reference-text.ts'
 
 type Definitions = NonNullable<JsonSchema['$defs']>

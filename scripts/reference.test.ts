@@ -9,7 +9,7 @@ import { ERRORS } from '../src/core/error-table.ts'
 import { limitsSchema } from '../src/core/options.ts'
 import { METRICS } from '../src/observe/metrics-table.ts'
 import { MESSAGES } from '../src/protocol/messages.ts'
-import { ENDPOINTS } from '../src/server/api/endpoints.ts'
+import { ENDPOINTS } from '../src/server/api/routes/endpoints.ts'
 import { outdatedPages, referencePages, writePages } from './reference.ts'
 import { ENTRIES, exportsOf } from './reference-library.ts'
 

@@ -1,7 +1,7 @@
 /** Who gets into a real server: keys made and revoked while it runs, streams, and proxies that are believed. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { FRESH_MS } from '../src/app/serve/known-keys.ts'
+import { FRESH_MS } from '../src/app/serve/access/known-keys.ts'
 import { LOOK_EVERY_MS } from '../src/server/api/open-streams.ts'
 import { until } from './fleet.ts'
 import { startServe } from './serve.ts'

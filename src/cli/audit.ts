@@ -30,7 +30,7 @@ const LIMIT_MAX = 100_000
 
 async function listAudit(flags: AuditFlags): Promise<void> {
   const [{ openServeDatabase }, { Audit }, { ScrapeError }] = await Promise.all([
-    import('../app/serve/database.ts'),
+    import('../app/serve/server/database.ts'),
     import('../server/access/audit.ts'),
     import('../core/errors.ts'),
   ])

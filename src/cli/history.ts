@@ -31,7 +31,7 @@ export function defineHistory(program: Command): void {
 
 async function showHistory(scraper: string, key: string, flags: HistoryFlags): Promise<void> {
   const [{ openServeDatabase }, { History }, { ScrapeError }] = await Promise.all([
-    import('../app/serve/database.ts'),
+    import('../app/serve/server/database.ts'),
     import('../server/history/read.ts'),
     import('../core/errors.ts'),
   ])

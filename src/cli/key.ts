@@ -71,7 +71,7 @@ async function withKeys<T>(
   work: (keys: import('../server/access/keys.ts').ApiKeys) => Promise<T>,
 ): Promise<T> {
   const [{ openServeDatabase }, { ApiKeys }] = await Promise.all([
-    import('../app/serve/database.ts'),
+    import('../app/serve/server/database.ts'),
     import('../server/access/keys.ts'),
   ])
   const { places } = await placesOf(flags)

@@ -7,7 +7,7 @@ import { userAgent } from '../config/user-agent.ts'
 import { createEventBus } from '../core/events.ts'
 import type { Scraper } from '../core/scraper.ts'
 import { compileScraper } from '../crawl/compile-scraper.ts'
-import { openMemoryFrontier } from '../frontier/memory.ts'
+import { openMemoryFrontier } from '../frontier/memory/engine.ts'
 
 export interface PlanRequest {
   scraper: Scraper

@@ -73,7 +73,7 @@ function run(work: Work) {
   return async (...given: unknown[]) => {
     const [word, flags] = (typeof given[0] === 'string' ? given : ['', given[0]]) as [string, ScheduleFlags]
     const [{ openServeDatabase }, { Schedules }] = await Promise.all([
-      import('../app/serve/database.ts'),
+      import('../app/serve/server/database.ts'),
       import('../server/schedule/schedules.ts'),
     ])
     const { places } = await placesOf(flags)

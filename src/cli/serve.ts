@@ -1,6 +1,6 @@
 /** `sluice serve`: the API, and runs started through it, in one process. */
 import type { Command } from 'commander'
-import type { ServerRole } from '../app/serve/server-role.ts'
+import type { ServerRole } from '../app/serve/server/server-role.ts'
 import type { Config } from '../config/config.ts'
 import { addOptions, configOf, RUN_OPTIONS } from './flags.ts'
 import { note, print } from './output.ts'
@@ -72,7 +72,7 @@ export function defineServe(program: Command): void {
 async function serveHere(flags: ServeFlags): Promise<number> {
   const [{ serve }, { TrustedProxies }, { ScrapeError }, { VERSION }] = await Promise.all([
     import('../app/serve/serve.ts'),
-    import('../app/serve/trusted-proxies.ts'),
+    import('../app/serve/access/trusted-proxies.ts'),
     import('../core/errors.ts'),
     import('../config/user-agent.ts'),
   ])
@@ -122,7 +122,7 @@ async function serveHere(flags: ServeFlags): Promise<number> {
 
 async function refuseRole(role: string, { values }: Config): Promise<void> {
   const [{ SERVER_ROLES }, { isFleetQueue }, { ScrapeError }] = await Promise.all([
-    import('../app/serve/server-role.ts'),
+    import('../app/serve/server/server-role.ts'),
     import('../runs/fleet-places.ts'),
     import('../core/errors.ts'),
   ])

@@ -78,7 +78,7 @@ function run(work: Work) {
   return async (...given: unknown[]) => {
     const [word, flags] = (typeof given[0] === 'string' ? given : ['', given[0]]) as [string, WebhookFlags]
     const [{ openServeDatabase }, { DeliveryLog }, { Subscriptions }] = await Promise.all([
-      import('../app/serve/database.ts'),
+      import('../app/serve/server/database.ts'),
       import('../server/webhooks/delivery-log.ts'),
       import('../server/webhooks/subscriptions.ts'),
     ])

@@ -5,7 +5,7 @@ import { addCounts, noCounts } from '../core/counts.ts'
 import type { NewTask } from '../core/task.ts'
 import { frontierChecks } from './conformance.ts'
 import type { Frontier, Lease } from './contract.ts'
-import { openMemoryFrontier } from './memory.ts'
+import { openMemoryFrontier } from './memory/engine.ts'
 
 type Fault = (inner: Frontier, now: () => number) => Partial<Frontier>
 

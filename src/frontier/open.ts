@@ -12,7 +12,7 @@ export interface OpenOptions extends FrontierOptions {
 type Open = (url: string, options: OpenOptions) => Promise<Frontier>
 
 const ENGINES: Record<string, Open> = {
-  memory: async (_url, options) => (await import('./memory.ts')).openMemoryFrontier(options),
+  memory: async (_url, options) => (await import('./memory/engine.ts')).openMemoryFrontier(options),
   sqlite: async (url, options) => (await import('./sqlite/engine.ts')).openSqliteFrontier(pathOf(url), options),
   postgres: openPostgres,
   postgresql: openPostgres,

@@ -4,7 +4,7 @@
  */
 import type { NewStoredRun, Store } from '../store/contract.ts'
 import { FINAL_STATUSES, MESSAGE_BYTES_MAX, type ResultMessage, readMessage, resultSchema } from './messages.ts'
-import { type Entry, GroupReader } from './redis/group-reader.ts'
+import { type Entry, GroupReader } from './redis-group-reader.ts'
 import { refusalText } from './refusal.ts'
 import { itemsOf, runOfResult } from './run-of-result.ts'
 import { COLLECTORS_GROUP, streamNames } from './streams.ts'

@@ -1,6 +1,6 @@
 /** What goes on the stream of errors in place of a message nobody could read. */
 import { type ErrorMessage, MESSAGE_VERSION } from './messages.ts'
-import type { Entry } from './redis/group-reader.ts'
+import type { Entry } from './redis-group-reader.ts'
 import { shownMessage } from './shown.ts'
 
 type Refused = Pick<Entry, 'stream' | 'id' | 'message'>

@@ -9,7 +9,7 @@ import { type InstanceSpec, runInstance } from '../../src/app/protocol/open-inst
 import { resolveConfig } from '../../src/config/config.ts'
 import type { OptionName } from '../../src/config/option-table.ts'
 import type { ErrorMessage, HealthMessage, ResultMessage, TaskMessage } from '../../src/protocol/messages.ts'
-import { TaskProducer } from '../../src/protocol/redis/producer.ts'
+import { TaskProducer } from '../../src/protocol/redis-producer.ts'
 import { streamNames } from '../../src/protocol/streams.ts'
 import { until } from '../fleet.ts'
 import { redisForTests, type TestRedis } from '../services/redis.ts'

@@ -9,8 +9,8 @@ import { ScrapeError } from '../../core/errors.ts'
 import type { Frontier, FrontierStats } from '../../frontier/contract.ts'
 import type { Store, StoredRun, StoredWorker, WorkPart } from '../../store/contract.ts'
 import { definitionHash } from './definition-hash.ts'
-import { TURN_MS } from './fair-share.ts'
 import { RunChooser } from './run-chooser.ts'
+import { TURN_MS } from './worker-shares.ts'
 
 const folder = temporaryFolder()
 after(() => folder[Symbol.dispose]())

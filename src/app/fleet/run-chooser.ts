@@ -10,11 +10,11 @@ import type { CrawlEnd } from '../../crawl/contract.ts'
 import type { FrontierStats } from '../../frontier/contract.ts'
 import { openStoredRun } from '../../runs/stored-run.ts'
 import type { Store, StoredRun, StoredWorker, WorkPart } from '../../store/contract.ts'
-import { countByRun, TURN_MS } from './fair-share.ts'
 import type { FleetWorker } from './fleet-worker.ts'
 import { type AskedRun, RunQueues } from './run-queues.ts'
 import { Turns } from './run-rotation.ts'
 import { ScrapersHere, type ScrapersOptions } from './scrapers-here.ts'
+import { countByRun, TURN_MS } from './worker-shares.ts'
 
 export interface ChooserOptions extends ScrapersOptions {
   store: Store

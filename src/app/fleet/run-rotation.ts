@@ -1,6 +1,6 @@
 /** Whose turn it is among the runs: what was asked longest ago comes first, and what had nothing to do is left alone for a while. */
 import type { StoredRun } from '../../store/contract.ts'
-import { inOrderOfNeed } from './fair-share.ts'
+import { inOrderOfNeed } from './worker-shares.ts'
 
 /** A run that cannot be worked on from here. */
 const HOPELESS_MS = 60_000

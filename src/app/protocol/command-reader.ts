@@ -1,8 +1,8 @@
 /** Hears commands: every worker reads all of them, from its start on, and keeps those meant for it. */
 import { type CommandMessage, commandSchema, MESSAGE_BYTES_MAX, readMessage } from '../../protocol/messages.ts'
-import type { GroupReader } from '../../protocol/redis/group-reader.ts'
-import { REFUSE } from '../../protocol/redis/lua.ts'
-import { messageOf } from '../../protocol/redis/replies.ts'
+import type { GroupReader } from '../../protocol/redis-group-reader.ts'
+import { REFUSE } from '../../protocol/redis-lua.ts'
+import { messageOf } from '../../protocol/redis-replies.ts'
 import { refusalText } from '../../protocol/refusal.ts'
 import { ERRORS_KEPT, type StreamNames } from '../../protocol/streams.ts'
 

@@ -3,7 +3,7 @@ import { type ErrorRecord, ScrapeError, toErrorRecord } from '../../core/errors.
 import { redactText } from '../../core/redact-text.ts'
 import { MESSAGE_VERSION, type ResultMessage, type TaskMessage, type TaskParams } from '../../protocol/messages.ts'
 import { resultTexts } from '../../protocol/parts.ts'
-import type { Finish } from '../../protocol/redis/group-reader.ts'
+import type { Finish } from '../../protocol/redis-group-reader.ts'
 import { errorMessageText } from '../../protocol/refusal.ts'
 import { withoutSecrets } from '../../protocol/shown.ts'
 import { isPosting, toWireJob } from '../../protocol/wire-job.ts'

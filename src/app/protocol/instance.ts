@@ -7,8 +7,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { TaskHistory } from '../../protocol/health.ts'
-import type { GroupReader } from '../../protocol/redis/group-reader.ts'
-import { PROMOTE } from '../../protocol/redis/lua.ts'
+import type { GroupReader } from '../../protocol/redis-group-reader.ts'
+import { PROMOTE } from '../../protocol/redis-lua.ts'
 import { HEALTH_KEPT, type StreamNames } from '../../protocol/streams.ts'
 import { Desk } from './active-tasks.ts'
 import { CommandEar } from './command-reader.ts'

@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { ScrapeError } from '../../core/errors.ts'
 import type { ResultMessage, TaskMessage } from '../../protocol/messages.ts'
-import { type NewTaskMessage, TaskProducer } from '../../protocol/redis/producer.ts'
+import { type NewTaskMessage, TaskProducer } from '../../protocol/redis-producer.ts'
 import { streamNames } from '../../protocol/streams.ts'
 
 export interface SubmitRequest {

@@ -4,9 +4,9 @@ import { type ByteStreamOptions, openByteStream } from '../../fetch/http/byte-st
 import type { FileStep } from '../../files/contract.ts'
 import { type FromWorker, type ToWorker, toSentError } from '../../files/messages.ts'
 import { openFileStore } from '../../files/open-store.ts'
-import { serveFileJobs } from '../../files/serve.ts'
 import type { SpoolLimits } from '../../files/spool.ts'
 import { openSteps, type StepName } from '../../files/steps.ts'
+import { serveFileJobs } from '../../files/worker-channel.ts'
 
 /** Pool → process, once. */
 export interface FileOrders {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { NewTask } from '../../core/task.ts'
 import { hostOf } from '../../core/url.ts'
 import type { ClaimRequest, FrontierStats, Lease } from '../contract.ts'
-import { isServed } from '../fair-share.ts'
+import { isServed } from '../shared/fair-share.ts'
 
 export interface ModelTask {
   readonly task: NewTask

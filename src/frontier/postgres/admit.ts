@@ -1,7 +1,7 @@
 /** How tasks come in, on our side: what is known is left out, the rest becomes arrays. */
 import { LruSet } from '../../core/lru-set.ts'
 import type { NewTask } from '../../core/task.ts'
-import { identityOf, packData } from '../intake.ts'
+import { identityOf, packData } from '../shared/intake.ts'
 import { numbersText, textsText } from './array-text.ts'
 import type { Queues } from './queues.ts'
 

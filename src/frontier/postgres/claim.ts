@@ -1,7 +1,7 @@
 /** Claims, on our side: whose turn it is, where to begin looking, and leases out of rows. */
 import type { Database } from '../../drivers/postgres/database.ts'
 import type { ClaimRequest, Lease } from '../contract.ts'
-import { unpackData } from '../intake.ts'
+import { unpackData } from '../shared/intake.ts'
 import { numbersText, textsText } from './array-text.ts'
 import type { Operations } from './operations.ts'
 import { classOf, type Sent, type Turns } from './queue-marks.ts'

@@ -1,5 +1,5 @@
 /** Dead letters, on the server: found by filter, counted by cause, brought back or dropped. */
-import { GROUPS_MAX } from '../dead-letters.ts'
+import { GROUPS_MAX } from '../shared/dead-letters.ts'
 import { BODY } from './schema.ts'
 
 /** Dead letters moved in one transaction, so that reviving a million does not lock the others out. */

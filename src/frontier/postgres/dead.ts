@@ -2,7 +2,7 @@
 import type { ErrorRecord } from '../../core/errors.ts'
 import type { Database } from '../../drivers/postgres/database.ts'
 import type { DeadFilter, DeadGroup, DeadLetter, DeadLetters } from '../contract.ts'
-import { unpackData } from '../intake.ts'
+import { unpackData } from '../shared/intake.ts'
 import { textsText } from './array-text.ts'
 import type { Turns } from './queue-marks.ts'
 import type { Queues } from './queues.ts'

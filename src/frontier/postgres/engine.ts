@@ -16,7 +16,7 @@ import type {
   Outcome,
   SweepOptions,
 } from '../contract.ts'
-import { chunksOf } from '../intake.ts'
+import { chunksOf } from '../shared/intake.ts'
 import { ADD, Admission } from './admit.ts'
 import { numbersText } from './array-text.ts'
 import { Claim } from './claim.ts'

@@ -3,7 +3,7 @@
 import { ScrapeError } from '../../core/errors.ts'
 import type { Database } from '../../drivers/postgres/database.ts'
 import type { Lease, SweepOptions } from '../contract.ts'
-import { causeOf, leaseLost } from '../dead-letters.ts'
+import { causeOf, leaseLost } from '../shared/dead-letters.ts'
 import { numbersOf, numbersText, textsText } from './array-text.ts'
 import { readToken } from './claim.ts'
 import { SWEEP_MAX } from './sweep-sql.ts'

@@ -1,7 +1,7 @@
 /** Messages that were delivered and not yet acknowledged: those a claim may choose from, and those whose tasks are claimed. */
 import { hostOf } from '../../core/url.ts'
 import type { ClaimRequest } from '../contract.ts'
-import { byTurn, type Candidate, deal, isServed, laneGroups } from '../fair-share.ts'
+import { byTurn, type Candidate, deal, isServed, laneGroups } from '../shared/fair-share.ts'
 import type { TaskMessage } from './message.ts'
 
 export interface Delivery {

@@ -2,7 +2,7 @@
 import { LruSet } from '../../core/lru-set.ts'
 import type { NewTask } from '../../core/task.ts'
 import { hostOf } from '../../core/url.ts'
-import { identityOf, taskOf } from '../intake.ts'
+import { identityOf, taskOf } from '../shared/intake.ts'
 import { bodyOf, queueName } from './lease.ts'
 import { BASE, PLACES } from './lua.ts'
 import { type Arg, script } from './script.ts'

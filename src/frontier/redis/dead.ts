@@ -1,7 +1,7 @@
 /** Dead letters: whole records by the order of their death, until they are retried or dropped. */
 import type { ErrorRecord } from '../../core/errors.ts'
 import type { DeadFilter, DeadGroup, DeadLetter, DeadLetters } from '../contract.ts'
-import { GROUPS_MAX, groupByCause, matches } from '../dead-letters.ts'
+import { GROUPS_MAX, groupByCause, matches } from '../shared/dead-letters.ts'
 import { taskFrom } from './lease.ts'
 import type { Link } from './link.ts'
 import { BASE, PLACES } from './lua.ts'

@@ -17,7 +17,7 @@ import type {
   Outcome,
   SweepOptions,
 } from '../contract.ts'
-import { chunksOf } from '../intake.ts'
+import { chunksOf } from '../shared/intake.ts'
 import { ADD, Admission } from './admit.ts'
 import { createCommit, createExtend } from './commit.ts'
 import { createDead } from './dead.ts'

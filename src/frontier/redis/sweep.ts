@@ -1,6 +1,6 @@
 /** Leases whose holders are gone: back to pending as suspects, or to the dead letters. */
 import type { SweepOptions } from '../contract.ts'
-import { leaseLost } from '../dead-letters.ts'
+import { leaseLost } from '../shared/dead-letters.ts'
 import { BURY, deathOf } from './dead.ts'
 import { LEASE, taskFrom } from './lease.ts'
 import type { Link } from './link.ts'

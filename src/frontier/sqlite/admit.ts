@@ -2,7 +2,7 @@
 import { LruSet } from '../../core/lru-set.ts'
 import type { NewTask } from '../../core/task.ts'
 import type { Added } from '../contract.ts'
-import { identityOf, packData, taskOf } from '../intake.ts'
+import { identityOf, packData, taskOf } from '../shared/intake.ts'
 import type { Database } from './database.ts'
 import type { Ledger } from './ledger.ts'
 import type { Places } from './places.ts'

@@ -1,8 +1,8 @@
 /** Claims: from ready to inflight under one lease number, spread over hosts; suspects alone. */
 import type { Task } from '../../core/task.ts'
 import type { ClaimRequest, Lease } from '../contract.ts'
-import { byTurn, type Candidate, deal, isServed, laneGroups } from '../fair-share.ts'
-import { unpackData } from '../intake.ts'
+import { byTurn, type Candidate, deal, isServed, laneGroups } from '../shared/fair-share.ts'
+import { unpackData } from '../shared/intake.ts'
 import type { Database } from './database.ts'
 import type { Ledger, Queue } from './ledger.ts'
 import type { Places } from './places.ts'

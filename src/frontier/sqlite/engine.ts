@@ -15,7 +15,7 @@ import type {
   Outcome,
   SweepOptions,
 } from '../contract.ts'
-import { chunksOf } from '../intake.ts'
+import { chunksOf } from '../shared/intake.ts'
 import { createAdmission } from './admit.ts'
 import { createClaim } from './claim.ts'
 import { createCounters } from './counters.ts'

@@ -1,7 +1,7 @@
 /** What becomes of leases: outcomes of their holders, and the sweep of those whose holders are gone. */
 import type { ErrorRecord } from '../../core/errors.ts'
 import type { Lease, Outcome, SweepOptions } from '../contract.ts'
-import { causeOf, leaseLost } from '../dead-letters.ts'
+import { causeOf, leaseLost } from '../shared/dead-letters.ts'
 import type { Database } from './database.ts'
 import type { Ledger, Queue } from './ledger.ts'
 import type { Places } from './places.ts'

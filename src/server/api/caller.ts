@@ -2,8 +2,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import { mayDo, type Role } from '../../core/role.ts'
-import type { Endpoint } from './endpoint.ts'
 import { Problem } from './problem.ts'
+import type { Endpoint } from './routes/endpoint.ts'
 
 export interface KnownCaller {
   /** Shown in the audit log: the name of the key, or the address. */

@@ -1,7 +1,8 @@
 /** A typed client of the API: one method for each endpoint, checked against the same schemas the server has. */
-import { type Answered, type Asking, type Endpoint, isStreamed } from './endpoint.ts'
-import { ENDPOINTS, type EndpointName, type Endpoints } from './endpoints.ts'
+
 import type { ProblemBody } from './problem.ts'
+import { type Answered, type Asking, type Endpoint, isStreamed } from './routes/endpoint.ts'
+import { ENDPOINTS, type EndpointName, type Endpoints } from './routes/endpoints.ts'
 
 /** Which server, and with which key. */
 export interface ClientOptions {

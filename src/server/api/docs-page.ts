@@ -1,7 +1,7 @@
 /** `/docs`: every route on one page, made from the endpoints, without a script and without anything from elsewhere. */
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
-import { type Endpoint, isStreamed } from './endpoint.ts'
+import { type Endpoint, isStreamed } from './routes/endpoint.ts'
 
 const STYLE = `
 :root { color-scheme: light dark; --line: #8884; --dim: #888 }

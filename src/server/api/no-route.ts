@@ -1,6 +1,7 @@
 /** The error for an unknown route: the path exists with another method (405), or not at all (404). */
-import { ENDPOINTS } from './endpoints.ts'
+
 import { Problem } from './problem.ts'
+import { ENDPOINTS } from './routes/endpoints.ts'
 
 const PATHS = Object.values(ENDPOINTS).map(({ method, path }) => ({
   method,

@@ -1,7 +1,7 @@
 /** The OpenAPI 3.1 document, made from the same schemas the server checks with. */
 import * as z from 'zod'
-import { type Endpoint, isStreamed } from './endpoint.ts'
 import { problemSchema } from './problem.ts'
+import { type Endpoint, isStreamed } from './routes/endpoint.ts'
 
 type Json = Record<string, unknown>
 

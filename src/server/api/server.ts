@@ -7,11 +7,11 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { redactAll } from '../../core/redact.ts'
 import type { Role } from '../../core/role.ts'
 import { type CallerParts, isStillAllowed, type KnownCaller, knownCaller, socketAddressOf, tooMany } from './caller.ts'
-import { type Answered, type Asked, type Endpoint, isStreamed } from './endpoint.ts'
-import { ENDPOINTS, type EndpointName, type Endpoints } from './endpoints.ts'
 import { noRoute } from './no-route.ts'
 import { OpenStreams } from './open-streams.ts'
 import { invalid, Problem, toProblem } from './problem.ts'
+import { type Answered, type Asked, type Endpoint, isStreamed } from './routes/endpoint.ts'
+import { ENDPOINTS, type EndpointName, type Endpoints } from './routes/endpoints.ts'
 
 export interface StreamedAnswer {
   contentType: string

@@ -1,0 +1,19 @@
+/** Where a server keeps what is its own: the fleet's database, or a file of this machine. */
+
+import type { ConfigValues } from '../../../config/option-table.ts'
+import { isFleetQueue, openStoreDatabase, type StoreDatabase } from '../../../runs/fleet-places.ts'
+
+const STORE_HERE = 'sqlite:.sluice/sluice.db'
+/** Connections to a database that is not a file. */
+const CONNECTIONS_MAX = 6
+
+type Places = Pick<ConfigValues, 'frontier'> & Partial<Pick<ConfigValues, 'store'>>
+
+export function storeOfServer({ frontier, store }: Places): string | undefined {
+  return store ?? (isFleetQueue(frontier) ? undefined : STORE_HERE)
+}
+
+export async function openServeDatabase(places: Places): Promise<StoreDatabase> {
+  const { frontier } = places
+  return await openStoreDatabase({ frontier, store: storeOfServer(places) }, { connectionsMax: CONNECTIONS_MAX })
+}

@@ -1,0 +1,162 @@
+/**
+ * Workers a server brings along to a fleet's queue: up to so many processes, each on one run, spread over the runs that have work.
+ * One that dies or falls silent is replaced with the next look; where runs wait with none, others give theirs up in turn.
+ */
+
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { every } from '../../../core/every.ts'
+import type { Store, StoredRun } from '../../../store/contract.ts'
+import { Turns } from '../../fleet/run-rotation.ts'
+import { countByRun, toRelieve } from '../../fleet/worker-shares.ts'
+import { HOPELESS, type WorkerOrders } from './embedded-worker.ts'
+
+const PROGRAM = fileURLToPath(new URL('./embedded-worker.ts', import.meta.url))
+const LOOK_MS = 1_000
+const STOP_MS_MAX = 35_000
+/** Runs asked for work in one look. */
+const ASKED_MAX = 20
+const RUNS_MAX = 1000
+
+export interface EmbeddedWorkersOptions {
+  store: Store
+  /** Processes at most. */
+  max: number
+  flags: Record<string, unknown>
+  /** Where they are: runs of other regions are left to others. */
+  region: string | undefined
+  /** False for one that is paused: a worker would wait there. */
+  hasWork: (runId: string) => Promise<boolean>
+  say: (level: 'info' | 'warn', message: string) => void
+}
+
+interface Worker {
+  child: ChildProcess
+  runId: string
+  id: string | undefined
+  startedAtMs: number
+  isLeaving: boolean
+}
+
+export class EmbeddedWorkers implements AsyncDisposable {
+  readonly #options: EmbeddedWorkersOptions
+  readonly #workers = new Set<Worker>()
+  readonly #turns = new Turns(() => performance.now())
+  readonly #looking: NodeJS.Timeout
+  #look: Promise<void> | undefined
+  #isStopping = false
+
+  constructor(options: EmbeddedWorkersOptions) {
+    this.#options = options
+    this.#looking = every(() => this.look(), LOOK_MS)
+  }
+
+  get size(): number {
+    return this.#workers.size
+  }
+
+  look(): Promise<void> {
+    this.#look ??= this.#lookOnce()
+      .catch((error: Error) => this.#options.say('warn', `workers: ${error.message}`))
+      .finally(() => {
+        this.#look = undefined
+      })
+    return this.#look
+  }
+
+  async #lookOnce(): Promise<void> {
+    const { store, max, region } = this.#options
+    await this.#killStuck()
+    const found = await store.listRuns({ states: ['running'], limit: RUNS_MAX, openTo: { region } })
+    const working = await this.#workersByRun()
+    const open = this.#turns.open(found)
+    const needy = this.#turns.inOrder(open.keys(), working).slice(0, ASKED_MAX)
+    if (this.#workers.size >= max) return await this.#relieve(needy.filter((id) => !working.has(id)))
+    const withWork = await this.#withWork(needy)
+    while (!this.#isStopping && this.#workers.size < max) {
+      const [next] = this.#turns.inOrder(withWork, working)
+      if (next === undefined) return
+      this.#start(open.get(next)!)
+      working.set(next, (working.get(next) ?? 0) + 1)
+    }
+  }
+
+  /** Anybody's workers: a run that another server works on does not wait. */
+  async #workersByRun(): Promise<Map<string, number>> {
+    const own = new Set([...this.#workers].map(({ id }) => id))
+    const others = (await this.#options.store.listWorkers({ isAlive: true }))
+      .filter(({ id, state }) => state === 'working' && !own.has(id))
+      .map(({ runId }) => ({ runId, isLeaving: false }))
+    return countByRun([...this.#workers, ...others])
+  }
+
+  async #withWork(runIds: readonly string[]): Promise<string[]> {
+    const answers = await Promise.all(runIds.map((id) => this.#options.hasWork(id).catch(() => false)))
+    for (const id of runIds.filter((_, i) => !answers[i])) this.#turns.idle(id) // others are asked next
+    return runIds.filter((_, i) => answers[i])
+  }
+
+  /** They finish what they hold, and their place is given over with a later look. */
+  async #relieve(waiting: readonly string[]): Promise<void> {
+    if (waiting.length === 0) return
+    const { length } = await this.#withWork(waiting)
+    for (const worker of toRelieve([...this.#workers], length, performance.now()))
+      if (worker.id !== undefined) worker.isLeaving = await this.#options.store.askDrain(worker.id)
+  }
+
+  #start({ record: { id: runId, source } }: StoredRun): void {
+    const child = fork(PROGRAM, [], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+    const startedAtMs = performance.now()
+    const worker: Worker = { child, runId, id: undefined, startedAtMs, isLeaving: false }
+    this.#turns.served(runId)
+    const orders: WorkerOrders = { scraper: source, runId, flags: this.#options.flags }
+    child.send(orders)
+    child.once('message', ({ workerId }: { workerId: string }) => {
+      worker.id = workerId
+    })
+    child.once('exit', (code, signal) => this.#onExit(worker, code, signal))
+    this.#workers.add(worker)
+  }
+
+  #onExit(worker: Worker, code: number | null, signal: NodeJS.Signals | null): void {
+    this.#workers.delete(worker)
+    const isDead = signal !== null || (code !== 0 && code !== HOPELESS)
+    if (isDead && !this.#isStopping)
+      this.#options.say(
+        'warn',
+        `a worker of run ${worker.runId} died (${signal ?? `exit code ${code}`}); it is replaced`,
+      )
+    if (isDead || worker.isLeaving) return
+    if (code === HOPELESS) this.#turns.hopeless(worker.runId)
+    else this.#turns.idle(worker.runId)
+  }
+
+  /** It lives, and yet gives no sign of life: its loop hangs. What it holds is given to others when it is gone. */
+  async #killStuck(): Promise<void> {
+    if (this.#workers.size === 0) return
+    const stuck = new Set(
+      (await this.#options.store.listWorkers()).flatMap(({ id, state }) => (state === 'stuck' ? [id] : [])),
+    )
+    for (const { id, child, runId } of this.#workers) {
+      if (id === undefined || !stuck.has(id)) continue
+      this.#options.say('warn', `worker ${id} of run ${runId} is stuck: it is killed, and replaced`)
+      child.kill('SIGKILL')
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isStopping = true
+    clearInterval(this.#looking)
+    await this.#look
+    await Promise.all(
+      [...this.#workers].map(async ({ child }) => {
+        const ended = once(child, 'exit')
+        child.kill('SIGTERM')
+        const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MS_MAX)
+        await ended
+        clearTimeout(timer)
+      }),
+    )
+  }
+}

@@ -1,0 +1,10 @@
+/** Why a run does not move, in the words of a server that shares its workers out. */
+import type { FrontierStats } from '../../../frontier/contract.ts'
+import type { OpenRun } from '../../../runs/open-run.ts'
+import { NO_WORKERS, whyStill } from '../../../runs/run-list.ts'
+
+export async function whyServed(run: OpenRun, numbers: FrontierStats): Promise<string | null> {
+  return servedWords(await whyStill(run, numbers))
+}
+
+export const servedWords = (why: string | undefined) => (why === NO_WORKERS ? 'waits for a worker' : (why ?? null))

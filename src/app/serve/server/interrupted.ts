@@ -1,0 +1,76 @@
+/** Runs a server had begun and that ended with it: it goes on with them when it is back. */
+
+import type { OpenRun } from '../../../runs/open-run.ts'
+import { listRuns, type RunFolder } from '../../../runs/run-folder.ts'
+import { isLeftByServer } from '../../../runs/run-record.ts'
+import type { Looks } from './open-run-cache.ts'
+
+/** The newest are read. */
+const FOLDERS_MAX = 1000
+const LOOK_MS = 500
+/** A run whose server was killed ends by itself within its drain time; one that still works then belongs to somebody else. */
+const WAIT_MS_MAX = 90_000
+
+export interface InterruptedParts {
+  out: string
+  looks: Looks
+  goOn: (run: OpenRun) => Promise<unknown>
+  say: (level: 'info' | 'warn', message: string) => void
+}
+
+export class InterruptedRuns implements AsyncDisposable {
+  readonly #parts: InterruptedParts
+  readonly #stop = new AbortController()
+  readonly #working: Promise<void>
+
+  constructor(parts: InterruptedParts) {
+    this.#parts = parts
+    this.#working = this.#goOnWithAll().catch((error: Error) => parts.say('warn', `interrupted runs: ${error.message}`))
+  }
+
+  async #goOnWithAll(): Promise<void> {
+    const untilMs = performance.now() + WAIT_MS_MAX
+    let left = listRuns(this.#parts.out).slice(0, FOLDERS_MAX).filter(isCandidate).reverse()
+    while (left.length > 0 && performance.now() < untilMs && !this.#stop.signal.aborted) {
+      const alive: RunFolder[] = []
+      for (const folder of left) if (await this.#isStillAlive(folder)) alive.push(folder)
+      left = alive
+      if (left.length > 0) await new Promise((resolve) => setTimeout(resolve, LOOK_MS).unref())
+    }
+  }
+
+  /** One that is over goes on, unless somebody has said that it should not. */
+  async #isStillAlive({ runId }: RunFolder): Promise<boolean> {
+    const { looks, goOn, say } = this.#parts
+    if (this.#stop.signal.aborted) return false
+    try {
+      const run = await looks.run(runId)
+      if (run.isAlive) return true
+      if (!isLeftByServer(run.record) || (await isHeld(run))) return false
+      await looks.change(runId, goOn)
+      say('info', `run ${runId} goes on: ${run.record.reason}`)
+    } catch (error) {
+      say('warn', `run ${runId} does not go on: ${(error as Error).message}`)
+    }
+    return false
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort()
+    await this.#working
+  }
+}
+
+async function isHeld({ frontier }: OpenRun): Promise<boolean> {
+  if (frontier === undefined) return true // a queue in memory is gone
+  return (await frontier.stats()).isPaused || Boolean(await frontier.getMeta('stop'))
+}
+
+function isCandidate(folder: RunFolder): boolean {
+  try {
+    const record = folder.readRecord()
+    return record !== undefined && record.isServed === true && (record.state === 'running' || isLeftByServer(record))
+  } catch {
+    return false
+  }
+}

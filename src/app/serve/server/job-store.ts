@@ -1,0 +1,36 @@
+/** The jobs inside a server: what reads postings into them, what is asked of them, and what keeps their numbers fresh. */
+
+import type { SqlDatabase } from '../../../drivers/sql.ts'
+import { Analytics } from '../../../jobs/store/analytics.ts'
+import { JobsProjection } from '../../../jobs/store/projection.ts'
+import { Rollups } from '../../../jobs/store/rollups.ts'
+import { ScrapeHealth } from '../../../jobs/store/scrape-health.ts'
+import { JobSearch } from '../../../jobs/store/search.ts'
+
+export interface JobStoreParts {
+  db: SqlDatabase
+  /** Only asked, and kept fresh by another server. */
+  isPassive: boolean
+  say: (level: 'info' | 'warn', message: string) => void
+}
+
+export class JobStore implements AsyncDisposable {
+  readonly projection: JobsProjection
+  readonly search: JobSearch
+  readonly analytics: Analytics
+  readonly health: ScrapeHealth
+  /** Undefined where another server keeps them. */
+  readonly rollups: Rollups | undefined
+
+  constructor({ db, isPassive, say }: JobStoreParts) {
+    this.projection = new JobsProjection(db.dialect)
+    this.search = new JobSearch(db)
+    this.analytics = new Analytics(db)
+    this.health = new ScrapeHealth(db)
+    this.rollups = isPassive ? undefined : new Rollups({ db, say })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.rollups?.[Symbol.asyncDispose]()
+  }
+}

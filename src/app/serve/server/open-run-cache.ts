@@ -1,0 +1,92 @@
+/** Runs held open for a server that is asked about them all the time: opened once, brought up to date now and then. */
+
+import { ScrapeError } from '../../../core/errors.ts'
+import { every } from '../../../core/every.ts'
+import { type OpenRun, openRun, type RunPlaces } from '../../../runs/open-run.ts'
+
+/** A run nobody asks about for this long is closed. */
+const IDLE_MS = 30_000
+const OPEN_MAX = 200
+/** What is read this often is new enough: a record is written twice a second. */
+const FRESH_MS = 500
+
+interface Look {
+  run: Promise<OpenRun>
+  askedAtMs: number
+  freshAtMs: number
+  refreshing: Promise<void> | undefined
+}
+
+export class Looks implements AsyncDisposable {
+  readonly #places: RunPlaces
+  readonly #looks = new Map<string, Look>()
+  readonly #sweeping: NodeJS.Timeout
+
+  constructor(places: RunPlaces) {
+    this.#places = places
+    this.#sweeping = every(() => this.#closeIdle(), IDLE_MS / 3)
+    this.#sweeping.unref()
+  }
+
+  /** Throws `E_RUN_NOT_FOUND`. The run stays ours: do not dispose of it. */
+  async run(id: string): Promise<OpenRun> {
+    const nowMs = performance.now()
+    let look = this.#looks.get(id)
+    if (look === undefined) {
+      look = { run: this.#open(id), askedAtMs: nowMs, freshAtMs: nowMs, refreshing: undefined }
+      this.#looks.set(id, look)
+      look.run.catch(() => this.#looks.delete(id))
+      this.#closeOldest()
+    }
+    look.askedAtMs = nowMs
+    const run = await look.run
+    if (nowMs - look.freshAtMs > FRESH_MS) {
+      look.refreshing ??= run.refresh().finally(() => {
+        look.freshAtMs = performance.now()
+        look.refreshing = undefined
+      })
+    }
+    await look.refreshing
+    return run
+  }
+
+  /** For what changes it: what is known of it is out of date afterwards. */
+  async change<T>(id: string, change: (run: OpenRun) => Promise<T>): Promise<T> {
+    try {
+      return await change(await this.run(id))
+    } finally {
+      const look = this.#looks.get(id)
+      if (look !== undefined) look.freshAtMs = Number.NEGATIVE_INFINITY
+    }
+  }
+
+  async #open(id: string): Promise<OpenRun> {
+    const run = await openRun(id, this.#places)
+    if (run.record.id === id) return run
+    await run[Symbol.asyncDispose]() // a scraper of that name
+    throw new ScrapeError('E_RUN_NOT_FOUND', `no run ${id}`)
+  }
+
+  #closeIdle(): void {
+    const before = performance.now() - IDLE_MS
+    for (const [id, look] of this.#looks) if (look.askedAtMs < before) this.#close(id, look)
+  }
+
+  #closeOldest(): void {
+    if (this.#looks.size <= OPEN_MAX) return
+    const [oldest] = [...this.#looks].sort(([, a], [, b]) => a.askedAtMs - b.askedAtMs)
+    if (oldest !== undefined) this.#close(...oldest)
+  }
+
+  #close(id: string, look: Look): void {
+    this.#looks.delete(id)
+    void look.run.then((run) => run[Symbol.asyncDispose]()).catch(() => {})
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    clearInterval(this.#sweeping)
+    const open = [...this.#looks.values()]
+    this.#looks.clear()
+    await Promise.allSettled(open.map(async ({ run }) => (await run)[Symbol.asyncDispose]()))
+  }
+}

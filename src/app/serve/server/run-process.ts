@@ -1,0 +1,51 @@
+/** A run in a process of its own, for a server: takes its orders, says the id of the run, works to its end. */
+
+import { resolveConfig } from '../../../config/config.ts'
+import { loadScraper } from '../../../config/load-scraper.ts'
+import { toScrapeError } from '../../../core/errors.ts'
+import { findRun } from '../../../runs/run-folder.ts'
+import { SERVER_GONE, SERVER_STOPPED } from '../../../runs/run-record.ts'
+import { startRun } from '../../run/run.ts'
+
+export interface RunOrders {
+  scraper: string
+  args: Record<string, unknown>
+  /** Options as the server got them, over those of the environment. */
+  flags: Record<string, unknown>
+  /** Go on with this run. */
+  resume?: string
+}
+
+export type RunMessage =
+  | { kind: 'started'; id: string }
+  | { kind: 'refused'; code: string; message: string; notes: string[]; fix: string | undefined }
+
+process.once('message', async (orders: RunOrders) => {
+  try {
+    const config = await resolveConfig({ flags: orders.flags })
+    const { scraper, file } = await loadScraper(orders.scraper)
+    const run = await startRun({
+      scraper,
+      file,
+      config,
+      args: orders.args,
+      source: orders.scraper,
+      isTrusted: false,
+      isServed: true,
+      ...(orders.resume === undefined ? {} : { resume: findRun(config.values.out, orders.resume) }),
+    })
+    process.on('SIGTERM', () => run.stop(SERVER_STOPPED))
+    process.on('disconnect', () => run.stop(SERVER_GONE))
+    send({ kind: 'started', id: run.id })
+    const { exitCode } = await run.result
+    process.exit(exitCode ?? 0)
+  } catch (error) {
+    const { code, message, details } = toScrapeError(error, 'E_DEFINITION')
+    send({ kind: 'refused', code, message, notes: [...(details.notes ?? [])], fix: details.fix })
+    process.disconnect?.()
+  }
+})
+
+function send(message: RunMessage): void {
+  process.send?.(message)
+}

@@ -1,0 +1,59 @@
+/** One thing the API can be asked: its path, who may ask, what goes in and what comes out. Server, document and client read it. */
+import type * as z from 'zod'
+import type { Role } from '../../../core/role.ts'
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+type Fields = z.ZodObject
+
+export interface Endpoint {
+  readonly method: Method
+  /** `/v1/runs/:id` */
+  readonly path: string
+  readonly area: string
+  readonly summary: string
+  /** Left out: anybody may ask. */
+  readonly role?: Role
+  readonly params?: Fields
+  readonly query?: Fields
+  readonly body?: z.ZodType
+  /** Of a success. Default 200. */
+  readonly status?: number
+  /** What comes back: JSON of this shape, nothing (204), or another kind of text, streamed. */
+  readonly answer: z.ZodType | undefined | Streamed
+  /** A repeat with the same `Idempotency-Key` gets the first answer again. */
+  readonly isIdempotentByKey?: boolean
+}
+
+export interface Streamed {
+  readonly contentTypes: readonly string[]
+}
+
+export const streamed = (...contentTypes: string[]): Streamed => ({ contentTypes })
+
+export const isStreamed = (answer: Endpoint['answer']): answer is Streamed =>
+  answer !== undefined && 'contentTypes' in answer
+
+/** Keeps the types of each part, so that handlers and the client are checked against them. */
+export const endpoint = <const E extends Endpoint>(spec: E): E => spec
+
+type Parsed<T> = T extends z.ZodType ? z.output<T> : undefined
+type Given<T> = T extends z.ZodType ? z.input<T> : undefined
+
+/** What a handler gets. */
+export interface Asked<E extends Endpoint> {
+  readonly params: Parsed<E['params']>
+  readonly query: Parsed<E['query']>
+  readonly body: Parsed<E['body']>
+}
+
+/** What a caller gives; parts an endpoint does not have are left out. */
+export type Asking<E extends Endpoint> = Omit<
+  { params: Given<E['params']>; query?: Given<E['query']>; body: Given<E['body']> },
+  | (E['params'] extends z.ZodType ? never : 'params')
+  | (E['query'] extends z.ZodType ? never : 'query')
+  | (E['body'] extends z.ZodType ? never : 'body')
+>
+
+/** What comes back. */
+export type Answered<E extends Endpoint> = E['answer'] extends z.ZodType ? z.output<E['answer']> : undefined
