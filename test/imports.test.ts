@@ -33,7 +33,7 @@ const ONE_WAY: Readonly<Record<string, readonly RegExp[]>> = {
   protocol: [/^store\/contract\.ts$/, /^jobs\//],
 }
 /** Folders whose own folders import one way, too. */
-const NESTED = ['app', 'drivers', 'fetch', 'jobs', 'server']
+const NESTED = ['app', 'app/serve', 'drivers', 'fetch', 'jobs', 'server', 'server/api']
 const PUBLIC: Readonly<Record<string, string>> = {
   sluice: 'src/index.ts',
   'sluice/client': 'src/server/api/client.ts',

@@ -8,7 +8,7 @@ import { until } from '../fleet.ts'
 import { temporaryFolder } from '../sluice.ts'
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const COMMAND_MS_MAX = 30_000
+const COMMAND_MS_MAX = 240_000
 /** These run until they are stopped. */
 const ENDLESS =
   /&\s*$|\bcurl -sN |redis-server --|\bsluice (?:serve|collect(?! --once)|autoscale|watch|logs\b.* -f|worker\b.*--(?:forever|type))\b/
