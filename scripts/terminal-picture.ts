@@ -5,7 +5,8 @@
  *   tmux send-keys -t picture 'make demo' Enter               # and wait until it has ended
  *   tmux capture-pane -e -p -t picture | node scripts/terminal-picture.ts --title 'make demo' > docs/pictures/demo.svg
  *
- * Every run of equal cells gets its own place and width, so columns stay columns whatever font the reader has.
+ * Each group of words gets its own position and width, so columns line up in any font. No text begins or ends with a space or
+ * contains two in a row: browsers collapse those (Chromium ignores `xml:space`) and then stretch the rest to the full width.
  */
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -35,7 +36,7 @@ interface Run {
 
 const PLAIN: Style = { color: undefined, isBold: false, isDim: false }
 
-/** One line of captured text, cut where its style changes. The style goes on into the next line. */
+/** One line of captured text, cut where its style changes and at wide gaps. The style carries over into the next line. */
 function runsOf(line: string, before: Style): { runs: Run[]; style: Style } {
   const runs: Run[] = []
   let style = before
@@ -44,9 +45,11 @@ function runsOf(line: string, before: Style): { runs: Run[]; style: Style } {
   for (const [index, part] of line.split(/\x1b\[([\d;]*)m/).entries()) {
     if (index % 2 === 1) style = restyled(style, part.split(';').map(Number))
     else if (part !== '') {
-      const columns = [...part].length
-      runs.push({ column, columns, text: part, style })
-      column += columns
+      for (const piece of part.split(/( {2,}|^ | $)/)) {
+        const columns = [...piece].length
+        if (piece.trim() !== '') runs.push({ column, columns, text: piece, style })
+        column += columns
+      }
     }
   }
   return { runs, style }
@@ -88,9 +91,9 @@ export function terminalPicture(screen: string, title: string): string {
     `<rect width="${width}" height="${height}" rx="8" fill="${COLORS.back}"/>`,
     `<path d="M0 ${BAR_HEIGHT}V8a8 8 0 0 1 8-8H${width - 8}a8 8 0 0 1 8 8V${BAR_HEIGHT}z" fill="${COLORS.bar}"/>`,
     ...[0, 1, 2].map((i) => `<circle cx="${20 + i * 20}" cy="${BAR_HEIGHT / 2}" r="6" fill="${PALETTE[i + 1]}"/>`),
-    `<g font-family="ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace" font-size="${CELL.fontSize}" fill="${COLORS.text}" xml:space="preserve">`,
+    `<g font-family="ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace" font-size="${CELL.fontSize}" fill="${COLORS.text}">`,
     `<text x="${width / 2}" y="${BAR_HEIGHT / 2 + 5}" text-anchor="middle" fill="${COLORS.dim}">${escaped(title)}</text>`,
-    ...rows.flatMap((runs, row) => runs.filter((run) => run.text.trim() !== '').map((run) => textOf(run, row))),
+    ...rows.flatMap((runs, row) => runs.map((run) => textOf(run, row))),
     '</g>',
     '</svg>',
   ].join('\n')}\n`
