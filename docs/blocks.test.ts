@@ -36,8 +36,8 @@ const CHECKED_ONLY: Readonly<Record<string, number>> = {
   'docs/how-to/deploy-to-kubernetes.md': 7, // kubectl
   'docs/how-to/deploy-to-swarm.md': 9, // docker
   'docs/how-to/deploy-with-compose.md': 15, // docker
-  'docs/how-to/get-through-politely.md': 1, // npm
-  'docs/how-to/look-inside-rabbitmq.md': 1, // rabbitmqctl
+  'docs/how-to/handle-blocks-and-captchas.md': 1, // npm
+  'docs/how-to/inspect-rabbitmq-and-redis.md': 1, // rabbitmqctl
   'docs/how-to/run-a-fleet.md': 1, // docker
   'docs/how-to/start-a-project.md': 3, // npm, npx
   'docs/how-to/trace-a-run.md': 1, // npm

@@ -48,7 +48,10 @@ export function defineProduce(program: Command): void {
     .option('--max <N>', 'maximum number of entries per sitemap, including all files of its index', String(1_000_000))
     .option('--url <URL>', 'this page (may be repeated)', collect)
     .option('--urls-file <FILE>', 'the pages of this list, one a line (- is standard input)')
-    .option('--rules <FILE>', 'lane, priority and time to live by URL: JSON, see docs/how-to/feed-a-queue.md')
+    .option(
+      '--rules <FILE>',
+      'lane, priority and time to live by URL: JSON, see docs/how-to/add-urls-from-sitemaps-and-lists.md',
+    )
     .option('--since <DATE>', 'only pages that were changed since, or do not say')
     .option('--run-id <run>', 'add to this run in place of a new one')
     .option('--json', 'print the result as JSON')

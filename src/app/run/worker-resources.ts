@@ -28,7 +28,7 @@ export interface MachineSide extends AsyncDisposable {
   begin(): void
 }
 
-/** What one more of them takes: `docs/how-to/size-browsers-and-files.md` has the figures. */
+/** What one more of them takes: `docs/how-to/tune-browsers-and-downloads.md` has the figures. */
 const PAGE_BYTES = 80 * 2 ** 20
 export const FILE_WORKER_BYTES = 80 * 2 ** 20
 
