@@ -3,7 +3,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { VERDICTS } from '../src/cli/explain.ts'
 import { EXIT_CODES } from '../src/cli/print-error.ts'
-import { ERRORS, type ErrorKind } from '../src/core/error-table.ts'
+import { API_ERRORS, ERRORS, type ErrorKind } from '../src/core/error-table.ts'
 import { METRICS, type MetricSpec } from '../src/observe/metrics-table.ts'
 import { cliPage } from './reference-cli.ts'
 import { libraryPage } from './reference-library.ts'
@@ -51,6 +51,20 @@ function errorsPage(): string {
       const tries = kind.triesMax === undefined ? '' : `, at most ${kind.triesMax} tries`
       return `### ${code}\n\n${sentence(kind.what)} (class \`${kind.class}\`, verdict \`${kind.verdict}\`${tries})\n\n- **Why:** ${kind.why}\n- **Fix:** ${kind.fix}`
     }),
+    '## Codes of the API',
+    'The `code` of a problem response is one of the codes above, or one of these. They end a request, not a page or a run.',
+    markdownTable(
+      ['code', 'status', 'what'],
+      Object.entries(API_ERRORS).map(([code, { status, what }]) => [
+        `[\`${code}\`](#${code.toLowerCase()})`,
+        String(status),
+        what,
+      ]),
+    ),
+    ...Object.entries(API_ERRORS).map(
+      ([code, { status, what, why, fix }]) =>
+        `### ${code}\n\n${sentence(what)} (status ${status})\n\n- **Why:** ${why}\n- **Fix:** ${fix}`,
+    ),
   ])
 }
 

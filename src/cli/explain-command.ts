@@ -14,27 +14,18 @@ export function defineExplain(program: Command): void {
     .description('tell all about an error; without a code, list all of them')
     .addHelpText('after', HELP)
     .action(async (code: string | undefined, flags: ReadFlags) => {
-      const [
-        { explainAllText, explainText, findErrorCode },
-        { ERRORS },
-        { exitCodeOf },
-        { paintFor },
-        { ScrapeError },
-      ] = await Promise.all([
-        import('./explain.ts'),
-        import('../core/error-table.ts'),
-        import('./print-error.ts'),
-        import('./style.ts'),
-        import('../core/errors.ts'),
-      ])
-      const toJson = (known: keyof typeof ERRORS) => {
-        const kind = ERRORS[known]
-        const exit = kind.verdict === 'halt' ? exitCodeOf(new ScrapeError(known, kind.what)) : null
-        return { code: known, ...kind, exitCode: exit }
-      }
+      const [{ exitCodeFor, explainAllText, explainText, findErrorCode }, { EVERY_ERROR }, { paintFor }] =
+        await Promise.all([import('./explain.ts'), import('../core/error-table.ts'), import('./style.ts')])
+      const toJson = (known: keyof typeof EVERY_ERROR) => ({
+        code: known,
+        ...EVERY_ERROR[known],
+        exitCode: exitCodeFor(known),
+      })
       const found = code === undefined ? undefined : findErrorCode(code)
       if (flags.json)
-        printJson(found === undefined ? (Object.keys(ERRORS) as (keyof typeof ERRORS)[]).map(toJson) : toJson(found))
+        printJson(
+          found === undefined ? (Object.keys(EVERY_ERROR) as (keyof typeof EVERY_ERROR)[]).map(toJson) : toJson(found),
+        )
       else if (!flags.quiet) {
         const paint = paintFor(process.stdout)
         print(found === undefined ? explainAllText(paint) : explainText(found, paint))

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ERRORS } from '../core/error-table.ts'
+import { ERRORS, EVERY_ERROR } from '../core/error-table.ts'
 import { explainAllText, explainText } from './explain.ts'
 
 test('tells all about a code', () => {
@@ -14,6 +14,13 @@ test('tells all about a code', () => {
   class  encoding    sluice dlq retry RUN --class encoding`,
   )
   assert.match(explainText('E_SERVICE'), /\n {2}exit {3}3$/)
+})
+
+test('explains the codes of the API', () => {
+  assert.match(
+    explainText('E_NOT_READY'),
+    /^E_NOT_READY {2}the server is not ready\n[\s\S]*\n {2}then {2}.* status 503$/,
+  )
 })
 
 test('takes a code in any spelling', () => {
@@ -34,5 +41,5 @@ test('proposes the code that was meant', () => {
 
 test('lists every code', () => {
   const text = explainAllText()
-  for (const code of Object.keys(ERRORS)) assert.ok(text.includes(code), code)
+  for (const code of Object.keys(EVERY_ERROR)) assert.ok(text.includes(code), code)
 })

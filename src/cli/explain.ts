@@ -1,7 +1,14 @@
 /** `sluice explain CODE`: all there is to know about an error, from the one table of errors. */
 
 import { didYouMean } from '../core/did-you-mean.ts'
-import { ERRORS, type ErrorCode, type ErrorKind, type Verdict } from '../core/error-table.ts'
+import {
+  type ApiErrorCode,
+  type ApiErrorKind,
+  type ErrorCode,
+  type ErrorKind,
+  EVERY_ERROR,
+  type Verdict,
+} from '../core/error-table.ts'
 import { ScrapeError } from '../core/errors.ts'
 import { exitCodeOf } from './print-error.ts'
 import { type Paint, plain, table } from './style.ts'
@@ -16,11 +23,11 @@ export const VERDICTS: Readonly<Record<Verdict, string>> = {
 }
 
 /** `e_timeout_total`, `timeout_total` and `E_TIMEOUT_TOTAL` are the same word. Throws `E_USAGE` for an unknown one. */
-export function findErrorCode(word: string): ErrorCode {
+export function findErrorCode(word: string): ErrorCode | ApiErrorCode {
   const upper = word.trim().toUpperCase().replaceAll('-', '_')
   const code = upper.startsWith('E_') ? upper : `E_${upper}`
-  if (Object.hasOwn(ERRORS, code)) return code as ErrorCode
-  const near = didYouMean(code, Object.keys(ERRORS))
+  if (Object.hasOwn(EVERY_ERROR, code)) return code as ErrorCode
+  const near = didYouMean(code, Object.keys(EVERY_ERROR))
   throw new ScrapeError('E_USAGE', `there is no error ${JSON.stringify(word)}`, {
     notes: near === undefined ? [] : [`did you mean ${near}?`],
     fix: near === undefined ? 'See all of them with `sluice explain`.' : `sluice explain ${near}`,
@@ -29,15 +36,8 @@ export function findErrorCode(word: string): ErrorCode {
 
 export function explainText(word: string, paint: Paint = plain): string {
   const code = findErrorCode(word)
-  const kind: ErrorKind = ERRORS[code]
-  const exit = exitCodeOf(new ScrapeError(code, kind.what))
-  const rows = [
-    ['why', kind.why],
-    ['fix', kind.fix],
-    ['then', `${kind.verdict}: ${VERDICTS[kind.verdict]}${triesText(kind)}`],
-    ['class', `${kind.class}${kind.verdict === 'halt' ? '' : `    sluice dlq retry RUN --class ${kind.class}`}`],
-    ...(kind.verdict === 'halt' ? [['exit', String(exit)]] : []),
-  ]
+  const kind = EVERY_ERROR[code]
+  const rows = [['why', kind.why], ['fix', kind.fix], ...outcomeRows(kind, exitCodeFor(code))]
   return [
     `${paint('bold', code)}  ${kind.what}`,
     '',
@@ -48,11 +48,26 @@ export function explainText(word: string, paint: Paint = plain): string {
   ].join('\n')
 }
 
+function outcomeRows(kind: ErrorKind | ApiErrorKind, exit: number | null): string[][] {
+  if ('status' in kind) return [['then', `the request fails with HTTP status ${kind.status}`]]
+  return [
+    ['then', `${kind.verdict}: ${VERDICTS[kind.verdict]}${triesText(kind)}`],
+    ['class', `${kind.class}${kind.verdict === 'halt' ? '' : `    sluice dlq retry RUN --class ${kind.class}`}`],
+    ...(exit === null ? [] : [['exit', String(exit)]]),
+  ]
+}
+
+/** With which code a command ends because of it; null when it does not end one. */
+export function exitCodeFor(code: ErrorCode | ApiErrorCode): number | null {
+  const kind = EVERY_ERROR[code]
+  return 'verdict' in kind && kind.verdict === 'halt' ? exitCodeOf(new ScrapeError(code as ErrorCode, kind.what)) : null
+}
+
 /** Every code with its sentence, by class. */
 export function explainAllText(paint: Paint = plain): string {
-  const rows = Object.entries(ERRORS as Record<string, ErrorKind>).map(([code, kind]) => [
+  const rows = Object.entries(EVERY_ERROR).map(([code, kind]) => [
     paint('bold', code),
-    kind.verdict,
+    'status' in kind ? `api ${kind.status}` : kind.verdict,
     kind.what,
   ])
   return `${table(rows)}\n\nsluice explain CODE tells more.`

@@ -611,5 +611,124 @@ export const ERRORS = {
 /** The codes of docs/reference/errors.md. */
 export type ErrorCode = keyof typeof ERRORS
 
+export interface ApiErrorKind {
+  readonly class: 'api'
+  /** HTTP status of the response. */
+  readonly status: number
+  readonly what: string
+  readonly why: string
+  readonly fix: string
+}
+
+const api = (status: number, what: string, why: string, fix: string): ApiErrorKind => ({
+  class: 'api',
+  status,
+  what,
+  why,
+  fix,
+})
+
+/** Errors that only the API has: they end a request, never a page or a run, so they have a status instead of a verdict. */
+export const API_ERRORS = {
+  E_REQUEST: api(
+    400,
+    'the request is not valid',
+    'A field is missing, unknown or out of bounds, the body is not JSON, or a cursor is from another list. Bodies that are too large get 413, other content types 415.',
+    'See `errors` in the response for each field, and /docs for what the route takes.',
+  ),
+  E_KEY: api(
+    401,
+    'the API key is missing or not valid',
+    'The server has keys, and the request has none, a wrong one, or one that was revoked.',
+    'Send `Authorization: Bearer KEY`. Create one on the server with `sluice key create NAME`.',
+  ),
+  E_ROLE: api(
+    403,
+    'the API key may not do this',
+    'The route needs a role (read, operate, admin) that the key does not have.',
+    'Use a key with that role: `sluice key create NAME --role operate`.',
+  ),
+  E_NO_ROUTE: api(
+    404,
+    'there is no such route',
+    'A typo in the path, another version of the API, or a server with another role.',
+    'See /docs for every route.',
+  ),
+  E_METHOD: api(
+    405,
+    'the route does not take this method',
+    'For example, a GET on a route that only takes POST.',
+    'Use one of the methods in the `Allow` header.',
+  ),
+  E_JOB_NOT_FOUND: api(
+    404,
+    'no such job',
+    'A typo, another --store, or the job is not imported yet.',
+    'GET /v1/jobs lists them.',
+  ),
+  E_WORKER_NOT_FOUND: api(
+    404,
+    'no such worker',
+    'A typo, or the worker has stopped and was forgotten.',
+    'GET /v1/workers lists them.',
+  ),
+  E_IDEMPOTENCY_BUSY: api(
+    409,
+    'the first request with this Idempotency-Key is still running',
+    'The client repeated a request before it got the response.',
+    'Wait a moment, then repeat the request with the same key: it gets the same response.',
+  ),
+  E_IDEMPOTENCY_OTHER: api(
+    422,
+    'this Idempotency-Key was used for another request',
+    'Method, path or body differ from the first request with this key.',
+    'Use a new key for each new request.',
+  ),
+  E_WEBHOOK_OFF: api(
+    409,
+    'the webhook is turned off',
+    'It was turned off by hand, or because its receiver answered 410.',
+    'Turn it on with PUT /v1/webhooks/ID and `isActive: true`.',
+  ),
+  E_NOT_STARTED: api(
+    422,
+    'the schedule could not start its run',
+    'The scraper is missing or not usable, or the last run still runs and the schedule does not allow overlap.',
+    'The detail says why; `sluice schedule list` shows the last results.',
+  ),
+  E_TOO_MANY_REQUESTS: api(
+    429,
+    'the client exceeds the rate limit of the API',
+    'Too many requests, wrong keys or open event streams from one address or key.',
+    'Wait as long as the `Retry-After` header says.',
+  ),
+  E_INTERNAL: api(
+    500,
+    'the server failed on this request',
+    'A bug, or a failure that the server does not know.',
+    'The log of the server has the stack trace. Please report it.',
+  ),
+  E_NOT_READY: api(
+    503,
+    'the server is not ready',
+    'Its store or queue is unreachable, or it is starting or stopping.',
+    'GET /readyz names what is missing. Repeat the request as the `Retry-After` header says.',
+  ),
+  E_NOT_OURS: api(
+    502,
+    'the response is not from a Sluice server',
+    'A proxy or another program answered. Only the client (`sluice/client`) reports this code, with the status it got.',
+    'Check the base URL, and the log of the proxy in between.',
+  ),
+} as const satisfies Record<string, ApiErrorKind>
+
+export type ApiErrorCode = keyof typeof API_ERRORS
+
+/** Every code there is. */
+export const EVERY_ERROR: Readonly<Record<ErrorCode | ApiErrorCode, ErrorKind | ApiErrorKind>> = {
+  ...ERRORS,
+  ...API_ERRORS,
+}
+
 /** The site turned us away, whatever the reason. */
 export const BLOCK_CODES: ReadonlySet<ErrorCode> = new Set(['E_BLOCKED', 'E_CAPTCHA', 'E_FORBIDDEN'])

@@ -1,6 +1,6 @@
 /** Errors as RFC 9457 problems: what, why, and what to do, in one shape for every route. */
 import * as z from 'zod'
-import { ERRORS } from '../../core/error-table.ts'
+import { type ApiErrorCode, type ErrorCode, EVERY_ERROR } from '../../core/error-table.ts'
 import { ScrapeError } from '../../core/errors.ts'
 
 export const problemSchema = z.object({
@@ -23,7 +23,7 @@ export class Problem extends Error {
 
   constructor(
     status: number,
-    code: string,
+    code: ApiErrorCode | ErrorCode,
     detail: string,
     more: { hint?: string; errors?: ProblemBody['errors']; headers?: Record<string, string> } = {},
   ) {
@@ -35,7 +35,7 @@ export class Problem extends Error {
       status,
       detail,
       code,
-      ...(more.hint === undefined ? {} : { hint: more.hint }),
+      hint: more.hint ?? EVERY_ERROR[code].fix,
       ...(more.errors === undefined ? {} : { errors: more.errors }),
     }
   }
@@ -71,7 +71,7 @@ export function toProblem(error: unknown): Problem {
   if (error instanceof ScrapeError) {
     const notes = (error.details.notes ?? []).map((message) => ({ at: 'request', message }))
     return new Problem(statusOf(error), error.code, error.message, {
-      hint: error.details.fix ?? ERRORS[error.code].fix,
+      hint: error.details.fix ?? EVERY_ERROR[error.code].fix,
       ...(notes.length === 0 ? {} : { errors: notes }),
       ...(error.class === 'service' ? { headers: { 'retry-after': '5' } } : {}),
     })

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { API_ERRORS, ERRORS, EVERY_ERROR } from './error-table.ts'
+
+const ROOT = join(import.meta.dirname, '..', '..')
+
+/** Codes in quotes, anywhere in the product. */
+function usedCodes(): Map<string, string> {
+  const files = globSync(['src/**/*.{ts,js}', 'scrapers/**/*.ts'], { cwd: ROOT })
+  const product = files.filter((file) => !/\.test|error-table\.ts$/.test(file))
+  assert.ok(product.length > 500)
+  return new Map(
+    product.flatMap((file) =>
+      [...readFileSync(join(ROOT, file), 'utf8').matchAll(/['"`](E_[A-Z][A-Z_]+)['"`]/g)].map(
+        ({ 1: code }) => [code!, file] as const,
+      ),
+    ),
+  )
+}
+
+test('every code in use is in the table, and every code of the table is in use', () => {
+  const used = usedCodes()
+  assert.deepEqual(
+    [...used].filter(([code]) => !Object.hasOwn(EVERY_ERROR, code)),
+    [],
+  )
+  assert.deepEqual(
+    Object.keys(EVERY_ERROR).filter((code) => !used.has(code)),
+    [],
+  )
+})
+
+test('no code is in both tables', () => {
+  assert.equal(Object.keys(EVERY_ERROR).length, Object.keys(ERRORS).length + Object.keys(API_ERRORS).length)
+})
