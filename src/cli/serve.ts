@@ -121,14 +121,14 @@ async function serveHere(flags: ServeFlags): Promise<number> {
 }
 
 async function refuseRole(role: string, { values }: Config): Promise<void> {
-  const [{ SERVER_ROLES }, { isFleetQueue }, { ScrapeError }] = await Promise.all([
+  const [{ SERVER_ROLES }, { parseEngineUrl }, { ScrapeError }] = await Promise.all([
     import('../app/serve/server/server-role.ts'),
-    import('../runs/fleet-places.ts'),
+    import('../core/engine-url.ts'),
     import('../core/errors.ts'),
   ])
   if (!SERVER_ROLES.some((one) => one === role))
     throw new ScrapeError('E_USAGE', `--role takes ${SERVER_ROLES.join(', ')}, got ${JSON.stringify(role)}`)
-  if (role === 'all' || isFleetQueue(values.frontier)) return
+  if (role === 'all' || parseEngineUrl(values.frontier).isShared) return
   throw new ScrapeError(
     'E_USAGE',
     `--role ${role} is one part of a server; on ${values.frontier} nobody is there for the rest`,

@@ -71,7 +71,7 @@ export const OPTIONS = {
   redis: {
     schema: z
       .string()
-      .regex(/^rediss?:\/\/.+/, 'must be redis://HOST:PORT/NUMBER')
+      .regex(/^rediss?:\/\/.+/i, 'must be redis://HOST:PORT/NUMBER')
       .optional(),
     value: 'URL',
     describe: 'the Redis beside an amqp:// queue: its ledger, shared rates, and the cache with --cache-store redis:',
@@ -170,7 +170,7 @@ export const OPTIONS = {
     schema: z
       .string()
       .regex(
-        /^(?:memory:|sqlite:.+|redis:|rediss?:\/\/.+)$/,
+        /^(?:memory:|sqlite:.+|redis:|rediss?:\/\/.+)$/i,
         'must be memory:, sqlite:FILE, redis: or redis://HOST:PORT/NUMBER',
       )
       .default('memory:'),

@@ -12,8 +12,8 @@ test('opens an engine by its scheme', async (t) => {
   t.after(() => rmSync(folder, { recursive: true }))
   await using memory = await openFrontier('memory:')
   assert.equal(memory.engine, 'memory:')
-  for (const prefix of ['sqlite:', 'sqlite://']) {
-    const path = join(folder, `${prefix.length}.db`)
+  for (const prefix of ['sqlite:', 'sqlite://', 'SQLite:']) {
+    const path = join(folder, `${prefix.replaceAll('/', '-')}.db`)
     await using sqlite = await openFrontier(prefix + path)
     assert.equal(sqlite.engine, 'sqlite:')
     assert.ok(existsSync(path))

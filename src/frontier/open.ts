@@ -1,4 +1,5 @@
 /** Opens a frontier by its URL. The engine's code is loaded only when its scheme is asked for. */
+import { ENGINE_SCHEMES, type Engine, type EngineUrl, parseEngineUrl } from '../core/engine-url.ts'
 import { ScrapeError } from '../core/errors.ts'
 import type { Frontier, FrontierOptions } from './contract.ts'
 
@@ -9,29 +10,14 @@ export interface OpenOptions extends FrontierOptions {
   messageTtlMs?: (message: { url: string }) => number | undefined
 }
 
-type Open = (url: string, options: OpenOptions) => Promise<Frontier>
+type Open = (place: EngineUrl, options: OpenOptions) => Promise<Frontier>
 
-const ENGINES: Record<string, Open> = {
+const ENGINES: Record<Engine, Open> = {
   memory: async (_url, options) => (await import('./memory/engine.ts')).openMemoryFrontier(options),
   sqlite: async (url, options) => (await import('./sqlite/engine.ts')).openSqliteFrontier(pathOf(url), options),
-  postgres: openPostgres,
-  postgresql: openPostgres,
-  amqp: openRabbit,
-  amqps: openRabbit,
-  redis: openRedis,
-  rediss: openRedis,
-}
-
-async function openPostgres(url: string, options: FrontierOptions): Promise<Frontier> {
-  return (await import('./postgres/engine.ts')).openPostgresFrontier(url, options)
-}
-
-async function openRabbit(url: string, options: OpenOptions): Promise<Frontier> {
-  return (await import('./rabbit/engine.ts')).openRabbitFrontier(url, options)
-}
-
-async function openRedis(url: string, options: FrontierOptions): Promise<Frontier> {
-  return (await import('./redis-streams/engine.ts')).openRedisStreamsFrontier(url, options)
+  postgres: async ({ url }, options) => (await import('./postgres/engine.ts')).openPostgresFrontier(url, options),
+  redis: async ({ url }, options) => (await import('./redis-streams/engine.ts')).openRedisStreamsFrontier(url, options),
+  amqp: async ({ url }, options) => (await import('./rabbit/engine.ts')).openRabbitFrontier(url, options),
 }
 
 /**
@@ -40,10 +26,10 @@ async function openRedis(url: string, options: FrontierOptions): Promise<Frontie
  * `expired=`.
  */
 export async function openFrontier(url: string, options: OpenOptions = {}): Promise<Frontier> {
-  const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(url)?.[1]?.toLowerCase()
-  const open = scheme === undefined ? undefined : ENGINES[scheme]
-  if (open !== undefined) return open(url, options)
-  const known = Object.keys(ENGINES).map((name) => `${name}:`)
+  const place = parseEngineUrl(url)
+  const { scheme, engine } = place
+  if (engine !== undefined) return ENGINES[engine](place, options)
+  const known = Object.keys(ENGINE_SCHEMES).map((name) => `${name}:`)
   const what = scheme === undefined ? 'a frontier is named by a URL' : `no frontier engine for ${scheme}:`
   throw new ScrapeError('E_OPTION', what, {
     notes: [`known: ${known.join(' ')}`],
@@ -51,8 +37,7 @@ export async function openFrontier(url: string, options: OpenOptions = {}): Prom
   })
 }
 
-function pathOf(url: string): string {
-  const path = url.slice('sqlite:'.length).replace(/^\/\//, '')
-  if (path !== '') return path
+function pathOf({ path }: EngineUrl): string {
+  if (path !== undefined) return path
   throw new ScrapeError('E_OPTION', 'sqlite: needs a path', { fix: 'For example sqlite:runs/books/frontier.db' })
 }

@@ -2,17 +2,20 @@
 
 import { existsSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { parseEngineUrl } from '../core/engine-url.ts'
 import { skippedTasks } from '../core/not-fetched.ts'
 import type { FileCounts } from '../core/run.ts'
 import { isFileLane } from '../core/task.ts'
 import type { FileRecord, FileRecords } from '../files/contract.ts'
 import type { Frontier } from '../frontier/contract.ts'
-import { isPostgres } from './fleet-places.ts'
 
 /** `postgres://…`, or the path of a file. */
 export function recordsBeside(storeUrl: string): string {
-  return isPostgres(storeUrl) ? storeUrl : join(dirname(resolve(storeUrl.replace(/^sqlite:(?:\/\/)?/, ''))), 'files.db')
+  const { engine, path, url } = parseEngineUrl(storeUrl)
+  return engine === 'postgres' ? url : join(dirname(resolve(path ?? storeUrl)), 'files.db')
 }
+
+const isPostgres = (place: string) => parseEngineUrl(place).engine === 'postgres'
 
 export async function openFileRecords(place: string): Promise<FileRecords> {
   if (isPostgres(place)) return await (await import('../files/postgres-records.ts')).openPostgresRecords(place)

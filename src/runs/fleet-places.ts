@@ -1,4 +1,5 @@
 /** What the machines of a fleet share: where it is, and how it is opened. */
+import { parseEngineUrl } from '../core/engine-url.ts'
 import { ScrapeError } from '../core/errors.ts'
 import type { Json } from '../core/task.ts'
 import type { Outage } from '../drivers/outage.ts'
@@ -13,19 +14,14 @@ import { withStoredItems } from './stored-items.ts'
 type Places = Pick<ConfigValues, 'frontier' | 'store' | 'redis'>
 
 /** On one machine a fleet needs nothing but its queue. */
-const STORE_HERE = 'sqlite:.sluice/sluice.db'
-
-export const isPostgres = (url: string | undefined) => /^postgres(?:ql)?:\/\//i.test(url ?? '')
-/** Queues whose truth is a ledger in Redis: with a broker before it, or by itself. */
-export const hasLedger = (url: string) => /^(?:amqps?|rediss?):/i.test(url)
-/** Whether workers of several processes can share this queue without a run folder of their own. */
-export const isFleetQueue = (url: string) => isPostgres(url) || hasLedger(url)
+export const STORE_HERE = 'sqlite:.sluice/sluice.db'
 
 /** Where the fleet's runs are kept; undefined when nobody named a queue that a fleet can share. */
 export function storeUrlOf({ frontier, store }: Pick<Places, 'frontier' | 'store'>): string | undefined {
   if (store !== undefined) return store
-  if (isPostgres(frontier)) return frontier
-  return isFleetQueue(frontier) ? STORE_HERE : undefined
+  const { engine, isShared } = parseEngineUrl(frontier)
+  if (engine === 'postgres') return frontier
+  return isShared ? STORE_HERE : undefined
 }
 
 export async function openStore(places: Pick<Places, 'frontier' | 'store'>): Promise<Store> {
@@ -43,20 +39,20 @@ export async function openStoreDatabase(
   places: Pick<Places, 'frontier' | 'store'>,
   options: { connectionsMax?: number } = {},
 ): Promise<StoreDatabase> {
-  const url = storeUrlOf(places)
-  if (url === undefined)
+  const given = storeUrlOf(places)
+  if (given === undefined)
     throw new ScrapeError('E_OPTION', 'a fleet needs a queue that all its workers can reach', {
       notes: [`the frontier is ${places.frontier}`],
       fix: 'Name it with --frontier postgres://HOST/DATABASE (or amqp://…, redis://…), or SLUICE_FRONTIER.',
     })
   const [{ sqlStore }, { runWatch }] = await Promise.all([import('../store/sql-store.ts'), import('./run-watch.ts')])
-  const path = /^sqlite:(?:\/\/)?(.+)$/.exec(url)?.[1]
+  const { engine, scheme, path, url } = parseEngineUrl(given)
   if (path !== undefined) {
     const db = (await import('../store/sqlite.ts')).openSqliteDatabase(path)
     return { db, store: sqlStore(db, undefined, runWatch(db.dialect)) }
   }
-  if (!isPostgres(url))
-    throw new ScrapeError('E_OPTION', `there is no store of the kind ${url.split(':')[0]}:`, {
+  if (engine !== 'postgres')
+    throw new ScrapeError('E_OPTION', `there is no store of the kind ${scheme ?? given}:`, {
       fix: 'Use postgres://HOST/DATABASE, or sqlite:FILE for one machine.',
     })
   const [{ openPostgresDatabase }, { dropRun }] = await Promise.all([
@@ -94,7 +90,7 @@ export async function openFleetFrontier(
     keepsItems: true,
     ...(rules === undefined ? {} : { messageTtlMs: await messageTtlOf(rules) }),
     onWarning: (message) => onOutage?.(message),
-    onOutage: isPostgres(places.frontier) ? sparingly(say) : say,
+    onOutage: parseEngineUrl(places.frontier).engine === 'postgres' ? sparingly(say) : say,
     ...(outageMs === undefined ? {} : { outageMs }),
   }).catch((error) => {
     throw withRedisNamed(error, places)

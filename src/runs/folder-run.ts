@@ -1,12 +1,12 @@
 /** A run of this machine, seen from outside: its folder. Reading never takes the run's lock. */
 import { closeSync, createReadStream, existsSync, openSync, readSync, realpathSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
+import { parseEngineUrl } from '../core/engine-url.ts'
 import { ScrapeError } from '../core/errors.ts'
 import type { RunRecord } from '../core/run.ts'
 import type { FileRecord } from '../files/contract.ts'
 import type { Frontier } from '../frontier/contract.ts'
 import { openFrontier } from '../frontier/open.ts'
-import { isFleetQueue } from './fleet-places.ts'
 import { pictureOf, RunFolder } from './run-folder.ts'
 import { urlOfPlace, withoutPassword } from './run-identity.ts'
 import { PROCESS_LOST } from './run-record.ts'
@@ -162,17 +162,18 @@ class FolderRun implements OpenRun {
 
 /** Whoever names no queue means the run's own. A fleet's place in the environment is not the place of every run here. */
 function queueOf(record: RunRecord, { frontier, store }: RunPlaces): string {
-  if (frontier !== 'sqlite:' && !isFleetQueue(frontier)) return frontier
+  const { url, isShared } = parseEngineUrl(frontier)
+  if (url !== 'sqlite:' && !isShared) return url
   return urlOfPlace(urlOfPlace(record.frontier, frontier), store ?? '')
 }
 
-async function openExisting(folder: RunFolder, url: string): Promise<Frontier | undefined> {
-  if (url === 'sqlite:' || url === 'sqlite') {
+async function openExisting(folder: RunFolder, given: string): Promise<Frontier | undefined> {
+  const { url, engine, path: file } = parseEngineUrl(given)
+  if (url === 'sqlite:') {
     const path = folder.file('frontier.db')
     return existsSync(path) ? await openFrontier(`sqlite:${path}`) : undefined
   }
-  if (url.startsWith('memory:')) return undefined
-  const file = /^sqlite:(?:\/\/)?(.+)$/.exec(url)?.[1]
+  if (engine === 'memory') return undefined
   if (file !== undefined && !existsSync(file)) return undefined // opening would make an empty one
   const frontier = await openFrontier(url, { runId: folder.runId, mustExist: true })
   const owner = await frontier.getMeta('run')

@@ -4,6 +4,7 @@
  */
 
 import { resolve } from 'node:path'
+import { parseEngineUrl } from '../core/engine-url.ts'
 import { ScrapeError } from '../core/errors.ts'
 import { notFetchedCounters, skippedTasks } from '../core/not-fetched.ts'
 import { isComplete, type RunRecord } from '../core/run.ts'
@@ -168,9 +169,9 @@ function notFound(word: string | undefined, { out }: RunPlaces, storeUrl: string
 
 /** What to say of a store that other machines cannot reach; undefined for all others. */
 export function storeFileNote(storeUrl: string | undefined): string | undefined {
-  const file = /^sqlite:(?:\/\/)?(.+)$/.exec(storeUrl ?? '')?.[1]
-  if (file === undefined) return undefined
-  return `runs and items are kept in ${resolve(file)} on this machine: workers on other machines need --store postgres://…`
+  const { path } = parseEngineUrl(storeUrl ?? '')
+  if (path === undefined) return undefined
+  return `runs and items are kept in ${resolve(path)} on this machine: workers on other machines need --store postgres://…`
 }
 
 /** A number of items or bytes that was given out as a position. */
@@ -188,7 +189,7 @@ export const noPosition = (position: string | undefined) =>
 export function frontierOf(run: OpenRun): Frontier {
   if (run.frontier !== undefined) return run.frontier
   if (run.trouble !== undefined) throw run.trouble
-  const isMemory = run.record.frontier.startsWith('memory')
+  const isMemory = parseEngineUrl(run.record.frontier).engine === 'memory'
   throw new ScrapeError('E_RUN_NOT_FOUND', `the queue of run ${run.record.id} is not here`, {
     notes: [
       isMemory

@@ -2,6 +2,7 @@
  * Whether a run of the store is in the queue of this process. Processes with different queues may share a store, and a queue that does
  * not know the run looks like one with nothing left, so every access to a run's queue goes through here.
  */
+import { parseEngineUrl } from '../core/engine-url.ts'
 import { ScrapeError } from '../core/errors.ts'
 import type { RunRecord } from '../core/run.ts'
 import type { Frontier } from '../frontier/contract.ts'
@@ -53,14 +54,12 @@ function isSameEngine(a: string, b: string): boolean {
   return one.engine === other.engine && (one.engine !== 'amqp' || one.path === other.path)
 }
 
-const ENGINES: Record<string, string> = { postgresql: 'postgres', rediss: 'redis', amqps: 'amqp' }
 const PORTS: Record<string, string> = { postgres: '5432', postgresql: '5432', redis: '6379', rediss: '6379', amqp: '5672', amqps: '5671' } // biome-ignore format: a table
 const LOOPBACK = new Set(['', 'localhost', '127.0.0.1', '[::1]'])
 
 function placeOf(text: string): { engine: string; host: string; path: string } {
   const url = URL.parse(text)
-  const scheme = (url?.protocol ?? `${text.split(':')[0]}:`).slice(0, -1).toLowerCase()
-  const engine = ENGINES[scheme] ?? scheme
+  const { scheme = text, engine = scheme } = parseEngineUrl(text)
   if (url === null) return { engine, host: '', path: text }
   const name = url.hostname.toLowerCase()
   const host = `${LOOPBACK.has(name) ? 'localhost' : name}:${url.port || (PORTS[scheme] ?? '')}`

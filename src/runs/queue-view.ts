@@ -1,16 +1,15 @@
 /** The queue of a fleet's run, for whoever looks at it. Of an `amqp:` or `redis:` one that is its ledger alone. */
+import { parseEngineUrl } from '../core/engine-url.ts'
 import type { RunRecord } from '../core/run.ts'
 import type { Frontier } from '../frontier/contract.ts'
 import type { Store } from '../store/contract.ts'
-import { hasLedger, openFleetFrontier, withRedisNamed } from './fleet-places.ts'
+import { openFleetFrontier, withRedisNamed } from './fleet-places.ts'
 import { openQueueOf } from './queue-of-run.ts'
 import { withStoredItems } from './stored-items.ts'
 import { type QueuePlace, queueUrlOf } from './run-identity.ts'
 
 /** Where the engine looks for its ledger when nobody names one. */
 const REDIS_HERE = 'redis://127.0.0.1:6379/0'
-
-export const isAmqp = (url: string) => /^amqps?:/i.test(url)
 
 /** Throws `E_OTHER_QUEUE` or `E_QUEUE_LOST` if the run is not in this queue. */
 export async function openQueueToLook(
@@ -22,7 +21,7 @@ export async function openQueueToLook(
 }
 
 async function openToLook(places: QueuePlace, runId: string, store: Store): Promise<Frontier> {
-  if (!hasLedger(places.frontier)) return await openFleetFrontier(places, runId, { store, mustExist: true })
+  if (!parseEngineUrl(places.frontier).hasLedger) return await openFleetFrontier(places, runId, { store, mustExist: true })
   const { openLedgerToLook } = await import('./ledger-queue.ts')
   const ledger = await openLedgerToLook(ledgerUrlOf(places), runId).catch((error) => {
     throw withRedisNamed(error, places)
@@ -32,6 +31,7 @@ async function openToLook(places: QueuePlace, runId: string, store: Store): Prom
 
 /** As the engine finds it. */
 function ledgerUrlOf(places: QueuePlace): string {
-  if (!isAmqp(places.frontier)) return places.frontier
+  const { engine, url } = parseEngineUrl(places.frontier)
+  if (engine !== 'amqp') return url
   return URL.parse(queueUrlOf(places))?.searchParams.get('redis') ?? REDIS_HERE
 }

@@ -1,6 +1,7 @@
 /** What makes a run the run it is: its queue and its arguments. A resume may not change them. */
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
+import { parseEngineUrl } from '../core/engine-url.ts'
 import { ScrapeError } from '../core/errors.ts'
 import { redactAll } from '../core/redact.ts'
 import type { RunRecord } from '../core/run.ts'
@@ -11,14 +12,14 @@ import type { Config } from '../config/config.ts'
 import type { RunFolder } from './run-folder.ts'
 
 /** Where the queue is, as the record keeps it: found again from another folder, and without a password. */
-export function absolutePlace(url: string): string {
-  const path = /^sqlite:(?:\/\/)?(.+)$/.exec(url)?.[1]
+export function absolutePlace(given: string): string {
+  const { path, url } = parseEngineUrl(given)
   return path === undefined ? withoutPassword(url) : `sqlite:${resolve(path)}`
 }
 
 /** The URL to open for a kept place: the one given now when it is the same place, because only that may have a password. */
 export function urlOfPlace(place: string, given: string): string {
-  return absolutePlace(given) === place ? given : place
+  return absolutePlace(given) === absolutePlace(place) ? given : place
 }
 
 /** A URL as it may be shown and written down. */
@@ -39,12 +40,12 @@ export function withoutPassword(url: string): string {
 /** The Redis somebody named: by itself, with an `amqp:` queue, or as the queue. */
 export function redisUrlOf({ frontier, redis }: { frontier: string; redis?: string | undefined }): string | undefined {
   const named = URL.parse(frontier)?.searchParams.get('redis') ?? redis
-  return named ?? (/^rediss?:/i.test(frontier) ? frontier : undefined)
+  return named ?? (parseEngineUrl(frontier).engine === 'redis' ? frontier : undefined)
 }
 
 /** The cache to open: `redis:` alone is the Redis somebody named. */
 export function cacheStoreOf(values: { cacheStore: string; frontier: string; redis?: string | undefined }): string {
-  if (values.cacheStore !== 'redis:') return values.cacheStore
+  if (parseEngineUrl(values.cacheStore).url !== 'redis:') return values.cacheStore
   const url = redisUrlOf(values)
   if (url !== undefined) return url
   throw new ScrapeError('E_OPTION', 'the cache is to live in Redis, and nobody said where that is', {
@@ -65,7 +66,7 @@ export function queueUrlOf({ frontier, ...named }: QueuePlace): string {
   const given = Object.entries({ redis, ack, expired }).filter(
     (entry): entry is [string, string] => entry[1] !== undefined,
   )
-  if (given.length === 0 || !/^amqps?:/i.test(frontier)) return frontier
+  if (given.length === 0 || parseEngineUrl(frontier).engine !== 'amqp') return frontier
   const url = URL.parse(frontier)
   if (url === null) return frontier // opening it reports the problem
   for (const [name, value] of given) if (!url.searchParams.has(name)) url.searchParams.set(name, value)
@@ -73,8 +74,9 @@ export function queueUrlOf({ frontier, ...named }: QueuePlace): string {
 }
 
 /** `sqlite:` alone is a file in the run folder. */
-export function frontierUrlOf(url: string, folder: RunFolder): string {
-  return url === 'sqlite:' || url === 'sqlite' ? `sqlite:${folder.file('frontier.db')}` : url
+export function frontierUrlOf(given: string, folder: RunFolder): string {
+  const { url } = parseEngineUrl(given)
+  return url === 'sqlite:' ? `sqlite:${folder.file('frontier.db')}` : url
 }
 
 /** A frontier holds one run: another run's queue at the same place must not be mixed up with this one. */
@@ -139,10 +141,10 @@ export function refuseOtherRun(
   { values, origins }: Config,
 ): void {
   const problems = argumentProblems(redactAll(previous.args), redactAll(args))
-  if (origins.frontier !== 'default' && absolutePlace(values.frontier) !== previous.frontier) {
+  if (origins.frontier !== 'default' && absolutePlace(values.frontier) !== absolutePlace(previous.frontier)) {
     problems.push(`its queue is in ${previous.frontier}, not in ${absolutePlace(values.frontier)}`)
   }
-  if (previous.frontier.startsWith('memory:')) problems.push('its queue was in memory, and is gone')
+  if (parseEngineUrl(previous.frontier).engine === 'memory') problems.push('its queue was in memory, and is gone')
   refuseProblems(previous.id, problems)
 }
 

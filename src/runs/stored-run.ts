@@ -2,19 +2,20 @@
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
+import { parseEngineUrl } from '../core/engine-url.ts'
 import { ScrapeError } from '../core/errors.ts'
 import { isComplete, type RunRecord, type RunState } from '../core/run.ts'
 import { DEFAULT_LANE } from '../core/task.ts'
 import type { FileRecord } from '../files/contract.ts'
 import type { Frontier, ItemLog } from '../frontier/contract.ts'
 import type { Store, StoredRun, StoredWorker } from '../store/contract.ts'
-import { hasLedger, isFleetQueue, isPostgres, openStore, storeUrlOf } from './fleet-places.ts'
+import { openStore, storeUrlOf } from './fleet-places.ts'
 import { lastReported, updateFleetRecord } from './fleet-record.ts'
 import { isQueueTrouble } from './queue-of-run.ts'
 import { pictureOf } from './run-folder.ts'
 import { type QueuePlace, urlOfPlace, withoutPassword } from './run-identity.ts'
 import { listFiles, recordsBeside } from './file-records.ts'
-import { isAmqp, openQueueToLook } from './queue-view.ts'
+import { openQueueToLook } from './queue-view.ts'
 import {
   type BrokerQueue,
   frontierOf,
@@ -63,7 +64,8 @@ export async function openStoredRun(
     const queue = await openOrTell({ frontier: url, redis: places.redis }, record, store)
     if (queue.frontier !== undefined) parts.use(queue.frontier)
     const { frontier } = queue
-    const readQueues = isAmqp(url) && frontier !== undefined ? () => brokerQueues(url, record.id, frontier) : undefined
+    const hasBroker = parseEngineUrl(url).engine === 'amqp'
+    const readQueues = hasBroker && frontier !== undefined ? () => brokerQueues(url, record.id, frontier) : undefined
     const records = recordsBeside(storeUrlOf(withStore(places))!)
     const run = new FleetRun({ store, ...queue, record, records, readQueues, parts: parts.move() })
     await run.refresh()
@@ -76,8 +78,9 @@ export async function openStoredRun(
 
 /** This machine may reach the place by another name; but a task of the task protocol is in Redis, wherever the runs are. */
 function queueUrlFor({ frontier: place }: RunRecord, { frontier, store, redis }: RunPlaces): string {
-  if (isPostgres(frontier) && /^rediss?:/.test(place)) return urlOfPlace(place, redis ?? '')
-  return isFleetQueue(frontier) ? frontier : urlOfPlace(place, store ?? '')
+  const { engine, isShared } = parseEngineUrl(frontier)
+  if (engine === 'postgres' && parseEngineUrl(place).engine === 'redis') return urlOfPlace(place, redis ?? '')
+  return isShared ? frontier : urlOfPlace(place, store ?? '')
 }
 
 /** The queue, or why there is none. */
@@ -244,7 +247,7 @@ class FleetRun implements OpenRun {
   #itemLog(): Pick<ItemLog, 'read'> | undefined {
     const { id, frontier: place } = this.record
     if (this.frontier !== undefined) return this.frontier.items
-    return hasLedger(place) ? { read: (range) => this.#store.readItems(id, range) } : undefined
+    return parseEngineUrl(place).hasLedger ? { read: (range) => this.#store.readItems(id, range) } : undefined
   }
 
   finishedFile(): undefined {

@@ -1,24 +1,15 @@
 /** Whether a server can be worked with: logs in as a run would do it, and out again. */
+import { type Engine, parseEngineUrl } from '../../core/engine-url.ts'
+
 const ANSWER_MS_MAX = 5_000
 
-const LOG_IN: Readonly<Record<string, (url: string) => Promise<unknown>>> = {
-  postgres,
-  postgresql: postgres,
-  redis,
-  rediss: redis,
-  amqp,
-  amqps: amqp,
-}
-
-/** False for files and memory. */
-export const isServer = (url: string) => Object.hasOwn(LOG_IN, schemeOf(url))
+const LOG_IN: Readonly<Partial<Record<Engine, (url: string) => Promise<unknown>>>> = { postgres, redis, amqp }
 
 /** Throws what a run would say. */
-export async function logIn(url: string): Promise<void> {
-  await LOG_IN[schemeOf(url)]?.(url)
+export async function logIn(given: string): Promise<void> {
+  const { engine, url } = parseEngineUrl(given)
+  if (engine !== undefined) await LOG_IN[engine]?.(url)
 }
-
-const schemeOf = (url: string) => url.slice(0, url.indexOf(':'))
 
 async function postgres(url: string): Promise<void> {
   const { Database } = await import('../../drivers/postgres/database.ts')

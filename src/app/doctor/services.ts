@@ -1,12 +1,13 @@
 /** Servers and proxies that somebody named: each is logged in to, as a run would do it. */
 import type { Config } from '../../config/config.ts'
+import { parseEngineUrl } from '../../core/engine-url.ts'
 import { ScrapeError } from '../../core/errors.ts'
 import { redactText } from '../../core/redact-text.ts'
 import { checkProxy } from '../../fetch/net/proxy-check.ts'
 import { proxyName } from '../../fetch/net/proxy-url.ts'
 import { waysOf } from '../run/egress-options.ts'
 import { missing, ok, type Result, warn } from './finding.ts'
-import { isServer, logIn } from './log-in.ts'
+import { logIn } from './log-in.ts'
 
 const CHECK_MS_MAX = 5_000
 const PROXIES_NAMED_MAX = 5
@@ -21,7 +22,7 @@ export function serviceChecks({ values }: Config): Check[] {
     ['redis', values.redis],
   ]
   const checks = servers.flatMap(([name, url]): Check[] => {
-    return url === undefined || !isServer(url) ? [] : [[name, () => answers(url)]]
+    return url === undefined || !parseEngineUrl(url).isShared ? [] : [[name, () => answers(url)]]
   })
   return proxies.length === 0 ? checks : [['proxies', () => proxiesAnswer(proxies)], ...checks]
 }

@@ -1,12 +1,13 @@
 /** Where a fleet's worker leaves what is no item: snapshots in the store, where every machine can look at them. */
 import { dirname, join, resolve } from 'node:path'
 import type { Config } from '../../config/config.ts'
+import { parseEngineUrl } from '../../core/engine-url.ts'
 import type { EventBus } from '../../core/events.ts'
 import type { ResolvedLimits } from '../../core/options.ts'
 import type { Page } from '../../core/page.ts'
 import type { Task } from '../../core/task.ts'
 import { openSqliteSlots } from '../../fetch/rate/sqlite-slots.ts'
-import { isPostgres, storeUrlOf } from '../../runs/fleet-places.ts'
+import { storeUrlOf } from '../../runs/fleet-places.ts'
 import { RunFolder, snapshotsOf } from '../../runs/run-folder.ts'
 import { redisUrlOf } from '../../runs/run-identity.ts'
 import type { Store, StoredRun } from '../../store/contract.ts'
@@ -64,8 +65,8 @@ async function shareRates(
     onAway: (error: Error) => say('warn', error.message),
     onBack: () => say('info', 'rates are shared with the fleet again'),
   }
-  const url = storeUrlOf(values)!
-  if (isPostgres(url)) {
+  const { engine, path, url } = parseEngineUrl(storeUrlOf(values)!)
+  if (engine === 'postgres') {
     const { openPostgresSlots } = await import('../../fetch/rate/postgres-slots.ts')
     return { fleet: parts.use(await openPostgresSlots({ url, ...options })) }
   }
@@ -74,6 +75,6 @@ async function shareRates(
     const { openRedisSlots } = await import('../../fetch/rate/redis-slots.ts')
     return { fleet: parts.use(await openRedisSlots({ url: redis, perMinute: limits.perHost.perMinute, ...options })) }
   }
-  const folder = dirname(resolve(url.replace(/^sqlite:(?:\/\/)?/, '')))
+  const folder = dirname(resolve(path ?? url))
   return { slots: parts.use(openSqliteSlots(join(folder, 'rates.db'))) }
 }

@@ -1,4 +1,5 @@
 /** Puts the fetch chain of one worker together. */
+import { parseEngineUrl } from '../../core/engine-url.ts'
 import type { EventBus } from '../../core/events.ts'
 import type { ResolvedLimits } from '../../core/options.ts'
 import { createJudge } from '../../fetch/block/to-error.ts'
@@ -168,11 +169,12 @@ async function openCache(
   store: string,
   { cache: freshMs, bodyMax }: ResolvedLimits,
 ): Promise<(ResponseCache & Disposable) | RemoteCache> {
-  if (/^rediss?:/.test(store)) {
+  const { engine, path, url } = parseEngineUrl(store)
+  if (engine === 'redis') {
     const { openRedisCache } = await import('../../fetch/cache/redis-cache.ts')
-    return await openRedisCache({ url: store, freshMs, bodyBytesMax: bodyMax })
+    return await openRedisCache({ url, freshMs, bodyBytesMax: bodyMax })
   }
-  if (!store.startsWith('sqlite:')) return createMemoryCache({ freshMs })
+  if (path === undefined) return createMemoryCache({ freshMs })
   const { openSqliteCache } = await import('../../fetch/cache/sqlite-cache.ts')
-  return openSqliteCache(store.slice('sqlite:'.length), { freshMs })
+  return openSqliteCache(path, { freshMs })
 }

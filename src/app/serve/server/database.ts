@@ -1,16 +1,16 @@
 /** Where a server keeps what is its own: the fleet's database, or a file of this machine. */
 
 import type { ConfigValues } from '../../../config/option-table.ts'
-import { isFleetQueue, openStoreDatabase, type StoreDatabase } from '../../../runs/fleet-places.ts'
+import { parseEngineUrl } from '../../../core/engine-url.ts'
+import { openStoreDatabase, STORE_HERE, type StoreDatabase } from '../../../runs/fleet-places.ts'
 
-const STORE_HERE = 'sqlite:.sluice/sluice.db'
 /** Connections to a database that is not a file. */
 const CONNECTIONS_MAX = 6
 
 type Places = Pick<ConfigValues, 'frontier'> & Partial<Pick<ConfigValues, 'store'>>
 
 export function storeOfServer({ frontier, store }: Places): string | undefined {
-  return store ?? (isFleetQueue(frontier) ? undefined : STORE_HERE)
+  return store ?? (parseEngineUrl(frontier).isShared ? undefined : STORE_HERE)
 }
 
 export async function openServeDatabase(places: Places): Promise<StoreDatabase> {

@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { type Config, toLimits } from '../../../config/config.ts'
 import { listScrapers, loadScraper } from '../../../config/load-scraper.ts'
 import { isTurnedOn } from '../../../config/opt-in.ts'
+import { parseEngineUrl } from '../../../core/engine-url.ts'
 import { ScrapeError } from '../../../core/errors.ts'
 import { createEventBus } from '../../../core/events.ts'
 import { verbatim } from '../../../core/redact.ts'
@@ -9,7 +10,7 @@ import type { SqlDatabase } from '../../../drivers/sql.ts'
 import type { DeadFilter } from '../../../frontier/contract.ts'
 import { oneAtATime } from '../../../observe/bounded-questions.ts'
 import { retryLetters } from '../../../runs/dead-letters.ts'
-import { isFleetQueue, type StoreDatabase } from '../../../runs/fleet-places.ts'
+import type { StoreDatabase } from '../../../runs/fleet-places.ts'
 import { type OpenRun, type RunPlaces, runStats } from '../../../runs/open-run.ts'
 import type { ListedRun } from '../../../runs/run-list.ts'
 import { cancelRun } from '../../../runs/steer-run.ts'
@@ -20,7 +21,6 @@ import { Scheduler } from '../../../server/schedule/scheduler.ts'
 import { Schedules } from '../../../server/schedule/schedules.ts'
 import type { Store } from '../../../store/contract.ts'
 import type { KeepMs } from '../../../store/retention.ts'
-import { isServer } from '../../doctor/log-in.ts'
 import { startDistributed } from '../../fleet/start-distributed.ts'
 import type { TrustedProxies } from '../access/trusted-proxies.ts'
 import { openServeDatabase, storeOfServer } from './database.ts'
@@ -114,7 +114,7 @@ export class Server implements AsyncDisposable {
       disk: out,
     })
     this.#workers =
-      isFleetQueue(frontier) && workers > 0 && role === 'all'
+      parseEngineUrl(frontier).isShared && workers > 0 && role === 'all'
         ? new EmbeddedWorkers({
             store,
             max: workers,
@@ -156,7 +156,7 @@ export class Server implements AsyncDisposable {
         if (isGivenUp) this.notifications.runGivenUp(id, how)
       },
     })
-    this.#interrupted = isFleetQueue(frontier)
+    this.#interrupted = parseEngineUrl(frontier).isShared
       ? undefined
       : new InterruptedRuns({ out, looks: this.looks, goOn: (run) => this.goOn(run), say })
   }
@@ -174,7 +174,7 @@ export class Server implements AsyncDisposable {
     region: string | undefined,
   ): Promise<string> {
     this.lists.forget()
-    if (!isFleetQueue(this.config.values.frontier)) {
+    if (!parseEngineUrl(this.config.values.frontier).isShared) {
       if (region !== undefined) throw noRegions()
       return await this.#runs.start({ scraper, args, flags: flagsOf(limits) })
     }
@@ -269,7 +269,9 @@ function serversOf({ values: { frontier, store, redis } }: Config): [name: strin
     ['queue', frontier],
     ['redis', redis],
   ]
-  return named.filter((one): one is [string, string] => one[1] !== undefined && one[1] !== store && isServer(one[1]))
+  return named.filter(
+    (one): one is [string, string] => one[1] !== undefined && one[1] !== store && parseEngineUrl(one[1]).isShared,
+  )
 }
 
 function flagsOf({ pages, concurrency, retries, perHost }: RunLimits): Record<string, unknown> {

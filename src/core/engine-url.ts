@@ -1,0 +1,44 @@
+/** URLs that say where a queue, a store or a cache is kept: `sqlite:FILE`, `postgres://…`. */
+
+export type Engine = 'memory' | 'sqlite' | 'postgres' | 'redis' | 'amqp'
+
+export const ENGINE_SCHEMES: Readonly<Record<string, Engine>> = {
+  memory: 'memory',
+  sqlite: 'sqlite',
+  postgres: 'postgres',
+  postgresql: 'postgres',
+  redis: 'redis',
+  rediss: 'redis',
+  amqp: 'amqp',
+  amqps: 'amqp',
+}
+
+export interface EngineUrl {
+  /** With its scheme in lower case; `sqlite` is `sqlite:`. */
+  readonly url: string
+  /** Without the colon; undefined for a text that has none. */
+  readonly scheme: string | undefined
+  /** Undefined for a scheme of something else. */
+  readonly engine: Engine | undefined
+  /** The file of `sqlite:FILE` or `sqlite://FILE`; undefined for `sqlite:` alone and for all others. */
+  readonly path: string | undefined
+  /** A server: workers of several machines can share it. */
+  readonly isShared: boolean
+  /** Its truth is a ledger in Redis: with a broker before it, or by itself. */
+  readonly hasLedger: boolean
+}
+
+export function parseEngineUrl(text: string): EngineUrl {
+  const [, given, rest = ''] = /^([a-z][a-z0-9+.-]*):(.*)$/is.exec(text) ?? (/^sqlite$/i.test(text) ? ['', text] : [])
+  const scheme = given?.toLowerCase()
+  const engine = scheme !== undefined && Object.hasOwn(ENGINE_SCHEMES, scheme) ? ENGINE_SCHEMES[scheme] : undefined
+  const hasLedger = engine === 'amqp' || engine === 'redis'
+  return {
+    url: scheme === undefined ? text : `${scheme}:${rest}`,
+    scheme,
+    engine,
+    path: engine === 'sqlite' ? rest.replace(/^\/\//, '') || undefined : undefined,
+    isShared: hasLedger || engine === 'postgres',
+    hasLedger,
+  }
+}
