@@ -6,6 +6,7 @@ import type { BrowserRequest, FetchRequest } from '../contract.ts'
 import type { Deadline } from '../http/deadline.ts'
 import { FAILED_BODY_BYTES_MAX } from '../http/exchange.ts'
 import { HttpPage, type PageParts } from '../http/http-page.ts'
+import { tooManyRedirects } from '../http/redirect-walk.ts'
 import { outcomeOf, statusError } from '../http/status.ts'
 import { type Body, headersOf, readBody, Trail } from './document.ts'
 import { messageOf, navigationError, netErrorOf } from './net-error.ts'
@@ -30,7 +31,10 @@ export interface Visit {
 export async function visit(visit: Visit): Promise<HttpPage> {
   const { page, deadline } = visit
   const trail = new Trail(page.driver, () => {
-    if (trail.passed.length > visit.settings.redirectsMax) deadline.fail(tooManyRedirects(visit, trail))
+    // Those of servers, and those of a page that sends itself on: such a one would never arrive.
+    const { length } = trail.passed
+    if (length > visit.settings.redirectsMax)
+      deadline.fail(tooManyRedirects(visit.request.url, length, { notes: trail.passed.slice(0, 20) }))
     const failure = trailFailure(visit, trail)
     if (failure !== undefined && !isShutOut(visit, trail)) deadline.fail(failure)
   })
@@ -167,12 +171,6 @@ function wasCut({ page }: Visit, { response }: Trail): boolean {
 /** A redirect to another site makes that one the page's own; the door cannot tell a redirect from a picture. */
 function isShutOut({ page }: Visit, { request }: Trail): boolean {
   return request !== undefined && page.door.hasShutOut(new URL(request.url()).hostname)
-}
-
-/** Those of servers, and those of a page that sends itself on: such a one would never arrive. */
-function tooManyRedirects({ request }: Visit, { passed }: Trail): ScrapeError {
-  const message = `${passed.length} redirects from ${request.url}: the limit`
-  return new ScrapeError('E_REDIRECT_LIMIT', message, { url: request.url, notes: passed.slice(0, 20) })
 }
 
 function partsOf({ request, page, deadline, settings }: Visit, trail: Trail, body: Body): PageParts {

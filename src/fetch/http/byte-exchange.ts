@@ -1,56 +1,36 @@
-/** One request for bytes on the wire, and the clock of the whole it belongs to. See byte-stream.ts. */
+/** One request for bytes on the wire. See byte-stream.ts. */
 import type { Socket } from 'node:net'
 import type { Dispatcher } from 'undici'
 import type { ErrorCode } from '../../core/error-table.ts'
 import { ScrapeError } from '../../core/errors.ts'
 import { transportError } from '../net/transport-error.ts'
+import type { Deadline } from './deadline.ts'
 import type { RawHeaders } from './http-page.ts'
 import type { ConnectedHandler, Connection } from './pools.ts'
+import { checkInformational, isLostConnection } from './send.ts'
 
 /** So much of a body may wait for its reader; beyond, the socket is not read. */
 const QUEUED_BYTES_MAX = 524_288
-const INFORMATIONAL_MAX = 16
 
-/** The deadline of the whole, and the caller's signal: whichever comes first ends the hop under way. */
-export class Clock {
-  failure: { reason: unknown } | undefined
-  #hop: ByteExchange | undefined
-  readonly #timer: NodeJS.Timeout
-  readonly #signal: AbortSignal
-  readonly #onAbort = () => this.#fail(this.#signal.reason)
-
-  constructor(url: string, totalMsMax: number, signal: AbortSignal) {
-    this.#signal = signal
-    signal.addEventListener('abort', this.#onAbort)
-    this.#timer = setTimeout(() => this.#fail(timeout(url, 'E_TIMEOUT_TOTAL', totalMsMax)), totalMsMax)
-  }
-
-  watch(hop: ByteExchange): void {
-    this.#hop = hop
-  }
-
-  #fail(reason: unknown): void {
-    this.failure ??= { reason }
-    this.#hop?.cancel(reason)
-  }
-
-  end(): void {
-    clearTimeout(this.#timer)
-    this.#signal.removeEventListener('abort', this.#onAbort)
-  }
+export interface ByteTimes {
+  /** From the request to the headers of its answer, connecting included. */
+  headersMsMax: number
+  /** Longest silence in the middle of a body. */
+  idleMsMax: number
 }
 
 /** One request on the wire: a handler of undici's low-level dispatch whose body is read at the reader's pace. */
 export class ByteExchange implements ConnectedHandler {
   /** Resolves with the headers; `status` and `headers` are there then. Rejects with whatever went wrong, unmapped. */
-  readonly head: Promise<void>
+  readonly done: Promise<void>
   status = 0
   headers: RawHeaders = {}
   isSent = false
-  /** The server may have closed this connection just as we wrote: nobody's failure, and worth another go. */
+  lastByteAtMs = 0
   isStale = false
   connection: Connection | undefined
   readonly #url: string
+  readonly #headersTimer: NodeJS.Timeout
   readonly #idle: NodeJS.Timeout
   #isIdleCounted = false
   #socket: Socket | undefined
@@ -65,12 +45,15 @@ export class ByteExchange implements ConnectedHandler {
   #resolve!: () => void
   #reject!: (error: unknown) => void
 
-  constructor(url: string, idleMsMax: number) {
+  constructor(url: string, { headersMsMax, idleMsMax }: ByteTimes) {
     this.#url = url
-    this.head = new Promise((resolve, reject) => {
+    this.done = new Promise((resolve, reject) => {
       this.#resolve = resolve
       this.#reject = reject
     })
+    this.#headersTimer = setTimeout(() => {
+      this.cancel(timeout(url, this.isSent ? 'E_TIMEOUT_HEADERS' : 'E_TIMEOUT_CONNECT', headersMsMax))
+    }, headersMsMax)
     this.#idle = setTimeout(() => {
       if (this.#isIdleCounted) this.cancel(timeout(url, 'E_TIMEOUT_BODY', idleMsMax))
     }, idleMsMax)
@@ -92,9 +75,10 @@ export class ByteExchange implements ConnectedHandler {
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: RawHeaders): void {
     if (status < 200) {
-      if (++this.#informational <= INFORMATIONAL_MAX) return
-      throw new ScrapeError('E_PROTOCOL', `more than ${INFORMATIONAL_MAX} informational responses`)
+      checkInformational(++this.#informational)
+      return
     }
+    clearTimeout(this.#headersTimer)
     this.status = status
     this.headers = headers
     this.#isIdleCounted = true
@@ -127,7 +111,7 @@ export class ByteExchange implements ConnectedHandler {
   }
 
   /** Ends the exchange when it is left, however that happens. */
-  async *body(clock: Clock): AsyncGenerator<Buffer> {
+  async *body(deadline: Deadline): AsyncGenerator<Buffer> {
     try {
       for (;;) {
         while (this.#chunks.length > 0) {
@@ -148,10 +132,10 @@ export class ByteExchange implements ConnectedHandler {
       if (this.#hasExcess)
         throw new ScrapeError('E_PROTOCOL', `the server sent more than it announced (${this.#url})`, { url: this.#url })
     } catch (error) {
-      if (error === clock.failure?.reason) throw error
+      if (error === deadline.failure?.reason) throw error
       throw transportError(error, { url: this.#url, hasResponse: true })
     } finally {
-      clock.end()
+      deadline.end()
       this.cancel(new Error('the body is not wanted any more'))
     }
   }
@@ -169,14 +153,10 @@ export class ByteExchange implements ConnectedHandler {
   }
 
   #settle(): void {
+    clearTimeout(this.#headersTimer)
     clearTimeout(this.#idle)
     this.#wake?.()
   }
-}
-
-function isLostConnection(error: unknown): boolean {
-  const { code, message } = (error ?? {}) as NodeJS.ErrnoException
-  return code === 'ECONNRESET' || code === 'EPIPE' || (code === 'UND_ERR_SOCKET' && !message?.startsWith('bad '))
 }
 
 export function timeout(url: string, code: ErrorCode, ms: number): ScrapeError {

@@ -9,22 +9,19 @@ import { pipeline, Readable } from 'node:stream'
 import { ScrapeError } from '../../core/errors.ts'
 import { URL_BYTES_MAX } from '../../core/url.ts'
 import type { ByteAnswer, ByteRequest, ByteSource } from '../contract.ts'
-import { ChainCookies } from '../identity/redirect-cookies.ts'
 import { transportError } from '../net/transport-error.ts'
-import { ByteExchange, Clock, timeout } from './byte-exchange.ts'
+import { ByteExchange, type ByteTimes, timeout } from './byte-exchange.ts'
+import { Deadline } from './deadline.ts'
 import { parseContentEncoding } from './decode.ts'
 import { headerOf, type RawHeaders } from './http-page.ts'
 import { openPools, type PoolsOptions } from './pools.ts'
-import { redirectTarget } from './redirect.ts'
+import { redirectWalk, type Trail } from './redirect-walk.ts'
+import { checkLength, send, splitUrl } from './send.ts'
 import { outcomeOf, statusError } from './status.ts'
 
-export interface ByteStreamOptions extends PoolsOptions {
+export interface ByteStreamOptions extends PoolsOptions, ByteTimes {
   /** Honest: who we are and where to complain. */
   userAgent: string
-  /** From the request to the headers of its answer, connecting included. */
-  headersMsMax: number
-  /** Longest silence in the middle of a body. */
-  idleMsMax: number
   /** Of one exchange, redirects included. */
   totalMsMax: number
   redirectsMax: number
@@ -55,62 +52,41 @@ export function openByteStream(options: ByteStreamOptions): ByteSource {
     return Object.entries(all).flat()
   }
 
-  async function send(url: string, headers: string[], clock: Clock): Promise<ByteExchange> {
-    const { origin } = new URL(url)
-    const path = url.slice(origin.length) || '/'
-    for (let isSecondTry = false; ; isSecondTry = true) {
-      const hop = new ByteExchange(url, options.idleMsMax)
-      clock.watch(hop)
-      pools.get(origin).dispatch({ path: path.startsWith('/') ? path : `/${path}`, method: 'GET', headers }, hop)
-      const silence = setTimeout(() => hop.cancel(timeout(url, hop.isSent ? 'E_TIMEOUT_HEADERS' : 'E_TIMEOUT_CONNECT', options.headersMsMax)), options.headersMsMax) // biome-ignore format: one line reads better
-      try {
-        await hop.head
-        return hop
-      } catch (error) {
-        if (clock.failure !== undefined) throw clock.failure.reason
-        if (!hop.isStale || isSecondTry) throw transportError(error, { url, hasResponse: hop.status !== 0 })
-      } finally {
-        clearTimeout(silence)
-      }
+  function sendHop(request: ByteRequest, { url, isHome, cookies }: Trail, deadline: Deadline): Promise<ByteExchange> {
+    const { origin, path } = splitUrl(url)
+    const headers = headersFor(request, isHome, cookies?.headerFor(new URL(url)) ?? '')
+    const dispatch = () => {
+      const hop = new ByteExchange(url, options)
+      pools.get(origin).dispatch({ path, method: 'GET', headers }, hop)
+      return hop
     }
+    return send(dispatch, url, deadline)
   }
 
-  async function follow(request: ByteRequest, clock: Clock): Promise<{ hop: ByteExchange; url: string }> {
-    const cookies = new ChainCookies()
-    const seen = new Set<string>()
-    const hasRange = request.range !== undefined
-    const asked = { url: request.url, ...(hasRange ? { headers: { range: 'bytes' }, accept: [416] } : {}) }
-    let { url } = request
-    let isHome = true
-    for (let redirects = 0; ; redirects++) {
-      const jar = cookies.headerFor(new URL(url))
-      if (seen.has(`${url}\n${jar}`)) throw tooManyRedirects(request.url, redirects, 'a loop')
-      if (redirects > options.redirectsMax) throw tooManyRedirects(request.url, redirects, 'the limit')
-      seen.add(`${url}\n${jar}`)
-      const hop = await send(url, headersFor(request, isHome, jar), clock)
-      if (outcomeOf(hop.status, hop.headers, asked) !== 'redirect') return { hop, url }
+  async function follow(request: ByteRequest, deadline: Deadline): Promise<{ hop: ByteExchange; url: string }> {
+    const { url, range, onRedirect } = request
+    const asked = range === undefined ? { url } : { url, headers: { range: 'bytes' }, accept: [416] }
+    const trail: Trail = { request, url, redirects: [], cookies: undefined, body: undefined, isHome: true }
+    const step = redirectWalk(trail, options.redirectsMax)
+    for (;;) {
+      const hop = await sendHop(request, trail, deadline)
+      if (outcomeOf(hop.status, hop.headers, asked) !== 'redirect') return { hop, url: trail.url }
       hop.cancel(new Error('body dropped'))
-      const from = new URL(url)
-      const setCookie = hop.headers['set-cookie']
-      if (setCookie !== undefined) cookies.store(setCookie, from)
-      const target = redirectTarget(hop.headers, from)
-      isHome &&= target.origin === from.origin
-      url = target.href
-      await request.onRedirect?.(url)
-      if (clock.failure !== undefined) throw clock.failure.reason
+      step(hop)
+      await onRedirect?.(trail.url)
+      if (deadline.failure !== undefined) throw deadline.failure.reason
     }
   }
 
-  function answerOf(hop: ByteExchange, url: string, hasRange: boolean, clock: Clock): ByteAnswer {
+  function answerOf(hop: ByteExchange, url: string, hasRange: boolean, deadline: Deadline): ByteAnswer {
     const { status, headers } = hop
     const isWanted = status === 200 || status === 203 || (hasRange && (status === 206 || status === 416))
     if (!isWanted) throw statusError(status, headers, { url, nowMs: now(), retryAfterMsMax: options.retryAfterMsMax })
     const codings = parseContentEncoding(headerOf(headers, 'content-encoding') ?? '')
+    checkLength(headers)
     const length = headerOf(headers, 'content-length')
-    if (length !== undefined && (!/^\d{1,15}$/.test(length) || headers['transfer-encoding'] !== undefined))
-      throw new ScrapeError('E_PROTOCOL', `it is unclear where the body of ${url} ends`, { url })
     const isEncoded = codings.length > 0
-    const wire = hop.body(clock)
+    const wire = hop.body(deadline)
     return {
       status,
       url,
@@ -119,7 +95,7 @@ export function openByteStream(options: ByteStreamOptions): ByteSource {
       length: isEncoded || length === undefined ? undefined : Number(length),
       body: isEncoded ? decoded(wire, codings, url) : wire,
       close: () => {
-        clock.end()
+        deadline.end()
         hop.cancel(new Error('the body is not wanted any more'))
       },
     }
@@ -130,16 +106,17 @@ export function openByteStream(options: ByteStreamOptions): ByteSource {
       if (signal.aborted) throw signal.reason
       const { url } = request
       if (url.length > URL_BYTES_MAX) throw new ScrapeError('E_URL_INVALID', `a URL of ${url.length} bytes`, { url })
-      const clock = new Clock(url, options.totalMsMax, signal)
+      const { totalMsMax } = options
+      const deadline = new Deadline(url, totalMsMax, signal, () => timeout(url, 'E_TIMEOUT_TOTAL', totalMsMax))
       let hop: ByteExchange | undefined
       try {
-        const found = await follow(request, clock)
+        const found = await follow(request, deadline)
         hop = found.hop
-        return answerOf(hop, found.url, request.range !== undefined, clock)
+        return answerOf(hop, found.url, request.range !== undefined, deadline)
       } catch (error) {
-        clock.end()
+        deadline.end()
         hop?.cancel(new Error('body dropped'))
-        if (error === clock.failure?.reason || error === signal.reason) throw error
+        if (error === deadline.failure?.reason || error === signal.reason) throw error
         throw transportError(error, { url, hasResponse: hop !== undefined })
       }
     },
@@ -173,8 +150,4 @@ function plain(raw: RawHeaders): Record<string, string> {
   const headers: Record<string, string> = Object.create(null)
   for (const name of Object.keys(raw)) headers[name] = headerOf(raw, name) ?? ''
   return headers
-}
-
-function tooManyRedirects(url: string, count: number, why: string): ScrapeError {
-  return new ScrapeError('E_REDIRECT_LIMIT', `${count} redirects from ${url}: ${why}`, { url })
 }

@@ -1,7 +1,15 @@
 /** One deadline and one signal for a whole exchange, redirects included: one timer, however many hops. */
 import type { ErrorCode } from '../../core/error-table.ts'
 import { ScrapeError } from '../../core/errors.ts'
-import type { Exchange } from './exchange.ts'
+
+/** The request under way, as far as the deadline has to know it. */
+export interface Hop {
+  readonly isSent: boolean
+  readonly status: number
+  /** `performance.now()` of the latest byte; 0 before. */
+  readonly lastByteAtMs: number
+  cancel(reason: unknown): void
+}
 
 /** One listener per signal, not per request: a run gives all its requests the same one. */
 const running = new WeakMap<AbortSignal, Set<Deadline>>()
@@ -20,11 +28,14 @@ export class Deadline {
   readonly #url: string
   #endsAtMs: number
   #timer: NodeJS.Timeout | undefined
-  #hop: Exchange | undefined
+  #hop: Hop | undefined
   #hops = 0
   #giveUp: ((reason: unknown) => void) | undefined
+  readonly #lateError: (() => ScrapeError) | undefined
 
-  constructor(url: string, timeoutMs: number, signal: AbortSignal) {
+  /** `lateError`: what it fails with when the time is over. Default: a page's, by what was waited for. */
+  constructor(url: string, timeoutMs: number, signal: AbortSignal, lateError?: () => ScrapeError) {
+    this.#lateError = lateError
     this.#url = url
     this.#timeoutMs = timeoutMs
     this.#signal = signal
@@ -41,7 +52,7 @@ export class Deadline {
     this.#peers = peers
   }
 
-  watch(hop: Exchange): void {
+  watch(hop: Hop): void {
     this.#hop = hop
     this.#hops++
     if (this.failure !== undefined) hop.cancel(this.failure.reason)
@@ -77,8 +88,7 @@ export class Deadline {
   }
 
   expire(): void {
-    const code = this.#phase()
-    this.fail(new ScrapeError(code, `no page within ${this.#timeoutMs} ms (${this.#url})`, { url: this.#url }))
+    this.fail(this.#lateError?.() ?? this.#pageLate())
   }
 
   end(): void {
@@ -87,6 +97,10 @@ export class Deadline {
     this.#peers.delete(this)
     // A listener left behind would keep a signal made with AbortSignal.any alive.
     if (this.#peers.size === 0) this.#signal.removeEventListener('abort', onAbort)
+  }
+
+  #pageLate(): ScrapeError {
+    return new ScrapeError(this.#phase(), `no page within ${this.#timeoutMs} ms (${this.#url})`, { url: this.#url })
   }
 
   /** What we were waiting for, when the time ran out. */

@@ -16,14 +16,13 @@ import type { FetchRequest } from '../contract.ts'
 import { BodyBytes } from './body-bytes.ts'
 import { SMALL_BODY_BYTES_MAX } from './body-room.ts'
 import { isRefusedType } from './content-check.ts'
-import { headerOf, type RawHeaders } from './http-page.ts'
+import type { RawHeaders } from './http-page.ts'
 import type { ConnectedHandler, Connection } from './pools.ts'
+import { checkInformational, checkLength, isLostConnection } from './send.ts'
 import { type Outcome, outcomeOf } from './status.ts'
 
 /** As much of an error page as is kept. */
 export const FAILED_BODY_BYTES_MAX = 65_536
-/** 103 Early Hints comes once or twice; a flood of 1xx is an attack. */
-const INFORMATIONAL_MAX = 16
 
 const NO_HEADERS: RawHeaders = Object.freeze(Object.create(null))
 
@@ -105,13 +104,11 @@ export class Exchange implements ConnectedHandler {
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: RawHeaders): void {
     if (status < 200) {
-      if (++this.#informational > INFORMATIONAL_MAX) {
-        throw new ScrapeError('E_PROTOCOL', `more than ${INFORMATIONAL_MAX} informational responses`)
-      }
+      checkInformational(++this.#informational)
       return
     }
     this.firstByteAtMs = this.lastByteAtMs = performance.now()
-    if (headers['content-length'] !== undefined) this.#checkLength(headers)
+    checkLength(headers)
     this.status = status
     this.headers = headers
     this.outcome = outcomeOf(status, headers, this.#request)
@@ -143,18 +140,6 @@ export class Exchange implements ConnectedHandler {
     if (this.status !== 0 && this.outcome === 'failed') this.#settle()
     this.isStale = this.#isOnUsedSocket && this.status === 0 && this.#informational === 0 && isLostConnection(error)
     this.#fail(error)
-  }
-
-  #checkLength(headers: RawHeaders): void {
-    if (headers['transfer-encoding'] !== undefined) {
-      throw new ScrapeError(
-        'E_PROTOCOL',
-        'both Content-Length and Transfer-Encoding: it is unclear where the body ends',
-      )
-    }
-    if (!/^\d{1,15}$/.test(headerOf(headers, 'content-length')!)) {
-      throw new ScrapeError('E_PROTOCOL', `Content-Length ${JSON.stringify(headers['content-length']).slice(0, 50)}`)
-    }
   }
 
   #checkAnnounced(controller: Dispatcher.DispatchController, headers: RawHeaders): void {
@@ -194,9 +179,4 @@ export class Exchange implements ConnectedHandler {
     this.#isSettled = true
     this.#reject(error)
   }
-}
-
-function isLostConnection(error: unknown): boolean {
-  const { code, message } = (error ?? {}) as NodeJS.ErrnoException
-  return code === 'ECONNRESET' || code === 'EPIPE' || (code === 'UND_ERR_SOCKET' && !message?.startsWith('bad '))
 }

@@ -4,9 +4,7 @@ import type { Page } from '../../core/page.ts'
 import { URL_BYTES_MAX } from '../../core/url.ts'
 import type { FetchRequest } from '../contract.ts'
 import type { Identity } from '../identity/identity.ts'
-import type { CookieKeeper } from '../identity/identity-cookies.ts'
 import { profileHeaders } from '../identity/profile-headers.ts'
-import { ChainCookies } from '../identity/redirect-cookies.ts'
 import type { AddressOptions } from '../net/address.ts'
 import { transportError } from '../net/transport-error.ts'
 import { type AnswerLimits, toFailure, toFile, toPage, type Way } from './answer.ts'
@@ -14,7 +12,8 @@ import { type BodyPlace, BodyRoom } from './body-room.ts'
 import { Deadline } from './deadline.ts'
 import { Exchange, type MakeRoom } from './exchange.ts'
 import { openPools, type Wire } from './pools.ts'
-import { redirectTarget } from './redirect.ts'
+import { redirectWalk, type Trail } from './redirect-walk.ts'
+import { send, splitUrl } from './send.ts'
 
 export interface HttpOptions extends AddressOptions, AnswerLimits {
   /** Honest: who we are and where to complain. */
@@ -53,17 +52,7 @@ export interface HttpClient extends AsyncDisposable {
   rotate(proxyUrl: string): void
 }
 
-/** What the redirects have come to. */
-interface Chain extends Way {
-  url: string
-  redirects: string[]
-  cookies: CookieKeeper | undefined
-  identity: Identity | undefined
-  /** JSON to POST; undefined for a GET, and after a redirect that asks for one. */
-  body: string | undefined
-  /** Still at the origin the caller's headers are meant for; once left, they are not sent again. */
-  isHome: boolean
-}
+type Chain = Way & Trail & { identity: Identity | undefined }
 
 /** `wire` is the client's from here on, and ends with it. */
 export function openHttp(options: HttpOptions, wire: Wire = openPools(options)): HttpClient {
@@ -96,29 +85,19 @@ export function openHttp(options: HttpOptions, wire: Wire = openPools(options)):
     return Object.entries(headers).flat()
   }
 
-  async function send(chain: Chain, deadline: Deadline): Promise<Exchange> {
-    const { url } = chain
-    const pathStart = url.indexOf('/', url.indexOf('//') + 2)
-    const origin = pathStart === -1 ? url : url.slice(0, pathStart)
-    const path = pathStart === -1 ? '/' : url.slice(pathStart)
+  function sendHop(chain: Chain, deadline: Deadline): Promise<Exchange> {
+    const { origin, path } = splitUrl(chain.url)
     const headers = headersFor(chain)
     const message =
       chain.body === undefined
         ? { path, method: 'GET' as const, headers }
         : { path, method: 'POST' as const, headers, body: chain.body }
-    for (let isSecondTry = false; ; isSecondTry = true) {
+    const dispatch = () => {
       const hop = new Exchange(chain.request, options.bodyBytesMax, chain.makeRoom)
-      // Asked for anew at the second try: the first one's pool may have been put away meanwhile, and takes nothing more.
       wire.get(origin, chain.identity).dispatch(message, hop)
-      deadline.watch(hop)
-      try {
-        await hop.done
-        return hop
-      } catch (error) {
-        if (deadline.failure !== undefined) throw deadline.failure.reason
-        if (!hop.isStale || isSecondTry) throw transportError(error, { url, hasResponse: hop.status !== 0 })
-      }
+      return hop
     }
+    return send(dispatch, chain.url, deadline)
   }
 
   /** Follows redirects until something else answers. */
@@ -129,31 +108,14 @@ export function openHttp(options: HttpOptions, wire: Wire = openPools(options)):
     signal: AbortSignal,
     onRedirect: OnRedirect | undefined,
   ): Promise<Exchange> {
-    const seen = new Set<string>([chain.body === undefined ? chain.url : `POST ${chain.url}`])
+    const step = redirectWalk(chain, options.redirectsMax)
     let hop = first
     while (hop.outcome === 'redirect') {
       hop.dropBody()
-      const from = new URL(chain.url)
-      const setCookie = hop.headers['set-cookie']
-      if (setCookie !== undefined) {
-        chain.cookies ??= new ChainCookies()
-        chain.cookies.store(setCookie, from)
-      }
-      const target = redirectTarget(hop.headers, from)
-      chain.redirects.push(chain.url)
-      chain.url = target.href
-      chain.isHome &&= target.origin === from.origin
-      // As browsers do it: only these two ask for the same again, whatever they lead to.
-      if (hop.status !== 307 && hop.status !== 308) chain.body = undefined
-      // The same URL with another cookie is no loop: that is how cookie walls let one in.
-      const visit =
-        `${chain.body === undefined ? '' : 'POST '}${target.href}\n${chain.cookies?.headerFor(target) ?? ''}`.trimEnd()
-      if (seen.has(visit)) throw tooManyRedirects(chain, 'a loop')
-      if (chain.redirects.length > options.redirectsMax) throw tooManyRedirects(chain, 'the limit')
-      seen.add(visit)
-      if (onRedirect !== undefined) await deadline.exclude(onRedirect(target.href, signal))
+      step(hop)
+      if (onRedirect !== undefined) await deadline.exclude(onRedirect(chain.url, signal))
       if (deadline.failure !== undefined) throw deadline.failure.reason
-      hop = await send(chain, deadline)
+      hop = await sendHop(chain, deadline)
     }
     return hop
   }
@@ -175,7 +137,7 @@ export function openHttp(options: HttpOptions, wire: Wire = openPools(options)):
       } // biome-ignore format: one line reads better
       let isPage = false
       try {
-        let answer = await send(chain, deadline)
+        let answer = await sendHop(chain, deadline)
         if (answer.outcome === 'redirect') answer = await follow(answer, chain, deadline, signal, onRedirect)
         if (signal.aborted) throw signal.reason
         const setCookie = cookies === undefined ? undefined : answer.headers['set-cookie']
@@ -216,9 +178,4 @@ const FRAMING = /^(?:host|connection|content-length|transfer-encoding|keep-alive
 
 function badHeader(name: string, url: string): ScrapeError {
   return new ScrapeError('E_DEFINITION', `the request header ${JSON.stringify(name)} cannot be set`, { url })
-}
-
-function tooManyRedirects({ request, redirects, url }: Chain, why: string): ScrapeError {
-  const message = `${redirects.length} redirects from ${request.url}: ${why}`
-  return new ScrapeError('E_REDIRECT_LIMIT', message, { url: request.url, notes: [...redirects, url] })
 }

@@ -1,0 +1,56 @@
+/** Follows redirects: cookies on the way, what may be sent on, loops and the limit. */
+import { ScrapeError } from '../../core/errors.ts'
+import type { CookieKeeper } from '../identity/identity-cookies.ts'
+import { ChainCookies } from '../identity/redirect-cookies.ts'
+import type { RawHeaders } from './http-page.ts'
+import { redirectTarget } from './redirect.ts'
+
+/** What the redirects of one request have come to. */
+export interface Trail {
+  readonly request: { readonly url: string }
+  url: string
+  /** The URLs before it. */
+  redirects: string[]
+  cookies: CookieKeeper | undefined
+  /** JSON to POST; undefined for a GET, and after a redirect that asks for one. */
+  body: string | undefined
+  /** Still at the origin the caller's headers are meant for; once left, they are not sent again. */
+  isHome: boolean
+}
+
+/** Takes the trail one redirect further. Throws `E_REDIRECT_BAD` or `E_REDIRECT_LIMIT`. */
+export type FollowRedirect = (answer: { readonly status: number; readonly headers: RawHeaders }) => void
+
+export function redirectWalk(trail: Trail, redirectsMax: number): FollowRedirect {
+  const method = () => (trail.body === undefined ? '' : 'POST ')
+  const seen = new Set([method() + trail.url])
+  return ({ status, headers }) => {
+    const from = new URL(trail.url)
+    const setCookie = headers['set-cookie']
+    if (setCookie !== undefined) {
+      trail.cookies ??= new ChainCookies()
+      trail.cookies.store(setCookie, from)
+    }
+    const target = redirectTarget(headers, from)
+    trail.redirects.push(trail.url)
+    trail.url = target.href
+    trail.isHome &&= target.origin === from.origin
+    // As browsers do it: only these two ask for the same again, whatever they lead to.
+    if (status !== 307 && status !== 308) trail.body = undefined
+    // The same URL with another cookie is no loop: that is how cookie walls let one in.
+    const visit = `${method()}${target.href}\n${trail.cookies?.headerFor(target) ?? ''}`.trimEnd()
+    const { length } = trail.redirects
+    const notes = () => [...trail.redirects, trail.url]
+    if (seen.has(visit)) throw tooManyRedirects(trail.request.url, length, { why: 'a loop', notes: notes() })
+    if (length > redirectsMax) throw tooManyRedirects(trail.request.url, length, { notes: notes() })
+    seen.add(visit)
+  }
+}
+
+export function tooManyRedirects(
+  url: string,
+  count: number,
+  { why = 'the limit', notes }: { why?: string; notes: string[] },
+): ScrapeError {
+  return new ScrapeError('E_REDIRECT_LIMIT', `${count} redirects from ${url}: ${why}`, { url, notes })
+}
