@@ -1,6 +1,7 @@
 /** docs/reference/cli.md: every command with its usage, flags and examples, from the program itself. */
 import { Command, type Option } from 'commander'
 import { defineCommands } from '../src/cli/commands.ts'
+import { describeOption } from '../src/cli/flags.ts'
 import { EXIT_CODES } from '../src/cli/print-error.ts'
 import { markdownTable, NOTE, page, sentence } from './reference-text.ts'
 
@@ -34,17 +35,13 @@ function sectionsOf(command: Command, path: string, level: number): string[] {
     `${'#'.repeat(level)} ${name}`,
     sentence(command.description()),
     `Usage: **${name}** \`${command.usage().replace(/ ?\[command\]$/, ' COMMAND')}\``,
-    ...(flags.length === 0 ? [] : [markdownTable(['flag', 'default', 'what it does'], flags.map(flagRow))]),
+    ...(flags.length === 0 ? [] : [markdownTable(['flag', 'what it does'], flags.map(flagRow))]),
     ...notesOf(command),
     ...command.commands.flatMap((inner) => sectionsOf(inner, name, level + 1)),
   ]
 }
 
-const flagRow = ({ flags, defaultValue, description }: Option) => [
-  `\`${flags}\``,
-  defaultValue === undefined || typeof defaultValue === 'object' ? '–' : `\`${String(defaultValue)}\``,
-  sentence(description),
-]
+const flagRow = (option: Option) => [`\`${option.flags}\``, sentence(describeOption(option))]
 
 /** What the help says after the flags: notes, and examples as they are typed. */
 function notesOf(command: Command): string[] {

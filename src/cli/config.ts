@@ -83,10 +83,15 @@ async function chosen(words: string[], all: OptionValue[]): Promise<OptionValue[
 }
 
 /** Durations and sizes in words; the number alone says nothing. */
-async function readable({ value, accepts }: OptionValue): Promise<string> {
-  const { formatMs } = await import('./style.ts')
-  if (value === undefined || (Array.isArray(value) && value.length === 0)) return '–'
+async function readable({ name, value, accepts, origin }: OptionValue): Promise<string> {
+  const [{ formatMs }, { optionBounds }] = await Promise.all([
+    import('./style.ts'),
+    import('../config/option-bounds.ts'),
+  ])
+  if (origin === 'default') return optionBounds(name).default
+  if (value === undefined || (Array.isArray(value) && value.length === 0)) return 'none'
   if (Array.isArray(value)) return value.join(', ')
+  if (typeof value === 'object') return JSON.stringify(value)
   if (typeof value !== 'number' || value === 0) return String(value)
   if (accepts.startsWith('duration')) return formatMs(value)
   if (accepts.startsWith('size') && value % 1024 ** 2 === 0) return `${value / 1024 ** 2} MiB`

@@ -1,7 +1,8 @@
 /** Flags of the run options, made from their one declaration, and the configuration they end up in. */
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { type Config, resolveConfig } from '../config/config.ts'
-import { flagName, OPTIONS, type OptionName } from '../config/option-table.ts'
+import { optionBounds } from '../config/option-bounds.ts'
+import { flagName, OPTIONS, type OptionName, specOf } from '../config/option-table.ts'
 import { ScrapeError } from '../core/errors.ts'
 
 /** Every option of a run, in the order of their declaration. */
@@ -9,16 +10,40 @@ export const RUN_OPTIONS = Object.keys(OPTIONS) as OptionName[]
 /** Those of a run that only this machine works on. */
 export const RUN_HERE_OPTIONS = RUN_OPTIONS.filter((name) => name !== 'region')
 
+/** With more options than this, rarely needed ones are listed under their own heading. */
+const SHORT_LIST_MAX = 30
+
 export function addOptions(command: Command, names: readonly OptionName[]): Command {
   for (const name of names) {
-    const spec: { value?: string; isList?: boolean; describe: string } = OPTIONS[name]
-    const { value, isList, describe } = spec
+    const { value, isList, isAdvanced, describe } = specOf(name)
     const flags =
       value === undefined ? flagName(name) : `${flagName(name)} ${value.startsWith('[') ? value : `<${value}>`}`
-    if (isList) command.option(flags, `${describe} (may be repeated)`, collect)
-    else command.option(flags, describe)
+    const option = new Option(flags, describe)
+    if (isList) option.argParser(collect)
+    if (isAdvanced && names.length > SHORT_LIST_MAX) option.helpGroup('Advanced options:')
+    command.addOption(option)
   }
-  return command
+  // Made when the help is printed, not at every start: reading all schemas takes longer than parsing the command line.
+  return command.configureHelp({
+    ...command.configureHelp(),
+    optionDescription: (option) => describeOption(option, names),
+  })
+}
+
+/** What a flag does, its default and its bounds. */
+export function describeOption(option: Option, names: readonly OptionName[] = RUN_OPTIONS): string {
+  const name = names.find((one) => flagName(one) === option.long)
+  const fixed =
+    option.defaultValue === undefined || Array.isArray(option.defaultValue) ? '' : ` (default: ${option.defaultValue})`
+  if (name === undefined) return `${option.description}${fixed}`
+  const { accepts, default: usual } = optionBounds(name)
+  const range = /^(?:duration|size|whole number|number), (.*)$/.exec(accepts)?.[1] ?? /^off, or .*$/.exec(accepts)?.[0]
+  const notes = [
+    ...(specOf(name).isList ? ['may be repeated'] : []),
+    ...(range === undefined ? [] : [range]),
+    ...(usual === 'no' ? [] : [`default: ${usual}`]),
+  ]
+  return notes.length === 0 ? option.description : `${option.description} (${notes.join('; ')})`
 }
 
 /** For flags that may be repeated. */

@@ -5,21 +5,25 @@ import { addOptions, configOf } from './flags.ts'
 import { addReadFlags, print, printJson, type ReadFlags } from './output.ts'
 
 interface ListFlags extends ReadFlags {
+  all?: boolean
   names?: boolean
 }
 
 const HELP = `
-Scrapers are looked for in ./scrapers (NAME.ts, or NAME/NAME.ts) and among the bundled ones.
+Scrapers are found in ./scrapers (NAME.ts, or NAME/NAME.ts) and among the bundled ones. The bundled job boards are hidden unless
+you ask for them.
 
 Examples:
   sluice list
+  sluice list --all
   sluice list --json`
 
 export function defineList(program: Command): void {
   const command = program
     .command('list')
     .description('list the scrapers, their routes and arguments')
-    .option('--names', 'print the names only')
+    .option('--all', 'include the bundled job boards')
+    .option('--names', 'print only the names')
     .addHelpText('after', HELP)
     .action(async (flags: ListFlags) => {
       process.exitCode = await list(flags)
@@ -43,16 +47,17 @@ interface ListedScraper {
 
 async function list(flags: ListFlags): Promise<number> {
   const { listScrapers } = await import('../config/load-scraper.ts')
-  const found = listScrapers()
+  const config = await configOf(flags as Record<string, unknown>)
+  const all = listScrapers()
+  const found = all.filter(({ name, isBoard }) => flags.all || !isBoard || config.values.boards.includes(name))
   if (flags.names) {
     print(found.map((scraper) => scraper.name).join('\n'))
     return 0
   }
   const scrapers: ListedScraper[] = []
-  const config = await configOf(flags as Record<string, unknown>)
   for (const one of found) scrapers.push(await describe(one, config))
   if (flags.json) printJson(scrapers)
-  else if (!flags.quiet) print(await listText(scrapers))
+  else if (!flags.quiet) print(await listText(scrapers, all.length - found.length))
   return scrapers.some((scraper) => scraper.error !== null) ? 2 : 0
 }
 
@@ -80,7 +85,7 @@ async function describe(
   }
 }
 
-async function listText(scrapers: ListedScraper[]): Promise<string> {
+async function listText(scrapers: ListedScraper[], hidden: number): Promise<string> {
   const [{ paintFor, table }, { self }, { relative }] = await Promise.all([
     import('./style.ts'),
     import('../observe/terminal.ts'),
@@ -111,7 +116,8 @@ async function listText(scrapers: ListedScraper[]): Promise<string> {
     )
     return `${paint('bold', name)}${description === null ? '' : `  ${description}`}\n${body}`
   })
-  return blocks.join('\n\n')
+  const note = `${hidden} bundled job boards are not shown: ${self()} list --all`
+  return [...blocks, ...(hidden === 0 ? [] : [paint('dim', note)])].join('\n\n')
 }
 
 function switchText({ isOn, why }: NonNullable<ListedScraper['optIn']>, name: string): string {

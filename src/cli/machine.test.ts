@@ -103,9 +103,9 @@ test('config --explain has bounds and a sentence for every option, and knows a s
   const { stdout } = await sluice(['config', '--explain'])
   assert.match(
     stdout,
-    /rps = 10 {2}\(default\)\n {2}requests a second .*\n {2}number from 0 to 100000 · --rps · SLUICE_RPS/,
+    /rps = 10 {2}\(default\)\n {2}maximum requests per second .*\n {2}number, 0 to 100,000 · --rps · SLUICE_RPS/,
   )
-  assert.match(stdout, /timeout = 30 s .*\n.*\n {2}duration .* from 10 ms to 3600000 ms/)
+  assert.match(stdout, /timeout = 30 s .*\n.*\n {2}duration, 10 ms to 1 h/)
   const one = await sluice(['config', 'per-host', '--scraper', 'books'])
   assert.match(one.stdout, /^perHost = 16 {2}\(scraper books\)/)
   const wrong = await sluice(['config', 'rsp'])

@@ -3,12 +3,30 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { startSluice } from '../../test/sluice.ts'
 
-test('whoever stops reading our output gets no stack', async () => {
+test('a reader that closes our output early causes no stack trace', async () => {
   const { child, result } = startSluice(['help'])
   child.stdout!.destroy() // as `| head` does, before the first line is there
   const { code, stderr } = await result
   assert.equal(code, 0, stderr)
   assert.equal(stderr, '')
+})
+
+test('help lists the commands in groups, and fits the terminal', async () => {
+  const { stdout } = await startSluice(['help']).result
+  const groups = [...stdout.matchAll(/^([A-Z][a-z ]+):$/gm)].map(({ 1: name }) => name)
+  assert.deepEqual(groups, ['Options', 'Run', 'Inspect', 'Write scrapers', 'Fleet', 'Server', 'Machine'])
+  assert.deepEqual(
+    stdout.split('\n').filter((line) => line.length > 80),
+    [],
+  )
+})
+
+test('help of run says defaults and bounds, rare flags last', async () => {
+  const { stdout } = await startSluice(['help', 'run']).result
+  const [usual, advanced] = stdout.split('Advanced options:') as [string, string]
+  assert.match(usual, /--retries <N> .*\(0 to 100;\s+default: 3\)/)
+  assert.match(advanced, /--lease <TIME> [^-]*\(100 ms to 1 d;\s+default:\s+30 s\)/)
+  assert.doesNotMatch(usual, /--lease/)
 })
 
 test('commands only print through the functions that mask secrets', () => {

@@ -2,19 +2,23 @@
 import { Command, CommanderError } from 'commander'
 import { VERSION } from '../config/user-agent.ts'
 import { didYouMean } from '../core/did-you-mean.ts'
-import { defineCommands } from './commands.ts'
-import { note } from './output.ts'
+import { defineCommands, helpCommand, subcommandTerm } from './commands.ts'
+import { note, print } from './output.ts'
 import { errorText, exitCodeOf } from './print-error.ts'
 import { paintFor } from './style.ts'
+import { wrapParagraphs } from './wrap.ts'
 
 const program = new Command('sluice')
   .description('Scrape a site into files, from one laptop to a fleet, without losing or repeating an item.')
   .version(VERSION, '-V, --version', 'print the version')
   .helpOption('-h, --help', 'print this help')
-  .helpCommand('help [command]', 'print the help of a command')
-  .configureHelp({ sortSubcommands: false })
+  .addHelpCommand(helpCommand())
+  .configureHelp({ sortSubcommands: false, subcommandTerm, minWidthToWrap: 24 })
   .showSuggestionAfterError(true)
-  .configureOutput({ outputError: (text, write) => write(usageError(text)) })
+  .configureOutput({
+    outputError: (text, write) => write(usageError(text)),
+    writeOut: (text) => print(wrapParagraphs(text, process.stdout.columns ?? 80).replace(/\n$/, '')),
+  })
   .exitOverride()
 
 // `| head` goes away in the middle: then there is nobody to print for. Without standard error a run still goes on.

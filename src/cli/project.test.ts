@@ -184,3 +184,15 @@ test('list shows own scrapers before the bundled ones, and names the one that do
   assert.deepEqual(books?.args[2], { name: 'details', default: false })
   assert.deepEqual(Object.keys(books?.routes ?? {}), ['listing', 'book'])
 })
+
+test('list and suggestions leave the bundled job boards out until they are asked for', async () => {
+  const names = async (...flags: string[]) =>
+    (await sluice(['list', '--names', ...flags], { cwd: project })).stdout.split('\n')
+  assert.ok(!(await names()).includes('greenhouse'))
+  assert.ok((await names('--all')).includes('greenhouse'))
+  assert.ok((await names('--boards', 'linkedin')).includes('linkedin'))
+  const { code, stderr } = await sluice(['run', 'greenhuse'], { cwd: project })
+  assert.equal(code, 2)
+  assert.doesNotMatch(stderr, /greenhouse/)
+  assert.match(stderr, /sluice list --all/)
+})

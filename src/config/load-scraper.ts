@@ -1,7 +1,7 @@
 /** Finds scrapers by name or file and loads them. A file anywhere may import "sluice" and "zod": they resolve to ours. */
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { registerHooks } from 'node:module'
-import { basename, dirname, extname, join, resolve } from 'node:path'
+import { basename, dirname, extname, join, resolve, sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { didYouMean } from '../core/did-you-mean.ts'
 import { ScrapeError } from '../core/errors.ts'
@@ -16,6 +16,8 @@ export interface FoundScraper {
   name: string
   file: string
   isBundled: boolean
+  /** One of the many bundled job boards: only shown to those who ask for them. */
+  isBoard: boolean
 }
 
 export interface LoadedScraper {
@@ -30,11 +32,13 @@ export function listScrapers(cwd = process.cwd()): FoundScraper[] {
   const found = new Map<string, FoundScraper>()
   for (const base of bases) {
     for (const { name, file } of scrapersIn(base)) {
-      if (!found.has(name)) found.set(name, { name, file, isBundled: base === BUNDLED })
+      if (!found.has(name)) found.set(name, { name, file, isBundled: base === BUNDLED, isBoard: isBoard(file) })
     }
   }
   return [...found.values()]
 }
+
+const isBoard = (file: string) => file.startsWith(join(BUNDLED, 'jobs', sep))
 
 /** The name `sluice run` means when it is given none. */
 export function onlyScraper(cwd = process.cwd()): string {
@@ -104,10 +108,14 @@ function findFile(nameOrFile: string, cwd: string): string {
   const known = listScrapers(cwd)
   const found = known.find((scraper) => scraper.name === nameOrFile)
   if (found !== undefined) return found.file
-  const names = known.map(({ name }) => name)
+  const names = known.filter((scraper) => !scraper.isBoard).map(({ name }) => name)
   const near = didYouMean(nameOrFile, names)
   throw new ScrapeError('E_SCRAPER_NOT_FOUND', `no scraper "${nameOrFile}"`, {
-    notes: [...(near === undefined ? [] : [`did you mean ${near}?`]), `known: ${names.join(', ') || '(none)'}`],
+    notes: [
+      ...(near === undefined ? [] : [`did you mean ${near}?`]),
+      `known: ${names.join(', ') || '(none)'}`,
+      '`sluice list --all` also lists the bundled job boards',
+    ],
   })
 }
 

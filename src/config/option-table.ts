@@ -6,13 +6,17 @@ import { proxiesSchema } from './proxy-list.ts'
 
 interface OptionSpec {
   schema: z.ZodType
-  /** What stands after the flag in the help. */
+  /** Placeholder after the flag in the help. */
   value?: string
-  /** Flags that may be given several times. */
+  /** The flag may be repeated. */
   isList?: boolean
   /** Where it goes in the scraper's limits, when it is one of them. The scraper's own value is its default. */
   limit?: string
   describe: string
+  /** The default in words, where the schema has none. */
+  fallback?: string
+  /** Rarely needed: listed under its own heading in the help. */
+  isAdvanced?: boolean
 }
 
 const durationMs = (minMs: number, maxMs: number) =>
@@ -26,7 +30,9 @@ const byteSize = (min: number, max: number) =>
   z
     .union([z.string(), z.number()])
     .transform(parseBytes)
-    .refine((bytes) => bytes >= min && bytes <= max, { error: `must be a size such as "512MiB", from ${min} bytes` })
+    .refine((bytes) => bytes >= min && bytes <= max, {
+      error: `must be a size such as "512MiB", from ${min} to ${max} bytes`,
+    })
 const flag = z.union([z.boolean(), z.stringbool()])
 const list = z.union([z.array(z.string()), z.string().transform((text) => text.split(',').filter(Boolean))])
 
@@ -44,13 +50,19 @@ function parseIfText(value: Sites | string | undefined): unknown {
 }
 
 export const OPTIONS = {
-  out: { schema: z.string().default('runs'), value: 'DIR', describe: 'base folder of the runs' },
+  out: { schema: z.string().default('runs'), value: 'DIR', describe: 'base folder for runs' },
   format: {
     schema: z.string().optional(),
     value: 'LIST',
-    describe: 'files to write: jsonl, csv, parquet, or dual (jsonl and csv); default: what the scraper says, else dual',
+    describe: 'output files: jsonl, csv, parquet, or dual (jsonl and csv)',
+    fallback: 'what the scraper says, else dual',
   },
-  sink: { schema: list.default([]), value: 'URL', isList: true, describe: 'one more sink: sqlite:FILE, file:FILE.csv' },
+  sink: {
+    schema: list.default([]),
+    value: 'URL',
+    isList: true,
+    describe: 'an additional sink: sqlite:FILE, file:FILE.csv',
+  },
   frontier: {
     schema: z
       .string()
@@ -59,14 +71,14 @@ export const OPTIONS = {
       })
       .default('sqlite:'),
     value: 'URL',
-    describe:
-      'where the queue lives: sqlite: (in the run folder), sqlite:FILE, memory:, postgres://…, redis://…, amqp://…',
+    describe: 'the queue: sqlite: (in the run folder), sqlite:FILE, memory:, postgres://…, redis://…, amqp://…',
   },
   store: {
     schema: z.string().optional(),
     value: 'URL',
-    describe:
-      'where runs, items and workers of a fleet are kept; default: the frontier when it is postgres://, else sqlite:.sluice/sluice.db',
+    describe: 'the database for runs, items and workers of a fleet',
+    fallback: 'the frontier if it is postgres://, else sqlite:.sluice/sluice.db',
+    isAdvanced: true,
   },
   redis: {
     schema: z
@@ -74,7 +86,10 @@ export const OPTIONS = {
       .regex(/^rediss?:\/\/.+/i, 'must be redis://HOST:PORT/NUMBER')
       .optional(),
     value: 'URL',
-    describe: 'the Redis beside an amqp:// queue: its ledger, shared rates, and the cache with --cache-store redis:',
+    describe:
+      'the Redis next to an amqp:// queue: task ledger, shared rate limits, and the cache with --cache-store redis:',
+    fallback: 'none',
+    isAdvanced: true,
   },
   ack: {
     schema: z
@@ -86,85 +101,116 @@ export const OPTIONS = {
       .optional(),
     value: 'MODE',
     describe:
-      'when messages of an amqp:// queue are acknowledged: manual (the page is stored; default), auto (delivered), or by lane: bulk=auto',
+      'when messages of an amqp:// queue are acknowledged: manual (once the page is stored), auto (on delivery), or per lane: bulk=auto',
+    fallback: 'manual',
+    isAdvanced: true,
   },
   expired: {
     schema: z.enum(['requeue', 'dead']).optional(),
     value: 'requeue|dead',
-    describe:
-      'a task whose message expired in an amqp:// queue waits again (requeue; default), or becomes a dead letter',
+    describe: 'what happens to a task whose message expired in an amqp:// queue: requeue it, or make it a dead letter',
+    fallback: 'requeue',
+    isAdvanced: true,
   },
   processes: { schema: whole(1, 64).default(1), value: 'N', describe: 'worker processes on this machine' },
   concurrency: {
     schema: z.unknown().optional(),
     value: 'N',
     limit: 'concurrency',
-    describe: 'requests in flight in all, and to one host unless --per-host says less',
+    describe: 'maximum requests in flight; also per host, unless --per-host is lower',
   },
   perHost: {
     schema: z.unknown().optional(),
     value: 'N',
     limit: 'perHost.concurrency',
-    describe: 'requests in flight to one host',
+    describe: 'maximum requests in flight per host',
   },
   rps: {
     schema: z.unknown().optional(),
     value: 'N',
     limit: 'perHost.rps',
-    describe: 'requests a second to one host; 0 = no rate limit',
+    describe: 'maximum requests per second per host; 0 = no limit',
   },
   perMinute: {
     schema: z.unknown().optional(),
     value: 'N',
     limit: 'perHost.perMinute',
-    describe: 'requests a minute to one host; 0 = no such limit',
+    describe: 'maximum requests per minute per host; 0 = no limit',
+    isAdvanced: true,
   },
   delay: {
     schema: z.unknown().optional(),
     value: 'TIME',
     limit: 'perHost.delay',
-    describe: 'pause between two requests to one host: 2s (varied by half), or drawn from a range: 1s-3s',
+    describe: 'pause between two requests to one host: 2s (randomised by ±50%), or a range to draw from: 1s-3s',
   },
   circuit: {
     schema: z.unknown().optional(),
     value: 'N|off',
     limit: 'perHost.circuit',
-    describe: 'circuit breaker: how many different pages of a host must fail in a row to open it; off = never',
+    describe: 'circuit breaker: opens for a host after this many different pages have failed in a row; off = never',
+    isAdvanced: true,
   },
   circuitCoolDown: {
     schema: z.unknown().optional(),
     value: 'TIME',
     limit: 'perHost.circuitCoolDown',
-    describe: 'how long the circuit breaker pauses a failing host before it probes it, and between rounds of probes',
+    describe: 'how long the circuit breaker pauses a failing host before the first probe, and between probes',
+    isAdvanced: true,
   },
   wait: {
     schema: z.unknown().optional(),
     value: '[TIME]',
     limit: 'wait',
     describe:
-      'stop the run, resumable, when everything left has to wait longer than this (Retry-After, robots.txt, circuit breaker, proxies); default 3m; without a time: wait as long as it takes',
+      'stop the run (resumable) when all remaining pages have to wait longer than this (Retry-After, robots.txt, circuit breaker, proxies); without a value: wait forever',
+    isAdvanced: true,
   },
   pages: {
     schema: z.unknown().optional(),
     value: 'N',
     limit: 'pages',
-    describe: 'stop, resumable, after this many pages',
+    describe: 'stop the run (resumable) after this many pages',
+    fallback: 'no limit',
   },
-  time: { schema: z.unknown().optional(), value: 'TIME', limit: 'time', describe: 'stop, resumable, after this time' },
-  depth: { schema: z.unknown().optional(), value: 'N', limit: 'depth', describe: 'follow links at most this far' },
-  retries: { schema: z.unknown().optional(), value: 'N', limit: 'retries', describe: 'tries after the first one' },
+  time: {
+    schema: z.unknown().optional(),
+    value: 'TIME',
+    limit: 'time',
+    describe: 'stop the run (resumable) after this time',
+    fallback: 'no limit',
+  },
+  depth: {
+    schema: z.unknown().optional(),
+    value: 'N',
+    limit: 'depth',
+    describe: 'maximum link depth from a start page',
+    fallback: 'no limit',
+  },
+  retries: {
+    schema: z.unknown().optional(),
+    value: 'N',
+    limit: 'retries',
+    describe: 'retries after the first attempt',
+  },
   timeout: {
     schema: z.unknown().optional(),
     value: 'TIME',
     limit: 'timeout',
-    describe: 'deadline of one page, redirects included',
+    describe: 'timeout for one page, including redirects',
   },
-  bodyMax: { schema: z.unknown().optional(), value: 'SIZE', limit: 'bodyMax', describe: 'largest page' },
+  bodyMax: {
+    schema: z.unknown().optional(),
+    value: 'SIZE',
+    limit: 'bodyMax',
+    describe: 'maximum page size, after decompression',
+    isAdvanced: true,
+  },
   cache: {
     schema: z.unknown().optional(),
     value: '[TIME]',
     limit: 'cache',
-    describe: 'answer repeated requests from a cache this fresh; 60 s when no time is given',
+    describe: 'serve repeated requests from a cache while entries are younger than this; without a value: 60s; 0 = off',
   },
   cacheStore: {
     schema: z
@@ -176,16 +222,27 @@ export const OPTIONS = {
       .default('memory:'),
     value: 'URL',
     describe:
-      'where the cache lives: memory:; sqlite:FILE, shared by processes and kept between runs; redis:, shared by a fleet (see redis)',
+      'the cache: memory:; sqlite:FILE (shared by processes, kept between runs); redis: (shared by a fleet, see --redis)',
+    isAdvanced: true,
   },
-  robots: { schema: z.unknown().optional(), value: 'respect|ignore', limit: 'robots', describe: 'obey robots.txt' },
+  robots: {
+    schema: z.unknown().optional(),
+    value: 'respect|ignore',
+    limit: 'robots',
+    describe: 'obey robots.txt, or ignore it',
+  },
   failAt: {
     schema: z.unknown().optional(),
     value: 'SHARE',
     limit: 'failAt',
-    describe: 'share of failures above which the run counts as failed',
+    describe: 'mark the run as failed (exit code 1) if more than this share of pages or items fails',
   },
-  metrics: { schema: z.string().optional(), value: 'ADDR', describe: 'serve Prometheus metrics, e.g. :9090' },
+  metrics: {
+    schema: z.string().optional(),
+    value: 'ADDR',
+    describe: 'serve Prometheus metrics on this address, e.g. :9090',
+    fallback: 'off',
+  },
   otel: {
     schema: z
       .string()
@@ -193,22 +250,28 @@ export const OPTIONS = {
       .optional(),
     value: 'URL|on',
     describe:
-      'send OpenTelemetry traces to this OTLP/HTTP collector, e.g. http://127.0.0.1:4318; on: to where OTEL_EXPORTER_OTLP_ENDPOINT says',
+      'send OpenTelemetry traces to this OTLP/HTTP collector, e.g. http://127.0.0.1:4318; on: use OTEL_EXPORTER_OTLP_ENDPOINT',
+    fallback: 'off',
+    isAdvanced: true,
   },
   otelSample: {
     schema: share.default(1),
     value: 'SHARE',
-    describe: 'share of traces that are kept, 0 to 1; decided once for each list page',
+    describe: 'share of traces to keep; decided once per list page',
+    isAdvanced: true,
   },
   contact: {
     schema: z.string().optional(),
     value: 'TEXT',
-    describe: 'e-mail or URL put into the user agent, so that site owners can reach you',
+    describe: 'e-mail or URL for the user agent, so that site owners can reach you',
+    fallback: 'none',
   },
   userAgent: {
     schema: z.string().min(1).optional(),
     value: 'TEXT',
-    describe: 'user agent in place of the honest default',
+    describe: 'custom user agent',
+    fallback: 'Sluice/VERSION, with --contact',
+    isAdvanced: true,
   },
   proxy: {
     schema: z
@@ -220,39 +283,48 @@ export const OPTIONS = {
       .optional(),
     value: 'URL',
     describe: 'fetch pages through this proxy: socks5://HOST:PORT or http://HOST:PORT, with user:password@ if needed',
+    fallback: 'none',
   },
   proxies: {
     schema: proxiesSchema.optional(),
     value: 'URL,URL|@FILE',
     describe:
-      'fetch pages through these proxies, as long as one works: a list, or @FILE with one a line; better ones, for sites that block the others, after ; or a line of ---',
+      'fetch pages through these proxies: a list, or @FILE with one per line; after ; (or a line ---) the next tier, for sites that block the first',
+    fallback: 'none',
   },
   identity: {
     schema: z.enum(['honest', 'browser', 'tls']).default('honest'),
     value: 'honest|browser|tls',
     describe:
-      'as whom pages are asked for: ourselves, or identities with the headers of a browser each, with cookies and proxy of their own; tls: with its TLS handshake, too (needs the package wreq-js)',
+      'client identity: honest (Sluice user agent), browser (rotating browser headers, each with its own cookies and proxy), tls (also mimics the TLS handshake of the browser; needs the package wreq-js)',
   },
   identityStrategy: {
     schema: z.enum(['round-robin', 'random', 'until-failure']).default('round-robin'),
     value: 'NAME',
-    describe: 'which identity is next: round-robin, random, or until-failure (the same one for a site until it fails)',
+    describe:
+      'how the next identity is chosen: round-robin, random, or until-failure (keep one per site until it fails)',
+    isAdvanced: true,
   },
   sites: {
     schema: z.preprocess(parseIfText, sitesSchema).default({}),
     value: 'JSON',
     describe:
-      'settings for single sites, by host or *.host: rps, perMinute, concurrency, delay, circuit, proxies (off), identity; e.g. {"*.example.com": {"delay": "2s-6s"}}',
+      'per-site overrides, by host or *.host: rps, perMinute, concurrency, delay, circuit, proxies (off), identity; e.g. {"*.example.com": {"delay": "2s-6s"}}',
+    isAdvanced: true,
   },
   browsers: {
     schema: whole(1, 256).optional(),
     value: 'N',
-    describe: 'pages open at once in browsers; default: twice the processor cores',
+    describe: 'maximum browser pages open at once',
+    fallback: 'twice the number of CPU cores',
+    isAdvanced: true,
   },
   chrome: {
     schema: z.string().optional(),
     value: 'FILE',
-    describe: 'the Chromium to use; default: chromium-headless-shell, chromium or google-chrome of this machine',
+    describe: 'path of the Chromium to use',
+    fallback: 'chromium-headless-shell, chromium or google-chrome on this machine',
+    isAdvanced: true,
   },
   files: {
     schema: z
@@ -260,18 +332,21 @@ export const OPTIONS = {
       .regex(/^(?:s3:\/\/.+|file:.+|[^:]+)$/, 'must be a folder, file:FOLDER or s3://BUCKET/PREFIX')
       .optional(),
     value: 'URL',
-    describe:
-      'where downloaded files go: a folder, or s3://BUCKET/PREFIX?endpoint=…; default: files/ in the run folder',
+    describe: 'where downloaded files go: a folder, or s3://BUCKET/PREFIX?endpoint=…',
+    fallback: 'files/ in the run folder',
   },
   fileWorkers: {
     schema: whole(1, 64).optional(),
     value: 'N',
-    describe: 'most processes that download files; default: the processor cores, at least 2 and at most 8',
+    describe: 'maximum processes that download files',
+    fallback: 'the number of CPU cores, at least 2 and at most 8',
+    isAdvanced: true,
   },
   fileMax: {
     schema: byteSize(1, 1024 ** 4).default(1024 ** 3),
     value: 'SIZE',
-    describe: 'largest file; 1 GiB unless told',
+    describe: 'maximum file size',
+    isAdvanced: true,
   },
   fileSteps: {
     schema: list
@@ -280,59 +355,70 @@ export const OPTIONS = {
       })
       .default([]),
     value: 'NAMES',
-    describe: 'further looks at stored files: pdf-text (needs the package unpdf), thumbnail (needs sharp)',
+    describe: 'post-processing for stored files: pdf-text (needs the package unpdf), thumbnail (needs sharp)',
+    isAdvanced: true,
   },
   memoryReserve: {
     schema: byteSize(0, 1024 ** 4).default(512 * 1024 ** 2),
     value: 'SIZE',
-    describe: 'memory that stays free, 512 MiB unless told: below it no browser page and no file worker is added',
+    describe: 'memory to keep free: below this, no browser page or file worker is added',
+    isAdvanced: true,
   },
   region: {
     schema: z.string().regex(REGION_NAME.pattern, REGION_NAME.rule).optional(),
     value: 'NAME',
     describe:
-      'of a run: only workers of this region take it; of a worker: takes runs of this region, and those that name none',
+      'for a run: only workers in this region may take it; for a worker: take runs of this region, and runs without one',
+    fallback: 'none',
+    isAdvanced: true,
   },
   boards: {
     schema: list.default([]),
     value: 'NAME',
     isList: true,
-    describe: 'scrapers that are off by default and that you turn on, knowing what their sites say about it',
+    describe: 'enable opt-in scrapers (their sites discourage automated access)',
+    isAdvanced: true,
   },
-  allowPrivate: { schema: flag.default(false), describe: 'fetch addresses of the private network' },
+  allowPrivate: { schema: flag.default(false), describe: 'allow fetching private network addresses' },
   allowAddress: {
     schema: list.default([]),
     value: 'HOST:PORT',
     isList: true,
-    describe: 'fetch exactly this private address',
+    describe: 'allow fetching this private address',
   },
   lease: {
     schema: durationMs(100, 86_400_000).default(30_000),
     value: 'TIME',
-    describe: 'how long a silent worker keeps its tasks',
+    describe: 'lease duration: an unresponsive worker loses its tasks after this',
+    isAdvanced: true,
   },
   outage: {
     schema: durationMs(0, 86_400_000).default(600_000),
     value: 'TIME',
-    describe: 'how long a run or worker waits for its queue when that goes away',
+    describe: 'how long a run or worker waits for an unreachable queue',
+    isAdvanced: true,
   },
   drainTimeout: {
     schema: durationMs(0, 3_600_000).default(30_000),
     value: 'TIME',
-    describe: 'how long a stop waits for pages in flight',
+    describe: 'how long to wait for pages in flight when stopping',
+    isAdvanced: true,
   },
   logLevel: {
     schema: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
     value: 'LEVEL',
-    describe: 'what goes into log.jsonl',
+    describe: 'minimum level for log.jsonl',
+    isAdvanced: true,
   },
   formulaSafe: {
     schema: flag.default(false),
-    describe: 'make CSV cells that a spreadsheet would run as formulas harmless',
+    describe: 'escape CSV cells that a spreadsheet would run as formulas',
+    isAdvanced: true,
   },
 } as const satisfies Record<string, OptionSpec>
 
 export type OptionName = keyof typeof OPTIONS
+export const specOf = (name: OptionName): OptionSpec => OPTIONS[name]
 export const optionSpecs = Object.entries(OPTIONS) as [OptionName, OptionSpec][]
 
 export type ConfigValues = { [K in OptionName]: z.output<(typeof OPTIONS)[K]['schema']> }

@@ -1,9 +1,8 @@
 /** Every option with its value, where that came from, what it may be, and its sentence: from its one declaration. */
-import * as z from 'zod'
-import { limitsSchema } from '../core/options.ts'
 import { redactValue } from '../core/redact.ts'
 import { MASK, redactText } from '../core/redact-text.ts'
 import type { Config } from './config.ts'
+import { optionBounds, optionSchema } from './option-bounds.ts'
 import { envName, flagName, type OptionName, optionSpecs } from './option-table.ts'
 
 export interface OptionValue {
@@ -21,10 +20,9 @@ export interface OptionValue {
 /** `scraperLimits` are those a scraper sets itself: they stand where nobody outside it says otherwise. */
 export function optionValues(config: Config, scraper?: { name: string; limits?: object }): OptionValue[] {
   return optionSpecs.map(([name, spec]) => {
-    const schema = spec.limit === undefined ? spec.schema : limitSchema(spec.limit)
     const given = config.values[name] as unknown
     const own = spec.limit === undefined ? undefined : valueAt(scraper?.limits, spec.limit)
-    const fallback = schema.safeParse(undefined).data
+    const fallback = optionSchema(name).safeParse(undefined).data
     const isSet = given !== undefined && !/default$/.test(config.origins[name])
     const value = isSet ? given : (own ?? given ?? fallback)
     const origin = isSet ? config.origins[name] : own !== undefined ? `scraper ${scraper!.name}` : 'default'
@@ -34,7 +32,7 @@ export function optionValues(config: Config, scraper?: { name: string; limits?: 
       env: envName(name),
       value: redactValue(withoutLogin(value)),
       origin,
-      accepts: acceptsOf(schema),
+      accepts: optionBounds(name).accepts,
       describe: spec.describe,
     }
   })
@@ -56,40 +54,8 @@ function withoutLogin<T>(value: T): T {
   return Array.isArray(value) ? (value.map(withoutLogin) as T) : value
 }
 
-function limitSchema(path: string): z.ZodType {
-  let schema: z.ZodType = limitsSchema
-  for (const name of path.split('.')) schema = (innermost(schema) as z.ZodObject).shape[name] as z.ZodType
-  return schema
-}
-
-function innermost(schema: z.ZodType): z.ZodType {
-  const { innerType } = schema.def as { innerType?: z.ZodType }
-  return innerType === undefined ? schema : innermost(innerType)
-}
-
 function valueAt(limits: object | undefined, path: string): unknown {
   let value: unknown = limits
   for (const name of path.split('.')) value = (value as Record<string, unknown> | undefined)?.[name]
   return value
-}
-
-interface JsonSchema {
-  type?: string
-  enum?: unknown[]
-  minimum?: number
-  maximum?: number
-  anyOf?: JsonSchema[]
-}
-
-/** JSON Schema knows no durations and sizes, but the option's own complaint about nonsense names its bounds. */
-function acceptsOf(schema: z.ZodType): string {
-  const complaint = schema.safeParse('?').error?.issues[0]?.message ?? ''
-  if (/^must be/.test(complaint)) return complaint.replace(/^must be (?:an? )?/, '')
-  const json = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema
-  if (json.enum !== undefined) return json.enum.join(' or ')
-  if (json.type === 'integer' || json.type === 'number')
-    return `${json.type === 'integer' ? 'whole number' : 'number'} from ${json.minimum ?? 0} to ${json.maximum ?? 'any'}`
-  if (schema.safeParse('yes').data === true) return 'yes or no'
-  if (json.anyOf?.some((one) => one.type === 'array')) return 'list, comma separated'
-  return 'text'
 }

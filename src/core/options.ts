@@ -81,8 +81,9 @@ export const whole = (min: number, max: number) => {
   return z.coerce.number<NumberText>(said).int(said).min(min, said).max(max, said)
 }
 
+const shareSaid = { error: 'must be a number from 0 to 1' }
 /** A number from 0 to 1. */
-export const share = z.coerce.number<NumberText>().min(0).max(1)
+export const share = z.coerce.number<NumberText>(shareSaid).min(0, shareSaid).max(1, shareSaid)
 
 const rateSaid = { error: 'must be a number from 0 to 100000' }
 const rate = z.coerce.number<NumberText>(rateSaid).min(0, rateSaid).max(100_000, rateSaid)

@@ -147,7 +147,7 @@ test('every entry can be imported', async () => {
 })
 
 test('bundled scrapers are found, and run in several processes', async () => {
-  const names = (await npx('list', '--names')).split('\n')
+  const names = (await npx('list', '--all', '--names')).split('\n')
   assert.equal(names[0], 'example')
   for (const bundled of ['books', 'greenhouse']) assert.ok(names.includes(bundled), bundled)
   const record = JSON.parse(await npx('run', 'books', '--site', site.url, '--processes', '2', '--rps', '0', '--json'))
