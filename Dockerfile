@@ -20,7 +20,12 @@ FROM ${NODE_IMAGE} AS install
 WORKDIR /srv/sluice
 # What it depends on as it was locked, to the last digit; a plain `npm install` of the package would look for newer ones.
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
+# With the drivers, the API server and the formats, which the package leaves to its users: these images are for fleets.
+RUN node -e 'const m = require("./package.json"); \
+      for (const name of ["@aws-sdk/client-s3", "@aws-sdk/lib-storage", "fastify", "hyparquet-writer", "ioredis", "pg", "prom-client", "puppeteer-core", "rabbitmq-client"]) { \
+        m.dependencies[name] = m.devDependencies[name]; delete m.devDependencies[name] } \
+      require("fs").writeFileSync("package.json", JSON.stringify(m))' \
+ && npm ci --omit=dev --ignore-scripts --no-audit --no-fund
 # --build-arg OTEL=1: with the packages that --otel needs, in the versions we test with; one folder up, where they are found as well.
 ARG OTEL=0
 RUN if [ "$OTEL" = 1 ]; then npm install --prefix /srv --no-save --ignore-scripts --no-audit --no-fund \

@@ -114,7 +114,7 @@ test('without --otel no package is asked for; with it, a missing one is named wi
   using folder = temporaryFolder()
   const hook = `import { registerHooks } from 'node:module'
     registerHooks({ resolve: (name, context, next) => {
-      if (name.startsWith('@opentelemetry/')) throw new Error('not here: ' + name)
+      if (name.startsWith('@opentelemetry/')) throw Object.assign(new Error(name), { code: 'ERR_MODULE_NOT_FOUND' })
       return next(name, context)
     } })`
   const env = { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(hook)}` }
@@ -123,5 +123,8 @@ test('without --otel no package is asked for; with it, a missing one is named wi
   assert.equal(off.code, 0, off.stderr)
   const on = await sluice([...args, '--otel', 'http://127.0.0.1:4318'], { env })
   assert.notEqual(on.code, 0)
-  assert.match(on.stderr, /traces need the packages of OpenTelemetry[\s\S]*npm install @opentelemetry\/api@/)
+  assert.match(
+    on.stderr,
+    /E_PACKAGE_MISSING +traces need the packages @opentelemetry\/api [\s\S]*npm install @opentelemetry\/api@/,
+  )
 })

@@ -45,6 +45,6 @@ registerHooks({ resolve(name, context, next) {
   const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hook)}` }
   const { code, stderr } = await sluice(['fetch', 'http://127.0.0.1:9/', '--identity', 'tls'], { env })
   assert.equal(code, 2, stderr)
-  assert.match(stderr, /E_OPTION/)
+  assert.match(stderr, /E_PACKAGE_MISSING/)
   assert.match(stderr, /npm install wreq-js@3\.1\.0/)
 })

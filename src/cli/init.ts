@@ -59,15 +59,19 @@ interface Made {
 }
 
 async function report({ folder, template, made, kept }: Made): Promise<void> {
-  const [{ paintFor, plural }, { self }, { print, shellWord }] = await Promise.all([
-    import('./style.ts'),
-    import('../observe/terminal.ts'),
-    import('./output.ts'),
-  ])
+  const [{ PROJECT_PACKAGES }, { installCommand, isInstalled }, { paintFor, plural }, { self }, { print, shellWord }] =
+    await Promise.all([
+      import('../app/tools/templates.ts'),
+      import('../core/optional-package.ts'),
+      import('./style.ts'),
+      import('../observe/terminal.ts'),
+      import('./output.ts'),
+    ])
   const paint = paintFor(process.stdout)
   const go = folder === '.' ? '' : `cd ${shellWord(folder)} && `
   const isFleet = template === 'distributed'
   const next = isFleet ? ['demo', 'start shop'] : ['run', 'new NAME https://…/']
+  const absent = (PROJECT_PACKAGES[template] ?? []).filter((name) => !isInstalled(name))
   const place = folder === '.' ? 'this folder' : folder
   print(
     [
@@ -79,6 +83,7 @@ async function report({ folder, template, made, kept }: Made): Promise<void> {
         ? [`kept as it is: ${plural(kept.length, 'file')} that ${kept.length === 1 ? 'was' : 'were'} there`]
         : []),
       'next:',
+      ...(absent.length > 0 ? [`  ${paint('cyan', installCommand(absent))}`] : []),
       ...(isFleet ? [`  ${paint('cyan', 'export SLUICE_FRONTIER=postgres://USER:PASSWORD@HOST/DATABASE')}`] : []),
       ...next.map((command) => `  ${paint('cyan', `${go}${self()} ${command}`)}`),
     ].join('\n'),

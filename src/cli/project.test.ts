@@ -196,3 +196,20 @@ test('list and suggestions leave the bundled job boards out until they are asked
   assert.doesNotMatch(stderr, /greenhouse/)
   assert.match(stderr, /sluice list --all/)
 })
+
+test('a template brings the packages that it needs, and says how to install those that are missing', async () => {
+  const hook = `import { registerHooks } from 'node:module'
+registerHooks({ resolve(name, context, next) {
+  if (name === 'pg') throw Object.assign(new Error('hidden'), { code: 'ERR_MODULE_NOT_FOUND' })
+  return next(name, context)
+} })`
+  const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hook)}` }
+  const init = ['init', 'fleet', '--template', 'distributed']
+  const { code, stdout, stderr } = await sluice(init, { cwd: folder.path, env })
+  assert.equal(code, 0, stderr)
+  const { dependencies } = JSON.parse(readFileSync(join(folder.path, 'fleet/package.json'), 'utf8'))
+  assert.deepEqual(Object.keys(dependencies), ['pg'])
+  assert.ok(stdout.includes(`npm install pg@${dependencies.pg}\n`), stdout)
+  const again = await sluice(init, { cwd: folder.path })
+  assert.doesNotMatch(again.stdout, /npm install/)
+})

@@ -70,6 +70,8 @@ export function defineServe(program: Command): void {
 }
 
 async function serveHere(flags: ServeFlags): Promise<number> {
+  const { assertInstalled } = await import('../core/optional-package.ts')
+  assertInstalled('sluice serve needs', ['fastify', 'prom-client'])
   const [{ serve }, { TrustedProxies }, { ScrapeError }, { VERSION }] = await Promise.all([
     import('../app/serve/serve.ts'),
     import('../app/serve/access/trusted-proxies.ts'),

@@ -451,6 +451,13 @@ export const ERRORS = {
     'Unknown name, wrong type, or out of bounds.',
     'See `sluice config --explain` for every option, its bounds and where its value came from.',
   ),
+  E_PACKAGE_MISSING: kind(
+    'usage',
+    'halt',
+    'an optional package is missing',
+    'Drivers, the browser, the API server and some formats need a package that is not installed with sluice.',
+    'Run the `npm install` command of the message. The list is in docs/how-to/start-a-project.md.',
+  ),
   E_DEFINITION: kind(
     'usage',
     'halt',

@@ -1,7 +1,7 @@
 /** A step that reads the text of PDFs, so that records can be searched. Needs the package `unpdf`. */
 import { readFile } from 'node:fs/promises'
+import { optionalPackage } from '../core/optional-package.ts'
 import type { FileStep } from './contract.ts'
-import { optional } from './optional-package.ts'
 
 /** A PDF is parsed in memory: larger ones are left alone. */
 const BYTES_MAX = 50 * 1024 ** 2
@@ -15,7 +15,7 @@ export function pdfText(): FileStep {
     takes: (contentType) => contentType === 'application/pdf',
     async run({ path, bytes, signal }) {
       if (bytes > BYTES_MAX) throw new Error(`${bytes} bytes are more than the ${BYTES_MAX} it reads`)
-      const { getDocumentProxy } = await optional(() => import('unpdf'), 'unpdf')
+      const { getDocumentProxy } = await optionalPackage('the text of PDFs needs', 'unpdf', () => import('unpdf'))
       const pdf = await getDocumentProxy(new Uint8Array(await readFile(path, { signal })), { verbosity: 0 })
       try {
         const pages = pdf.numPages

@@ -5,11 +5,16 @@
  * Credentials come the SDK's usual ways (environment, profile, role) and are never in the URL.
  */
 import { createReadStream } from 'node:fs'
-import { HeadObjectCommand, S3Client } from '@aws-sdk/client-s3'
-import { Upload } from '@aws-sdk/lib-storage'
 import { ScrapeError } from '../core/errors.ts'
+import { optionalPackage } from '../core/optional-package.ts'
 import type { FileStore } from './contract.ts'
 import { mustBePlain } from './naming.ts'
+
+const [{ HeadObjectCommand, S3Client }, { Upload }] = await optionalPackage(
+  'storage in S3 needs',
+  ['@aws-sdk/client-s3', '@aws-sdk/lib-storage'],
+  () => Promise.all([import('@aws-sdk/client-s3'), import('@aws-sdk/lib-storage')]),
+)
 
 /** `s3://BUCKET/PREFIX?endpoint=http://127.0.0.1:9000&region=eu-central-1&pathStyle=true` */
 export interface S3Place {

@@ -1,6 +1,6 @@
 /** A step that puts a small picture beside every picture. Needs the package `sharp`. */
+import { optionalPackage } from '../core/optional-package.ts'
 import type { FileStep } from './contract.ts'
-import { optional } from './optional-package.ts'
 
 const BYTES_MAX = 100 * 1024 ** 2
 /** A small file may unfold into a picture that fills the memory. */
@@ -13,7 +13,7 @@ export function thumbnail(): FileStep {
     takes: (contentType) => /^image\/(?:jpeg|png|apng|webp|gif|avif|tiff)$/.test(contentType),
     async run({ path, bytes, signal }, put) {
       if (bytes > BYTES_MAX) throw new Error(`${bytes} bytes are more than the ${BYTES_MAX} it reads`)
-      const { default: sharp } = await optional(() => import('sharp'), 'sharp')
+      const { default: sharp } = await optionalPackage('thumbnails need', 'sharp', () => import('sharp'))
       sharp.concurrency(1)
       sharp.cache(false)
       const image = sharp(path, { limitInputPixels: PIXELS_MAX, failOn: 'error' })

@@ -1,6 +1,7 @@
 /** Opens a frontier by its URL. The engine's code is loaded only when its scheme is asked for. */
 import { ENGINE_SCHEMES, type Engine, type EngineUrl, parseEngineUrl } from '../core/engine-url.ts'
 import { ScrapeError } from '../core/errors.ts'
+import { assertInstalled } from '../core/optional-package.ts'
 import type { Frontier, FrontierOptions } from './contract.ts'
 
 export interface OpenOptions extends FrontierOptions {
@@ -17,7 +18,10 @@ const ENGINES: Record<Engine, Open> = {
   sqlite: async (url, options) => (await import('./sqlite/engine.ts')).openSqliteFrontier(pathOf(url), options),
   postgres: async ({ url }, options) => (await import('./postgres/engine.ts')).openPostgresFrontier(url, options),
   redis: async ({ url }, options) => (await import('./redis-streams/engine.ts')).openRedisStreamsFrontier(url, options),
-  amqp: async ({ url }, options) => (await import('./rabbit/engine.ts')).openRabbitFrontier(url, options),
+  amqp: async ({ url }, options) => {
+    assertInstalled('RabbitMQ needs', ['rabbitmq-client', 'ioredis'])
+    return (await import('./rabbit/engine.ts')).openRabbitFrontier(url, options)
+  },
 }
 
 /**

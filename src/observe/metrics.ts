@@ -1,5 +1,6 @@
 /** Prometheus metrics, fed by events. Which ones there are is in `metrics-table.ts`. */
 import type { EventBus } from '../core/events.ts'
+import { optionalPackage } from '../core/optional-package.ts'
 import { isFileLane } from '../core/task.ts'
 import type { FrontierStats } from '../frontier/contract.ts'
 import { oneAtATime, waitForAnswers } from './bounded-questions.ts'
@@ -72,9 +73,9 @@ const QUEUE_STATES = ['pending', 'claimed', 'completed', 'failed', 'dead'] as co
 const FILE_STATES = ['pending', 'claimed'] as const
 const WORKER_STATES = ['working', 'draining', 'stuck'] as const
 
-/** prom-client is loaded here: only those who ask for metrics pay its 15 MB. */
+/** Only runs with metrics pay the 15 MB of prom-client. Throws `E_PACKAGE_MISSING`. */
 export async function openMetrics(options: MetricsOptions): Promise<Metrics> {
-  const prom = await import('prom-client')
+  const prom = await optionalPackage('metrics need', 'prom-client', () => import('prom-client'))
   const { now = Date.now, answerMsMax = ANSWER_MS_MAX } = options
   const registry = new prom.Registry()
   const m = createInstruments(prom, registry)

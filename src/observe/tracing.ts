@@ -7,8 +7,8 @@
 import { hostname } from 'node:os'
 import type { Attributes } from '@opentelemetry/api'
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace'
-import { ScrapeError } from '../core/errors.ts'
 import type { PageTrace, RunEvent } from '../core/events.ts'
+import { optionalPackage } from '../core/optional-package.ts'
 import { type PlainSpan, pageSpans, storedSpan } from './tracing-spans.ts'
 
 export interface TracingOptions {
@@ -26,8 +26,12 @@ export interface Tracing extends AsyncDisposable {
   readonly stored: (keys: readonly string[], startedAtMs: number) => void
 }
 
-const PACKAGES =
-  '@opentelemetry/api@1.10.0 @opentelemetry/sdk-trace@3.1.0 @opentelemetry/resources@3.1.0 @opentelemetry/exporter-trace-otlp-http@0.301.0'
+const PACKAGES = [
+  '@opentelemetry/api',
+  '@opentelemetry/sdk-trace',
+  '@opentelemetry/resources',
+  '@opentelemetry/exporter-trace-otlp-http',
+]
 /** Spans that wait; at 6 a page, some 5,000 pages. */
 const QUEUE_SPANS_MAX = 32_768
 const SEND_EVERY_MS = 1_000
@@ -37,21 +41,17 @@ const CLOSE_MS_MAX = 5_000
 /** Items whose page or whose flush is not heard of yet; the oldest are forgotten. */
 const WAITING_ITEMS_MAX = 20_000
 
-async function loadSdk() {
-  try {
+const loadSdk = () =>
+  optionalPackage('traces need', PACKAGES, async () => {
     const [sdk, resources, http] = await Promise.all([
       import('@opentelemetry/sdk-trace'),
       import('@opentelemetry/resources'),
       import('@opentelemetry/exporter-trace-otlp-http'),
     ])
     return { ...sdk, ...resources, ...http }
-  } catch (cause) {
-    const message = `traces need the packages of OpenTelemetry, which cannot be loaded: ${(cause as Error).message}`
-    throw new ScrapeError('E_OPTION', message, { cause, fix: `npm install ${PACKAGES}` })
-  }
-}
+  })
 
-/** Throws `E_OPTION` when a package is missing; a collector that does not answer is a warning, once. */
+/** Throws `E_PACKAGE_MISSING` when a package is missing; a collector that does not answer is a warning, once. */
 export async function openTracing(options: TracingOptions): Promise<Tracing> {
   const { endpoint, scraper, runId, storesAtCommit = false } = options
   const sdk = await loadSdk()

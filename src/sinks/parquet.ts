@@ -10,14 +10,20 @@
 import { constants } from 'node:fs'
 import { type FileHandle, open, rename, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { ByteWriter, ParquetWriter } from 'hyparquet-writer'
 import type { LoggedItem } from '../core/item.ts'
+import { optionalPackage } from '../core/optional-package.ts'
 import type { Sink, SinkResult } from './contract.ts'
 import { outputError, syncFolder } from './file.ts'
 import { createJsonlSink } from './jsonl.ts'
 import type { LineSink } from './lines.ts'
 import { ColumnTypes, columnValue, schemaOf } from './parquet-types.ts'
 import { readLines } from './read-lines.ts'
+
+const { ByteWriter, ParquetWriter } = await optionalPackage(
+  'Parquet needs',
+  'hyparquet-writer',
+  () => import('hyparquet-writer'),
+)
 
 /** A row group is held in memory whole: it ends at whichever of these comes first. */
 const GROUP_ROWS_MAX = 20_000

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, globSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, globSync, lstatSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { builtinModules } from 'node:module'
 import { dirname, join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -33,6 +33,8 @@ async function type(command: string, args: readonly string[], cwd = app): Promis
   return (await run(command, [...args], { cwd, env, maxBuffer: 2 ** 26 })).stdout
 }
 
+const install = (...packages: string[]) =>
+  type('npm', ['install', ...packages, '--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts'])
 const npx = (...args: string[]) => type('npx', ['sluice', ...args])
 
 before(async () => {
@@ -45,8 +47,7 @@ before(async () => {
   await type('npm', ['pack'], copy)
   mkdirSync(app)
   await type('npm', ['init', '-y'])
-  const quietly = ['--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts']
-  await type('npm', ['install', join(copy, 'sluice-0.1.0.tgz'), ...quietly])
+  await install(join(copy, 'sluice-0.1.0.tgz'))
 })
 
 after(async () => {
@@ -60,15 +61,17 @@ test('packing leaves the project as it was', () => {
 })
 
 test('packing that was killed is undone by the next, and an edit made meanwhile is not lost', async () => {
-  // One source file: what is compiled does not matter here, and compiling all of them is 10 s of CPU.
+  // Empty entries: what is compiled does not matter here, and compiling all of it is 10 s of CPU.
   const small = join(folder.path, 'small')
   for (const path of ['package.json', 'tsconfig.json', 'bin', 'templates', 'scripts/pack.ts', 'scripts/build.ts'])
     cpSync(join(copy, path), join(small, path), { recursive: true })
   symlinkSync(join(ROOT, 'node_modules'), join(small, 'node_modules'))
-  mkdirSync(join(small, 'src'))
-  writeFileSync(join(small, 'src/index.ts'), 'export const one = 1\n')
   const manifest = join(small, 'package.json')
   const ours = readFileSync(manifest, 'utf8')
+  for (const entry of Object.values<string>(JSON.parse(ours).exports)) {
+    mkdirSync(dirname(join(small, entry)), { recursive: true })
+    writeFileSync(join(small, entry), 'export const one = 1\n')
+  }
   const pack = (step: string) => type(process.execPath, ['scripts/pack.ts', step], small)
   await pack('stage')
   const staged = readFileSync(manifest, 'utf8')
@@ -91,6 +94,35 @@ test('the package has what it needs, and nothing of the tests', () => {
   assert.deepEqual(
     files.filter((file) => unwanted.test(file)),
     [],
+  )
+})
+
+test('a plain install is small: at most 120 packages and 45 MB', async () => {
+  const listed = (await type('npm', ['ls', '--all', '--parseable'])).trim().split('\n')
+  assert.ok(listed.length > 20 && listed.length <= 120, `${listed.length} packages`)
+  const inBlocks = globSync('**/*', { cwd: join(app, 'node_modules') }).map(
+    (file) => Math.ceil(lstatSync(join(app, 'node_modules', file)).size / 4096) * 4096,
+  )
+  const megabytes = inBlocks.reduce((sum, bytes) => sum + bytes, 0) / 2 ** 20
+  assert.ok(megabytes <= 45, `${megabytes.toFixed(1)} MB`)
+})
+
+test('what a plain install does not bring is named with the command that installs it', async () => {
+  const fails = async (...args: string[]) => {
+    const { stderr } = await npx(...args).then(
+      () => assert.fail(`${args.join(' ')} succeeded`),
+      (error: { stderr: string }) => error,
+    )
+    return /E_PACKAGE_MISSING[\s\S]*?fix: (npm install .*?) {2,}/.exec(stderr)?.[1] ?? stderr
+  }
+  const { peerDependencies } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
+  const command = (...names: string[]) =>
+    `npm install ${names.map((name) => `${name}@${peerDependencies[name].slice(1)}`).join(' ')}`
+  assert.equal(await fails('serve'), command('fastify', 'prom-client'))
+  assert.equal(await fails('run', 'books', '--frontier', 'postgres://127.0.0.1:1/none'), command('pg'))
+  assert.equal(
+    await fails('run', 'books', '--frontier', 'amqp://127.0.0.1:1/none', '--redis', 'redis://127.0.0.1:1/0'),
+    command('rabbitmq-client', 'ioredis'),
   )
 })
 
@@ -162,7 +194,8 @@ test('crawl and doctor work', async () => {
   assert.match(checks, /ok +packages +\d+ packages at their locked versions/)
 })
 
-test('serve answers', async () => {
+test('serve answers once its packages are installed', async () => {
+  await install('fastify@^5', 'prom-client@^15')
   const server = spawn(join(app, 'node_modules/.bin/sluice'), ['serve', '--port', '0'], { cwd: app, env })
   try {
     let said = ''

@@ -10,6 +10,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { type Config, resolveConfig } from '../../config/config.ts'
 import { listScrapers, loadScraper } from '../../config/load-scraper.ts'
 import { ERRORS } from '../../core/error-table.ts'
+import { ScrapeError } from '../../core/errors.ts'
+import { assertInstalled } from '../../core/optional-package.ts'
 import { findChromium } from '../../fetch/browser/find-chromium.ts'
 import { measureResources, type ResourceSnapshot } from '../../fleet/resources.ts'
 import { formatBytes } from '../../observe/format.ts'
@@ -187,6 +189,7 @@ const BROWSER = /\b(?:chrom\w*|headless\w*|edge|brave|vivaldi|opera)\b.*?\d+\.\d
 async function browser(config: Config | Error): Promise<Result> {
   try {
     const { path, isShell } = findChromium(config instanceof Error ? undefined : config.values.chrome)
+    assertInstalled('a browser needs', 'puppeteer-core')
     const version = await versionOf(path)
     if (!BROWSER.test(version))
       return warn(
@@ -201,7 +204,7 @@ async function browser(config: Config | Error): Promise<Result> {
         )
       : ok(what)
   } catch (error) {
-    return warn((error as Error).message, ERRORS.E_BROWSER_MISSING.fix)
+    return warn((error as Error).message, error instanceof ScrapeError ? error.fix : ERRORS.E_BROWSER_MISSING.fix)
   }
 }
 

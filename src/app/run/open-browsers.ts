@@ -1,5 +1,6 @@
 /** Browsers, where a scraper or a person asks for them. Nothing of it is loaded before. */
 import type { EventBus } from '../../core/events.ts'
+import { assertInstalled } from '../../core/optional-package.ts'
 import type { ResolvedLimits } from '../../core/options.ts'
 import type { Scraper } from '../../core/scraper.ts'
 import type { CompiledScraper } from '../../crawl/compile-scraper.ts'
@@ -24,11 +25,16 @@ export function needsBrowsers({ routes }: CompiledScraper): boolean {
   return [...routes.values()].some(({ definition }) => definition.fetch === 'browser')
 }
 
-/** Throws `E_BROWSER_MISSING` for a scraper that needs browsers where there is none. */
+/** Throws `E_BROWSER_MISSING` or `E_PACKAGE_MISSING` for a scraper that needs browsers where there is none. */
 export async function assertCanBrowse({ routes }: Scraper, executable: string | undefined): Promise<void> {
   if (!Object.values(routes).some(({ fetch }) => fetch === 'browser')) return
+  await assertThereIsOne(executable)
+}
+
+async function assertThereIsOne(executable: string | undefined): Promise<void> {
   const { findChromium } = await import('../../fetch/browser/find-chromium.ts')
   findChromium(executable)
+  assertInstalled('a browser needs', 'puppeteer-core')
 }
 
 /** Those that need them, and those that fall back to one, where this machine has it. */
@@ -40,8 +46,7 @@ export async function canUseBrowsers(
   if (needsBrowsers(compiled)) return true
   if (![...compiled.routes.values()].some(({ definition }) => definition.fallback === 'browser')) return false
   try {
-    const { findChromium } = await import('../../fetch/browser/find-chromium.ts')
-    findChromium(executable)
+    await assertThereIsOne(executable)
     return true
   } catch (error) {
     const message = `no browser to fall back to: ${(error as Error).message}`

@@ -4,6 +4,7 @@ import { createRequire } from 'node:module'
 import { dirname, extname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ScrapeError } from '../../core/errors.ts'
+import { optionalVersion } from '../../core/optional-package.ts'
 
 /** Where Sluice itself is installed. */
 export const INSTALLATION = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '')
@@ -18,15 +19,28 @@ export const PROJECTS: Readonly<Record<string, string>> = {
   distributed: 'one run shared by workers on many machines',
 }
 
+/** The optional packages that a template needs. */
+export const PROJECT_PACKAGES: Readonly<Record<string, readonly string[]>> = {
+  browser: ['puppeteer-core'],
+  distributed: ['pg'],
+}
+
 /** Files of a new project in this folder. One that is no module folder yet gets files that load all the same. */
 export function projectFiles(name: string, folder: string): Map<string, string> {
   const tokens = { ROOT: INSTALLATION, ...(existsSync(resolve(folder, 'node_modules/sluice')) ? {} : typePlaces()) }
   const files = new Map([...templateFiles('project/common', tokens), ...templateFiles(`project/${name}`, tokens)])
+  files.set('package.json', withPackages(files.get('package.json')!, PROJECT_PACKAGES[name] ?? []))
   if (isModuleFolder(folder)) return files
   // The package.json there is not ours to change: the scrapers get one of their own, and the options are written the other way.
   files.set('scrapers/package.json', files.get('package.json')!)
   files.set('sluice.config.ts', files.get('sluice.config.ts')!.replace('export default {', 'module.exports = {'))
   return files
+}
+
+function withPackages(manifest: string, names: readonly string[]): string {
+  if (names.length === 0) return manifest
+  const dependencies = Object.fromEntries(names.map((name) => [name, optionalVersion(name)]))
+  return `${JSON.stringify({ ...JSON.parse(manifest), dependencies }, null, 2)}\n`
 }
 
 /** Where the editor finds types when the project has no package `sluice` of its own. */

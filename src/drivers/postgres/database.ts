@@ -1,8 +1,9 @@
 /** The way to a PostgreSQL server: a small pool, calls that wait out an outage, and errors in our own words. */
-import { Pool } from 'pg'
+import type { Pool } from 'pg'
 import { ScrapeError } from '../../core/errors.ts'
 import { tlsTrouble } from '../../core/server-tls.ts'
 import { type Outage, OutageWait } from '../outage.ts'
+import { pg } from './client.ts'
 import { codeOf, isConflict, isOutage } from './outage.ts'
 import { goPlain, noUrl, type PostgresTls, postgresTls } from './tls.ts'
 
@@ -47,7 +48,7 @@ export class Database {
     this.#onOutage = onOutage
     this.#tls = postgresTls(url)
     const { connectionString, ssl } = this.#tls
-    this.pool = new Pool({
+    this.pool = new pg.Pool({
       connectionString,
       ssl,
       sslnegotiation: 'postgres', // or PGSSLNEGOTIATION would say

@@ -1,12 +1,15 @@
 /** The way to a Redis server: one connection, calls that wait out an outage, and errors in our own words. */
 import { randomBytes } from 'node:crypto'
-import { Redis } from 'ioredis'
+import type { Redis } from 'ioredis'
 import { type BackoffLimits, doubledMs } from '../../core/backoff.ts'
 import { ScrapeError } from '../../core/errors.ts'
+import { optionalPackage } from '../../core/optional-package.ts'
 import { refuseOtherParameters, takeTls, tlsTrouble } from '../../core/server-tls.ts'
 import { type Outage, OutageWait } from '../outage.ts'
 import { GarbledReply, isBusy, isLate, isOutage, isRefusal, reasonOf } from './outage.ts'
 import { type Arg, opened, type Script } from './script.ts'
+
+const ioredis = await optionalPackage('Redis needs', 'ioredis', () => import('ioredis'))
 
 export interface ConnectionOptions {
   /** How long an operation waits for a server that went away before it fails. Default 60,000; 0: not at all. */
@@ -56,7 +59,7 @@ export class Connection {
     const bare = new URL(url)
     const tls = takeTls(bare, bare.protocol === 'rediss:')
     refuseOtherParameters(bare, [], HINT)
-    this.redis = new Redis(bare.href, {
+    this.redis = new ioredis.Redis(bare.href, {
       ...(tls === undefined ? {} : { tls }),
       lazyConnect: true,
       connectTimeout: CONNECT_MS_MAX,

@@ -3,6 +3,7 @@ import { mkdirSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Browser } from 'puppeteer-core'
 import { ScrapeError } from '../../core/errors.ts'
+import { optionalPackage } from '../../core/optional-package.ts'
 import { findChromium } from './find-chromium.ts'
 import type { Settings } from './options.ts'
 
@@ -25,13 +26,13 @@ export interface Launched {
   reason: string
 }
 
-/** Throws `E_BROWSER_MISSING`, `E_BROWSER_LAUNCH`. */
+/** Throws `E_BROWSER_MISSING`, `E_BROWSER_LAUNCH`, `E_PACKAGE_MISSING`. */
 export async function launchChromium({ settings, closedDoor, folder }: LaunchOptions): Promise<Launched> {
   const { path, isShell } = findChromium(settings.executable)
   const isRoot = process.getuid?.() === 0
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   // 80 MB of memory, so only who opens a browser pays for the driver.
-  const { launch } = await import('puppeteer-core')
+  const { launch } = await optionalPackage('a browser needs', 'puppeteer-core', () => import('puppeteer-core'))
   try {
     const browser = await launch({
       executablePath: path,

@@ -1,20 +1,13 @@
 /** The optional package that shakes hands as a browser does: how it is found, and what its errors mean. */
 import type { ErrorCode } from '../../core/error-table.ts'
 import { ScrapeError } from '../../core/errors.ts'
+import { optionalPackage } from '../../core/optional-package.ts'
 
 export type TlsLibrary = Pick<typeof import('wreq-js'), 'createTransport' | 'fetch' | 'getProfiles'>
 
-/** Native code without an install script; no dependency of ours, as few runs want it. */
-const PACKAGE = 'wreq-js@3.1.0'
-
-/** Throws `E_OPTION`, when it is not installed or does not start on this machine. */
+/** Native code without an install script. Throws `E_PACKAGE_MISSING`, also when it does not start on this machine. */
 export async function loadTlsLibrary(load: () => Promise<TlsLibrary> = () => import('wreq-js')): Promise<TlsLibrary> {
-  try {
-    return await load()
-  } catch (cause) {
-    const message = `the identity tls needs the package wreq-js, which cannot be loaded: ${(cause as Error).message}`
-    throw new ScrapeError('E_OPTION', message, { cause, fix: `npm install ${PACKAGE}` })
-  }
+  return await optionalPackage('the identity tls needs', 'wreq-js', load)
 }
 
 /**

@@ -77,7 +77,7 @@ describe('the TLS library', () => {
   it('that is missing is named, with how to get it', async () => {
     const load = () => Promise.reject(new Error('Cannot find package'))
     await assert.rejects(loadTlsLibrary(load), {
-      code: 'E_OPTION',
+      code: 'E_PACKAGE_MISSING',
       message: /wreq-js/,
       fix: 'npm install wreq-js@3.1.0',
     })

@@ -3,6 +3,7 @@
  * version over the handshake of another would be nobody's.
  */
 import { ScrapeError } from '../../core/errors.ts'
+import { installCommand } from '../../core/optional-package.ts'
 import { type Profile, profilesAt, VERSIONS } from '../identity/profiles.ts'
 
 /** `names` as the library spells them: `chrome_149`, `safari_26.1`. Throws `E_OPTION`, when it has none for a browser of ours. */
@@ -30,7 +31,7 @@ function newestOf(browser: keyof typeof VERSIONS, names: readonly string[]): str
     .at(-1)
   if (found !== undefined) return found
   throw new ScrapeError('E_OPTION', `the TLS library has no ${browser} up to ${known}`, {
-    fix: 'npm install wreq-js@3.1.0',
+    fix: installCommand(['wreq-js']),
   })
 }
 

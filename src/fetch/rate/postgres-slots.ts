@@ -5,8 +5,9 @@
  * between.
  */
 import { randomUUID } from 'node:crypto'
-import pg from 'pg'
+import type { QueryResultRow } from 'pg'
 import { ScrapeError } from '../../core/errors.ts'
+import { pg } from '../../drivers/postgres/client.ts'
 import { goPlain, postgresTls } from '../../drivers/postgres/tls.ts'
 import {
   type BatchedSlotsOptions,
@@ -21,7 +22,7 @@ import { type FleetSlots, SLOT_HORIZON_MS, type SlotAsk } from './spacing.ts'
 
 /** As much of a `pg` pool as is used. */
 export interface SlotPool {
-  query<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<{ rows: Row[] }>
+  query<Row extends QueryResultRow>(text: string, values?: unknown[]): Promise<{ rows: Row[] }>
 }
 
 export interface PostgresSlotsOptions extends Omit<BatchedSlotsOptions, 'perMinute'> {
@@ -124,7 +125,7 @@ class SlotDatabase implements SlotServer {
   }
 
   /** A pool that is not ours may have no limit of its own. What comes later than that is void. */
-  async #query<Row extends pg.QueryResultRow>(text: string, values: unknown[] = []): Promise<Row[]> {
+  async #query<Row extends QueryResultRow>(text: string, values: unknown[] = []): Promise<Row[]> {
     const tooLate = Promise.withResolvers<never>()
     const reject = () => tooLate.reject(new Error(`no answer within ${SLOT_ANSWER_MS_MAX} ms`))
     const timer = setTimeout(reject, SLOT_ANSWER_MS_MAX)

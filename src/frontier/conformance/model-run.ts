@@ -1,15 +1,22 @@
-/** Check: random histories, after each step of which the engine must agree with the model. */
+/** Random histories, after each step of which the engine must agree with the model. */
 import assert from 'node:assert/strict'
-import fc from 'fast-check'
+import type { Arbitrary } from 'fast-check'
+import { optionalPackage } from '../../core/optional-package.ts'
 import type { NewTask } from '../../core/task.ts'
 import type { Lease, Outcome } from '../contract.ts'
 import { Model } from './model.ts'
-import { check, error, item, LEASE_MS, type Rig } from './rig.ts'
+import { error, item, LEASE_MS, type Rig } from './rig.ts'
+
+const { default: fc } = await optionalPackage(
+  'the conformance suite of engines needs',
+  'fast-check',
+  () => import('fast-check'),
+)
 
 const LOSSES_MAX = 2
 const HISTORIES_MS_MAX = 15_000
 
-const newTask: fc.Arbitrary<NewTask & { delayMs: number }> = fc.record({
+const newTask: Arbitrary<NewTask & { delayMs: number }> = fc.record({
   url: fc.tuple(fc.constantFrom('a', 'b', 'c'), fc.nat(12)).map(([host, n]) => `https://${host}.example/${n}`),
   route: fc.constant('page'),
   depth: fc.constant(0),
@@ -45,7 +52,7 @@ const step = fc.oneof(
     do: fc.constantFrom('revive' as const, 'drop' as const, 'pause' as const, 'resume' as const, 'resume' as const),
   }),
 )
-type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
+type Step = typeof step extends Arbitrary<infer T> ? T : never
 
 class Run {
   readonly #rig: Rig
@@ -186,23 +193,21 @@ class Run {
   }
 }
 
-export const modelled = [
-  check('agrees with the model after every step of a random history', async (rig) => {
-    const histories = fc.array(step, { minLength: 10, maxLength: 60, size: 'max' })
-    const startMs = performance.now()
-    await fc.assert(
-      fc.asyncProperty(histories, async (history) => {
-        // A slow machine checks fewer. A limit of fast-check's would abandon a history that still uses the engine.
-        if (performance.now() - startMs > HISTORIES_MS_MAX) return
-        await rig.reopen({ fresh: true })
-        const run = new Run(rig)
-        for (const next of history) {
-          await run.take(next)
-          await run.check()
-        }
-      }),
-      // Shrinking on disk would take minutes; the seed it prints is enough to come back.
-      { numRuns: 30, endOnFailure: true },
-    )
-  }),
-]
+export async function agreeOnHistories(rig: Rig): Promise<void> {
+  const histories = fc.array(step, { minLength: 10, maxLength: 60, size: 'max' })
+  const startMs = performance.now()
+  await fc.assert(
+    fc.asyncProperty(histories, async (history) => {
+      // A slow machine checks fewer. A limit of fast-check's would abandon a history that still uses the engine.
+      if (performance.now() - startMs > HISTORIES_MS_MAX) return
+      await rig.reopen({ fresh: true })
+      const run = new Run(rig)
+      for (const next of history) {
+        await run.take(next)
+        await run.check()
+      }
+    }),
+    // Shrinking on disk would take minutes; the seed it prints is enough to come back.
+    { numRuns: 30, endOnFailure: true },
+  )
+}

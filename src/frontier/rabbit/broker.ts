@@ -8,11 +8,12 @@
  * unacknowledged messages are no longer theirs; so one connection object is one connection here.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Channel, Connection } from 'rabbitmq-client'
+import type { Channel, Connection } from 'rabbitmq-client'
 import { ScrapeError } from '../../core/errors.ts'
 import { refuseOtherParameters, type TlsOptions, takeTls, tlsTrouble } from '../../core/server-tls.ts'
 import { type Outage, OutageWait } from '../../drivers/outage.ts'
 import { brokerUrl, CLIENT_PARAMETERS, FRONTIER_PARAMETERS, placeOf } from './address.ts'
+import { rabbit } from './client.ts'
 import { declare, type Names } from './names.ts'
 import { isRefusal, refused, unreachable } from './outage.ts'
 
@@ -151,7 +152,7 @@ export class Broker {
 
   async #connectOnce(): Promise<Session> {
     const connections = ['sluice publishing', 'sluice consuming'].map((connectionName) => {
-      return new Connection({
+      return new rabbit.Connection({
         ...CONNECTION,
         url: this.#url,
         connectionName,
@@ -206,7 +207,7 @@ export class Broker {
 /** Logs in and out again. Throws what a run would say. */
 export async function pingBroker(url: string): Promise<void> {
   const { bareUrl, tls } = read(url)
-  const connection = new Connection({ ...CONNECTION, url: bareUrl, ...(tls === undefined ? {} : { tls }) })
+  const connection = new rabbit.Connection({ ...CONNECTION, url: bareUrl, ...(tls === undefined ? {} : { tls }) })
   const { promise: failed, reject } = Promise.withResolvers<never>()
   connection.on('error', reject)
   try {

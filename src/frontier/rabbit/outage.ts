@@ -1,6 +1,6 @@
 /** Tells trouble with the broker that passes from trouble that stays, and says it in our words. */
-import { AMQPError } from 'rabbitmq-client'
 import { ScrapeError } from '../../core/errors.ts'
+import { rabbit } from './client.ts'
 
 /** Wrong password, no such virtual host, no right to it, a queue of that name with other arguments: a person has to mend it. */
 const REFUSALS = new Set(['ACCESS_REFUSED', 'NOT_ALLOWED', 'PRECONDITION_FAILED', 'RESOURCE_LOCKED'])
@@ -12,7 +12,7 @@ export function isRefusal(error: unknown): boolean {
 /** The connection or channel an operation was on is gone; with a new one it may succeed. */
 export function isConnectionLoss(error: unknown): boolean {
   return (
-    error instanceof AMQPError ||
+    error instanceof rabbit.AMQPError ||
     ['ECONNRESET', 'EPIPE', 'ERR_STREAM_DESTROYED'].includes(String((error as { code?: unknown }).code))
   )
 }

@@ -3,7 +3,8 @@
  * responses are masked unless a handler marks them as `verbatim`.
  */
 import { Readable } from 'node:stream'
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { optionalPackage } from '../../core/optional-package.ts'
 import { redactAll } from '../../core/redact.ts'
 import type { Role } from '../../core/role.ts'
 import { type CallerParts, isStillAllowed, type KnownCaller, knownCaller, socketAddressOf, tooMany } from './caller.ts'
@@ -12,6 +13,8 @@ import { OpenStreams } from './open-streams.ts'
 import { invalid, Problem, toProblem } from './problem.ts'
 import { type Answered, type Asked, type Endpoint, isStreamed } from './routes/endpoint.ts'
 import { ENDPOINTS, type EndpointName, type Endpoints } from './routes/endpoints.ts'
+
+const { default: Fastify } = await optionalPackage('the API server needs', 'fastify', () => import('fastify'))
 
 export interface StreamedAnswer {
   contentType: string
