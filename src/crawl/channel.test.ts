@@ -17,7 +17,7 @@ describe('Channel', () => {
 
   it('makes the producer wait when full, and lets it in when half empty', async () => {
     const channel = new Channel<number>(4)
-    for (const n of [1, 2, 3, 4]) channel.push(n)
+    for (const n of [1, 2, 3, 4]) void channel.push(n)
     let isIn = false
     const waiting = channel.push(5)?.then(() => {
       isIn = true
@@ -32,12 +32,12 @@ describe('Channel', () => {
 
   it('keeps the order between a waiting producer and the next one', async () => {
     const channel = new Channel<number>(4)
-    for (const n of [1, 2, 3, 4]) channel.push(n)
+    for (const n of [1, 2, 3, 4]) void channel.push(n)
     const first = channel.push(5)
-    channel.takeBatch(1) // there is a free place now, but 5 was first
+    void channel.takeBatch(1) // there is a free place now, but 5 was first
     const second = channel.push(6)
     assert.notEqual(second, undefined)
-    channel.takeBatch(1)
+    void channel.takeBatch(1)
     await Promise.all([first, second])
     assert.deepEqual(channel.takeBatch(9), [3, 4, 5, 6])
   })
@@ -45,21 +45,21 @@ describe('Channel', () => {
   it('gives a waiting worker everything that was pushed before it ran', async () => {
     const channel = new Channel<number>(8)
     const batch = channel.takeBatch(64)
-    for (const n of [1, 2, 3]) channel.push(n)
+    for (const n of [1, 2, 3]) void channel.push(n)
     assert.deepEqual(await batch, [1, 2, 3])
   })
 
   it('wakes another worker when the first leaves values behind', async () => {
     const channel = new Channel<number>(8)
     const workers = [channel.takeBatch(2), channel.takeBatch(2), channel.takeBatch(2)]
-    for (const n of [1, 2, 3, 4, 5]) channel.push(n)
+    for (const n of [1, 2, 3, 4, 5]) void channel.push(n)
     assert.deepEqual(await Promise.all(workers), [[1, 2], [3, 4], [5]])
   })
 
   it('gives out what is left after close, then empty batches, and is drained', async () => {
     const channel = new Channel<number>(2)
-    channel.push(1)
-    channel.push(2)
+    void channel.push(1)
+    void channel.push(2)
     const waiting = channel.push(3)
     channel.close()
     let isDrained = false
@@ -86,7 +86,7 @@ describe('Channel', () => {
   it('ends all waits with the reason it is closed with', async () => {
     const reason = new Error('disk full')
     const full = new Channel<number>(1)
-    full.push(1)
+    void full.push(1)
     const push = full.push(2)
     full.close(reason)
     await assert.rejects(push!, reason)

@@ -11,7 +11,7 @@ const fails = async () => {
 test('waits for calls that nothing awaits', async () => {
   const calls = new UnawaitedCalls()
   const { promise, resolve } = Promise.withResolvers<void>()
-  calls.watch(promise)
+  void calls.watch(promise)
   let isSettled = false
   const settled = calls.settle().then(() => {
     isSettled = true
@@ -24,8 +24,8 @@ test('waits for calls that nothing awaits', async () => {
 
 test('reports the failure of a call that nothing awaits, once it has ended', async () => {
   const calls = new UnawaitedCalls()
-  calls.watch(Promise.resolve())
-  calls.watch(fails())
+  void calls.watch(Promise.resolve())
+  void calls.watch(fails())
   await turn() // an unhandled rejection would end the process here
   await assert.rejects(calls.settle(), /no such route/)
 })

@@ -41,7 +41,7 @@ describe('room for large bodies', () => {
   it('takes back what a body did not need, and everything of one that is small after all', () => {
     const room = new BodyRoom(10 * MB)
     const place = room.newPlace()
-    place.take(8 * MB)
+    void place.take(8 * MB)
     place.shrinkTo(3 * MB)
     assert.equal(room.usedBytes, 3 * MB)
     place.shrinkTo(1000)
@@ -56,7 +56,7 @@ describe('room for large bodies', () => {
     const first = room.newPlace()
     const second = room.newPlace()
     const third = room.newPlace()
-    first.take(4 * MB)
+    void first.take(4 * MB)
     void second.take(4 * MB)
     const waiting = third.take(4 * MB)
     second[Symbol.dispose]()

@@ -63,7 +63,7 @@ function given(options: Given = {}) {
     const fromMs = time.monotonicMs
     const atMs: number[] = []
     for (let i = 0; i < count; i++) {
-      limit.acquire(host, never).then((slot) => {
+      void limit.acquire(host, never).then((slot) => {
         atMs.push(Math.round(time.monotonicMs - fromMs))
         slot[Symbol.dispose]()
       })
@@ -123,7 +123,7 @@ test('serves waiters first come, first served, and hosts in turn', async () => {
   const order: string[] = []
   const slots: Disposable[] = []
   for (const host of ['a', 'b', 'a', 'c']) {
-    limit.acquire(host, never).then((slot) => {
+    void limit.acquire(host, never).then((slot) => {
       order.push(host)
       slots.push(slot)
     })

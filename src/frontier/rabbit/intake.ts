@@ -157,12 +157,14 @@ export class Intake {
 
   /** Acknowledged when it is done; left to be delivered again when that failed. */
   #work(work: Promise<void>, { ack, nack }: Reply): void {
-    const working = work.then(
-      () => ack?.(),
-      () => nack?.(),
-    )
+    const working: Promise<void> = work
+      .then(
+        () => ack?.(),
+        () => nack?.(),
+      )
+      .catch(() => {}) // the channel is closed: the broker delivers the message again
+      .finally(() => this.#working.delete(working))
     this.#working.add(working)
-    working.finally(() => this.#working.delete(working))
   }
 
   async #cancel({ consumer: channel }: Session): Promise<void> {
