@@ -30,7 +30,7 @@ export interface StartedRun extends Pick<Run, 'id' | 'folder' | 'stats' | 'pause
 }
 
 /** Events kept for a reader that is behind. A run must not wait, nor fill the memory, for those that watch it. */
-export const EVENTS_MAX = 10_000
+const EVENTS_MAX = 10_000
 
 /** Runs a scraper inside this program; resolves once it has started. */
 export async function start<Args = unknown, Item = unknown>(

@@ -2,7 +2,7 @@
 import type { Argument, Command, Option } from 'commander'
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const
-export type Shell = (typeof SHELLS)[number]
+type Shell = (typeof SHELLS)[number]
 
 /** What may stand at a place: words, files, folders, names that are asked for when needed, or nothing we know. */
 type Values = { words: string[] } | 'file' | 'folder' | 'scraper' | 'any'
@@ -14,7 +14,7 @@ interface FlagSpec {
   values: Values | undefined
 }
 
-export interface CommandSpec {
+interface CommandSpec {
   /** `''` for the program itself, `dlq list` for a part of a command. */
   path: string
   describe: string

@@ -122,7 +122,7 @@ async function written(file: string, write: () => unknown): Promise<void> {
   }
 }
 
-export interface VisitTextOptions {
+interface VisitTextOptions {
   paint?: Paint
   hasHeaders?: boolean
 }

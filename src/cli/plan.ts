@@ -9,7 +9,7 @@ import type { Scraper } from '../core/scraper.ts'
 import { compileScraper } from '../crawl/compile-scraper.ts'
 import { openMemoryFrontier } from '../frontier/memory/engine.ts'
 
-export interface PlanRequest {
+interface PlanRequest {
   scraper: Scraper
   file: string
   args: Record<string, unknown>

@@ -13,9 +13,9 @@ export const EXIT_CODES = {
   130: 'second Ctrl-C',
 } as const
 
-export type ExitCode = keyof typeof EXIT_CODES
+type ExitCode = keyof typeof EXIT_CODES
 
-export interface PrintErrorOptions {
+interface PrintErrorOptions {
   paint?: Paint
   /** `-v`: with the stack and the chain of causes. */
   verbose?: boolean

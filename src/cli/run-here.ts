@@ -10,7 +10,7 @@ import { paintFor, printable } from '../observe/terminal.ts'
 import { findRun, listRuns, type RunFolder } from '../runs/run-folder.ts'
 import { note, print, printJson } from './output.ts'
 
-export interface RunHereRequest {
+interface RunHereRequest {
   scraper: Scraper
   file?: string
   /** The scraper as it was named on the command line. */

@@ -75,7 +75,7 @@ function workerJson({ id, host, pid, region, only, state, startedAtMs, silentMs,
   }
 }
 
-export interface StatsSheet {
+interface StatsSheet {
   place: RunPlace
   numbers: FrontierStats
   rate: number

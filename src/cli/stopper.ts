@@ -1,6 +1,6 @@
 /** Ctrl-C and SIGTERM for commands that only look: they stop looking, tidy up, and end well. */
 
-export interface Stopper extends Disposable {
+interface Stopper extends Disposable {
   readonly isStopped: boolean
   /** Resolves after `ms`, or at once when stopped. */
   sleep(ms: number): Promise<void>

@@ -22,7 +22,7 @@ export interface Look {
   why: string | undefined
 }
 
-export interface Screen extends Disposable {
+interface Screen extends Disposable {
   show(look: Look): void
   /** Takes away what is redrawn. */
   clear(): void

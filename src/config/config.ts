@@ -15,7 +15,7 @@ export interface Config {
   origins: Record<OptionName, string>
 }
 
-export interface ConfigRequest {
+interface ConfigRequest {
   flags?: Partial<Record<OptionName, unknown>>
   cwd?: string
   env?: NodeJS.ProcessEnv

@@ -12,7 +12,7 @@ const BUNDLED = join(PROJECT, 'scrapers')
 /** The bundled scrapers are what this file is: TypeScript in the repository, JavaScript in the package. Users write TypeScript. */
 const BUNDLED_EXTENSION = extname(import.meta.filename)
 
-export interface FoundScraper {
+interface FoundScraper {
   name: string
   file: string
   isBundled: boolean

@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { limitsSchema } from '../core/options.ts'
 import { type OptionName, specOf } from './option-table.ts'
 
-export interface OptionBounds {
+interface OptionBounds {
   /** `whole number, 1 to 4,096`, `duration, 10 ms to 1 h`, `respect or ignore`, `text` … */
   accepts: string
   default: string

@@ -4,7 +4,7 @@ import { type Scraper, schemaFields } from '../core/scraper.ts'
 import type { Json } from '../core/task.ts'
 
 /** `default` is undefined when the argument must be given, null when it may be left out. */
-export interface ScraperArgument {
+interface ScraperArgument {
   name: string
   default: unknown
 }

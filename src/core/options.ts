@@ -35,7 +35,7 @@ const duration = (bounds: { minMs: number; maxMs: number }) =>
 export type DelayRange = readonly [minMs: number, maxMs: number]
 
 /** `'2s'` → 2000 (a mean, to be varied) · `'1s-3s'` → [1000, 3000] (a range, to be drawn from). NaN for what is neither. */
-export function parseDelayMs(text: string | number | DelayRange): number | DelayRange {
+function parseDelayMs(text: string | number | DelayRange): number | DelayRange {
   if (typeof text === 'object') return text[0] <= text[1] ? text : Number.NaN
   const [from, to, ...more] = String(text).split('-')
   if (to === undefined) return parseDurationMs(text)

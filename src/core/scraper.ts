@@ -22,7 +22,7 @@ type NameOf<S extends string> = S extends `${infer Head}/${string}`
       : S
 type NamesIn<P extends string> = P extends `${string}:${infer Rest}` ? NameOf<Rest> | NamesIn<Rest> : never
 /** '/job/:id' → { id: string }; '/page-:n.html' → { n: string }; no parameters → {} */
-export type PathParams<P extends string> = { readonly [K in NamesIn<P>]: string }
+type PathParams<P extends string> = { readonly [K in NamesIn<P>]: string }
 
 export interface RouteDefinition {
   /**
@@ -96,7 +96,7 @@ interface TargetOptions {
   session?: string
 }
 /** A URL; with the route's data where its schema has fields without defaults. */
-export type Target<D extends RouteDefinition> =
+type Target<D extends RouteDefinition> =
   Nothing extends RouteDataIn<D>
     ? string | URL | (TargetOptions & { data?: RouteDataIn<D> })
     : TargetOptions & { data: RouteDataIn<D> }
@@ -113,7 +113,7 @@ export interface Enqueued {
   conflicts: number
 }
 
-export interface Enqueue<R extends Routes> {
+interface Enqueue<R extends Routes> {
   <K extends keyof R & string>(route: K, target: Target<R[K]> | Iterable<Target<R[K]>>): Promise<Enqueued>
   /** The route with the most specific matching `match`. Throws E_ROUTE_UNMATCHED if none matches. */
   (target: URL): Promise<Enqueued>
@@ -188,7 +188,7 @@ export interface FileOptions {
   priority?: number
 }
 
-export interface Schedule {
+interface Schedule {
   cron: string
   tz?: string
   overlap?: 'skip' | 'queue' | 'cancel-old'
@@ -215,12 +215,12 @@ export const parquet = (options: { path?: string } = {}): SinkSpec => ({ kind: '
 export const sqlite = (options: { path: string }): SinkSpec => ({ kind: 'sqlite', ...options })
 
 /** Reads a page of route K. */
-export type Handler<K extends keyof R, I extends Schema, R extends Routes, A> = (
+type Handler<K extends keyof R, I extends Schema, R extends Routes, A> = (
   context: HandlerContext<I, R, K, A>,
 ) => Awaitable<unknown>
 
 /** A handler for each route. The names come first: compilers cut long types at their end. */
-export type Handlers<K extends keyof R, I extends Schema, R extends Routes, A> = { [P in K]: Handler<P, I, R, A> }
+type Handlers<K extends keyof R, I extends Schema, R extends Routes, A> = { [P in K]: Handler<P, I, R, A> }
 
 /** What `defineScraper` takes. */
 export interface ScraperDefinition<N extends string, I extends Schema, R extends Routes, AS extends Schema> {

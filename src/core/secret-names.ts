@@ -1,7 +1,7 @@
 /** Which names of fields, headers, query parameters and variables hold secrets, in any spelling. */
 
 /** Where a name appears. The same word is a secret in one place and not in another: `?code=` in a URL, `code: 404` in a message. */
-export type NamePlace = 'field' | 'query' | 'text'
+type NamePlace = 'field' | 'query' | 'text'
 
 /** Anywhere in a name, also where its words are run together: `PGPASSWORD`, `clientsecret`. */
 const STEM =

@@ -21,7 +21,7 @@ export type TlsOptions = Pick<
   'ca' | 'cert' | 'key' | 'servername' | 'rejectUnauthorized' | 'checkServerIdentity'
 >
 
-export interface TlsNames {
+interface TlsNames {
   ca: string
   cert: string
   key: string

@@ -17,7 +17,7 @@ type Parts = Pick<
 >
 
 /** over: nothing remains · busy: what this worker holds decides · a number: to be asked again after so many ms. */
-export type Dry = 'over' | 'busy' | number
+type Dry = 'over' | 'busy' | number
 
 export class Claims {
   readonly #parts: Parts

@@ -15,7 +15,7 @@ const BATCH_MAX = 64
 const LINGER_MS = 40
 const BACKLOG_POLL_MS = 25
 
-export interface CommitterParts {
+interface CommitterParts {
   frontier: Frontier
   channel: Channel<Settled>
   bus: EventBus

@@ -6,7 +6,7 @@ import type { Lease } from '../frontier/contract.ts'
 import type { CompiledScraper } from './compile-scraper.ts'
 import type { Sessions } from './contract.ts'
 
-export interface RequestParts {
+interface RequestParts {
   compiled: CompiledScraper
   isInBrowser: boolean
   /** Its first tasks come from a list of pages, not from the `start` of the scraper. Default false. */

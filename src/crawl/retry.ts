@@ -20,7 +20,7 @@ import type { ErrorKind } from '../core/error-table.ts'
 import type { ScrapeError } from '../core/errors.ts'
 import type { ResolvedLimits } from '../core/options.ts'
 
-export type Decision =
+type Decision =
   | { kind: 'retry'; atMs: number }
   | { kind: 'postpone'; atMs: number }
   | { kind: 'dead' }

@@ -50,7 +50,7 @@ export function settleDone(lease: Lease, page: Page, reading: PageReading, times
   }
 }
 
-export interface FailureContext {
+interface FailureContext {
   limits: ResolvedLimits
   nowMs: number
   random: () => number

@@ -12,7 +12,7 @@ import type { EventBus } from '../core/events.ts'
 import type { HostPause, RateLimit } from '../fetch/contract.ts'
 import type { Frontier, FrontierStats } from '../frontier/contract.ts'
 
-export interface StallParts {
+interface StallParts {
   frontier: Pick<Frontier, 'stats' | 'nextDueMs' | 'setMeta'>
   rateLimit: Pick<RateLimit, 'pauses'>
   /** Infinity: wait as long as it takes. */

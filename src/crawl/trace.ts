@@ -12,7 +12,7 @@ const TRACEPARENT = /^00-([0-9a-f]{32})-[0-9a-f]{16}-0([01])$/
 /** Before the traceparent of a page that is to be linked to, not continued. */
 const LINK = '~'
 
-export interface TraceOptions {
+interface TraceOptions {
   startedAtMs: number
   /** Share of new traces that are kept. */
   ratio: number

@@ -10,7 +10,7 @@ export interface Outage {
   waitMs: number
 }
 
-export interface OutageLimits {
+interface OutageLimits {
   /** How long one operation waits in all. */
   outageMs: number
   /** The server has answered before. If not, its address may be wrong, and that should be said soon. */

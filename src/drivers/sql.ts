@@ -19,7 +19,7 @@ export interface Dialect {
   oneOf(column: string, parameter: string): string
 }
 
-export type Value = string | number | null | Uint8Array
+type Value = string | number | null | Uint8Array
 export type Row = Record<string, unknown>
 /** Parameters are `$1`, `$2` …; rows come with the names of their columns. */
 export type Rows = (sql: string, values: readonly Value[]) => Promise<Row[]>

@@ -2,7 +2,7 @@
 import { parseLooseJson } from './json-ld-repair.ts'
 
 /** More nodes than this on one page are no description of it. */
-export const NODES_MAX = 10_000
+const NODES_MAX = 10_000
 
 type Node = Record<string, unknown>
 

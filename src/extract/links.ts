@@ -5,7 +5,7 @@ import { attributeOf } from './attributes.ts'
 import { Document, Place } from './place.ts'
 import { textOf } from './text.ts'
 
-export interface FoundAnchors {
+interface FoundAnchors {
   /** The http(s) links, absolute, in page order. */
   anchors: Anchor[]
   /** Links that are not URLs. */

@@ -21,9 +21,9 @@ import {
 import { freeArray, growTokens, NO_TOKENS, newTokens, recycleTokens, type Tokens } from './tokens.ts'
 
 /** Deeper pages are traps: a browser flattens at 512. Such a page is refused, not flattened: its tree means nothing. */
-export const DEPTH_MAX = 10_000
+const DEPTH_MAX = 10_000
 /** Tags and comments of one page, 21 bytes each: 42 MB for a page of nothing but `<b>`. Real pages of 16 MB stay below a million. */
-export const TOKENS_MAX = 2_000_000
+const TOKENS_MAX = 2_000_000
 /** Characters of a page read at a time: most pages whole, a page of 15 MB without a copy of 30 MB. */
 const WINDOW = (1 << 17) - 1
 /** A window that a long tag has made larger than this is not kept for the next page. */

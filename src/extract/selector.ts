@@ -33,7 +33,7 @@ export const FIRST = 0
 export const DESCENDANT = 1
 export const CHILD = 2
 export const NEXT = 3
-export const LATER = 4
+const LATER = 4
 
 /** What is written without a combinator between: `a.next[href]`. */
 export interface Compound {

@@ -14,7 +14,7 @@ import type { Json, Task } from '../core/task.ts'
 /** What a file task carries as `data`. */
 export type FileOrder = DownloadOrder | UploadOrder | RecordOrder
 
-export interface DownloadOrder {
+interface DownloadOrder {
   type: 'download'
   /** What to call it; default: what the server or the URL says. */
   name?: string

@@ -19,7 +19,7 @@ import { openPart, type Part, type PartNote } from './spool.ts'
 import { diskError } from './store-error.ts'
 import { SNIFF_BYTES, typeOf } from './types.ts'
 
-export interface DownloadParts {
+interface DownloadParts {
   source: ByteSource
   spool: string
   bytesMax: number

@@ -11,7 +11,7 @@ import type { Frontier } from '../frontier/contract.ts'
 import { hostOfSign, signOf, spoolOf } from './lane-life.ts'
 import { loseFiles } from './lose-files.ts'
 
-export interface ForeignLanesParts {
+interface ForeignLanesParts {
   frontier: Frontier
   bus: EventBus
   workerId: string
@@ -20,7 +20,7 @@ export interface ForeignLanesParts {
   now?: () => number
 }
 
-export interface LookedAt {
+interface LookedAt {
   lanes: readonly (readonly [lane: string, count: { pending: number; claimed: number }])[]
   isPaused: boolean
 }

@@ -9,7 +9,7 @@ import { countedOutcome, settleFailure } from './settle-file.ts'
 const BATCH_MAX = 100
 const LEASE_MS = 30_000
 
-export interface LostLane {
+interface LostLane {
   lane: string
   /** Ends a sentence that begins with the file's name. */
   why: string

@@ -38,7 +38,7 @@ export interface WorkerChannel {
   onMessage(listener: (message: ToWorker) => void): void
 }
 
-export interface SentError {
+interface SentError {
   code: ErrorCode
   message: string
   details: { url?: string; status?: number; retryAfterMs?: number; notes?: readonly string[]; fix?: string }

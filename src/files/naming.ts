@@ -8,7 +8,7 @@ import { hash } from 'node:crypto'
 import { ScrapeError } from '../core/errors.ts'
 import { extensionFor, isKnownExtension } from './types.ts'
 
-export interface KeyParts {
+interface KeyParts {
   scraper: string
   runId: string
   /** Empty for nobody's. */

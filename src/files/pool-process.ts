@@ -6,7 +6,7 @@ import { every } from '../core/every.ts'
 import type { FileJob, JobHooks, StoredFile } from './contract.ts'
 import { type FromWorker, fromSentError, type Question, type ToWorker, toSentError } from './messages.ts'
 
-export interface ProcessOptions {
+interface ProcessOptions {
   /** The module that runs in it. */
   entry: string
   /** For that module. Plain data. */

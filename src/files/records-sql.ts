@@ -2,7 +2,7 @@
 import type { FileRecord, FileRecords } from './contract.ts'
 
 /** A database that has the table. `prefix` stands before its name (`sluice.`), parameters are `$1`, `$2` … */
-export interface RecordsDatabase {
+interface RecordsDatabase {
   readonly prefix: string
   rows(sql: string, values: readonly (string | number | null)[]): Promise<Record<string, unknown>[]>
   close(): Promise<void>

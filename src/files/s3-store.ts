@@ -17,7 +17,7 @@ const [{ HeadObjectCommand, S3Client }, { Upload }] = await optionalPackage(
 )
 
 /** `s3://BUCKET/PREFIX?endpoint=http://127.0.0.1:9000&region=eu-central-1&pathStyle=true` */
-export interface S3Place {
+interface S3Place {
   bucket: string
   /** Empty, or ending in `/`. */
   prefix: string

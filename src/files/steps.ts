@@ -7,7 +7,7 @@ import { thumbnail } from './thumbnail.ts'
 const STEPS = { 'pdf-text': pdfText, thumbnail }
 
 export type StepName = keyof typeof STEPS
-export const STEP_NAMES = Object.keys(STEPS) as StepName[]
+const STEP_NAMES = Object.keys(STEPS) as StepName[]
 
 export function openSteps(names: readonly string[]): FileStep[] {
   return names.map((name) => {

@@ -3,7 +3,7 @@
 /** So many first bytes are looked at. Office files need a few entries of their archive, the rest a few dozen bytes. */
 export const SNIFF_BYTES = 16_384
 
-export const UNKNOWN_TYPE = 'application/octet-stream'
+const UNKNOWN_TYPE = 'application/octet-stream'
 
 /** Extensions by type; the first is the one given. Several types hide in one container: those keep the name they came with. */
 const EXTENSIONS: ReadonlyMap<string, readonly string[]> = new Map(

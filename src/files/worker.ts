@@ -32,7 +32,7 @@ export interface WorkerParts {
 }
 
 /** What only the one who gave the job can answer. */
-export interface JobQuestions {
+interface JobQuestions {
   onRedirect(url: string): Promise<void>
   /** All bytes of a download are here. */
   onReceived?(): void

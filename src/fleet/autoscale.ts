@@ -38,7 +38,7 @@ export interface ScaleMemory {
   runs: ReadonlyMap<string, RunMemory>
 }
 
-export interface RunMemory {
+interface RunMemory {
   wanted: number
   raisedAtMs: number
   /** Since when less is needed than wanted, and the most that was needed since. */
@@ -157,7 +157,7 @@ function isSame(a: Staffing, b: Staffing): boolean {
 const sum = (numbers: Iterable<number>) => [...numbers].reduce((total, one) => total + one, 0)
 const bounded = (wanted: number, { min, max }: ScalePolicy) => Math.min(max, Math.max(min, wanted))
 
-export interface StaffChanges {
+interface StaffChanges {
   /** How many of each run, the newest first. */
   drain: Map<string, number>
   /** The run of each new worker, in this order. */

@@ -11,14 +11,14 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { KernelFile, numberIn } from './resources-file.ts'
 
-export interface CpuGroup {
+interface CpuGroup {
   /** How many cores' worth of time it may use; undefined without a limit. */
   limitCores(): number | undefined
   /** CPU time used by all in it, ever. */
   usedUs(): number | undefined
 }
 
-export interface MemoryGroup {
+interface MemoryGroup {
   /** Undefined without a limit. v1 says "none" with a number beyond any machine. */
   limitBytes(): number | undefined
   /** Without what the kernel gives back by itself: pages of files that nobody has used lately. */

@@ -4,7 +4,7 @@ import type { ResourceSnapshot } from './resources.ts'
 const MIB = 2 ** 20
 
 /** Beyond any of these nothing new is started. What runs goes on. */
-export interface ResourcePolicy {
+interface ResourcePolicy {
   /** Share of the CPU, spikes smoothed out. */
   cpuMax: number
   /** Share of the memory. */
@@ -85,7 +85,7 @@ export function batchSize({ cpu, memory }: ResourceSnapshot, base = 20): number 
 }
 
 /** The answer of the snapshot API. */
-export interface SnapshotReport extends Omit<ResourceSnapshot, 'atMs' | 'spanMs' | 'disk'> {
+interface SnapshotReport extends Omit<ResourceSnapshot, 'atMs' | 'spanMs' | 'disk'> {
   disk: ResourceSnapshot['disk'] | null
   /** Tasks that wait, by lane. */
   queues: Record<string, number>
@@ -95,7 +95,7 @@ export interface SnapshotReport extends Omit<ResourceSnapshot, 'atMs' | 'spanMs'
   mayStart: true | string
 }
 
-export interface ReportContext extends WorkerNeed {
+interface ReportContext extends WorkerNeed {
   queues: Record<string, number>
   /** Default: 20. */
   batchBase?: number

@@ -43,7 +43,7 @@ export interface ResourceMonitor extends Disposable {
   onSample(listener: (snapshot: ResourceSnapshot) => void): () => void
 }
 
-export interface ResourceMonitorOptions {
+interface ResourceMonitorOptions {
   /** Default: 1000. */
   sampleMs?: number
   /** A path on the disk to watch; it need not exist yet. */

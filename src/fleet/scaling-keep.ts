@@ -11,7 +11,7 @@ import {
 } from './resources-policy.ts'
 import { decideSize, type Load, NO_SIZE_MEMORY, type Room, type SizePolicy } from './scaling.ts'
 
-export interface KeepSizedOptions {
+interface KeepSizedOptions {
   what: EventOf<'scaled'>['what']
   policy: Readonly<SizePolicy>
   need: WorkerNeed
@@ -58,7 +58,7 @@ function roomFor(snapshot: ResourceSnapshot, need: WorkerNeed): Room {
   }
 }
 
-export interface KeepBatchOptions {
+interface KeepBatchOptions {
   /** The size on a machine with nothing else to do. */
   base: number
   monitor: Pick<ResourceMonitor, 'onSample'>

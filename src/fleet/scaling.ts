@@ -49,7 +49,7 @@ export interface Room {
 }
 
 /** What is remembered from decision to decision. */
-export interface SizeMemory {
+interface SizeMemory {
   changedAtMs: number
   /** Not before this time: memory was short. */
   growAtMs: number
@@ -57,7 +57,7 @@ export interface SizeMemory {
   low: { sinceMs: number; busyMax: number } | undefined
 }
 
-export interface SizeDecision {
+interface SizeDecision {
   size: number
   isChanged: boolean
   /** More would be needed, but the machine has no room for it. */

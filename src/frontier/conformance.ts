@@ -38,7 +38,7 @@ export const frontierChecks: readonly FrontierCheck[] = [
   ...modelled,
 ]
 
-export interface ConformanceOptions {
+interface ConformanceOptions {
   /** What the engine declares it cannot do (`can`): those checks are left out, and the declaration itself is checked. */
   cannot?: readonly ('durable' | 'shared')[]
 }

@@ -69,7 +69,7 @@ export interface Frontier extends AsyncDisposable {
   setMeta(name: string, value: string): Promise<void>
 }
 
-export interface Capabilities {
+interface Capabilities {
   /** Survives the end of its process. */
   readonly durable: boolean
   /** Several processes may open it at once. */

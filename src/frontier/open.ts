@@ -4,7 +4,7 @@ import { ScrapeError } from '../core/errors.ts'
 import { assertInstalled } from '../core/optional-package.ts'
 import type { Frontier, FrontierOptions } from './contract.ts'
 
-export interface OpenOptions extends FrontierOptions {
+interface OpenOptions extends FrontierOptions {
   /** Where the ledger of an `amqp:` frontier is (`redis://…`); other engines ignore it. Also as `?redis=` of its URL. */
   redisUrl?: string
   /** After how long a message of an `amqp:` frontier expires, if before its queue says so; other engines ignore it. */

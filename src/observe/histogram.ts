@@ -5,7 +5,7 @@ const MS_MIN = 0.1
 /** 0.1 ms … 1 h; what lies outside is counted in the first or last bucket. */
 const BUCKETS = Math.ceil(Math.log2(3_600_000 / MS_MIN) * PER_OCTAVE) + 1
 
-export interface Histogram {
+interface Histogram {
   add(ms: number): void
   /** 0 when nothing was added. */
   quantile(q: number): number

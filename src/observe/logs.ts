@@ -8,7 +8,7 @@ import { redactValue } from '../core/redact.ts'
 import { redactText } from '../core/redact-text.ts'
 import { blockedWords } from './trouble.ts'
 
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
+type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
 export interface RunLogOptions {
   /** The run's folder; must exist. */
@@ -22,7 +22,7 @@ export interface RunLogOptions {
   onError?: (error: ScrapeError) => void
 }
 
-export interface RunLog extends AsyncDisposable {
+interface RunLog extends AsyncDisposable {
   /** Give it to `bus.on`. */
   readonly record: (event: RunEvent) => void
   /** For lines that are no event. */
@@ -34,7 +34,7 @@ export interface RunLog extends AsyncDisposable {
 }
 
 /** One line of errors.jsonl: a page given up on, or an item the schema refused. */
-export interface ErrorLine {
+interface ErrorLine {
   time: string
   url: string
   route: string
@@ -118,7 +118,7 @@ export async function openRunLog(options: RunLogOptions): Promise<RunLog> {
   return { record, logger, flush, close, [Symbol.asyncDispose]: close }
 }
 
-export interface LineLogOptions {
+interface LineLogOptions {
   level: LogLevel
   /** On every line. */
   base: Record<string, string>

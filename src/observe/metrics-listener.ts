@@ -35,7 +35,7 @@ export interface PoolSizes {
 const CLASSES = new Set([...Object.values(ERRORS).map((kind) => kind.class), 'crash', 'unknown'])
 const BLOCK_CLASSES = ['rate_limit', 'challenge', 'captcha', 'blocked', 'login_wall', 'geo', 'consent']
 
-export interface MetricsListener {
+interface MetricsListener {
   listen(event: RunEvent): void
   /** The run is left: what was true of it only is shown no longer. */
   leave(): void

@@ -27,7 +27,7 @@ export interface Metrics {
   watchScheduler(seenAtMs: () => Promise<number | undefined>): () => void
 }
 
-export type QueueCounts = Pick<
+type QueueCounts = Pick<
   FrontierStats,
   'pending' | 'claimed' | 'completed' | 'failed' | 'dead' | 'lanes' | 'oldestAgeMs'
 >
@@ -49,7 +49,7 @@ export interface MachineNumbers {
   loopLagMs: number
 }
 
-export interface MetricsOptions {
+interface MetricsOptions {
   version: string
   now?: () => number
   /** Process and Node metrics too. Default true. */

@@ -3,7 +3,7 @@ import type { FileCounts } from '../core/run.ts'
 import { isFileLane } from '../core/task.ts'
 import type { FrontierStats } from '../frontier/contract.ts'
 
-export interface FileWork {
+interface FileWork {
   pending: number
   /** In the hands of a file worker. */
   claimed: number
@@ -19,7 +19,7 @@ export function fileWork(lanes: FrontierStats['lanes']): FileWork {
   return work
 }
 
-export type TaskCounts = Pick<FrontierStats, 'pending' | 'claimed' | 'completed' | 'failed' | 'remaining' | 'lanes'>
+type TaskCounts = Pick<FrontierStats, 'pending' | 'claimed' | 'completed' | 'failed' | 'remaining' | 'lanes'>
 export type PageCounts = Omit<TaskCounts, 'lanes'>
 
 /** Whoever counted the files may be a moment ahead of the frontier, or behind: never less than none. */

@@ -13,7 +13,7 @@ const PLAIN_LINE_MS = 10_000
 const COLUMNS_DEFAULT = 80
 
 /** bar: redrawn in place · lines: a plain line now and then · none: only what is given to `print`. */
-export type ProgressMode = 'bar' | 'lines' | 'none'
+type ProgressMode = 'bar' | 'lines' | 'none'
 
 export interface ProgressOptions {
   /** The scraper's name. */

@@ -6,7 +6,7 @@ import { isFromForeignPage } from '../core/foreign-page.ts'
 import { isLoopbackHost, isLoopbackHostHeader } from '../core/loopback.ts'
 import type { Metrics } from './metrics.ts'
 
-export interface ListenAddress {
+interface ListenAddress {
   host: string
   port: number
   isLoopback: boolean
@@ -25,7 +25,7 @@ export interface MetricsServerOptions {
   now?: () => number
 }
 
-export interface MachineReport {
+interface MachineReport {
   cpu: object
   memory: object
   batchSize: number
@@ -41,7 +41,7 @@ const MACHINE: Readonly<Record<string, (report: MachineReport) => unknown>> = {
   '/worker-capacity': ({ workerCapacity }) => ({ workerCapacity }),
 }
 
-export interface MetricsServer extends AsyncDisposable {
+interface MetricsServer extends AsyncDisposable {
   /** `http://127.0.0.1:9090` */
   readonly url: string
   readonly port: number

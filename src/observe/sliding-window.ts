@@ -1,11 +1,11 @@
 /** Sums over the last seconds, in constant memory: one slot a second, the oldest overwritten. */
 
-export interface SlidingWindow {
+interface SlidingWindow {
   add(nowMs: number, pages: number, bytes: number, added: number): void
   read(nowMs: number): WindowSums
 }
 
-export interface WindowSums {
+interface WindowSums {
   pages: number
   bytes: number
   /** Tasks added to the frontier. */

@@ -17,7 +17,7 @@ import {
   wrap,
 } from './terminal.ts'
 
-export interface SummaryOptions {
+interface SummaryOptions {
   paint?: Paint
   /** Width of the terminal; never more than 100 are used. */
   columns?: number

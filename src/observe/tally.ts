@@ -6,8 +6,8 @@ import { createHistogram } from './histogram.ts'
 import { createSlidingWindow } from './sliding-window.ts'
 import { type BlockedGroup, createTrouble, type OpenCircuit } from './trouble.ts'
 
-export type PageOutcome = EventOf<'page'>['outcome']
-export type OutcomeCounts = Record<PageOutcome, number>
+type PageOutcome = EventOf<'page'>['outcome']
+type OutcomeCounts = Record<PageOutcome, number>
 
 /** Bounds: what the web or a scraper can make many of ends in one row called `other`. */
 const ROUTES_MAX = 100
@@ -23,7 +23,7 @@ const HOST_CALM_MS = 60_000
 /** A worker not heard of for so long holds no memory any more. */
 const WORKER_SILENT_MS = 30_000
 
-export interface ErrorGroup {
+interface ErrorGroup {
   code: string
   class: string
   /** Pages given up on, or items refused. */
@@ -35,7 +35,7 @@ export interface ErrorGroup {
   message: string
 }
 
-export interface ThrottledHost {
+interface ThrottledHost {
   host: string
   untilMs: number
   reason: string
@@ -43,7 +43,7 @@ export interface ThrottledHost {
   count: number
 }
 
-export interface WorkerNumbers {
+interface WorkerNumbers {
   workerId: string
   inFlight: number
   rssBytes: number

@@ -2,7 +2,7 @@
 import { stripVTControlCharacters, styleText } from 'node:util'
 import { redactText } from '../core/redact-text.ts'
 
-export type Format = Parameters<typeof styleText>[0]
+type Format = Parameters<typeof styleText>[0]
 
 /** Colours a piece of text, or returns it as it is. */
 export type Paint = (format: Format, text: string) => string

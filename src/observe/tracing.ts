@@ -11,7 +11,7 @@ import type { PageTrace, RunEvent } from '../core/events.ts'
 import { optionalPackage } from '../core/optional-package.ts'
 import { type PlainSpan, pageSpans, storedSpan } from './tracing-spans.ts'
 
-export interface TracingOptions {
+interface TracingOptions {
   /** Base URL of the collector; left out, the SDK's own environment says. */
   endpoint: string | undefined
   scraper: string

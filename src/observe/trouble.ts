@@ -20,7 +20,7 @@ export interface OpenCircuit {
   untilMs?: number
 }
 
-export interface Trouble {
+interface Trouble {
   recordBlocked(event: EventOf<'blocked'>): void
   recordCircuit(event: EventOf<'circuit'>): void
   /** Most frequent first. */

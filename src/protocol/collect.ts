@@ -9,7 +9,7 @@ import { refusalText } from './refusal.ts'
 import { itemsOf, runOfResult } from './run-of-result.ts'
 import { COLLECTORS_GROUP, streamNames } from './streams.ts'
 
-export interface CollectOptions {
+interface CollectOptions {
   redisUrl: string
   prefix?: string
   store: Store
@@ -27,7 +27,7 @@ export interface CollectOptions {
 }
 
 /** known: a result of the same task is stored, this one or another; it changed nothing. */
-export type Stored = 'stored' | 'known' | 'passed over'
+type Stored = 'stored' | 'known' | 'passed over'
 
 const READ_AT_ONCE = 50
 const BLOCK_MS = 1_000

@@ -40,7 +40,7 @@ export class TaskHistory {
   }
 }
 
-export interface Vitals {
+interface Vitals {
   tasks: { ok: number; failed: number }
   /** Since the last success, or since the start. Counts only where there was something to do. */
   sinceSuccessMs: number

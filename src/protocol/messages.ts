@@ -72,7 +72,7 @@ export const taskSchema = z.object({
     .describe('ways on which earlier tries were: proxies (`host:port`), browser profiles, or `http`; others are taken'),
 })
 
-export const RESULT_STATUSES = ['pending', 'running', 'success', 'failed', 'partial', 'timeout', 'retry'] as const
+const RESULT_STATUSES = ['pending', 'running', 'success', 'failed', 'partial', 'timeout', 'retry'] as const
 /** After one of these nothing more comes of the task. */
 export const FINAL_STATUSES: readonly ResultStatus[] = ['success', 'failed', 'partial', 'timeout']
 
@@ -154,7 +154,7 @@ export const errorSchema = z.object({
   refused: text.describe('the beginning of the refused message'),
 })
 
-export const HEALTH_STATUSES = ['healthy', 'degraded', 'unhealthy'] as const
+const HEALTH_STATUSES = ['healthy', 'degraded', 'unhealthy'] as const
 
 export const healthSchema = z.object({
   version,
@@ -202,7 +202,7 @@ export const MESSAGES = {
   command: commandSchema,
 } as const
 
-export type Read<T> = { ok: true; value: T } | { ok: false; reason: string }
+type Read<T> = { ok: true; value: T } | { ok: false; reason: string }
 
 /** Never throws, whatever the text is. */
 export function readMessage<T>(schema: z.ZodType<T>, message: string | undefined, bytesMax: number): Read<T> {

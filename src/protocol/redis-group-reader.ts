@@ -12,7 +12,7 @@ import { FINISH, HOLD, TRIM } from './redis-lua.ts'
 import { entriesByStream, messageOf, type RawEntry } from './redis-replies.ts'
 import { ERRORS_KEPT, type StreamNames } from './streams.ts'
 
-export interface ReaderOptions extends ConnectionOptions {
+interface ReaderOptions extends ConnectionOptions {
   url: string
   names: StreamNames
   /** Those in front are emptied first. */

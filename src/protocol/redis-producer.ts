@@ -15,7 +15,7 @@ import {
 import { entriesByStream, messageOf } from './redis-replies.ts'
 import { COMMANDS_KEPT, type StreamNames } from './streams.ts'
 
-export interface ProducerOptions extends ConnectionOptions {
+interface ProducerOptions extends ConnectionOptions {
   url: string
   names: StreamNames
 }

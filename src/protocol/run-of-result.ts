@@ -10,7 +10,7 @@ import { withoutSecrets } from './shown.ts'
 import { storedJob } from './wire-job.ts'
 
 /** Which result this is: of two of one task the first that is stored counts. All parts of one have the same. */
-export function resultIdentity({ attempt, metadata }: ResultMessage): string {
+function resultIdentity({ attempt, metadata }: ResultMessage): string {
   return `task:${attempt}:${metadata.worker_id ?? ''}`
 }
 

@@ -36,7 +36,7 @@ export function toWireJob(posting: Posting): WireJob {
 }
 
 /** Undefined for a job of a worker that knows the wire's names only. */
-export function fromWireJob(job: WireJob): Posting | undefined {
+function fromWireJob(job: WireJob): Posting | undefined {
   if (job.posting === undefined) return undefined
   const same = Object.fromEntries(SAME.map((name) => [name, job[name]]))
   const whole = { ...job.posting, ...same, description_text: job.description, date_posted: job.posted_date }

@@ -18,7 +18,7 @@ export type Difference =
   | { kind: 'changed'; key: string; fields: Record<string, FieldChange> }
 
 /** Null stands for a field that is not there as well. */
-export interface FieldChange {
+interface FieldChange {
   old: Json
   new: Json
 }
@@ -32,7 +32,7 @@ export interface DiffTotals {
   repeated: number
 }
 
-export type KeyOf = (line: ItemLine) => string
+type KeyOf = (line: ItemLine) => string
 
 export interface DiffSide {
   items: Pick<RunItems, 'batches'>
@@ -134,7 +134,7 @@ export function schemaDifference(before: OpenRun, after: OpenRun): SchemaDiffere
 }
 
 /** How the items of two runs are told apart: by what, and why not better. */
-export interface Identity {
+interface Identity {
   before: KeyOf
   after: KeyOf
   by: 'field' | 'key' | 'whole'

@@ -14,7 +14,7 @@ import type { OpenRun, RunItems } from './open-run.ts'
 export const EXPORT_FORMATS = ['jsonl', 'csv', 'parquet'] as const
 export type ExportFormat = (typeof EXPORT_FORMATS)[number]
 
-export interface ExportRequest {
+interface ExportRequest {
   run: OpenRun
   format: ExportFormat
   /** Columns of a CSV, in order; default: those of the run's own CSV, else every field some item has. */

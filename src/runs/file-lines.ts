@@ -23,7 +23,7 @@ export async function* linesOf(path: string, start: number, end: number): AsyncG
   for await (const { bytes } of blocksOf(path, start, end)) yield bytes.toString('utf8').split('\n')
 }
 
-export interface PlacedText {
+interface PlacedText {
   text: string
   /** The byte behind its line end: where the next line begins. */
   end: number

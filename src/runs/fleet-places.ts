@@ -64,7 +64,7 @@ export async function openStoreDatabase(
   return { db, store: sqlStore(db, dropQueue, runWatch(db.dialect)) }
 }
 
-export interface FleetFrontierOptions {
+interface FleetFrontierOptions {
   /** Keeps the items when the queue does not. */
   store: Store
   /** Routing rules: how long a message is worth delivering. */

@@ -74,7 +74,7 @@ function pathOf(engine: string, { pathname, username }: URL): string {
   return path === '' ? username : path
 }
 
-export function otherQueue({ id, frontier }: RunQueue, own: string): ScrapeError {
+function otherQueue({ id, frontier }: RunQueue, own: string): ScrapeError {
   return new ScrapeError('E_OTHER_QUEUE', `run ${id} is in another queue: ${withoutPassword(frontier)}`, {
     notes: [`this process uses ${withoutPassword(own)}`],
   })

@@ -46,7 +46,7 @@ export interface ListedRun {
   why: string | undefined
 }
 
-export interface ListRequest {
+interface ListRequest {
   places: RunPlaces
   /** The finished ones too. */
   isAll: boolean

@@ -13,7 +13,7 @@ import { type FullRun, fullRunWords } from './earlier-run.ts'
 
 const NOTE_LENGTH_MAX = 300
 
-export interface RecordStart {
+interface RecordStart {
   /** The record of the run that is resumed. */
   previous: RunRecord | undefined
   runId: string

@@ -46,7 +46,7 @@ export async function cancelRun(run: OpenRun, reason = `cancelled by hand (${who
   return isFinished(run) ? { isChanged: false, reason: run.record.reason } : { isChanged: true, reason }
 }
 
-export const isFinished = ({ record }: OpenRun) => isComplete(record)
+const isFinished = ({ record }: OpenRun) => isComplete(record)
 
 function whoAmI(): string {
   let user: string

@@ -48,7 +48,7 @@ export async function findStoredRun(word: string | undefined, places: RunPlaces)
   }
 }
 
-export interface StoredRunParts {
+interface StoredRunParts {
   store: Store
   places: RunPlaces
   /** Closed with the run; what it shares with others is not in it. */

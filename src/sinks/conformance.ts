@@ -21,7 +21,7 @@ export interface Row {
 }
 export const ROW_FIELDS = ['id', 'text', 'price', 'isSold', 'tags'] as const
 
-export interface SinkUnderTest {
+interface SinkUnderTest {
   /** A new sink on the same output at every call: what a restarted process has. */
   create(): Sink
   /** What a reader of the finished output finds, in the order of the log. */
@@ -31,7 +31,7 @@ export interface SinkUnderTest {
 }
 export type MakeSink = (setup: SinkSetup) => SinkUnderTest
 
-export interface SinkCheck {
+interface SinkCheck {
   title: string
   run: (output: SinkUnderTest) => Promise<void>
 }

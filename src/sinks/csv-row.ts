@@ -1,6 +1,6 @@
 /** One CSV record from one item. */
 
-export interface RowOptions {
+interface RowOptions {
   columns: readonly string[]
   formulaSafe: boolean
 }

@@ -25,7 +25,7 @@ export function createCsvSink(options: CsvOptions): LineSink {
   return new LineSink(csvFormat(options))
 }
 
-export function csvFormat(options: CsvOptions): LineFormat {
+function csvFormat(options: CsvOptions): LineFormat {
   const { path, name = 'csv', lineEnd = '\r\n', formulaSafe = false } = options
   const given = options.columns
   let columns: readonly string[] = []

@@ -12,7 +12,7 @@ import { ScrapeError } from '../core/errors.ts'
 import type { ItemLog, SinkPositions } from '../frontier/contract.ts'
 import type { Sink, SinkResult } from './contract.ts'
 
-export interface DrainOptions {
+interface DrainOptions {
   log: ItemLog
   /** Not opened yet; the drain opens and disposes them. */
   sinks: readonly Sink[]

@@ -19,10 +19,10 @@ const SYNC_AHEAD_BYTES = 32 * 1024 * 1024
 const UTF8_BYTES_MAX = 3
 const LINE_END_BYTES_MAX = 2
 
-export type LineEnd = '' | '\n' | '\r\n'
+type LineEnd = '' | '\n' | '\r\n'
 
 /** How far a file is confirmed: bytes, and how many records that is. */
-export interface FilePosition {
+interface FilePosition {
   bytes: number
   rows: number
 }

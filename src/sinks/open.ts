@@ -26,7 +26,7 @@ const KIND_BY_EXTENSION: Record<string, SinkSpec['kind']> = {
   '.sqlite': 'sqlite',
 }
 
-export interface SinkOptions {
+interface SinkOptions {
   /** For CSV sinks that do not say themselves; default false. */
   formulaSafe?: boolean
 }

@@ -1,9 +1,9 @@
 /** Which Parquet type fits all values of a column. The data decides: no schema library says it for all of them. */
 import type { SchemaElement } from 'hyparquet'
 
-export type ColumnType = 'string' | 'boolean' | 'int32' | 'int64' | 'double' | 'json'
+type ColumnType = 'string' | 'boolean' | 'int32' | 'int64' | 'double' | 'json'
 
-export interface Column {
+interface Column {
   name: string
   type: ColumnType
 }

@@ -1,6 +1,6 @@
 /** A sitemap may only list pages of its own site: it must not send a crawler to another one. */
 
-export interface HostRule {
+interface HostRule {
   /** Sites that the user named, as URLs: their hosts and ports count. */
   sites: readonly string[]
   /** Other hosts whose pages are accepted, as `host` or `host:port`. */

@@ -11,7 +11,7 @@ export interface SitemapEntry {
   images?: string[]
 }
 
-export interface SitemapParser {
+interface SitemapParser {
   write(chunk: Uint8Array): void
   end(): void
   /** The entries complete so far, each once. */

@@ -28,7 +28,7 @@ export interface SitemapPage {
 }
 
 /** An entry that is no URL of a page. */
-export interface InvalidEntry {
+interface InvalidEntry {
   /** As the file spells it. */
   text: string
   /** The file it is in. */

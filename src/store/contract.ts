@@ -88,7 +88,7 @@ export interface StoredRun extends NewStoredRun {
 }
 
 /** What a worker hears in return for its sign of life. */
-export interface Told {
+interface Told {
   isDrainAsked: boolean
   /** The store's clock. */
   nowMs: number

@@ -17,7 +17,7 @@ export const POSTGRES: Dialect = {
   oneOf: (column, parameter) => `${column} in (select json_array_elements_text(cast(${parameter} as json)))`,
 }
 
-export interface PostgresDatabase extends SqlDatabase {
+interface PostgresDatabase extends SqlDatabase {
   readonly database: Database
 }
 

@@ -13,7 +13,7 @@ import { start } from '../start.ts'
 
 const SITE = fileURLToPath(new URL('./bench-site.ts', import.meta.url))
 
-export interface BenchOptions {
+interface BenchOptions {
   pages: number
   concurrency: number
   onProgress?: (done: number) => void

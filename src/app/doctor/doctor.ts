@@ -18,7 +18,7 @@ import { formatBytes } from '../../observe/format.ts'
 import { type Finding, fail, ok, type Result, warn } from './finding.ts'
 import { serviceChecks } from './services.ts'
 
-export interface Examination {
+interface Examination {
   /** A name that must resolve. */
   host: string
   flags?: Record<string, unknown>

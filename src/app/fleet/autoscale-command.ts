@@ -5,7 +5,7 @@ import type { Staffing } from '../../fleet/autoscale.ts'
 import type { Crew } from '../../fleet/autoscale-loop.ts'
 import type { Store } from '../../store/contract.ts'
 
-export interface CommandCrewOptions {
+interface CommandCrewOptions {
   /** `{n}` stands for the number. */
   template: string
   /** In place of running it. */

@@ -15,7 +15,7 @@ import { findExamples } from '../run/error-examples.ts'
 import { filesLeft, pagesOver, setPagesOver } from '../run/only-files.ts'
 import { isFilled } from '../run/seed.ts'
 
-export interface LeavingParts {
+interface LeavingParts {
   store: Store
   run: StoredRun
   frontier: Frontier
@@ -26,7 +26,7 @@ export interface LeavingParts {
   request: { only?: WorkPart | undefined }
 }
 
-export interface Leaving {
+interface Leaving {
   end: CrawlEnd
   /** The run's own limit that ended this worker, in words. */
   limit: string | undefined

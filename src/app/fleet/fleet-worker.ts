@@ -86,7 +86,7 @@ export interface FleetWorkerEnd {
 const BEAT_MS = 2_000
 const FILL_POLL_MS = 500
 
-export interface LifeParts {
+interface LifeParts {
   request: FleetWorkerRequest
   store: Store
   run: StoredRun

@@ -4,14 +4,14 @@ import type { FrontierStats } from '../../frontier/contract.ts'
 import type { FoundUrl } from '../../sources/contract.ts'
 
 /** Where queue and store are. */
-export interface OrchestratorOptions {
+interface OrchestratorOptions {
   /** `postgres://…`. Default: SLUICE_FRONTIER. */
   frontier?: string
   store?: string
 }
 
 /** What a run is started with. */
-export interface StartScraperOptions {
+interface StartScraperOptions {
   args?: Record<string, unknown>
   /** In place of the scraper's own start tasks: any number of them. */
   urls?: Iterable<string> | AsyncIterable<string>
@@ -20,7 +20,7 @@ export interface StartScraperOptions {
 }
 
 /** A run that waits for workers. */
-export interface QueuedRun {
+interface QueuedRun {
   status: 'queued' | 'resumed'
   run_id: string
   enqueued: number
@@ -28,7 +28,7 @@ export interface QueuedRun {
 }
 
 /** How many tasks are in which state. */
-export type QueueCounts = Pick<FrontierStats, 'pending' | 'claimed' | 'completed' | 'failed' | 'remaining'>
+type QueueCounts = Pick<FrontierStats, 'pending' | 'claimed' | 'completed' | 'failed' | 'remaining'>
 
 /** What `createOrchestrator` gives. */
 export interface Orchestrator {

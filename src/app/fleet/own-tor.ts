@@ -5,7 +5,7 @@ import type { Rotation } from '../run/rotation.ts'
 /** Tor needs a moment to find its way in; where it finds none in this time, there is none. */
 const BOOTSTRAP_MS_MAX = 120_000
 
-export interface OwnTor extends Rotation, AsyncDisposable {
+interface OwnTor extends Rotation, AsyncDisposable {
   /** The first way out. `next()` gives others: a new user name for Tor, and with it circuits nobody used before. */
   readonly proxy: string
 }

@@ -16,7 +16,7 @@ import { Turns } from './run-rotation.ts'
 import { ScrapersHere, type ScrapersOptions } from './scrapers-here.ts'
 import { countByRun, TURN_MS } from './worker-shares.ts'
 
-export interface ChooserOptions extends ScrapersOptions {
+interface ChooserOptions extends ScrapersOptions {
   store: Store
   now?: () => number
   random?: () => number
@@ -163,7 +163,7 @@ export class RunChooser implements AsyncDisposable {
 }
 
 /** A run with nothing left needs somebody who ends it. */
-export function hasWorkFor(only: WorkPart | undefined, { isPaused, remaining, lanes }: FrontierStats): boolean {
+function hasWorkFor(only: WorkPart | undefined, { isPaused, remaining, lanes }: FrontierStats): boolean {
   if (isPaused) return false
   if (remaining === 0 || only === undefined) return true
   if (only === 'files') return Object.keys(lanes).some((lane) => isFileLane(lane) && countOf(lanes, lane) > 0)

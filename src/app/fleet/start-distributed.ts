@@ -23,7 +23,7 @@ import { definitionHash } from './definition-hash.ts'
 /** How many unfinished runs are checked for one that is in this queue. */
 const RUNS_MAX = 100
 
-export interface DistributedRequest {
+interface DistributedRequest {
   loaded: LoadedScraper
   /** How the user names the scraper. */
   source: string
@@ -44,7 +44,7 @@ export interface DistributedRequest {
   stop: AbortSignal
 }
 
-export interface DistributedStart {
+interface DistributedStart {
   status: 'queued' | 'resumed'
   runId: string
   region: string | undefined

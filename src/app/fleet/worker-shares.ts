@@ -3,7 +3,7 @@
 /** A worker stays this long on a run before another that has none gets its place. */
 export const TURN_MS = 12_000
 
-export interface Placed {
+interface Placed {
   runId: string
   startedAtMs: number
   /** It has been asked to go. */

@@ -7,7 +7,7 @@ import type { Frontier } from '../../frontier/contract.ts'
 import type { Metrics } from '../../observe/metrics.ts'
 import { openProcessMetrics } from '../run/run-metrics.ts'
 
-export interface VitalsOptions {
+interface VitalsOptions {
   /** `HOST:PORT`; undefined: nothing is served. */
   address: string | undefined
   region: string | undefined
@@ -41,7 +41,7 @@ export interface Vitals extends AsyncDisposable {
   health(): { problem?: string; [name: string]: unknown }
 }
 
-export type Service = 'store' | 'queue'
+type Service = 'store' | 'queue'
 
 /** A service that has been silent this long is away: whoever watches the worker should know. */
 export const AWAY_MS = 60_000

@@ -35,7 +35,7 @@ interface Active {
   isGivenUp: boolean
 }
 
-export interface DeskParts {
+interface DeskParts {
   history: TaskHistory
   pulse: Pulse
   /** A task ended. */

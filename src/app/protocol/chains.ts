@@ -15,7 +15,7 @@ import { type Fetching, openFetching, type RateSharing } from '../run/fetching.t
 import { checkOwnProxy } from './own-proxy.ts'
 import type { ChainWish } from './task-args.ts'
 
-export interface ChainsOptions {
+interface ChainsOptions {
   compiled: CompiledScraper
   concurrency: number
   userAgent: string
@@ -30,7 +30,7 @@ export interface ChainsOptions {
   bus: EventBus
 }
 
-export interface Chain {
+interface Chain {
   fetcher: Fetcher
   /** There are some, and none of them is up: requests wait. */
   areProxiesDown(): boolean

@@ -10,7 +10,7 @@ const AT_ONCE = 100
 /** Every worker reads it within seconds; a paused machine a little later. */
 const REFUSED_REMEMBERED_SECONDS = 3_600
 
-export interface EarOptions {
+interface EarOptions {
   workerId: string
   type: string
   /** What nobody can read, told by the first one that did not. */

@@ -13,7 +13,7 @@ import { noMetadata } from './task-watch.ts'
 
 const TURNED_AWAY_MAX = 100
 
-export interface ResultParts {
+interface ResultParts {
   task: TaskMessage
   outcome: TaskOutcome
   ms: number
@@ -55,7 +55,7 @@ export function resultFinish(parts: ResultParts): Finish {
   return { results: resultTexts(resultOf(parts)), error }
 }
 
-export interface RetryParts {
+interface RetryParts {
   task: TaskMessage
   outcome: TaskOutcome
   workerId: string

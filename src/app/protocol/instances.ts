@@ -28,7 +28,7 @@ export type InstanceMessage =
   | { kind: 'end' }
   | { kind: 'failed'; code: ErrorCode; message: string; fix: string }
 
-export interface InstancesRequest {
+interface InstancesRequest {
   spec: Omit<InstanceSpec, 'workerId'>
   type: string
   count: number
@@ -41,7 +41,7 @@ export interface InstancesRequest {
   onAnswer: () => void
 }
 
-export interface Instances {
+interface Instances {
   readonly workerIds: () => string[]
   /** Finish what is begun within the drain time, hand back the rest. */
   stop(): void

@@ -4,7 +4,7 @@ import { proxiesSchema } from '../../config/proxy-list.ts'
 import { ScrapeError } from '../../core/errors.ts'
 import { isPublicAddress } from '../../fetch/net/address.ts'
 
-export interface OwnProxyRules {
+interface OwnProxyRules {
   allowPrivate: boolean
   /** `host` or `host:port`. */
   allowAddresses: readonly string[]

@@ -5,7 +5,7 @@ import type { ResultMessage, TaskMessage } from '../../protocol/messages.ts'
 import { type NewTaskMessage, TaskProducer } from '../../protocol/redis-producer.ts'
 import { streamNames } from '../../protocol/streams.ts'
 
-export interface SubmitRequest {
+interface SubmitRequest {
   redisUrl: string
   prefix: string
   task: NewTaskMessage
@@ -13,7 +13,7 @@ export interface SubmitRequest {
   wait?: AbortSignal
 }
 
-export interface Submitted {
+interface Submitted {
   task: TaskMessage
   /** All parts as one; undefined when nobody waited, or not long enough. */
   result: ResultMessage | undefined

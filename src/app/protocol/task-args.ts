@@ -20,7 +20,7 @@ const OUR_NAMES: Readonly<Record<string, string>> = {
 const OURS = new Set(['proxy', 'user_agent', 'delay_range', 'page_limit', 'results_wanted', 'salary_min', 'salary_max'])
 const DAY_MS = 86_400_000
 
-export interface TaskArgs {
+interface TaskArgs {
   args: Json
   /** Parameters of the wire that this scraper cannot make use of. */
   ignored: string[]

@@ -3,7 +3,7 @@ import { isFileLane } from '../../core/task.ts'
 import type { Frontier, Outcome } from '../../frontier/contract.ts'
 import { over } from '../../frontier/over.ts'
 
-export interface TaskFrontierOptions {
+interface TaskFrontierOptions {
   /** Told after each commit. */
   onItems: (items: number) => void
   /** A page ordered files, which a task does not bring home. */

@@ -4,7 +4,7 @@
  * of forty pages three are enough, unless their pages come one after the other.
  */
 
-export interface TaskShareOptions {
+interface TaskShareOptions {
   /** Requests in flight, at most. */
   concurrency: number
   tasksMax: number

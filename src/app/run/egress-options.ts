@@ -50,7 +50,7 @@ export function siteFinder(sites: Readonly<Record<string, SiteOptions>>): SiteFi
   }
 }
 
-export interface IdentityParts {
+interface IdentityParts {
   ways: WaysSpec
   addresses: AddressOptions
   siteOf: SiteFinder | undefined

@@ -15,7 +15,7 @@ import { createRateLimit, type PerHostOptions } from '../../fetch/rate/rate-limi
 import type { FleetSlots, SharedSlots } from '../../fetch/rate/spacing.ts'
 import { DIRECT, isAnywhereAs, openIdentities, type SiteFinder, siteFinder, type WaysSpec } from './egress-options.ts'
 
-export interface FetchingOptions {
+interface FetchingOptions {
   limits: ResolvedLimits
   concurrency: number
   perHostConcurrency: number

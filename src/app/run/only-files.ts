@@ -31,7 +31,7 @@ export function filesLeft({ lanes }: Pick<FrontierStats, 'lanes'>): number {
 }
 
 /** The run's limit of pages is reached, but files of them are left: who stores the last one ends the run. */
-export interface PagesOver {
+interface PagesOver {
   /** When the run was last woken: of an earlier time it says nothing. */
   wokenAtMs: number
   reason: string

@@ -26,7 +26,7 @@ export type WorkerMessage =
   | { kind: 'events'; events: RunEvent[] }
   | { kind: 'end'; end: { how: string; code?: string; message?: string } }
 
-export interface ProcessesParts {
+interface ProcessesParts {
   spec: WorkerSpec
   processes: number
   compiled: CompiledScraper

@@ -33,7 +33,7 @@ export interface RecordedLink {
   key?: string
 }
 
-export type OnRead = (task: Task, page: Page, reading: PageReading, args: unknown) => void
+type OnRead = (task: Task, page: Page, reading: PageReading, args: unknown) => void
 
 /** Keeps the first pages of each route. */
 export function createRecorder(folder: string): OnRead {

@@ -13,7 +13,7 @@ export interface Rotation {
 
 const monotonicMs = () => performance.now()
 
-export interface RefusalParts {
+interface RefusalParts {
   bus: EventBus
   fetching: Pick<Fetching, 'rotate'>
   rotation: Rotation

@@ -8,7 +8,7 @@ import type { MachineNumbers, Metrics } from '../../observe/metrics.ts'
 import type { MetricsServerOptions } from '../../observe/serve-metrics.ts'
 import { FILE_WORKER_BYTES } from './worker-resources.ts'
 
-export interface ProcessMetricsParts {
+interface ProcessMetricsParts {
   address: string
   /** A path on the disk that is watched. */
   disk: string
@@ -18,7 +18,7 @@ export interface ProcessMetricsParts {
   queue: () => Frontier | undefined
 }
 
-export interface ProcessMetrics extends AsyncDisposable {
+interface ProcessMetrics extends AsyncDisposable {
   readonly metrics: Metrics
   readonly url: string
 }
@@ -47,7 +47,7 @@ export async function openProcessMetrics(parts: ProcessMetricsParts): Promise<Pr
   return { metrics, url: server.url, [Symbol.asyncDispose]: () => opened.disposeAsync() }
 }
 
-export interface RunMetricsParts {
+interface RunMetricsParts {
   address: string
   scraper: string
   runId: string

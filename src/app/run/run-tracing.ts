@@ -4,7 +4,7 @@ import type { ConfigValues } from '../../config/option-table.ts'
 import type { EventBus } from '../../core/events.ts'
 import type { Tracing } from '../../observe/tracing.ts'
 
-export interface RunTracingParts {
+interface RunTracingParts {
   scraper: string
   runId: string
   bus: EventBus

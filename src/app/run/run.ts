@@ -57,7 +57,7 @@ import { seed } from './seed.ts'
 import { placeIn, type WorkerSpec, work } from './worker.ts'
 import { browserSpecOf, fileSpecOf } from './worker-pools.ts'
 
-export interface RunRequest {
+interface RunRequest {
   scraper: Scraper
   /** Its file; needed for more than one process. */
   file?: string

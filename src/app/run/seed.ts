@@ -13,7 +13,7 @@ import { type AddressOptions, refusedLiteral } from '../../fetch/net/address.ts'
 import type { Added, Frontier } from '../../frontier/contract.ts'
 import type { FoundUrl } from '../../sources/contract.ts'
 
-export interface SeedParts {
+interface SeedParts {
   compiled: CompiledScraper
   args: unknown
   frontier: Frontier

@@ -38,7 +38,7 @@ export interface FileSpec {
   steps: readonly string[]
 }
 
-export interface FileSideParts {
+interface FileSideParts {
   spec: FileSpec
   frontier: Frontier
   limits: ResolvedLimits

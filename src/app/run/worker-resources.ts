@@ -4,7 +4,7 @@ import type { BrowserPool } from '../../fetch/browser/pool.ts'
 import type { KeptBatch } from '../../fleet/scaling-keep.ts'
 import type { FileSide } from './worker-files.ts'
 
-export interface MachineSideParts {
+interface MachineSideParts {
   workerId: string
   browsers: BrowserPool | undefined
   pagesMax: number

@@ -70,7 +70,7 @@ export interface BrowserSpec {
 const BACKLOG_MAX = 5_000
 const PROXY_MS_MAX = 5_000
 
-export interface WorkerParts {
+interface WorkerParts {
   compiled: CompiledScraper
   frontier: Frontier
   bus: EventBus

@@ -17,7 +17,7 @@ import { handlersOf } from './handlers/handlers.ts'
 import { type ServeOptions, Server } from './server/server.ts'
 import { answerForHealthOnly } from './server/server-role.ts'
 
-export interface RunningServer extends AsyncDisposable {
+interface RunningServer extends AsyncDisposable {
   readonly url: string
 }
 

@@ -7,7 +7,7 @@ import { findRun, listRuns, type RunFolder } from '../../runs/run-folder.ts'
 import { urlArgument } from '../tools/one-page.ts'
 import { crawlName, parseSelected } from './site-crawl.ts'
 
-export interface CrawlRequest {
+interface CrawlRequest {
   url: string | undefined
   select: readonly string[] | undefined
   /** A run id, or true for the latest unfinished crawl. */
@@ -15,7 +15,7 @@ export interface CrawlRequest {
   out: string
 }
 
-export interface CrawlPlan {
+interface CrawlPlan {
   name: string
   fields: string[]
   args: Record<string, unknown>

@@ -24,14 +24,14 @@ const OWN_FIELDS = {
   note: z.string().optional(),
 }
 
-export const CRAWL_PAGES_MAX = 1_000
-export const CRAWL_DEPTH_MAX = 10
+const CRAWL_PAGES_MAX = 1_000
+const CRAWL_DEPTH_MAX = 10
 
 /** Read and noted, not retried: for whoever crawls a site, a dead link is a finding. */
 const NOTED_STATUSES = [401, 404, 410, 451]
 
 /** One `--select name=css` or `name=css@attr`. */
-export interface SelectedField {
+interface SelectedField {
   name: string
   css: string
   attr?: string | undefined

@@ -7,7 +7,7 @@ import { ownHosts } from '../../sources/own-hosts.ts'
 import { type FetchBytes, readSitemap, type SitemapPage, type SitemapProblem } from '../../sources/sitemap.ts'
 import { errorJson, type OnePage, withFlag } from '../tools/one-page.ts'
 
-export interface SiteMapRequest {
+interface SiteMapRequest {
   chain: OnePage
   /** Normalised. */
   url: string
@@ -19,7 +19,7 @@ export interface SiteMapRequest {
 }
 
 /** Where URLs came from, in the order asked. */
-export interface MapSource {
+interface MapSource {
   url: string
   kind: 'sitemap' | 'page'
   urls: number

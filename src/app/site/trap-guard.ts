@@ -48,7 +48,7 @@ export function withoutSession(url: string): string {
   return parsed.href
 }
 
-export interface PageContent {
+interface PageContent {
   /** Visible text. */
   text: string
   /** What else tells pages apart: a gallery has the same words on every page. */
@@ -76,7 +76,7 @@ interface PathMemory {
  *
  * Without `wait` a page with fifty links, each with a new session in it, would fill the queue before the second one is read.
  */
-export type Advice = { kind: 'follow' | 'wait' } | ({ kind: 'refuse' } & Refusal)
+type Advice = { kind: 'follow' | 'wait' } | ({ kind: 'refuse' } & Refusal)
 
 export interface Refusal {
   reason: NotFetchedReason

@@ -20,7 +20,7 @@ import { placeIn, work } from '../run/worker.ts'
 import { browserSpecOf, fileSpecOf } from '../run/worker-pools.ts'
 import { type PageYield, sampleFrontier } from './sample-frontier.ts'
 
-export interface CheckRequest {
+interface CheckRequest {
   scraper: Scraper
   file: string
   args: Record<string, unknown>
@@ -40,7 +40,7 @@ export interface RouteCheck {
   expected: { items?: [number, number]; links?: [number, number] }
 }
 
-export interface FieldCheck {
+interface FieldCheck {
   field: string
   filled: number
   expected: number

@@ -5,7 +5,7 @@
 import { compileMatch } from '../../crawl/routes.ts'
 
 /** One pattern for many pages: `/item/:id`. */
-export interface Shape {
+interface Shape {
   pattern: string
   urls: string[]
 }

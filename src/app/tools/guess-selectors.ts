@@ -6,7 +6,7 @@ import type { DocumentSelection } from '../../core/selection.ts'
 import { anchors, release, select } from '../../extract/html.ts'
 import { fits, listPattern, mainShape, thingPattern, weight } from './guess-routes.ts'
 
-export interface Page {
+interface Page {
   text: string
   url: string
 }

@@ -3,7 +3,7 @@ import { type REPLServer, start } from 'node:repl'
 import { PassThrough, Writable } from 'node:stream'
 
 /** more: the statement is not finished yet · end: `.exit`. */
-export type Evaluated = { kind: 'value'; value: unknown } | { kind: 'error'; error: unknown } | { kind: 'more' | 'end' }
+type Evaluated = { kind: 'value'; value: unknown } | { kind: 'error'; error: unknown } | { kind: 'more' | 'end' }
 
 /** What the prompt would print, and would never print by itself. */
 const PROMPT = '\u0001'

@@ -30,7 +30,7 @@ export interface Visit {
   readonly chainMs: number
 }
 
-export interface VisitedAs {
+interface VisitedAs {
   identity: string
   /** The browser its headers are of. */
   profile: string | undefined
@@ -46,7 +46,7 @@ export interface OnePage extends AsyncDisposable {
   visit(request: FetchRequest, signal?: AbortSignal): Promise<Visit>
 }
 
-export interface OnePageOptions {
+interface OnePageOptions {
   config: Config
   /** In place of the configured limits over the defaults. */
   limits?: ResolvedLimits

@@ -13,7 +13,7 @@ import { decodeText, detectCharset, parseContentType } from '../../fetch/http/ch
 import { printable } from '../../observe/terminal.ts'
 import { limitsOf, openOnePage, unhurriedLimits, urlArgument } from './one-page.ts'
 
-export interface ShellPage {
+interface ShellPage {
   url: string
   html: string
   /** undefined for a file. */
@@ -29,7 +29,7 @@ export interface PageShell extends AsyncDisposable {
   readonly names: PropertyDescriptorMap
 }
 
-export interface PageShellOptions {
+interface PageShellOptions {
   /** A URL, or the path of a saved page. */
   target: string
   /** Where a saved page came from. */

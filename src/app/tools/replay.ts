@@ -31,7 +31,7 @@ export interface Replayed<Item = unknown> {
   notReplayable?: string
 }
 
-export interface ReplayOptions {
+interface ReplayOptions {
   /** The scraper's own file, for errors that say where. */
   file?: string
   /** What the handlers make of the pages now becomes what is expected. Pages they fail on keep what they had. */

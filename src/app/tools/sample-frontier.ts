@@ -16,7 +16,7 @@ export interface PageYield {
 
 const START_TASKS_MAX = 1_000
 
-export interface SampleOptions {
+interface SampleOptions {
   /** Tasks of one route a page may add. */
   perRoute: number
   onPage: (page: PageYield) => void

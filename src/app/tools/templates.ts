@@ -7,7 +7,7 @@ import { ScrapeError } from '../../core/errors.ts'
 import { optionalVersion } from '../../core/optional-package.ts'
 
 /** Where Sluice itself is installed. */
-export const INSTALLATION = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '')
+const INSTALLATION = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '')
 const TEMPLATES = join(INSTALLATION, 'templates')
 
 /** The projects `sluice init` makes: a folder of `templates/project` each. */
@@ -60,7 +60,7 @@ function isModuleFolder(folder: string): boolean {
 }
 
 /** Files of a template folder, by their path in the new place. */
-export function templateFiles(folder: string, tokens: Record<string, string | undefined>): Map<string, string> {
+function templateFiles(folder: string, tokens: Record<string, string | undefined>): Map<string, string> {
   const base = join(TEMPLATES, folder)
   const files = readdirSync(base, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
   return new Map(

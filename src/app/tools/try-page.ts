@@ -15,7 +15,7 @@ import { requestOf } from '../../crawl/request.ts'
 import type { OnePage, Visit } from './one-page.ts'
 import { createEnqueue, type Watching } from './try-enqueue.ts'
 
-export interface TryRequest {
+interface TryRequest {
   compiled: CompiledScraper
   args: Json
   /** Normalised. */
@@ -29,7 +29,7 @@ export interface TryRequest {
   signal: AbortSignal
 }
 
-export interface TriedItem {
+interface TriedItem {
   key: string
   item: Record<string, unknown>
   /** Its key was emitted before on this page: the first one stays. */
@@ -37,7 +37,7 @@ export interface TriedItem {
 }
 
 /** What would be kept: bytes the handler saved, a file it ordered, or what the page gave the browser to download. */
-export interface TriedFile {
+interface TriedFile {
   /** Null: whoever serves it will name it. */
   name: string | null
   /** Of one that is there already. */
@@ -46,7 +46,7 @@ export interface TriedFile {
   url?: string
 }
 
-export interface RefusedLink {
+interface RefusedLink {
   url: string
   route: string | undefined
   /** In a few words; equal for all links refused for the same reason. */

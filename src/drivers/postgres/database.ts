@@ -28,7 +28,7 @@ const CONFLICTS_MAX = 10
 const AS_TEXT = { getTypeParser: () => (text: string) => text }
 
 /** What is sent may differ when it is a repeat: whether the first was carried out is unknown. */
-export type Values = unknown[] | ((isRepeat: boolean) => unknown[])
+type Values = unknown[] | ((isRepeat: boolean) => unknown[])
 
 export class Database {
   readonly pool: Pool

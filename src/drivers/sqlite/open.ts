@@ -22,7 +22,7 @@ export interface SqliteFile {
   setUp?: (db: DatabaseSync) => void
 }
 
-export interface SqliteSchema {
+interface SqliteSchema {
   /** In the order of their release; never edit a released one. `user_version` counts the steps that a file has. */
   steps: readonly string[]
   /** Thrown for a file with more steps than these. */

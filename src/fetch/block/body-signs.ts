@@ -1,7 +1,7 @@
 /** What stands in the bodies of block pages and challenges, most certain first; all of it in lower case. */
 import { type BlockClass, type Sign, sign } from './signals.ts'
 
-export interface BodySign extends Sign {
+interface BodySign extends Sign {
   readonly text: string
   /** These must stand there too. */
   readonly with?: readonly string[]

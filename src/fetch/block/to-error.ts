@@ -12,7 +12,7 @@ import { parseRetryAfterMs } from '../http/retry-after.ts'
 import { checkForBlock } from './check.ts'
 import { type BlockClass, type BlockVerdict, UNKNOWN_VENDOR } from './signals.ts'
 
-export interface JudgeOptions {
+interface JudgeOptions {
   /** Longest Retry-After that is obeyed. */
   retryAfterMsMax: number
   events?: Pick<EventBus, 'emit'>

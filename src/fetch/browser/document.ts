@@ -146,6 +146,6 @@ async function readRaw(response: HTTPResponse, bytesMax: number): Promise<Body> 
   return { body, charset: base64Encoded ? detectCharset(body, type) : 'utf-8', contentType: type.essence }
 }
 
-export function tooLarge(bytesMax: number): ScrapeError {
+function tooLarge(bytesMax: number): ScrapeError {
   return new ScrapeError('E_TOO_LARGE', `the document is larger than ${bytesMax} bytes`)
 }

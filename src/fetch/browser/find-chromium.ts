@@ -15,7 +15,7 @@ const PLACES = [
 const SHELLS = ['chromium-headless-shell', 'chrome-headless-shell', 'headless_shell']
 const BROWSERS = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
 
-export interface Found {
+interface Found {
   path: string
   /** Knows only the old, lean headless mode. */
   isShell: boolean

@@ -19,7 +19,7 @@ export interface LaunchOptions {
   folder: string
 }
 
-export interface Launched {
+interface Launched {
   browser: Browser
   pid: number
   /** For a person: what was started, and what is to be said about it. */

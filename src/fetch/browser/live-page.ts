@@ -9,7 +9,7 @@ import { readState } from './storage-state.ts'
 /** A picture is nice to have; a page that cannot give one in this time gives none. */
 const SCREENSHOT_MS_MAX = 10_000
 
-export interface LiveLimits {
+interface LiveLimits {
   url: string
   timeoutMs: number
   bodyBytesMax: number

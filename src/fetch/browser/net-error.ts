@@ -23,7 +23,7 @@ export function netErrorOf(error: unknown): string {
   return /net::(ERR_[A-Z0-9_]+)/.exec(messageOf(error))?.[1] ?? ''
 }
 
-export interface Failed {
+interface Failed {
   /** The hop that failed. */
   url: string
   /** A response had begun: a lost connection is then a cut body. */

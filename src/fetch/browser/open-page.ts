@@ -63,7 +63,7 @@ export interface OpenPage {
   close(): Promise<void>
 }
 
-export interface PageNeeds {
+interface PageNeeds {
   chromium: Chromium
   door: Door
   request: { url: string; headers?: Readonly<Record<string, string>>; browser: BrowserRequest }
@@ -287,7 +287,7 @@ export function after(ms: number): Promise<undefined> {
   return new Promise((resolve) => setTimeout(() => resolve(undefined), ms).unref())
 }
 
-export async function quietly(work: Promise<unknown>): Promise<void> {
+async function quietly(work: Promise<unknown>): Promise<void> {
   try {
     await work
   } catch {

@@ -1,7 +1,7 @@
 /** The processes of a browser, as Linux tells of them: who belongs to it, what each takes, and their end. */
 import { readdirSync, readFileSync } from 'node:fs'
 
-export interface ProcessMemory {
+interface ProcessMemory {
   pid: number
   /** Resident. */
   bytes: number

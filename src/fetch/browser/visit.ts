@@ -20,7 +20,7 @@ const ABORTED_LOOKS = 40
 /** For the page that comes with an error: it is nice to have. */
 const SNAPSHOT_MS_MAX = 2000
 
-export interface Visit {
+interface Visit {
   request: FetchRequest & { browser: BrowserRequest }
   page: OpenPage
   deadline: Deadline

@@ -35,7 +35,7 @@ export interface CacheOptions {
 }
 
 /** Where pages are kept; the rules about which are `createCache`'s. */
-export interface CacheStore extends Disposable {
+interface CacheStore extends Disposable {
   get(key: string): StoredPage | undefined
   set(key: string, page: StoredPage): void
 }

@@ -7,14 +7,14 @@
 import { OptionalRedis, type OptionalRedisOptions } from '../../drivers/redis/optional.ts'
 import { script } from '../../drivers/redis/script.ts'
 
-export interface FailureCounters extends AsyncDisposable {
+interface FailureCounters extends AsyncDisposable {
   /** One more failure. Returns at once; left out while Redis is away or too many are under way. */
   count(url: string): void
   /** Failures of the last while; undefined when Redis cannot be asked. */
   read(url: string): Promise<number | undefined>
 }
 
-export interface RedisFailuresOptions extends OptionalRedisOptions {
+interface RedisFailuresOptions extends OptionalRedisOptions {
   /** How long after its last failure a page is remembered. Default 24 h. */
   keepMs?: number
 }

@@ -49,9 +49,9 @@ export interface CircuitOptions {
   random?: () => number
 }
 
-export type CircuitState = 'closed' | 'open' | 'half-open'
+type CircuitState = 'closed' | 'open' | 'half-open'
 
-export interface CircuitView {
+interface CircuitView {
   host: string
   state: CircuitState
   /** Within the window. */

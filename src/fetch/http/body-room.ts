@@ -9,7 +9,7 @@
 /** Up to here a body needs no room: concurrency bounds those. */
 export const SMALL_BODY_BYTES_MAX = 1_048_576
 /** Two bodies of the default limit. With 12 gzip bombs, or 24 pages of 10 MB, a run stays below 250 MB (bench/hostile.ts). */
-export const ROOM_BYTES = 33_554_432
+const ROOM_BYTES = 33_554_432
 
 export class BodyRoom {
   readonly #bytesMax: number

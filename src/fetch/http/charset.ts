@@ -4,7 +4,7 @@ import { TextDecoder } from 'node:util'
 import { ScrapeError } from '../../core/errors.ts'
 import { encodingName, htmlDeclaration, xmlDeclaration } from './prescan.ts'
 
-export interface ContentType {
+interface ContentType {
   /** `text/html`, lower case; empty when there was none. */
   readonly essence: string
   /** As the header spells it, lower case; empty when it names none. */

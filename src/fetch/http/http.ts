@@ -40,7 +40,7 @@ export interface HttpOptions extends AddressOptions, AnswerLimits {
  * Awaited before a redirect is followed, whatever host it leads to: the place for robots.txt and the rate limit. What it throws
  * ends the exchange. Its time is outside the deadline.
  */
-export type OnRedirect = (url: string, signal: AbortSignal) => Promise<void>
+type OnRedirect = (url: string, signal: AbortSignal) => Promise<void>
 
 export interface HttpClient extends AsyncDisposable {
   /** As `identity`: over its connections, with its headers and cookies. Left out: as ourselves. */

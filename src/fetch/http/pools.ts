@@ -36,7 +36,7 @@ export interface Wire extends AsyncDisposable {
   rotate(proxyUrl: string): void
 }
 
-export interface Pools extends Wire {
+interface Pools extends Wire {
   /**
    * `origin` as in a normalised URL: `https://example.com`. Throws `E_URL_INVALID`. Identities share no connection: a server
    * would see two people behind one.

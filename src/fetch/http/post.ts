@@ -4,7 +4,7 @@ import { transportError } from '../net/transport-error.ts'
 import { Exchange } from './exchange.ts'
 import { openPools } from './pools.ts'
 
-export interface PosterOptions extends AddressOptions {
+interface PosterOptions extends AddressOptions {
   userAgent: string
 }
 
@@ -13,7 +13,7 @@ export interface Poster extends AsyncDisposable {
   post(request: PostedRequest, signal: AbortSignal): Promise<{ status: number; body: string }>
 }
 
-export interface PostedRequest {
+interface PostedRequest {
   url: string
   headers: Readonly<Record<string, string>>
   body: string

@@ -19,7 +19,7 @@ export interface Trail {
 }
 
 /** Takes the trail one redirect further. Throws `E_REDIRECT_BAD` or `E_REDIRECT_LIMIT`. */
-export type FollowRedirect = (answer: { readonly status: number; readonly headers: RawHeaders }) => void
+type FollowRedirect = (answer: { readonly status: number; readonly headers: RawHeaders }) => void
 
 export function redirectWalk(trail: Trail, redirectsMax: number): FollowRedirect {
   const method = () => (trail.body === undefined ? '' : 'POST ')

@@ -6,7 +6,7 @@ import { type Door, openDoor } from '../net/egress.ts'
 import { KEEP_ALIVE_MS } from './pools.ts'
 import type { TlsLibrary } from './tls-library.ts'
 
-export interface TlsWayOptions {
+interface TlsWayOptions {
   profile: Profile & { tls: NonNullable<Profile['tls']> }
   guard: AddressGuard
   connectTimeoutMs: number

@@ -13,7 +13,7 @@ export function shapeHeads(socket: Socket, profile: Profile): void {
     write(typeof data === 'string' && HEAD.test(data) ? shapeHead(data, profile) : data, ...rest)) as Socket['write']
 }
 
-export function shapeHead(head: string, { connectionBefore }: Pick<Profile, 'connectionBefore'>): string {
+function shapeHead(head: string, { connectionBefore }: Pick<Profile, 'connectionBefore'>): string {
   const lines = head.split('\r\n')
   const fields = lines.slice(1, -2).map(titled)
   const at = fields.findIndex((line) => line.startsWith('Connection:'))

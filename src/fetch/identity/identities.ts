@@ -39,7 +39,7 @@ export interface IdentitiesOptions {
   random?: () => number
 }
 
-export type IdentityRequest = Pick<FetchRequest, 'url' | 'session' | 'avoid'>
+type IdentityRequest = Pick<FetchRequest, 'url' | 'session' | 'avoid'>
 
 export interface Identities extends Disposable {
   readonly proxies: ProxyPool | undefined

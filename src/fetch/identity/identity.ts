@@ -37,7 +37,7 @@ export const IDENTITY_LIMITS: IdentityLimits = { errorScoreMax: 3, usesMax: 50, 
 const BAD = 1
 const GOOD = 0.5
 
-export interface IdentityParts {
+interface IdentityParts {
   id: string
   profile: Profile | undefined
   proxy: PooledProxy | undefined

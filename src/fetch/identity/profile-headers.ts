@@ -2,7 +2,7 @@
 import { isLoopbackHost } from '../../core/loopback.ts'
 import type { Profile } from './profiles.ts'
 
-export interface ProfileHeadersRequest {
+interface ProfileHeadersRequest {
   url: URL
   /** The route's own; lower-case names. They replace the profile's where it has them. */
   given: Readonly<Record<string, string>> | undefined

@@ -26,7 +26,7 @@ export interface Profile {
   headersFor(request: ProfileRequest): [name: string, value: string][]
 }
 
-export interface ProfileRequest {
+interface ProfileRequest {
   /** https, or loopback: elsewhere browsers send no hints, no Sec-Fetch and fewer encodings. */
   isTrustworthy: boolean
   /** Browsers say a little more there. */
@@ -35,7 +35,7 @@ export interface ProfileRequest {
   post?: { origin: string; contentType: string }
 }
 
-export interface ClientHints {
+interface ClientHints {
   brands: { brand: string; version: string }[]
   fullVersionList: { brand: string; version: string }[]
   platform: string
@@ -57,7 +57,7 @@ interface Platform {
   viewport: { width: number; height: number }
 }
 
-export interface BrowserVersions {
+interface BrowserVersions {
   chrome: number
   edge: number
   firefox: number

@@ -24,7 +24,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { ScrapeError } from '../../core/errors.ts'
 import { openTorControl, type TorControl } from './tor-control.ts'
 
-export interface TorOptions {
+interface TorOptions {
   /** Every daemon makes itself a folder in here and removes it in the end. Default: the system's folder for temporary files. */
   dataDir?: string
   /** Default: `tor` on PATH or in /usr/sbin. */

@@ -21,7 +21,7 @@ const CONNECTIONS_MAX = 256
 /** A host a page could not reach is remembered for the error; a hostile page names many. */
 const FAILURES_MAX = 100
 
-export interface DoorOptions {
+interface DoorOptions {
   /** Through the proxy of whom the page is opened as; left out: the way of the run. */
   guard?: AddressGuard
   /** Who may be asked; everybody, when left out. */
@@ -54,7 +54,7 @@ export interface Door extends AsyncDisposable {
   shut(): void
 }
 
-export interface Egress {
+interface Egress {
   open(options: DoorOptions): Promise<Door>
 }
 

@@ -16,7 +16,7 @@ export interface SocksTarget {
 }
 
 /** What Chromium is told; it makes the same error of all but the last. */
-export type SocksReply = 'ok' | 'refused' | 'unreachable'
+type SocksReply = 'ok' | 'refused' | 'unreachable'
 const REPLIES = { ok: 0, refused: 2, unreachable: 4 } as const
 
 const VERSION = 5

@@ -29,7 +29,7 @@ const CODES: Readonly<Record<string, ErrorCode>> = {
 const TLS_CODE =
   /^ERR_SSL_|^ERR_TLS_|^CERT_|^CRL_|^UNABLE_TO_|SELF_SIGNED|^INVALID_(?:CA|PURPOSE)|^PATH_LENGTH_EXCEEDED/
 
-export interface TransportFailure {
+interface TransportFailure {
   url: string
   /** A response had begun: a lost connection is then a cut body, not a failed connection. */
   hasResponse: boolean

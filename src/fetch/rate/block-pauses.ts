@@ -19,7 +19,7 @@ export interface BlockedRequest {
   isAlone: boolean
 }
 
-export interface BlockPauses {
+interface BlockPauses {
   onAnswer(host: string): void
   /** Names in the error when to come again at no cost, or no time. */
   onBlocked(host: string, error: ScrapeError, request: BlockedRequest): void

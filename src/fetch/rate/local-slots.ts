@@ -4,7 +4,7 @@ import { SLOT_HORIZON_MS, type SlotAsk, type SlotGrant } from './spacing.ts'
 
 const HOSTS_MAX = 10_000
 
-export interface LocalSlots {
+interface LocalSlots {
   /** Workers that were there when it was last known. All of them keep to a share, so together they keep to the rate. */
   workers: number
   take(ask: SlotAsk): SlotGrant

@@ -22,7 +22,7 @@ const PAUSE_LOOK_MS = 1000
 /** How late a timer may be before the shared slot it waited for is void (or a tenth of the interval, if that is more). */
 const RESERVED_LATE_MS_MIN = 20
 
-export interface PaceOptions {
+interface PaceOptions {
   slots: SharedSlots | undefined
   /** `slots` is then not used. */
   fleet: FleetSlots | undefined

@@ -25,7 +25,7 @@ export interface SlotPool {
   query<Row extends QueryResultRow>(text: string, values?: unknown[]): Promise<{ rows: Row[] }>
 }
 
-export interface PostgresSlotsOptions extends Omit<BatchedSlotsOptions, 'perMinute'> {
+interface PostgresSlotsOptions extends Omit<BatchedSlotsOptions, 'perMinute'> {
   /** Either this one, which stays the caller's (also its `error` events) … */
   pool?: SlotPool
   /** … or the database to open a small one on. */

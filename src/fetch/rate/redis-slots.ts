@@ -18,7 +18,7 @@ import {
 import { slotScripts } from './redis-slots-lua.ts'
 import type { FleetSlots, SlotAsk } from './spacing.ts'
 
-export interface RedisSlotsOptions extends BatchedSlotsOptions {
+interface RedisSlotsOptions extends BatchedSlotsOptions {
   /** `redis://user:password@host:6379/0`, the same for all workers. */
   url: string
   /** Starts a minute and host, over all workers; what is more waits for the next minute. Default 0 = no limit. */

@@ -34,7 +34,7 @@ const FORGET_IDLE = 'DELETE FROM slot WHERE tat_ms < :nowMs AND paused_until_ms 
 /** Rows of hosts long done are deleted every so many reservations. */
 const RESERVES_PER_CLEANING = 10_000
 
-export interface SqliteSlotsOptions {
+interface SqliteSlotsOptions {
   now?: () => number
   /** Milliseconds of a clock that all processes of the machine share. Default: CLOCK_MONOTONIC. */
   monotonicNow?: () => number

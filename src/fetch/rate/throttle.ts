@@ -20,14 +20,14 @@ import { headerOf } from '../http/http-page.ts'
 import { parseRetryAfterMs } from '../http/retry-after.ts'
 import { type BlockedRequest, createBlockPauses } from './block-pauses.ts'
 
-export interface ThrottleOptions {
+interface ThrottleOptions {
   rateLimit: Pick<RateLimit, 'pause'>
   retryAfterMsMax: number
   events?: Pick<EventBus, 'emit'>
   now?: () => number
 }
 
-export interface Throttle {
+interface Throttle {
   /** The host answered with something else than a request to wait. */
   onAnswer(host: string): void
   /** A request failed. Pauses the host where the error asks for it, and says in the error for how long. */

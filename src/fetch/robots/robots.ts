@@ -18,7 +18,7 @@ import { hostOf } from '../../core/url.ts'
 import type { RateLimit } from '../contract.ts'
 import { parseRobots, productToken, type RobotsRule, type RobotsRules } from './rules.ts'
 
-export interface RobotsOptions {
+interface RobotsOptions {
   userAgent: string
   /** Gets the file, redirects followed; throws `ScrapeError` with the status of an answer that is no page. */
   fetchRobots: (url: string, signal: AbortSignal) => Promise<Pick<Page, 'body' | 'redirects'>>
@@ -41,7 +41,7 @@ export interface Robots extends AsyncDisposable {
   explain(url: string, signal: AbortSignal): Promise<RobotsExplanation>
 }
 
-export interface RobotsExplanation {
+interface RobotsExplanation {
   robotsUrl: string
   isAllowed: boolean
   productToken: string
@@ -54,8 +54,8 @@ export interface RobotsExplanation {
 }
 
 /** What RFC 9309 asks crawlers to read at least is 500 KiB; the rest of a longer file is ignored. */
-export const ROBOTS_BYTES_MAX = 512 * 1024
-export const ROBOTS_REDIRECTS_MAX = 5
+const ROBOTS_BYTES_MAX = 512 * 1024
+const ROBOTS_REDIRECTS_MAX = 5
 
 const RULES_MS = 86_400_000
 const ASK_AGAIN_MS_MIN = 2000

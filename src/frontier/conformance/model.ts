@@ -5,7 +5,7 @@ import { hostOf } from '../../core/url.ts'
 import type { ClaimRequest, FrontierStats, Lease } from '../contract.ts'
 import { isServed } from '../shared/fair-share.ts'
 
-export interface ModelTask {
+interface ModelTask {
   readonly task: NewTask
   readonly lane: string
   readonly priority: number

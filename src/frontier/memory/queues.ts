@@ -18,7 +18,7 @@ export interface Entry {
   lease: { token: string; workerId: string; expiresMs: number } | undefined
 }
 
-export class Queue implements Candidate {
+class Queue implements Candidate {
   readonly lane: string
   readonly priority: number
   readonly host: string

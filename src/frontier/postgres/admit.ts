@@ -9,8 +9,8 @@ import type { Queues } from './queues.ts'
 const RECENT_MAX = 16_384
 
 /** In the order of `TASK_PARAMETERS`, and the queues to open; all null when there are no tasks. */
-export type TaskValues = (string | null)[]
-export const NO_TASKS: TaskValues = Array(9).fill(null)
+type TaskValues = (string | null)[]
+const NO_TASKS: TaskValues = Array(9).fill(null)
 
 export const ADD = `select sluice.add($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
 

@@ -22,7 +22,7 @@ export function textsText(values: readonly (string | null | undefined)[]): strin
 const NEEDS_CARE = /["\\\0]/
 
 /** PostgreSQL's text cannot hold a NUL: it becomes the sign for a character that cannot be shown. */
-export function plainText(text: string): string {
+function plainText(text: string): string {
   return text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text
 }
 

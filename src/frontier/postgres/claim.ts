@@ -29,7 +29,7 @@ interface Given {
   short: number[]
 }
 
-export interface ClaimParts {
+interface ClaimParts {
   db: Database
   runId: number
   operations: Operations

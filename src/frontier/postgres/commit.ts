@@ -19,7 +19,7 @@ const COMMIT = `select added, items_new, items_same, items_changed, stale, backl
 type Row = [added: string, isNew: string, same: string, changed: string, stale: string | null, backlog: string]
 type Numbered<K extends Outcome['kind']> = { no: number; token: Token; outcome: Extract<Outcome, { kind: K }> }
 
-export interface CommitParts {
+interface CommitParts {
   db: Database
   runId: number
   operations: Operations

@@ -3,7 +3,7 @@ import { GROUPS_MAX } from '../shared/dead-letters.ts'
 import { BODY } from './schema.ts'
 
 /** Dead letters moved in one transaction, so that reviving a million does not lock the others out. */
-export const REMOVE_MAX = 1000
+const REMOVE_MAX = 1000
 
 const MATCHES = `
   d.run_id = p_run and d.turn > p_turn and d.turn <= p_last

@@ -10,7 +10,7 @@ import { SWEEP_MAX } from './sweep-sql.ts'
 
 const SWEEP = 'select returned, died from sluice.sweep($1, $2, $3, $4, $5, $6, $7, $8, $9)'
 
-export interface SweepParts {
+interface SweepParts {
   db: Database
   runId: number
   /** The time of a test; null: the server's. */

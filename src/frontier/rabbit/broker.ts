@@ -17,7 +17,7 @@ import { rabbit } from './client.ts'
 import { declare, type Names } from './names.ts'
 import { isRefusal, refused, unreachable } from './outage.ts'
 
-export interface BrokerOptions {
+interface BrokerOptions {
   /** How long an operation waits for a broker that went away before it fails. Default 60,000. */
   outageMs?: number
   /** Told before each wait, so that somebody can log it. */

@@ -10,7 +10,7 @@ import { type Outgoing, publishAll } from './publisher.ts'
 
 export type MessageTtl = (task: Pick<Task, 'url' | 'lane' | 'route' | 'priority'>) => number | undefined
 
-export interface FeederParts {
+interface FeederParts {
   belt: Belt
   broker: Broker
   names: Names

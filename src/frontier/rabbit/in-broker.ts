@@ -171,7 +171,7 @@ export interface Staged {
   lane: string
 }
 
-export interface Tended {
+interface Tended {
   /** Nothing may be taken from the belt: paused, or a suspect is (or has been) given. */
   alone: Lease[] | undefined
   /** To be published now. */

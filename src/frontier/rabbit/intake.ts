@@ -19,7 +19,7 @@ type Reply = Pick<Delivery, 'ack' | 'nack'>
 /** The broker does not wait for one. */
 const NO_REPLY: Reply = { ack: undefined, nack: undefined }
 
-export interface IntakeParts {
+interface IntakeParts {
   broker: Broker
   names: Names
   epoch: string

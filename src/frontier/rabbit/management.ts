@@ -4,7 +4,7 @@ import { ScrapeError } from '../../core/errors.ts'
 import { TLS_PARAMETERS, takeTls, tlsTrouble } from '../../core/server-tls.ts'
 import { brokerUrl, portOf } from './address.ts'
 
-export interface BrokerQuestion {
+interface BrokerQuestion {
   /** Default `/`. */
   vhost?: string
   /** Their names, as RabbitMQ knows them (`names.ts` makes them). */
@@ -15,7 +15,7 @@ export interface BrokerQuestion {
 }
 
 /** As of the broker's latest statistics, which it makes every 5 s: a queue younger than that has only zeros. */
-export interface QueueReading {
+interface QueueReading {
   readonly name: string
   /** False: the broker has no such queue (of a run that is over, or has not begun). Its numbers are then 0. */
   readonly isThere: boolean

@@ -15,7 +15,7 @@ export const DEFAULT_RUN = 'default'
 export const WORK_EXCHANGE = 'url_work'
 export const FAILED_EXCHANGE = 'failed_exchange'
 
-export const TTL_MS = { work: 3_600_000, priority: 1_800_000, failed: 86_400_000 }
+const TTL_MS = { work: 3_600_000, priority: 1_800_000, failed: 86_400_000 }
 
 /** A queue of another run than `default` that nobody uses goes away by itself; the ledger still has its tasks. */
 const UNUSED_MS_MAX = 7 * 86_400_000
@@ -25,7 +25,7 @@ const DELIVERIES_MAX = 20
 
 const PRIORITY_LANES = ['manual', 'priority']
 
-export interface QueueDeclaration {
+interface QueueDeclaration {
   queue: string
   durable: true
   arguments: Record<string, string | number>

@@ -12,7 +12,7 @@ export interface Outgoing {
   body: object | string | Buffer
 }
 
-export interface Published {
+interface Published {
   /** Durable at the broker. */
   confirmed: string[]
   /** There is no queue for them. */

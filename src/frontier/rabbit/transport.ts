@@ -19,7 +19,7 @@ import { DEFAULT_RUN, type Names } from './names.ts'
 import type { TransportOptions } from './options.ts'
 import { isConnectionLoss, unreachable } from './outage.ts'
 
-export interface TransportParts {
+interface TransportParts {
   belt: Belt
   broker: Broker
   names: Names

@@ -89,13 +89,13 @@ flush()
 return { given, waits }`,
 )
 
-export interface Claimed {
+interface Claimed {
   leases: Lease[]
   /** Noted as waiting for so long; 0: not at all. */
   waitsMs: number
 }
 
-export interface Waiting {
+interface Waiting {
   /** Of a wait that begins with this claim. */
   note: string
   /** Of one that nobody ended: whoever wakes takes the note of one who waits, not always of the one that hears it. */

@@ -15,7 +15,7 @@ export interface StreamsTransportOptions {
   waitMs?: number
 }
 
-export interface StreamsTransportParts {
+interface StreamsTransportParts {
   link: Link
   /** A second connection: a blocking read keeps the first one from everything else. */
   waiter: Link

@@ -6,7 +6,7 @@ import { GROUP } from '../redis/lua.ts'
 const CONSUMER = 'waiting'
 
 /** Whether somebody woke it, the time is over, or the wait itself went wrong. */
-export type Woken = 'woken' | 'late' | 'failed'
+type Woken = 'woken' | 'late' | 'failed'
 
 export async function waitForWake(waiter: Link, lanes: readonly string[] | undefined, waitMs: number): Promise<Woken> {
   const streams = (lanes?.map((lane) => `:${lane}`) ?? ['']).map((kind) => `${waiter.prefix}wake${kind}`)

@@ -62,7 +62,7 @@ export async function openLedger(url: string, options: RedisFrontierOptions): Pr
   }
 }
 
-export interface LedgerParts {
+interface LedgerParts {
   engine: string
   link: Link
   transport: ReadyTransport

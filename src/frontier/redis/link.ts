@@ -11,7 +11,7 @@ export interface LinkOptions extends ConnectionOptions {
   now?: () => number
 }
 
-export interface Call {
+interface Call {
   /** Number of the call, when it must not be carried out twice. */
   op?: string
   /** The ledger keeps its answer until it hears that we have it. */

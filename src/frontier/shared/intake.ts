@@ -5,7 +5,7 @@ import { DEFAULT_LANE, type Json, type NewTask, type Task } from '../../core/tas
 import { taskId } from '../../core/url.ts'
 
 /** What `add` holds at once. One chunk is one transaction, and other writers wait that long. */
-export const CHUNK_TASKS_MAX = 2000
+const CHUNK_TASKS_MAX = 2000
 
 /** A slow source must not keep its first tasks from the workers until the chunk is full. */
 const CHUNK_AGE_MS_MAX = 500

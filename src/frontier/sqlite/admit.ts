@@ -10,8 +10,6 @@ import type { Places } from './places.ts'
 /** Links repeat: of the twenty links of a page most were on the page before. A third of a megabyte. */
 const RECENT_MAX = 8192
 
-export type Admission = ReturnType<typeof createAdmission>
-
 export function createAdmission({ db, ledger, places }: { db: Database; ledger: Ledger; places: Places }) {
   const insertSeen = db.prepare('insert into seen (hash) values (?) on conflict do nothing')
   const insertTask = db.prepare(

@@ -22,7 +22,7 @@ export interface Queue {
 }
 
 /** What a transaction changes in one queue. */
-export interface Moves {
+interface Moves {
   readonly queue: Queue
   ready: number
   pending: number
@@ -46,7 +46,7 @@ const TOTALS = [
   'confirmed',
 ] as const
 
-export type Totals = Record<(typeof TOTALS)[number], number> & { pause_reason: string | null }
+type Totals = Record<(typeof TOTALS)[number], number> & { pause_reason: string | null }
 
 export type Ledger = ReturnType<typeof createLedger>
 

@@ -3,9 +3,9 @@
 import type { Posting, Source } from '../read/posting.ts'
 import { type Comparable, comparePrepared, type Prepared, prepare } from './cluster.ts'
 
-export type Clusterable = Comparable & Pick<Posting, 'source' | 'board_token' | 'source_job_id'>
+type Clusterable = Comparable & Pick<Posting, 'source' | 'board_token' | 'source_job_id'>
 
-export interface Cluster<P extends Clusterable = Clusterable> {
+interface Cluster<P extends Clusterable = Clusterable> {
   members: P[]
   /** The one to show: of the employer's own board, else of a page's markup, else of a big board. */
   preferred: P

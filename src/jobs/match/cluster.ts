@@ -12,7 +12,7 @@ import { toPosting } from '../read/to-posting.ts'
 import { type Fingerprint, fingerprint, similarity } from './similarity.ts'
 import { placeRelation, type TitleDifference, titleDifference, titleWords } from './title-difference.ts'
 
-export interface Comparison {
+interface Comparison {
   verdict: 'same' | 'possible' | 'different'
   /** What decided it. */
   reason: string

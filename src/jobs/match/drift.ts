@@ -9,7 +9,7 @@ export interface DriftAlarm {
   reason: 'sigma' | 'points'
 }
 
-export type Measured = Pick<QualityReport, 'items' | 'completeness'>
+type Measured = Pick<QualityReport, 'items' | 'completeness'>
 
 const DAYS = 7
 /** With fewer before it, nothing is compared. */

@@ -58,7 +58,7 @@ export type LifecycleEvent =
   | { type: 'salary_changed'; at: string; before: Posting['salary']; after: Posting['salary'] }
   | { type: 'cluster_joined'; at: string; cluster: string }
 
-export interface Step {
+interface Step {
   /** Null: never seen, so there is nothing to keep. */
   state: PostingState | null
   events: LifecycleEvent[]

@@ -3,7 +3,7 @@
 export type ListingKind = 'api' | 'sitemap' | 'html'
 export type CycleVerdict = 'conclusive' | 'inconclusive'
 
-export interface Cycle {
+interface Cycle {
   /** Every page was read and understood. */
   isComplete: boolean
   /** The platform or our own limit ended it early. */

@@ -31,7 +31,7 @@ const AGE_DAYS_MAX = 730
 const KEYS_MAX = 100_000
 
 /** Quantiles in constant memory. */
-export interface Quantiles {
+interface Quantiles {
   add(value: number): void
   quantile(q: number): number
   readonly count: number
@@ -46,7 +46,7 @@ interface Sighting {
   storeMs?: number
 }
 
-export interface Requests {
+interface Requests {
   requests: number
   emptyPages: number
   blocked: number
@@ -73,7 +73,7 @@ export interface QualityReport {
   }
 }
 
-export interface Quality {
+interface Quality {
   add(posting: Posting, sighting: Sighting): void
   addRequests(requests: Requests): void
   report(): QualityReport

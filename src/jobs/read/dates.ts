@@ -1,6 +1,6 @@
 /** When a posting appeared, from all the ways boards say it. Always UTC; where only the day is known it stays a day. */
 
-export interface PostedDate {
+interface PostedDate {
   /** `2026-03-01T09:30:00.000Z`, or `2026-03-01`. */
   date: string
   precision: 'instant' | 'day' | 'relative'

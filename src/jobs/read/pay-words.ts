@@ -113,7 +113,7 @@ export function intervalOf(value: string | null | undefined): Interval | null {
   return FIELD.find(([words]) => words.test(text))?.[1] ?? null
 }
 
-export const PAY = word(
+const PAY = word(
   `
   salary|salaries|base|base pay|pay|pays|paying|paid|compensation|remuneration|wages?|earn|earning|earnings|rate|
   package|ctc|ote|income|tc|gehalt\\w{0,3}|\\w{0,20}gehalt|lohn|vergütung|verdienst|entgelt|brutto\\w{0,20}|netto|

@@ -26,7 +26,7 @@ export const SOURCES = [
 
 export type Source = (typeof SOURCES)[number]
 
-export const WORKPLACES = ['onsite', 'remote', 'hybrid'] as const
+const WORKPLACES = ['onsite', 'remote', 'hybrid'] as const
 export const EMPLOYMENT_TYPES = [
   'full_time',
   'part_time',
@@ -38,7 +38,7 @@ export const EMPLOYMENT_TYPES = [
   'full_or_part',
   'other',
 ] as const
-export const INTERVALS = ['year', 'month', 'week', 'day', 'hour'] as const
+const INTERVALS = ['year', 'month', 'week', 'day', 'hour'] as const
 
 export type Workplace = (typeof WORKPLACES)[number]
 export type EmploymentType = (typeof EMPLOYMENT_TYPES)[number]

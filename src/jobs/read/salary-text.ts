@@ -9,7 +9,7 @@ import { isPlausible, sizeInterval } from './pay-size.ts'
 import { BASE, hasPayWord, intervalsIn, isVetoedAfter, lastEnd, lastWords, ON_TARGET } from './pay-words.ts'
 import type { Interval, Salary } from './posting.ts'
 
-export interface SalaryHints {
+interface SalaryHints {
   /** Of the job; tells ¥ and kr apart. */
   country?: string | null
   /** The text is a field for pay and nothing else: numbers need no further sign that they are. */

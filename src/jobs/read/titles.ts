@@ -91,7 +91,7 @@ export function titleKey(title: string, places: readonly Place[] = []): string {
 }
 
 /** Words of a title; `+` and `#` are part of them (C++, C#). */
-export function words(text: string): string[] {
+function words(text: string): string[] {
   return text
     .replace(/(?<=\p{L})['’.](?=\p{L}|$|\s)/gu, '')
     .replace(/[^\p{L}\p{M}\p{N}+#]+/gu, ' ')

@@ -1,7 +1,7 @@
 /** Where the work is done: on site, remote or both. Unknown is an answer. */
 import type { Workplace } from './posting.ts'
 
-export interface WorkplaceSigns {
+interface WorkplaceSigns {
   /** A structured field: 'Remote', 'on-site', 'TELECOMMUTE', 'fully' … */
   field?: string | null | undefined
   /** A structured flag; only `true` says something. */

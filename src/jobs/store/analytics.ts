@@ -8,12 +8,12 @@ import { FILLED_FIELDS, PAY_BUCKET, ROLLUPS, TIME_TABLES, wordsOf } from './cont
 import { textOf } from './rows.ts'
 
 /** Both days are in it: `2026-11-15`. */
-export interface Days {
+interface Days {
   from: string
   to: string
 }
 
-export interface Kind {
+interface Kind {
   source?: string | undefined
   employment_type?: string | undefined
   workplace?: string | undefined

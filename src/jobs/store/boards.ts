@@ -7,7 +7,7 @@ import type { Posting, Source } from '../read/posting.ts'
 import { boardOf, isSearched, type Listing } from './listing.ts'
 import { insertMany } from './rows.ts'
 
-export interface JudgedBoard {
+interface JudgedBoard {
   source: Source
   boardToken: string
   verdict: CycleVerdict

@@ -5,7 +5,7 @@
 import type { Dialect } from '../../drivers/sql.ts'
 
 /** What the two databases call differently. */
-export interface Words {
+interface Words {
   /** The type of a moment. SQLite keeps it as ISO text in UTC, which sorts by time. */
   readonly time: string
   /** The type of a day. */
@@ -57,7 +57,7 @@ export interface Rollup {
 }
 
 /** One row per key, each value an aggregate: TimescaleDB can keep these by itself. */
-export interface PlainRollup extends Rollup {
+interface PlainRollup extends Rollup {
   readonly aggregates: Readonly<Record<string, string>>
 }
 

@@ -36,7 +36,7 @@ export interface JobEntry {
 }
 
 /** What a job is counted by. */
-export interface JobFacts {
+interface JobFacts {
   companyId: number | null
   employmentType: string | null
   workplace: string | null
@@ -45,7 +45,7 @@ export interface JobFacts {
   currency: string | null
 }
 
-export interface JobMetric {
+interface JobMetric {
   timesSeen: number
   daysActive: number
   reposts: number

@@ -15,7 +15,7 @@ const WEEKS_AHEAD = 3
 /** How often partitions and retention are looked at. */
 const KEEPING_MS = 3_600_000
 
-export interface RollupParts {
+interface RollupParts {
   db: SqlDatabase
   say: (level: 'info' | 'warn', message: string) => void
   /** How long rows are kept. Rollups stay. */

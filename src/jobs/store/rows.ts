@@ -6,7 +6,7 @@ export type Value = string | number | null
 /** Far below what either database takes in one statement. */
 const VALUES_MAX = 8000
 
-export interface Insert {
+interface Insert {
   into: string
   columns: readonly string[]
   records: readonly (readonly Value[])[]

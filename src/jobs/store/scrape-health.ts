@@ -10,7 +10,7 @@ import { insertMany, numberOf, type Value } from './rows.ts'
 
 const COLUMNS = 'minute scraper class run_id pages items bytes work_ms p50_ms p95_ms'.split(' ')
 
-export interface HealthQuery {
+interface HealthQuery {
   /** ISO 8601, the first and the first after. */
   from: string
   below: string

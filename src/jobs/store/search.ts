@@ -9,7 +9,7 @@ import { wordsOf } from './contract.ts'
 import { textOf, timeOf } from './rows.ts'
 import { type JobSummary, type JobView, jobViews, summaryFrom } from './view.ts'
 
-export interface JobQuery {
+interface JobQuery {
   /** Every word begins one of the job's. */
   q?: string | undefined
   company?: string | undefined
@@ -28,7 +28,7 @@ export interface JobQuery {
   before?: number | undefined
 }
 
-export interface JobHistoryEntry {
+interface JobHistoryEntry {
   at: string
   type: string
   source: string
@@ -37,7 +37,7 @@ export interface JobHistoryEntry {
   after: unknown
 }
 
-export interface CompanyEntry {
+interface CompanyEntry {
   /** What it is sorted by. */
   key: string
   id: string

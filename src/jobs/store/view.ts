@@ -14,7 +14,7 @@ export interface JobSummary extends Shown {
   last_seen_at: string
 }
 
-export interface JobSource {
+interface JobSource {
   source: string
   board_token: string
   source_job_id: string

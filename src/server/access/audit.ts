@@ -13,7 +13,7 @@ export interface AuditEntry {
   status: number
 }
 
-export type KeptEntry = AuditEntry & { id: number; atMs: number }
+type KeptEntry = AuditEntry & { id: number; atMs: number }
 
 const DETAIL_CHARS_MAX = 2000
 

@@ -1,7 +1,7 @@
 /** First answers by idempotency key, for a day: a repeat gets the answer of the first, from whichever server it asks. */
 import type { SqlDatabase } from '../../drivers/sql.ts'
 
-export interface Answer {
+interface Answer {
   status: number
   body: string
 }

@@ -22,7 +22,7 @@ export interface ApiKey {
   isRevoked: boolean
 }
 
-export interface NewKey {
+interface NewKey {
   key: string
   id: string
 }
@@ -125,16 +125,11 @@ export class ApiKeys {
   }
 }
 
-/** Whether a request with it would be taken now. */
-export function isInUse({ isRevoked, expiresAtMs }: ApiKey, nowMs = Date.now()): boolean {
-  return !isRevoked && (expiresAtMs === undefined || expiresAtMs > nowMs)
-}
-
 function newKey(): NewKey {
   return { key: `slk_${randomBytes(24).toString('base64url')}`, id: randomBytes(6).toString('hex') }
 }
 
-/** The same for SQL. */
+/** The condition for a key that may be used now. */
 const inUse = (now: string) => `revoked_ms is null and (expires_ms is null or expires_ms > ${now})`
 
 const nameTaken = (name: string) =>

@@ -16,7 +16,7 @@ const KNOWN_MAX = 1000
 
 export type Refusal = Omit<AuditEntry, 'detail'>
 
-export interface RefusalsOptions {
+interface RefusalsOptions {
   /** Writes one line down. */
   write: (line: AuditEntry) => void
   now?: () => number

@@ -9,7 +9,7 @@ export const LOOK_EVERY_MS = 2_000
 /** Retry-After: it is unknown when a stream will be free. */
 const WAIT_MS = 5_000
 
-export interface Stream {
+interface Stream {
   scope: string
   /** Event streams are counted; other responses end by themselves. */
   isCounted: boolean

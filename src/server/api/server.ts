@@ -33,7 +33,7 @@ export type HandlersOf<E extends Readonly<Record<string, Endpoint>>> = {
 
 export type Handlers = HandlersOf<Endpoints>
 
-export interface Caller {
+interface Caller {
   /** For the audit and for limits: the key's name, or the address. */
   readonly name: string
   readonly role: Role | undefined
@@ -72,7 +72,7 @@ export interface Action {
 }
 
 /** First answers by idempotency key. */
-export interface Remembered {
+interface Remembered {
   /** Undefined: the caller is the first and goes on. Otherwise the first answer, or undefined yet while it is being made. */
   begin(key: string, fingerprint: string): Promise<{ status: number; body: string } | 'busy' | 'other' | undefined>
   end(key: string, answer: { status: number; body: string } | undefined): Promise<void>

@@ -16,7 +16,7 @@ interface KnownField {
 }
 
 /** What an item looked like when it was last seen. */
-export interface Before {
+interface Before {
   item: Readonly<Record<string, unknown>>
   lastSeenMs: number
 }

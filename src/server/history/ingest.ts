@@ -11,7 +11,7 @@ import { contentOf, type Item, readAtMs, storableKey } from './content.ts'
 import type { IngestedItem, NewsOfRun, Projection, RunSource, SourceItem, SourceRun, TellEvents } from './contract.ts'
 import { type Cursor, IngestRuns, Overtaken } from './ingest-runs.ts'
 
-export interface IngestParts {
+interface IngestParts {
   db: SqlDatabase
   source: RunSource
   projections: readonly Projection[]

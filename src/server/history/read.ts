@@ -15,7 +15,7 @@ export interface Entity {
   item: Item
 }
 
-export interface Change {
+interface Change {
   atMs: number
   runId: string
   kind: ChangeKind
@@ -23,7 +23,7 @@ export interface Change {
 }
 
 /** What a field was from a time on. */
-export interface FieldValue {
+interface FieldValue {
   atMs: number
   value: unknown
 }
@@ -37,7 +37,7 @@ export interface EntityHistory {
   fields: Record<string, FieldValue[]>
 }
 
-export interface EntityFilter {
+interface EntityFilter {
   scraper?: string | undefined
   status?: Entity['status'] | undefined
   /** In any field, letters of either case. */

@@ -6,7 +6,7 @@ import { contentKey } from '../../core/item.ts'
 import { changesOf, contentOf, type FieldDifference, type Item, isTimeOfReading } from './content.ts'
 
 /** By scope and field: a short text, equal for equal values. Fields without a value are left out. */
-export type Views = Readonly<Record<string, Readonly<Record<string, string>>>>
+type Views = Readonly<Record<string, Readonly<Record<string, string>>>>
 
 export interface Seen {
   item: Item

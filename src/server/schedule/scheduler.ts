@@ -4,7 +4,7 @@ import type { Fire, Schedule } from './contract.ts'
 import { missedReason } from './missed.ts'
 import type { Schedules } from './schedules.ts'
 
-export interface SchedulerParts {
+interface SchedulerParts {
   schedules: Schedules
   start(schedule: Schedule): Promise<string>
   isRunning(runId: string): Promise<boolean>

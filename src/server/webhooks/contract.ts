@@ -143,7 +143,7 @@ export interface Delivery {
   error: string | undefined
 }
 
-export interface PostRequest {
+interface PostRequest {
   url: string
   headers: Readonly<Record<string, string>>
   body: string

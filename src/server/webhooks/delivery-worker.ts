@@ -21,7 +21,7 @@ const FAILING_MS_MAX = 3 * 24 * 3_600_000
 const ANSWER_CHARS_MAX = 1024
 const GONE = 410
 
-export interface DeliveryWorkerParts {
+interface DeliveryWorkerParts {
   outbox: Outbox
   post: Post
   say(level: 'info' | 'warn', message: string): void
@@ -36,7 +36,7 @@ export interface DeliveryWorkerParts {
 }
 
 /** Tries by how they ended; `dead` are those after which nothing is tried any more. */
-export interface DeliveryCounts {
+interface DeliveryCounts {
   delivered: number
   failed: number
   dead: number

@@ -7,12 +7,12 @@ import { isWanted } from './filter.ts'
 
 const EVENTS_AT_ONCE = 200
 /** More than a receiver should have to take. */
-export const DATA_BYTES_MAX = 256 * 1024
+const DATA_BYTES_MAX = 256 * 1024
 const FIELD_BYTES_MAX = 1024
 const DEDUPE_CHARS_MAX = 300
 const HOUR_MS = 3_600_000
 
-export interface RecorderOptions {
+interface RecorderOptions {
   dialect: Dialect
   /** Told when there is something to deliver. */
   onRecorded?: () => void

@@ -15,7 +15,7 @@ const ASKS_AGAIN = [408, 410, 425, 429]
 export const isRefusal = (status: number | undefined): boolean =>
   status !== undefined && status >= 400 && status < 500 && !ASKS_AGAIN.includes(status)
 
-export interface RetryOptions {
+interface RetryOptions {
   isRefused?: boolean
   random?: () => number
 }

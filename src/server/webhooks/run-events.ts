@@ -20,7 +20,7 @@ export function runStarted(record: RunRecord): NewEvent {
   }
 }
 
-export interface RunEnd {
+interface RunEnd {
   record: RunRecord
   /** Of the finished runs of this scraper before it, the newest. Those with other arguments are no measure. */
   before: readonly RunRecord[]

@@ -6,7 +6,7 @@ const SECRET_BYTES = 32
 
 export const newSecret = () => PREFIX + randomBytes(SECRET_BYTES).toString('base64')
 
-export interface Signed {
+interface Signed {
   /** Of the event: the same in every try. */
   id: string
   atMs: number

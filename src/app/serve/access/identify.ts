@@ -34,7 +34,7 @@ export interface GateOptions {
   now?: () => number
 }
 
-export interface Gate {
+interface Gate {
   identify: CallerParts['identify']
   /** Who needs a key now, in a sentence. */
   rule: string

@@ -5,7 +5,7 @@ import { LRUCache } from 'lru-cache'
 const CALLERS_MAX = 10_000
 const BURST_SECONDS = 2
 
-export interface ThrottleOptions {
+interface ThrottleOptions {
   perSecond: number
   /** The burst. Default: two seconds’ worth. */
   burst?: number

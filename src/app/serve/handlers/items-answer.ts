@@ -6,7 +6,7 @@ import type { OpenRun, PlacedLine } from '../../../runs/open-run.ts'
 import { Problem } from '../../../server/api/problem.ts'
 import type { StreamedAnswer } from '../../../server/api/server.ts'
 
-export interface ItemsQuery {
+interface ItemsQuery {
   format: 'json' | 'jsonl' | 'csv'
   limit: number
   cursor?: string | undefined

@@ -11,7 +11,7 @@ const FULL_LOOK_MS = 15_000
 const PARENT_RESTS_MS = 10_000
 const FOLDERS_AT_ONCE = 50
 
-export interface FolderOfNews {
+interface FolderOfNews {
   folder: RunFolder
   settle: () => void
 }

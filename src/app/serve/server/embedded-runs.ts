@@ -11,7 +11,7 @@ const STOP_MS_MAX = 35_000
 /** A run whose process dies this often is left for a person to look at. */
 const DEATHS_MAX = 3
 
-export interface EmbeddedRunsOptions {
+interface EmbeddedRunsOptions {
   /** Options of the server that hold for its runs. */
   flags: Record<string, unknown>
   onDeath?: (runId: string, how: string, isGivenUp: boolean) => void

@@ -19,7 +19,7 @@ const STOP_MS_MAX = 35_000
 const ASKED_MAX = 20
 const RUNS_MAX = 1000
 
-export interface EmbeddedWorkersOptions {
+interface EmbeddedWorkersOptions {
   store: Store
   /** Processes at most. */
   max: number

@@ -20,7 +20,7 @@ const BEHIND_MAX = 2000
 /** Something must go over the wire now and then, or what is in between takes the connection for dead. */
 const QUIET_MS_MAX = 15_000
 
-export interface FeedEvent {
+interface FeedEvent {
   id: string
   type: 'run' | 'log' | 'end'
   data: string

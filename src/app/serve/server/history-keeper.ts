@@ -15,7 +15,7 @@ import type { Store } from '../../../store/contract.ts'
 import { type KeepMs, purge } from '../../../store/retention.ts'
 import { ServedRuns } from './run-source.ts'
 
-export interface HistoryKeeperParts {
+interface HistoryKeeperParts {
   db: SqlDatabase
   store: Store
   places: RunPlaces

@@ -11,7 +11,7 @@ const LOOK_MS = 500
 /** A run whose server was killed ends by itself within its drain time; one that still works then belongs to somebody else. */
 const WAIT_MS_MAX = 90_000
 
-export interface InterruptedParts {
+interface InterruptedParts {
   out: string
   looks: Looks
   goOn: (run: OpenRun) => Promise<unknown>

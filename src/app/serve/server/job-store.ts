@@ -7,7 +7,7 @@ import { Rollups } from '../../../jobs/store/rollups.ts'
 import { ScrapeHealth } from '../../../jobs/store/scrape-health.ts'
 import { JobSearch } from '../../../jobs/store/search.ts'
 
-export interface JobStoreParts {
+interface JobStoreParts {
   db: SqlDatabase
   /** Only asked, and kept fresh by another server. */
   isPassive: boolean

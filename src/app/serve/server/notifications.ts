@@ -17,7 +17,7 @@ import { ObservedEvents } from './observed-events.ts'
 
 const CONNECT_MS_MAX = 5_000
 
-export interface NotificationsOptions {
+interface NotificationsOptions {
   db: SqlDatabase
   config: Config
   /** Writes events down, and leaves it to another server to send them. */

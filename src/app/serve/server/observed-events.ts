@@ -30,7 +30,7 @@ const CIRCUITS_MAX = 100
 /** What ended longer ago is no news, and its event may have been forgotten. */
 const NEWS_MS_MAX = 7 * 24 * 3_600_000
 
-export interface ObservedEventsParts {
+interface ObservedEventsParts {
   db: SqlDatabase
   record: RecordEvents
   /** Where run folders are. */

@@ -7,7 +7,7 @@ const FRESH_MS = 500
 const PAGES_MAX = 100
 const SETTLED_MAX = 20_000
 
-export type RunQuery = Pick<PageRequest, 'limit' | 'before' | 'scraper' | 'state'>
+type RunQuery = Pick<PageRequest, 'limit' | 'before' | 'scraper' | 'state'>
 type Page = Awaited<ReturnType<typeof pageOfRuns>>
 
 export class RunLists {

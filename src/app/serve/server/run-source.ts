@@ -11,7 +11,7 @@ import type { NewsOfRun, RunSource, SourceItem, SourceRun } from '../../../serve
 import type { Store } from '../../../store/contract.ts'
 import { FolderNews } from './changed-folders.ts'
 
-export interface RunSourceParts {
+interface RunSourceParts {
   db: SqlDatabase
   store: Store
   places: RunPlaces

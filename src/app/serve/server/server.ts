@@ -33,7 +33,7 @@ import { JobStore } from './job-store.ts'
 import { Notifications } from './notifications.ts'
 import { Looks } from './open-run-cache.ts'
 import { RunLists } from './run-lists.ts'
-import { ServerHealth } from './server-health.ts'
+import { type Check, ServerHealth } from './server-health.ts'
 import type { ServerRole } from './server-role.ts'
 
 export interface ServeOptions {
@@ -235,7 +235,7 @@ export class Server implements AsyncDisposable {
   }
 
   /** Throws a 503 that names what is missing. Probes are not rate limited, so concurrent ones share one check. */
-  async checks() {
+  async checks(): Promise<Check[]> {
     const checks = await this.#checksNow()
     const missing = checks.find(({ ok }) => !ok)
     if (missing?.problem !== this.#saidMissing && missing !== undefined)

@@ -2,7 +2,7 @@
 import type * as z from 'zod'
 import type { Role } from '../../../core/role.ts'
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 type Fields = z.ZodObject
 

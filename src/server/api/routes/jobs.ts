@@ -26,7 +26,7 @@ const salary = z.object({
   raw: text,
 })
 
-export const jobSummary = z
+const jobSummary = z
   .object({
     id: z.string(),
     status: z.string().describe('active, expired or gone'),
@@ -69,7 +69,7 @@ const jobSource = z.object({
   last_seen_at: time,
 })
 
-export const jobDetail = jobSummary
+const jobDetail = jobSummary
   .extend({
     description_text: text,
     sources: z.array(jobSource),

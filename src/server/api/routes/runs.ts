@@ -16,7 +16,7 @@ export const runLimits = z
   .partial()
   .default({})
 
-export const newRun = z
+const newRun = z
   .strictObject({
     scraper: scraperName,
     args: z.record(z.string(), z.json()).default({}),

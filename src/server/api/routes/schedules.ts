@@ -23,7 +23,7 @@ const settings = {
   isCatchUp: z.boolean().default(false).describe('make up, by one run, for fires nobody was there for'),
 }
 
-export const newSchedule = z.strictObject(settings).meta({ id: 'NewSchedule' })
+const newSchedule = z.strictObject(settings).meta({ id: 'NewSchedule' })
 
 const fire = z
   .object({
@@ -34,7 +34,7 @@ const fire = z
   })
   .meta({ id: 'Fire' })
 
-export const scheduleDetail = z
+const scheduleDetail = z
   .object({
     ...z.object(settings).shape,
     id: z.string(),

@@ -13,7 +13,7 @@ export const region = z.string().regex(REGION_NAME.pattern, REGION_NAME.rule)
 
 const notFetched = z.partialRecord(z.enum(Object.keys(NOT_FETCHED) as [NotFetchedReason]), count)
 
-export const runRecord = z
+const runRecord = z
   .object({
     id: z.string(),
     scraper: z.string(),
@@ -55,7 +55,7 @@ export const runRecord = z
   })
   .meta({ id: 'Run' })
 
-export const queueNumbers = z
+const queueNumbers = z
   .object({ pending: count, claimed: count, completed: count, failed: count, dead: count, remaining: count })
   .meta({ id: 'QueueNumbers' })
 

@@ -38,9 +38,9 @@ const settings = {
   isActive: z.boolean().default(true),
 }
 
-export const newWebhook = z.strictObject(settings).meta({ id: 'NewWebhook' })
+const newWebhook = z.strictObject(settings).meta({ id: 'NewWebhook' })
 
-export const webhookDetail = z
+const webhookDetail = z
   .object({
     ...z.object(settings).shape,
     id: z.string(),
@@ -71,7 +71,7 @@ const delivery = z
   .meta({ id: 'Delivery' })
 
 /** The payload a receiver gets. */
-export const webhookEvent = z
+const webhookEvent = z
   .object({
     id: z.string(),
     type: z.enum(EVENT_TYPES),
