@@ -187,19 +187,31 @@ test('scrapers import the public entry only', () => {
   assert.deepEqual(problems, [])
 })
 
+/** What a file loads at once: its imports and theirs, without types and without what is imported later. Packages by their names. */
+function loadedWith(file: string, loaded = new Set<string>()): Set<string> {
+  if (loaded.has(file)) return loaded
+  loaded.add(file)
+  if (!file.endsWith('.ts')) return loaded
+  for (const [, to] of readFileSync(join(ROOT, file), 'utf8').matchAll(
+    /^(?:import|export) (?!type )(?:[^'";]* from )?'([^']+)'/gm,
+  ))
+    loadedWith(to!.startsWith('.') ? join(dirname(file), to!) : to!, loaded)
+  return loaded
+}
+
 test('reading the options loads no HTTP client: every command does it, and most fetch nothing', () => {
-  const loaded = new Set<string>()
-  const load = (file: string) => {
-    if (loaded.has(file)) return
-    loaded.add(file)
-    for (const [, to] of readFileSync(join(ROOT, file), 'utf8').matchAll(
-      /^(?:import|export) (?!type )[^'";]*'(\.[^']+)'/gm,
-    ))
-      load(join(dirname(file), to!))
-  }
-  load('src/config/config.ts')
+  const loaded = loadedWith('src/config/config.ts')
   assert.ok(loaded.has('src/fetch/net/proxy-url.ts'))
   assert.ok(!loaded.has('src/fetch/net/undici.ts'))
+})
+
+test('the version is printed without the command line, and a run starts without the web server of the demo', () => {
+  const packages = [...loadedWith('src/cli/main.ts')].filter((name) => /^(?!node:|src\/)/.test(name))
+  assert.deepEqual(packages, [])
+  assert.ok(loadedWith('src/cli/program.ts').has('commander'))
+  // Importing node:http touches its lazy exports, which load the HTTP client of Node: 30 ms.
+  for (const file of ['src/cli/run.ts', 'src/cli/run-here.ts', 'src/app/demo/demo-for-run.ts'])
+    assert.ok(!loadedWith(file).has('node:http'), file)
 })
 
 test('an import against the rule is found', () => {

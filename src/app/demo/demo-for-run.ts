@@ -2,11 +2,13 @@
 import { connect } from 'node:net'
 import { checkArgs } from '../../config/scraper-arguments.ts'
 import type { Scraper } from '../../core/scraper.ts'
-import { DEMO_URL, type DemoSite, startDemoSite } from './demo-site.ts'
+import type { DemoSite } from './demo-site.ts'
+import { DEMO_URL } from './demo-url.ts'
 
 /** Undefined when the run is about another site, or when somebody serves there already (`sluice demo`). */
 export async function demoSiteFor(scraper: Scraper, given: Record<string, unknown>): Promise<DemoSite | undefined> {
   if (siteOf(scraper, given) !== DEMO_URL || (await isServed())) return undefined
+  const { startDemoSite } = await import('./demo-site.ts') // its web server is 30 ms of the start of every other run
   return await startDemoSite()
 }
 

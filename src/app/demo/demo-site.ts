@@ -5,9 +5,8 @@
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import { ScrapeError } from '../../core/errors.ts'
+import { DEMO_URL } from './demo-url.ts'
 
-/** Where the templates expect it. */
-export const DEMO_URL = 'http://127.0.0.1:4180/'
 const PORT = Number(new URL(DEMO_URL).port)
 const BOOKS = 24
 const PAGE_SIZE = 8
