@@ -85,7 +85,7 @@ const median = (figures: readonly number[]) => figures.toSorted((a, b) => a - b)
 async function compare(options: BrowserPoolOptions, url: string): Promise<void> {
   await using pool = openBrowserPool(options)
   const folder = join(options.spool, 'bare')
-  const { browser, pid } = await launchChromium({ settings: withDefaults(options), closedDoor: 'direct://', folder })
+  const { browser, pid } = await launchChromium({ settings: withDefaults(options), closedProxy: 'direct://', folder })
   const slices: { bare: number; ours: number; share: number }[] = []
   try {
     for (let round = -1; round < Number(values.rounds); round++) {

@@ -88,7 +88,7 @@ async function browse(): Promise<unknown> {
   const { launchChromium } = await import('../src/fetch/browser/launch.ts')
   using folder = temporaryFolder()
   const settings = { executable: process.execPath } as never
-  return await launchChromium({ settings, closedDoor: 'http://127.0.0.1:1', folder: folder.path })
+  return await launchChromium({ settings, closedProxy: 'http://127.0.0.1:1', folder: folder.path })
 }
 
 function step(one: { run: (file: never, put: never) => Promise<unknown> }): Promise<unknown> {

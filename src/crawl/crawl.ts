@@ -26,10 +26,10 @@ import type { CrawlEnd, CrawlParts } from './contract.ts'
 import { Fallbacks } from './fallback.ts'
 import { downloadTasks, isFileTask } from './file-tasks.ts'
 import { Inbox, type WaitMs } from './inbox.ts'
-import { Turns } from './page-turns.ts'
+import { PageTurns } from './page-turns.ts'
 import { canConflict, LatestRoutes } from './queued-routes.ts'
 import { type PageReading, type ReadingRequest, readPage } from './read-page.ts'
-import { createRecall } from './recent-items.ts'
+import { createRecentItems } from './recent-items.ts'
 import { requestOf, skipsFiles } from './request.ts'
 import { ResourceBrake } from './resource-brake.ts'
 import { type Settled, settleDone, settleFailure, settleHandedBack, type TryTimes } from './settle.ts'
@@ -57,7 +57,7 @@ class CrawlLoop implements AsyncDisposable {
   readonly #committer: Committer
   readonly #hardStop = new AbortController()
   readonly #cpuAtStart = process.cpuUsage()
-  readonly #turns = new Turns()
+  readonly #turns = new PageTurns()
   readonly #queuedRoutes: LatestRoutes | undefined
   readonly #claimedAtMs = new WeakMap<Lease, number>()
   /** Leases this worker must keep alive: in the inbox, being visited, or waiting for their commit. */
@@ -85,7 +85,7 @@ class CrawlLoop implements AsyncDisposable {
     this.#parts = parts
     this.#held = new HeldLeases(parts)
     this.#channel = parts.channel ?? new Channel()
-    this.#recall = createRecall(parts.recentItemsMax)
+    this.#recall = createRecentItems(parts.recentItemsMax)
     if (canConflict(parts.compiled.routes)) this.#queuedRoutes = new LatestRoutes()
     this.#claims = new Claims(parts, (leases) => this.#onClaimed(leases))
     const { wait: waitMs, backoffMax: backoffMsMax } = parts.compiled.limits

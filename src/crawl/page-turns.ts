@@ -3,7 +3,7 @@
  * burst of 64 was read to its end (27 ms) before the last of its sockets got its next request, and a server with 50 ms of
  * delay was asked 17 % less often than it could be.
  */
-export class Turns {
+export class PageTurns {
   readonly #waiting: (() => void)[] = []
   #isScheduled = false
 

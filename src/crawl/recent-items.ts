@@ -7,7 +7,7 @@ import type { Emitted } from '../core/scraper.ts'
 const KEYS_MAX = 4096
 
 /** Beyond `keysMax` the oldest is forgotten, and an item that comes again is called new. */
-export function createRecall(keysMax: number = KEYS_MAX): (row: ItemRow) => Emitted {
+export function createRecentItems(keysMax: number = KEYS_MAX): (row: ItemRow) => Emitted {
   const keys = new LruSet(keysMax)
   const contents = new LruSet(keysMax)
   return ({ key, json, content = contentKey(json) }) => {

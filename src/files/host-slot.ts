@@ -5,7 +5,7 @@ import type { RateLimit, Slot } from '../fetch/contract.ts'
 /** Throws what robots.txt has against a URL. */
 export type MayFetch = (url: string, signal: AbortSignal) => Promise<void>
 
-export class HostPlace implements Disposable {
+export class DownloadSlot implements Disposable {
   readonly #rateLimit: RateLimit
   readonly #mayFetch: MayFetch
   readonly #signal: AbortSignal

@@ -18,9 +18,9 @@ import type { RateLimit } from '../fetch/contract.ts'
 import type { ClaimRequest, Frontier, Lease } from '../frontier/contract.ts'
 import { FileCommitter } from './commit.ts'
 import type { Decide, FileJob, FileOrder, FilePool, FileRecords } from './contract.ts'
-import { HostPlace, type MayFetch } from './host-slot.ts'
+import { DownloadSlot, type MayFetch } from './host-slot.ts'
 import { orderOf } from './orders.ts'
-import { PATIENCE, Patience, type PatienceLimits } from './service-backoff.ts'
+import { SERVICE_BACKOFF, ServiceBackoff, type ServiceBackoffLimits } from './service-backoff.ts'
 import { type Settled, settleFailure, settleHandedBack, settleRecorded, settleStored } from './settle-file.ts'
 import { writeRecords } from './write-records.ts'
 
@@ -49,7 +49,7 @@ export interface FileLoopParts {
   takesShared?: boolean
   /** Longest job, from the request to the store. Default 2 h. */
   jobMsMax?: number
-  patience?: PatienceLimits
+  patience?: ServiceBackoffLimits
   /** Waits of our own are not longer: `Decide` makes those cost a try. Default: no limit. */
   retryAfterMsMax?: number
   now?: () => number
@@ -78,8 +78,8 @@ const SUSPECTS_MAX = 1000
 
 class Loop {
   readonly #parts: Required<FileLoopParts>
-  readonly #stored: Patience
-  readonly #recorded: Patience
+  readonly #stored: ServiceBackoff
+  readonly #recorded: ServiceBackoff
   readonly #held: HeldLeases<Lease>
   readonly #committer: FileCommitter
   /** Those of them that wait for their host, and those a job works on. */
@@ -109,13 +109,13 @@ class Loop {
       pinnedLanes: () => [],
       takesShared: true,
       jobMsMax: JOB_MS_MAX,
-      patience: PATIENCE,
+      patience: SERVICE_BACKOFF,
       retryAfterMsMax: Number.POSITIVE_INFINITY,
       now: Date.now,
       ...parts,
     }
-    this.#stored = new Patience(this.#parts.patience)
-    this.#recorded = new Patience(this.#parts.patience)
+    this.#stored = new ServiceBackoff(this.#parts.patience)
+    this.#recorded = new ServiceBackoff(this.#parts.patience)
     const { frontier, bus } = this.#parts
     this.#held = new HeldLeases(this.#parts)
     this.#committer = new FileCommitter({
@@ -286,7 +286,7 @@ class Loop {
     // Not `AbortSignal.timeout`: that would be held for two hours after each file.
     const late = new ScrapeError('E_TIMEOUT_TOTAL', `not stored within ${jobMsMax} ms`)
     const deadline = setTimeout(() => controller.abort(late), jobMsMax)
-    using place = new HostPlace(this.#parts.rateLimit, this.#parts.mayFetch, signal)
+    using place = new DownloadSlot(this.#parts.rateLimit, this.#parts.mayFetch, signal)
     try {
       let headers = {}
       if (order.type === 'download') {
@@ -320,7 +320,7 @@ class Loop {
   }
 
   /** One after the other: those who come together would all find the same free slot, and wait for it in places of the pool. */
-  async #enter(place: HostPlace, url: string): Promise<void> {
+  async #enter(place: DownloadSlot, url: string): Promise<void> {
     const host = hostOf(url)
     this.#entering.add(host)
     try {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Patience } from './service-backoff.ts'
+import { ServiceBackoff } from './service-backoff.ts'
 
 const LIMITS = { waitMsMin: 100, waitMsMax: 1000, awayMsMax: 10_000 }
 
 test('those who fail together wait together; each further knock waits longer, within a bound', () => {
-  const patience = new Patience(LIMITS)
+  const patience = new ServiceBackoff(LIMITS)
   assert.equal(patience.waitMs(0), 0)
   assert.deepEqual([patience.failed(0), patience.failed(10), patience.failed(99)], [100, 90, 1])
   assert.equal(patience.waitMs(60), 40)
@@ -16,7 +16,7 @@ test('those who fail together wait together; each further knock waits longer, wi
 })
 
 test('an end is forgotten, and patience has one', () => {
-  const patience = new Patience(LIMITS)
+  const patience = new ServiceBackoff(LIMITS)
   patience.failed(0)
   assert.equal(patience.failed(10_001), undefined)
   patience.succeeded()

@@ -3,22 +3,22 @@
  * backoff says; when that has lasted too long, tries count again, so that a wrong address ends as dead letters and not never.
  */
 
-export interface PatienceLimits {
+export interface ServiceBackoffLimits {
   waitMsMin: number
   waitMsMax: number
   /** Since the first failure in a row. */
   awayMsMax: number
 }
 
-export const PATIENCE: PatienceLimits = { waitMsMin: 1000, waitMsMax: 60_000, awayMsMax: 3_600_000 }
+export const SERVICE_BACKOFF: ServiceBackoffLimits = { waitMsMin: 1000, waitMsMax: 60_000, awayMsMax: 3_600_000 }
 
-export class Patience {
-  readonly #limits: PatienceLimits
+export class ServiceBackoff {
+  readonly #limits: ServiceBackoffLimits
   #sinceMs: number | undefined
   #untilMs = 0
   #rounds = 0
 
-  constructor(limits: PatienceLimits) {
+  constructor(limits: ServiceBackoffLimits) {
     this.#limits = limits
   }
 

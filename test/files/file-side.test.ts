@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { FileSide } from '../../src/app/run/worker-files.ts'
+import { WorkerFiles } from '../../src/app/run/worker-files.ts'
 import { fileLoad } from '../../src/app/run/worker-resources.ts'
 import type { ScrapeError } from '../../src/core/errors.ts'
 import { createEventBus } from '../../src/core/events.ts'
@@ -21,7 +21,7 @@ import { temporaryFolder } from '../sluice.ts'
 import { fileTask } from './loop-rig.ts'
 
 interface Side extends AsyncDisposable {
-  side: FileSide
+  side: WorkerFiles
   frontier: Frontier
   begun: () => number
 }
@@ -44,7 +44,7 @@ async function start(folder: string, options: SideOptions = {}): Promise<Side> {
   const rates = { perHost: { concurrency: 4, rps: 0, delayMs: 0 }, concurrency: 8, crawlDelayMsMax: 0 }
   let begun = 0
   const side = opening.use(
-    new FileSide(
+    new WorkerFiles(
       {
         spec: {
           store: join(folder, 'store'),

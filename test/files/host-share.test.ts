@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createRateLimit } from '../../src/fetch/rate/rate-limit.ts'
-import { HostPlace } from '../../src/files/host-slot.ts'
+import { DownloadSlot } from '../../src/files/host-slot.ts'
 import { never } from './rig.ts'
 
 const file = { isFile: true }
@@ -55,7 +55,7 @@ test('a file starts although all places of pages are taken and pages wait', asyn
 test('a slot that comes after the job has ended is given back', async () => {
   using rates = limit(1, 10)
   const first = await rates.acquire('a.example', never)
-  const place = new HostPlace(rates, async () => {}, never)
+  const place = new DownloadSlot(rates, async () => {}, never)
   const entering = place.enter('http://a.example/x')
   await Promise.resolve()
   place[Symbol.dispose]() // its process died while it asked about a redirect

@@ -5,7 +5,7 @@ import { ScrapeError } from '../../core/errors.ts'
 import { redactText } from '../../core/redact-text.ts'
 import { checkProxy } from '../../fetch/net/proxy-check.ts'
 import { proxyName } from '../../fetch/net/proxy-url.ts'
-import { waysOf } from '../run/egress-options.ts'
+import { egressOf } from '../run/egress-options.ts'
 import { missing, ok, type Result, warn } from './finding.ts'
 import { logIn } from './log-in.ts'
 
@@ -15,7 +15,7 @@ const PROXIES_NAMED_MAX = 5
 type Check = [name: string, look: () => Promise<Result>]
 
 export function serviceChecks({ values }: Config): Check[] {
-  const proxies = waysOf(values).proxies.flat()
+  const proxies = egressOf(values).proxies.flat()
   const servers: [string, string | undefined][] = [
     ['frontier', values.frontier],
     ['store', values.store],

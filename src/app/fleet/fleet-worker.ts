@@ -28,7 +28,7 @@ import { storeUrlOf } from '../../runs/fleet-places.ts'
 import { RunFolder } from '../../runs/run-folder.ts'
 import { cacheStoreOf, redisUrlOf } from '../../runs/run-identity.ts'
 import type { QueueSeen, Store, StoredRun, WorkerReport, WorkPart } from '../../store/contract.ts'
-import { waysOf } from '../run/egress-options.ts'
+import { egressOf } from '../run/egress-options.ts'
 import { LOSSES_MAX, sweep } from '../run/processes.ts'
 import { traceRatioOf } from '../run/run-tracing.ts'
 import { isFilled } from '../run/seed.ts'
@@ -198,7 +198,7 @@ export class WorkingLife {
       allowPrivate: run.options.allowPrivate || values.allowPrivate,
       allowAddresses: [...run.options.allowAddress, ...values.allowAddress],
       cacheStore: cacheStoreOf(values),
-      ways: waysOf(values),
+      ways: egressOf(values),
       browsers: browserSpecOf(values),
       files: fileSpecOf(values, new RunFolder(join(values.out, scraper.name, run.record.id)), this.#records),
       memoryReserve: values.memoryReserve,

@@ -12,7 +12,7 @@ import { openStoredRun } from '../../runs/stored-run.ts'
 import type { Store, StoredRun, StoredWorker, WorkPart } from '../../store/contract.ts'
 import type { FleetWorker } from './fleet-worker.ts'
 import { type AskedRun, RunQueues } from './run-queues.ts'
-import { Turns } from './run-rotation.ts'
+import { RunRotation } from './run-rotation.ts'
 import { ScrapersHere, type ScrapersOptions } from './scrapers-here.ts'
 import { countByRun, TURN_MS } from './worker-shares.ts'
 
@@ -41,7 +41,7 @@ export class RunChooser implements AsyncDisposable {
   readonly #options: Required<ChooserOptions>
   readonly #scrapers: ScrapersHere
   readonly #queues: RunQueues
-  readonly #turns: Turns
+  readonly #turns: RunRotation
   readonly #said = new Set<string>()
   /** The run whose worker was told to go. */
   #leaving: string | undefined
@@ -56,7 +56,7 @@ export class RunChooser implements AsyncDisposable {
     }
     this.#scrapers = new ScrapersHere(options)
     this.#queues = new RunQueues(this.#options.openRun)
-    this.#turns = new Turns(this.#options.now)
+    this.#turns = new RunRotation(this.#options.now)
   }
 
   /** Throws when none of the scrapers that were named can be used. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { StoredRun } from '../../store/contract.ts'
-import { Turns } from './run-rotation.ts'
+import { RunRotation } from './run-rotation.ts'
 
 /** Newest first, as a store lists them. */
 const runsOf = (count: number) =>
@@ -10,7 +10,7 @@ const runsOf = (count: number) =>
 
 function rig(count: number) {
   const clock = { ms: 0 }
-  const turns = new Turns(() => clock.ms)
+  const turns = new RunRotation(() => clock.ms)
   const order = () => turns.inOrder(turns.open(runsOf(count)).keys(), new Map())
   return { clock, turns, order }
 }

@@ -9,7 +9,7 @@ const IDLE_MS = { min: 5_000, max: 60_000 }
 /** Of few runs each is asked often, of many all together about once in this time: who works must be reached behind idle ones. */
 const ASK_EVERY_MS = 1_000
 
-export class Turns {
+export class RunRotation {
   readonly #now: () => number
   readonly #rests = new Map<string, { untilMs: number; idleMs: number }>()
   readonly #turnAtMs = new Map<string, number>()

@@ -15,7 +15,7 @@ import type { TaskHistory } from '../../protocol/health.ts'
 import { MESSAGE_BYTES_MAX, readMessage, type TaskMessage, taskSchema } from '../../protocol/messages.ts'
 import { type Entry, entryKey, type Finish, type GroupReader } from '../../protocol/redis-group-reader.ts'
 import { refusalText } from '../../protocol/refusal.ts'
-import type { Pulse } from './health-report.ts'
+import type { HealthReport } from './health-report.ts'
 import type { InstanceOptions } from './instance.ts'
 import { poisonFinish, resultFinish, retryFinish } from './instance-messages.ts'
 import { crawlTask, type TaskOutcome } from './task-crawl.ts'
@@ -35,24 +35,24 @@ interface Active {
   isGivenUp: boolean
 }
 
-interface DeskParts {
+interface ActiveTasksParts {
   history: TaskHistory
-  pulse: Pulse
+  pulse: HealthReport
   /** A task ended. */
   onFree: () => void
 }
 
-export class Desk {
+export class ActiveTasks {
   readonly #options: InstanceOptions
   readonly #reader: GroupReader
-  readonly #parts: DeskParts
+  readonly #parts: ActiveTasksParts
   readonly #share: TaskShare
   readonly #active = new Map<string, Active>()
   /** Taken over, and to be run alone. */
   readonly #suspects: Active[] = []
   #isClosed = false
 
-  constructor(options: InstanceOptions, parts: DeskParts) {
+  constructor(options: InstanceOptions, parts: ActiveTasksParts) {
     this.#options = options
     this.#reader = options.reader
     this.#parts = parts

@@ -10,7 +10,7 @@ import type { CompiledScraper } from '../../crawl/compile-scraper.ts'
 import type { BrowserPool } from '../../fetch/browser/pool.ts'
 import type { Fetcher, FetchRequest, RateLimit } from '../../fetch/contract.ts'
 import type { ProxyPool } from '../../fetch/identity/proxy-pool.ts'
-import type { WaysSpec } from '../run/egress-options.ts'
+import type { EgressSpec } from '../run/egress-options.ts'
 import { type Fetching, openFetching, type RateSharing } from '../run/fetching.ts'
 import { checkOwnProxy } from './own-proxy.ts'
 import type { ChainWish } from './task-args.ts'
@@ -22,7 +22,7 @@ interface ChainsOptions {
   allowPrivate: boolean
   allowAddresses: readonly string[]
   cacheStore: string
-  ways: WaysSpec
+  ways: EgressSpec
   /** The proxies of `ways`, opened; undefined without any. Closed by whoever opened them. */
   pool: ProxyPool | undefined
   sharing: RateSharing
@@ -122,7 +122,7 @@ export class Chains implements AsyncDisposable {
 }
 
 /** Who names a proxy wants to be seen behind it, also where the worker itself would do without. */
-function allProxied(sites: WaysSpec['sites']): Record<string, SiteOptions> {
+function allProxied(sites: EgressSpec['sites']): Record<string, SiteOptions> {
   return Object.fromEntries(Object.entries(sites).map(([host, { proxies: _, ...site }]) => [host, site]))
 }
 

@@ -10,20 +10,20 @@ const AT_ONCE = 100
 /** Every worker reads it within seconds; a paused machine a little later. */
 const REFUSED_REMEMBERED_SECONDS = 3_600
 
-interface EarOptions {
+interface CommandReaderOptions {
   workerId: string
   type: string
   /** What nobody can read, told by the first one that did not. */
   onRefused: (entryId: string, reason: string) => void
 }
 
-export class CommandEar {
+export class CommandReader {
   readonly #reader: GroupReader
   readonly #names: StreamNames
-  readonly #options: EarOptions
+  readonly #options: CommandReaderOptions
   #after = '0-0'
 
-  constructor(reader: GroupReader, names: StreamNames, options: EarOptions) {
+  constructor(reader: GroupReader, names: StreamNames, options: CommandReaderOptions) {
     this.#reader = reader
     this.#names = names
     this.#options = options

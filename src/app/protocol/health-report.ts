@@ -8,7 +8,7 @@ import type { InstanceOptions } from './instance.ts'
 
 const MEGABYTE = 1024 ** 2
 
-export class Pulse {
+export class HealthReport {
   readonly #options: Pick<InstanceOptions, 'type' | 'parts'>
   readonly #history: TaskHistory
   #cpu = process.threadCpuUsage()

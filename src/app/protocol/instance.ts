@@ -10,9 +10,9 @@ import { TaskHistory } from '../../protocol/health.ts'
 import type { GroupReader } from '../../protocol/redis-group-reader.ts'
 import { PROMOTE } from '../../protocol/redis-lua.ts'
 import { HEALTH_KEPT, type StreamNames } from '../../protocol/streams.ts'
-import { Desk } from './active-tasks.ts'
-import { CommandEar } from './command-reader.ts'
-import { Pulse } from './health-report.ts'
+import { ActiveTasks } from './active-tasks.ts'
+import { CommandReader } from './command-reader.ts'
+import { HealthReport } from './health-report.ts'
 import { repeat } from './repeat.ts'
 import type { TaskCrawlParts } from './task-crawl.ts'
 
@@ -56,9 +56,9 @@ const GRACE_MS = 3_000
 export class Instance {
   readonly #options: InstanceOptions
   readonly #reader: GroupReader
-  readonly #ear: CommandEar
-  readonly #pulse: Pulse
-  readonly #desk: Desk
+  readonly #ear: CommandReader
+  readonly #pulse: HealthReport
+  readonly #desk: ActiveTasks
   #isPaused = false
   #stopWord: StopWord | undefined
   readonly #ending = Promise.withResolvers<void>()
@@ -69,13 +69,13 @@ export class Instance {
     const history = new TaskHistory()
     this.#options = options
     this.#reader = options.reader
-    this.#ear = new CommandEar(options.reader, options.names, {
+    this.#ear = new CommandReader(options.reader, options.names, {
       workerId: options.parts.workerId,
       type: options.type,
       onRefused: (id, reason) => options.onLog('warn', `command ${id} is refused: ${reason}`),
     })
-    this.#pulse = new Pulse(options, history)
-    this.#desk = new Desk(options, { history, pulse: this.#pulse, onFree: () => this.#wake?.() })
+    this.#pulse = new HealthReport(options, history)
+    this.#desk = new ActiveTasks(options, { history, pulse: this.#pulse, onFree: () => this.#wake?.() })
   }
 
   /** Until it is stopped, by the signal or by a command. */

@@ -13,7 +13,7 @@ import { compileScraper } from '../../crawl/compile-scraper.ts'
 import { GroupReader } from '../../protocol/redis-group-reader.ts'
 import { streamNames, WORKERS_GROUP } from '../../protocol/streams.ts'
 import { cacheStoreOf } from '../../runs/run-identity.ts'
-import { openPool, waysOf } from '../run/egress-options.ts'
+import { egressOf, openPool } from '../run/egress-options.ts'
 import type { RateSharing } from '../run/fetching.ts'
 import { type BrowsersOptions, canUseBrowsers, openBrowsers } from '../run/open-browsers.ts'
 import { browserSpecOf } from '../run/worker-pools.ts'
@@ -62,7 +62,7 @@ export async function runInstance(spec: InstanceSpec, listeners: Listeners, stop
     allowAddresses: values.allowAddress,
     bus,
   }
-  const ways = waysOf(values)
+  const ways = egressOf(values)
   const pool = await openPool({ ways, addresses: { ...common, connectTimeoutMs: compiled.limits.connectTimeout }, bus })
   if (pool !== undefined) parts.use(pool)
   await pool?.checkAll().catch(() => {}) // it has said so; a worker outlives its proxies, and tasks wait for them

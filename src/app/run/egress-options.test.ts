@@ -7,7 +7,7 @@ import { temporaryFolder } from '../../../test/sluice.ts'
 import { resolveConfig } from '../../config/config.ts'
 import { proxiesSchema } from '../../config/proxy-list.ts'
 import { createEventBus } from '../../core/events.ts'
-import { DIRECT, openIdentities, siteFinder, waysOf } from './egress-options.ts'
+import { DIRECT, egressOf, openIdentities, siteFinder } from './egress-options.ts'
 
 const resolve = (flags: Record<string, unknown>, env: NodeJS.ProcessEnv = {}) =>
   resolveConfig({ flags: flags as never, env, cwd: '/nowhere' })
@@ -41,7 +41,7 @@ describe('a list of proxies', () => {
       await resolve({}, { SLUICE_PROXIES: 'h:1,h:2' }),
       await resolve({}, { SLUICE_PROXIES_FILE: file }),
     ])
-      assert.deepEqual(waysOf(values).proxies, expected)
+      assert.deepEqual(egressOf(values).proxies, expected)
   })
 
   it('that is wrong is refused without being repeated', async () => {
@@ -61,8 +61,8 @@ describe('a list of proxies', () => {
 
 describe('the ways out', () => {
   it('are a pool of one for one proxy, and none at all by default', async () => {
-    assert.deepEqual(waysOf((await resolve({ proxy: 'socks5://u:p@h:1' })).values).proxies, [['socks5://u:p@h:1']])
-    const ways = waysOf((await resolve({})).values)
+    assert.deepEqual(egressOf((await resolve({ proxy: 'socks5://u:p@h:1' })).values).proxies, [['socks5://u:p@h:1']])
+    const ways = egressOf((await resolve({})).values)
     assert.deepEqual(ways, DIRECT)
     const addresses = { connectTimeoutMs: 1, allowPrivate: true, allowAddresses: [] }
     const parts = { ways, addresses, siteOf: undefined, needsChromium: false, bus: createEventBus() }

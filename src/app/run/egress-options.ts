@@ -10,7 +10,7 @@ import type { ProxyPool } from '../../fetch/identity/proxy-pool.ts'
 import type { AddressOptions } from '../../fetch/net/address.ts'
 
 /** Plain data: it may be sent to another process. */
-export interface WaysSpec {
+export interface EgressSpec {
   /** URLs by tier; none: directly, or as `proxy` says. */
   proxies: readonly (readonly string[])[]
   identity: IdentityMode
@@ -18,10 +18,10 @@ export interface WaysSpec {
   sites: Readonly<Record<string, SiteOptions>>
 }
 
-type WayValues = Pick<ConfigValues, 'proxy' | 'proxies' | 'identity' | 'identityStrategy' | 'sites'>
+type EgressValues = Pick<ConfigValues, 'proxy' | 'proxies' | 'identity' | 'identityStrategy' | 'sites'>
 
 /** One proxy is a pool of one. */
-export function waysOf({ proxy, proxies, identity, identityStrategy, sites }: WayValues): WaysSpec {
+export function egressOf({ proxy, proxies, identity, identityStrategy, sites }: EgressValues): EgressSpec {
   return {
     proxies: proxies ?? (proxy === undefined ? [] : [[proxy]]),
     identity,
@@ -30,7 +30,7 @@ export function waysOf({ proxy, proxies, identity, identityStrategy, sites }: Wa
   }
 }
 
-export const DIRECT: WaysSpec = { proxies: [], identity: 'honest', strategy: 'round-robin', sites: {} }
+export const DIRECT: EgressSpec = { proxies: [], identity: 'honest', strategy: 'round-robin', sites: {} }
 
 export type SiteFinder = (host: string) => SiteOptions | undefined
 
@@ -51,7 +51,7 @@ export function siteFinder(sites: Readonly<Record<string, SiteOptions>>): SiteFi
 }
 
 interface IdentityParts {
-  ways: WaysSpec
+  ways: EgressSpec
   addresses: AddressOptions
   siteOf: SiteFinder | undefined
   /** How long all proxies may be down. Omitted: no limit. */
@@ -81,7 +81,7 @@ export async function openPool({
 }
 
 /** Everywhere, or at one site. */
-export function isAnywhereAs({ identity, sites }: WaysSpec, ...modes: IdentityMode[]): boolean {
+export function isAnywhereAs({ identity, sites }: EgressSpec, ...modes: IdentityMode[]): boolean {
   return [identity, ...Object.values(sites).map((site) => site.identity)].some((mode) =>
     modes.includes(mode ?? identity),
   )

@@ -13,7 +13,7 @@ import type { PoolsOptions } from '../../fetch/http/pools.ts'
 import type { ProxyPool } from '../../fetch/identity/proxy-pool.ts'
 import { createRateLimit, type PerHostOptions } from '../../fetch/rate/rate-limit.ts'
 import type { FleetSlots, SharedSlots } from '../../fetch/rate/spacing.ts'
-import { DIRECT, isAnywhereAs, openIdentities, type SiteFinder, siteFinder, type WaysSpec } from './egress-options.ts'
+import { DIRECT, type EgressSpec, isAnywhereAs, openIdentities, type SiteFinder, siteFinder } from './egress-options.ts'
 
 interface FetchingOptions {
   limits: ResolvedLimits
@@ -28,7 +28,7 @@ interface FetchingOptions {
   /** `socks5://` or `http://`: a way out that may be exchanged for another (`rotate`). All pages are fetched through it. */
   proxy?: string | undefined
   /** Proxies and identities. Left out: directly, or through `proxy`, as ourselves. */
-  ways?: WaysSpec | undefined
+  ways?: EgressSpec | undefined
   /** Proxies shared with other chains, in place of those of `ways`; whoever opened them closes them. */
   pool?: ProxyPool | undefined
   /** Pages wait when no proxy answers at the start. Left out: that is an error. */

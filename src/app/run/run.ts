@@ -47,7 +47,7 @@ import {
 } from '../../runs/run-record.ts'
 import type { Sink } from '../../sinks/contract.ts'
 import { createDrain, type Drain } from '../../sinks/drain.ts'
-import { waysOf } from './egress-options.ts'
+import { egressOf } from './egress-options.ts'
 import { findExamples } from './error-examples.ts'
 import { LOSSES_MAX, runProcesses, sweep } from './processes.ts'
 import { openMetricsServer } from './run-metrics.ts'
@@ -351,7 +351,7 @@ class RunExecution {
       allowPrivate: values.allowPrivate,
       allowAddresses: values.allowAddress,
       cacheStore: cacheStoreOf(values),
-      ways: waysOf(values),
+      ways: egressOf(values),
       browsers: browserSpecOf(values),
       files: fileSpecOf(values, folder, folder.file('files.db')),
       memoryReserve: values.memoryReserve,

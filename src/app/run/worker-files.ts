@@ -38,7 +38,7 @@ export interface FileSpec {
   steps: readonly string[]
 }
 
-interface FileSideParts {
+interface WorkerFilesParts {
   spec: FileSpec
   frontier: Frontier
   limits: ResolvedLimits
@@ -70,8 +70,8 @@ const IDLE_MS_MAX = 60_000
 const TOTAL_MS_MAX = 7_200_000
 const ENTRY = fileURLToPath(new URL('./file-process.ts', import.meta.url))
 
-export class FileSide implements AsyncDisposable {
-  readonly #parts: FileSideParts
+export class WorkerFiles implements AsyncDisposable {
+  readonly #parts: WorkerFilesParts
   readonly #stop: AbortSignal
   readonly #ending = new AbortController()
   readonly #failed = Promise.withResolvers<ScrapeError>()
@@ -88,7 +88,7 @@ export class FileSide implements AsyncDisposable {
   #opening: Promise<void> | undefined
   #opened = new AsyncDisposableStack()
 
-  constructor(parts: FileSideParts, stop: AbortSignal) {
+  constructor(parts: WorkerFilesParts, stop: AbortSignal) {
     this.#parts = parts
     this.#foreign = new ForeignLanes(parts)
     this.#life = new LaneLife(parts.frontier)

@@ -2,16 +2,16 @@
 import type { EventBus } from '../../core/events.ts'
 import type { BrowserPool } from '../../fetch/browser/pool.ts'
 import type { KeptBatch } from '../../fleet/scaling-keep.ts'
-import type { FileSide } from './worker-files.ts'
+import type { WorkerFiles } from './worker-files.ts'
 
-interface MachineSideParts {
+interface WorkerResourcesParts {
   workerId: string
   browsers: BrowserPool | undefined
   pagesMax: number
   /** Pages that wait for a browser. */
   pagesWaiting: () => number
   /** Made after this one, which it begins. */
-  files: () => FileSide
+  files: () => WorkerFiles
   fileWorkersMax: number
   /** Tasks to claim at once on an idle machine. */
   batch: number
@@ -21,7 +21,7 @@ interface MachineSideParts {
   bus: EventBus
 }
 
-export interface MachineSide extends AsyncDisposable {
+export interface WorkerResources extends AsyncDisposable {
   /** Tasks to claim at once now. */
   claimMax(): number
   /** From now on the machine is watched. May be called twice. */
@@ -33,7 +33,7 @@ const PAGE_BYTES = 80 * 2 ** 20
 export const FILE_WORKER_BYTES = 80 * 2 ** 20
 
 /** Watches nothing before `begin`: a worker that only fetches pages has no pool to size, and pays for none. */
-export function openMachineSide(parts: MachineSideParts): MachineSide {
+export function openWorkerResources(parts: WorkerResourcesParts): WorkerResources {
   const opened = new DisposableStack()
   let batch: KeptBatch | undefined
   let beginning: Promise<void> | undefined
@@ -51,7 +51,7 @@ export function openMachineSide(parts: MachineSideParts): MachineSide {
   }
 }
 
-async function watchMachine(parts: MachineSideParts, opened: DisposableStack): Promise<KeptBatch | undefined> {
+async function watchMachine(parts: WorkerResourcesParts, opened: DisposableStack): Promise<KeptBatch | undefined> {
   const { workerId, browsers, files, bus } = parts
   const [{ openResourceMonitor }, { RESOURCE_POLICY }, { SIZE_POLICY }, { keepBatch, keepSized }] = await Promise.all([
     import('../../fleet/resources.ts'),
@@ -95,7 +95,7 @@ async function watchMachine(parts: MachineSideParts, opened: DisposableStack): P
 }
 
 /** A process counts as busy when it has all the jobs it may have. Before the first file there is one that has nothing to do. */
-export function fileLoad({ pool, waiting }: Pick<FileSide, 'pool' | 'waiting'>) {
+export function fileLoad({ pool, waiting }: Pick<WorkerFiles, 'pool' | 'waiting'>) {
   if (pool === undefined) return { size: 1, busy: 0, queued: 0 }
   const { workers, capacity, busy } = pool
   return { size: workers, busy: Math.min(workers, Math.floor((busy * workers) / capacity)), queued: waiting }

@@ -12,7 +12,7 @@ import { openSqliteSlots } from '../../fetch/rate/sqlite-slots.ts'
 import type { Frontier } from '../../frontier/contract.ts'
 import type { RunFolder } from '../../runs/run-folder.ts'
 import type { WorkPart } from '../../store/contract.ts'
-import type { WaysSpec } from './egress-options.ts'
+import type { EgressSpec } from './egress-options.ts'
 import { type Fetching, openFetching, type RateSharing } from './fetching.ts'
 import { untilNothingRemains } from './only-files.ts'
 import { canUseBrowsers, openBrowsers } from './open-browsers.ts'
@@ -21,8 +21,8 @@ import { type Rotation, rotateWhenRefused } from './rotation.ts'
 import { startsFromList } from './seed.ts'
 import { openSessions } from './sessions.ts'
 import { withinOpenFiles } from './within-open-files.ts'
-import { FileSide, type FileSpec } from './worker-files.ts'
-import { type MachineSide, openMachineSide } from './worker-resources.ts'
+import { type FileSpec, WorkerFiles } from './worker-files.ts'
+import { openWorkerResources, type WorkerResources } from './worker-resources.ts'
 
 /** What a worker is told; plain data, so that it can be sent to another process. */
 export interface WorkerSpec {
@@ -43,7 +43,7 @@ export interface WorkerSpec {
   /** Of a Tor of its own. */
   proxy?: string | undefined
   /** Proxies and identities; left out: none. */
-  ways?: WaysSpec
+  ways?: EgressSpec
   browsers: BrowserSpec
   files: FileSpec
   /** Left out: pages and files. */
@@ -151,8 +151,8 @@ export async function work(
   const halted = new AbortController()
   const ended = AbortSignal.any([stop, halted.signal])
   const waiting = { pages: 0 }
-  const machine: MachineSide = parts.use(
-    openMachineSide({
+  const machine: WorkerResources = parts.use(
+    openWorkerResources({
       workerId: spec.workerId,
       browsers,
       pagesMax: spec.browsers.pagesMax,
@@ -165,8 +165,8 @@ export async function work(
       bus,
     }),
   )
-  const files: FileSide = parts.use(
-    new FileSide(
+  const files: WorkerFiles = parts.use(
+    new WorkerFiles(
       {
         spec: spec.files,
         frontier,
@@ -242,7 +242,7 @@ export async function work(
 /** Files are fetched by other processes: where there are proxies, through a door of ours that leads to one that works. */
 async function fileDoor({ proxies }: Fetching, parts: AsyncDisposableStack): Promise<string | undefined> {
   if (proxies === undefined) return undefined
-  const { openDoor } = await import('../../fetch/net/egress.ts')
+  const { openEgressProxy } = await import('../../fetch/net/egress.ts')
   const options = { guard: proxies.guard, bytesMax: Number.POSITIVE_INFINITY, onFlood: () => {} }
-  return parts.use(await openDoor(options)).proxyServer
+  return parts.use(await openEgressProxy(options)).proxyServer
 }

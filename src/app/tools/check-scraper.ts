@@ -14,7 +14,7 @@ import type { CrawlEnd } from '../../crawl/contract.ts'
 import { openMemoryFrontier } from '../../frontier/memory/engine.ts'
 import { createTally, type TallySnapshot } from '../../observe/tally.ts'
 import { RunFolder } from '../../runs/run-folder.ts'
-import { waysOf } from '../run/egress-options.ts'
+import { egressOf } from '../run/egress-options.ts'
 import { seed } from '../run/seed.ts'
 import { placeIn, work } from '../run/worker.ts'
 import { browserSpecOf, fileSpecOf } from '../run/worker-pools.ts'
@@ -100,7 +100,7 @@ export async function checkScraper({
       allowPrivate: config.values.allowPrivate,
       allowAddresses: config.values.allowAddress,
       cacheStore: 'memory:',
-      ways: waysOf(config.values),
+      ways: egressOf(config.values),
       browsers: browserSpecOf(config.values),
       files: fileSpecOf(config.values, folder, folder.file('files.db')),
       memoryReserve: config.values.memoryReserve,

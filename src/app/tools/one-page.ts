@@ -15,7 +15,7 @@ import type { FetchRequest } from '../../fetch/contract.ts'
 import type { ChainFetcher } from '../../fetch/fetcher.ts'
 import { identityOf } from '../../fetch/identity/with-identity.ts'
 import { typedAddresses } from '../../fetch/net/address.ts'
-import { waysOf } from '../run/egress-options.ts'
+import { egressOf } from '../run/egress-options.ts'
 import { openFetching } from '../run/fetching.ts'
 import { openBrowsers } from '../run/open-browsers.ts'
 
@@ -77,7 +77,7 @@ export async function openOnePage(options: OnePageOptions): Promise<OnePage> {
       allowPrivate: values.allowPrivate,
       allowAddresses: allowed,
       sharing: {},
-      ways: waysOf(values),
+      ways: egressOf(values),
       browsers,
       bus,
     }),

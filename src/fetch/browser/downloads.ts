@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import type { BrowserContext, CDPSession, Page as DriverPage, Protocol } from 'puppeteer-core'
 import { ScrapeError } from '../../core/errors.ts'
 import type { Download } from '../../core/page.ts'
-import type { Door } from '../net/egress.ts'
+import type { EgressProxy } from '../net/egress.ts'
 import { Starting } from './starting.ts'
 
 /** What comes after these is cancelled without a word: more than a person would ask for. */
@@ -27,7 +27,7 @@ export interface DownloadLimits {
   folder: string
   bytesMax: number
   timeoutMs: number
-  door: Pick<Door, 'isAsking'>
+  door: Pick<EgressProxy, 'isAsking'>
 }
 
 interface Kept {

@@ -14,7 +14,7 @@ const SHARED_MEMORY_BYTES_MIN = 512 * 1024 ** 2
 export interface LaunchOptions {
   settings: Settings
   /** A door that lets nothing through: what the browser itself wants, outside of any page, it does not get. */
-  closedDoor: string
+  closedProxy: string
   /** Made by us, removed by the caller. */
   folder: string
 }
@@ -27,7 +27,7 @@ interface Launched {
 }
 
 /** Throws `E_BROWSER_MISSING`, `E_BROWSER_LAUNCH`, `E_PACKAGE_MISSING`. */
-export async function launchChromium({ settings, closedDoor, folder }: LaunchOptions): Promise<Launched> {
+export async function launchChromium({ settings, closedProxy, folder }: LaunchOptions): Promise<Launched> {
   const { path, isShell } = findChromium(settings.executable)
   const isRoot = process.getuid?.() === 0
   mkdirSync(folder, { recursive: true, mode: 0o700 })
@@ -41,7 +41,7 @@ export async function launchChromium({ settings, closedDoor, folder }: LaunchOpt
       pipe: true,
       userDataDir: join(folder, 'profile'),
       env: environment(folder),
-      args: flags(settings, closedDoor, isRoot),
+      args: flags(settings, closedProxy, isRoot),
       defaultViewport: null,
       issuesEnabled: false,
       timeout: LAUNCH_MS_MAX,
@@ -70,10 +70,10 @@ function environment(folder: string): Record<string, string> {
   return env
 }
 
-function flags(settings: Settings, closedDoor: string, isRoot: boolean): string[] {
+function flags(settings: Settings, closedProxy: string, isRoot: boolean): string[] {
   return [
     `--user-agent=${settings.userAgent}`,
-    `--proxy-server=${closedDoor}`,
+    `--proxy-server=${closedProxy}`,
     '--proxy-bypass-list=<-loopback>', // loopback goes through the proxy as well
     // Names are resolved behind the door; a lookup here would betray them, and could lead past it.
     '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1',

@@ -1,7 +1,7 @@
 /** What Chromium says went wrong, in our codes. */
 import type { ErrorCode } from '../../core/error-table.ts'
 import { ScrapeError } from '../../core/errors.ts'
-import type { Door } from '../net/egress.ts'
+import type { EgressProxy } from '../net/egress.ts'
 
 /** By the name of a network error, in order; the first that fits. */
 const CODES: readonly (readonly [RegExp, ErrorCode])[] = [
@@ -28,11 +28,11 @@ interface Failed {
   url: string
   /** A response had begun: a lost connection is then a cut body. */
   hasResponse: boolean
-  door: Door
+  door: EgressProxy
 }
 
 /** What the visit's door knows of a navigation it let nobody make; undefined when it was not the door. */
-export function refusalOf(cause: unknown, url: string, door: Door): ScrapeError | undefined {
+export function refusalOf(cause: unknown, url: string, door: EgressProxy): ScrapeError | undefined {
   const name = netErrorOf(cause)
   if (!name.startsWith('ERR_SOCKS_') && name !== 'ERR_PROXY_CONNECTION_FAILED') return undefined
   const { hostname, port, protocol } = new URL(url)

@@ -4,7 +4,7 @@ import { ScrapeError } from '../../core/errors.ts'
 import type { ResourceKind } from '../../core/scraper.ts'
 import type { BrowserRequest } from '../contract.ts'
 import type { Profile } from '../identity/profiles.ts'
-import type { Door } from '../net/egress.ts'
+import type { EgressProxy } from '../net/egress.ts'
 import type { Chromium } from './chromium.ts'
 import { type DownloadLimits, Downloads } from './downloads.ts'
 import { messageOf } from './net-error.ts'
@@ -43,7 +43,7 @@ export interface OpenPage {
   readonly driver: DriverPage
   readonly context: BrowserContext
   readonly downloads: Downloads
-  readonly door: Door
+  readonly door: EgressProxy
   /**
    * Refuses what the request blocks, and files of this machine. Interception slows every request down by a sixth, even those it
    * lets pass, so a visit that blocks nothing goes without: no page can go to `file:` by itself, and before a handler can send
@@ -65,7 +65,7 @@ export interface OpenPage {
 
 interface PageNeeds {
   chromium: Chromium
-  door: Door
+  door: EgressProxy
   request: { url: string; headers?: Readonly<Record<string, string>>; browser: BrowserRequest }
   /** The browser to appear as. Undefined: as ourselves. */
   profile: Profile | undefined
@@ -97,7 +97,7 @@ class GuardedPage implements OpenPage {
   driver!: DriverPage
   downloads!: Downloads
   readonly context: BrowserContext
-  readonly door: Door
+  readonly door: EgressProxy
   readonly origins = new Set<string>()
   failure: ScrapeError | undefined
   readonly #needs: PageNeeds

@@ -10,7 +10,7 @@ import { URL_BYTES_MAX } from '../../core/url.ts'
 import type { BrowserRequest, BrowserSlots, FetchRequest } from '../contract.ts'
 import { Deadline } from '../http/deadline.ts'
 import type { Identity } from '../identity/identity.ts'
-import { type Door, openEgress } from '../net/egress.ts'
+import { type EgressProxy, openEgress } from '../net/egress.ts'
 import { Sites } from '../net/same-site.ts'
 import { Chromium } from './chromium.ts'
 import { livePage, withLive } from './live-page.ts'
@@ -49,7 +49,7 @@ export function openBrowserPool(options: BrowserPoolOptions): BrowserPool {
   /** How to close the pages that are open, and those that are being closed. */
   const open = new Set<() => void>()
   const closing = new Set<Promise<void>>()
-  let closedDoor: Promise<Door> | undefined
+  let closedProxy: Promise<EgressProxy> | undefined
   let isDisposed = false
 
   const watcher = every(() => {
@@ -70,12 +70,12 @@ export function openBrowserPool(options: BrowserPoolOptions): BrowserPool {
 
   /** Counts the page in already. */
   async function roomInBrowser(): Promise<Chromium> {
-    closedDoor ??= egress.open({ sites: new Sites('http://nobody.invalid'), bytesMax: 0, onFlood: () => {} })
-    const { proxyServer } = await closedDoor
+    closedProxy ??= egress.open({ sites: new Sites('http://nobody.invalid'), bytesMax: 0, onFlood: () => {} })
+    const { proxyServer } = await closedProxy
     if (isDisposed) throw closedError()
     let chromium = [...browsers].find((browser) => browser.isUsable && browser.open < settings.pagesPerBrowser)
     if (chromium === undefined) {
-      const started = new Chromium({ settings, closedDoor: proxyServer, folder: join(folder, randomUUID()) })
+      const started = new Chromium({ settings, closedProxy: proxyServer, folder: join(folder, randomUUID()) })
       browsers.add(started)
       void started.gone.then(() => browsers.delete(started))
       chromium = started
@@ -183,7 +183,7 @@ export function openBrowserPool(options: BrowserPoolOptions): BrowserPool {
       for (const close of open) close()
       await Promise.all([...browsers].map((browser) => browser.gone))
       await Promise.all(closing)
-      await (await closedDoor)?.[Symbol.asyncDispose]()
+      await (await closedProxy)?.[Symbol.asyncDispose]()
       await rm(folder, { recursive: true, force: true, maxRetries: 3, retryDelay: 50 })
     },
   }

@@ -2,7 +2,7 @@
 import type { Transport } from 'wreq-js'
 import type { Profile } from '../identity/profiles.ts'
 import type { AddressGuard } from '../net/address.ts'
-import { type Door, openDoor } from '../net/egress.ts'
+import { type EgressProxy, openEgressProxy } from '../net/egress.ts'
 import { KEEP_ALIVE_MS } from './pools.ts'
 import type { TlsLibrary } from './tls-library.ts'
 
@@ -16,7 +16,7 @@ interface TlsWayOptions {
 }
 
 export interface OpenWay {
-  readonly door: Door
+  readonly door: EgressProxy
   readonly transport: Transport
   /** Connections begun so far. */
   readonly connections: number
@@ -70,7 +70,7 @@ async function open(library: TlsLibrary, { profile, guard, connectTimeoutMs }: T
     connections++
     return guard(origin)
   }
-  const door = await openDoor({ guard: counted, bytesMax: Number.POSITIVE_INFINITY, onFlood: () => {} })
+  const door = await openEgressProxy({ guard: counted, bytesMax: Number.POSITIVE_INFINITY, onFlood: () => {} })
   try {
     const transport = await library.createTransport({
       browser: profile.tls.browser as never,

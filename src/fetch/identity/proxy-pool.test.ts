@@ -55,7 +55,7 @@ async function nobody(): Promise<string> {
 }
 
 /** A proxy that does as it is told. */
-async function openDoor() {
+async function openEgressProxy() {
   const state = { does: 'lets through' as 'reset' | '407' | '403' | 'lets through', url: '' }
   const server = createServer((socket) => {
     socket.on('error', () => {})
@@ -177,7 +177,7 @@ describe('a pool of proxies', () => {
   })
 
   it('says once that it is down and back, and back only after a tunnel was established', async (t) => {
-    await using door = await openDoor()
+    await using door = await openEgressProxy()
     const { pool, events, clock } = given(t, { tiers: [[door.url]] })
     door.does = 'reset'
     for (let flap = 0; flap < 5; flap++) {
@@ -193,8 +193,8 @@ describe('a pool of proxies', () => {
   })
 
   it('takes one that refuses our login out for good, and ends when all do', async (t) => {
-    await using door = await openDoor()
-    await using other = await openDoor()
+    await using door = await openEgressProxy()
+    await using other = await openEgressProxy()
     const { pool, events, clock } = given(t, { tiers: [[door.url, other.url]] })
     Object.assign(door, { does: '407' })
     const [refusing, good] = pool.status().map(({ proxy }) => proxy)
@@ -215,7 +215,7 @@ describe('a pool of proxies', () => {
   })
 
   it('stops waiting for proxies that let nothing through for too long', async (t) => {
-    await using door = await openDoor()
+    await using door = await openEgressProxy()
     const { pool, clock } = given(t, { tiers: [[door.url]], downMsMax: 180_000 })
     door.does = 'reset'
     const proxy = pool.pick('a.test')!
@@ -231,7 +231,7 @@ describe('a pool of proxies', () => {
   })
 
   it('does not take a connection that its rules forbid for a proxy that is down', async (t) => {
-    await using door = await openDoor()
+    await using door = await openEgressProxy()
     const { pool, events } = given(t, { tiers: [[door.url]] })
     door.does = '403'
     assert.match((await fail(pool.pick('a.test')!))?.message ?? '', /answers CONNECT to a\.test:80 with 403/)

@@ -31,7 +31,7 @@ interface DoorOptions {
   onFlood: () => void
 }
 
-export interface Door extends AsyncDisposable {
+export interface EgressProxy extends AsyncDisposable {
   /** For `createBrowserContext`. */
   readonly proxyServer: string
   /** Received from outside. */
@@ -55,7 +55,7 @@ export interface Door extends AsyncDisposable {
 }
 
 interface Egress {
-  open(options: DoorOptions): Promise<Door>
+  open(options: DoorOptions): Promise<EgressProxy>
 }
 
 export function openEgress(options: AddressOptions & { proxy?: string }): Egress {
@@ -65,7 +65,7 @@ export function openEgress(options: AddressOptions & { proxy?: string }): Egress
   const isLetIn = options.proxy === undefined ? () => true : isOwnPeer
   return {
     async open(doorOptions) {
-      if (doorOptions.guard !== undefined) return await openDoor({ ...doorOptions, guard: doorOptions.guard })
+      if (doorOptions.guard !== undefined) return await openEgressProxy({ ...doorOptions, guard: doorOptions.guard })
       const door = new OpenDoor(guard, { ...doorOptions, isLetIn })
       await door.listen()
       return door
@@ -74,13 +74,13 @@ export function openEgress(options: AddressOptions & { proxy?: string }): Egress
 }
 
 /** A door to where `guard` leads, for processes of our own user. */
-export async function openDoor(options: DoorOptions & { guard: AddressGuard }): Promise<Door> {
+export async function openEgressProxy(options: DoorOptions & { guard: AddressGuard }): Promise<EgressProxy> {
   const door = new OpenDoor(options.guard, { ...options, isLetIn: isOwnPeer })
   await door.listen()
   return door
 }
 
-class OpenDoor implements Door {
+class OpenDoor implements EgressProxy {
   bytes = 0
   connecting = 0
   readonly #guard: AddressGuard

@@ -4,7 +4,7 @@ import type { ClaimRequest, Lease } from '../contract.ts'
 import { unpackData } from '../shared/intake.ts'
 import { numbersText, textsText } from './array-text.ts'
 import type { Operations } from './operations.ts'
-import { classOf, type Sent, type Turns } from './queue-marks.ts'
+import { classOf, type QueueMarks, type Sent } from './queue-marks.ts'
 import type { Queue, Queues } from './queues.ts'
 
 const CLAIM = 'select * from sluice.claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)'
@@ -34,7 +34,7 @@ interface ClaimParts {
   runId: number
   operations: Operations
   queues: Queues
-  turns: Turns
+  turns: QueueMarks
   /** The time of a test; null: the server's. */
   now: () => number | null
 }

@@ -11,7 +11,7 @@ import type { Admission } from './admit.ts'
 import { numbersOf, numbersText, textsText } from './array-text.ts'
 import { readToken, type Token } from './claim.ts'
 import type { Operations } from './operations.ts'
-import type { Turns } from './queue-marks.ts'
+import type { QueueMarks } from './queue-marks.ts'
 
 const PLACES = Array.from({ length: 39 }, (_, i) => `$${i + 1}`).join(', ')
 const COMMIT = `select added, items_new, items_same, items_changed, stale, backlog from sluice.commit(${PLACES})`
@@ -24,7 +24,7 @@ interface CommitParts {
   runId: number
   operations: Operations
   admission: Admission
-  turns: Turns
+  turns: QueueMarks
   now: () => number
   /** The time of a test; null: the server's. */
   serverNow: () => number | null

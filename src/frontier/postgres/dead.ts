@@ -4,7 +4,7 @@ import type { Database } from '../../drivers/postgres/database.ts'
 import type { DeadFilter, DeadGroup, DeadLetter, DeadLetters } from '../contract.ts'
 import { unpackData } from '../shared/intake.ts'
 import { textsText } from './array-text.ts'
-import type { Turns } from './queue-marks.ts'
+import type { QueueMarks } from './queue-marks.ts'
 import type { Queues } from './queues.ts'
 
 const FIND = `
@@ -28,7 +28,7 @@ type Row = [
   ...[error: string, attempts: string, losses: string, diedMs: string, snapshot: string | null],
 ]
 
-export function createDead(parts: { db: Database; runId: number; queues: Queues; turns: Turns }): DeadLetters {
+export function createDead(parts: { db: Database; runId: number; queues: Queues; turns: QueueMarks }): DeadLetters {
   const { db, runId, queues, turns } = parts
 
   async function remove(filter: DeadFilter, isRevived: boolean): Promise<number> {

@@ -25,7 +25,7 @@ import { createDead } from './dead.ts'
 import { createItems } from './items.ts'
 import { FRONTIER_MIGRATIONS } from './migrations.ts'
 import { Operations } from './operations.ts'
-import { Turns } from './queue-marks.ts'
+import { QueueMarks } from './queue-marks.ts'
 import { Queues } from './queues.ts'
 import { dropRun } from './runs.ts'
 import { createStats } from './stats.ts'
@@ -75,7 +75,7 @@ class PostgresFrontier implements Frontier {
     const { db, runId, clientNo } = base
     const { now, keepsItems = false } = options
     const queues = new Queues(db, runId)
-    const turns = new Turns()
+    const turns = new QueueMarks()
     const parts = {
       ...{ db, runId, queues, turns, keepsItems },
       operations: new Operations(clientNo),

@@ -46,7 +46,7 @@ export interface Sent {
 
 const FIRST_LANES = ['manual', 'priority']
 
-export class Turns {
+export class QueueMarks {
   /** By group and weight, the last used at the end. */
   readonly #levels = new Map<string, Level>()
   readonly #marks = new Map<number, Mark>()

@@ -7,7 +7,7 @@ import { LedgerFrontier, openLedger, type RedisFrontierOptions } from '../redis/
 import type { Link } from '../redis/link.ts'
 import { FRONTIER_PARAMETERS } from './address.ts'
 import { Broker } from './broker.ts'
-import { createBelt } from './in-broker.ts'
+import { createInBroker } from './in-broker.ts'
 import type { AckMode } from './intake.ts'
 import { DEFAULT_RUN, type Names, namesOf } from './names.ts'
 import type { TransportOptions } from './options.ts'
@@ -33,7 +33,7 @@ export async function openRabbitFrontier(url: string, options: RabbitFrontierOpt
     link = await openLedger(all.redisUrl ?? 'redis://127.0.0.1:6379/0', all)
     const { epoch } = link
     if (all.fresh === true) await purge(broker, names)
-    const belt = createBelt(link, { epoch, beltMax: all.beltMax ?? BELT_MAX })
+    const belt = createInBroker(link, { epoch, beltMax: all.beltMax ?? BELT_MAX })
     const add = (task: NewTask) => frontier.add([task])
     const transport = rabbitTransport({ belt, broker, names, epoch, add }, all)
     const frontier: Frontier = new LedgerFrontier({ engine: 'amqp:', link, transport, options: all })

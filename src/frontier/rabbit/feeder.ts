@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Task } from '../../core/task.ts'
 import type { ClaimRequest } from '../contract.ts'
 import type { Broker } from './broker.ts'
-import type { Belt, Staged } from './in-broker.ts'
+import type { InBroker, Staged } from './in-broker.ts'
 import { MESSAGE_TYPE } from './message.ts'
 import { FAILED_EXCHANGE, type Names, WORK_EXCHANGE } from './names.ts'
 import { type Outgoing, publishAll } from './publisher.ts'
@@ -11,7 +11,7 @@ import { type Outgoing, publishAll } from './publisher.ts'
 export type MessageTtl = (task: Pick<Task, 'url' | 'lane' | 'route' | 'priority'>) => number | undefined
 
 interface FeederParts {
-  belt: Belt
+  belt: InBroker
   broker: Broker
   names: Names
   messageTtlMs?: MessageTtl | undefined

@@ -4,14 +4,14 @@ import { ScrapeError, toErrorRecord } from '../../core/errors.ts'
 import type { NewTask, Task } from '../../core/task.ts'
 import { bodyOf, queueName } from '../redis/lease.ts'
 import type { Feeder } from './feeder.ts'
-import type { Belt } from './in-broker.ts'
+import type { InBroker } from './in-broker.ts'
 import type { Stray } from './intake.ts'
 
 /** What becomes of a task whose message expired: it waits again, or it is a dead letter. */
 export type ExpiredPolicy = 'requeue' | 'dead'
 
 /** Only what has expired may die of it: a message that was handed to twenty workers in vain comes the same way. */
-export function createExpired(belt: Belt, feeder: Feeder, policy: ExpiredPolicy) {
+export function createExpired(belt: InBroker, feeder: Feeder, policy: ExpiredPolicy) {
   return async function expired(seq: string, { hasExpired }: { hasExpired: boolean }): Promise<void> {
     if (policy === 'requeue' || !hasExpired) {
       await belt.unstage([seq])
@@ -25,7 +25,7 @@ export function createExpired(belt: Belt, feeder: Feeder, policy: ExpiredPolicy)
 }
 
 /** `add` takes a task somebody else has put into our queues. */
-export function createStray(belt: Belt, feeder: Feeder, add: (task: NewTask) => Promise<unknown>) {
+export function createStray(belt: InBroker, feeder: Feeder, add: (task: NewTask) => Promise<unknown>) {
   return async function stray({ received, queue, lane }: Stray): Promise<void> {
     if (received.kind === 'foreign') {
       await add(received.task)

@@ -180,7 +180,7 @@ interface Tended {
   counts: Map<string, number>
 }
 
-export function createBelt(link: Link, { epoch, beltMax }: { epoch: string; beltMax: number }) {
+export function createInBroker(link: Link, { epoch, beltMax }: { epoch: string; beltMax: number }) {
   const setSeqs = (what: typeof SENT, seqs: readonly string[]) => link.run<number>(what, { args: () => seqs })
 
   return {
@@ -230,4 +230,4 @@ export function createBelt(link: Link, { epoch, beltMax }: { epoch: string; belt
   }
 }
 
-export type Belt = ReturnType<typeof createBelt>
+export type InBroker = ReturnType<typeof createInBroker>

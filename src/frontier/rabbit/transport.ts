@@ -13,14 +13,14 @@ import type { Broker } from './broker.ts'
 import type { Delivery } from './deliveries.ts'
 import { Feeder } from './feeder.ts'
 import { createExpired, createStray } from './foreign-messages.ts'
-import type { Belt } from './in-broker.ts'
+import type { InBroker } from './in-broker.ts'
 import { Intake } from './intake.ts'
 import { DEFAULT_RUN, type Names } from './names.ts'
 import type { TransportOptions } from './options.ts'
 import { isConnectionLoss, unreachable } from './outage.ts'
 
 interface TransportParts {
-  belt: Belt
+  belt: InBroker
   broker: Broker
   names: Names
   epoch: string
@@ -157,7 +157,7 @@ class RabbitTransport implements ReadyTransport {
     return taken
   }
 
-  async #lease(request: ClaimRequest, chosen: readonly Delivery[]): ReturnType<Belt['lease']> {
+  async #lease(request: ClaimRequest, chosen: readonly Delivery[]): ReturnType<InBroker['lease']> {
     try {
       return await this.#parts.belt.lease(request, chosen)
     } catch (error) {

@@ -35,7 +35,7 @@ function widgetJob(n: number) {
     function: 'Engineering',
     industry: 'Software',
     locations: [{ country, countryCode, city, region, hidden: false }],
-    description: `${wordsOf(n)}<ul><li>Patience</li></ul>`,
+    description: `${wordsOf(n)}<ul><li>ServiceBackoff</li></ul>`,
   }
 }
 
@@ -76,7 +76,11 @@ export async function startWorkableMock(options: MockOptions): Promise<BoardServ
     }
     const n = Number(/^\/api\/v2\/accounts\/acme-robotics\/jobs\/AB(\d+)$/.exec(path)?.[1])
     if (!(n < jobs)) return notFound
-    const texts = { description: wordsOf(n), requirements: '<ul><li>Patience</li></ul>', benefits: '<p>A desk</p>' }
+    const texts = {
+      description: wordsOf(n),
+      requirements: '<ul><li>ServiceBackoff</li></ul>',
+      benefits: '<p>A desk</p>',
+    }
     return { body: { ...listed(n), ...texts } }
   }, options)
 }

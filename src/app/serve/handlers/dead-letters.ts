@@ -8,10 +8,10 @@ import type { Server } from '../server/server.ts'
 import { filterOf } from './dead-filter.ts'
 
 export function deadLetterHandlers(server: Server): HandlersOf<typeof deadLetterEndpoints> {
-  const { looks } = server
+  const { openRuns } = server
   return {
     async listDead({ query: { run: id, limit, cursor, ...filter } }) {
-      const { dead } = frontierOf(await looks.run(id))
+      const { dead } = frontierOf(await openRuns.run(id))
       const letters = await dead.list({
         ...filterOf(filter),
         limit: limit + 1,
@@ -21,7 +21,7 @@ export function deadLetterHandlers(server: Server): HandlersOf<typeof deadLetter
       return { data, next: letters.length > limit ? data.at(-1)!.id : null }
     },
     async listDeadGroups({ query: { run: id } }) {
-      const groups = await frontierOf(await looks.run(id)).dead.groups()
+      const groups = await frontierOf(await openRuns.run(id)).dead.groups()
       return {
         groups: groups.map(({ firstAtMs, lastAtMs, ...group }) => ({
           runId: id,
@@ -32,11 +32,11 @@ export function deadLetterHandlers(server: Server): HandlersOf<typeof deadLetter
       }
     },
     redrive: ({ body: { run: id, ids, ...filter } }) =>
-      looks.change(id, async (run) => ({
+      openRuns.change(id, async (run) => ({
         retried: await server.retry(run, { ...filterOf(filter), ...(ids === undefined ? {} : { ids }) }),
       })),
     dropDead: ({ query: { run: id, ...filter } }) =>
-      looks.change(id, async (run) => ({ dropped: await frontierOf(run).dead.drop(filterOf(filter)) })),
+      openRuns.change(id, async (run) => ({ dropped: await frontierOf(run).dead.drop(filterOf(filter)) })),
   }
 }
 

@@ -21,12 +21,12 @@ import type { Server } from '../server/server.ts'
 /** Of both runs together: a comparison is work for one processor that others wait for. */
 const DIFF_ITEMS_MAX = 200_000
 
-export function historyHandlers({ db, looks, keeping }: Server): HandlersOf<typeof historyEndpoints> {
+export function historyHandlers({ db, openRuns, keeping }: Server): HandlersOf<typeof historyEndpoints> {
   const history = new History(db)
   let turn: Promise<unknown> = Promise.resolve()
   return {
     async diffRuns({ params, query: { limit, cursor, ignore } }) {
-      const [before, after] = [await looks.run(params.id), await looks.run(params.other)]
+      const [before, after] = [await openRuns.run(params.id), await openRuns.run(params.other)]
       const from = numberIn(cursor)
       const ignored = [...TIMES_OF_READING, ...(ignore?.split(',') ?? [])]
       const mine = turn.then(() => pageOfDifferences(before, after, { from, limit, ignored }))

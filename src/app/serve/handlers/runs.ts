@@ -6,7 +6,7 @@ import type { ListedRun } from '../../../runs/run-list.ts'
 import { cancelRun, pauseRun, resumeRun } from '../../../runs/steer-run.ts'
 import type { runEndpoints } from '../../../server/api/routes/runs.ts'
 import type { HandlersOf } from '../../../server/api/server.ts'
-import { servedWords, whyServed } from '../server/idle-reason.ts'
+import { idleReason, servedWords } from '../server/idle-reason.ts'
 import type { Server } from '../server/server.ts'
 import { filterOf } from './dead-filter.ts'
 import { itemsAnswer } from './items-answer.ts'
@@ -15,7 +15,7 @@ import { itemsAnswer } from './items-answer.ts'
 const UNBUFFERED = { 'x-accel-buffering': 'no' }
 
 export function runHandlers(server: Server): HandlersOf<typeof runEndpoints> {
-  const { looks } = server
+  const { openRuns } = server
   return {
     async listRuns({ query: { limit, cursor, scraper, state } }) {
       const { runs, isMore } = await server.lists.page({ limit, before: cursor, scraper, state })
@@ -26,7 +26,7 @@ export function runHandlers(server: Server): HandlersOf<typeof runEndpoints> {
       return { id, url: `/v1/runs/${id}` }
     },
     async getRun({ params: { id } }) {
-      const run = await looks.run(id)
+      const run = await openRuns.run(id)
       const numbers = await runStats(run)
       const { pending, claimed, completed, failed, dead, remaining } = numbers
       return {
@@ -34,30 +34,30 @@ export function runHandlers(server: Server): HandlersOf<typeof runEndpoints> {
         args: run.record.args ?? null,
         isAlive: run.isAlive,
         isPaused: numbers.isPaused,
-        why: await whyServed(run, numbers),
+        why: await idleReason(run, numbers),
         queue: { pending, claimed, completed, failed, dead, remaining },
         workers: livingWorkers(run)?.length ?? null,
       }
     },
     pauseRun: ({ params: { id } }, { name }) =>
-      looks.change(id, (run) => pauseRun(run, `paused through the API (${name})`)),
+      openRuns.change(id, (run) => pauseRun(run, `paused through the API (${name})`)),
     resumeRun: ({ params: { id } }) =>
-      looks.change(id, async (run) => {
+      openRuns.change(id, async (run) => {
         const steered = await resumeRun(run)
         const isStarted = run.isOver && !isComplete(run.record) && (await server.goOn(run))
         return { ...steered, isChanged: steered.isChanged || isStarted }
       }),
     cancelRun: ({ params: { id } }, { name }) =>
-      looks.change(id, (run) => cancelRun(run, `cancelled through the API (${name})`)),
+      openRuns.change(id, (run) => cancelRun(run, `cancelled through the API (${name})`)),
     retryFailed: ({ params: { id }, body }) =>
-      looks.change(id, async (run) => ({ retried: await server.retry(run, filterOf(body)) })),
-    getItems: async ({ params: { id }, query }) => await itemsAnswer(await looks.run(id), query),
+      openRuns.change(id, async (run) => ({ retried: await server.retry(run, filterOf(body)) })),
+    getItems: async ({ params: { id }, query }) => await itemsAnswer(await openRuns.run(id), query),
     async watchRun({ params: { id } }, { lastEventId, signal }) {
       const body = await server.feeds.watch(id, lastEventId, signal)
       return body === undefined ? undefined : { contentType: 'text/event-stream', body, headers: UNBUFFERED }
     },
     async getErrors({ params: { id }, query: { group } }) {
-      const { record } = await looks.run(id)
+      const { record } = await openRuns.run(id)
       const groups = new Map<string, { name: string; count: number; example: string }>()
       for (const { code, class: kind, count, example } of record.errors) {
         const name = { class: kind, code, cause: `${code} ${example}` }[group]

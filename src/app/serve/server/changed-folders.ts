@@ -16,7 +16,7 @@ interface FolderOfNews {
   settle: () => void
 }
 
-export class FolderNews {
+export class ChangedFolders {
   readonly #out: string
   /** Folder → the time of its record when it had been read. */
   readonly #settled = new Map<string, number>()

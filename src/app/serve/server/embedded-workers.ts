@@ -8,7 +8,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { every } from '../../../core/every.ts'
 import type { Store, StoredRun } from '../../../store/contract.ts'
-import { Turns } from '../../fleet/run-rotation.ts'
+import { RunRotation } from '../../fleet/run-rotation.ts'
 import { countByRun, toRelieve } from '../../fleet/worker-shares.ts'
 import { HOPELESS, type WorkerOrders } from './embedded-worker.ts'
 
@@ -42,7 +42,7 @@ interface Worker {
 export class EmbeddedWorkers implements AsyncDisposable {
   readonly #options: EmbeddedWorkersOptions
   readonly #workers = new Set<Worker>()
-  readonly #turns = new Turns(() => performance.now())
+  readonly #turns = new RunRotation(() => performance.now())
   readonly #looking: NodeJS.Timeout
   #look: Promise<void> | undefined
   #isStopping = false

@@ -5,8 +5,8 @@
 import { randomBytes } from 'node:crypto'
 import { redactAll } from '../../../core/redact.ts'
 import { type OpenRun, type RunLogLines, runStats } from '../../../runs/open-run.ts'
-import { whyServed } from './idle-reason.ts'
-import type { Looks } from './open-run-cache.ts'
+import { idleReason } from './idle-reason.ts'
+import type { OpenRunCache } from './open-run-cache.ts'
 
 const LOOK_MS = 250
 /** While nobody watches. */
@@ -33,11 +33,11 @@ interface Watcher {
 }
 
 export class Feeds implements Disposable {
-  readonly #looks: Looks
+  readonly #openRuns: OpenRunCache
   readonly #feeds = new Map<string, Feed>()
 
-  constructor(looks: Looks) {
-    this.#looks = looks
+  constructor(openRuns: OpenRunCache) {
+    this.#openRuns = openRuns
   }
 
   /**
@@ -49,14 +49,14 @@ export class Feeds implements Disposable {
     lastId: string | undefined,
     signal: AbortSignal,
   ): Promise<AsyncGenerator<string> | undefined> {
-    const run = await this.#looks.run(runId)
+    const run = await this.#openRuns.run(runId)
     if (isEnded(run) && lastId !== undefined && END_ID.exec(lastId)?.[1] === endMark(run)) return undefined
     let feed = this.#feeds.get(runId)
     // One that has told of an end does not know that the run goes on again.
     if (feed === undefined || (feed.isOver && !isEnded(run))) {
       feed?.[Symbol.dispose]()
       feed = new Feed(
-        () => this.#looks.run(runId),
+        () => this.#openRuns.run(runId),
         (idle) => this.#feeds.get(runId) === idle && this.#feeds.delete(runId),
       )
       this.#feeds.set(runId, feed)
@@ -167,7 +167,7 @@ class Feed implements Disposable {
     const { pending, claimed, completed, failed, dead, remaining, isPaused } = numbers
     const { state, items, latencyMs, bytes, durationMs } = run.record
     const queue = { pending, claimed, completed, failed, dead, remaining }
-    const why = await whyServed(run, numbers)
+    const why = await idleReason(run, numbers)
     const { isAlive } = run
     const now = JSON.stringify(redactAll({ state, isAlive, isPaused, why, queue, items, latencyMs, bytes, durationMs }))
     if (now !== before) this.#last = this.#emit('run', now)

@@ -3,7 +3,7 @@ import type { FrontierStats } from '../../../frontier/contract.ts'
 import type { OpenRun } from '../../../runs/open-run.ts'
 import { NO_WORKERS, whyStill } from '../../../runs/run-list.ts'
 
-export async function whyServed(run: OpenRun, numbers: FrontierStats): Promise<string | null> {
+export async function idleReason(run: OpenRun, numbers: FrontierStats): Promise<string | null> {
   return servedWords(await whyStill(run, numbers))
 }
 

@@ -3,7 +3,7 @@
 import type { OpenRun } from '../../../runs/open-run.ts'
 import { listRuns, type RunFolder } from '../../../runs/run-folder.ts'
 import { isLeftByServer } from '../../../runs/run-record.ts'
-import type { Looks } from './open-run-cache.ts'
+import type { OpenRunCache } from './open-run-cache.ts'
 
 /** The newest are read. */
 const FOLDERS_MAX = 1000
@@ -13,7 +13,7 @@ const WAIT_MS_MAX = 90_000
 
 interface InterruptedParts {
   out: string
-  looks: Looks
+  openRuns: OpenRunCache
   goOn: (run: OpenRun) => Promise<unknown>
   say: (level: 'info' | 'warn', message: string) => void
 }
@@ -41,13 +41,13 @@ export class InterruptedRuns implements AsyncDisposable {
 
   /** One that is over goes on, unless somebody has said that it should not. */
   async #isStillAlive({ runId }: RunFolder): Promise<boolean> {
-    const { looks, goOn, say } = this.#parts
+    const { openRuns, goOn, say } = this.#parts
     if (this.#stop.signal.aborted) return false
     try {
-      const run = await looks.run(runId)
+      const run = await openRuns.run(runId)
       if (run.isAlive) return true
       if (!isLeftByServer(run.record) || (await isHeld(run))) return false
-      await looks.change(runId, goOn)
+      await openRuns.change(runId, goOn)
       say('info', `run ${runId} goes on: ${run.record.reason}`)
     } catch (error) {
       say('warn', `run ${runId} does not go on: ${(error as Error).message}`)

@@ -17,9 +17,9 @@ interface Look {
   refreshing: Promise<void> | undefined
 }
 
-export class Looks implements AsyncDisposable {
+export class OpenRunCache implements AsyncDisposable {
   readonly #places: RunPlaces
-  readonly #looks = new Map<string, Look>()
+  readonly #openRuns = new Map<string, Look>()
   readonly #sweeping: NodeJS.Timeout
 
   constructor(places: RunPlaces) {
@@ -31,11 +31,11 @@ export class Looks implements AsyncDisposable {
   /** Throws `E_RUN_NOT_FOUND`. The run stays ours: do not dispose of it. */
   async run(id: string): Promise<OpenRun> {
     const nowMs = performance.now()
-    let look = this.#looks.get(id)
+    let look = this.#openRuns.get(id)
     if (look === undefined) {
       look = { run: this.#open(id), askedAtMs: nowMs, freshAtMs: nowMs, refreshing: undefined }
-      this.#looks.set(id, look)
-      look.run.catch(() => this.#looks.delete(id))
+      this.#openRuns.set(id, look)
+      look.run.catch(() => this.#openRuns.delete(id))
       this.#closeOldest()
     }
     look.askedAtMs = nowMs
@@ -55,7 +55,7 @@ export class Looks implements AsyncDisposable {
     try {
       return await change(await this.run(id))
     } finally {
-      const look = this.#looks.get(id)
+      const look = this.#openRuns.get(id)
       if (look !== undefined) look.freshAtMs = Number.NEGATIVE_INFINITY
     }
   }
@@ -69,24 +69,24 @@ export class Looks implements AsyncDisposable {
 
   #closeIdle(): void {
     const before = performance.now() - IDLE_MS
-    for (const [id, look] of this.#looks) if (look.askedAtMs < before) this.#close(id, look)
+    for (const [id, look] of this.#openRuns) if (look.askedAtMs < before) this.#close(id, look)
   }
 
   #closeOldest(): void {
-    if (this.#looks.size <= OPEN_MAX) return
-    const [oldest] = [...this.#looks].sort(([, a], [, b]) => a.askedAtMs - b.askedAtMs)
+    if (this.#openRuns.size <= OPEN_MAX) return
+    const [oldest] = [...this.#openRuns].sort(([, a], [, b]) => a.askedAtMs - b.askedAtMs)
     if (oldest !== undefined) this.#close(...oldest)
   }
 
   #close(id: string, look: Look): void {
-    this.#looks.delete(id)
+    this.#openRuns.delete(id)
     void look.run.then((run) => run[Symbol.asyncDispose]()).catch(() => {})
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#sweeping)
-    const open = [...this.#looks.values()]
-    this.#looks.clear()
+    const open = [...this.#openRuns.values()]
+    this.#openRuns.clear()
     await Promise.allSettled(open.map(async ({ run }) => (await run)[Symbol.asyncDispose]()))
   }
 }

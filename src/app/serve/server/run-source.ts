@@ -9,7 +9,7 @@ import type { OpenRun, RunPlaces } from '../../../runs/open-run.ts'
 import { openStoredRun } from '../../../runs/stored-run.ts'
 import type { NewsOfRun, RunSource, SourceItem, SourceRun } from '../../../server/history/contract.ts'
 import type { Store } from '../../../store/contract.ts'
-import { FolderNews } from './changed-folders.ts'
+import { ChangedFolders } from './changed-folders.ts'
 
 interface RunSourceParts {
   db: SqlDatabase
@@ -25,13 +25,13 @@ const STORED_RUNS_MAX = 1000
 
 export class ServedRuns implements RunSource, AsyncDisposable {
   readonly #parts: RunSourceParts
-  readonly #folders: FolderNews
+  readonly #folders: ChangedFolders
   readonly #open = new Map<string, OpenRun>()
   #fullLookAtMs = Number.NEGATIVE_INFINITY
 
   constructor(parts: RunSourceParts) {
     this.#parts = parts
-    this.#folders = new FolderNews(parts.places.out)
+    this.#folders = new ChangedFolders(parts.places.out)
   }
 
   async news(): Promise<NewsOfRun[]> {

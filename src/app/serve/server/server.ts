@@ -31,7 +31,7 @@ import { HistoryKeeper, NOT_KEEPING } from './history-keeper.ts'
 import { InterruptedRuns } from './interrupted.ts'
 import { JobStore } from './job-store.ts'
 import { Notifications } from './notifications.ts'
-import { Looks } from './open-run-cache.ts'
+import { OpenRunCache } from './open-run-cache.ts'
 import { RunLists } from './run-lists.ts'
 import { type Check, ServerHealth } from './server-health.ts'
 import type { ServerRole } from './server-role.ts'
@@ -68,7 +68,7 @@ export class Server implements AsyncDisposable {
   readonly config: Config
   readonly store: Store
   readonly db: SqlDatabase
-  readonly looks: Looks
+  readonly openRuns: OpenRunCache
   readonly feeds: Feeds
   readonly health: ServerHealth
   readonly schedules: Schedules
@@ -101,8 +101,8 @@ export class Server implements AsyncDisposable {
     this.#say = say
     const { out, frontier, redis } = config.values
     this.#places = { out, frontier, redis, store: config.values.store }
-    this.looks = new Looks(this.#places)
-    this.feeds = new Feeds(this.looks)
+    this.openRuns = new OpenRunCache(this.#places)
+    this.feeds = new Feeds(this.openRuns)
     this.lists = new RunLists({ places: this.#places, store })
     this.health = new ServerHealth({
       store,
@@ -120,7 +120,7 @@ export class Server implements AsyncDisposable {
             max: workers,
             region: config.values.region,
             flags,
-            hasWork: async (id) => await hasWork(await this.looks.run(id)),
+            hasWork: async (id) => await hasWork(await this.openRuns.run(id)),
             say,
           })
         : undefined
@@ -143,8 +143,8 @@ export class Server implements AsyncDisposable {
     this.scheduler = new Scheduler({
       schedules: this.schedules,
       start: ({ scraper, args, limits, region }) => this.startRun(scraper, args, limits, region),
-      isRunning: async (id) => !(await this.looks.run(id)).isOver,
-      cancel: (id, reason) => this.looks.change(id, async (run) => void (await cancelRun(run, reason))),
+      isRunning: async (id) => !(await this.openRuns.run(id)).isOver,
+      cancel: (id, reason) => this.openRuns.change(id, async (run) => void (await cancelRun(run, reason))),
       isPassive,
       onTrouble: ({ name }, outcome, reason) => say('warn', `schedule ${name} ${outcome}: ${reason}`),
       say,
@@ -158,7 +158,7 @@ export class Server implements AsyncDisposable {
     })
     this.#interrupted = parseEngineUrl(frontier).isShared
       ? undefined
-      : new InterruptedRuns({ out, looks: this.looks, goOn: (run) => this.goOn(run), say })
+      : new InterruptedRuns({ out, openRuns: this.openRuns, goOn: (run) => this.goOn(run), say })
   }
 
   /** The newest. */
@@ -254,7 +254,7 @@ export class Server implements AsyncDisposable {
     await this.jobs[Symbol.asyncDispose]()
     await this.notifications[Symbol.asyncDispose]()
     await Promise.all([this.#runs[Symbol.asyncDispose](), this.#workers?.[Symbol.asyncDispose]()])
-    await this.looks[Symbol.asyncDispose]()
+    await this.openRuns[Symbol.asyncDispose]()
     await this.store[Symbol.asyncDispose]()
   }
 }
