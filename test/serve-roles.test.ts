@@ -119,6 +119,6 @@ test('a part of a server needs a queue that the other parts reach', async () => 
   for (const role of ['api', 'scheduler']) {
     const { code, stderr } = await sluice(['serve', '--role', role, '--port', '0'], { cwd: folder.path })
     assert.equal(code, 2)
-    assert.match(stderr, /--role .* nobody is there for the rest/)
+    assert.match(stderr, /--role .* there is no other process for the rest/)
   }
 })

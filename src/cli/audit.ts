@@ -8,8 +8,8 @@ interface AuditFlags extends ReadFlags, PlaceFlags {
 }
 
 const HELP = `
-Everything that is not mere reading is written down, with its outcome; refused requests once a minute, address and status.
-Kept as long as \`sluice serve --keep-history\` says.
+Every request that changes something is logged with its outcome; rejected requests once per minute, address and status.
+Retention: \`sluice serve --keep-history\`.
 
 Examples:
   sluice audit
@@ -18,8 +18,8 @@ Examples:
 export function defineAudit(program: Command): void {
   const command = program
     .command('audit')
-    .description('list who did what through the API, the newest first')
-    .option('--limit <n>', 'at most so many', '50')
+    .description('show the audit log of the API, newest first')
+    .option('--limit <n>', 'maximum number of entries', '50')
     .addHelpText('after', HELP)
     .action(listAudit)
   addReadFlags(command, 'the entries')

@@ -23,8 +23,8 @@ interface AutoscaleFlags {
 }
 
 const HELP = `
-It counts the workers it started itself, so that one may run on every machine. Where --max is not enough for all runs, they
-share it fairly; a paused run gets none. What comes after -- goes to every worker.
+It only counts the workers it started itself, so you can run one on every machine. If --max is not enough for all runs, they
+share it fairly; a paused run gets none. Flags after -- are passed to every worker.
 
 Examples:
   sluice autoscale --scraper books --max 4
@@ -34,20 +34,23 @@ Examples:
 export function defineAutoscale(program: Command): void {
   const command = program
     .command('autoscale [worker-flag...]')
-    .description('start and drain workers by how much is in the queue')
-    .requiredOption('--scraper <name>', 'the scraper whose runs are looked after')
-    .option('--run-id <run>', 'this run only; default: every run of the scraper that is going on')
-    .option('--min <N>', 'workers at least', '0')
-    .option('--max <N>', 'workers at most', '8')
+    .description('start and drain workers depending on the queue length')
+    .requiredOption('--scraper <name>', 'the scraper whose runs to scale')
+    .option('--run-id <run>', 'only this run; default: every active run of the scraper')
+    .option('--min <N>', 'minimum number of workers', '0')
+    .option('--max <N>', 'maximum number of workers', '8')
     .option('--per-worker <N>', 'pending pages that keep one worker busy', '1000')
-    .option('--cooldown <TIME>', 'time between two changes of a run in one direction', '30s')
-    .option('--interval <TIME>', 'time between two looks', '5s')
-    .option('--exec <COMMAND>', 'run this when the number changes, {n} being the number, in place of own processes')
-    .option('--print', 'print what would be started or run, and do nothing')
-    .option('--forever', 'stay when all runs are finished')
+    .option('--cooldown <TIME>', 'minimum time between two changes of a run in the same direction', '30s')
+    .option('--interval <TIME>', 'time between two checks', '5s')
+    .option(
+      '--exec <COMMAND>',
+      'run this command when the number changes ({n} is the number) instead of starting processes',
+    )
+    .option('--print', 'print what would be started, and do nothing')
+    .option('--forever', 'keep running when all runs are finished')
     .option('--json', 'print one line of JSON for each decision')
-    .option('--quiet', 'print nothing but errors')
-    .option('-v, --verbose', 'show stacks of errors')
+    .option('--quiet', 'print only errors')
+    .option('-v, --verbose', 'print stack traces')
     .addHelpText('after', HELP)
     .action(async (workerFlags: string[], flags: AutoscaleFlags) => {
       process.exitCode = await autoscaleCommand(workerFlags, flags)

@@ -10,7 +10,7 @@ interface BenchFlags extends ReadFlags {
 
 const HELP = `
 Scrapes a shop that it serves itself on loopback, pages of 8 kB, into JSONL and CSV in a temporary folder. The site runs on the same
-machine and takes its share of it. Numbers of two machines compare; a real site is slower than this one, and you should be, too.
+machine and uses part of it. Use the numbers to compare machines; real sites are slower, and you should be, too.
 
 Examples:
   sluice bench

@@ -27,9 +27,9 @@ interface CheckFlags extends ReadFlags {
 }
 
 const HELP = `
-Takes the routes in turn, so that a few pages meet every kind of page. Writes nothing. Judges failed
-pages and invalid items by failAt, and the scraper's expect: filled, and items and links per page of perRoute.
-Exit code 0 when all is as expected, 1 when not.
+Takes the routes in turn, so that a few pages cover every kind of page. Writes nothing. Compares failed
+pages and invalid items with failAt, and the result with the scraper's expect (filled, perRoute).
+Exit code 0 if everything is as expected, 1 if not.
 
 Examples:
   sluice check books
@@ -40,13 +40,13 @@ export function defineCheck(program: Command): void {
     .command('check <scraper>')
     .description('read a few live pages and compare them with what the scraper expects')
     .option('--pages <N>', 'pages to read', '5')
-    .option('--within <TIME>', 'longest time for all of it', '2m')
+    .option('--within <TIME>', 'time limit for the whole check', '2m')
     .addHelpText('after', HELP)
     .action(async (name: string, flags: CheckFlags) => {
       process.exitCode = await check(name, flags)
     })
   addArgs(command)
-  addReadFlags(command, 'what was found')
+  addReadFlags(command, 'the findings')
   addOptions(command, OPTIONS)
 }
 

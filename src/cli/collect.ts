@@ -13,19 +13,19 @@ Each task becomes a run in the store, under its task id: sluice export TASK_ID. 
 
 Examples:
   SLUICE_REDIS=redis://cache SLUICE_STORE=postgres://sluice@db/sluice sluice collect
-  sluice collect --frontier redis://cache --once          what is there now, then it ends`
+  sluice collect --frontier redis://cache --once          store what is there now, then stop`
 
 export function defineCollect(program: Command): void {
   const command = program
     .command('collect')
-    .description('store the results of the task protocol, until it is stopped')
-    .option('--once', 'end when no result is left')
-    .option('--prefix <text>', 'before the names of all streams', '')
+    .description('store results of the task protocol until stopped')
+    .option('--once', 'stop when no results are left')
+    .option('--prefix <text>', 'prefix of all stream names', '')
     .addHelpText('after', HELP)
     .action(async (flags: CollectFlags) => {
       process.exitCode = await collect(flags)
     })
-  addOptions(addReadFlags(command, 'what was stored'), ['frontier', 'redis', 'store'])
+  addOptions(addReadFlags(command, 'the stored results'), ['frontier', 'redis', 'store'])
 }
 
 async function collect(flags: CollectFlags): Promise<number> {

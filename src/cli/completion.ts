@@ -12,7 +12,7 @@ export function defineCompletion(program: Command): void {
   program
     .command('completion <shell>')
     .description('print a script that completes commands in bash, zsh or fish')
-    .option('-v, --verbose', 'show stacks of errors')
+    .option('-v, --verbose', 'print stack traces')
     .addHelpText('after', HELP)
     .action(async (shell: string) => {
       const [{ SHELLS, completionScript, describeCommands }, { ScrapeError }] = await Promise.all([

@@ -11,7 +11,7 @@ interface ConfigFlags extends ReadFlags {
 }
 
 const HELP = `
-Later wins: defaults < the scraper's own limits < sluice.config.ts < .env < SLUICE_* < flags. Secrets are never printed.
+Later ones override earlier ones: defaults < the scraper's own limits < sluice.config.ts < .env < SLUICE_* < flags. Secrets are never printed.
 
 Examples:
   sluice config
@@ -22,9 +22,9 @@ Examples:
 export function defineConfig(program: Command): void {
   const command = program
     .command('config [option...]')
-    .description('show every option: value, origin, bounds')
-    .option('--explain', 'also what each may be, its sentence, flag and environment name')
-    .option('--scraper <name>', 'with the limits this scraper sets itself')
+    .description('show every option: value, origin, default and bounds')
+    .option('--explain', 'also show allowed values, description, flag and environment variable')
+    .option('--scraper <name>', 'include the limits that this scraper sets')
     .addHelpText('after', HELP)
     .action(async (words: string[], flags: ConfigFlags) => {
       process.exitCode = await config(words, flags)
@@ -107,7 +107,7 @@ async function shortText(options: OptionValue[]): Promise<string> {
     const from = paint(origin === 'default' ? 'dim' : 'cyan', origin)
     rows.push([paint('bold', name), printable(await readable(option)), from])
   }
-  return `${table(rows)}\n\n${paint('dim', 'sluice config --explain tells more; NAME after it about one option')}`
+  return `${table(rows)}\n\n${paint('dim', 'more: sluice config --explain [OPTION]')}`
 }
 
 async function longText(options: OptionValue[]): Promise<string> {

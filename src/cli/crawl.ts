@@ -12,10 +12,10 @@ interface CrawlFlags {
 }
 
 const HELP = `
-Notes of every page: url, status, title, links, depth, type, from (who linked to it first), note (why its links were not
+Saves for every page: url, status, title, links, depth, type, from (the page that linked to it first), note (why its links were not
 followed), and your --select fields. Stays on the site's host (with or without www.), at most 1,000 pages and 10 links deep
-unless --pages and --depth say otherwise. Links marked nofollow are left alone. Corners that never end (repeated content,
-paths that grow, ever new parameters) are noticed, reported and not followed.
+unless --pages and --depth say otherwise. Links marked nofollow are not followed. Crawler traps (repeated content,
+growing paths, endless new parameters) are detected, reported and not followed.
 
 Examples:
   sluice crawl https://books.toscrape.com/ --pages 50
@@ -26,12 +26,12 @@ export function defineCrawl(program: Command): void {
   const command = program
     .command('crawl [url]')
     .description('crawl a site without code: every page with its title and links')
-    .option('--select <name=css>', 'one more field: text of css, or css@attribute (may be repeated)', collect)
-    .option('--resume [run]', 'go on with a crawl: its id, or the latest unfinished one of this site')
-    .option('--dry-run', 'show what would be done, and do nothing')
-    .option('--json', 'print the record of the run as JSON')
-    .option('--quiet', 'print nothing but errors')
-    .option('-v, --verbose', 'show stacks of errors')
+    .option('--select <name=css>', 'an additional field: the text of CSS, or CSS@ATTRIBUTE (may be repeated)', collect)
+    .option('--resume [run]', 'resume a crawl: its id, or the latest unfinished one of this site')
+    .option('--dry-run', 'show what would be done, without doing it')
+    .option('--json', 'print the run record as JSON')
+    .option('--quiet', 'print only errors')
+    .option('-v, --verbose', 'print stack traces')
     .addHelpText('after', HELP)
     .action(async (url: string | undefined, flags: CrawlFlags) => {
       process.exitCode = await crawl(url, flags)

@@ -2,8 +2,8 @@
 import type { Command } from 'commander'
 
 const HELP = `
-A book shop as pages (/), as a JSON API (/api/books), drawn by a script (/app), and a board of jobs (/api/jobs), on this
-machine only. \`sluice run\` starts it by itself for a scraper whose site it is; workers of a fleet need it started.
+A book shop as pages (/), as a JSON API (/api/books), rendered by JavaScript (/app), and a job board (/api/jobs), on this
+machine only. \`sluice run\` starts it automatically for scrapers that use it; for workers of a fleet, start it yourself.
 
 Examples:
   sluice demo
@@ -13,8 +13,8 @@ export function defineDemo(program: Command): void {
   program
     .command('demo')
     .description('serve the small site that the project templates scrape')
-    .option('--port <N>', 'its port on 127.0.0.1', '4180')
-    .option('-v, --verbose', 'show stacks of errors')
+    .option('--port <N>', 'port on 127.0.0.1', '4180')
+    .option('-v, --verbose', 'print stack traces')
     .addHelpText('after', HELP)
     .action(async ({ port }: { port: string }) => {
       await demo(port)

@@ -14,10 +14,11 @@ interface DiffFlags extends ReadFlags, PlaceFlags {
 }
 
 const HELP = `
-Runs are named by their ids, scrapers (the latest run of it) or paths; those of a fleet need --frontier postgres://…,
-redis://… or amqp://… (SLUICE_FRONTIER) and, where that is not a database, --store (SLUICE_STORE). Items are matched by the scraper's key, or by --key FIELD; without either, only as wholes.
-When a page was read is no change: scraped_at, fetched_at, crawled_at, retrieved_at, extracted_at (also scrapedAt …) are left out.
-Fields that only one of the runs has in its schema are named at the end; they are no change of the items (--all-fields compares them).
+Name a run by its id, its scraper (its latest run) or its path; runs of a fleet need --frontier postgres://…,
+redis://… or amqp://… (SLUICE_FRONTIER) and, if that is not a database, --store (SLUICE_STORE). Items are matched by the scraper's key, or by
+--key FIELD; without either, only identical items match. Fields that say when a page was fetched (scraped_at, fetched_at, crawled_at,
+retrieved_at, extracted_at, also scrapedAt …) are ignored. Fields that only one of the runs has in its schema are listed at the end and are
+not compared (--all-fields compares both).
 
 Examples:
   sluice diff 20261114_060000_aa11 20261115_060000_bb22
@@ -32,9 +33,9 @@ export function defineDiff(program: Command): void {
     .option('--ignore <FIELD>', 'do not compare this field (may be repeated)', collect)
     .option(
       '--all-fields',
-      'also compare fields that say when a page was read, and fields that only one of the runs has',
+      'also compare fields that say when a page was fetched, and fields that only one of the runs has',
     )
-    .option('--exit-code', 'exit with 1 when they differ')
+    .option('--exit-code', 'exit with code 1 if they differ')
     .addHelpText('after', HELP)
     .action(async (before: string, after: string, flags: DiffFlags) => {
       process.exitCode = await diff(before, after, flags)
@@ -123,7 +124,7 @@ async function textView(): Promise<View> {
     },
     totals({ added, removed, changed, unchanged, repeated }, leftOut, schema) {
       const counts = `${formatCount(added)} added, ${formatCount(removed)} removed, ${formatCount(changed)} changed, ${formatCount(unchanged)} unchanged`
-      const repeats = repeated === 0 ? '' : `; ${plural(repeated, 'item')} of a key that came before left out`
+      const repeats = repeated === 0 ? '' : `; ${plural(repeated, 'item')} with a repeated key ignored`
       const fields = leftOut.length === 0 ? '' : `; not compared: ${leftOut.map(printable).join(', ')}`
       const named = (what: string, names: readonly string[]) =>
         names.length === 0 ? '' : `; fields ${what}: ${names.map(printable).join(', ')}`

@@ -27,7 +27,7 @@ Examples:
 export function defineDlq(program: Command): void {
   const dlq = program
     .command('dlq')
-    .description('dead letters: the pages a run gave up on')
+    .description('list, retry or drop dead letters: the pages a run gave up on')
     .helpCommand(false)
     .addHelpText('after', HELP)
 
@@ -49,27 +49,32 @@ export function defineDlq(program: Command): void {
     addPlaces(command)
     return command
   }
-  part('groups [run]', 'one line for each cause, the most frequent first', 'the groups', showGroups)
-  const list = part('list [run]', 'one line for each dead letter, the oldest first', 'the letters', showList)
-  addFilter(list).option('--limit <N>', 'letters at most', '50')
+  part('groups [run]', 'group dead letters by cause, most frequent first', 'the groups', showGroups)
+  const list = part('list [run]', 'list dead letters, oldest first', 'the letters', showList)
+  addFilter(list).option('--limit <N>', 'maximum number of dead letters', '50')
   part(
     'show <run-or-letter...>',
-    'one dead letter: [run] and its id (the first characters do) or URL',
+    'show one dead letter: [run] and its id (or the start of it) or URL',
     'the letter',
     showOne,
   )
-  const retry = part('retry [run]', 'back into the queue with fresh tries', 'the count and the next command', retryThem)
+  const retry = part(
+    'retry [run]',
+    'put dead letters back into the queue, with fresh retries',
+    'the count and the next command',
+    retryThem,
+  )
   addFilter(retry)
-  const drop = part('drop [run]', 'forget them; they stay counted as failed', 'the count', dropThem)
+  const drop = part('drop [run]', 'delete dead letters; their pages still count as failed', 'the count', dropThem)
   addFilter(drop).option('--yes', 'do not ask')
 }
 
 export function addFilter(command: Command): Command {
   return command
-    .option('--class <name>', 'of this class of errors, e.g. timeout')
-    .option('--code <CODE>', 'with this error, e.g. E_NOT_FOUND')
-    .option('--host <host>', 'of this host, with its port if it has one')
-    .option('--id <id>', 'exactly this one; the first characters do (may be repeated)', collect)
+    .option('--class <name>', 'only this error class, e.g. timeout')
+    .option('--code <CODE>', 'only this error code, e.g. E_NOT_FOUND')
+    .option('--host <host>', 'only this host (with its port, if any)')
+    .option('--id <id>', 'only this dead letter, or the start of its id (may be repeated)', collect)
 }
 
 async function filterOf(run: OpenRun, flags: DlqFlags): Promise<DeadFilter> {
@@ -88,7 +93,7 @@ async function filterOf(run: OpenRun, flags: DlqFlags): Promise<DeadFilter> {
     const classes = new Set(Object.values(ERRORS).map((kind) => kind.class))
     if (!classes.has(flags.class)) {
       const near = didYouMean(flags.class, classes)
-      throw new ScrapeError('E_USAGE', `there is no class of errors ${JSON.stringify(flags.class)}`, {
+      throw new ScrapeError('E_USAGE', `there is no error class ${JSON.stringify(flags.class)}`, {
         notes: [near === undefined ? `known: ${[...classes].sort().join(', ')}` : `did you mean ${near}?`],
         fix: 'The classes are in the second column of `sluice dlq groups`.',
       })
@@ -191,10 +196,10 @@ export async function retryThem([word]: string[], flags: DlqFlags): Promise<numb
     else if (!flags.quiet) {
       const paint = paintFor(process.stdout)
       if (retried === 0) print('no dead letter fits: nothing put back')
-      else if (next === null) print(`${plural(retried, 'dead letter')} put back; the run is going on and picks them up`)
+      else if (next === null) print(`${plural(retried, 'dead letter')} put back; the run is active and picks them up`)
       else
         print(
-          `${plural(retried, 'dead letter')} put back with fresh tries; now go on with the run:\n  ${paint('cyan', next)}`,
+          `${plural(retried, 'dead letter')} put back with fresh retries; now resume the run:\n  ${paint('cyan', next)}`,
         )
     }
     return 0
@@ -234,7 +239,7 @@ async function dropThem([word]: string[], flags: DlqFlags): Promise<number> {
 async function isConfirmed(question: string): Promise<boolean> {
   if (process.stdin.isTTY !== true || process.stderr.isTTY !== true) {
     const { ScrapeError } = await import('../core/errors.ts')
-    throw new ScrapeError('E_USAGE', 'dlq drop asks before it forgets, and there is no terminal to ask on', {
+    throw new ScrapeError('E_USAGE', 'dlq drop asks for confirmation, and there is no terminal to ask on', {
       notes: [question],
       fix: 'Add --yes.',
     })
@@ -242,7 +247,7 @@ async function isConfirmed(question: string): Promise<boolean> {
   const { createInterface } = await import('node:readline/promises')
   const line = createInterface({ input: process.stdin, output: process.stderr })
   try {
-    return (await line.question(`${question} Type "drop" to go on: `)).trim() === 'drop'
+    return (await line.question(`${question} Type "drop" to confirm: `)).trim() === 'drop'
   } finally {
     line.close()
   }

@@ -11,12 +11,12 @@ interface DoctorFlags extends ReadFlags {
 }
 
 const HELP = `
-Exit code 0 when all is well enough, 1 when something must be mended, 3 when a service that was named does not answer.`
+Exit code 0 if everything is fine, 1 if something must be fixed, 3 if a configured service does not respond.`
 
 export function defineDoctor(program: Command): void {
   const command = program
     .command('doctor')
-    .description('check this machine: what is fine, what is missing, what to do')
+    .description('check this machine for problems, and how to fix them')
     .option('--host <name>', 'a host name that must resolve', 'example.com')
     .addHelpText('after', HELP)
     .action(async (flags: DoctorFlags) => {
@@ -54,6 +54,6 @@ async function findingsText(findings: Finding[]): Promise<string> {
     .split('\n')
     .flatMap((line, i) => [line, ...(findings[i]!.fix === '' ? [] : [`    ${paint('cyan', '→')} ${findings[i]!.fix}`])])
   const bad = findings.filter(({ status }) => status === 'fail' || status === 'missing').length
-  const end = bad === 0 ? paint('green', 'ready') : paint('red', `${plural(bad, 'problem')} to mend`)
+  const end = bad === 0 ? paint('green', 'ready') : paint('red', `${plural(bad, 'problem')} to fix`)
   return [...lines, '', end].join('\n')
 }

@@ -11,7 +11,7 @@ Examples:
 export function defineExplain(program: Command): void {
   const command = program
     .command('explain [code]')
-    .description('tell all about an error; without a code, list all of them')
+    .description('explain an error code, or list them all')
     .addHelpText('after', HELP)
     .action(async (code: string | undefined, flags: ReadFlags) => {
       const [{ exitCodeFor, explainAllText, explainText, findErrorCode }, { EVERY_ERROR }, { paintFor }] =

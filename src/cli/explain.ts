@@ -70,7 +70,7 @@ export function explainAllText(paint: Paint = plain): string {
     'status' in kind ? `api ${kind.status}` : kind.verdict,
     kind.what,
   ])
-  return `${table(rows)}\n\nsluice explain CODE tells more.`
+  return `${table(rows)}\n\nMore: sluice explain CODE`
 }
 
 const triesText = ({ triesMax }: ErrorKind) => (triesMax === undefined ? '' : ` (at most ${triesMax} tries)`)

@@ -19,7 +19,7 @@ interface ExportFlags {
   quiet?: boolean
 }
 
-const HELP = `${RUN_HELP} Of a run that is going on you get what is safely written so far.
+const HELP = `${RUN_HELP} For an active run you get the items that are safely written so far.
 
 Examples:
   sluice export books | head -n 3
@@ -31,13 +31,13 @@ export function defineExport(program: Command): void {
   const command = program
     .command('export [run]')
     .description('write the items of a run to standard output, or to a file')
-    .option('--format <jsonl|csv|parquet>', 'how to write them', 'jsonl')
-    .option('--out <FILE>', 'to this file, which is complete or not there at all')
-    .option('--columns <LIST>', 'columns of a CSV, in this order (comma separated)')
-    .option('--formula-safe', 'make CSV cells that a spreadsheet would run as formulas harmless')
-    .option('--runs <DIR>', 'base folder of the runs (default: runs, or SLUICE_OUT)')
-    .option('--quiet', 'print nothing but the items and errors')
-    .option('-v, --verbose', 'show stacks of errors')
+    .option('--format <jsonl|csv|parquet>', 'output format', 'jsonl')
+    .option('--out <FILE>', 'write to this file, atomically')
+    .option('--columns <LIST>', 'CSV columns, in this order (comma separated)')
+    .option('--formula-safe', 'escape CSV cells that a spreadsheet would run as formulas')
+    .option('--runs <DIR>', 'base folder for runs (default: runs, or SLUICE_OUT)')
+    .option('--quiet', 'print only items and errors')
+    .option('-v, --verbose', 'print stack traces')
     .addHelpText('after', HELP)
     .action(async (run: string | undefined, flags: ExportFlags) => {
       process.exitCode = await exportRun(run, flags)

@@ -35,7 +35,7 @@ interface FetchFlags {
 }
 
 const HELP = `
-Exit code 0 when a page came, 1 when not, 2 for a URL that is none.
+Exit code 0 if the page was fetched, 1 if not, 2 if the URL is not valid.
 
 Examples:
   sluice fetch https://books.toscrape.com/
@@ -47,14 +47,14 @@ Examples:
 export function defineFetch(program: Command): void {
   const command = program
     .command('fetch <url>')
-    .description('fetch one URL as a run would, and show what came')
-    .option('--header <name: value>', 'one more request header (may be repeated)', collect)
-    .option('--body', 'print the decoded text of the page, and nothing else')
-    .option('--browser', 'with a browser, after its scripts have run')
-    .option('--screenshot <FILE>', 'with a browser; what it shows goes to this file, as PNG')
-    .option('--json', 'print what came as JSON')
-    .option('--quiet', 'print nothing but errors')
-    .option('-v, --verbose', 'show the response headers, and stacks of errors')
+    .description('fetch one URL as a run would, and show the response')
+    .option('--header <name: value>', 'an additional request header (may be repeated)', collect)
+    .option('--body', 'print only the decoded text of the page')
+    .option('--browser', 'use a browser, and wait for its scripts')
+    .option('--screenshot <FILE>', 'use a browser, and save a screenshot to this file (PNG)')
+    .option('--json', 'print the response as JSON')
+    .option('--quiet', 'print only errors')
+    .option('-v, --verbose', 'print response headers and stack traces')
     .addHelpText('after', HELP)
     .action(async (url: string, flags: FetchFlags) => {
       process.exitCode = await fetch(url, flags)

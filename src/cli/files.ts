@@ -17,8 +17,8 @@ Examples:
 export function defineFiles(program: Command): void {
   const command = program
     .command('files [run]')
-    .description('list the files a run stored: user, name, size, type, where')
-    .option('--user <NAME>', 'only those of this user')
+    .description('list the files that a run stored: user, name, size, type, location')
+    .option('--user <NAME>', 'only files of this user')
     .addHelpText('after', HELP)
     .action(async (run: string | undefined, flags: FilesFlags) => {
       process.exitCode = await files(run, flags)

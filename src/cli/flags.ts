@@ -58,8 +58,8 @@ export async function configOf(flags: Record<string, unknown>): Promise<Config> 
 /** `--arg name=value` …, and `--site URL` as the scraper's `site` or `base`. */
 export function addArgs(command: Command): Command {
   return command
-    .option('--arg <name=value>', 'an argument of the scraper (may be repeated)', collect)
-    .option('--site <URL>', 'base of the target site (the argument "site" or "base" of the scraper)')
+    .option('--arg <name=value>', 'a scraper argument (may be repeated)', collect)
+    .option('--site <URL>', 'base URL of the target site (sets the scraper argument "site" or "base")')
 }
 
 export function argsOf(flags: { arg?: string[]; site?: string }, known: readonly string[]): Record<string, unknown> {
@@ -72,7 +72,7 @@ export function argsOf(flags: { arg?: string[]; site?: string }, known: readonly
   if (flags.site !== undefined) {
     const name = ['site', 'base'].find((one) => known.includes(one))
     if (name === undefined)
-      throw new ScrapeError('E_USAGE', 'this scraper has no argument "site" or "base", so --site means nothing to it')
+      throw new ScrapeError('E_USAGE', 'this scraper has no argument "site" or "base", so --site has no effect')
     args[name] = flags.site
   }
   return args

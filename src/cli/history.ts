@@ -10,7 +10,7 @@ interface HistoryFlags extends ReadFlags, PlaceFlags {
 }
 
 const HELP = `
-A server (\`sluice serve\` on the same --store) reads the items of runs as they come. An item is named by its scraper and key.
+A server (\`sluice serve\` on the same --store) records the items of runs as they arrive. Name an item by its scraper and key.
 
 Examples:
   sluice history books https://books.toscrape.com/catalogue/its-only-the-himalayas_981/index.html
@@ -19,13 +19,13 @@ Examples:
 export function defineHistory(program: Command): void {
   const command = program
     .command('history <scraper> <key>')
-    .description('what happened to an item over all runs: new, changed field by field, gone, back')
-    .option('--field <NAME>', 'the values of this field over time')
+    .description('show the history of an item over all runs: new, changed (field by field), gone, back')
+    .option('--field <NAME>', 'show the values of this field over time')
     .addHelpText('after', HELP)
     .action(async (scraper: string, key: string, flags: HistoryFlags) => {
       await showHistory(scraper, key, flags)
     })
-  addReadFlags(command, 'what is known')
+  addReadFlags(command, 'the history')
   addPlaces(command)
 }
 
@@ -62,7 +62,7 @@ async function changesText({ entity, changes, isCut }: EntityHistory): Promise<s
   ])
   const { status, firstSeenAtMs, lastSeenAtMs, timesSeen } = entity
   const now = `${status}, seen ${timesSeen} times from ${timeOf(firstSeenAtMs)} to ${timeOf(lastSeenAtMs)}`
-  return [...(isCut ? ['older changes are left out'] : []), ...lines, now].join('\n')
+  return [...(isCut ? ['older changes are not shown'] : []), ...lines, now].join('\n')
 }
 
 const COLOURS = { new: 'green', back: 'green', changed: 'yellow', gone: 'red' } as const

@@ -13,7 +13,7 @@ ${Object.entries(PROJECTS)
   .map(([name, what]) => `  ${name.padEnd(12)} ${what}`)
   .join('\n')}
 
-Needs no network, and overwrites nothing: in a folder that has files already, it adds what is missing.
+Needs no network and overwrites nothing: in a folder that already has files, it adds what is missing.
 
 Examples:
   sluice init && sluice run
@@ -22,10 +22,10 @@ Examples:
 export function defineInit(program: Command): void {
   program
     .command('init [folder]')
-    .description('make a new project: an example scraper, options, types for the editor')
+    .description('create a project: an example scraper, options, types for the editor')
     .option('--template <NAME>', Object.keys(PROJECTS).join(', '), 'basic')
-    .option('--quiet', 'print nothing but errors')
-    .option('-v, --verbose', 'show stacks of errors')
+    .option('--quiet', 'print only errors')
+    .option('-v, --verbose', 'print stack traces')
     .addHelpText('after', HELP)
     .action(async (folder: string | undefined, flags: InitFlags) => {
       await init(folder ?? '.', flags)

@@ -12,7 +12,7 @@ interface KeyFlags extends ReadFlags, PlaceFlags {
 }
 
 const HELP = `
-A key is shown once, when it is made; what is kept is its hash. read: look · operate: start, steer, retry · admin: all.
+A key is shown once, when it is created; only its hash is stored. Roles: read · operate (also start, pause, cancel, retry) · admin (everything).
 
 Examples:
   sluice key create grafana --role read --expires 90d
@@ -21,19 +21,16 @@ Examples:
   sluice key revoke 3f2a9c01be77`
 
 const FIRST = `
-It is the first one: from now on every request to a server on this store needs a key, also on the server’s own machine
+This is the first key: from now on every request to a server on this store needs a key, also on the server’s own machine
 (unless it was started with --no-key-on-loopback).`
 
 export function defineKey(program: Command): void {
-  const key = program
-    .command('key')
-    .description('make, list, replace and revoke keys of the API')
-    .addHelpText('after', HELP)
+  const key = program.command('key').description('create, list, rotate and revoke API keys').addHelpText('after', HELP)
   const create = key
     .command('create <name>')
-    .description('make a key and print it, this once')
+    .description('create a key and print it (only once)')
     .option('--role <role>', ROLES.join(', '), 'read')
-    .option('--expires <duration>', 'refuse it after so long, e.g. 90d; default: never')
+    .option('--expires <duration>', 'expire after this time, e.g. 90d; default: never')
     .action(async (name: string, flags: KeyFlags) => {
       process.exitCode = await createKey(name, flags)
     })
@@ -45,23 +42,20 @@ export function defineKey(program: Command): void {
     })
   const rotate = key
     .command('rotate <id>')
-    .description('make a successor with the same name and role; the old key works on for a while')
-    .option('--grace <duration>', 'how long the old key works on', '24h')
-    .option(
-      '--expires <duration>',
-      'refuse the new key after so long, or never; default: as long as the old one was given',
-    )
+    .description('create a new key with the same name and role; the old key stays valid for a while')
+    .option('--grace <duration>', 'how long the old key stays valid', '24h')
+    .option('--expires <duration>', 'expire the new key after this time, or never; default: same as the old key')
     .action(async (id: string, flags: KeyFlags) => {
       process.exitCode = await rotateKey(id, flags)
     })
   const revoke = key
     .command('revoke <id>')
-    .description('refuse a key from now on')
+    .description('revoke a key at once')
     .action(async (id: string, flags: KeyFlags) => {
       process.exitCode = await revokeKey(id, flags)
     })
   for (const command of [create, list, rotate, revoke]) {
-    addReadFlags(command, 'what was done')
+    addReadFlags(command, 'the result')
     addPlaces(command)
   }
 }
@@ -117,7 +111,7 @@ async function rotateKey(id: string, flags: KeyFlags): Promise<number> {
     printData(
       flags.quiet
         ? made.key
-        : `${made.key}\n\nkey ${made.id} (${made.role}) in place of ${id}, which works until ${oldUntil}. It is not shown again.`,
+        : `${made.key}\n\nkey ${made.id} (${made.role}) replaces ${id}, which is valid until ${oldUntil}. It is not shown again.`,
     )
   return 0
 }
@@ -144,7 +138,7 @@ async function listKeys(flags: KeyFlags): Promise<number> {
   })
   print(
     rows.length === 0
-      ? 'no keys; make one: sluice key create NAME --role read'
+      ? 'no keys; create one: sluice key create NAME --role read'
       : table([['id', 'name', 'role', 'last used', 'expires'], ...rows]),
   )
   return 0

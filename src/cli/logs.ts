@@ -24,13 +24,13 @@ export function defineLogs(program: Command): void {
   const command = program
     .command('logs [run]')
     .description('print the log of a run, from all its workers')
-    .option('-f, --follow', 'go on as lines come, until the run ends')
-    .option('--level <debug|info|warn|error>', 'lines of this weight and above', 'debug')
+    .option('-f, --follow', 'print new lines until the run ends')
+    .option('--level <debug|info|warn|error>', 'minimum level', 'debug')
     .addHelpText('after', HELP)
     .action(async (run: string | undefined, flags: LogsFlags) => {
       process.exitCode = await logs(run, flags)
     })
-  addReadFlags(command, 'the lines as they were written,')
+  addReadFlags(command, 'the raw log lines,')
   addPlaces(command)
 }
 

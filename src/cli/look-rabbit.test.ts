@@ -95,7 +95,7 @@ test('a run whose filling was broken off says so, and what it says to type goes 
   const { id } = await newest()
   const sheet = await text('stats', id)
   assert.match(sheet, /running: being filled, or its filling was broken off\n/)
-  const line = /if it was broken off: \S+ (produce --scraper books --run-id \S+) with the same --sitemap, /.exec(sheet)
+  const line = /if interrupted: \S+ (produce --scraper books --run-id \S+) with the same --sitemap, /.exec(sheet)
   assert.equal((await json(...line![1]!.split(' '), '--url', page)).run_id, id)
   const { filling: left, pending } = await json('stats', id)
   assert.deepEqual([left, pending], [null, 1])

@@ -30,7 +30,7 @@ interface MapFlags {
 
 const HELP = `
 Reads the sitemaps named in robots.txt, else /sitemap.xml (indexes, gzip, RSS, Atom and plain lists too), else the links of
-the page that stay on its host. URLs go to standard output, all else to standard error.
+the page to its own host. URLs go to standard output, everything else to standard error.
 
 Examples:
   sluice map https://shop.example/ > urls.txt
@@ -39,12 +39,12 @@ Examples:
 export function defineMap(program: Command): void {
   const command = program
     .command('map <url>')
-    .description('list the URLs of a site, from its sitemaps or the links of the page')
-    .option('--max <N>', 'URLs at most', '5000')
+    .description('list the URLs of a site, from its sitemaps or the links on the page')
+    .option('--max <N>', 'maximum number of URLs', '5000')
     .option('--any-host', 'also list sitemap entries for other hosts')
     .option('--json', 'print URLs, sources and problems as JSON')
-    .option('--quiet', 'print the URLs, and nothing but errors beside them')
-    .option('-v, --verbose', 'show what was left out of the sitemaps, and stacks of errors')
+    .option('--quiet', 'print only URLs and errors')
+    .option('-v, --verbose', 'print what was skipped in the sitemaps, and stack traces')
     .addHelpText('after', HELP)
     .action(async (url: string, flags: MapFlags) => {
       process.exitCode = await map(url, flags)

@@ -13,8 +13,8 @@ interface NewFlags {
 }
 
 const HELP = `
-Looks at the URL and at one page it links to (two requests, robots.txt obeyed), and guesses selectors for links, title and
-price. Without a network you get the same file with plain selectors to fill in.
+Fetches the URL and one page it links to (two requests, robots.txt obeyed), and guesses selectors for links, title and
+price. Without a network you get the same file with placeholder selectors.
 
 Examples:
   sluice new shop https://shop.example/
@@ -23,10 +23,10 @@ Examples:
 export function defineNew(program: Command): void {
   const command = program
     .command('new <name> <url>')
-    .description('make a new scraper in ./scrapers')
-    .option('--offline', 'do not look at the site')
-    .option('--quiet', 'print nothing but errors')
-    .option('-v, --verbose', 'show stacks of errors')
+    .description('create a scraper in ./scrapers')
+    .option('--offline', 'do not fetch the site')
+    .option('--quiet', 'print only errors')
+    .option('-v, --verbose', 'print stack traces')
     .addHelpText('after', HELP)
     .action(async (name: string, url: string, flags: NewFlags) => {
       await create(name, url, flags)

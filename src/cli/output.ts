@@ -12,8 +12,8 @@ export interface ReadFlags {
 export function addReadFlags(command: Command, jsonOf: string): Command {
   return command
     .option('--json', `print ${jsonOf} as JSON`)
-    .option('--quiet', 'print nothing but errors')
-    .option('-v, --verbose', 'show stacks of errors')
+    .option('--quiet', 'print only errors')
+    .option('-v, --verbose', 'print stack traces')
 }
 
 /** Prints to standard output with secrets masked. Every command prints through here. */

@@ -5,10 +5,10 @@ import { displayWidth, type Paint, plain, printable, self } from '../observe/ter
 
 /** What the shell sees. Scripts rely on these numbers. */
 export const EXIT_CODES = {
-  0: 'finished inside its thresholds',
+  0: 'finished within its thresholds',
   1: 'finished, but over `failAt`, below `expect`, or a check or test failed',
   2: 'usage, configuration or definition error',
-  3: 'a needed service is unreachable',
+  3: 'a required service is unreachable',
   4: 'stopped early, resumable (limit, SIGTERM, first Ctrl-C)',
   130: 'second Ctrl-C',
 } as const

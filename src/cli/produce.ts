@@ -22,8 +22,8 @@ interface ProduceFlags {
 }
 
 const HELP = `
-Sitemaps may be indexes of sitemaps, gzip, RSS, Atom or plain lists. What is no URL, or fits no route of the scraper, becomes a
-dead letter with its reason (sluice dlq groups). The scraper "pages" takes any URL and keeps what every page has.
+Sitemaps may be indexes of sitemaps, gzip, RSS, Atom or plain lists. Entries that are not valid URLs or match no route of the scraper become
+dead letters with a reason (sluice dlq groups). The scraper "pages" takes any URL and saves status, title, description and size.
 
 Examples:
   sluice produce --sitemap https://shop.example/sitemap.xml
@@ -40,23 +40,23 @@ export function defineProduce(program: Command): void {
   const command = program
     .command('produce')
     .description('feed the queue of a fleet from sitemaps, files or lists of URLs')
-    .option('--scraper <name>', 'what reads the pages: its name, or a file that exports one', 'pages')
-    .option('--sitemap <URL>', 'the pages of this sitemap or feed (may be repeated)', collect)
-    .option('--site <URL>', 'the pages of the sitemaps this site names in robots.txt (may be repeated)', collect)
+    .option('--scraper <name>', 'the scraper for the pages: a name, or a file that exports one', 'pages')
+    .option('--sitemap <URL>', 'queue the pages of this sitemap or feed (may be repeated)', collect)
+    .option('--site <URL>', 'queue the pages of the sitemaps in the robots.txt of this site (may be repeated)', collect)
     .option('--host <HOST>', 'also queue sitemap entries for this host (may be repeated)', collect)
     .option('--any-host', 'queue sitemap entries for any host')
     .option('--max <N>', 'maximum number of entries per sitemap, including all files of its index', String(1_000_000))
-    .option('--url <URL>', 'this page (may be repeated)', collect)
-    .option('--urls-file <FILE>', 'the pages of this list, one a line (- is standard input)')
+    .option('--url <URL>', 'queue this page (may be repeated)', collect)
+    .option('--urls-file <FILE>', 'queue the URLs in this file, one per line (- is standard input)')
     .option(
       '--rules <FILE>',
       'lane, priority and time to live by URL: JSON, see docs/how-to/add-urls-from-sitemaps-and-lists.md',
     )
-    .option('--since <DATE>', 'only pages that were changed since, or do not say')
-    .option('--run-id <run>', 'add to this run in place of a new one')
+    .option('--since <DATE>', 'only pages changed since this date, or without a date')
+    .option('--run-id <run>', 'add to this run instead of creating one')
     .option('--json', 'print the result as JSON')
-    .option('--quiet', 'print nothing but errors')
-    .option('-v, --verbose', 'show stacks of errors')
+    .option('--quiet', 'print only errors')
+    .option('-v, --verbose', 'print stack traces')
     .addHelpText('after', HELP)
     .action(async (flags: ProduceFlags) => {
       process.exitCode = await produce(flags)

@@ -9,7 +9,7 @@ import { paintFor } from './style.ts'
 import { wrapParagraphs } from './wrap.ts'
 
 const program = new Command('sluice')
-  .description('Scrape a site into files, from one laptop to a fleet, without losing or repeating an item.')
+  .description('Web scraping that resumes: from one laptop to a fleet, with no item lost or duplicated.')
   .version(VERSION, '-V, --version', 'print the version')
   .helpOption('-h, --help', 'print this help')
   .addHelpCommand(helpCommand())

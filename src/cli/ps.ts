@@ -23,9 +23,9 @@ const LIMIT_MAX = 10_000
 export function definePs(program: Command): void {
   const command = program
     .command('ps')
-    .description('list the runs that are going on or unfinished')
-    .option('--all', 'the finished ones too')
-    .option('--limit <N>', 'runs at most, the newest first', '20')
+    .description('list active and unfinished runs')
+    .option('--all', 'include finished runs')
+    .option('--limit <N>', 'maximum number of runs, newest first', '20')
     .addHelpText('after', HELP)
     .action(async (flags: PsFlags) => {
       process.exitCode = await ps(flags)

@@ -9,8 +9,8 @@ interface QualityFlags extends ReadFlags, PlaceFlags {}
 
 const HELP = `${RUN_HELP}
 
-A field that fell against the runs before it is an alarm (exit 1): the page was changed, and its reader was not. It takes 3 runs
-before it that went well, and 20 postings in each, to compare; the last 7 of them count. No posting at all is an alarm, too.
+Raises an alarm (exit code 1) if a field is filled less often than in earlier runs: the page has probably changed. The comparison needs
+3 successful earlier runs with 20 postings each; the last 7 runs count. A run without postings is an alarm, too.
 
 Examples:
   sluice quality greenhouse
@@ -48,7 +48,7 @@ async function quality(word: string | undefined, flags: QualityFlags): Promise<n
       for (const compared of found.compared) printUncompared(compared)
       for (const { source, field, today, median } of found.alarms)
         print(`! ${source}: ${field} fell to ${percent(today)}, it was ${percent(median)} in the runs before`)
-      if (found.others > 0) print(`${plural(found.others, 'item')} of the run are no postings`)
+      if (found.others > 0) print(`${plural(found.others, 'item')} in the run are not job postings`)
     }
     return found.alarms.length > 0 || found.empty !== null ? 1 : 0
   })
@@ -86,6 +86,6 @@ function reportText({
     `  valid       ${percent(validity.share)}${failed.length === 0 ? '' : ` (not: ${failed.join(', ')})`}`,
     `  duplicates  ${duplicates.exact} seen twice`,
     `  requests    ${yields.itemsPerRequest.toFixed(2)} postings each · blocked ${percent(yields.blockedRate)}${yields.isTruncated ? ' · the list was cut' : ''}`,
-    `  age         ${p50 === null || p95 === null ? 'the dates do not tell' : `p50 ${p50.toFixed(0)} h · p95 ${p95.toFixed(0)} h when found`}`,
+    `  age         ${p50 === null || p95 === null ? 'unknown (no dates)' : `p50 ${p50.toFixed(0)} h · p95 ${p95.toFixed(0)} h when found`}`,
   ].join('\n')
 }

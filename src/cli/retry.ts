@@ -18,8 +18,8 @@ Examples:
 export function defineRetry(program: Command): void {
   const command = program
     .command('retry <run>')
-    .description('put the pages a run gave up on back into its queue, with fresh tries')
-    .option('--failed', 'all of them, or those that a filter takes')
+    .description('put failed pages back into the queue of a run, with fresh retries')
+    .option('--failed', 'all failed pages, or those that match the filters')
     .addHelpText('after', HELP)
     .action(async (run: string, flags: RetryFlags) => {
       process.exitCode = await retry(run, flags)

@@ -16,7 +16,7 @@ interface RobotsFlags {
 }
 
 const HELP = `
-Exit code 0 when the URL is allowed, 1 when it is not or robots.txt cannot be read, 2 for a URL that is none.
+Exit code 0 if the URL is allowed, 1 if it is not or robots.txt cannot be read, 2 if the URL is not valid.
 
 Examples:
   sluice robots https://shop.example/cart
@@ -25,10 +25,10 @@ Examples:
 export function defineRobots(program: Command): void {
   const command = program
     .command('robots <url>')
-    .description('show whether robots.txt allows a URL, and which line decides')
+    .description('check whether robots.txt allows a URL, and which rule applies')
     .option('--json', 'print the answer as JSON')
-    .option('--quiet', 'print nothing but errors')
-    .option('-v, --verbose', 'show stacks of errors')
+    .option('--quiet', 'print only errors')
+    .option('-v, --verbose', 'print stack traces')
     .addHelpText('after', HELP)
     .action(async (url: string, flags: RobotsFlags) => {
       process.exitCode = await robots(url, flags)

@@ -97,7 +97,7 @@ function stopOnSignals(run: Run, say: (line: string) => void): () => void {
   const onSignal = (signal: NodeJS.Signals) => {
     if (++count > 1 && signal === 'SIGINT') process.exit(130)
     say(
-      `${signal}: finishing what is in flight; go on later with --resume${signal === 'SIGINT' ? ' (Ctrl-C again to leave at once)' : ''}`,
+      `${signal}: finishing pages in flight; continue later with --resume${signal === 'SIGINT' ? ' (Ctrl-C again to leave at once)' : ''}`,
     )
     run.stop(`${signal} received`)
   }

@@ -11,9 +11,9 @@ import { shellWord } from './output.ts'
 const PLACES: readonly OptionName[] = ['out', 'frontier', 'store', 'redis']
 
 export const RUN_HELP = `
-A run is named by its id, its scraper (the latest run of it), a path, or not at all (the latest run of all). Runs of a fleet
-are found with --frontier postgres://…, redis://… or amqp://… (SLUICE_FRONTIER), and --store (SLUICE_STORE) where they are not
-kept in the queue's own database.`
+Name a run by its id, its scraper (its latest run) or its path; without a name, the latest run is used. Runs of a fleet need
+--frontier postgres://…, redis://… or amqp://… (SLUICE_FRONTIER), and --store (SLUICE_STORE) if they are not stored in the
+database of the queue.`
 
 export interface PlaceFlags {
   out?: string | undefined

@@ -16,13 +16,13 @@ interface RunFlags {
 export function defineRun(program: Command): void {
   const command = program
     .command('run [scraper]')
-    .description('run a scraper here: its name, or a file that exports one; without, the only one in ./scrapers')
-    .option('--resume [run]', 'go on with a run: its id, or the latest unfinished one of this scraper')
-    .option('--record', 'keep pages beside the scraper, for `sluice test`')
-    .option('--dry-run', 'show what would be done, and do nothing')
-    .option('--json', 'print the record of the run as JSON')
-    .option('--quiet', 'print nothing but errors')
-    .option('-v, --verbose', 'show stacks of errors')
+    .description('run a scraper on this machine (name or file; optional if the project has only one)')
+    .option('--resume [run]', 'resume a run: its id, or the latest unfinished run of this scraper')
+    .option('--record', 'save pages next to the scraper, for `sluice test`')
+    .option('--dry-run', 'show what would be done, without doing it')
+    .option('--json', 'print the run record as JSON')
+    .option('--quiet', 'print only errors')
+    .option('-v, --verbose', 'print stack traces')
     .action(async (name: string | undefined, flags: RunFlags) => {
       process.exitCode = await run(name, flags)
     })

@@ -189,5 +189,5 @@ test('stats and export read a run that is going on, without disturbing it', asyn
   assert.equal(code, 4)
   const { stdout } = await sluice(['stats', 'books', '--out', live])
   assert.match(stdout, /stopped: SIGTERM received/)
-  assert.match(stdout, /go on: .*run books --resume/)
+  assert.match(stdout, /resume: .*run books --resume/)
 })

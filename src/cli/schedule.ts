@@ -19,7 +19,7 @@ interface ScheduleFlags extends ReadFlags, PlaceFlags {
 }
 
 const HELP = `
-A server fires them: \`sluice serve\` on the same --store. cron: five fields, or hourly, daily, weekly, monthly.
+Schedules need a server: \`sluice serve\` on the same --store. cron: five fields, or hourly, daily, weekly, monthly.
 
 Examples:
   sluice schedule add books --cron '0 6 * * *' --tz Europe/Rome --arg pages=50
@@ -29,36 +29,36 @@ Examples:
   sluice schedule run-now books`
 
 export function defineSchedule(program: Command): void {
-  const schedule = program.command('schedule').description('run scrapers by the clock').addHelpText('after', HELP)
+  const schedule = program.command('schedule').description('schedule runs (cron)').addHelpText('after', HELP)
   const commands = [
-    schedule.command('list').description('list schedules, their next times and last results').action(run(listThem)),
+    schedule.command('list').description('list schedules with their next times and last results').action(run(listThem)),
     schedule
       .command('add <scraper>')
-      .description('run a scraper by the clock')
-      .requiredOption('--cron <pattern>', 'when: five fields, or hourly, daily, weekly, monthly')
+      .description('add a schedule for a scraper')
+      .requiredOption('--cron <pattern>', 'cron expression (five fields), or hourly, daily, weekly, monthly')
       .option('--tz <zone>', 'time zone, such as Europe/Rome', 'UTC')
-      .option('--overlap <what>', 'while the run before goes on: skip, queue, cancel-old', 'skip')
-      .option('--jitter <time>', 'fire up to this much later', '0s')
-      .option('--catch-up', 'make up for fires nobody was there for')
-      .option('--name <name>', 'default: the scraper’s')
-      .option('--arg <name=value...>', 'arguments of the scraper')
-      .option('--region <NAME>', 'only workers of this region take its runs')
+      .option('--overlap <what>', 'if the previous run is still active: skip, queue, cancel-old', 'skip')
+      .option('--jitter <time>', 'random delay of up to this time', '0s')
+      .option('--catch-up', 'make up for fires missed while no server was running')
+      .option('--name <name>', 'name of the schedule; default: the name of the scraper')
+      .option('--arg <name=value...>', 'scraper arguments')
+      .option('--region <NAME>', 'only workers in this region may take its runs')
       .action(run(add)),
     schedule
       .command('next <name>')
-      .description('when it fires next')
+      .description('show when it fires next')
       .option('-n, --count <N>', 'how many times', '5')
       .action(run(next)),
     schedule
       .command('pause <name>')
-      .description('fire no more until it is resumed')
+      .description('pause it until it is resumed')
       .action(run(pausing(true))),
     schedule
       .command('resume <name>')
       .description('fire again')
       .action(run(pausing(false))),
-    schedule.command('remove <name>').description('remove it; its runs stay').action(run(remove)),
-    schedule.command('run-now <name>').description('start its run within a second, by the server').action(run(runNow)),
+    schedule.command('remove <name>').description('remove it; its runs are kept').action(run(remove)),
+    schedule.command('run-now <name>').description('let the server start its run now').action(run(runNow)),
   ]
   for (const command of commands) {
     addReadFlags(command, 'the schedules')
@@ -166,5 +166,5 @@ const runNow: Work = async (schedules, flags, word) => {
   const schedule = await schedules.get(word)
   const fire = await schedules.fireNow(schedule, Date.now(), 'queued')
   if (flags.json) printJson(fire)
-  else if (!flags.quiet) print(`${schedule.name} is started by the server as soon as it looks (once a second)`)
+  else if (!flags.quiet) print(`${schedule.name} will be started by the server within a second`)
 }

@@ -20,11 +20,11 @@ interface ServeFlags {
 }
 
 const HELP = `
-Nothing has to be installed: runs go to --out, all else to .sluice/sluice.db. With --frontier postgres://… runs wait in its queue
-for --workers of this server, of others on the same database, and for every \`sluice worker\`. Requests made
-on this machine need no key until the first one is made (\`sluice key create\`, SLUICE_API_KEY); another --host needs one to start.
+Needs no other software: runs go to --out, everything else to .sluice/sluice.db. With --frontier postgres://… runs are queued there
+for the --workers of this server, of other servers on the same database, and for every \`sluice worker\`. Requests from
+this machine need no key until you create the first one (\`sluice key create\`, SLUICE_API_KEY); any other --host needs a key to start.
 
-With --role a fleet’s server is split: any number of \`api\`, two \`scheduler\` (one works, the other takes over), and \`sluice worker\`.
+Use --role to split the server of a fleet: any number of \`api\`, two \`scheduler\` (one active, one standby), and \`sluice worker\`.
 
 Examples:
   sluice serve
@@ -39,26 +39,26 @@ const NOT_OURS = new Set(['processes', 'failAt', 'time', 'metrics'])
 export function defineServe(program: Command): void {
   const command = program
     .command('serve')
-    .description('serve the API, and carry out the runs started through it')
-    .option('--host <address>', 'where to listen', '127.0.0.1')
-    .option('--port <N>', 'port to listen on; 0: any free one', '7700')
-    .option('--workers <N>', 'with a fleet’s queue: worker processes it brings along; 0: none', '2')
+    .description('start the server: API, dashboard, scheduler and workers')
+    .option('--host <address>', 'address to listen on', '127.0.0.1')
+    .option('--port <N>', 'port to listen on; 0 = any free port', '7700')
+    .option('--workers <N>', 'with the queue of a fleet: worker processes to start; 0 = none', '2')
     .option(
       '--role <all|api|scheduler>',
-      'api: answers requests and does nothing by itself; scheduler: schedules, webhooks, history and retention, and answers only for its health',
+      'api: only answer requests; scheduler: only schedules, webhooks, history and retention (and health checks)',
       'all',
     )
-    .option('--api-rps <N>', 'requests a second one caller may make', '1000')
+    .option('--api-rps <N>', 'maximum requests per second per caller', '1000')
     .option('--no-key-on-loopback', 'accept requests from this machine without a key, even if keys exist')
     .option(
       '--trust-proxy <ADDRESS,…>',
       'proxies to trust X-Forwarded-For and Forwarded from, e.g. 127.0.0.1 or 10.0.0.0/24: the audit log and the limits then use each caller’s address',
     )
-    .option('--keep-logs <time>', 'how long logs of stored runs, events and deliveries are kept, or forever', '30d')
-    .option('--keep-history <time>', 'how long changes of items and what is gone are kept, or forever', '2y')
-    .option('--keep-runs <time>', 'how long stored runs are kept, or forever; run folders always stay', '180d')
-    .option('--quiet', 'print nothing but errors')
-    .option('-v, --verbose', 'show stacks of errors')
+    .option('--keep-logs <time>', 'retention of logs, events and deliveries of stored runs, or forever', '30d')
+    .option('--keep-history <time>', 'retention of item changes and of the audit log, or forever', '2y')
+    .option('--keep-runs <time>', 'retention of stored runs, or forever; run folders are never deleted', '180d')
+    .option('--quiet', 'print only errors')
+    .option('-v, --verbose', 'print stack traces')
     .addHelpText('after', HELP)
     .action(async (flags: ServeFlags) => {
       process.exitCode = await serveHere(flags)
@@ -133,7 +133,7 @@ async function refuseRole(role: string, { values }: Config): Promise<void> {
   if (role === 'all' || parseEngineUrl(values.frontier).isShared) return
   throw new ScrapeError(
     'E_USAGE',
-    `--role ${role} is one part of a server; on ${values.frontier} nobody is there for the rest`,
+    `--role ${role} is one part of a server; on ${values.frontier} there is no other process for the rest`,
     {
       fix: 'Name a queue that several processes share with --frontier postgres://… (or redis://…, amqp://…), or leave --role out.',
     },

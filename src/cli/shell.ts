@@ -25,7 +25,7 @@ At the prompt:
   html, url     its text and its URL; page has status, headers and timings
   json()        its body as JSON
   links(css)    the URLs it links to; without css, all of them
-  fetch(url)    goes to another page (relative URLs too); await it
+  fetch(url)    opens another page (relative URLs too); await it
 
 With a pipe on standard input every line is evaluated and its value printed; -e evaluates one expression.
 
@@ -37,12 +37,12 @@ Examples:
 export function defineShell(program: Command): void {
   const command = program
     .command('shell <url>')
-    .description('try selectors on a page (a URL or a saved file) at a prompt')
-    .option('-e, --expression <code>', 'evaluate this, print it, and end')
-    .option('--base <URL>', 'where a saved file came from, for its links')
+    .description('try selectors on a page (a URL or a saved file) interactively')
+    .option('-e, --expression <code>', 'evaluate this expression, print the result and exit')
+    .option('--base <URL>', 'URL that a saved file came from, to resolve its links')
     .option('--json', 'print values as JSON')
     .option('--quiet', 'no greeting')
-    .option('-v, --verbose', 'show stacks of errors')
+    .option('-v, --verbose', 'print stack traces')
     .addHelpText('after', HELP)
     .action(async (url: string, flags: ShellFlags) => {
       process.exitCode = await shell(url, flags)

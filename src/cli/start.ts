@@ -27,22 +27,22 @@ Examples:
   sluice start books --mode distributed --frontier amqp://mq --redis redis://cache --store postgres://sluice@db/sluice
   sluice start books --mode distributed --urls-file urls.txt --json
   sluice start books --mode distributed --region eu        only workers with --region eu take it
-  sluice start books --resume                              go on with the newest unfinished run`
+  sluice start books --resume                              resume the latest unfinished run`
 
 export function defineStart(program: Command): void {
   const command = program
     .command('start <scraper>')
-    .description('run a scraper here (single), or create a run for workers on any machine (distributed)')
-    .option('--mode <single|distributed>', 'in place of what the scraper says')
+    .description('run a scraper on this machine (single), or create a run for workers on any machine (distributed)')
+    .option('--mode <single|distributed>', 'override the mode of the scraper')
     .option(
       '--urls-file <FILE>',
-      'queue these URLs, one a line, in place of the scraper’s own start (- is standard input)',
+      'queue these URLs, one per line, instead of the scraper’s start pages (- is standard input)',
     )
-    .option('--resume [run]', 'go on with a run: its id, or the newest unfinished one of this scraper')
-    .option('--fresh', 'a new run although one is unfinished')
+    .option('--resume [run]', 'resume a run: its id, or the latest unfinished run of this scraper')
+    .option('--fresh', 'start a new run even if one is unfinished')
     .option('--json', 'print the result as JSON')
-    .option('--quiet', 'print nothing but errors')
-    .option('-v, --verbose', 'show stacks of errors')
+    .option('--quiet', 'print only errors')
+    .option('-v, --verbose', 'print stack traces')
     .addHelpText('after', HELP)
     .action(async (name: string, flags: StartFlags) => {
       process.exitCode = await start(name, flags)
@@ -61,7 +61,7 @@ async function start(name: string, flags: StartFlags): Promise<number> {
   const args = argsOf(flags, argumentNames(loaded.scraper))
   const mode = flags.mode ?? (await modeOfRun(flags, config)) ?? loaded.scraper.mode ?? 'single'
   if (flags.resume !== undefined && flags.fresh)
-    throw new ScrapeError('E_USAGE', '--resume goes on with a run, --fresh begins a new one: choose one of them')
+    throw new ScrapeError('E_USAGE', '--resume continues a run, --fresh starts a new one: choose one')
   if (mode === 'distributed') return await startForFleet(name, loaded, args, config, flags)
   if (mode !== 'single')
     throw new ScrapeError('E_USAGE', `--mode takes single or distributed, got ${JSON.stringify(mode)}`)

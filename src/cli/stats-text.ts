@@ -162,8 +162,8 @@ function notFetchedRows({ counts }: FrontierStats): [string, string][] {
 
 function goOn({ run, resume }: RunPlace, { remaining }: FrontierStats): [when: string, line: string][] {
   if (run.trouble !== undefined) return []
-  if (run.filling !== undefined) return [[run.isOver ? 'go on' : 'if it was broken off', resume()]]
-  return !run.isAlive && remaining > 0 ? [['go on', resume()]] : []
+  if (run.filling !== undefined) return [[run.isOver ? 'resume' : 'if interrupted', resume()]]
+  return !run.isAlive && remaining > 0 ? [['resume', resume()]] : []
 }
 
 function workersLine(run: OpenRun): string {

@@ -19,8 +19,8 @@ const WATCH_MS = 1_000
 export function defineStats(program: Command): void {
   const command = program
     .command('stats [run]')
-    .description('show how far a run is: pages, items, rate, workers, what is left')
-    .option('--watch', 'once a second, until the run ends')
+    .description('show the progress of a run: pages, items, rate, workers, remaining')
+    .option('--watch', 'update every second until the run ends')
     .addHelpText('after', HELP)
     .action(async (run: string | undefined, flags: StatsFlags) => {
       process.exitCode = await stats(run, flags)

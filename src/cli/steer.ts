@@ -13,23 +13,23 @@ interface SteerFlags extends ReadFlags, PlaceFlags {
 type Verb = 'pause' | 'resume' | 'cancel'
 
 export function definePause(program: Command): void {
-  const command = define(program, 'pause', 'hold a run: nothing more is fetched until it is resumed', [
+  const command = define(program, 'pause', 'pause a run: no more pages are fetched until it is resumed', [
     'sluice pause books',
     'sluice pause 20261115_113501_x7k2 --reason "the site asked us to"',
   ])
-  command.option('--reason <TEXT>', 'shown to whoever looks at the run')
+  command.option('--reason <TEXT>', 'shown with the run')
 }
 
 export function defineResume(program: Command): void {
-  define(program, 'resume', 'let a paused run go on', ['sluice resume books'])
+  define(program, 'resume', 'resume a paused run', ['sluice resume books'])
 }
 
 export function defineCancel(program: Command): void {
-  const command = define(program, 'cancel', 'end a run: what is in flight is finished, the rest stays for later', [
+  const command = define(program, 'cancel', 'stop a run: pages in flight are finished, the rest stays in the queue', [
     'sluice cancel books',
     'sluice cancel 20261115_113501_x7k2 --json',
   ])
-  command.option('--reason <TEXT>', 'shown to whoever looks at the run')
+  command.option('--reason <TEXT>', 'shown with the run')
 }
 
 function define(program: Command, verb: Verb, what: string, examples: string[]): Command {
@@ -40,7 +40,7 @@ function define(program: Command, verb: Verb, what: string, examples: string[]):
     .action(async (run: string, flags: SteerFlags) => {
       process.exitCode = await steer(verb, run, flags)
     })
-  addReadFlags(command, 'what became of the run')
+  addReadFlags(command, 'the new state of the run')
   return addPlaces(command)
 }
 
@@ -96,14 +96,14 @@ async function steeredText(
   const { id, scraper, state } = run.record
   const name = paint('bold', `${scraper} ${id}`)
   if (isComplete(run.record) && !isChanged) return `${name} is ${state}: nothing to ${verb}`
-  const idle = run.isAlive ? '' : '; nobody works on it now'
+  const idle = run.isAlive ? '' : '; no worker is active on it'
   const said = {
-    pause: isChanged ? `paused: what is in flight is finished first${idle}` : `was paused already: ${reason}`,
+    pause: isChanged ? `paused: pages in flight are finished first${idle}` : `was already paused: ${reason}`,
     resume: isChanged ? `resumed${idle}` : `was not paused${idle}`,
     cancel: isChanged
       ? `cancelled${run.isAlive ? ': its workers hand back what they hold and end' : idle}`
       : `had ended already: ${reason ?? state}`,
   }[verb]
-  const goOn = next === undefined ? '' : `\n  go on: ${paint('cyan', next)}`
+  const goOn = next === undefined ? '' : `\n  resume: ${paint('cyan', next)}`
   return `${name} ${printable(said)}${goOn}`
 }

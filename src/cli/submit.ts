@@ -18,8 +18,8 @@ interface SubmitFlags extends ReadFlags {
 }
 
 const HELP = `
-The task goes to whatever workers take its type: sluice worker --type TYPE, or programs in other languages
-(docs/how-to/write-a-worker-in-another-language.md). What a task may say: docs/reference/messages.md.
+Any worker for the type may take the task: sluice worker --type TYPE, or a program in another language
+(docs/how-to/write-a-worker-in-another-language.md). Fields of a task: docs/reference/messages.md.
 
 Examples:
   sluice submit greenhouse --arg board=acme --wait
@@ -36,19 +36,22 @@ const TEXTS = new Set(['search_term', 'location', 'job_type', 'proxy', 'user_age
 export function defineSubmit(program: Command): void {
   const command = program
     .command('submit')
-    .argument('<type>', 'the scraper that is to do it')
-    .description('put a task on the Redis streams of the task protocol')
-    .option('--arg <name=value>', 'an argument of the scraper (may be repeated)', collect)
+    .argument('<type>', 'the scraper for the task')
+    .description('submit a task to the Redis streams of the task protocol')
+    .option('--arg <name=value>', 'a scraper argument (may be repeated)', collect)
     .option(
       '--param <name=value>',
-      'a parameter of the task: search_term, location, results_wanted … (may be repeated)',
+      'a task parameter: search_term, location, results_wanted … (may be repeated)',
       collect,
     )
-    .option('--priority <N>', 'above 0: before the others')
-    .option('--timeout <time>', 'how long a try may take: seconds, or 90s, 5m …; 300 unless told')
-    .option('--max-retries <N>', 'tries after the first one; 3 unless told')
-    .option('--wait [time]', 'wait for the result and print it: so long, or at most as long as all tries may take')
-    .option('--prefix <text>', 'before the names of all streams', '')
+    .option('--priority <N>', 'above 0: before other tasks')
+    .option('--timeout <time>', 'timeout for one attempt: seconds, or 90s, 5m … (default: 300)')
+    .option('--max-retries <N>', 'retries after the first attempt (default: 3)')
+    .option(
+      '--wait [time]',
+      'wait for the result and print it, up to this time (default: as long as all attempts may take)',
+    )
+    .option('--prefix <text>', 'prefix of all stream names', '')
     .addHelpText('after', HELP)
     .action(async (type: string, flags: SubmitFlags) => {
       process.exitCode = await submit(type, flags)

@@ -46,7 +46,7 @@ interface TryFlags {
 }
 
 const HELP = `
-Nothing is queued and nothing written. Exit code 0 when the page was read and every item is valid, 1 when not.
+Nothing is queued or written. Exit code 0 if the page was read and every item is valid, 1 if not.
 
 Examples:
   sluice try books https://books.toscrape.com/catalogue/page-2.html
@@ -55,13 +55,13 @@ Examples:
 export function defineTry(program: Command): void {
   const command = program
     .command('try <scraper> <url>')
-    .description('read one page with a scraper, now: items, links, what would be refused and why')
-    .option('--route <name>', 'the route that reads it, in place of the one whose pattern fits')
-    .option('--data <JSON>', 'what the route’s handler gets as data')
-    .option('--session <name>', 'whose page it is: what the handler gets as session; nobody is signed in')
+    .description('run a scraper on one page: items, links, what would be rejected and why')
+    .option('--route <name>', 'use this route instead of the one that matches the URL')
+    .option('--data <JSON>', 'data for the handler of the route')
+    .option('--session <name>', 'session for the handler (no login happens)')
     .option('--json', 'print everything as JSON')
-    .option('--quiet', 'print nothing but errors')
-    .option('-v, --verbose', 'show every link, the handler’s debug lines, and stacks of errors')
+    .option('--quiet', 'print only errors')
+    .option('-v, --verbose', 'print every link, debug lines of the handler, and stack traces')
     .addHelpText('after', HELP)
     .action(async (name: string, url: string, flags: TryFlags) => {
       process.exitCode = await tryOne(name, url, flags)

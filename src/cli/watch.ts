@@ -7,7 +7,7 @@ import type { Look } from './watch-screen.ts'
 
 type WatchFlags = ReadFlags & PlaceFlags
 
-const HELP = `${RUN_HELP} It ends with the run, or with Ctrl-C, which does nothing to the run.
+const HELP = `${RUN_HELP} Ends with the run, or with Ctrl-C, which does not affect the run.
 
 Examples:
   sluice watch books
@@ -24,7 +24,7 @@ export function defineWatch(program: Command): void {
     .action(async (run: string | undefined, flags: WatchFlags) => {
       process.exitCode = await watch(run, flags)
     })
-  addReadFlags(command, 'one line a second')
+  addReadFlags(command, 'one line per second')
   addPlaces(command)
 }
 

@@ -22,7 +22,7 @@ const DELIVERIES_SHOWN = 20
 const POLL_MS = 200
 
 const HELP = `
-A server delivers: \`sluice serve\` on the same --store. Requests are signed as Standard Webhooks say; the secret is shown once.
+Deliveries need a server: \`sluice serve\` on the same --store. Requests are signed (Standard Webhooks); the secret is shown only once.
 
 Examples:
   sluice webhook add https://example.com/hook --events run.failed schedule.*
@@ -33,33 +33,33 @@ Examples:
   sluice webhook list`
 
 export function defineWebhook(program: Command): void {
-  const webhook = program.command('webhook').description('tell others what happens').addHelpText('after', HELP)
+  const webhook = program.command('webhook').description('manage webhooks').addHelpText('after', HELP)
   const commands = [
-    webhook.command('list').description('list webhooks and how they are').action(run(listThem)),
+    webhook.command('list').description('list webhooks and their state').action(run(listThem)),
     webhook
       .command('add <url>')
       .description('send events to a URL')
-      .option('--events <type...>', 'types, or groups such as run.*', ['*'])
-      .option('--mode <mode>', 'instant, or all of a time at once: hourly, daily', 'instant')
-      .option('--name <name>', 'default: the host of the URL')
-      .option('--scraper <name...>', 'only what concerns these scrapers')
-      .option('--keyword <word...>', 'only items with one of these words')
+      .option('--events <type...>', 'event types, or groups such as run.*', ['*'])
+      .option('--mode <mode>', 'instant, or batched: hourly, daily', 'instant')
+      .option('--name <name>', 'name of the webhook; default: the host of the URL')
+      .option('--scraper <name...>', 'only events of these scrapers')
+      .option('--keyword <word...>', 'only items that contain one of these words')
       .action(run(add)),
     webhook
       .command('test <name>')
-      .description('send an event of type webhook.test, by the server, and say how that ended')
-      .option('--wait <duration>', 'for the answer; 0s does not', '10s')
+      .description('let the server send an event of type webhook.test, and show the result')
+      .option('--wait <duration>', 'how long to wait for the result; 0s = do not wait', '10s')
       .action(run(test)),
     webhook
       .command('deliveries <name>')
-      .description(`list what was sent last (${DELIVERIES_SHOWN}), and how that ended`)
+      .description(`list the last ${DELIVERIES_SHOWN} deliveries and their results`)
       .action(run(listDeliveries)),
     webhook
       .command('rotate <name>')
-      .description('make a new secret and print it, this once; the old one signs too for a while')
-      .option('--grace <duration>', 'how long deliveries have both signatures', '24h')
+      .description('rotate the secret: create a new one and print it (only once); the old one also signs for a while')
+      .option('--grace <duration>', 'how long deliveries carry both signatures', '24h')
       .action(run(rotate)),
-    webhook.command('remove <name>').description('remove it with its deliveries').action(run(remove)),
+    webhook.command('remove <name>').description('remove a webhook and its deliveries').action(run(remove)),
   ]
   for (const command of commands) {
     addReadFlags(command, 'the webhooks')
@@ -180,7 +180,7 @@ async function endText({ state, status, durationMs, error }: Delivery, name: str
   const { printable } = await import('./style.ts')
   if (state === 'delivered') return `delivered: answered ${status} in ${durationMs} ms`
   if (state === 'dead') return `not delivered: ${printable(error ?? 'the webhook was turned off')}`
-  return `not sent yet: is a server (\`sluice serve\`) running on this store? look later: sluice webhook deliveries ${shellWord(name)}`
+  return `not sent yet: is a server (\`sluice serve\`) running on this store? Check later: sluice webhook deliveries ${shellWord(name)}`
 }
 
 const listDeliveries: Work = async ({ subscriptions, log }, flags, word) => {

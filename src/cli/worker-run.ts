@@ -72,7 +72,7 @@ export async function workOnRun(
     ...(isQuiet ? { mode: 'none' as const } : {}),
   })
   using _stopping = signals.onStop((reason) => {
-    if (!isQuiet) say(`${reason}: finishing what is in flight, handing the rest back`)
+    if (!isQuiet) say(`${reason}: finishing pages in flight, returning the rest`)
     joined.stop(reason)
   })
   using _watching = whileAtWork?.(joined)

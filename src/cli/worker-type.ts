@@ -25,15 +25,15 @@ export interface TypeFlags {
 
 export function addTypeFlags(command: Command): void {
   command
-    .option('--type <name>', 'take tasks of this scraper from the streams of the task protocol (Redis), not from a run')
-    .option('--instances <N>', 'with --type: instances, each with its own --concurrency; 1 unless told')
-    .option('--as <threads|processes>', 'with --type: what an instance is; threads unless told')
-    .option('--prefix <text>', 'with --type: before the names of all streams')
-    .option('--health <time>', 'with --type: how often an instance tells how it is; 10s unless told')
-    .option('--retry-delay <time>', 'with --type: longest wait before the first retry of a task; 5s unless told')
+    .option('--type <name>', 'take tasks for this scraper from the Redis streams of the task protocol instead of a run')
+    .option('--instances <N>', 'with --type: instances, each with its own --concurrency (default: 1)')
+    .option('--as <threads|processes>', 'with --type: run each instance as a thread or a process (default: threads)')
+    .option('--prefix <text>', 'with --type: prefix of all stream names')
+    .option('--health <time>', 'with --type: interval of the health reports (default: 10s)')
+    .option('--retry-delay <time>', 'with --type: maximum delay before the first retry of a task (default: 5s)')
     .option(
       '--instance-memory <size>',
-      'with --type: heap of a thread; over it the thread is replaced; 512MiB unless told',
+      'with --type: maximum heap of a thread; above it, the thread is replaced (default: 512MiB)',
     )
 }
 
@@ -85,7 +85,7 @@ export async function workOnType({ flags, config, batchSize, signals, vitals }: 
   )
   const saying = every(() => say(`${done.tasks} tasks, ${done.failed} failed, ${done.items} items`), SAY_EVERY_MS)
   signals.onStop((reason) => {
-    say(`${reason}: finishing what is begun, handing the rest back`)
+    say(`${reason}: finishing started tasks, returning the rest`)
     instances.stop()
   })
   try {

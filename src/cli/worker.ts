@@ -13,11 +13,11 @@ interface WorkerFlags extends Omit<TypeFlags, 'scraper'>, RunFlags {
 }
 
 const HELP = `
-Every worker of a run is the same command; start as many as you like. SIGTERM finishes or hands back what it holds.
-With several --scraper, with none, or with --forever it takes the run that needs it most and moves on while other runs wait with
-nobody; a scraper that does not load here costs its own runs a minute, and nobody else anything.
-With --metrics, /metrics and /healthz answer from its start to its end, with --type too: 200, or 503 and why while it drains or when
-its store or queue has been away for more than 60 s.
+All workers of a run use the same command; start as many as you like. On SIGTERM a worker finishes or returns its tasks.
+With several --scraper, with none, or with --forever it takes the run that needs it most, and moves on when other runs have
+no worker. A scraper that does not load here only delays its own runs, by a minute.
+With --metrics, /metrics and /healthz respond from start to end, also with --type: 200, or 503 with the reason while it drains or when
+its store or queue has been unreachable for more than 60 s.
 
 Examples:
   SLUICE_FRONTIER=postgres://sluice@db/sluice sluice worker --scraper books --run-id 20261115_113501_x7k2
@@ -29,7 +29,7 @@ Examples:
   sluice worker --forever --only files                stores files, and leaves pages to others (--only pages)
   sluice worker --forever --region eu                 takes runs started with --region eu, and those that name none
   sluice worker --type indeed --concurrency 50 --instances 4 --frontier redis://cache
-                                                      takes tasks of the task protocol from Redis streams, until it is stopped`
+                                                      takes tasks of the task protocol from Redis streams until stopped`
 
 /** Options of a run that a worker does not decide. */
 const NOT_OURS = new Set(['format', 'sink', 'processes', 'formulaSafe', 'failAt', 'time'])
@@ -37,20 +37,20 @@ const NOT_OURS = new Set(['format', 'sink', 'processes', 'formulaSafe', 'failAt'
 export function defineWorker(program: Command): void {
   const command = program
     .command('worker')
-    .description('work on distributed runs together with others, until nothing is left')
+    .description('work on distributed runs until the queue is empty')
     .option(
       '--scraper <name>',
-      'the scraper: its name, or a file that exports one (may be repeated); default: every one that is known here',
+      'the scraper: a name, or a file that exports one (may be repeated); default: every scraper known here',
       collect,
     )
-    .option('--run-id <run>', 'the run; default: the newest one of this scraper that is going on')
+    .option('--run-id <run>', 'the run; default: the latest active run of this scraper')
     .option('--batch-size <N>', 'tasks claimed at once', '50')
-    .option('--forever', 'stay when the queue is empty, and go on with the next run')
-    .option('--only <pages|files>', 'fetch pages and leave files to others, or only store files')
-    .option('--tor', 'fetch through a Tor daemon of its own (Debian’s package tor)')
-    .option('--json', 'print how it ended as JSON')
-    .option('--quiet', 'print nothing but errors')
-    .option('-v, --verbose', 'show stacks of errors')
+    .option('--forever', 'keep running when the queue is empty, and take the next run')
+    .option('--only <pages|files>', 'only fetch pages, or only download files')
+    .option('--tor', 'fetch through its own Tor daemon (needs the Debian package tor)')
+    .option('--json', 'print the result as JSON')
+    .option('--quiet', 'print only errors')
+    .option('-v, --verbose', 'print stack traces')
     .addHelpText('after', HELP)
     .action(async (flags: WorkerFlags) => {
       process.exitCode = await worker(flags)

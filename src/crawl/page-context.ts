@@ -190,7 +190,7 @@ export class PageContext implements Disposable {
   }
 
   get retry() {
-    return (after?: string | number, why = 'the handler asked for another try'): never => {
+    return (after?: string | number, why = 'the handler requested a retry'): never => {
       const retryAfterMs = after === undefined ? undefined : parseDurationMs(after)
       if (retryAfterMs !== undefined && !(retryAfterMs >= 0)) {
         throw new ScrapeError('E_HANDLER', `retry() takes a duration such as "30s", not ${JSON.stringify(after)}`)

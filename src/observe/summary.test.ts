@@ -92,11 +92,11 @@ test('sums up a run that was stopped, with its errors by cause and how to go on'
 
   fields  title ████████  100 %
 
-  errors  12× E_NOT_FOUND     there is no such page (404 or 410)
+  errors  12× E_NOT_FOUND     the page does not exist (404 or 410)
               https://shop.example/catalogue/a-light_1000/index.html
-           7× E_ITEM_INVALID  an item breaks the scraper’s schema
+           7× E_ITEM_INVALID  an item does not match the scraper’s schema
               https://shop.example/p/7
-           3× E_SERVER        the server failed (5xx)
+           3× E_SERVER        server error (5xx)
               https://shop.example/p/1
           see them: sluice dlq groups 20261115_113501_x7k2
           invalid items: errors.jsonl in the run’s folder

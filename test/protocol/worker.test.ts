@@ -197,7 +197,7 @@ test('a second SIGTERM ends a worker at once', async () => {
   let said = ''
   worker.child.stderr!.on('data', (text) => (said += text))
   worker.child.kill('SIGTERM')
-  await until('it drains', () => said.includes('finishing what is begun'))
+  await until('it drains', () => said.includes('finishing started tasks'))
   worker.child.kill('SIGTERM')
   const { code, stderr } = await worker.result
   assert.equal(code, 143, stderr)

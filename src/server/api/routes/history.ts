@@ -84,7 +84,7 @@ export const historyEndpoints = {
     answer: z.object({
       item: entity,
       changes: z.array(change).describe('the oldest first'),
-      isCut: z.boolean().describe('older changes are left out'),
+      isCut: z.boolean().describe('older changes are not returned'),
       fields: z.record(z.string(), z.array(z.object({ at: time, value: z.json() }))),
     }),
   }),

@@ -12,7 +12,7 @@ const settings = {
   scraper: scraperName,
   args: z.record(z.string(), z.json()).default({}),
   limits: runLimits,
-  region: region.optional().describe('only workers of this region take its runs'),
+  region: region.optional().describe('only workers in this region may take its runs'),
   cron: z.string().min(1).max(200).describe('five fields, or hourly, daily, weekly, monthly'),
   tz: z.string().min(1).max(100).default('UTC').describe('IANA name of the time zone'),
   overlap: z
