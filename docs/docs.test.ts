@@ -204,6 +204,27 @@ test('every error code that is mentioned exists', () => {
   assert.deepEqual(unknown, [])
 })
 
+/** Left: how a translation says it. Right: how the docs do. */
+const WORDS: readonly [RegExp, string][] = [
+  [/\bwhoever\b/i, 'clients that, workers that'],
+  [/\bin place of\b/i, 'instead of'],
+  [/\bmend(?:s|ed|ing)?\b/i, 'fix'],
+  [/\b(?:for|to|by|from) who\b/i, 'for users who'],
+  [/\bsigns? of life\b/i, 'heartbeat'],
+  [/\bunless told\b/i, 'the default is'],
+  [/\bleft away\b/i, 'omitted'],
+]
+
+test('the docs use the words of the trade', () => {
+  const found: string[] = []
+  for (const page of PAGES.filter((name) => name !== 'CHANGELOG.md' && !name.startsWith('docs/reference/'))) {
+    for (const [i, line] of withoutCode(textOf(page)).split('\n').entries())
+      for (const [word, better] of WORDS)
+        if (word.test(line)) found.push(`${page}:${i + 1}: ${word.exec(line)![0]} → ${better}`)
+  }
+  assert.deepEqual(found, [])
+})
+
 test('the table of reasons for not fetching lists every one, in order, with its warning', () => {
   const rows = textOf('docs/how-to/follow-links.md').matchAll(/^\| `([a-z-]+)` +\|.*\| (yes|) +\|$/gm)
   const listed = [...rows].map(([, reason, warning]) => [reason, warning === 'yes'])
