@@ -122,7 +122,7 @@ test('a healthy run raises no alert, a frozen worker and a failing site do, and 
     const stuck = (await prometheus.alerts()).find(
       ({ name, state }) => name === 'SluiceWorkersStuck' && state === 'firing',
     )
-    return /^1 workers of books gave no sign of life/.test(stuck?.annotations['description'] ?? '')
+    return /^1 workers of books have sent no heartbeat/.test(stuck?.annotations['description'] ?? '')
   }
   await until('the frozen worker is an alert that says so', isStuck)
   frozen.kill('SIGCONT')
