@@ -52,7 +52,10 @@ async function silenceInStore(url: string, pid: number): Promise<void> {
 
 async function failingSite(): Promise<AsyncDisposable & { url: string }> {
   const refuse = (response: ServerResponse) => setTimeout(() => response.writeHead(500).end(), FAILS_AFTER_MS)
-  const server = createServer((_, response) => void refuse(response)).listen(0, '127.0.0.1')
+  // Without a readable robots.txt no page would be tried.
+  const server = createServer(({ url }, response) =>
+    url === '/robots.txt' ? response.writeHead(404).end() : void refuse(response),
+  ).listen(0, '127.0.0.1')
   await new Promise((resolve) => server.once('listening', resolve))
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
