@@ -20,6 +20,7 @@ export interface Manifest {
   scripts?: Record<string, string>
   devDependencies?: Record<string, string>
   dependencies: Record<string, string>
+  peerDependencies: Record<string, string>
 }
 
 export function build(): void {
@@ -29,6 +30,8 @@ export function build(): void {
   compile()
   for (const file of globSync('**/*.{js,d.ts}', { cwd: DIST })) nameModules(join(DIST, file))
   removeInnerTypes(Object.values(manifest.exports))
+  for (const file of globSync('**/*.d.ts', { cwd: DIST }))
+    excuseOptionalTypes(join(DIST, file), Object.keys(manifest.peerDependencies))
   for (const folder of ['bin', 'templates']) cpSync(join(ROOT, folder), join(DIST, folder), { recursive: true })
   writeFileSync(join(DIST, 'package.json'), `${JSON.stringify(packaged(manifest, '.'), null, 2)}\n`)
 }
@@ -90,6 +93,15 @@ function removeInnerTypes(entries: readonly string[]): void {
   }
   for (const entry of entries) need(join(DIST, entry.replace(/\.ts$/, '.d.ts')))
   for (const file of globSync('**/*.d.ts', { cwd: DIST })) if (!needed.has(join(DIST, file))) rmSync(join(DIST, file))
+}
+
+/** Without an optional package its types are `any`, also for projects that check the types of libraries. */
+function excuseOptionalTypes(file: string, names: readonly string[]): void {
+  const before = readFileSync(file, 'utf8')
+  const text = before.replace(/^import .*from ['"]([^'"]+)['"];?$/gm, (line, name: string) =>
+    names.includes(name) ? `// @ts-ignore: an optional package\n${line}` : line,
+  )
+  if (text !== before) writeFileSync(file, text)
 }
 
 if (import.meta.main) {

@@ -155,6 +155,7 @@ test('init and run work as they are typed, without a network', async () => {
 test('a scraper of the user compiles against the shipped types, and a mistake in it does not', async () => {
   const tsc = (...args: string[]) => type(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), ...args])
   await tsc('-p', '.')
+  await tsc('-p', '.', '--skipLibCheck', 'false') // also without the optional packages
   const example = readFileSync(join(app, 'scrapers/example/example.ts'), 'utf8')
   mkdirSync(join(app, 'wrong'))
   writeFileSync(join(app, 'wrong/package.json'), '{"type":"module"}')
@@ -162,6 +163,14 @@ test('a scraper of the user compiles against the shipped types, and a mistake in
   const wrong = { extends: '../tsconfig.json', include: ['*.ts'] }
   writeFileSync(join(app, 'wrong/tsconfig.json'), JSON.stringify(wrong))
   await assert.rejects(tsc('-p', 'wrong'), (error: { stdout: string }) => /TS2322/.test(error.stdout))
+})
+
+test('the tsconfig of a project works with the oldest TypeScript that is supported', async () => {
+  const older = join(folder.path, 'typescript')
+  mkdirSync(older)
+  await type('npm', ['init', '-y'], older)
+  await type('npm', ['install', 'typescript@5.9', '--prefer-offline', '--no-audit', '--no-fund'], older)
+  await type(process.execPath, [join(older, 'node_modules/typescript/bin/tsc'), '-p', app])
 })
 
 test('every entry can be imported', async () => {
