@@ -1,6 +1,6 @@
 /** One process of the pool as the pool sees it: jobs go in, results come out, and when it dies every job in it ends. */
 
-import { type ChildProcess, fork } from 'node:child_process'
+import { type Child, startChild } from '../core/child.ts'
 import { ScrapeError } from '../core/errors.ts'
 import { every } from '../core/every.ts'
 import type { FileJob, JobHooks, StoredFile } from './contract.ts'
@@ -43,33 +43,22 @@ export class PoolProcess {
   /** Takes no more jobs, and ends after its last. */
   isRetired = false
   readonly exited: Promise<void>
-  readonly #child: ChildProcess
+  readonly #child: Child<ToWorker>
   readonly #options: ProcessOptions
   readonly #aborts = new Map<number, () => void>()
   readonly #pinging: NodeJS.Timeout
   #pings = 0
   #isReady = false
+  #isDismissed = false
   #broken: ScrapeError | undefined
 
   constructor(options: ProcessOptions) {
     this.#options = options
-    this.#child = fork(options.entry, {
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-      execArgv: [...options.execArgv],
-      env: options.env,
-    })
-    this.#child.on('message', (message: FromWorker) => this.#onMessage(message))
-    // The last messages may come after the exit: the end of the channel is awaited, too.
-    const disconnected = new Promise<void>((resolve) => this.#child.once('disconnect', resolve))
-    this.exited = new Promise((resolve) => {
-      const onGone = (how: string) => {
-        this.#onGone(how)
-        resolve()
-      }
-      this.#child.once('exit', (code, signal) => void disconnected.then(() => onGone(signal ?? `exit code ${code}`)))
-      this.#child.once('error', (error) => onGone(error.message))
-    })
-    this.#send({ kind: 'open', orders: options.orders })
+    const { entry, env, execArgv, orders } = options
+    const onMessage = (message: FromWorker) => this.#onMessage(message)
+    this.#child = startChild(entry, { env, execArgv: [...execArgv], onMessage })
+    this.exited = this.#child.ended.then(({ how }) => this.#onGone(how))
+    this.#child.send({ kind: 'open', orders })
     this.#pinging = every(() => this.#ping(), options.silenceMsMax / PINGS_MAX)
     this.#pinging.unref()
   }
@@ -88,7 +77,7 @@ export class PoolProcess {
     this.jobs.set(id, running)
     let stuck: NodeJS.Timeout | undefined
     const onAbort = () => {
-      this.#send({ kind: 'abort', id })
+      this.#child.send({ kind: 'abort', id })
       stuck = setTimeout(() => this.kill(), this.#options.abortMsMax)
     }
     this.#aborts.set(id, () => {
@@ -96,28 +85,24 @@ export class PoolProcess {
       signal.removeEventListener('abort', onAbort)
     })
     signal.addEventListener('abort', onAbort, { once: true })
-    this.#send({ kind: 'job', id, job })
+    this.#child.send({ kind: 'job', id, job })
   }
 
   retire(): void {
     this.isRetired = true
-    if (this.jobs.size > 0 || !this.#child.connected) return
+    if (this.jobs.size > 0 || this.#isDismissed) return
+    this.#isDismissed = true
     this.#child.disconnect() // that is how it is told
-    const late = setTimeout(() => this.kill(), EXIT_MS_MAX)
-    void this.exited.then(() => clearTimeout(late))
+    void this.#child.endsWithin(EXIT_MS_MAX)
   }
 
   kill(): void {
-    this.#child.kill('SIGKILL')
-  }
-
-  #send(message: ToWorker): void {
-    if (this.#child.connected) this.#child.send(message, () => {}) // a dead one is noticed by its exit
+    this.#child.kill()
   }
 
   #ping(): void {
     if (this.jobs.size === 0) this.#pings = 0
-    else if (this.#pings++ < PINGS_MAX) this.#send({ kind: 'ping' })
+    else if (this.#pings++ < PINGS_MAX) this.#child.send({ kind: 'ping' })
     else this.kill()
   }
 
@@ -159,9 +144,9 @@ export class PoolProcess {
       if (question.what === 'redirect') await job.hooks.onRedirect?.(question.url)
       else if (question.what === 'store') await job.hooks.beforeStore?.()
       else value = await this.#options.findStored(job, question.sha256, question.place)
-      this.#send({ kind: 'answer', ask, value })
+      this.#child.send({ kind: 'answer', ask, value })
     } catch (error) {
-      this.#send({ kind: 'answer', ask, error: toSentError(error) })
+      this.#child.send({ kind: 'answer', ask, error: toSentError(error) })
     }
   }
 

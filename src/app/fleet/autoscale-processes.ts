@@ -6,8 +6,9 @@
  *   exit 2               hopeless: the next one would say the same. An error at once
  *   another, a signal    died: replaced. Ten in a row with nothing done in between are an error
  */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { systemClock } from '../../core/clock.ts'
+import { spawn } from 'node:child_process'
+import type { Readable } from 'node:stream'
+import { Child, type ChildEnd } from '../../core/child.ts'
 import { ScrapeError } from '../../core/errors.ts'
 import { type Staffing, staffChanges } from '../../fleet/autoscale.ts'
 import { type Crew, monotonicMs, type Seen } from '../../fleet/autoscale-loop.ts'
@@ -51,9 +52,8 @@ interface Death {
 interface Worker {
   name: string
   runId: string
-  child: ChildProcess
+  child: Child<never>
   isDrained: boolean
-  ended: Promise<void>
 }
 
 export class ProcessCrew implements Crew {
@@ -120,7 +120,7 @@ export class ProcessCrew implements Crew {
 
   async dismiss(): Promise<void> {
     for (const worker of this.#staying()) this.#drain(worker)
-    await Promise.all([...this.#workers].map(({ ended }) => ended))
+    await Promise.all([...this.#workers].map(({ child }) => child.ended))
   }
 
   #staying(runId?: string): Worker[] {
@@ -135,38 +135,31 @@ export class ProcessCrew implements Crew {
   #start(runId: string): string {
     const { command, workerArgs, env } = this.#options
     const [program, ...first] = command
-    const child = spawn(program, [...first, '--run-id', runId, ...workerArgs], {
+    const process = spawn(program, [...first, '--run-id', runId, ...workerArgs], {
       stdio: ['ignore', 'ignore', 'pipe'],
-      env: { ...process.env, ...env },
+      env: { ...globalThis.process.env, ...env },
     })
     const name = `worker ${++this.#started}`
-    const { promise: ended, resolve } = Promise.withResolvers<void>()
-    const worker: Worker = { name, runId, child, isDrained: false, ended }
+    const worker: Worker = { name, runId, child: new Child(process), isDrained: false }
     this.#workers.add(worker)
-    this.#listen(worker)
-    let isOver = false
-    const end = (how: string, code: number | null) => {
-      if (isOver) return
-      isOver = true
+    this.#listen(name, process.stderr)
+    void worker.child.ended.then((end) => {
       this.#workers.delete(worker)
-      if (!worker.isDrained) this.#noteEnd(worker, how, code)
-      resolve()
-    }
-    child.once('error', (error) => end(error.message, null))
-    child.once('close', (code, signal) => end(signal ?? `exit code ${code}`, code))
-    return `${name} for ${runId} (process ${child.pid})`
+      if (!worker.isDrained) this.#noteEnd(worker, end)
+    })
+    return `${name} for ${runId} (process ${process.pid})`
   }
 
-  #noteEnd({ name, runId }: Worker, how: string, code: number | null): void {
+  #noteEnd({ name, runId }: Worker, { how, code }: ChildEnd): void {
     const atMs = this.#now()
     if (LEFT_EXIT_CODES.includes(code)) this.#left.set(runId, atMs)
     else this.#deaths.push({ runId, how, isHopeless: code === HOPELESS_EXIT_CODE, atMs })
     if (code !== 0) this.#options.onLine(`${name} ended: ${how}`)
   }
 
-  #listen({ name, child }: Worker): void {
+  #listen(name: string, stderr: Readable): void {
     let rest = ''
-    child.stderr!.setEncoding('utf8').on('data', (text: string) => {
+    stderr.setEncoding('utf8').on('data', (text: string) => {
       const lines = (rest + text).split('\n')
       rest = lines.pop()!.slice(-10_000)
       for (const line of lines) {
@@ -177,17 +170,10 @@ export class ProcessCrew implements Crew {
     })
   }
 
-  /** SIGTERM lets it hand back what it holds; who takes too long is killed, and its leases run out. */
   #drain(worker: Worker): void {
     worker.isDrained = true
-    worker.child.kill('SIGTERM')
     const { drainMs, graceMs = GRACE_MS } = this.#options
-    const inTime = new AbortController()
-    systemClock
-      .sleep(drainMs + graceMs, inTime.signal)
-      .then(() => worker.child.kill('SIGKILL'))
-      .catch(() => {})
-    void worker.ended.then(() => inTime.abort())
+    void worker.child.stop(drainMs + graceMs)
   }
 }
 

@@ -1,5 +1,6 @@
 /** An instance in a thread or a process of its own: takes its orders from the parent, and ends with it. */
 import { parentPort, workerData } from 'node:worker_threads'
+import { sendLast } from '../../core/child.ts'
 import { toScrapeError } from '../../core/errors.ts'
 import type { InstanceMessage, InstanceOrder } from './instances.ts'
 import { type InstanceSpec, runInstance } from './open-instance.ts'
@@ -27,14 +28,20 @@ async function carryOut(spec: InstanceSpec): Promise<void> {
       onAnswer: () => send({ kind: 'answer' }),
     }
     await runInstance(spec, listeners, stop.signal)
-    send({ kind: 'end' })
+    end({ kind: 'end' })
   } catch (error) {
     const { code, message, fix } = toScrapeError(error, 'E_HANDLER')
-    send({ kind: 'failed', code, message, fix })
+    end({ kind: 'failed', code, message, fix })
   }
+}
+
+function end(message: InstanceMessage): void {
   process.removeAllListeners('disconnect')
-  if (parentPort === null) process.disconnect()
-  else parentPort.close()
+  if (parentPort === null) sendLast(message)
+  else {
+    parentPort.postMessage(message)
+    parentPort.close()
+  }
 }
 
 function send(message: InstanceMessage): void {

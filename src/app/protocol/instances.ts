@@ -6,10 +6,11 @@
  *                   └─ died ──wait──▶ starting, under a new name
  */
 
-import { fork } from 'node:child_process'
 import { setFlagsFromString } from 'node:v8'
 import { Worker } from 'node:worker_threads'
 import { type BackoffLimits, doubledMs } from '../../core/backoff.ts'
+import { startChild } from '../../core/child.ts'
+import { systemClock } from '../../core/clock.ts'
 import type { ErrorCode } from '../../core/error-table.ts'
 import { ScrapeError } from '../../core/errors.ts'
 import { Connection } from '../../drivers/redis/connection.ts'
@@ -108,7 +109,7 @@ export function startInstances(request: InstancesRequest): Instances {
       await abandon(request, workerId).catch((error: Error) => request.onLog(error.message))
       if (++deaths >= DEATHS_MAX)
         throw new ScrapeError('E_WORKERS_DIE', `${deaths} instances died one after the other, the last one: ${why}`)
-      await pause(doubledMs(deaths, RESTART), stopping.signal)
+      await systemClock.sleep(doubledMs(deaths, RESTART), stopping.signal).catch(() => {})
     }
   }
 
@@ -160,22 +161,18 @@ function startThread(
 }
 
 function startProcess(spec: InstanceSpec, onMessage: (message: InstanceMessage) => void): Body {
-  const child = fork(ENTRY, { execArgv: process.execArgv, serialization: 'advanced' })
   let isOver = false
-  child.on('message', (message: InstanceMessage) => {
-    isOver ||= message.kind === 'end' || message.kind === 'failed'
-    onMessage(message)
+  const child = startChild<InstanceOrder | { spec: InstanceSpec }, InstanceMessage>(ENTRY, {
+    execArgv: process.execArgv,
+    serialization: 'advanced',
+    onMessage(message) {
+      isOver ||= message.kind === 'end' || message.kind === 'failed'
+      onMessage(message)
+    },
   })
-  child.on('error', () => {}) // its exit says the same
-  const ended = new Promise<string | undefined>((resolve) =>
-    child.on('close', (code, signal) => resolve(isOver ? undefined : (signal ?? `exit code ${code}`))),
-  )
-  child.send({ spec }, () => {})
-  return {
-    order: (order) => void (child.connected && child.send(order, () => {})),
-    kill: () => void child.kill('SIGKILL'),
-    ended,
-  }
+  child.send({ spec })
+  const ended = child.ended.then(({ how }) => (isOver ? undefined : how))
+  return { order: (order) => child.send(order), kill: () => child.kill(), ended }
 }
 
 /** Nobody waits for the lease of one that is known to be dead. */
@@ -187,18 +184,4 @@ async function abandon({ spec, type }: InstancesRequest, workerId: string): Prom
   } finally {
     connection.close()
   }
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await new Promise<void>((resolve) => {
-    const timer = setTimeout(resolve, ms)
-    signal.addEventListener(
-      'abort',
-      () => {
-        clearTimeout(timer)
-        resolve()
-      },
-      { once: true },
-    )
-  })
 }

@@ -1,6 +1,5 @@
 /** Several worker processes on one machine: starts them, hears their events, replaces the dead, ends when they end. */
-import { type ChildProcess, fork } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
+import { startChild } from '../../core/child.ts'
 import { ScrapeError, toScrapeError } from '../../core/errors.ts'
 import type { EventBus, RunEvent } from '../../core/events.ts'
 import type { Limits } from '../../core/options.ts'
@@ -46,7 +45,7 @@ export const DEATHS_IN_A_ROW_MAX = 10
 export const LOSSES_MAX = 3
 /** What a worker gets beyond its drain time to hand its tasks back. */
 const KILL_GRACE_MS = 5_000
-const ENTRY = fileURLToPath(new URL('./worker-process.ts', import.meta.url))
+const ENTRY = new URL('./worker-process.ts', import.meta.url)
 
 export async function runProcesses(parts: ProcessesParts, stop: AbortSignal): Promise<CrawlEnd> {
   const { compiled, frontier, bus } = parts
@@ -132,38 +131,20 @@ async function keepRunning(
 /** How it ended, or what killed it. */
 async function runOne(spec: WorkerSpec, parts: ProcessesParts, stop: AbortSignal): Promise<CrawlEnd | string> {
   const { compiled, limits, folder, frontierUrl, bus } = parts
-  const child = fork(ENTRY, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
-  let killing: NodeJS.Timeout | undefined
-  const onStop = () => {
-    child.kill('SIGTERM')
-    killing = setTimeout(() => child.kill('SIGKILL'), spec.drainMs + KILL_GRACE_MS)
-  }
   let end: CrawlEnd | undefined
-  // The last messages may come after the exit: the end of the channel is awaited too.
-  const disconnected = new Promise<void>((resolve) => child.once('disconnect', resolve))
-  const exited = new Promise<string>((resolve) => {
-    child.once('exit', (code, signal) => void disconnected.then(() => resolve(signal ?? `exit code ${code}`)))
-    child.once('error', (error) => resolve(error.message))
+  const child = startChild<WorkerOrders, WorkerMessage>(ENTRY, {
+    onMessage(message) {
+      if (message.kind === 'events') for (const event of message.events) bus.emit(event)
+      if (message.kind === 'end') end = toCrawlEnd(message.end)
+    },
   })
-  child.on('message', (message: WorkerMessage) => {
-    if (message.kind === 'events') for (const event of message.events) bus.emit(event)
-    if (message.kind === 'end') end = toCrawlEnd(message.end)
-  })
+  const onStop = () => void child.stop(spec.drainMs + KILL_GRACE_MS)
   stop.addEventListener('abort', onStop, { once: true })
-  give(child, { spec, scraperFile: compiled.file!, limits, folder: folder.path, frontierUrl })
+  child.send({ spec, scraperFile: compiled.file!, limits, folder: folder.path, frontierUrl })
   if (stop.aborted) onStop()
-  try {
-    const how = await exited
-    return end ?? how
-  } finally {
-    stop.removeEventListener('abort', onStop)
-    clearTimeout(killing)
-    if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
-  }
-}
-
-function give(child: ChildProcess, orders: WorkerOrders): void {
-  child.send(orders, () => {}) // a child that died at once is noticed by its exit
+  const { how } = await child.ended
+  stop.removeEventListener('abort', onStop)
+  return end ?? how
 }
 
 function toCrawlEnd({ how, code, message }: Extract<WorkerMessage, { kind: 'end' }>['end']): CrawlEnd {

@@ -2,6 +2,7 @@
 
 import { loadScraper } from '../../config/load-scraper.ts'
 import { checkArgs } from '../../config/scraper-arguments.ts'
+import { sendLast } from '../../core/child.ts'
 import { toScrapeError } from '../../core/errors.ts'
 import { createEventBus, type RunEvent } from '../../core/events.ts'
 import { every } from '../../core/every.ts'
@@ -36,9 +37,9 @@ process.once('message', async (orders: WorkerOrders) => {
   clearInterval(bundling)
   sendEvents()
   const { how } = end
-  send({ kind: 'end', end: end.how === 'halted' ? { how, code: end.error.code, message: end.error.message } : { how } })
+  const { code, message } = end.how === 'halted' ? end.error : {}
   process.removeAllListeners('disconnect')
-  process.disconnect?.()
+  sendLast({ kind: 'end', end: { how, code, message } } satisfies WorkerMessage)
 })
 
 /** What a handler logs may be anything; what goes to the parent must be JSON. */

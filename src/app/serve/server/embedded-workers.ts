@@ -3,16 +3,14 @@
  * One that dies or falls silent is replaced with the next look; where runs wait with none, others give theirs up in turn.
  */
 
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
+import { type Child, type ChildEnd, startChild } from '../../../core/child.ts'
 import { every } from '../../../core/every.ts'
 import type { Store, StoredRun } from '../../../store/contract.ts'
 import { RunRotation } from '../../fleet/run-rotation.ts'
 import { countByRun, toRelieve } from '../../fleet/worker-shares.ts'
 import { HOPELESS, type WorkerOrders } from './embedded-worker.ts'
 
-const PROGRAM = fileURLToPath(new URL('./embedded-worker.ts', import.meta.url))
+const PROGRAM = new URL('./embedded-worker.ts', import.meta.url)
 const LOOK_MS = 1_000
 const STOP_MS_MAX = 35_000
 /** Runs asked for work in one look. */
@@ -32,7 +30,7 @@ interface EmbeddedWorkersOptions {
 }
 
 interface Worker {
-  child: ChildProcess
+  child: Child<WorkerOrders>
   runId: string
   id: string | undefined
   startedAtMs: number
@@ -106,27 +104,25 @@ export class EmbeddedWorkers implements AsyncDisposable {
   }
 
   #start({ record: { id: runId, source } }: StoredRun): void {
-    const child = fork(PROGRAM, [], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+    const child = startChild<WorkerOrders, { workerId: string }>(PROGRAM, {
+      isHeard: false,
+      onMessage({ workerId }) {
+        worker.id = workerId
+      },
+    })
     const startedAtMs = performance.now()
     const worker: Worker = { child, runId, id: undefined, startedAtMs, isLeaving: false }
     this.#turns.served(runId)
-    const orders: WorkerOrders = { scraper: source, runId, flags: this.#options.flags }
-    child.send(orders)
-    child.once('message', ({ workerId }: { workerId: string }) => {
-      worker.id = workerId
-    })
-    child.once('exit', (code, signal) => this.#onExit(worker, code, signal))
+    child.send({ scraper: source, runId, flags: this.#options.flags })
+    void child.ended.then((end) => this.#onEnd(worker, end))
     this.#workers.add(worker)
   }
 
-  #onExit(worker: Worker, code: number | null, signal: NodeJS.Signals | null): void {
+  #onEnd(worker: Worker, { how, code }: ChildEnd): void {
     this.#workers.delete(worker)
-    const isDead = signal !== null || (code !== 0 && code !== HOPELESS)
+    const isDead = code !== 0 && code !== HOPELESS
     if (isDead && !this.#isStopping)
-      this.#options.say(
-        'warn',
-        `a worker of run ${worker.runId} died (${signal ?? `exit code ${code}`}); it is replaced`,
-      )
+      this.#options.say('warn', `a worker of run ${worker.runId} died (${how}); it is replaced`)
     if (isDead || worker.isLeaving) return
     if (code === HOPELESS) this.#turns.hopeless(worker.runId)
     else this.#turns.idle(worker.runId)
@@ -141,7 +137,7 @@ export class EmbeddedWorkers implements AsyncDisposable {
     for (const { id, child, runId } of this.#workers) {
       if (id === undefined || !stuck.has(id)) continue
       this.#options.say('warn', `worker ${id} of run ${runId} is stuck: it is killed, and replaced`)
-      child.kill('SIGKILL')
+      child.kill()
     }
   }
 
@@ -149,14 +145,6 @@ export class EmbeddedWorkers implements AsyncDisposable {
     this.#isStopping = true
     clearInterval(this.#looking)
     await this.#look
-    await Promise.all(
-      [...this.#workers].map(async ({ child }) => {
-        const ended = once(child, 'exit')
-        child.kill('SIGTERM')
-        const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MS_MAX)
-        await ended
-        clearTimeout(timer)
-      }),
-    )
+    await Promise.all([...this.#workers].map(({ child }) => child.stop(STOP_MS_MAX)))
   }
 }

@@ -2,6 +2,7 @@
 
 import { resolveConfig } from '../../../config/config.ts'
 import { loadScraper } from '../../../config/load-scraper.ts'
+import { sendLast } from '../../../core/child.ts'
 import { toScrapeError } from '../../../core/errors.ts'
 import { findRun } from '../../../runs/run-folder.ts'
 import { SERVER_GONE, SERVER_STOPPED } from '../../../runs/run-record.ts'
@@ -41,8 +42,13 @@ process.once('message', async (orders: RunOrders) => {
     process.exit(exitCode ?? 0)
   } catch (error) {
     const { code, message, details } = toScrapeError(error, 'E_DEFINITION')
-    send({ kind: 'refused', code, message, notes: [...(details.notes ?? [])], fix: details.fix })
-    process.disconnect?.()
+    sendLast({
+      kind: 'refused',
+      code,
+      message,
+      notes: [...(details.notes ?? [])],
+      fix: details.fix,
+    } satisfies RunMessage)
   }
 })
 
