@@ -41,7 +41,7 @@ test('other arguments, another queue or a lost queue are refused, and the run ca
   for (const [flags, says] of [
     [['--arg', 'details=true'], /its argument details/],
     [['--frontier', 'memory:'], /its queue is in sqlite:/],
-    [['--format', 'parquet'], /cannot go on with/],
+    [['--format', 'parquet'], /cannot be resumed with/],
   ] as const) {
     const refused = await runBooks(site, folder.path, '--resume', ...flags)
     assert.equal(refused.code, 2, refused.stderr)

@@ -135,7 +135,7 @@ async function refuseRole(role: string, { values }: Config): Promise<void> {
     'E_USAGE',
     `--role ${role} is one part of a server; on ${values.frontier} there is no other process for the rest`,
     {
-      fix: 'Name a queue that several processes share with --frontier postgres://… (or redis://…, amqp://…), or leave --role out.',
+      fix: 'Name a queue that several processes share with --frontier postgres://… (or redis://…, amqp://…), or omit --role.',
     },
   )
 }

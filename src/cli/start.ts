@@ -67,11 +67,11 @@ async function start(name: string, flags: StartFlags): Promise<number> {
     throw new ScrapeError('E_USAGE', `--mode takes single or distributed, got ${JSON.stringify(mode)}`)
   if (config.origins.region.startsWith('flag '))
     throw new ScrapeError('E_USAGE', '--region chooses among the workers of a fleet; a single run works here', {
-      fix: 'Add --mode distributed, or leave it out.',
+      fix: 'Add --mode distributed, or omit it.',
     })
   if (flags.urlsFile !== undefined)
     throw new ScrapeError('E_USAGE', '--urls-file fills the queue of a fleet; a single run starts by itself', {
-      fix: 'Add --mode distributed, or leave it out.',
+      fix: 'Add --mode distributed, or omit it.',
     })
   const { runHere } = await import('./run-here.ts')
   return await runHere({

@@ -106,7 +106,7 @@ async function partOf({ only, type }: WorkerFlags) {
   ])
   const part = WORK_PARTS.find((one) => one === only)
   if (only !== undefined && type !== undefined)
-    throw new ScrapeError('E_USAGE', '--only is for the runs of a fleet: leave it out, or --type')
+    throw new ScrapeError('E_USAGE', '--only is for the runs of a fleet: omit it, or --type')
   if (only !== undefined && part === undefined)
     throw new ScrapeError('E_USAGE', `--only takes ${WORK_PARTS.join(' or ')}, got ${JSON.stringify(only)}`)
   return part

@@ -77,9 +77,9 @@ const gotText = (name: string, value: unknown) =>
 function identityProblems(values: Record<string, unknown>): string[] {
   const problems: string[] = []
   if (values['proxy'] !== undefined && values['proxies'] !== undefined)
-    problems.push('proxy and proxies: name all of them in proxies')
+    problems.push('proxy and proxies: list all of them in proxies')
   if (values['identity'] !== 'honest' && values['userAgent'] !== undefined)
-    problems.push('identity and userAgent: a browser’s headers with another user agent would be nobody’s; choose one')
+    problems.push('identity and userAgent cannot be combined: browser headers need the matching user agent')
   return problems
 }
 

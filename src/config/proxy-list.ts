@@ -58,7 +58,7 @@ function proxyUrl(entry: string, index: number): string {
     return kind === 'http' && port === 80 ? href.replace(/\/?$/, ':80') : href // a URL leaves it out, and 8080 would be meant
   } catch {
     throw new Error(
-      `entry ${index + 1} is no proxy: socks5://[USER:PASSWORD@]HOST:PORT, http://…, HOST:PORT or HOST:PORT:USER:PASSWORD`,
+      `entry ${index + 1} is not a proxy: socks5://[USER:PASSWORD@]HOST:PORT, http://…, HOST:PORT or HOST:PORT:USER:PASSWORD`,
     )
   }
 }

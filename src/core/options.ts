@@ -100,58 +100,54 @@ export const siteSchema = z.strictObject({
   concurrency: whole(1, 4096).optional(),
   delay: delay.optional(),
   circuit: circuit.optional(),
-  proxies: z.literal('off', { error: 'must be "off", or left out' }).optional(),
+  proxies: z.literal('off', { error: 'must be "off", or omitted' }).optional(),
   identity: z.enum(['honest', 'browser', 'tls']).optional(),
 })
 export type SiteOptions = z.output<typeof siteSchema>
 
 /** What a scraper may set under `limits`, and the CLI and environment may override. */
 export const limitsSchema = z.strictObject({
-  pages: whole(1, 1e9).optional().describe('stop, resumable, after this many pages'),
-  depth: whole(0, 10_000).optional().describe('follow links at most this far from a start task'),
+  pages: whole(1, 1e9).optional().describe('stop the run (resumable) after this many pages'),
+  depth: whole(0, 10_000).optional().describe('maximum link depth from a start page'),
   time: duration({ minMs: 1, maxMs: 24 * 86_400_000 })
     .optional()
-    .describe('stop, resumable, after this time'),
-  concurrency: whole(1, 4096).default(16).describe('requests in flight, over all processes of the run'),
+    .describe('stop the run (resumable) after this time'),
+  concurrency: whole(1, 4096).default(16).describe('maximum requests in flight, over all processes of the run'),
   perHost: z
     .strictObject({
-      concurrency: whole(1, 4096).default(8).describe('requests in flight to one host'),
-      rps: rate.default(10).describe('requests a second to one host; 0 = no limit'),
+      concurrency: whole(1, 4096).default(8).describe('maximum requests in flight per host'),
+      rps: rate.default(10).describe('maximum requests per second per host; 0 = no limit'),
       perMinute: whole(0, 1e6)
         .default(0)
         .describe(
-          'requests a minute to one host, over all workers; what is more waits for the next minute where workers share rates through Redis, and is spread evenly elsewhere; 0 = no limit',
+          'maximum requests per minute per host, over all workers; excess requests wait for the next minute if workers share rate limits through Redis, and are spread evenly otherwise; 0 = no limit',
         ),
       delay: delay
         .default(0)
-        .describe(
-          'pause between two requests to one host: drawn from a range ("1s-3s"), or from 0.5 to 1.5 of one value',
-        ),
+        .describe('pause between two requests to one host: drawn from a range ("1s-3s"), or one value ±50%'),
       circuit: circuit
         .default(10)
         .describe(
-          'circuit breaker: how many different pages of a host must fail in a row before it is only probed with a few pages at a time; "off" = never',
+          'circuit breaker: after this many different pages of a host have failed in a row, it is only probed with a few pages at a time; "off" = never',
         ),
       circuitCoolDown: duration({ minMs: 10, maxMs: 3_600_000 })
         .default(5000)
-        .describe(
-          'how long the circuit breaker pauses a failing host before it probes it, and between rounds of probes',
-        ),
+        .describe('how long the circuit breaker pauses a failing host before the first probe, and between probes'),
     })
     .prefault({})
-    .describe('politeness toward each host'),
-  robots: z.enum(['respect', 'ignore']).default('respect').describe('obey robots.txt'),
+    .describe('limits per host'),
+  robots: z.enum(['respect', 'ignore']).default('respect').describe('obey robots.txt, or ignore it'),
   crawlDelayMax: duration({ minMs: 0, maxMs: 3_600_000 })
     .default(10_000)
-    .describe('longest crawl-delay of a robots.txt that is obeyed'),
-  retries: whole(0, 100).default(3).describe('tries after the first one'),
+    .describe('maximum crawl-delay of a robots.txt that is obeyed'),
+  retries: whole(0, 100).default(3).describe('retries after the first attempt'),
   backoff: duration({ minMs: 0, maxMs: 3_600_000 })
     .default(500)
-    .describe('ceiling of the wait before the first retry; doubles each time, with full jitter'),
-  backoffMax: duration({ minMs: 0, maxMs: 86_400_000 }).default(60_000).describe('longest such wait'),
+    .describe('maximum delay before the first retry; doubles with each retry, with full jitter'),
+  backoffMax: duration({ minMs: 0, maxMs: 86_400_000 }).default(60_000).describe('maximum delay before any retry'),
   retryAfterMax: duration({ minMs: 0, maxMs: 86_400_000 })
     .default(3_600_000)
-    .describe('longest Retry-After that is obeyed'),
+    .describe('maximum Retry-After that is obeyed'),
   wait: z
     .union([
       z.literal([true, 'true', 'forever']).transform(() => Number.POSITIVE_INFINITY),
@@ -159,31 +155,31 @@ export const limitsSchema = z.strictObject({
     ])
     .default(180_000)
     .describe(
-      'stop the run, resumable, when everything left has to wait longer than this (Retry-After, robots.txt, circuit breaker, proxies); `true`: wait as long as it takes',
+      'stop the run (resumable) when all remaining pages have to wait longer than this (Retry-After, robots.txt, circuit breaker, proxies); `true`: wait forever',
     ),
   timeout: duration({ minMs: 10, maxMs: 3_600_000 })
     .default(30_000)
-    .describe('deadline of one exchange, redirects included'),
+    .describe('timeout for one page, including redirects'),
   handlerTimeout: duration({ minMs: 10, maxMs: 86_400_000 })
     .default(300_000)
-    .describe('longest a handler may keep a page of a browser'),
-  connectTimeout: duration({ minMs: 10, maxMs: 3_600_000 }).default(10_000).describe('deadline of connecting'),
+    .describe('maximum time a handler may keep a browser page'),
+  connectTimeout: duration({ minMs: 10, maxMs: 3_600_000 }).default(10_000).describe('timeout for connecting'),
   bodyMax: bytes({ min: 1, max: 1024 ** 3 })
     .default(16 * 1024 ** 2)
-    .describe('largest body, after decompression'),
-  redirects: whole(0, 50).default(10).describe('redirects followed for one page'),
-  linksMax: whole(1, 1e6).default(10_000).describe('tasks one page may add'),
+    .describe('maximum page size, after decompression'),
+  redirects: whole(0, 50).default(10).describe('maximum redirects per page'),
+  linksMax: whole(1, 1e6).default(10_000).describe('maximum number of tasks that one page may add'),
   failAt: ratio
     .default(0.05)
-    .describe('share of failed pages or invalid items above which the run counts as failed (exit 1)'),
+    .describe('mark the run as failed (exit code 1) if more than this share of pages or items fails'),
   hosts: z
     .union([z.literal('same'), z.literal('any'), z.array(z.string())])
     .default('same')
-    .describe('hosts enqueue.links may lead to: those of the start tasks, any, or a list'),
+    .describe('hosts that enqueue.links may follow: those of the start pages, any, or a list'),
   cache: z
     .union([z.literal(true).transform(() => 60_000), duration({ minMs: 0, maxMs: 30 * 86_400_000 })])
     .default(0)
-    .describe('answer repeated requests from a cache this fresh (`true`: 60 s); 0 = off'),
+    .describe('serve repeated requests from a cache while entries are younger than this (`true`: 60 s); 0 = off'),
 })
 
 /** What a scraper may set under `limits`. */

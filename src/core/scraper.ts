@@ -274,7 +274,7 @@ export function defineScraper<
 >(definition: ScraperDefinition<N, I, R, AS>): Scraper<In<AS>, Out<I>> & { readonly name: N } {
   const problems = definitionProblems(definition as unknown as Scraper)
   if (problems.length > 0) {
-    throw new ScrapeError('E_DEFINITION', `scraper ${JSON.stringify(definition.name)} is not usable`, {
+    throw new ScrapeError('E_DEFINITION', `scraper ${JSON.stringify(definition.name)} is not valid`, {
       notes: problems,
     })
   }
@@ -292,31 +292,30 @@ const KNOWN_KEYS = new Set(
 function definitionProblems(scraper: Scraper): string[] {
   const problems: string[] = []
   if (!/^[a-z0-9][a-z0-9-]{0,63}$/.test(scraper.name ?? ''))
-    problems.push('name: lower-case letters, digits and hyphens, at most 64')
+    problems.push('name: use lower-case letters, digits and hyphens, at most 64')
   if (typeof scraper.item?.['~standard'] !== 'object')
-    problems.push('item: a schema is needed (zod, or any Standard Schema)')
-  if (typeof scraper.start !== 'function') problems.push('start: a function is needed')
-  for (const name of Object.keys(scraper))
-    if (!KNOWN_KEYS.has(name)) problems.push(`${name}: there is no such part of a scraper`)
+    problems.push('item: must be a schema (zod, or any Standard Schema)')
+  if (typeof scraper.start !== 'function') problems.push('start: must be a function')
+  for (const name of Object.keys(scraper)) if (!KNOWN_KEYS.has(name)) problems.push(`${name}: unknown property`)
   const fields = Object.keys((scraper.item as { shape?: object } | undefined)?.shape ?? {})
   if (typeof scraper.key === 'string' && fields.length > 0 && !fields.includes(scraper.key)) {
     problems.push(`key: the item has no field "${scraper.key}" (it has ${fields.join(', ')})`)
   }
   const routes = Object.keys(scraper.routes ?? {})
-  if (routes.length === 0) problems.push('routes: at least one is needed')
+  if (routes.length === 0) problems.push('routes: must have at least one route')
   for (const route of routes) {
-    if (typeof scraper.handlers?.[route] !== 'function') problems.push(`handlers: route "${route}" has none`)
+    if (typeof scraper.handlers?.[route] !== 'function') problems.push(`handlers: route "${route}" has no handler`)
     const match = scraper.routes[route]?.match
     if (match !== undefined && !match.startsWith('/')) problems.push(`routes.${route}.match: must start with "/"`)
     if ((match?.split('*').length ?? 0) > 2) problems.push(`routes.${route}.match: at most one "*"`)
-    if (/:\w+:/.test(match ?? '')) problems.push(`routes.${route}.match: something must stand between two parameters`)
+    if (/:\w+:/.test(match ?? '')) problems.push(`routes.${route}.match: two parameters need text between them`)
     if (/^files(?:@|$)/.test(scraper.routes[route]?.lane ?? ''))
-      problems.push(`routes.${route}.lane: "files" is for files; a page cannot wait there`)
+      problems.push(`routes.${route}.lane: the lane "files" is reserved for downloads`)
     problems.push(...fetchProblems(route, scraper.routes[route] ?? {}))
     problems.push(...acceptProblems(route, scraper.routes[route]?.accept))
   }
   for (const handler of Object.keys(scraper.handlers ?? {})) {
-    if (!routes.includes(handler)) problems.push(`handlers: "${handler}" is no route`)
+    if (!routes.includes(handler)) problems.push(`handlers: there is no route "${handler}"`)
   }
   return problems
 }
@@ -344,7 +343,7 @@ function acceptProblems(name: string, accept: Accept | undefined): string[] {
   return [
     ...Object.keys(rules)
       .filter((key) => !ACCEPT_KEYS.includes(key))
-      .map((key) => `routes.${name}.accept.${key}: there is no such rule (${ACCEPT_KEYS.join(', ')})`),
+      .map((key) => `routes.${name}.accept.${key}: unknown rule (${ACCEPT_KEYS.join(', ')})`),
     ...(isTypes ? [] : [`routes.${name}.accept.types: types such as 'application/pdf' or 'image/*'`]),
   ]
 }

@@ -97,7 +97,7 @@ test('refuses wrong programs at compile time', () => {
   assert.throws(
     // @ts-expect-error the key is no field of the item
     () => defineScraper({ name: 'w1', item: Job, key: 'nope', routes: { a: {} }, start() {}, handlers: { a() {} } }),
-    /not usable/,
+    /not valid/,
   )
 })
 
@@ -138,7 +138,10 @@ test('says every problem of a definition the compiler could not see', () => {
       }),
     (error: ScrapeError) => {
       assert.equal(error.code, 'E_DEFINITION')
-      assert.match(error.details.notes!.join('\n'), /name: lower-case.*\n.*match: must start.*\n.*"b" has none/)
+      assert.match(
+        error.details.notes!.join('\n'),
+        /name: use lower-case.*\n.*match: must start.*\n.*"b" has no handler/,
+      )
       return true
     },
   )

@@ -98,7 +98,7 @@ export function toItemRow(
     throw new ScrapeError('E_ITEM_INVALID', `the item cannot be written as JSON: ${why}`, { cause: error })
   }
   if (json?.charCodeAt(0) !== 0x7b /* { */) {
-    throw new ScrapeError('E_ITEM_INVALID', `the item is no object as JSON: ${String(json).slice(0, 80)}`)
+    throw new ScrapeError('E_ITEM_INVALID', `the item is not a JSON object: ${String(json).slice(0, 80)}`)
   }
   const content = contentKey(json)
   return { key: key === undefined ? content : ownString(key), json, content }

@@ -74,7 +74,7 @@ export function compile(css: string): CompiledSelector {
 
 export function invalid(css: string, cause: unknown): ScrapeError {
   const why = cause instanceof Error ? cause.message : String(cause)
-  return new ScrapeError('E_SELECTOR_INVALID', `${JSON.stringify(css)} is no CSS selector: ${why}`, { cause })
+  return new ScrapeError('E_SELECTOR_INVALID', `${JSON.stringify(css)} is not a valid CSS selector: ${why}`, { cause })
 }
 
 function compileNew(css: string): CompiledSelector {

@@ -94,7 +94,7 @@ export function isPlain(key: string): boolean {
 /** For stores: a key that did not come from here is a bug, and must not become somebody else's file. */
 export function mustBePlain(key: string): void {
   if (isPlain(key)) return
-  throw new ScrapeError('E_OUTPUT', `${JSON.stringify(key.slice(0, 200))} is no key of the file store`)
+  throw new ScrapeError('E_OUTPUT', `${JSON.stringify(key.slice(0, 200))} is not a valid key of the file store`)
 }
 
 /** The name a URL suggests; empty when it suggests none. */

@@ -25,7 +25,7 @@ export function orderOf({ data, url }: Pick<Task, 'data' | 'url'>): FileOrder {
       if (typeof order.record === 'object' && isText(order.record?.taskId)) return order
       break
   }
-  throw new ScrapeError('E_ROUTE_DATA', 'the task is no order for a file', { url })
+  throw new ScrapeError('E_ROUTE_DATA', 'the task is not a file download', { url })
 }
 
 export function recordOf(job: FileJob, stored: StoredFile, storedAtMs: number): FileRecord {

@@ -52,7 +52,7 @@ export async function openStoreDatabase(
     return { db, store: sqlStore(db, undefined, runWatch(db.dialect)) }
   }
   if (engine !== 'postgres')
-    throw new ScrapeError('E_OPTION', `there is no store of the kind ${scheme ?? given}:`, {
+    throw new ScrapeError('E_OPTION', `unknown kind of store: ${scheme ?? given}:`, {
       fix: 'Use postgres://HOST/DATABASE, or sqlite:FILE for one machine.',
     })
   const [{ openPostgresDatabase }, { dropRun }] = await Promise.all([
@@ -105,7 +105,7 @@ export function withRedisNamed(error: unknown, places: QueuePlace): unknown {
   if (!isMeant || redisUrlOf(places) !== undefined) return error
   return new ScrapeError('E_SERVICE', `Redis at ${error.message}`, {
     ...error.details,
-    notes: ['an amqp:// queue keeps its ledger in Redis; this is the default place, as nobody named another'],
+    notes: ['an amqp:// queue keeps its ledger in Redis; this is the default, because --redis is not set'],
     fix: 'Name it with --redis redis://HOST:PORT/NUMBER or SLUICE_REDIS, or start one here.',
     cause: error,
   })

@@ -183,7 +183,7 @@ export function numberOfPosition(position: string | undefined): number {
 }
 
 export const noPosition = (position: string | undefined) =>
-  new ScrapeError('E_OPTION', `${JSON.stringify(position)} is no place in the items of this run`)
+  new ScrapeError('E_OPTION', `${JSON.stringify(position)} is not a position in the items of this run`)
 
 /** The queue of a run, or an error that says why there is none. */
 export function frontierOf(run: OpenRun): Frontier {

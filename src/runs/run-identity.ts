@@ -48,7 +48,7 @@ export function cacheStoreOf(values: { cacheStore: string; frontier: string; red
   if (parseEngineUrl(values.cacheStore).url !== 'redis:') return values.cacheStore
   const url = redisUrlOf(values)
   if (url !== undefined) return url
-  throw new ScrapeError('E_OPTION', 'the cache is to live in Redis, and nobody said where that is', {
+  throw new ScrapeError('E_OPTION', '--cache-store redis: needs a Redis URL', {
     fix: 'Name it with --redis redis://HOST:PORT/NUMBER or SLUICE_REDIS, or write the URL after --cache-store.',
   })
 }

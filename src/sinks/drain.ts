@@ -63,7 +63,7 @@ function refuseOtherSinks(sinks: readonly Sink[], positions: SinkPositions): voi
   if (before.join('\n') === now.join('\n')) return
   throw new ScrapeError(
     'E_OPTION',
-    `this run writes to ${before.join(', ') || 'no sink'}; it cannot go on with ${now.join(', ') || 'none'}`,
+    `this run writes to ${before.join(', ') || 'no sink'}; it cannot be resumed with ${now.join(', ') || 'none'}`,
     { fix: 'Resume with the same --format and --sink, then convert with `sluice export`.' },
   )
 }

@@ -225,7 +225,7 @@ export function outputError(path: string, error: unknown): ScrapeError {
 
 /** The output is not what was confirmed: going on would leave a hole in it. */
 export function outputLost(path: string, what: string): ScrapeError {
-  return new ScrapeError('E_OUTPUT', `cannot go on with ${path}: ${what}`, {
+  return new ScrapeError('E_OUTPUT', `cannot resume ${path}: ${what}`, {
     fix: 'Put the file back as the run left it, or start a new run: the items that were in it are not kept elsewhere.',
   })
 }

@@ -31,7 +31,7 @@ const FAULTS_MAX = 1000
 const FAULT_CHARS_MAX = 200
 /** Comments, texts, attributes: the parser gathers them, and no entry is as long. */
 const TAGLESS_CHARS_MAX = 1024 ** 2
-const WEB_PAGE = 'a web page (HTML) in the place of a sitemap'
+const WEB_PAGE = 'a web page (HTML) instead of a sitemap'
 
 export function createSitemapParser(onProblem: (message: string) => void): SitemapParser {
   let decoder: { decode(chunk?: Uint8Array, options?: { stream?: boolean }): string } | undefined
@@ -50,7 +50,7 @@ export function createSitemapParser(onProblem: (message: string) => void): Sitem
       step()
     } catch (error) {
       isStopped = true
-      onProblem(`${(error as Error).message}; the rest is left out`)
+      onProblem(`${(error as Error).message}; the rest is skipped`)
     }
   }
 

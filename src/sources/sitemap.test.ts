@@ -145,12 +145,12 @@ test('says so when a file is cut, is a web page, or has no entry, and uses what 
   const cut = urlset('/a', '/b', '/c').slice(0, -20)
   assert.deepEqual(await read(cut).then(({ urls, problems }) => [urls.length, problems]), [
     2,
-    ['it ends inside <loc>, as if it had been cut off; the rest is left out'],
+    ['it ends inside <loc>, as if it had been cut off; the rest is skipped'],
   ])
   const page = '<html><body><p>Not found<br></body></html>'
   for (const head of ['', '<!doctype html>', '<!DOCTYPE html>', '<!-- x -->'])
     assert.deepEqual((await read(head + page)).problems, [
-      'a web page (HTML) in the place of a sitemap; the rest is left out',
+      'a web page (HTML) instead of a sitemap; the rest is skipped',
     ])
   for (const file of ['', '  \n', '{}', 'no list of URLs', '<urlset></urlset>', '<?xml vers', gzipSync('')]) {
     const { urls, problems } = await read(file)
@@ -166,10 +166,10 @@ test('stops at the limits of a file and says so', async () => {
   const paths = Array.from({ length: 300 }, (_, i) => `/${i}`)
   const many = await read(urlset(...paths), { urlsMax: 100 })
   assert.equal(many.urls.length, 100)
-  assert.deepEqual(many.problems, ['more than 100 entries; the rest is left out'])
+  assert.deepEqual(many.problems, ['more than 100 entries; the rest is skipped'])
   const large = await read(urlset(...paths), { bytesMax: 1000 })
   assert.ok(large.urls.length > 10 && large.urls.length < 30)
-  assert.deepEqual(large.problems, ['more than 1000 bytes; the rest is left out'])
+  assert.deepEqual(large.problems, ['more than 1000 bytes; the rest is skipped'])
 })
 
 test('does not unpack a bomb', async () => {
@@ -177,7 +177,7 @@ test('does not unpack a bomb', async () => {
   const startedRss = process.memoryUsage().rss
   const { urls, problems } = await read(bomb, { bytesMax: 10 * 1024 ** 2 })
   assert.deepEqual(urls, [])
-  assert.deepEqual(problems, ['more than 10485760 bytes; the rest is left out'])
+  assert.deepEqual(problems, ['more than 10485760 bytes; the rest is skipped'])
   assert.ok(process.memoryUsage().rss - startedRss < 100 * 1024 ** 2)
 })
 
@@ -213,7 +213,7 @@ test('expands no entity and reads no other file through a DTD', async () => {
 test('gives up on a file of nothing but open tags', async () => {
   const { urls, problems } = await read('<a>'.repeat(1_000_000))
   assert.deepEqual(urls, [])
-  assert.deepEqual(problems, ['tags nested more than 64 deep; the rest is left out'])
+  assert.deepEqual(problems, ['tags nested more than 64 deep; the rest is skipped'])
 })
 
 test('reads RSS, Atom and plain lists', async () => {

@@ -131,8 +131,8 @@ async function* readFile(url: string, fetchBytes: FetchBytes, limits: SitemapLim
     const entries = parser.take()
     yield entries.slice(0, urlsMax - urls)
     urls += entries.length
-    if (urls > urlsMax) return problem(`more than ${urlsMax} entries; the rest is left out`)
-    if (bytes > bytesMax) return problem(`more than ${bytesMax} bytes; the rest is left out`)
+    if (urls > urlsMax) return problem(`more than ${urlsMax} entries; the rest is skipped`)
+    if (bytes > bytesMax) return problem(`more than ${bytesMax} bytes; the rest is skipped`)
     if (parser.isStopped) return
   }
   parser.end()
@@ -207,7 +207,7 @@ async function* unpacked(
   } catch (error) {
     if (error !== gunzip.errored) throw error
     yield* ready.splice(0)
-    problem(`damaged or cut gzip (${(error as Error).message}); the rest is left out`)
+    problem(`damaged or cut gzip (${(error as Error).message}); the rest is skipped`)
   } finally {
     gunzip.destroy()
   }

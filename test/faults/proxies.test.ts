@@ -115,7 +115,7 @@ describe('a run with many proxies', () => {
   it('takes no bad list, and does not repeat it', async () => {
     const { code, stderr } = await sluice(['run', 'books', '--proxies', `ftp://${login.user}:${login.password}@x:1`])
     assert.equal(code, 2)
-    assert.match(stderr, /entry 1 is no proxy/)
+    assert.match(stderr, /entry 1 is not a proxy/)
     assert.doesNotMatch(stderr, new RegExp(login.password))
   })
 })

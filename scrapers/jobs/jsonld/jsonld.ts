@@ -73,7 +73,7 @@ export default defineScraper({
       )
       const used = wanted.length + Math.min(candidates.length, room.results)
       if (next === undefined || used >= left) return
-      if (data.page >= PAGES_MAX) log.warn(`more than ${PAGES_MAX} pages; the rest is left out`)
+      if (data.page >= PAGES_MAX) log.warn(`more than ${PAGES_MAX} pages; the rest is skipped`)
       else await enqueue('list', { url: next, data: { left: left - used, page: data.page + 1 } })
     },
     async robots({ url, status, html, enqueue }) {
@@ -88,7 +88,7 @@ export default defineScraper({
       if (pages.length > 0) log.info(`${jobs.length} job pages among ${pages.length} addresses of ${url.href}`)
       await enqueue('job', jobTargets(jobs, { ...args, results: left }))
       const [next, ...queue] = [...sitemaps, ...data.queue]
-      if (queue.length > SITEMAPS_MAX) log.warn(`more than ${SITEMAPS_MAX} sitemaps; the rest is left out`)
+      if (queue.length > SITEMAPS_MAX) log.warn(`more than ${SITEMAPS_MAX} sitemaps; the rest is skipped`)
       if (next === undefined || jobs.length >= left) return
       await enqueue('sitemap', { url: next, data: { left: left - jobs.length, queue: queue.slice(0, SITEMAPS_MAX) } })
     },

@@ -38,7 +38,7 @@ export class ScrapersHere {
         named.set((await this.#load(word)).scraper.name, word)
       } catch (error) {
         failure = error
-        if (scrapers.length > 1) say(`"${word}" is left out: ${(error as Error).message}`)
+        if (scrapers.length > 1) say(`"${word}" is skipped: ${(error as Error).message}`)
       }
     }
     if (named.size === 0) throw failure

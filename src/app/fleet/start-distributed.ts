@@ -186,7 +186,7 @@ async function runToResume(
   const { record, options } = found
   const problems = argumentProblems(record.args, args)
   if (problems.length > 0)
-    throw new ScrapeError('E_OPTION', `run ${record.id} cannot go on like this`, {
+    throw new ScrapeError('E_OPTION', `run ${record.id} cannot be resumed like this`, {
       notes: problems,
       fix: 'Resume it without these arguments, or start a new run with --fresh.',
     })

@@ -8,7 +8,7 @@ import { redisUrlOf } from '../../runs/run-identity.ts'
 export function protocolRedis(values: Pick<ConfigValues, 'frontier' | 'redis'>): string {
   const url = /^rediss?:\/\//.test(values.frontier) ? values.frontier : redisUrlOf(values)
   if (url !== undefined) return url
-  throw new ScrapeError('E_OPTION', 'the task protocol runs over Redis, and nobody said where that is', {
+  throw new ScrapeError('E_OPTION', 'the task protocol needs a Redis URL', {
     fix: 'Name it with --frontier redis://HOST:PORT/NUMBER, --redis, or SLUICE_REDIS.',
   })
 }

@@ -48,7 +48,7 @@ function planResume({ url, resume, select, out }: CrawlRequest): CrawlPlan {
   const folder = resume === true ? latestUnfinished(out, url) : findRun(out, resume)
   const args = (folder.readRecord()?.args ?? {}) as { url?: string; select?: object }
   if (args.url === undefined || !folder.scraper.startsWith('crawl-'))
-    throw new ScrapeError('E_RUN_NOT_FOUND', `run ${folder.runId} is no crawl`, {
+    throw new ScrapeError('E_RUN_NOT_FOUND', `run ${folder.runId} is not a crawl`, {
       fix: `sluice run ${folder.scraper} --resume ${folder.runId}`,
     })
   const fields = Object.keys(args.select ?? {})

@@ -55,7 +55,7 @@ function isModuleFolder(folder: string): boolean {
   try {
     return (JSON.parse(readFileSync(file, 'utf8')) as { type?: string }).type === 'module'
   } catch (cause) {
-    throw new ScrapeError('E_USAGE', `${file} is no JSON: ${(cause as Error).message}`, { cause })
+    throw new ScrapeError('E_USAGE', `${file} is not valid JSON: ${(cause as Error).message}`, { cause })
   }
 }
 

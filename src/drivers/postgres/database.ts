@@ -102,7 +102,7 @@ export class Database {
     if (error instanceof ScrapeError) return error
     const code = codeOf(error)
     if (code === RUN_GONE || code === '23514') {
-      return new ScrapeError('E_RUN_NOT_FOUND', `the run is no longer in ${this.place}: somebody has dropped it`, {
+      return new ScrapeError('E_RUN_NOT_FOUND', `the run is no longer in ${this.place}: it was dropped`, {
         cause: error,
       })
     }

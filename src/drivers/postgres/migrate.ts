@@ -56,6 +56,6 @@ async function checkEncoding(db: Queryable): Promise<void> {
 
 function newer(part: string, version: number, known: number): ScrapeError {
   return new ScrapeError('E_OPTION', `the database has ${part} schema version ${version}, this Sluice knows ${known}`, {
-    fix: 'Use the newer Sluice that has migrated it, or a database of its own.',
+    fix: 'Use the newer Sluice that has migrated it, or a separate database.',
   })
 }

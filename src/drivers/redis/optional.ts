@@ -86,7 +86,7 @@ export class OptionalRedis {
     this.#isAway = true
     this.#tryAtMs = Math.max(this.#tryAtMs, performance.now() + TRY_AGAIN_MS)
     if (wasAway) return
-    const message = `${this.#name} does not answer (${reasonOf(cause)}); the work goes on without it`
+    const message = `${this.#name} does not answer (${reasonOf(cause)}); continuing without it`
     this.#options.onAway?.(new ScrapeError('E_SERVICE', message, { cause }))
   }
 }

@@ -71,7 +71,7 @@ function readPage(answer: Exchange, way: Way, body: Buffer, endedAtMs: number, n
   way.place?.shrinkTo(body.length)
   const type = parseContentType(headerOf(answer.headers, 'content-type') ?? '')
   if (type.markup === 'html' && body[0] === 0x1f && body[1] === 0x8b) {
-    throw new ScrapeError('E_ENCODING', 'gzip data in place of HTML, without a word about it in the headers')
+    throw new ScrapeError('E_ENCODING', 'gzip data instead of HTML, not declared in the headers')
   }
   return makePage(answer, way, {
     body,

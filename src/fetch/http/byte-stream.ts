@@ -138,7 +138,7 @@ async function* decoded(wire: AsyncIterable<Buffer>, codings: readonly string[],
     for await (const chunk of out) yield chunk as Buffer
   } catch (cause) {
     if (cause instanceof ScrapeError) throw cause
-    const message = `the body is no valid ${codings.join(', ')} data: ${(cause as Error).message} (${url})`
+    const message = `the body is not valid ${codings.join(', ')} data: ${(cause as Error).message} (${url})`
     throw new ScrapeError('E_ENCODING', message, { url, cause })
   } finally {
     out.destroy()

@@ -169,5 +169,5 @@ function toError(error: unknown, codings: readonly string[], bytesMax: number): 
     return new ScrapeError('E_TOO_LARGE', `the body decodes to more than ${bytesMax} bytes`, { cause: error })
   }
   const reason = error instanceof Error ? error.message : String(error)
-  return new ScrapeError('E_ENCODING', `the body is no valid ${codings.join(', ')} data: ${reason}`, { cause: error })
+  return new ScrapeError('E_ENCODING', `the body is not valid ${codings.join(', ')} data: ${reason}`, { cause: error })
 }

@@ -89,7 +89,7 @@ function countOf(params: URLSearchParams, name: string): number | undefined {
   if (text === null) return undefined
   const count = Number(text)
   if (Number.isInteger(count) && count >= 1 && count <= 65_535) return count
-  throw new ScrapeError('E_OPTION', `${name}=${text} in the frontier’s URL is no whole number from 1 to 65535`)
+  throw new ScrapeError('E_OPTION', `${name}=${text} in the frontier’s URL is not a whole number from 1 to 65535`)
 }
 
 /** What is left is for the client library. */

@@ -140,7 +140,7 @@ class Api implements AsyncDisposable {
 
   #strange(why: string): ScrapeError {
     return new ScrapeError('E_SERVICE', `${this.#place} is not RabbitMQ’s management API, or it is ill: ${why}`, {
-      fix: 'Check the URL; the API listens on 15672 unless somebody has moved it, not on 5672.',
+      fix: 'Check the URL; the API listens on 15672 by default, not on 5672.',
     })
   }
 

@@ -22,7 +22,7 @@ export function unreachable(place: string, cause: Error): ScrapeError {
   return new ScrapeError('E_SERVICE', `${place} is unreachable: ${cause.message}`, {
     cause,
     ...(isCut
-      ? { fix: 'Start it, or correct its URL; if this port speaks TLS, write amqps:// in place of amqp://.' }
+      ? { fix: 'Start it, or correct its URL; if this port speaks TLS, write amqps:// instead of amqp://.' }
       : {}),
   })
 }

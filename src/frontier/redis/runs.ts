@@ -136,7 +136,7 @@ export async function refuseEviction(link: Link): Promise<void> {
     'E_OPTION',
     `${link.place} has maxmemory-policy ${policy}: it would throw tasks away when it is full`,
     {
-      fix: 'Set maxmemory-policy to noeviction, and give caches a Redis of their own.',
+      fix: 'Set maxmemory-policy to noeviction, and use a separate Redis for caches.',
     },
   )
 }

@@ -123,7 +123,7 @@ export class Database {
 
 function foreign(path: string): ScrapeError {
   return new ScrapeError('E_OPTION', `${path} is a database, but not a frontier`, {
-    fix: 'Give the frontier a file of its own.',
+    fix: 'Use a separate file for the frontier.',
   })
 }
 

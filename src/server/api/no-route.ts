@@ -14,7 +14,6 @@ function segmentPattern(segment: string): string {
 
 export function noRoute(method: string, path: string): Problem {
   const methods = PATHS.flatMap((one) => (one.pattern.test(path) ? [one.method] : []))
-  if (methods.length === 0)
-    return new Problem(404, 'E_NO_ROUTE', `there is no ${method} ${path}`, { hint: 'See /docs.' })
+  if (methods.length === 0) return new Problem(404, 'E_NO_ROUTE', `no route ${method} ${path}`, { hint: 'See /docs.' })
   return new Problem(405, 'E_METHOD', `${path} takes ${methods.join(', ')}`, { headers: { allow: methods.join(', ') } })
 }

@@ -61,7 +61,7 @@ export function analyticsHandlers({ jobs }: { jobs: JobStore }): HandlersOf<type
 function idIn(cursor: string | undefined): number | undefined {
   if (cursor === undefined) return undefined
   if (/^\d{1,15}$/.test(cursor)) return Number(cursor)
-  throw new Problem(400, 'E_REQUEST', 'this is no cursor of this list', { hint: 'Take `next` of the page before.' })
+  throw new Problem(400, 'E_REQUEST', 'the cursor is not from this list', { hint: 'Use `next` of the previous page.' })
 }
 
 function daysOf({ from, to }: { from?: string | undefined; to?: string | undefined }) {

@@ -48,9 +48,9 @@ export class InterruptedRuns implements AsyncDisposable {
       if (run.isAlive) return true
       if (!isLeftByServer(run.record) || (await isHeld(run))) return false
       await openRuns.change(runId, goOn)
-      say('info', `run ${runId} goes on: ${run.record.reason}`)
+      say('info', `run ${runId} resumes: ${run.record.reason}`)
     } catch (error) {
-      say('warn', `run ${runId} does not go on: ${(error as Error).message}`)
+      say('warn', `run ${runId} cannot be resumed: ${(error as Error).message}`)
     }
     return false
   }

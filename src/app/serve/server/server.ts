@@ -152,7 +152,7 @@ export class Server implements AsyncDisposable {
     this.#runs = new EmbeddedRuns({
       flags,
       onDeath: (id, how, isGivenUp) => {
-        say('warn', `run ${id} died (${how})${isGivenUp ? '; it stays as it is' : '; it goes on in a new process'}`)
+        say('warn', `run ${id} died (${how})${isGivenUp ? '; it stays as it is' : '; it resumes in a new process'}`)
         if (isGivenUp) this.notifications.runGivenUp(id, how)
       },
     })
@@ -260,7 +260,7 @@ export class Server implements AsyncDisposable {
 }
 
 const noRegions = () =>
-  new ScrapeError('E_OPTION', 'this server carries its runs out itself: there are no regions', {
+  new ScrapeError('E_OPTION', 'this server runs scrapers itself: there are no regions', {
     fix: 'Leave region out, or give the server a fleet’s queue with --frontier.',
   })
 

@@ -50,7 +50,7 @@ export const healthEndpoints = {
     method: 'GET',
     path: '/livez',
     area: 'health',
-    summary: 'The process lives: it asks nobody, so a database that is away is no reason to kill it',
+    summary: 'The process is alive. Checks no other service, so a database outage does not get it killed',
     answer: z.object({ status: z.literal('ok') }),
   }),
   healthz: endpoint({
