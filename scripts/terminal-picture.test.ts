@@ -21,6 +21,12 @@ test('puts each column at its place without relying on spaces', () => {
   )
 })
 
+test('draws a bar as one piece, to an eighth of a cell', () => {
+  const svg = terminalPicture('\x1b[32m███▌\x1b[39m  88 %\n', 'x')
+  assert.match(svg, /<rect x="16" y="51" width="29.4" height="16" fill="#8fd19e"\/>/)
+  assert.doesNotMatch(svg, /█/)
+})
+
 test('the picture of the README has no text that a browser would stretch', () => {
   const svg = readFileSync(new URL('../docs/pictures/demo.svg', import.meta.url), 'utf8')
   const texts = textsOf(svg).map(([, , text]) => text!)

@@ -99,10 +99,19 @@ export function terminalPicture(screen: string, title: string): string {
   ].join('\n')}\n`
 }
 
+/** Blocks of these eighths of a cell: a bar. As text it would show a seam at each cell. */
+const BAR = /^█*[▏▎▍▌▋▊▉]?$/
+const eighths = (block: string) => '▏▎▍▌▋▊▉█'.indexOf(block) + 1
+
 function textOf({ column, columns, text, style }: Run, row: number): string {
-  const y = BAR_HEIGHT + PADDING + row * CELL.height + CELL.fontSize
+  const top = BAR_HEIGHT + PADDING + row * CELL.height
+  const y = top + CELL.fontSize
   const x = round(PADDING + column * CELL.width)
   const fill = style.color ?? (style.isDim ? COLORS.dim : undefined)
+  if (BAR.test(text)) {
+    const width = round(([...text].reduce((sum, block) => sum + eighths(block), 0) / 8) * CELL.width)
+    return `<rect x="${x}" y="${top + 1}" width="${width}" height="${CELL.height - 3}" fill="${fill ?? COLORS.text}"/>`
+  }
   const attributes = [
     `x="${x}" y="${y}" textLength="${round(columns * CELL.width)}" lengthAdjust="spacingAndGlyphs"`,
     ...(fill === undefined ? [] : [`fill="${fill}"`]),
