@@ -8,7 +8,7 @@ export interface ChildEnd {
   readonly code: number | null
 }
 
-export interface ChildOptions<Message> extends Pick<ForkOptions, 'env' | 'execArgv' | 'serialization'> {
+interface ChildOptions<Message> extends Pick<ForkOptions, 'env' | 'execArgv' | 'serialization'> {
   /** Whether its standard output is ours; its standard error always is. Default: true. */
   isHeard?: boolean
   onMessage?: (message: Message) => void
