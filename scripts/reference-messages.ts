@@ -19,11 +19,11 @@ export function messageSchemas(): Record<string, string> {
 }
 
 const MESSAGE_WORDS: Record<keyof typeof MESSAGES, string> = {
-  task: 'Whoever wants something done → one worker of its type.',
+  task: 'Client → one worker of its type.',
   result: 'Worker → collector. All parts of one result are added at once, in their order.',
-  error: 'Worker or collector → whoever looks: failed tries, and messages that were refused.',
-  health: 'Worker → whoever looks, every 10 seconds and after each command.',
-  command: 'Whoever runs the workers → all of them.',
+  error: 'Worker or collector → any observer: failed tries, and messages that were refused.',
+  health: 'Worker → any observer, every 10 seconds and after each command.',
+  command: 'Operator → all workers.',
 }
 
 export function messagesPage(): string {
@@ -45,8 +45,8 @@ export function messagesPage(): string {
           'every worker, once a second',
         ],
         [`\`${names.results}\``, 'results', `group \`${COLLECTORS_GROUP}\``],
-        [`\`${names.errors}\``, 'errors', 'whoever looks'],
-        [`\`${names.health}\``, 'health', 'whoever looks'],
+        [`\`${names.errors}\``, 'errors', 'any observer'],
+        [`\`${names.health}\``, 'health', 'any observer'],
         [`\`${names.commands}\``, 'commands', 'every worker'],
       ],
     ),

@@ -64,6 +64,13 @@ test('every public name has a sentence, and the main entry stays small', () => {
   assert.ok(exportsOf(join(import.meta.dirname, '..', 'src/index.ts')).length <= 30)
 })
 
+test('the reference is plain English', async () => {
+  const idiom =
+    /\b(?:in place of|whoever|nobody|somebody|for who|go(?:es|ing)? on|mend|of (?:its|their|your) own|left (?:out|away)|unless told|as whom)\b|(?<!there )\b(?:is|are) no (?!longer|such)\w/i
+  for (const [name, text] of Object.entries(await referencePages()))
+    for (const line of text.split('\n')) assert.doesNotMatch(line, idiom, `${name}: say it in plain English`)
+})
+
 test('a page that differs is found', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-reference-'))
   try {

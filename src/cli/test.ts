@@ -10,7 +10,7 @@ interface TestFlags extends ReadFlags {
 const HELP = `
 Pages are saved beside the scraper by: sluice run NAME --record --pages 20
 Exit code 0 when every page reads as before, 1 on a difference, 2 when there are no pages. Pages whose handler uses the
-browser's page cannot be replayed: they are counted, and are no difference.
+browser's page cannot be replayed: they are counted, not compared.
 
 Examples:
   sluice test books

@@ -17,7 +17,7 @@ import type { ItemRow, LoggedItem } from '../core/item.ts'
 import type { NewTask, Task } from '../core/task.ts'
 import type { Outage } from '../drivers/outage.ts'
 
-/** A queue of tasks: what an engine of your own has to do. */
+/** The contract of a task queue, for your own engines. */
 export interface Frontier extends AsyncDisposable {
   /** `memory:`, `sqlite:` … */
   readonly engine: string

@@ -71,7 +71,7 @@ export const METRICS = {
   },
   sluice_blocked_total: {
     type: 'counter',
-    help: 'Block pages, challenges and walls in place of pages, by class (rate_limit, challenge, captcha, blocked, login_wall, geo, consent) and by whose they are.',
+    help: 'Block pages, challenges and walls instead of pages, by class (rate_limit, challenge, captcha, blocked, login_wall, geo, consent) and by vendor.',
     labels: ['class', 'vendor'],
   },
   sluice_circuit_state: {
@@ -96,7 +96,7 @@ export const METRICS = {
   },
   sluice_workers: {
     type: 'gauge',
-    help: 'Workers of a fleet by state: working, draining, stuck (silent for 30 s). Those that ended are left out.',
+    help: 'Workers of a fleet by state: working, draining, stuck (silent for 30 s). Workers that ended are not counted.',
     labels: ['scraper', 'state'],
   },
   sluice_worker_in_flight: {
@@ -111,7 +111,7 @@ export const METRICS = {
   },
   sluice_browser_pages: {
     type: 'gauge',
-    help: 'Pages of browsers by state: open (a task has it), free (a slot nobody uses).',
+    help: 'Pages of browsers by state: open (a task has it), free (an unused slot).',
     labels: ['state'],
   },
   sluice_browser_events_total: {

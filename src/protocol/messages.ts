@@ -36,8 +36,8 @@ const paramsSchema = z
       .describe('shortest and longest pause between two requests to a host, in seconds'),
     job_type: z.string().max(100).optional().describe('kind of employment'),
     is_remote: z.boolean().optional().describe('true: remote work only; false: none of it'),
-    salary_min: z.number().optional().describe('postings that say less are left out; what says nothing stays'),
-    salary_max: z.number().optional().describe('postings that ask for more are left out'),
+    salary_min: z.number().optional().describe('postings with lower pay are excluded; postings without pay are kept'),
+    salary_max: z.number().optional().describe('postings above this are excluded'),
     page_limit: z.int().min(1).max(1_000_000).optional().describe('the task ends after so many pages'),
     posted_since: z
       .union([z.number().min(0), time, z.iso.date()])
@@ -112,7 +112,7 @@ const metadataSchema = z.object({
   worker_id: workerId.optional(),
   ignored_params: z.array(z.string()).default([]).describe('search parameters the scraper has no use for'),
   files_left_out: count.default(0).describe('files the pages ordered; a task brings none home'),
-  items_invalid: count.default(0).describe('left out, as they break the schema of the scraper'),
+  items_invalid: count.default(0).describe('items that do not match the schema of the scraper; they are not stored'),
   warnings: z.array(z.string()).default([]).describe('what a person should know of, such as that nothing was found'),
 })
 

@@ -8,8 +8,8 @@ const day = z.iso.date()
 const word = z.string().min(1).max(100)
 
 const days = {
-  from: day.optional().describe('left out: 30 days before `to`'),
-  to: day.optional().describe('left out: today'),
+  from: day.optional().describe('default: 30 days before `to`'),
+  to: day.optional().describe('default: today'),
 }
 const limit = z.coerce.number().int().min(1).max(500).default(50)
 const source = word.optional().describe('of this board only')
@@ -35,13 +35,13 @@ export const analyticsEndpoints = {
   ),
   jobsByCompany: get(
     'by-company',
-    'Companies with the most jobs, as of the last day somebody looked',
+    'Companies with the most jobs, as of the last day with data',
     z.strictObject({ ...days, limit }),
     z.object({ day: day.nullable(), data: z.array(z.object({ id: z.string(), name: z.string(), jobs: count })) }),
   ),
   jobsByLocation: get(
     'by-location',
-    'Places with the most jobs, as of the last day somebody looked',
+    'Places with the most jobs, as of the last day with data',
     z.strictObject({ ...days, limit }),
     z.object({
       day: day.nullable(),

@@ -45,11 +45,12 @@ export const historyEndpoints = {
     path: '/v1/runs/:id/diff/:other',
     area,
     role: 'read',
-    summary: 'What `other` has more, less and otherwise than the run, field by field; times of reading are no change',
+    summary:
+      'Differences between `other` and the run, field by field; fields that say when a page was fetched are ignored',
     params: z.strictObject({ id: runId, other: runId }),
     query: z.strictObject({
       ...cursorQuery,
-      ignore: z.string().max(1000).optional().describe('further fields that are no change, with commas between'),
+      ignore: z.string().max(1000).optional().describe('additional fields to ignore, comma separated'),
     }),
     answer: pageOf(difference).extend({
       by: z.enum(['field', 'key', 'whole']).describe('how items are told apart; as wholes none can have changed'),

@@ -74,7 +74,7 @@ export const runEndpoints = {
     path: '/v1/runs/:id/resume',
     area: 'runs',
     role: 'operate',
-    summary: 'Go on with a run that is paused or was stopped',
+    summary: 'Resume a paused or stopped run',
     params: ofRun,
     answer: steered,
   }),

@@ -18,9 +18,9 @@ const settings = {
   overlap: z
     .enum(['skip', 'queue', 'cancel-old'])
     .default('skip')
-    .describe('what to do while the run before still goes on'),
+    .describe('what to do while the previous run is still active'),
   jitterMs: z.int().min(0).max(86_400_000).default(0).describe('each fire comes up to this much later'),
-  isCatchUp: z.boolean().default(false).describe('make up, by one run, for fires nobody was there for'),
+  isCatchUp: z.boolean().default(false).describe('make up, with one run, for fires missed while no server was running'),
 }
 
 const newSchedule = z.strictObject(settings).meta({ id: 'NewSchedule' })

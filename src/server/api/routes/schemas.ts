@@ -20,7 +20,7 @@ const runRecord = z
     state: z.enum(['running', 'finished', 'stopped', 'failed']),
     reason: z.string().nullable().describe('why it does not move, or how it ended'),
     args: z.json(),
-    region: z.string().optional().describe('only workers of this region take it; left out: all do'),
+    region: z.string().optional().describe('only workers in this region may take it; default: all workers'),
     source: z.string(),
     exitCode: z.int().nullable(),
     isComplete: z
@@ -61,7 +61,7 @@ const queueNumbers = z
 
 export const runDetail = runRecord
   .extend({
-    isAlive: z.boolean().describe('somebody works on it now'),
+    isAlive: z.boolean().describe('a worker is active on it'),
     isPaused: z.boolean(),
     why: z.string().nullable().describe('why it does not move; null when it does'),
     queue: queueNumbers,
