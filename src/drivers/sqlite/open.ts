@@ -96,7 +96,8 @@ function connect(path: string, { isPrivate = true }: SqliteFile, timeout: number
  */
 function setUp(db: DatabaseSync, { synchronous, pragmas = '', schema, setUp: more }: SqliteFile): void {
   try {
-    db.exec(`pragma journal_mode = wal; pragma synchronous = ${synchronous}; ${pragmas}`)
+    // In this order: the switch to WAL is a transaction, and would be synced as if it were `full`.
+    db.exec(`pragma synchronous = ${synchronous}; pragma journal_mode = wal; ${pragmas}`)
     if (schema !== undefined) migrate(db, schema)
     more?.(db)
   } catch (error) {
