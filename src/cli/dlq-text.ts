@@ -3,7 +3,7 @@
 import { ERRORS } from '../core/error-table.ts'
 import { redactText } from '../core/redact-text.ts'
 import type { DeadGroup, DeadLetter } from '../frontier/contract.ts'
-import type { OpenRun } from '../runs/open-run.ts'
+import type { OpenRun } from '../runs/run-view.ts'
 import type { CommandOf } from './run-place.ts'
 import { formatCount, paintFor, plural, printable, table, truncate, truncateMiddle } from './style.ts'
 

@@ -1,7 +1,7 @@
 /** `sluice dlq`: the pages a run gave up on, by cause; to look at, try again, or forget. */
 import type { Command } from 'commander'
 import type { DeadFilter, DeadLetter } from '../frontier/contract.ts'
-import type { OpenRun } from '../runs/open-run.ts'
+import type { OpenRun } from '../runs/run-view.ts'
 import { collect } from './flags.ts'
 import { addReadFlags, note, print, printJson, type ReadFlags } from './output.ts'
 import { addPlaces, type PlaceFlags, RUN_HELP, withRun } from './run-place.ts'
@@ -80,7 +80,7 @@ export function addFilter(command: Command): Command {
 async function filterOf(run: OpenRun, flags: DlqFlags): Promise<DeadFilter> {
   const [{ frontierOf }, { findLetter }, { findErrorCode }, { ERRORS }, { ScrapeError }, { didYouMean }] =
     await Promise.all([
-      import('../runs/open-run.ts'),
+      import('../runs/run-view.ts'),
       import('../runs/dead-letters.ts'),
       import('./explain.ts'),
       import('../core/error-table.ts'),
@@ -120,7 +120,7 @@ const filterWords = ({ class: cls, code, host, id = [] }: DlqFlags) => [
 async function showGroups([word]: string[], flags: DlqFlags): Promise<number> {
   return await withRun(word, flags, async ({ run, commandOf }) => {
     const [{ frontierOf }, { groupJson, groupsText }] = await Promise.all([
-      import('../runs/open-run.ts'),
+      import('../runs/run-view.ts'),
       import('./dlq-text.ts'),
     ])
     const groups = await frontierOf(run).dead.groups()
@@ -135,7 +135,7 @@ const LIMIT_MAX = 1_000_000
 async function showList([word]: string[], flags: DlqFlags): Promise<number> {
   return await withRun(word, flags, async ({ run, commandOf }) => {
     const [{ frontierOf }, { deadLetters }, { letterJson, listText }, { ScrapeError }] = await Promise.all([
-      import('../runs/open-run.ts'),
+      import('../runs/run-view.ts'),
       import('../runs/dead-letters.ts'),
       import('./dlq-text.ts'),
       import('../core/errors.ts'),
@@ -169,7 +169,7 @@ async function showOne(words: string[], flags: DlqFlags): Promise<number> {
   const [runWord, letterWord] = second === undefined ? [undefined, first!] : [first, second]
   return await withRun(runWord, flags, async ({ run, commandOf }) => {
     const [{ frontierOf }, { findLetter }, { letterJson, letterText }] = await Promise.all([
-      import('../runs/open-run.ts'),
+      import('../runs/run-view.ts'),
       import('../runs/dead-letters.ts'),
       import('./dlq-text.ts'),
     ])
@@ -210,7 +210,7 @@ async function dropThem([word]: string[], flags: DlqFlags): Promise<number> {
   return await withRun(word, flags, async ({ run }) => {
     const [{ dropLetters, deadLetters }, { frontierOf }, { plural }] = await Promise.all([
       import('../runs/dead-letters.ts'),
-      import('../runs/open-run.ts'),
+      import('../runs/run-view.ts'),
       import('./style.ts'),
     ])
     const filter = await filterOf(run, flags)

@@ -1,6 +1,6 @@
 /** `sluice logs`: what happened in a run, line by line, and what happens now. In constant memory, however long the log is. */
 import type { Command } from 'commander'
-import type { OpenRun } from '../runs/open-run.ts'
+import type { OpenRun } from '../runs/run-view.ts'
 import { addReadFlags, type ReadFlags } from './output.ts'
 import { addPlaces, type PlaceFlags, RUN_HELP, withRun } from './run-place.ts'
 import type { Paint } from './style.ts'

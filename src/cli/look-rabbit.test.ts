@@ -7,7 +7,7 @@ import { type RabbitServer, startRabbit } from '../../test/services/rabbitmq.ts'
 import { redisForTests, type TestRedis } from '../../test/services/redis.ts'
 import { type BooksSite, startBooksSite } from '../../test/site/books.ts'
 import { sluice, startSluice, temporaryFolder } from '../../test/sluice.ts'
-import type { RunPlaces } from '../runs/open-run.ts'
+import type { RunPlaces } from '../runs/run-view.ts'
 
 const PRODUCTS = 70
 const ITEMS = PRODUCTS - 2 // one is missing, one is broken

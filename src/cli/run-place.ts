@@ -2,8 +2,8 @@
 import type { Command } from 'commander'
 import type { Config } from '../config/config.ts'
 import { type ConfigValues, flagName, type OptionName } from '../config/option-table.ts'
-import type { OpenRun } from '../runs/open-run.ts'
 import { withoutPassword } from '../runs/run-identity.ts'
+import type { OpenRun } from '../runs/run-view.ts'
 import { addOptions, configOf } from './flags.ts'
 import { shellWord } from './output.ts'
 
@@ -42,7 +42,7 @@ export async function withRun<T>(
   flags: PlaceFlags,
   use: (place: RunPlace) => Promise<T>,
 ): Promise<T> {
-  const { openRun, outFlag } = await import('../runs/open-run.ts')
+  const [{ openRun }, { outFlag }] = await Promise.all([import('../runs/open-run.ts'), import('../runs/run-view.ts')])
   const { places, placeFlags, lineOf } = await placesOf(flags)
   await using run = await openRun(word, places)
   return await use({

@@ -2,8 +2,9 @@
 
 import { type NotFetchedReason, notFetchedOf, notFetchedWords } from '../core/not-fetched.ts'
 import type { FrontierStats } from '../frontier/contract.ts'
-import { livingWorkers, type OpenRun, queueNote, runFiles, stuckWorkers } from '../runs/open-run.ts'
 import { FILLING, moreWords, NO_WORKERS, workersMissing } from '../runs/run-list.ts'
+import { livingWorkers, runFiles, stuckWorkers } from '../runs/run-numbers.ts'
+import { type OpenRun, queueNote } from '../runs/run-view.ts'
 import type { StoredWorker } from '../store/contract.ts'
 import type { RunPlace } from './run-place.ts'
 import { formatBytes, formatCount, formatMs, formatRate, paintFor, plural, printable, table } from './style.ts'

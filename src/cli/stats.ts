@@ -31,7 +31,7 @@ export function defineStats(program: Command): void {
 
 async function stats(word: string | undefined, flags: StatsFlags): Promise<number> {
   const [{ averageRate, pagesSettled, runStats }, { createRateMeter }, text, { formatRate }] = await Promise.all([
-    import('../runs/open-run.ts'),
+    import('../runs/run-numbers.ts'),
     import('./rate-meter.ts'),
     import('./stats-text.ts'),
     import('./style.ts'),

@@ -3,7 +3,7 @@
 import type { FrontierStats } from '../frontier/contract.ts'
 import type { ProgressView } from '../observe/progress-lines.ts'
 import type { TallySnapshot } from '../observe/tally.ts'
-import type { OpenRun } from '../runs/open-run.ts'
+import type { OpenRun } from '../runs/run-view.ts'
 import type { StoredWorker } from '../store/contract.ts'
 import { print } from './output.ts'
 import type { RateMeter } from './rate-meter.ts'
@@ -131,7 +131,7 @@ function errorLines({ record }: OpenRun, paint: Paint): string[] {
 async function viewMaker(): Promise<(look: Look) => ProgressView> {
   const [{ createTally }, { livingWorkers }, { createRateMeter }] = await Promise.all([
     import('../observe/tally.ts'),
-    import('../runs/open-run.ts'),
+    import('../runs/run-numbers.ts'),
     import('./rate-meter.ts'),
   ])
   const empty = createTally().snapshot()

@@ -37,7 +37,7 @@ async function watch(word: string | undefined, flags: WatchFlags): Promise<numbe
     { createStopper },
     { createScreen },
   ] = await Promise.all([
-    import('../runs/open-run.ts'),
+    import('../runs/run-numbers.ts'),
     import('../runs/run-list.ts'),
     import('./rate-meter.ts'),
     import('./stats-text.ts'),

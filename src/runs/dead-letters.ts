@@ -2,7 +2,7 @@
 import { ScrapeError } from '../core/errors.ts'
 import { MASK, redactText } from '../core/redact-text.ts'
 import type { DeadFilter, DeadLetter, Frontier } from '../frontier/contract.ts'
-import { frontierOf, type OpenRun } from './open-run.ts'
+import { frontierOf, type OpenRun } from './run-view.ts'
 
 const PAGE = 500
 const LISTED_MAX = 10

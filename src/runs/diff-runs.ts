@@ -8,7 +8,7 @@ import { ScrapeError } from '../core/errors.ts'
 import { contentKey } from '../core/item.ts'
 import type { Json } from '../core/task.ts'
 import { differencesOf } from '../server/history/content.ts'
-import type { ItemLine, OpenRun, RunItems } from './open-run.ts'
+import type { ItemLine, OpenRun, RunItems } from './run-view.ts'
 
 type Item = Record<string, Json>
 

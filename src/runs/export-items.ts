@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { ScrapeError } from '../core/errors.ts'
 import { cell, rowEncoder } from '../sinks/csv-row.ts'
 import { errnoOf, outputError } from '../sinks/file.ts'
-import type { OpenRun, RunItems } from './open-run.ts'
+import type { OpenRun, RunItems } from './run-view.ts'
 
 export const EXPORT_FORMATS = ['jsonl', 'csv', 'parquet'] as const
 export type ExportFormat = (typeof EXPORT_FORMATS)[number]

@@ -12,17 +12,7 @@ import { urlOfPlace, withoutPassword } from './run-identity.ts'
 import { PROCESS_LOST } from './run-record.ts'
 import { isLineStart, linesOf, placedLinesOf, wholeLines } from './file-lines.ts'
 import { listFiles } from './file-records.ts'
-import {
-  type ItemLine,
-  noPosition,
-  numberOfPosition,
-  type OpenRun,
-  outFlag,
-  type PlacedLine,
-  type RunItems,
-  type RunLogLines,
-  type RunPlaces,
-} from './open-run.ts'
+import { type ItemLine, noPosition, numberOfPosition, type OpenRun, outFlag, type PlacedLine, type RunItems, type RunLogLines, type RunPlaces } from './run-view.ts'
 
 /** A working run saves its record twice a second: one this old belongs to a process that is gone, or badly stuck. */
 const RECORD_FRESH_MS = 5_000

@@ -6,18 +6,9 @@ import { fileWork, type PageCounts, pageCounts } from '../observe/progress-count
 import type { Store, StoredRun, WorkPart } from '../store/contract.ts'
 import { storeUrlOf } from './fleet-places.ts'
 import { listRuns, type RunFolder } from './run-folder.ts'
-import {
-  averageRate,
-  livingWorkers,
-  type OpenRun,
-  queueNote,
-  type RunFiles,
-  type RunPlaces,
-  runFiles,
-  runStats,
-  stuckWorkers,
-  withStore,
-} from './open-run.ts'
+import { averageRate, livingWorkers, type RunFiles, runFiles, runStats, stuckWorkers } from './run-numbers.ts'
+import { type OpenRun, queueNote, type RunPlaces } from './run-view.ts'
+import { withStore } from './open-run.ts'
 
 export interface ListedRun {
   id: string

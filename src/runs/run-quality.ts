@@ -6,7 +6,8 @@ import { createHistogram } from '../observe/histogram.ts'
 import { loadScraper } from '../config/load-scraper.ts'
 import { type FullRun, fullRunBefore } from './earlier-run.ts'
 import { listRuns, type RunFolder } from './run-folder.ts'
-import { type OpenRun, openRun, type RunPlaces } from './open-run.ts'
+import type { OpenRun, RunPlaces } from './run-view.ts'
+import { openRun } from './open-run.ts'
 
 export interface RunQuality {
   /** Items of the run that are no postings. */

@@ -2,7 +2,7 @@
 import { hostname, userInfo } from 'node:os'
 import { isComplete, type RunRecord } from '../core/run.ts'
 import { isLeftByServer } from './run-record.ts'
-import { frontierOf, type OpenRun } from './open-run.ts'
+import { frontierOf, type OpenRun } from './run-view.ts'
 
 export interface Steered {
   /** False when the run was so already, or has ended. */

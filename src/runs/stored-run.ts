@@ -16,18 +16,9 @@ import { pictureOf } from './run-folder.ts'
 import { type QueuePlace, urlOfPlace, withoutPassword } from './run-identity.ts'
 import { listFiles, recordsBeside } from './file-records.ts'
 import { openQueueToLook } from './queue-view.ts'
-import {
-  type BrokerQueue,
-  frontierOf,
-  livingWorkers,
-  numberOfPosition,
-  type OpenRun,
-  type PlacedLine,
-  type RunItems,
-  type RunLogLines,
-  type RunPlaces,
-  withStore,
-} from './open-run.ts'
+import { type BrokerQueue, frontierOf, numberOfPosition, type OpenRun, type PlacedLine, type RunItems, type RunLogLines, type RunPlaces } from './run-view.ts'
+import { livingWorkers } from './run-numbers.ts'
+import { withStore } from './open-run.ts'
 
 const SNAPSHOT_HEAD_BYTES = 16 * 1024
 const ITEMS_READ = 500

@@ -12,7 +12,7 @@ import { Child, type ChildEnd } from '../../core/child.ts'
 import { ScrapeError } from '../../core/errors.ts'
 import { type Staffing, staffChanges } from '../../fleet/autoscale.ts'
 import { type Crew, monotonicMs, type Seen } from '../../fleet/autoscale-loop.ts'
-import type { RunPlaces } from '../../runs/open-run.ts'
+import type { RunPlaces } from '../../runs/run-view.ts'
 import { DEATHS_IN_A_ROW_MAX } from '../run/processes.ts'
 
 export interface ProcessCrewOptions {

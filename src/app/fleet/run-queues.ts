@@ -1,7 +1,8 @@
 /** What runs have left, for who asks again and again: their queues stay open in between, as a login costs more than the question. */
 import { LRUCache } from 'lru-cache'
 import type { FrontierStats } from '../../frontier/contract.ts'
-import { type OpenRun, runStats } from '../../runs/open-run.ts'
+import { runStats } from '../../runs/run-numbers.ts'
+import type { OpenRun } from '../../runs/run-view.ts'
 import type { StoredRun } from '../../store/contract.ts'
 
 /** Each may hold a connection. */

@@ -1,7 +1,7 @@
 /** Dead letters of one run at a time. */
 
 import type { DeadLetter } from '../../../frontier/contract.ts'
-import { frontierOf } from '../../../runs/open-run.ts'
+import { frontierOf } from '../../../runs/run-view.ts'
 import type { deadLetterEndpoints } from '../../../server/api/routes/dead-letters.ts'
 import type { HandlersOf } from '../../../server/api/server.ts'
 import type { Server } from '../server/server.ts'

@@ -10,7 +10,7 @@ import {
   itemsToDiff,
   schemaDifference,
 } from '../../../runs/diff-runs.ts'
-import type { OpenRun } from '../../../runs/open-run.ts'
+import type { OpenRun } from '../../../runs/run-view.ts'
 import { Problem } from '../../../server/api/problem.ts'
 import type { historyEndpoints } from '../../../server/api/routes/history.ts'
 import type { HandlersOf } from '../../../server/api/server.ts'

@@ -2,7 +2,7 @@
 
 import { ScrapeError } from '../../../core/errors.ts'
 import { exportItems } from '../../../runs/export-items.ts'
-import type { OpenRun, PlacedLine } from '../../../runs/open-run.ts'
+import type { OpenRun, PlacedLine } from '../../../runs/run-view.ts'
 import { Problem } from '../../../server/api/problem.ts'
 import type { StreamedAnswer } from '../../../server/api/server.ts'
 

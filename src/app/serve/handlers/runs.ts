@@ -1,8 +1,8 @@
 /** Runs, answered from the same places the commands look at. */
 
 import { isComplete } from '../../../core/run.ts'
-import { livingWorkers, runStats } from '../../../runs/open-run.ts'
 import type { ListedRun } from '../../../runs/run-list.ts'
+import { livingWorkers, runStats } from '../../../runs/run-numbers.ts'
 import { cancelRun, pauseRun, resumeRun } from '../../../runs/steer-run.ts'
 import type { runEndpoints } from '../../../server/api/routes/runs.ts'
 import type { HandlersOf } from '../../../server/api/server.ts'

@@ -4,7 +4,8 @@
  */
 import { randomBytes } from 'node:crypto'
 import { redactAll } from '../../../core/redact.ts'
-import { type OpenRun, type RunLogLines, runStats } from '../../../runs/open-run.ts'
+import { runStats } from '../../../runs/run-numbers.ts'
+import type { OpenRun, RunLogLines } from '../../../runs/run-view.ts'
 import { idleReason } from './idle-reason.ts'
 import type { OpenRunCache } from './open-run-cache.ts'
 

@@ -1,8 +1,8 @@
 /** Runs a server had begun and that ended with it: it goes on with them when it is back. */
 
-import type { OpenRun } from '../../../runs/open-run.ts'
 import { listRuns, type RunFolder } from '../../../runs/run-folder.ts'
 import { isLeftByServer } from '../../../runs/run-record.ts'
+import type { OpenRun } from '../../../runs/run-view.ts'
 import type { OpenRunCache } from './open-run-cache.ts'
 
 /** The newest are read. */

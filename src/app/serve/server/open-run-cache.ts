@@ -2,7 +2,8 @@
 
 import { ScrapeError } from '../../../core/errors.ts'
 import { every } from '../../../core/every.ts'
-import { type OpenRun, openRun, type RunPlaces } from '../../../runs/open-run.ts'
+import { openRun } from '../../../runs/open-run.ts'
+import type { OpenRun, RunPlaces } from '../../../runs/run-view.ts'
 
 /** A run nobody asks about for this long is closed. */
 const IDLE_MS = 30_000
