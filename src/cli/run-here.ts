@@ -32,11 +32,11 @@ export async function runHere(request: RunHereRequest): Promise<number> {
   const run = await startRun({
     scraper,
     config,
-    ...(file === undefined ? {} : { file }),
-    ...(request.source === undefined ? {} : { source: request.source }),
+    file,
+    source: request.source,
     ...(resume !== undefined && Object.keys(args).length === 0 ? {} : { args }),
-    ...(resume === undefined ? {} : { resume }),
-    ...(request.recordTo === undefined ? {} : { recordTo: request.recordTo }),
+    resume,
+    recordTo: request.recordTo,
     onEvent: (event) => {
       if (event.type === 'log' && event.level !== 'debug' && !isQuiet) warn(printable(event.message))
     },
@@ -62,7 +62,7 @@ async function showProgress(run: Run, name: string): Promise<Progress> {
     tally: run.tally,
     stream: process.stderr,
     startedAtMs: run.startedAtMs,
-    ...(run.limits.pages === undefined ? {} : { pagesMax: run.limits.pages }),
+    pagesMax: run.limits.pages,
   })
 }
 

@@ -89,7 +89,7 @@ export async function openFetching(options: FetchingOptions): Promise<Fetching> 
       },
       concurrency: options.concurrency,
       crawlDelayMsMax: limits.crawlDelayMax,
-      ...(siteOf === undefined ? {} : { siteOf: perHostOf(siteOf) }),
+      siteOf: siteOf && perHostOf(siteOf),
       ...options.sharing,
     }),
   )
@@ -102,7 +102,7 @@ export async function openFetching(options: FetchingOptions): Promise<Fetching> 
     connectionsPerHost: options.perHostConcurrency,
     retryAfterMsMax: limits.retryAfterMax,
     isOnlyProxied: identities?.proxies !== undefined,
-    ...(options.proxy === undefined ? {} : { proxy: options.proxy }),
+    proxy: options.proxy,
   }
   const http = parts.use(openHttp(httpOptions, tls?.openWire(httpOptions)))
   const cache = limits.cache === 0 ? undefined : parts.use(await openCache(options.cacheStore, limits))
@@ -110,10 +110,10 @@ export async function openFetching(options: FetchingOptions): Promise<Fetching> 
     createFetcher({
       http,
       rateLimit,
-      ...(options.browsers === undefined ? {} : { browsers: options.browsers }),
-      ...(limits.robots === 'ignore' ? {} : { robots: { userAgent: options.userAgent } }),
-      ...(cache === undefined ? {} : { cache }),
-      ...(identities === undefined ? {} : { identities }),
+      browsers: options.browsers,
+      robots: limits.robots === 'ignore' ? undefined : { userAgent: options.userAgent },
+      cache,
+      identities,
       ...circuitOf(limits, siteOf, { rateLimit, events: bus }),
       judge: createJudge({ retryAfterMsMax: limits.retryAfterMax, events: bus }),
       events: bus,
