@@ -1,4 +1,6 @@
 /** What the machines of a fleet share: where it is, and how it is opened. */
+
+import type { ConfigValues } from '../config/option-table.ts'
 import { parseEngineUrl } from '../core/engine-url.ts'
 import { ScrapeError } from '../core/errors.ts'
 import type { Json } from '../core/task.ts'
@@ -7,7 +9,6 @@ import type { SqlDatabase } from '../drivers/sql.ts'
 import type { Frontier } from '../frontier/contract.ts'
 import { openFrontier } from '../frontier/open.ts'
 import type { Store } from '../store/contract.ts'
-import type { ConfigValues } from '../config/option-table.ts'
 import { type QueuePlace, queueUrlOf, redisUrlOf } from './run-identity.ts'
 import { withStoredItems } from './stored-items.ts'
 

@@ -7,12 +7,22 @@ import type { RunRecord } from '../core/run.ts'
 import type { FileRecord } from '../files/contract.ts'
 import type { Frontier } from '../frontier/contract.ts'
 import { openFrontier } from '../frontier/open.ts'
+import { isLineStart, linesOf, placedLinesOf, wholeLines } from './file-lines.ts'
+import { listFiles } from './file-records.ts'
 import { pictureOf, RunFolder } from './run-folder.ts'
 import { urlOfPlace, withoutPassword } from './run-identity.ts'
 import { PROCESS_LOST } from './run-record.ts'
-import { isLineStart, linesOf, placedLinesOf, wholeLines } from './file-lines.ts'
-import { listFiles } from './file-records.ts'
-import { type ItemLine, noPosition, numberOfPosition, type OpenRun, outFlag, type PlacedLine, type RunItems, type RunLogLines, type RunPlaces } from './run-view.ts'
+import {
+  type ItemLine,
+  noPosition,
+  numberOfPosition,
+  type OpenRun,
+  outFlag,
+  type PlacedLine,
+  type RunItems,
+  type RunLogLines,
+  type RunPlaces,
+} from './run-view.ts'
 
 /** A working run saves its record twice a second: one this old belongs to a process that is gone, or badly stuck. */
 const RECORD_FRESH_MS = 5_000

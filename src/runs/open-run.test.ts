@@ -3,10 +3,10 @@ import { readFileSync, utimesSync } from 'node:fs'
 import { test } from 'node:test'
 import { temporaryFolder } from '../../test/sluice.ts'
 import { openFrontier } from '../frontier/open.ts'
-import { RunFolder } from './run-folder.ts'
-import { startRecord } from './run-record.ts'
-import { averageRate, runFiles, runStats } from './run-numbers.ts'
 import { openRun } from './open-run.ts'
+import { RunFolder } from './run-folder.ts'
+import { averageRate, runFiles, runStats } from './run-numbers.ts'
+import { startRecord } from './run-record.ts'
 
 /** A run folder as a process leaves it that was killed a minute ago, or is stuck since. */
 function abandonedRun(out: string): RunFolder {

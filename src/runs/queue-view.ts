@@ -5,8 +5,8 @@ import type { Frontier } from '../frontier/contract.ts'
 import type { Store } from '../store/contract.ts'
 import { openFleetFrontier, withRedisNamed } from './fleet-places.ts'
 import { openQueueOf } from './queue-of-run.ts'
-import { withStoredItems } from './stored-items.ts'
 import { type QueuePlace, queueUrlOf } from './run-identity.ts'
+import { withStoredItems } from './stored-items.ts'
 
 /** Where the engine looks for its ledger when nobody names one. */
 const REDIS_HERE = 'redis://127.0.0.1:6379/0'
@@ -21,7 +21,8 @@ export async function openQueueToLook(
 }
 
 async function openToLook(places: QueuePlace, runId: string, store: Store): Promise<Frontier> {
-  if (!parseEngineUrl(places.frontier).hasLedger) return await openFleetFrontier(places, runId, { store, mustExist: true })
+  if (!parseEngineUrl(places.frontier).hasLedger)
+    return await openFleetFrontier(places, runId, { store, mustExist: true })
   const { openLedgerToLook } = await import('./ledger-queue.ts')
   const ledger = await openLedgerToLook(ledgerUrlOf(places), runId).catch((error) => {
     throw withRedisNamed(error, places)

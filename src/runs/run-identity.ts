@@ -1,6 +1,7 @@
 /** What makes a run the run it is: its queue and its arguments. A resume may not change them. */
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
+import type { Config } from '../config/config.ts'
 import { parseEngineUrl } from '../core/engine-url.ts'
 import { ScrapeError } from '../core/errors.ts'
 import { redactAll } from '../core/redact.ts'
@@ -8,7 +9,6 @@ import type { RunRecord } from '../core/run.ts'
 import { TLS_PARAMETERS } from '../core/server-tls.ts'
 import type { Json } from '../core/task.ts'
 import type { Frontier } from '../frontier/contract.ts'
-import type { Config } from '../config/config.ts'
 import type { RunFolder } from './run-folder.ts'
 
 /** Where the queue is, as the record keeps it: found again from another folder, and without a password. */

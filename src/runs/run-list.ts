@@ -5,10 +5,10 @@ import type { FrontierStats } from '../frontier/contract.ts'
 import { fileWork, type PageCounts, pageCounts } from '../observe/progress-counts.ts'
 import type { Store, StoredRun, WorkPart } from '../store/contract.ts'
 import { storeUrlOf } from './fleet-places.ts'
+import { withStore } from './open-run.ts'
 import { listRuns, type RunFolder } from './run-folder.ts'
 import { averageRate, livingWorkers, type RunFiles, runFiles, runStats, stuckWorkers } from './run-numbers.ts'
 import { type OpenRun, queueNote, type RunPlaces } from './run-view.ts'
-import { withStore } from './open-run.ts'
 
 export interface ListedRun {
   id: string

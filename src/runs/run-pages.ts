@@ -2,8 +2,8 @@
 import type { RunState } from '../core/run.ts'
 import type { Store } from '../store/contract.ts'
 import { listRuns } from './run-folder.ts'
-import type { RunPlaces } from './run-view.ts'
 import { type FoundRun, foundFolder, foundStored, type ListedRun, lookAtAll, newestFirst } from './run-list.ts'
+import type { RunPlaces } from './run-view.ts'
 
 export interface PageRequest {
   places: RunPlaces

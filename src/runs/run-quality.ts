@@ -1,13 +1,14 @@
 /** How good the job postings of a run are, by source, and which fields fell against the runs before it. */
+
+import { loadScraper } from '../config/load-scraper.ts'
 import { comparable, DAYS_MIN, type DriftAlarm, driftAlarms, ITEMS_MIN } from '../jobs/match/drift.ts'
 import { createQuality, type QualityReport } from '../jobs/match/quality.ts'
 import { postingSchema, type Source } from '../jobs/read/posting.ts'
 import { createHistogram } from '../observe/histogram.ts'
-import { loadScraper } from '../config/load-scraper.ts'
 import { type FullRun, fullRunBefore } from './earlier-run.ts'
+import { openRun } from './open-run.ts'
 import { listRuns, type RunFolder } from './run-folder.ts'
 import type { OpenRun, RunPlaces } from './run-view.ts'
-import { openRun } from './open-run.ts'
 
 export interface RunQuality {
   /** Items of the run that are no postings. */

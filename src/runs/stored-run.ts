@@ -9,16 +9,25 @@ import { DEFAULT_LANE } from '../core/task.ts'
 import type { FileRecord } from '../files/contract.ts'
 import type { Frontier, ItemLog } from '../frontier/contract.ts'
 import type { Store, StoredRun, StoredWorker } from '../store/contract.ts'
+import { listFiles, recordsBeside } from './file-records.ts'
 import { openStore, storeUrlOf } from './fleet-places.ts'
 import { lastReported, updateFleetRecord } from './fleet-record.ts'
+import { withStore } from './open-run.ts'
 import { isQueueTrouble } from './queue-of-run.ts'
+import { openQueueToLook } from './queue-view.ts'
 import { pictureOf } from './run-folder.ts'
 import { type QueuePlace, urlOfPlace, withoutPassword } from './run-identity.ts'
-import { listFiles, recordsBeside } from './file-records.ts'
-import { openQueueToLook } from './queue-view.ts'
-import { type BrokerQueue, frontierOf, numberOfPosition, type OpenRun, type PlacedLine, type RunItems, type RunLogLines, type RunPlaces } from './run-view.ts'
 import { livingWorkers } from './run-numbers.ts'
-import { withStore } from './open-run.ts'
+import {
+  type BrokerQueue,
+  frontierOf,
+  numberOfPosition,
+  type OpenRun,
+  type PlacedLine,
+  type RunItems,
+  type RunLogLines,
+  type RunPlaces,
+} from './run-view.ts'
 
 const SNAPSHOT_HEAD_BYTES = 16 * 1024
 const ITEMS_READ = 500
