@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { startSluice } from '../../test/sluice.ts'
@@ -38,4 +39,11 @@ test('commands only print through the functions that mask secrets', () => {
     /std(?:out|err)\.write\(|console\./.test(readFileSync(new URL(name, folder), 'utf8')),
   )
   assert.deepEqual(others, [])
+})
+
+test('masking secrets loads no HTTP client: every run masks its record before its first request', () => {
+  const code = `const { redactAll } = await import(${JSON.stringify(new URL('../core/redact.ts', import.meta.url).href)})
+    redactAll({ list: [{ a: 1 }], map: new Map() })
+    console.log(process.moduleLoadList.filter((name) => name.includes('deps/undici')).length)`
+  assert.equal(execFileSync(process.execPath, ['--input-type=module', '-e', code], { encoding: 'utf8' }).trim(), '0')
 })

@@ -51,8 +51,12 @@ function errorParts(error: Error): object {
   return { name: error.name, message: redactText(error.message), ...(code === undefined ? {} : { code }) }
 }
 
+/** By its tag: naming the global `Headers` loads the HTTP client of Node, 35 ms of the start of every run. */
+const isHeaders = (value: object): boolean =>
+  (value as { [Symbol.toStringTag]?: unknown })[Symbol.toStringTag] === 'Headers' && Symbol.iterator in value
+
 const isPairs = (value: object): value is Iterable<[unknown, unknown]> =>
-  value instanceof Map || value instanceof Headers || value instanceof URLSearchParams
+  value instanceof Map || value instanceof URLSearchParams || isHeaders(value)
 
 function objectParts(entries: [unknown, unknown][], bounds: Bounds, depth: number): object {
   const named = namedBeside(entries)
