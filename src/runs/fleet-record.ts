@@ -28,8 +28,11 @@ export async function lastReported(
   const { remaining } = record.pages
   const begun = { completed: 0, failed: 0, dead: 0, remaining, seen: remaining, counts: {} }
   const seen = latest?.report?.queue ?? begun
+  // A worker looks at the queue every few seconds; what it did since then it has counted itself.
+  const done = workers.reduce((sum, { report }) => sum + (report?.tally.pages.ok ?? 0), 0)
   return {
     ...seen,
+    completed: Math.max(seen.completed, done),
     pending: seen.remaining,
     claimed: 0,
     items: await store.countItems(record.id),
