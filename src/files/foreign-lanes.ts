@@ -4,7 +4,7 @@
  *
  *   waits ──a minute──▶ said ──10 min──▶ dead letters
  *     ▲                  │
- *     └─ a sign of life · a claim · another number · a pause
+ *     └─ a heartbeat · a claim · another number · a pause
  */
 import type { EventBus } from '../core/events.ts'
 import type { Frontier } from '../frontier/contract.ts'

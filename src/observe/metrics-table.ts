@@ -191,7 +191,7 @@ export const METRICS = {
   },
   sluice_scheduler_seen_timestamp_seconds: {
     type: 'gauge',
-    help: 'When the server that does what is due (schedules, webhooks, history, retention) last gave a sign of life; 0: never. Only from `serve`.',
+    help: 'Last heartbeat of the server that runs schedules, webhooks, history and retention; 0: never. Only from `serve`.',
     labels: [],
   },
   sluice_build_info: {

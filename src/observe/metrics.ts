@@ -23,7 +23,7 @@ export interface Metrics {
   watchDeliveries(counts: () => Readonly<Record<string, number>>): () => void
   /** Asks at each scrape when scrapers last succeeded and how often they should. Returns how to stop. */
   watchRuns(ask: () => Promise<readonly ScraperTimes[]>): () => void
-  /** Asks at each scrape when the server that does what is due last gave a sign of life. Returns how to stop. */
+  /** Asks at each scrape for the last heartbeat of the server that runs schedules and webhooks. Returns how to stop. */
   watchScheduler(seenAtMs: () => Promise<number | undefined>): () => void
 }
 

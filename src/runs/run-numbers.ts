@@ -35,7 +35,7 @@ export async function runStats({ frontier, record }: Pick<OpenRun, 'frontier' | 
 export const livingWorkers = (run: OpenRun): StoredWorker[] | undefined =>
   run.workers?.filter(({ state }) => !isComplete(run.record) && (state === 'working' || state === 'draining'))
 
-/** Where somebody should be and is not: no sign of life, and no goodbye either. */
+/** Workers that neither send heartbeats nor have ended. */
 export const stuckWorkers = (run: OpenRun): StoredWorker[] =>
   run.workers?.filter(({ state }) => run.record.state === 'running' && state === 'stuck') ?? []
 

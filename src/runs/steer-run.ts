@@ -27,7 +27,7 @@ export async function resumeRun(run: OpenRun): Promise<Steered> {
   return { isChanged: isPaused, reason: run.record.reason }
 }
 
-/** Whoever works on it sees the meta with its next sign of life, hands back what it holds and ends; the run stays resumable. */
+/** Its workers see the meta with their next heartbeat, hand back their tasks and end; the run can be resumed. */
 export async function cancelRun(run: OpenRun, reason = `cancelled by hand (${whoAmI()})`): Promise<Steered> {
   const { record } = run
   if (run.isOver && record.finishedAt !== null && !isLeftByServer(record))

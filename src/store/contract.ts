@@ -35,7 +35,7 @@ export interface Store extends AsyncDisposable {
   wakeRun(record: RunRecord, options: RunOptions): Promise<void>
 
   registerWorker(worker: NewWorker): Promise<void>
-  /** The sign of life, and what the worker is told in return. A worker that was declared lost is known again. */
+  /** The heartbeat, and what the worker is told in return. A worker that was declared lost is known again. */
   beat(workerId: string, report: WorkerReport): Promise<Told>
   /** It ended by itself. Its last report stays: it is part of the run's figures. */
   endWorker(workerId: string, report: WorkerReport): Promise<void>
@@ -87,7 +87,7 @@ export interface StoredRun extends NewStoredRun {
   wokenAtMs: number
 }
 
-/** What a worker hears in return for its sign of life. */
+/** The reply to a heartbeat. */
 interface Told {
   isDrainAsked: boolean
   /** The store's clock. */
@@ -124,10 +124,10 @@ export interface WorkerReport {
 export type QueueSeen = Pick<FrontierStats, 'completed' | 'failed' | 'dead' | 'remaining' | 'seen' | 'counts'>
 
 export interface StoredWorker extends NewWorker {
-  /** stuck: no sign of life for `STUCK_MS` · gone: for `GONE_MS` · ended: by itself. */
+  /** stuck: no heartbeat for `STUCK_MS` · gone: for `GONE_MS` · ended: by itself. */
   state: 'working' | 'draining' | 'stuck' | 'gone' | 'ended'
   startedAtMs: number
-  /** Since its last sign of life, by the store's clock. */
+  /** Since its last heartbeat, by the store's clock. */
   silentMs: number
   report: WorkerReport | undefined
 }

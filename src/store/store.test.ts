@@ -165,7 +165,7 @@ for (const [name, start] of Object.entries(ENGINES)) {
     )
   })
 
-  check('tells a worker to drain with its next sign of life', async (store) => {
+  check('tells a worker to drain with its next heartbeat', async (store) => {
     await store.registerWorker(worker('w1'))
     assert.equal(await store.askDrain('w1'), true)
     assert.equal(await store.askDrain('nobody'), false)

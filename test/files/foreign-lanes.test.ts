@@ -93,7 +93,7 @@ test('files of other machines are told of once a minute, as long as nobody store
   assert.equal(files.logs().length, 2, 'somebody is there')
 })
 
-test('a machine that gives signs of life keeps its files, however long they wait', async () => {
+test('a machine that sends heartbeats keeps its files, however long they wait', async () => {
   await using files = await rig()
   await files.add('a.pdf')
   for (let i = 0; i < 4; i++) {

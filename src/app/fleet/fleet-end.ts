@@ -52,7 +52,7 @@ export async function leaveRun(parts: LeavingParts, leaving: Leaving): Promise<R
     updateFleetRecord(record, stats, workers, Date.now())
     await findExamples(record, frontier)
     await countFleetFiles(record, stats, { frontier, records })
-    // The others hear of it with their next sign of life.
+    // The other workers learn of it with their next heartbeat.
     if (!isComplete(record)) await frontier.setMeta('stop', record.reason ?? 'stopped')
   }
   await store.saveRun(record, [current.state])

@@ -5,7 +5,7 @@
  *                                                │
  *                                                └─ SIGTERM · drain asked · run cancelled ──▶ hand back, end
  *
- * Every 2 s it gives a sign of life to the store and hears in return what it should do.
+ * Every 2 s it sends a heartbeat to the store, whose reply says what it should do.
  */
 
 import { join } from 'node:path'
@@ -95,12 +95,12 @@ interface LifeParts {
   bus: EventBus
   tally: Tally
   id: string
-  /** Waiting for the next sign of life, which takes them along. */
+  /** Sent with the next heartbeat. */
   logLines: string[]
   parts: AsyncDisposableStack
 }
 
-/** From the first sign of life to the goodbye. */
+/** From the first heartbeat to the end. */
 export class WorkingLife {
   readonly #parts: LifeParts
   readonly #stop = new AbortController()

@@ -16,7 +16,7 @@ import { openRunTracing } from '../run/run-tracing.ts'
 import { type FleetWorker, type FleetWorkerRequest, WorkingLife } from './fleet-worker.ts'
 import { refuseOtherScraper } from './start-distributed.ts'
 
-/** Log lines between two signs of life; more of them are repetition. */
+/** Log lines between two heartbeats; more of them are repetition. */
 const LOG_LINES_MAX = 500
 /** How many runs are checked for one that is in this queue. */
 const RUNS_MAX = 100

@@ -286,7 +286,7 @@ for (const [outcome, code, details] of outcomes) {
   })
 }
 
-test('counts a request to slow down neither way, and takes it for a sign of life of a probe', () => {
+test('counts a request to slow down neither way, and takes it for a successful probe', () => {
   const { circuit, time, request, fail, states } = given()
   const slow = failure('E_RATE_LIMITED', { status: 429 })
   for (let i = 0; i < 50; i++) request(slow)

@@ -60,7 +60,7 @@ export function lead(
 export interface LeaderSeen {
   /** Somebody leads now. */
   isThere: boolean
-  /** The last sign of life; undefined: there was none ever. Of one that ended in order up to 15 s early. */
+  /** The last heartbeat; undefined if there never was one. Up to 15 s early for a server that ended in order. */
   atMs: number | undefined
 }
 

@@ -128,7 +128,7 @@ export class EmbeddedWorkers implements AsyncDisposable {
     else this.#turns.idle(worker.runId)
   }
 
-  /** It lives, and yet gives no sign of life: its loop hangs. What it holds is given to others when it is gone. */
+  /** It is running but sends no heartbeat: its event loop hangs. Its tasks go to others once it is gone. */
   async #killStuck(): Promise<void> {
     if (this.#workers.size === 0) return
     const stuck = new Set(
