@@ -41,7 +41,7 @@ function recruiteeOffer(n: number) {
         ? { min: '4000', max: '5500', currency: 'EUR', period: 'month' }
         : { min: null, max: null, currency: null, period: null },
     description: `<p>Build ${n % 5 === 0 ? 'Rust' : 'Go'} engines.</p>`,
-    requirements: '<ul><li>ServiceBackoff</li></ul>',
+    requirements: '<ul><li>Patience</li></ul>',
     created_at: '2025-01-01 08:00:00 UTC',
     published_at: at,
   }

@@ -49,7 +49,7 @@ function wholeJob(n: number) {
       sections: {
         companyDescription: { title: 'Company Description', text: '<p>We are Acme.</p>' },
         jobDescription: { title: 'Job Description', text: `<p>Write ${n % 10 === 5 ? 'Rust' : 'Go'}.</p>` },
-        qualifications: { title: 'Qualifications', text: '<ul><li>ServiceBackoff</li></ul>' },
+        qualifications: { title: 'Qualifications', text: '<ul><li>Patience</li></ul>' },
         additionalInformation: { title: 'Additional Information', text: '' },
       },
     },

@@ -35,7 +35,7 @@ function widgetJob(n: number) {
     function: 'Engineering',
     industry: 'Software',
     locations: [{ country, countryCode, city, region, hidden: false }],
-    description: `${wordsOf(n)}<ul><li>ServiceBackoff</li></ul>`,
+    description: `${wordsOf(n)}<ul><li>Patience</li></ul>`,
   }
 }
 
@@ -78,7 +78,7 @@ export async function startWorkableMock(options: MockOptions): Promise<BoardServ
     if (!(n < jobs)) return notFound
     const texts = {
       description: wordsOf(n),
-      requirements: '<ul><li>ServiceBackoff</li></ul>',
+      requirements: '<ul><li>Patience</li></ul>',
       benefits: '<p>A desk</p>',
     }
     return { body: { ...listed(n), ...texts } }
