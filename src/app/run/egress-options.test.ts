@@ -55,7 +55,7 @@ describe('a list of proxies', () => {
       assert.match(problem!, /^proxies \(flag --proxies\)/)
       assert.doesNotMatch(problem!, /geheim/)
     }
-    assert.match((await problemsOf({ proxy: 'http://h:1', proxies: 'h:1' })).join(), /name all of them in proxies/)
+    assert.match((await problemsOf({ proxy: 'http://h:1', proxies: 'h:1' })).join(), /list all of them in proxies/)
   })
 })
 
