@@ -29,7 +29,7 @@ import { runMeasured } from './process-tree.ts'
 
 const RSS_MB_MAX = 250
 
-/** A case on a site of its own: no pause or circuit of one touches another, and its port names it. */
+/** A case on a separate site: no pause or circuit of one touches another, and its port names it. */
 interface Opened extends HostileCase {
   readonly family: string
   readonly site: HostileSite

@@ -62,7 +62,7 @@ function compile(): void {
   writeFileSync(config, JSON.stringify({ extends: '../tsconfig.json', compilerOptions: options, include, exclude }))
   const { status, stdout, error } = spawnSync(
     process.execPath,
-    // Its threads check what they share once each: 18 s of CPU, in place of 10 s.
+    // Its threads check what they share once each: 18 s of CPU instead of 10 s.
     [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', config, '--singleThreaded'],
     { encoding: 'utf8' },
   )

@@ -21,7 +21,7 @@ const program = new Command('sluice')
   })
   .exitOverride()
 
-// `| head` goes away in the middle: then there is nobody to print for. Without standard error a run still goes on.
+// `| head` goes away in the middle: then there is no one to print for. Without standard error a run still continues.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error
   process.exit()
@@ -68,6 +68,6 @@ program.on('command:*', ([word]: [string]) => {
 })
 
 process.exitCode = await main(process.argv)
-// A handler that never ends must not keep a process that has drained: what it still does is nobody's any more.
+// A handler that never ends must not keep a process that has drained: its result is no longer wanted.
 if (['run', 'crawl', 'start', 'worker'].includes(process.argv[2] ?? ''))
   setTimeout(() => process.exit(), LEAVE_MS).unref()

@@ -110,7 +110,7 @@ export function toLimits(values: Record<string, unknown>): Limits {
   return limits as Limits
 }
 
-/** Flags and variables are texts; the record of a run shows numbers. What is no number stays for the check to name. */
+/** Flags and variables are texts; the record of a run shows numbers. Anything that is not a number stays for the check to report. */
 function asNumber(value: unknown): unknown {
   const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : Number.NaN
   return Number.isNaN(number) ? value : number

@@ -76,7 +76,7 @@ export class Child<Order> {
   }
 }
 
-/** Runs the module `entry` in a process of its own. */
+/** Runs the module `entry` in a separate process. */
 export function startChild<Order, Message>(
   entry: string | URL,
   { isHeard = true, onMessage, ...options }: ChildOptions<Message> = {},

@@ -2,7 +2,7 @@
 export class UnawaitedCalls {
   readonly #calls = new Set<{ promise: Promise<unknown>; isAwaited: boolean }>()
 
-  /** The same call; whoever awaits it, or handles its failure, takes care of it from then on. */
+  /** The same call; code that awaits it, or handles its failure, takes care of it from then on. */
   watch<T>(promise: Promise<T>): Promise<T> {
     const call = { promise, isAwaited: false }
     this.#calls.add(call)

@@ -112,6 +112,6 @@ export interface ByteAnswer {
   length: number | undefined
   /** Throws `ScrapeError`, `E_BODY_SHORT` for one that was cut. To be read once; leaving it early ends the exchange. */
   body: AsyncIterable<Uint8Array>
-  /** Ends the exchange, if it is not over: for whoever does not read the body at all. */
+  /** Ends the exchange, if it is not over: for callers that do not read the body at all. */
   close(): void
 }

@@ -281,7 +281,7 @@ function overThreshold(record: RunRecord, { limits }: CompiledScraper): string[]
     if (all > 0 && bad / all > limits.failAt)
       problems.push(`${percent(bad / all)} of ${what}, over failAt ${percent(limits.failAt)}`)
   }
-  const failed = Math.max(0, record.pages.failed - forbidden(record)) // those have a reason of their own
+  const failed = Math.max(0, record.pages.failed - forbidden(record)) // those are reported separately
   check('pages failed', failed, record.pages.ok + failed)
   check('files failed', record.files.failed, record.files.stored + record.files.same + record.files.failed)
   check('items are invalid', record.items.invalid, record.items.new + record.items.invalid)

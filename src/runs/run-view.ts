@@ -16,7 +16,7 @@ export interface OpenRun extends AsyncDisposable {
   readonly record: RunRecord
   /** Somebody works on it now. */
   readonly isAlive: boolean
-  /** Nobody works on it, and nobody will before it is opened again. A fleet's run may be without workers and not be over. */
+  /** It has no worker, and will have none until it is opened again. A fleet's run may be without workers and not be over. */
   readonly isOver: boolean
   /** Undefined for a run of one machine, which does not tell. The ended ones are among them: their work counts. */
   readonly workers: readonly StoredWorker[] | undefined
@@ -24,7 +24,7 @@ export interface OpenRun extends AsyncDisposable {
   readonly broker: readonly BrokerQueue[] | undefined
   /** Not all of its start tasks are in the queue: they come from a list of URLs, or from the scraper itself. Undefined: all are. */
   readonly filling: 'urls' | 'start' | undefined
-  /** Undefined when the queue is gone with its process (`memory:`) or lives elsewhere and nobody said where. */
+  /** Undefined when the queue is gone with its process (`memory:`) or is in a place that was not given. */
   readonly frontier: Frontier | undefined
   /** Why a fleet's run has no queue here: it is in another one, or lost. Its numbers are then the last that were reported. */
   readonly trouble?: ScrapeError | undefined
@@ -50,9 +50,9 @@ export interface OpenRun extends AsyncDisposable {
   /** A file in this format that the run has finished, here. */
   finishedFile(format: string): string | undefined
   readonly log: RunLogLines
-  /** Replaces the record of a run that nobody works on. False when its state has changed in the meantime. */
+  /** Replaces the record of a run without workers. False if its state has changed in the meantime. */
   saveRecord(record: RunRecord): Promise<boolean>
-  /** The run has work again: whoever looks for an unfinished run finds it. */
+  /** The run has work again: a search for unfinished runs finds it. */
   reopen(reason: string): Promise<void>
   /** What to type to go on with it, without the program's name. */
   resumeCommand(): string[]
@@ -75,7 +75,7 @@ export interface ItemLine {
   json: string
 }
 
-/** With the place behind it, from which `after` goes on: a word of the run's own kind. */
+/** With the position behind it, from which `after` continues; its form depends on the kind of run. */
 export interface PlacedLine extends ItemLine {
   position: string
 }

@@ -39,7 +39,7 @@ export class Exchange implements ConnectedHandler {
   firstByteAtMs = 0
   lastByteAtMs = 0
   isSent = false
-  /** The server may have closed this connection just as we wrote: the one failure that is nobody's and worth another go. */
+  /** The server may have closed this connection just as we wrote: the one failure that is no one's fault and worth another try. */
   isStale = false
   connection: Connection | undefined
 

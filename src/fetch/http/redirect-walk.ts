@@ -37,7 +37,7 @@ export function redirectWalk(trail: Trail, redirectsMax: number): FollowRedirect
     trail.isHome &&= target.origin === from.origin
     // As browsers do it: only these two ask for the same again, whatever they lead to.
     if (status !== 307 && status !== 308) trail.body = undefined
-    // The same URL with another cookie is no loop: that is how cookie walls let one in.
+    // The same URL with another cookie is not a loop: that is how cookie walls let clients in.
     const visit = `${method()}${target.href}\n${trail.cookies?.headerFor(target) ?? ''}`.trimEnd()
     const { length } = trail.redirects
     const notes = () => [...trail.redirects, trail.url]

@@ -10,7 +10,7 @@ const INFORMATIONAL_MAX = 16
 interface SentHop extends Hop {
   /** Resolves when there is an answer. Rejects with whatever went wrong, unmapped. */
   readonly done: Promise<void>
-  /** The server may have closed this connection just as we wrote: the one failure that is nobody's and worth another go. */
+  /** The server may have closed this connection just as we wrote: the one failure that is no one's fault and worth another try. */
   readonly isStale: boolean
 }
 

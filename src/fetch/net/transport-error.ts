@@ -75,7 +75,7 @@ function codeOfError(error: NodeJS.ErrnoException): ErrorCode {
   if (error.name === 'HTTPParserError')
     return error.message.includes('Invalid EOF state') ? 'E_BODY_SHORT' : 'E_PROTOCOL'
   if (TLS_CODE.test(code)) return 'E_TLS'
-  // undici's words for an answer it cannot place: data nobody asked for, a 100 or 101 out of turn.
+  // What undici reports for an unexpected answer: unsolicited data, a 100 or 101 out of turn.
   if (code === 'UND_ERR_SOCKET' && /^bad (?:response|upgrade)$/.test(error.message)) return 'E_PROTOCOL'
   if (code === 'UND_ERR_INVALID_ARG' || code === 'UND_ERR_NOT_SUPPORTED') {
     return /path|url/i.test(error.message) ? 'E_URL_INVALID' : 'E_DEFINITION'

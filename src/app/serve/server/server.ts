@@ -46,7 +46,7 @@ export interface ServeOptions {
   /** Requests from this machine need no key, even if keys exist. */
   isLoopbackFree: boolean
   proxies: TrustedProxies
-  /** How long the store keeps what nobody needs any more. */
+  /** How long the store keeps data that is no longer needed. */
   keep: KeepMs
   config: Config
   /** What the user set for the runs of this server, as on the command line. */
@@ -194,7 +194,7 @@ export class Server implements AsyncDisposable {
     return runId
   }
 
-  /** A run that nobody works on and that is not finished. False where workers will find it by themselves. */
+  /** Continues an unfinished run that has no worker. False where workers will find it by themselves. */
   async goOn(run: OpenRun): Promise<boolean> {
     this.lists.forget()
     if (run.folder === undefined) return false
