@@ -7,6 +7,7 @@ import type { ItemRow } from '../core/item.ts'
 import type { Page } from '../core/page.ts'
 import { defineScraper, type Emitted, type HandlerContext } from '../core/scraper.ts'
 import type { Json, NewTask } from '../core/task.ts'
+import { Document } from '../extract/place.ts'
 import { compileScraper } from './compile-scraper.ts'
 import { PageContext } from './page-context.ts'
 import type { QueuedRoutes } from './queued-routes.ts'
@@ -166,6 +167,16 @@ describe('a handler’s context', () => {
       read(({ $ }) => $.text('i'), tooDeep),
       { code: 'E_HTML_LIMIT' },
     )
+  })
+
+  it('lets a parsed page go at the end, also when the handler fails', async (t) => {
+    const { mock } = t.mock.method(Document.prototype, 'release')
+    await read(({ html }) => html)
+    assert.equal(mock.callCount(), 0)
+    await read(({ $ }) => $.text('h1'))
+    assert.equal(mock.callCount(), 1)
+    await assert.rejects(read(({ $ }) => $.text('h2')))
+    assert.equal(mock.callCount(), 2)
   })
 
   it('gives path parameters decoded, from the URL that was asked for', async () => {
