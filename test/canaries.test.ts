@@ -157,7 +157,7 @@ test('no planted secret is shown anywhere', { timeout: 300_000 }, async () => {
       body: JSON.stringify(body),
     })
     const hook = { name: 'hook', url: `${collector.url}/hook`, events: ['*'] }
-    assert.match(await ask('/v1/webhooks', post(hook)), /"secret":"whsec_\w/, 'a new secret is shown once')
+    assert.match(await ask('/v1/webhooks', post(hook)), /"secret":"whsec_[\w+/]{43}=/, 'a new secret is shown once')
     const { id } = JSON.parse(await ask('/v1/runs', post({ scraper: 'leaky', args: { ...ARGS, base: site.url } })))
     const paths = ['', '/errors', '/events', '/errors?group=cause'].map((part) => `/v1/runs/${run}${part}`)
     for (const path of [
