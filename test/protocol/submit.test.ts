@@ -6,7 +6,7 @@ import { ProtocolRig } from './rig.ts'
 
 test('a time is seconds or a duration, and the task on the stream has its proxy while nothing shows its login', async () => {
   await using rig = await ProtocolRig.open()
-  const proxy = 'proxy=proxy.test:9:bob:PW'
+  const proxy = 'proxy=proxy.test:9:bob:geheim'
   const ways = [
     ['--timeout', '30'],
     ['--timeout', '2m', '--param', 'search_term=2026'],
@@ -15,15 +15,15 @@ test('a time is seconds or a duration, and the task on the stream has its proxy 
     const { code, stdout, stderr } = await rig.run('submit', 'things', '--param', proxy, '--json', ...way)
     assert.equal(code, 0, stderr)
     assert.equal(taskSchema.parse(JSON.parse(stdout)).params.proxy, '***@proxy.test:9')
-    assert.doesNotMatch(stdout + stderr, /PW/)
+    assert.doesNotMatch(stdout + stderr, /geheim/)
   }
   const entries = await rig.redis.xrange(rig.names.tasks('things')[1], '-', '+')
   const tasks = entries.map(([, [, message]]) => taskSchema.parse(JSON.parse(message!)))
   assert.deepEqual(
     tasks.map(({ timeout, params }) => [timeout, params.proxy, params.search_term]),
     [
-      [30, 'proxy.test:9:bob:PW', undefined],
-      [120, 'proxy.test:9:bob:PW', '2026'],
+      [30, 'proxy.test:9:bob:geheim', undefined],
+      [120, 'proxy.test:9:bob:geheim', '2026'],
     ],
   )
 })
@@ -35,13 +35,13 @@ test('slips are refused before anything is on the stream', async () => {
     [['--timeout', '500ms'], /--timeout takes seconds/],
     [['--wait', 'long'], /--wait takes seconds/],
     [['--param', 'serch_term=x'], /--param serch_term: no such parameter.*search_term.*--arg name=value/s],
-    [['--param', 'proxy:bob:PW'], /--param takes name=value/],
+    [['--param', 'proxy:bob:geheim'], /--param takes name=value/],
   ]
   const answers = await Promise.all(slips.map(([args]) => rig.run('submit', 'things', ...args)))
   for (const [i, { code, stderr }] of answers.entries()) {
     assert.equal(code, 2, stderr)
     assert.match(stderr, slips[i]![1])
-    assert.doesNotMatch(stderr, /PW/)
+    assert.doesNotMatch(stderr, /geheim/)
   }
   assert.equal(await rig.redis.exists(rig.names.tasks('things')[1]), 0)
 })

@@ -143,7 +143,7 @@ test('a command nobody can read is refused once, however many workers hear it', 
   await using rig = await ProtocolRig.open()
   const workers = [await rig.instance(), await rig.instance(), await rig.instance()]
   await until('all tell', async () => new Set((await rig.health()).map(({ worker_id }) => worker_id)).size === 3)
-  for (const text of ['{"command":"explode","password":"PW"}', 'pause!'])
+  for (const text of ['{"command":"explode","password":"geheim"}', 'pause!'])
     await rig.redis.xadd(rig.names.commands, '*', 'message', text)
   await rig.command({ command: 'drain' }) // heard after them
   await Promise.all(workers.map(({ ended }) => ended))
@@ -160,13 +160,13 @@ test('the login of a proxy is not on the stream of errors, in whatever form a re
   await rig.instance()
   const task = { task_id: crypto.randomUUID(), scraper_type: 'lever', created_at: new Date().toISOString() }
   const bad = [
-    { params: { proxy: '127.0.0.1:9:bob:PW' } },
-    { ...task, params: { proxy: '127.0.0.1:9:bob:PW' } },
-    { ...task, params: { proxy: { password: 'PW' } } },
+    { params: { proxy: '127.0.0.1:9:bob:geheim' } },
+    { ...task, params: { proxy: '127.0.0.1:9:bob:geheim' } },
+    { ...task, params: { proxy: { password: 'geheim' } } },
   ]
   for (const message of bad) await rig.redis.xadd(rig.names.tasks('things')[1], '*', 'message', JSON.stringify(message))
   await until('all are refused', async () => (await rig.errors()).length === bad.length)
-  assert.doesNotMatch(await rig.said(), /PW/)
+  assert.doesNotMatch(await rig.said(), /geheim/)
 })
 
 for (const as of ['threads', 'processes'])
