@@ -1,37 +1,41 @@
 /**
- * Where the loop's next tasks come from: asks the frontier when the inbox runs low, lets manual work overtake without starving
- * the rest, and tells when there is nothing left.
+ * Fills the inbox from the frontier, lets manual work overtake without starving the rest, and tells when there is nothing left.
  */
+import type { HeldLeases } from '../core/held-leases.ts'
 import { DEFAULT_LANE, isFileLane } from '../core/task.ts'
 import type { ClaimRequest, Lease } from '../frontier/contract.ts'
 import type { CrawlParts } from './contract.ts'
-import { MANUAL_TURNS } from './inbox.ts'
+import { type Inbox, MANUAL_TURNS } from './inbox.ts'
 
 /** Shortest and longest wait before an empty frontier is asked again when other processes may fill it. */
 const POLL_MS = { min: 20, max: 500 }
 const URGENT_LANES = ['manual', 'priority']
 
-type Parts = Pick<
-  CrawlParts,
-  'compiled' | 'frontier' | 'claimMax' | 'workerId' | 'leaseMs' | 'concurrency' | 'isOpenEnded' | 'now'
->
+interface ClaimsParts
+  extends Pick<
+    CrawlParts,
+    'compiled' | 'frontier' | 'claimMax' | 'workerId' | 'leaseMs' | 'concurrency' | 'isOpenEnded' | 'now'
+  > {
+  inbox: Inbox
+  held: HeldLeases<Lease>
+  onClaimed: () => void
+}
 
 /** over: nothing remains · busy: what this worker holds decides · a number: to be asked again after so many ms. */
 type Dry = 'over' | 'busy' | number
 
 export class Claims {
-  readonly #parts: Parts
+  readonly #parts: ClaimsParts
   /** Lanes in which nobody is in a hurry. */
   readonly #patientLanes: readonly string[]
-  readonly #onClaimed: (leases: Lease[]) => void
+  readonly #claimedAtMs = new WeakMap<Lease, number>()
   #isUnderWay = false
   /** The last claim gave nothing but manual work: the next one asks for some of the rest first, or that would wait for ever. */
   #wasManual = false
   #pollMs = POLL_MS.min
 
-  constructor(parts: Parts, onClaimed: (leases: Lease[]) => void) {
+  constructor(parts: ClaimsParts) {
     this.#parts = parts
-    this.#onClaimed = onClaimed
     this.#patientLanes = patientLanes(parts.compiled)
   }
 
@@ -55,7 +59,7 @@ export class Claims {
   }
 
   async #claim(request: Pick<ClaimRequest, 'max' | 'avoidHosts' | 'lanes'>): Promise<boolean> {
-    const { frontier, workerId, leaseMs } = this.#parts
+    const { frontier, workerId, leaseMs, inbox, held, now, onClaimed } = this.#parts
     this.#isUnderWay = true
     let leases: Lease[]
     try {
@@ -66,8 +70,19 @@ export class Claims {
     if (leases.length === 0) return false
     this.#pollMs = POLL_MS.min
     this.#wasManual = leases.every(({ task }) => task.lane === 'manual')
-    this.#onClaimed(leases)
+    const claimedAtMs = now()
+    for (const lease of leases) {
+      held.add(lease)
+      this.#claimedAtMs.set(lease, claimedAtMs)
+    }
+    inbox.add(leases)
+    onClaimed()
     return true
+  }
+
+  /** How long a task has waited in this process. */
+  queueMs(lease: Lease, nowMs: number): number {
+    return nowMs - (this.#claimedAtMs.get(lease) ?? nowMs)
   }
 
   /** Nothing to claim: over, or wait for what is due later, for our own commits, or for other workers. */

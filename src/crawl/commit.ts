@@ -48,13 +48,16 @@ export class Committer {
     })
   }
 
-  /** Somebody put a value into the channel. */
-  noticed(): void {
-    if (
-      this.#endLinger !== undefined &&
-      (this.#waiting + this.#parts.channel.size >= BATCH_MAX || this.#parts.isHungry())
-    )
-      this.#endLinger()
+  /** Waits while the channel is full. Never throws: a channel is broken only by a commit's own failure, which ends the run. */
+  handOver(settled: Settled): undefined | Promise<void> {
+    const { channel, isHungry } = this.#parts
+    try {
+      const waiting = channel.push(settled)
+      if (this.#waiting + channel.size >= BATCH_MAX || isHungry()) this.#endLinger?.()
+      return waiting?.catch(() => {})
+    } catch {
+      return undefined
+    }
   }
 
   /** Commit what there is now. */
