@@ -2,57 +2,23 @@
 import type { EventOf, RunEvent } from '../core/events.ts'
 import { redactText } from '../core/redact-text.ts'
 import { type FileCounts, NO_FILES } from '../core/run.ts'
+import { type ErrorGroup, ErrorGroups } from './error-groups.ts'
 import { createHistogram } from './histogram.ts'
 import { createSlidingWindow } from './sliding-window.ts'
-import { type BlockedGroup, createTrouble, type OpenCircuit } from './trouble.ts'
+import { type BlockedGroup, HostTrouble, type OpenCircuit, type ThrottledHost } from './trouble.ts'
+import { type WorkersSnapshot, WorkerTally } from './worker-tally.ts'
 
 type PageOutcome = EventOf<'page'>['outcome']
 type OutcomeCounts = Record<PageOutcome, number>
 
 /** Bounds: what the web or a scraper can make many of ends in one row called `other`. */
 const ROUTES_MAX = 100
-const ERROR_GROUPS_MAX = 100
-const HOSTS_MAX = 200
 const FIELDS_MAX = 500
-const WORKERS_MAX = 256
 const OTHER = 'other'
 
 const WINDOW_MS = 10_000
-/** A host that throttles again so soon after its pause is still the same trouble, and its count goes on. */
-const HOST_CALM_MS = 60_000
-/** A worker not heard of for so long holds no memory any more. */
-const WORKER_SILENT_MS = 30_000
 
-interface ErrorGroup {
-  code: string
-  class: string
-  /** Pages given up on, or items refused. */
-  count: number
-  /** Tries that failed with it and were repeated. */
-  retries: number
-  /** A URL it happened at. */
-  example: string
-  message: string
-}
-
-interface ThrottledHost {
-  host: string
-  untilMs: number
-  reason: string
-  /** How often since the host was last calm for a minute. */
-  count: number
-}
-
-interface WorkerNumbers {
-  workerId: string
-  inFlight: number
-  rssBytes: number
-  cpuMs: number
-  /** When it last reported (epoch ms). */
-  atMs: number
-}
-
-export interface TallySnapshot {
+export interface TallySnapshot extends WorkersSnapshot {
   /** Tries by how they ended. */
   pages: OutcomeCounts
   routes: Record<string, OutcomeCounts>
@@ -79,13 +45,6 @@ export interface TallySnapshot {
   blocked: BlockedGroup[]
   /** Hosts that fail and are left alone now. */
   circuits: OpenCircuit[]
-  workers: WorkerNumbers[]
-  inFlight: number
-  rssBytes: number
-  rssBytesMax: number
-  cpuMs: number
-  /** CPU used over the last reports of all workers; 1 is one core. */
-  cpuRatio: number
   /** Share of items in which each field has a value, in the order the fields came. */
   fieldFill: Record<string, number>
   leases: { lost: number; expired: number; dead: number }
@@ -99,197 +58,81 @@ export interface Tally {
   snapshot(): TallySnapshot
 }
 
-interface WorkerState extends WorkerNumbers {
-  cpuRatio: number
-}
-
 const noCounts = (): OutcomeCounts => ({ ok: 0, retried: 0, postponed: 0, failed: 0, skipped: 0, stale: 0 })
 
 export function createTally(options: { now?: () => number } = {}): Tally {
-  const now = options.now ?? Date.now
-  const pages = noCounts()
-  const routes = new Map<string, OutcomeCounts>()
-  const items = { new: 0, same: 0, changed: 0, invalid: 0 }
-  const files = { ...NO_FILES }
-  const latency = createHistogram()
-  const window = createSlidingWindow(WINDOW_MS)
-  const errors = new Map<string, ErrorGroup>()
-  const throttled = new Map<string, ThrottledHost>()
-  const trouble = createTrouble(now)
-  let waiting: TallySnapshot['waiting']
-  const workers = new Map<string, WorkerState>()
-  const fields = new Map<string, number>()
-  const leases = { lost: 0, expired: 0, dead: 0 }
-  let added = 0
-  let bytes = 0
-  let fromCache = 0
-  let retrying = 0
-  let fieldItems = 0
-  let sinkBacklog = 0
-  let rssBytesMax = 0
-  let departedCpuMs = 0
+  return new RunTally(options.now ?? Date.now)
+}
 
-  function recordPage(event: EventOf<'page'>): void {
-    const { outcome, error } = event
-    pages[outcome] += 1
-    let route = routes.get(event.route)
-    if (route === undefined) {
-      const name = routes.size < ROUTES_MAX ? event.route : OTHER
-      route = routes.get(name) ?? noCounts()
-      routes.set(name, route)
-    }
-    route[outcome] += 1
-    if (event.fetchMs !== undefined) latency.add(event.fetchMs)
-    if (event.fromCache) fromCache += 1
-    const pageBytes = event.bytes ?? 0
-    bytes += pageBytes
-    const isSettled = outcome === 'ok' || outcome === 'failed' || outcome === 'skipped'
-    window.add(now(), isSettled ? 1 : 0, pageBytes, 0)
-    // The first failure puts a task among those retrying, its end takes it out; tries between change nothing.
-    if (outcome === 'retried' && event.attempt === 1) retrying += 1
-    else if (isSettled && event.attempt > 1) retrying -= 1
-    noteWait(event)
-    if (error === undefined || outcome === 'skipped') return
-    const group = errorGroup(error.code, error.class, event.url, error.message)
-    if (outcome === 'failed') group.count += 1
-    else if (outcome === 'retried') group.retries += 1
+class RunTally implements Tally {
+  readonly #now: () => number
+  readonly #pages = noCounts()
+  readonly #routes = new Map<string, OutcomeCounts>()
+  readonly #items = { new: 0, same: 0, changed: 0, invalid: 0 }
+  readonly #files = { ...NO_FILES }
+  readonly #latency = createHistogram()
+  readonly #window = createSlidingWindow(WINDOW_MS)
+  readonly #errors = new ErrorGroups()
+  readonly #trouble = new HostTrouble()
+  readonly #workers = new WorkerTally()
+  readonly #fields = new Map<string, number>()
+  readonly #leases = { lost: 0, expired: 0, dead: 0 }
+  #waiting: TallySnapshot['waiting']
+  #added = 0
+  #bytes = 0
+  #fromCache = 0
+  #retrying = 0
+  #fieldItems = 0
+  #sinkBacklog = 0
+
+  constructor(now: () => number) {
+    this.#now = now
   }
 
-  function noteWait({ outcome, error, retryAtMs }: EventOf<'page'> | EventOf<'file'>): void {
-    if (outcome !== 'postponed') waiting = undefined
-    else if (error !== undefined) waiting = { reason: redactText(error.message), untilMs: retryAtMs ?? 0 }
-  }
-
-  function recordFile(event: EventOf<'file'>): void {
-    const { outcome, error, url, bytes = 0 } = event
-    noteWait(event)
-    if (outcome !== 'postponed' && outcome !== 'skipped' && outcome !== 'stale') files[outcome] += 1
-    if (outcome === 'stored') {
-      files.bytes += bytes
-      window.add(now(), 0, bytes, 0)
-    }
-    if (error === undefined || outcome === 'skipped') return
-    const group = errorGroup(error.code, error.class, url, error.message)
-    if (outcome === 'failed') group.count += 1
-    else if (outcome === 'retried') group.retries += 1
-  }
-
-  function errorGroup(code: string, cls: string, url: string, message: string): ErrorGroup {
-    const key = `${code} ${cls}`
-    const known = errors.get(key)
-    if (known !== undefined) return known
-    const isOther = errors.size >= ERROR_GROUPS_MAX
-    const group = errors.get(isOther ? OTHER : key) ?? {
-      code: isOther ? OTHER : code,
-      class: isOther ? OTHER : cls,
-      count: 0,
-      retries: 0,
-      example: redactText(url),
-      message: redactText(message),
-    }
-    errors.set(isOther ? OTHER : key, group)
-    return group
-  }
-
-  function recordThrottle(event: EventOf<'throttled'>): void {
-    const nowMs = now()
-    const known = throttled.get(event.host)
-    if (known === undefined && throttled.size >= HOSTS_MAX) forgetOneHost(nowMs)
-    const isStill = known !== undefined && known.untilMs + HOST_CALM_MS > nowMs
-    throttled.set(event.host, {
-      host: event.host,
-      untilMs: isStill ? Math.max(known.untilMs, event.untilMs) : event.untilMs,
-      reason: event.reason,
-      count: isStill ? known.count + 1 : 1,
-    })
-  }
-
-  function forgetOneHost(nowMs: number): void {
-    for (const [host, { untilMs }] of throttled) if (untilMs <= nowMs) throttled.delete(host)
-    if (throttled.size < HOSTS_MAX) return
-    const oldest = throttled.keys().next()
-    if (!oldest.done) throttled.delete(oldest.value)
-  }
-
-  function recordWorker(event: EventOf<'worker.in-flight'>): void {
-    const atMs = now()
-    const before = workers.get(event.workerId)
-    if (before === undefined && workers.size >= WORKERS_MAX) forgetSilentWorkers(atMs)
-    if (before === undefined && workers.size >= WORKERS_MAX) return
-    const passedMs = before === undefined ? 0 : atMs - before.atMs
-    workers.set(event.workerId, {
-      workerId: event.workerId,
-      inFlight: event.inFlight,
-      rssBytes: event.rssBytes,
-      cpuMs: event.cpuMs,
-      atMs,
-      cpuRatio: passedMs > 0 ? Math.max(0, event.cpuMs - before!.cpuMs) / passedMs : (before?.cpuRatio ?? 0),
-    })
-    rssBytesMax = Math.max(rssBytesMax, sumOf(liveWorkers(atMs), 'rssBytes'))
-  }
-
-  function forgetSilentWorkers(nowMs: number): void {
-    for (const worker of workers.values()) {
-      if (nowMs - worker.atMs <= WORKER_SILENT_MS) continue
-      departedCpuMs += worker.cpuMs
-      workers.delete(worker.workerId)
-    }
-  }
-
-  const liveWorkers = (nowMs: number) => [...workers.values()].filter((w) => nowMs - w.atMs <= WORKER_SILENT_MS)
-
-  function recordFields(event: EventOf<'fields'>): void {
-    fieldItems += event.items
-    for (const field of Object.keys(event.filled)) {
-      if (!fields.has(field) && fields.size >= FIELDS_MAX) continue
-      fields.set(field, (fields.get(field) ?? 0) + event.filled[field]!)
-    }
-  }
-
-  function record(event: RunEvent): void {
+  readonly record = (event: RunEvent): void => {
     switch (event.type) {
       case 'page':
-        recordPage(event)
+        this.#recordPage(event)
         break
       case 'file':
-        recordFile(event)
+        this.#recordFile(event)
         break
       case 'committed':
-        items.new += event.itemsNew
-        items.same += event.itemsSame
-        items.changed += event.itemsChanged
-        added += event.added
-        sinkBacklog = event.backlog
-        if (event.added > 0) window.add(now(), 0, 0, event.added)
+        this.#items.new += event.itemsNew
+        this.#items.same += event.itemsSame
+        this.#items.changed += event.itemsChanged
+        this.#added += event.added
+        this.#sinkBacklog = event.backlog
+        if (event.added > 0) this.#window.add(this.#now(), 0, 0, event.added)
         break
       case 'item.invalid':
-        items.invalid += 1
-        errorGroup('E_ITEM_INVALID', 'item', event.url, event.problems[0] ?? 'invalid item').count += 1
+        this.#items.invalid += 1
+        this.#errors.recordInvalidItem(event)
         break
       case 'fields':
-        recordFields(event)
+        this.#recordFields(event)
         break
       case 'throttled':
-        recordThrottle(event)
+        this.#trouble.recordThrottled(event, this.#now())
         break
       case 'blocked':
-        trouble.recordBlocked(event)
+        this.#trouble.recordBlocked(event, this.#now())
         break
       case 'circuit':
-        trouble.recordCircuit(event)
+        this.#trouble.recordCircuit(event)
         break
       case 'lease.lost':
-        leases.lost += event.count
+        this.#leases.lost += event.count
         break
       case 'leases.expired':
-        leases.expired += event.returned + event.dead
-        leases.dead += event.dead
+        this.#leases.expired += event.returned + event.dead
+        this.#leases.dead += event.dead
         break
       case 'sinks.flushed':
-        sinkBacklog = event.backlog
+        this.#sinkBacklog = event.backlog
         break
       case 'worker.in-flight':
-        recordWorker(event)
+        this.#workers.record(event, this.#now())
         break
       case 'run.started':
       case 'run.finished':
@@ -306,52 +149,83 @@ export function createTally(options: { now?: () => number } = {}): Tally {
     }
   }
 
-  function snapshot(): TallySnapshot {
-    const nowMs = now()
-    const live = liveWorkers(nowMs)
-    const sums = window.read(nowMs)
+  snapshot(): TallySnapshot {
+    const nowMs = this.#now()
+    const sums = this.#window.read(nowMs)
     const perSecond = (sum: number) => (sums.spanMs === 0 ? 0 : (sum * 1000) / sums.spanMs)
     return {
-      pages: { ...pages },
-      routes: Object.fromEntries([...routes].map(([name, counts]) => [name, { ...counts }])),
-      items: { ...items },
-      files: { ...files },
-      added,
-      fromCache,
-      bytes,
-      latencyMs: { p50: latency.quantile(0.5), p95: latency.quantile(0.95) },
+      pages: { ...this.#pages },
+      routes: Object.fromEntries([...this.#routes].map(([name, counts]) => [name, { ...counts }])),
+      items: { ...this.#items },
+      files: { ...this.#files },
+      added: this.#added,
+      fromCache: this.#fromCache,
+      bytes: this.#bytes,
+      latencyMs: { p50: this.#latency.quantile(0.5), p95: this.#latency.quantile(0.95) },
       rate: { pages: perSecond(sums.pages), bytes: perSecond(sums.bytes), added: perSecond(sums.added) },
       // A resumed run settles tasks whose first failure was counted by the process before it.
-      retrying: Math.max(0, retrying),
-      errors: [...errors.values()].map((group) => ({ ...group })).sort(byCount),
-      throttled: [...throttled.values()]
-        .filter(({ untilMs }) => untilMs > nowMs)
-        .map((host) => ({ ...host }))
-        .sort((a, b) => b.untilMs - a.untilMs),
-      ...(waiting === undefined ? {} : { waiting }),
-      blocked: trouble.blocked(),
-      circuits: trouble.circuits(),
-      workers: live.map(({ cpuRatio: _, ...numbers }) => numbers),
-      inFlight: sumOf(live, 'inFlight'),
-      rssBytes: sumOf(live, 'rssBytes'),
-      rssBytesMax,
-      cpuMs: departedCpuMs + sumOf([...workers.values()], 'cpuMs'),
-      cpuRatio: sumOf(live, 'cpuRatio'),
+      retrying: Math.max(0, this.#retrying),
+      errors: this.#errors.list(),
+      throttled: this.#trouble.throttled(nowMs),
+      waiting: this.#waiting,
+      blocked: this.#trouble.blocked(),
+      circuits: this.#trouble.circuits(),
+      ...this.#workers.snapshot(nowMs),
       fieldFill: Object.fromEntries(
-        [...fields].map(([field, filled]) => [field, fieldItems === 0 ? 0 : filled / fieldItems]),
+        [...this.#fields].map(([field, filled]) => [field, this.#fieldItems === 0 ? 0 : filled / this.#fieldItems]),
       ),
-      leases: { ...leases },
-      sinkBacklog,
+      leases: { ...this.#leases },
+      sinkBacklog: this.#sinkBacklog,
     }
   }
 
-  return { record, snapshot }
-}
+  #recordPage(event: EventOf<'page'>): void {
+    const { outcome } = event
+    this.#pages[outcome] += 1
+    this.#countsOf(event.route)[outcome] += 1
+    if (event.fetchMs !== undefined) this.#latency.add(event.fetchMs)
+    if (event.fromCache) this.#fromCache += 1
+    const pageBytes = event.bytes ?? 0
+    this.#bytes += pageBytes
+    const isSettled = outcome === 'ok' || outcome === 'failed' || outcome === 'skipped'
+    this.#window.add(this.#now(), isSettled ? 1 : 0, pageBytes, 0)
+    // The first failure puts a task among those retrying, its end takes it out; tries between change nothing.
+    if (outcome === 'retried' && event.attempt === 1) this.#retrying += 1
+    else if (isSettled && event.attempt > 1) this.#retrying -= 1
+    this.#recordWait(event)
+    this.#errors.recordTry(event)
+  }
 
-function sumOf<K extends string>(rows: readonly Record<K, number>[], key: K): number {
-  let sum = 0
-  for (const row of rows) sum += row[key]
-  return sum
-}
+  #countsOf(route: string): OutcomeCounts {
+    const known = this.#routes.get(route)
+    if (known !== undefined) return known
+    const name = this.#routes.size < ROUTES_MAX ? route : OTHER
+    const counts = this.#routes.get(name) ?? noCounts()
+    this.#routes.set(name, counts)
+    return counts
+  }
 
-const byCount = (a: ErrorGroup, b: ErrorGroup) => b.count - a.count || b.retries - a.retries
+  #recordFile(event: EventOf<'file'>): void {
+    const { outcome, bytes = 0 } = event
+    this.#recordWait(event)
+    if (outcome !== 'postponed' && outcome !== 'skipped' && outcome !== 'stale') this.#files[outcome] += 1
+    if (outcome === 'stored') {
+      this.#files.bytes += bytes
+      this.#window.add(this.#now(), 0, bytes, 0)
+    }
+    this.#errors.recordTry(event)
+  }
+
+  #recordWait({ outcome, error, retryAtMs }: EventOf<'page'> | EventOf<'file'>): void {
+    if (outcome !== 'postponed') this.#waiting = undefined
+    else if (error !== undefined) this.#waiting = { reason: redactText(error.message), untilMs: retryAtMs ?? 0 }
+  }
+
+  #recordFields(event: EventOf<'fields'>): void {
+    this.#fieldItems += event.items
+    for (const field of Object.keys(event.filled)) {
+      if (!this.#fields.has(field) && this.#fields.size >= FIELDS_MAX) continue
+      this.#fields.set(field, (this.#fields.get(field) ?? 0) + event.filled[field]!)
+    }
+  }
+}

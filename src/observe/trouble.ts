@@ -1,4 +1,4 @@
-/** Hosts that turn us away and hosts that are left alone, kept from events in constant memory. */
+/** Hosts that make us wait, turn us away or are left alone, kept from events in constant memory. */
 import type { EventOf } from '../core/events.ts'
 import { formatCount, plural } from './format.ts'
 
@@ -20,34 +20,73 @@ export interface OpenCircuit {
   untilMs?: number
 }
 
-interface Trouble {
-  recordBlocked(event: EventOf<'blocked'>): void
-  recordCircuit(event: EventOf<'circuit'>): void
-  /** Most frequent first. */
-  blocked(): BlockedGroup[]
-  circuits(): OpenCircuit[]
+export interface ThrottledHost {
+  host: string
+  untilMs: number
+  reason: string
+  /** How often since the host was last calm for a minute. */
+  count: number
 }
 
 const GROUPS_MAX = 100
 const CIRCUITS_MAX = 1000
+const THROTTLED_MAX = 200
+/** A host that throttles again so soon after its pause is still the same trouble, and its count goes on. */
+const HOST_CALM_MS = 60_000
 
-export function createTrouble(now: () => number): Trouble {
-  const groups = new Map<string, BlockedGroup>()
-  const circuits = new Map<string, OpenCircuit>()
-  return {
-    recordBlocked({ class: cls, vendor, host }) {
-      const key = `${cls} ${vendor}`
-      const known = groups.get(key)
-      if (known === undefined && groups.size >= GROUPS_MAX) return
-      groups.set(key, { class: cls, vendor, host, count: (known?.count ?? 0) + 1, atMs: now() })
-    },
-    recordCircuit({ host, state, reason, untilMs }) {
-      circuits.delete(host)
-      if (state === 'closed' || circuits.size >= CIRCUITS_MAX) return
-      circuits.set(host, { host, state, reason, ...(untilMs === undefined ? {} : { untilMs }) })
-    },
-    blocked: () => [...groups.values()].map((group) => ({ ...group })).sort((a, b) => b.count - a.count),
-    circuits: () => [...circuits.values()].map((circuit) => ({ ...circuit })),
+export class HostTrouble {
+  readonly #groups = new Map<string, BlockedGroup>()
+  readonly #circuits = new Map<string, OpenCircuit>()
+  readonly #throttled = new Map<string, ThrottledHost>()
+
+  recordBlocked({ class: cls, vendor, host }: EventOf<'blocked'>, atMs: number): void {
+    const key = `${cls} ${vendor}`
+    const known = this.#groups.get(key)
+    if (known === undefined && this.#groups.size >= GROUPS_MAX) return
+    this.#groups.set(key, { class: cls, vendor, host, count: (known?.count ?? 0) + 1, atMs })
+  }
+
+  recordCircuit({ host, state, reason, untilMs }: EventOf<'circuit'>): void {
+    this.#circuits.delete(host)
+    if (state === 'closed' || this.#circuits.size >= CIRCUITS_MAX) return
+    this.#circuits.set(host, { host, state, reason, untilMs })
+  }
+
+  recordThrottled({ host, untilMs, reason }: EventOf<'throttled'>, nowMs: number): void {
+    const known = this.#throttled.get(host)
+    if (known === undefined && this.#throttled.size >= THROTTLED_MAX) this.#forgetThrottled(nowMs)
+    const isStill = known !== undefined && known.untilMs + HOST_CALM_MS > nowMs
+    this.#throttled.set(host, {
+      host,
+      untilMs: isStill ? Math.max(known.untilMs, untilMs) : untilMs,
+      reason,
+      count: isStill ? known.count + 1 : 1,
+    })
+  }
+
+  /** Most frequent first. */
+  blocked(): BlockedGroup[] {
+    return [...this.#groups.values()].map((group) => ({ ...group })).sort((a, b) => b.count - a.count)
+  }
+
+  circuits(): OpenCircuit[] {
+    return [...this.#circuits.values()].map((circuit) => ({ ...circuit }))
+  }
+
+  /** Those that wait now, the longest wait first. */
+  throttled(nowMs: number): ThrottledHost[] {
+    return [...this.#throttled.values()]
+      .filter(({ untilMs }) => untilMs > nowMs)
+      .map((host) => ({ ...host }))
+      .sort((a, b) => b.untilMs - a.untilMs)
+  }
+
+  /** Those whose wait is over; if there are none, the oldest. */
+  #forgetThrottled(nowMs: number): void {
+    for (const [host, { untilMs }] of this.#throttled) if (untilMs <= nowMs) this.#throttled.delete(host)
+    if (this.#throttled.size < THROTTLED_MAX) return
+    const oldest = this.#throttled.keys().next()
+    if (!oldest.done) this.#throttled.delete(oldest.value)
   }
 }
 
