@@ -35,198 +35,108 @@ export interface PoolSizes {
 const CLASSES = new Set([...Object.values(ERRORS).map((kind) => kind.class), 'crash', 'unknown'])
 const BLOCK_CLASSES = ['rate_limit', 'challenge', 'captcha', 'blocked', 'login_wall', 'geo', 'consent']
 
-interface MetricsListener {
-  listen(event: RunEvent): void
-  /** The run is left: what was true of it only is shown no longer. */
-  leave(): void
+/** Counters, gauges and histograms of one scraper, looked up once: a page then costs additions, not objects of labels. */
+function childrenOf(m: Instruments, scraper: string) {
+  const stage = (name: string) => m.pageSeconds.labels(scraper, name)
+  const change = (name: string) => m.items.labels(scraper, name)
+  return {
+    stages: { queue: stage('queue'), fetch: stage('fetch'), parse: stage('parse'), sink: stage('sink') },
+    changes: { new: change('new'), same: change('same'), changed: change('changed'), invalid: change('invalid') },
+    suspectPages: m.suspectPages.labels(scraper),
+    sinkLag: m.sinkLag.labels('all'),
+    circuitState: m.circuitState.labels(scraper),
+    firstTry: m.oldRequests.labels('start'),
+    laterTry: m.oldRequests.labels('retry'),
+  }
 }
 
-export function createMetricsListener(m: Instruments, shared: MetricsShared, scraper: string): MetricsListener {
-  bearCounters(m, shared)
-  // Children are looked up once: a page then costs additions, not objects of labels.
-  const outcomes = new Map<string, Record<EventOf<'page'>['outcome'], Counter.Internal>>()
-  const stage = (name: string) => m.pageSeconds.labels(scraper, name)
-  const stages = { queue: stage('queue'), fetch: stage('fetch'), parse: stage('parse'), sink: stage('sink') }
-  const change = (name: string) => m.items.labels(scraper, name)
-  const changes = { new: change('new'), same: change('same'), changed: change('changed'), invalid: change('invalid') }
-  for (const one of Object.values(changes)) one.inc(0)
-  const suspectPages = m.suspectPages.labels(scraper)
-  suspectPages.inc(0)
-  for (const reason of Object.keys(NOT_FETCHED)) m.notFetched.inc({ scraper, reason }, 0)
-  const sinkLag = m.sinkLag.labels('all')
-  const filled = new Map<string, number>()
-  let fieldItems = 0
-  const circuits = new Map<string, 'open' | 'half-open'>()
-  const circuitState = m.circuitState.labels(scraper)
-  circuitState.set(0)
-  const proxies = new Set<string>()
-  const workers = new Set<string>()
-  let hasBrowsers = false
-  const firstTry = m.oldRequests.labels('start')
-  const laterTry = m.oldRequests.labels('retry')
+export class MetricsListener {
+  readonly #metrics: Instruments
+  readonly #shared: MetricsShared
+  readonly #scraper: string
+  readonly #children: ReturnType<typeof childrenOf>
+  /** By route. */
+  readonly #outcomes = new Map<string, Record<EventOf<'page'>['outcome'], Counter.Internal>>()
+  readonly #circuits = new Map<string, 'open' | 'half-open'>()
+  readonly #proxies = new Set<string>()
+  readonly #workers = new Set<string>()
+  readonly #filled = new Map<string, number>()
+  #fieldItems = 0
+  #hasBrowsers = false
 
-  function outcomesOf(route: string) {
-    const name = shared.routes(route)
-    const known = outcomes.get(name)
-    if (known !== undefined) return known
-    const child = (outcome: string) => m.pages.labels(scraper, name, outcome)
-    const children = {
-      ok: child('ok'),
-      retried: child('retried'),
-      postponed: child('postponed'),
-      failed: child('failed'),
-      skipped: child('skipped'),
-      stale: child('stale'),
-    }
-    // A rate sees no step from nothing to one, and a share of errors that is missing is no share of 0.
-    for (const one of Object.values(children)) one.inc(0)
-    outcomes.set(name, children)
-    return children
+  constructor(m: Instruments, shared: MetricsShared, scraper: string) {
+    this.#metrics = m
+    this.#shared = shared
+    this.#scraper = scraper
+    this.#children = childrenOf(m, scraper)
+    startAtZero(m, shared)
+    for (const one of Object.values(this.#children.changes)) one.inc(0)
+    this.#children.suspectPages.inc(0)
+    for (const reason of Object.keys(NOT_FETCHED)) m.notFetched.inc({ scraper, reason }, 0)
+    this.#children.circuitState.set(0)
   }
 
-  function onPage(event: EventOf<'page'>): void {
-    const { outcome, queueMs, fetchMs, parseMs, bytes, error } = event
-    outcomesOf(event.route)[outcome].inc()
-    if (queueMs !== undefined) stages.queue.observe(queueMs / 1000)
-    if (parseMs !== undefined) stages.parse.observe(parseMs / 1000)
-    if (bytes !== undefined && bytes > 0) m.responseBytes.inc(bytes)
-    if (fetchMs !== undefined) {
-      stages.fetch.observe(fetchMs / 1000)
-      m.oldRequestSeconds.observe(fetchMs / 1000)
-      const phase = event.attempt === 1 ? firstTry : laterTry
-      phase.inc()
-    }
-    const cls = shared.classes(error?.class ?? 'unknown')
-    if (outcome === 'retried') {
-      m.retries.inc({ class: cls })
-      m.oldRetries.inc()
-    } else if (outcome === 'failed') m.deadLetters.inc({ class: cls })
-    if (error !== undefined && outcome !== 'skipped') m.oldErrors.inc({ error_type: errorTypeOf(error.class) })
-  }
-
-  function onFile({ outcome, bytes = 0, error }: EventOf<'file'>): void {
-    m.files.inc({ scraper, outcome })
-    if (outcome === 'stored') m.fileBytes.inc({ scraper }, bytes)
-    const cls = shared.classes(error?.class ?? 'unknown')
-    if (outcome === 'retried') m.retries.inc({ class: cls })
-    else if (outcome === 'failed') m.deadLetters.inc({ class: cls })
-  }
-
-  function onPools({ workerId, pagesOpen, pagesFree, fileWorkers }: EventOf<'pools'>): void {
-    workers.add(workerId)
-    hasBrowsers ||= pagesOpen !== undefined
-    showPools(shared.pools(workerId, { open: pagesOpen ?? 0, free: pagesFree ?? 0, files: fileWorkers }))
-  }
-
-  function showPools({ open, free, files }: PoolSizes): void {
-    if (hasBrowsers) {
-      m.browserPages.set({ state: 'open' }, open)
-      m.browserPages.set({ state: 'free' }, free)
-    }
-    m.fileWorkers.set(files)
-  }
-
-  function onFields(event: EventOf<'fields'>): void {
-    fieldItems += event.items
-    for (const field of Object.keys(event.filled)) {
-      const name = shared.fields(field)
-      if (name !== field) continue // fields over the bound have no common ratio
-      const count = (filled.get(field) ?? 0) + event.filled[field]!
-      filled.set(field, count)
-      if (fieldItems > 0) m.fieldFilled.set({ scraper, field }, count / fieldItems)
-    }
-  }
-
-  function onCircuit({ host, state }: EventOf<'circuit'>): void {
-    circuits.delete(host)
-    if (state !== 'closed' && circuits.size < CIRCUITS_MAX) circuits.set(host, state)
-    let worst = 0
-    for (const one of circuits.values()) worst = Math.max(worst, one === 'open' ? 2 : 1)
-    circuitState.set(worst)
-  }
-
-  function onProxy({ proxy, state, host }: EventOf<'proxy'>): void {
-    // One site that refuses it does not make it bad, and proxies over the bound have no common state.
-    if (host !== undefined || shared.proxies(proxy) !== proxy) return
-    proxies.add(proxy)
-    m.proxyUp.set({ proxy }, state === 'up' ? 1 : 0)
-  }
-
-  function onWorker(event: EventOf<'worker.in-flight'>): void {
-    const { workerId } = event
-    if (!shared.heardOf(workerId)) return
-    workers.add(workerId)
-    m.workerInFlight.set({ worker: workerId }, event.inFlight)
-    m.workerHeartbeat.set({ worker: workerId }, shared.now() / 1000)
-  }
-
-  function leave(): void {
-    m.circuitState.remove({ scraper })
-    m.sinkLag.remove({ sink: 'all' })
-    for (const proxy of proxies) m.proxyUp.remove({ proxy })
-    for (const field of filled.keys()) m.fieldFilled.remove({ scraper, field })
-    for (const worker of workers) {
-      shared.forgetWorker(worker)
-      showPools(shared.pools(worker, undefined))
-    }
-  }
-
-  function listen(event: RunEvent): void {
+  readonly listen = (event: RunEvent): void => {
     switch (event.type) {
       case 'page':
-        onPage(event)
-        if (event.suspicion !== undefined && event.outcome === 'ok') suspectPages.inc()
+        this.#onPage(event)
+        if (event.suspicion !== undefined && event.outcome === 'ok') this.#children.suspectPages.inc()
         break
       case 'committed':
-        if (event.itemsNew > 0) changes.new.inc(event.itemsNew)
-        if (event.itemsNew > 0) m.oldItems.inc(event.itemsNew)
-        if (event.itemsSame > 0) changes.same.inc(event.itemsSame)
-        if (event.itemsChanged > 0) changes.changed.inc(event.itemsChanged)
-        sinkLag.set(event.backlog)
+        if (event.itemsNew > 0) this.#children.changes.new.inc(event.itemsNew)
+        if (event.itemsNew > 0) this.#metrics.oldItems.inc(event.itemsNew)
+        if (event.itemsSame > 0) this.#children.changes.same.inc(event.itemsSame)
+        if (event.itemsChanged > 0) this.#children.changes.changed.inc(event.itemsChanged)
+        this.#children.sinkLag.set(event.backlog)
         break
       case 'file':
-        onFile(event)
+        this.#onFile(event)
         break
       case 'pools':
-        onPools(event)
+        this.#onPools(event)
         break
       case 'browser':
-        m.browserEvents.inc({ event: event.what })
+        this.#metrics.browserEvents.inc({ event: event.what })
         break
       case 'not-fetched':
-        for (const [reason, by] of Object.entries(event.counts)) m.notFetched.inc({ scraper, reason }, by)
+        for (const [reason, by] of Object.entries(event.counts))
+          this.#metrics.notFetched.inc({ scraper: this.#scraper, reason }, by)
         break
       case 'item.invalid':
-        changes.invalid.inc()
+        this.#children.changes.invalid.inc()
         break
       case 'fields':
-        onFields(event)
+        this.#onFields(event)
         break
       case 'throttled':
-        m.throttled.inc({ host: shared.hosts(event.host) })
+        this.#metrics.throttled.inc({ host: this.#shared.hosts(event.host) })
         break
       case 'blocked':
-        m.blocked.inc({ class: shared.classes(event.class), vendor: shared.vendors(event.vendor) })
+        this.#metrics.blocked.inc({
+          class: this.#shared.classes(event.class),
+          vendor: this.#shared.vendors(event.vendor),
+        })
         break
       case 'circuit':
-        onCircuit(event)
+        this.#onCircuit(event)
         break
       case 'proxy':
-        onProxy(event)
+        this.#onProxy(event)
         break
       case 'leases.expired':
-        m.leasesExpired.inc(event.returned + event.dead)
-        if (event.dead > 0) m.deadLetters.inc({ class: 'crash' }, event.dead)
+        this.#metrics.leasesExpired.inc(event.returned + event.dead)
+        if (event.dead > 0) this.#metrics.deadLetters.inc({ class: 'crash' }, event.dead)
         break
       case 'sinks.flushed':
-        stages.sink.observe(event.ms / 1000)
-        sinkLag.set(event.backlog)
+        this.#children.stages.sink.observe(event.ms / 1000)
+        this.#children.sinkLag.set(event.backlog)
         break
       case 'worker.in-flight':
-        onWorker(event)
+        this.#onWorker(event)
         break
       case 'run.finished':
-        if (event.state === 'finished') m.lastSuccess.set({ scraper }, shared.now() / 1000)
+        if (event.state === 'finished')
+          this.#metrics.lastSuccess.set({ scraper: this.#scraper }, this.#shared.now() / 1000)
         break
       case 'run.started':
       case 'lease.lost':
@@ -238,11 +148,119 @@ export function createMetricsListener(m: Instruments, shared: MetricsShared, scr
         event satisfies never
     }
   }
-  return { listen, leave }
+
+  /** The run is left: what was true of it only is shown no longer. */
+  leave(): void {
+    this.#metrics.circuitState.remove({ scraper: this.#scraper })
+    this.#metrics.sinkLag.remove({ sink: 'all' })
+    for (const proxy of this.#proxies) this.#metrics.proxyUp.remove({ proxy })
+    for (const field of this.#filled.keys()) this.#metrics.fieldFilled.remove({ scraper: this.#scraper, field })
+    for (const worker of this.#workers) {
+      this.#shared.forgetWorker(worker)
+      this.#showPools(this.#shared.pools(worker, undefined))
+    }
+  }
+
+  #onPage(event: EventOf<'page'>): void {
+    const { outcome, queueMs, fetchMs, parseMs, bytes, error } = event
+    this.#outcomesOf(event.route)[outcome].inc()
+    if (queueMs !== undefined) this.#children.stages.queue.observe(queueMs / 1000)
+    if (parseMs !== undefined) this.#children.stages.parse.observe(parseMs / 1000)
+    if (bytes !== undefined && bytes > 0) this.#metrics.responseBytes.inc(bytes)
+    if (fetchMs !== undefined) {
+      this.#children.stages.fetch.observe(fetchMs / 1000)
+      this.#metrics.oldRequestSeconds.observe(fetchMs / 1000)
+      const phase = event.attempt === 1 ? this.#children.firstTry : this.#children.laterTry
+      phase.inc()
+    }
+    const cls = this.#shared.classes(error?.class ?? 'unknown')
+    if (outcome === 'retried') {
+      this.#metrics.retries.inc({ class: cls })
+      this.#metrics.oldRetries.inc()
+    } else if (outcome === 'failed') this.#metrics.deadLetters.inc({ class: cls })
+    if (error !== undefined && outcome !== 'skipped')
+      this.#metrics.oldErrors.inc({ error_type: errorTypeOf(error.class) })
+  }
+
+  #outcomesOf(route: string) {
+    const name = this.#shared.routes(route)
+    const known = this.#outcomes.get(name)
+    if (known !== undefined) return known
+    const child = (outcome: string) => this.#metrics.pages.labels(this.#scraper, name, outcome)
+    const children = {
+      ok: child('ok'),
+      retried: child('retried'),
+      postponed: child('postponed'),
+      failed: child('failed'),
+      skipped: child('skipped'),
+      stale: child('stale'),
+    }
+    // A rate sees no step from nothing to one, and a share of errors that is missing is no share of 0.
+    for (const one of Object.values(children)) one.inc(0)
+    this.#outcomes.set(name, children)
+    return children
+  }
+
+  #onFile({ outcome, bytes = 0, error }: EventOf<'file'>): void {
+    this.#metrics.files.inc({ scraper: this.#scraper, outcome })
+    if (outcome === 'stored') this.#metrics.fileBytes.inc({ scraper: this.#scraper }, bytes)
+    const cls = this.#shared.classes(error?.class ?? 'unknown')
+    if (outcome === 'retried') this.#metrics.retries.inc({ class: cls })
+    else if (outcome === 'failed') this.#metrics.deadLetters.inc({ class: cls })
+  }
+
+  #onPools({ workerId, pagesOpen, pagesFree, fileWorkers }: EventOf<'pools'>): void {
+    this.#workers.add(workerId)
+    this.#hasBrowsers ||= pagesOpen !== undefined
+    this.#showPools(this.#shared.pools(workerId, { open: pagesOpen ?? 0, free: pagesFree ?? 0, files: fileWorkers }))
+  }
+
+  #showPools({ open, free, files }: PoolSizes): void {
+    if (this.#hasBrowsers) {
+      this.#metrics.browserPages.set({ state: 'open' }, open)
+      this.#metrics.browserPages.set({ state: 'free' }, free)
+    }
+    this.#metrics.fileWorkers.set(files)
+  }
+
+  #onFields(event: EventOf<'fields'>): void {
+    this.#fieldItems += event.items
+    for (const field of Object.keys(event.filled)) {
+      const name = this.#shared.fields(field)
+      if (name !== field) continue // fields over the bound have no common ratio
+      const count = (this.#filled.get(field) ?? 0) + event.filled[field]!
+      this.#filled.set(field, count)
+      if (this.#fieldItems > 0)
+        this.#metrics.fieldFilled.set({ scraper: this.#scraper, field }, count / this.#fieldItems)
+    }
+  }
+
+  #onCircuit({ host, state }: EventOf<'circuit'>): void {
+    this.#circuits.delete(host)
+    if (state !== 'closed' && this.#circuits.size < CIRCUITS_MAX) this.#circuits.set(host, state)
+    let worst = 0
+    for (const one of this.#circuits.values()) worst = Math.max(worst, one === 'open' ? 2 : 1)
+    this.#children.circuitState.set(worst)
+  }
+
+  #onProxy({ proxy, state, host }: EventOf<'proxy'>): void {
+    // One site that refuses it does not make it bad, and proxies over the bound have no common state.
+    if (host !== undefined || this.#shared.proxies(proxy) !== proxy) return
+    this.#proxies.add(proxy)
+    this.#metrics.proxyUp.set({ proxy }, state === 'up' ? 1 : 0)
+  }
+
+  #onWorker(event: EventOf<'worker.in-flight'>): void {
+    const { workerId } = event
+    if (!this.#shared.heardOf(workerId)) return
+    this.#workers.add(workerId)
+    this.#metrics.workerInFlight.set({ worker: workerId }, event.inFlight)
+    this.#metrics.workerHeartbeat.set({ worker: workerId }, this.#shared.now() / 1000)
+  }
 }
 
 /** At 0 from the start: an increase does not see a counter's first value, and the first burst is the one to hear of. */
-function bearCounters(m: Instruments, shared: MetricsShared): void {
+function startAtZero(m: Instruments, shared: MetricsShared): void {
   for (const name of CLASSES) {
     m.retries.inc({ class: shared.classes(name) }, 0)
     m.deadLetters.inc({ class: shared.classes(name) }, 0)

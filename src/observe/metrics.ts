@@ -5,7 +5,7 @@ import { isFileLane } from '../core/task.ts'
 import type { FrontierStats } from '../frontier/contract.ts'
 import { oneAtATime, waitForAnswers } from './bounded-questions.ts'
 import { createInstruments } from './metrics-instruments.ts'
-import { createMetricsListener, type MetricsShared, type PoolSizes } from './metrics-listener.ts'
+import { MetricsListener, type MetricsShared, type PoolSizes } from './metrics-listener.ts'
 
 export interface Metrics {
   readonly contentType: string
@@ -196,11 +196,11 @@ export async function openMetrics(options: MetricsOptions): Promise<Metrics> {
       return registry.metrics()
     },
     watchEvents(scraper, bus) {
-      const { listen, leave } = createMetricsListener(m, shared, scraper)
-      const unlisten = bus.on(listen)
+      const listener = new MetricsListener(m, shared, scraper)
+      const unlisten = bus.on(listener.listen)
       return () => {
         unlisten()
-        leave()
+        listener.leave()
       }
     },
     watchQueue: (scraper, stats) =>
