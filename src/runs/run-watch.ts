@@ -4,7 +4,7 @@ import { isComplete, type RunRecord } from '../core/run.ts'
 import type { Dialect } from '../drivers/sql.ts'
 import { eventRecorder } from '../server/webhooks/record.ts'
 import { circuitsOpened, isOfCircuit, RUNS_BEFORE_MAX, runEnded, runStarted } from '../server/webhooks/run-events.ts'
-import type { RunWatch } from '../store/sql-store.ts'
+import type { RunWatch } from '../store/runs.ts'
 
 export function runWatch(dialect: Dialect): RunWatch {
   const record = eventRecorder({ dialect })
