@@ -49,28 +49,52 @@ export interface ChainFetcher extends Fetcher {
 }
 
 export function createFetcher(parts: FetcherParts): ChainFetcher {
-  const { http, rateLimit, identities, circuit, judge } = parts
-  const now = parts.now ?? Date.now
-  const throttle = createThrottle(parts)
-  const robots =
-    parts.robots === undefined
-      ? undefined
-      : createRobots({ ...parts, userAgent: parts.robots.userAgent, fetchRobots, now })
+  return new FetchChain(parts)
+}
 
-  async function fetch(request: FetchRequest, signal: AbortSignal): Promise<Page> {
+class FetchChain implements ChainFetcher {
+  readonly robots: Robots | undefined
+  readonly #parts: FetcherParts
+  readonly #http: FetcherParts['http']
+  readonly #rateLimit: RateLimit
+  readonly #identities: Identities | undefined
+  readonly #circuit: Circuit | undefined
+  readonly #judge: Judge | undefined
+  readonly #throttle: ReturnType<typeof createThrottle>
+  readonly #now: () => number
+
+  constructor(parts: FetcherParts) {
+    this.#parts = parts
+    this.#http = parts.http
+    this.#rateLimit = parts.rateLimit
+    this.#identities = parts.identities
+    this.#circuit = parts.circuit
+    this.#judge = parts.judge
+    this.#throttle = createThrottle(parts)
+    this.#now = parts.now ?? Date.now
+    if (parts.robots !== undefined)
+      this.robots = createRobots({
+        ...parts,
+        userAgent: parts.robots.userAgent,
+        fetchRobots: (url, signal) => this.#fetchRobots(url, signal),
+        now: this.#now,
+      })
+  }
+
+  async fetch(request: FetchRequest, signal: AbortSignal): Promise<Page> {
     try {
-      const check = robots?.check(request.url, signal)
+      const check = this.robots?.check(request.url, signal)
       if (check !== undefined) await check
-      circuit?.check(circuitPage(request, hostOf(request.url)))
-      if (request.browser !== undefined) return await visit({ ...request, browser: request.browser }, signal)
-      using turn = await takeTurn(request.url, signal)
-      const cache = request.post === undefined ? parts.cache : undefined
+      this.#circuit?.check(circuitPage(request, hostOf(request.url)))
+      if (request.browser !== undefined) return await this.#visit({ ...request, browser: request.browser }, signal)
+      using turn = await this.#takeTurn(request.url, signal)
+      const cache = request.post === undefined ? this.#parts.cache : undefined
       const fresh = cache === undefined ? undefined : await cache.get(request)
       if (fresh !== undefined) {
         await checkContent(fresh, request.accept) // it may have been cached for a route that accepts more
         return fresh
       }
-      const page = await exchange(request, signal, turn, (url) => robots?.check(url, signal))
+      const page = await this.#exchange(request, signal, turn, (url) => this.robots?.check(url, signal))
       cache?.set(request, page)
       return page
     } catch (error) {
@@ -79,45 +103,100 @@ export function createFetcher(parts: FetcherParts): ChainFetcher {
     }
   }
 
+  async #exchange(
+    request: FetchRequest,
+    signal: AbortSignal,
+    turn: Turn,
+    checkRedirect?: CheckRedirect,
+  ): Promise<Page> {
+    if (this.#identities === undefined) return await this.#exchangeAs(undefined, request, signal, turn, checkRedirect)
+    return await withIdentity(this.#identities, request, signal, async (identity) => {
+      const host = hostOf(request.url)
+      if (turn.host !== host) await turn.move(request.url, signal) // an earlier proxy failed after a redirect
+      return await this.#exchangeAs(identity, request, signal, turn, checkRedirect)
+    })
+  }
+
+  /** Every answer says whether its host is well; a redirect goes on under the limits of where it leads. */
+  async #exchangeAs(
+    identity: Identity | undefined,
+    request: FetchRequest,
+    signal: AbortSignal,
+    turn: Turn,
+    checkRedirect?: CheckRedirect,
+  ): Promise<Page> {
+    let startedMs = this.#now()
+    // robots.txt, which asks nobody for leave, says what its answer means by itself.
+    const isPage = checkRedirect !== undefined
+    let pass = isPage ? this.#circuit?.enter(circuitPage(request, turn.host)) : undefined
+    const onRedirect = async (url: string, hopSignal: AbortSignal) => {
+      this.#throttle.onAnswer(turn.host)
+      pass?.end()
+      turn.release() // before anything is waited for: two requests that lead to each other's hosts must not block both
+      await checkRedirect?.(url)
+      await turn.take(url, hopSignal)
+      pass = isPage ? this.#circuit?.enter(circuitPage(request, turn.host)) : undefined
+      startedMs = this.#now()
+    }
+    let page: Page | undefined
+    try {
+      page = await this.#http.exchange(request, signal, onRedirect, identity)
+      if (isPage) {
+        const checking = this.#onPage(page, request, turn.host, pass)
+        if (checking !== undefined) await checking
+      } else this.#throttle.onAnswer(turn.host)
+      return page
+    } catch (error) {
+      const isJudged = page !== undefined
+      if (page instanceof HttpPage) page.giveRoom()
+      if (isPage) throw this.#onFailure(error, { request, host: turn.host, startedMs, pass, isJudged })
+      // That robots.txt is refused is no block: many sites have none for anybody.
+      if (error instanceof ScrapeError && error.code !== 'E_FORBIDDEN') {
+        this.#throttle.onError(turn.host, error, { url: request.url, startedMs, isAlone: false })
+      }
+      throw error
+    }
+  }
+
   /** A browser follows redirects by itself: where it was led to is judged when it is there. Its pages are never cached. */
-  async function visit(request: FetchRequest & { browser: BrowserRequest }, signal: AbortSignal): Promise<Page> {
-    if (parts.browsers === undefined) throw new ScrapeError('E_BROWSER_MISSING', 'this command opens no browser')
-    const { browsers } = parts
-    using turn = await takeTurn(request.url, signal)
-    if (identities === undefined) return await visitAs(browsers, request, signal, turn)
-    return await withIdentity(identities, request, signal, (identity) =>
-      visitAs(browsers, request, signal, turn, identity),
+  async #visit(request: FetchRequest & { browser: BrowserRequest }, signal: AbortSignal): Promise<Page> {
+    if (this.#parts.browsers === undefined) throw new ScrapeError('E_BROWSER_MISSING', 'this command opens no browser')
+    const { browsers } = this.#parts
+    using turn = await this.#takeTurn(request.url, signal)
+    if (this.#identities === undefined) return await this.#visitAs(browsers, request, signal, turn)
+    return await withIdentity(this.#identities, request, signal, (identity) =>
+      this.#visitAs(browsers, request, signal, turn, identity),
     )
   }
 
-  async function visitAs(
+  async #visitAs(
     browsers: Pick<BrowserPool, 'visit'>,
     request: FetchRequest & { browser: BrowserRequest },
     signal: AbortSignal,
     turn: Turn,
     identity?: Identity,
   ): Promise<Page> {
-    const startedMs = now()
-    const pass = circuit?.enter(circuitPage(request, turn.host))
+    const startedMs = this.#now()
+    const pass = this.#circuit?.enter(circuitPage(request, turn.host))
     let page: Page | undefined
     try {
       page = await browsers.visit(request, signal, identity)
-      if (page.url !== request.url) await robots?.check(page.url, signal)
-      await onPage(page, request, turn.host, pass)
+      if (page.url !== request.url) await this.robots?.check(page.url, signal)
+      await this.#onPage(page, request, turn.host, pass)
       return page
     } catch (error) {
       page?.release()
-      throw onFailure(error, { request, host: turn.host, startedMs, pass, isJudged: page !== undefined })
+      throw this.#onFailure(error, { request, host: turn.host, startedMs, pass, isJudged: page !== undefined })
     }
   }
 
   /** Throws if the response is a block page, or not a page at all. Returns a promise only if the bytes need a closer look. */
-  function onPage(page: Page, request: FetchRequest, host: string, pass: Pass | undefined): undefined | Promise<void> {
-    const judged = judge?.page(page, request.accept)
+  #onPage(page: Page, request: FetchRequest, host: string, pass: Pass | undefined): undefined | Promise<void> {
+    const judged = this.#judge?.page(page, request.accept)
     if (judged?.error !== undefined) throw judged.error
     const onGood = () => {
       if (judged !== undefined) checkSuspect(page, judged.verdict, request)
-      throttle.onAnswer(host)
+      this.#throttle.onAnswer(host)
       pass?.end()
     }
     const checking = checkContent(page, request.accept)
@@ -127,89 +206,30 @@ export function createFetcher(parts: FetcherParts): ChainFetcher {
   }
 
   /** The error to throw: the same, or one that says by whom we were turned away. */
-  function onFailure(thrown: unknown, { request, host, startedMs, pass, isJudged }: Failure): unknown {
+  #onFailure(thrown: unknown, { request, host, startedMs, pass, isJudged }: Failure): unknown {
     let error = thrown
     if (error instanceof ScrapeError) {
-      if (!isJudged && judge !== undefined) error = judge.failure(error).error
+      if (!isJudged && this.#judge !== undefined) error = this.#judge.failure(error).error
       const { url, hasFallback } = request
-      const isAlone = hasFallback !== true && identities?.hasOthers(host) !== true
-      throttle.onError(host, error as ScrapeError, { url, startedMs, isAlone })
+      const isAlone = hasFallback !== true && this.#identities?.hasOthers(host) !== true
+      this.#throttle.onError(host, error as ScrapeError, { url, startedMs, isAlone })
     }
     pass?.end(error)
     return error
   }
 
   /** robots.txt itself keeps to the limits of its host, but asks nobody for leave. */
-  async function fetchRobots(url: string, signal: AbortSignal): Promise<Page> {
-    using turn = await takeTurn(url, signal)
-    return await exchange({ url, accept: ANY_CONTENT }, signal, turn)
+  async #fetchRobots(url: string, signal: AbortSignal): Promise<Page> {
+    using turn = await this.#takeTurn(url, signal)
+    return await this.#exchange({ url, accept: ANY_CONTENT }, signal, turn)
   }
 
-  async function takeTurn(url: string, signal: AbortSignal): Promise<Turn> {
-    return new Turn(await rateLimit.acquire(hostOf(url), signal), rateLimit)
+  async #takeTurn(url: string, signal: AbortSignal): Promise<Turn> {
+    return new Turn(await this.#rateLimit.acquire(hostOf(url), signal), this.#rateLimit)
   }
 
-  async function exchange(
-    request: FetchRequest,
-    signal: AbortSignal,
-    turn: Turn,
-    checkRedirect?: CheckRedirect,
-  ): Promise<Page> {
-    if (identities === undefined) return await exchangeAs(undefined, request, signal, turn, checkRedirect)
-    return await withIdentity(identities, request, signal, async (identity) => {
-      const host = hostOf(request.url)
-      if (turn.host !== host) await turn.move(request.url, signal) // an earlier proxy failed after a redirect
-      return await exchangeAs(identity, request, signal, turn, checkRedirect)
-    })
-  }
-
-  /** Every answer says whether its host is well; a redirect goes on under the limits of where it leads. */
-  async function exchangeAs(
-    identity: Identity | undefined,
-    request: FetchRequest,
-    signal: AbortSignal,
-    turn: Turn,
-    checkRedirect?: CheckRedirect,
-  ): Promise<Page> {
-    let startedMs = now()
-    // robots.txt, which asks nobody for leave, says what its answer means by itself.
-    const isPage = checkRedirect !== undefined
-    let pass = isPage ? circuit?.enter(circuitPage(request, turn.host)) : undefined
-    const onRedirect = async (url: string, hopSignal: AbortSignal) => {
-      throttle.onAnswer(turn.host)
-      pass?.end()
-      turn.release() // before anything is waited for: two requests that lead to each other's hosts must not block both
-      await checkRedirect?.(url)
-      await turn.take(url, hopSignal)
-      pass = isPage ? circuit?.enter(circuitPage(request, turn.host)) : undefined
-      startedMs = now()
-    }
-    let page: Page | undefined
-    try {
-      page = await http.exchange(request, signal, onRedirect, identity)
-      if (isPage) {
-        const checking = onPage(page, request, turn.host, pass)
-        if (checking !== undefined) await checking
-      } else throttle.onAnswer(turn.host)
-      return page
-    } catch (error) {
-      const isJudged = page !== undefined
-      if (page instanceof HttpPage) page.giveRoom()
-      if (isPage) throw onFailure(error, { request, host: turn.host, startedMs, pass, isJudged })
-      // That robots.txt is refused is no block: many sites have none for anybody.
-      if (error instanceof ScrapeError && error.code !== 'E_FORBIDDEN') {
-        throttle.onError(turn.host, error, { url: request.url, startedMs, isAlone: false })
-      }
-      throw error
-    }
-  }
-
-  return {
-    robots,
-    fetch,
-    async [Symbol.asyncDispose]() {
-      await robots?.[Symbol.asyncDispose]()
-    },
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.robots?.[Symbol.asyncDispose]()
   }
 }
 
