@@ -1,4 +1,4 @@
-/** Keys that are replaced and expire, and an audit that nobody can fill. One suite for both stores. */
+/** API keys: rotation and expiry; and an audit log that a flood of requests cannot fill. One suite for both stores. */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
@@ -21,7 +21,7 @@ import { BoundedRefusals, type Refusal } from './refusals.ts'
 const found = async (keys: ApiKeys, key: string) => (await keys.inUse()).get(hashOfKey(key))
 
 for (const [name, withDatabase] of Object.entries(databases(postgresForTests))) {
-  test(`${name} a replaced key works on during its grace, its successor at once`, () =>
+  test(`${name} a rotated key keeps working during its grace period, its successor works at once`, () =>
     withDatabase(async (db) => {
       const keys = new ApiKeys(db)
       const old = await keys.create('grafana', 'read')
@@ -41,7 +41,7 @@ for (const [name, withDatabase] of Object.entries(databases(postgresForTests))) 
       assert.notEqual(await found(keys, last.key), undefined)
     }))
 
-  test(`${name} a key with an end is refused after it, and not replaced`, () =>
+  test(`${name} an expired key is refused and cannot be rotated`, () =>
     withDatabase(async (db) => {
       const keys = new ApiKeys(db)
       const short = await keys.create('short', 'operate', { lifeMs: 0 })
@@ -54,7 +54,7 @@ for (const [name, withDatabase] of Object.entries(databases(postgresForTests))) 
       assert.equal(next.oldUntilMs, kept.expiresAtMs)
     }))
 
-  test(`${name} the name of a key that is over is free again, that of one in use is not`, () =>
+  test(`${name} the name of an expired or revoked key can be reused, that of a key in use cannot`, () =>
     withDatabase(async (db) => {
       const keys = new ApiKeys(db)
       const expired = await keys.create('ci', 'operate', { lifeMs: 0 })
@@ -81,7 +81,7 @@ for (const [name, withDatabase] of Object.entries(databases(postgresForTests))) 
       assert.deepEqual([(await keys.inUse()).size, await keys.haveExisted()], [0, true])
     }))
 
-  test(`${name} a successor lives as long as the key it replaces, unless somebody says otherwise`, () =>
+  test(`${name} a successor lives as long as the key it replaces, unless told otherwise`, () =>
     withDatabase(async (db) => {
       const keys = new ApiKeys(db)
       const lives = async (id: string) => {
@@ -97,7 +97,7 @@ for (const [name, withDatabase] of Object.entries(databases(postgresForTests))) 
       assert.equal(await lives(last.id), undefined)
     }))
 
-  test(`${name} the audit keeps who, what, from where and how it ended, page by page`, () =>
+  test(`${name} the audit log keeps who did what, from where, and the result, page by page`, () =>
     withDatabase(async (db) => {
       const audit = new Audit(db)
       const entry = { caller: 'ci', role: 'operate', address: '10.0.0.7', action: 'POST /v1/runs', detail: '{}' }
@@ -114,7 +114,7 @@ for (const [name, withDatabase] of Object.entries(databases(postgresForTests))) 
 
 const REFUSAL = { caller: 'x', role: 'none', address: '10.0.0.1', action: 'GET /v1/runs', status: 401 }
 
-test('a flood of refused requests is a line a minute, caller and address, and at most 60 in all', () => {
+test('a flood of refused requests writes one line per minute, caller and address, and at most 60 in all', () => {
   let nowMs = 0
   const lines: AuditEntry[] = []
   using refusals = new BoundedRefusals({ write: (line) => lines.push(line), now: () => nowMs })
@@ -150,7 +150,7 @@ test('a flood of refused requests is a line a minute, caller and address, and at
   )
 })
 
-test('who floods with ever other names has 60 lines a minute, for ever', () => {
+test('a flood under ever-changing names writes at most 60 lines a minute, indefinitely', () => {
   let nowMs = 0
   let lines = 0
   using refusals = new BoundedRefusals({ write: () => lines++, now: () => nowMs })
@@ -161,7 +161,7 @@ test('who floods with ever other names has 60 lines a minute, for ever', () => {
   }
 })
 
-test('the numbers that were not told yet are told at the end', () => {
+test('counts that were not reported yet are written on disposal', () => {
   const lines: AuditEntry[] = []
   {
     using refusals = new BoundedRefusals({ write: (line) => lines.push(line), now: () => 0 })
@@ -173,7 +173,7 @@ test('the numbers that were not told yet are told at the end', () => {
   )
 })
 
-test('keys of before expiry and successors were known still open the door', async () => {
+test('keys created before expiry and rotation existed still work', async () => {
   using folder = temporaryFolder()
   const file = join(folder.path, 'store.db')
   const before = STORE_STEPS(SQLITE).slice(0, STEPS_BEFORE_ROTATION)

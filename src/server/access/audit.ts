@@ -1,4 +1,4 @@
-/** Who did what through the API, from where, and how that ended; and who was refused. Reading is not written down. */
+/** The audit log: who did what through the API, from where, and the result; and who was refused. Reads are not logged. */
 import type { Row, SqlDatabase } from '../../drivers/sql.ts'
 
 export interface AuditEntry {
@@ -8,7 +8,7 @@ export interface AuditEntry {
   address: string
   /** `POST /v1/runs` */
   action: string
-  /** What was asked, cut; never a secret. */
+  /** What was requested, truncated; never a secret. */
   detail: string
   status: number
 }
@@ -32,7 +32,7 @@ export class Audit {
     )
   }
 
-  /** Newest first; those before an id. */
+  /** Newest first; only entries before the given id. */
   async list({ limit, before }: { limit: number; before?: number | undefined }): Promise<KeptEntry[]> {
     const rows = await this.#db.rows(
       `select * from ${this.#db.dialect.prefix}audit where id < $2 order by id desc limit $1`,

@@ -1,4 +1,4 @@
-/** First answers by idempotency key, for a day: a repeat gets the answer of the first, from whichever server it asks. */
+/** First answers by idempotency key, kept for a day: a repeat gets the first answer, whichever server it reaches. */
 import type { SqlDatabase } from '../../drivers/sql.ts'
 
 interface Answer {
@@ -7,7 +7,7 @@ interface Answer {
 }
 
 const KEPT_MS = 86_400_000
-/** A first request that has not ended by then died with its server. */
+/** A first request that has not finished by then died with its server. */
 const BUSY_MS_MAX = 120_000
 const CLEAN_ONE_IN = 200
 
@@ -18,7 +18,7 @@ export class FirstAnswers {
     this.#db = db
   }
 
-  /** Undefined: the caller is the first and goes on. busy: the first is at it · other: the key was used for another request. */
+  /** Undefined: this is the first request, so proceed. busy: the first is running · other: the key belongs to another request. */
   async begin(key: string, fingerprint: string): Promise<Answer | 'busy' | 'other' | undefined> {
     const { prefix, now } = this.#db.dialect
     if (Math.random() * CLEAN_ONE_IN < 1)
@@ -34,13 +34,13 @@ export class FirstAnswers {
     const [first] = await this.#db.rows(`select fingerprint, status, body from ${prefix}first_answer where key = $1`, [
       key,
     ])
-    if (first === undefined) return 'busy' // its first has just failed
+    if (first === undefined) return 'busy' // the first request has just failed
     if (first['fingerprint'] !== fingerprint) return 'other'
     if (first['status'] === null) return 'busy'
     return { status: Number(first['status']), body: String(first['body']) }
   }
 
-  /** Without an answer the first one failed, and a repeat may try. */
+  /** Without an answer, the first request failed and a repeat may try again. */
   async end(key: string, answer: Answer | undefined): Promise<void> {
     const { prefix } = this.#db.dialect
     if (answer === undefined) await this.#db.rows(`delete from ${prefix}first_answer where key = $1`, [key])

@@ -1,7 +1,7 @@
 /**
- * API keys: kept as hashes, each with a role. The key itself is shown once, when it is made.
+ * API keys: kept as hashes, each with a role. The key itself is shown once, when it is created.
  *
- *   created ──rotate──▶ superseded (works until its grace is over) ──▶ expired
+ *   created ──rotate──▶ superseded (works until its grace ends) ──▶ expired
  *      └──revoke──▶ revoked
  */
 import { createHash, randomBytes } from 'node:crypto'
@@ -15,9 +15,9 @@ export interface ApiKey {
   role: Role
   createdAtMs: number
   usedAtMs: number | undefined
-  /** Refused from then on. */
+  /** The key is refused from this time on. */
   expiresAtMs: number | undefined
-  /** The key that was made in its place. */
+  /** The key that replaced it. */
   successorId: string | undefined
   isRevoked: boolean
 }
@@ -35,8 +35,8 @@ export class ApiKeys {
   }
 
   /**
-   * `lifeMs`: it expires after so long; infinite or left out: never. The name of a key that is over is free again: that key then has
-   * this one as its successor. Throws `E_OPTION` when a key in use has the name.
+   * `lifeMs`: how long until it expires; infinite or omitted: never. The name of an expired or revoked key can be reused: that
+   * key then gets this one as its successor. Throws `E_OPTION` if a key in use has the name.
    */
   async create(name: string, role: Role, { lifeMs }: { lifeMs?: number | undefined } = {}): Promise<NewKey> {
     const { prefix, now } = this.#db.dialect
@@ -60,9 +60,9 @@ export class ApiKeys {
   }
 
   /**
-   * A successor with the same name and role, and a life as long as the old one's was meant to be unless `lifeMs` says otherwise
-   * (infinite: it never expires). The old key works on for `graceMs`, or until it would have expired anyway. Undefined when there is no
-   * such key in use, or it has a successor already.
+   * Creates a successor with the same name and role. It gets the lifetime the old key was created with, unless `lifeMs` says
+   * otherwise (infinite: never expires). The old key keeps working for `graceMs`, or until it would have expired anyway.
+   * Undefined if no such key is in use, or it already has a successor.
    */
   async rotate(
     id: string,
@@ -102,7 +102,7 @@ export class ApiKeys {
     return (await this.#db.rows(`select 1 as one from ${this.#db.dialect.prefix}api_key limit 1`, [])).length > 0
   }
 
-  /** Stores that it was used just now. */
+  /** Records that the key has just been used. */
   async markUsed(id: string): Promise<void> {
     const { prefix, now } = this.#db.dialect
     await this.#db.rows(`update ${prefix}api_key set used_ms = ${now} where id = $1`, [id])
@@ -129,7 +129,7 @@ function newKey(): NewKey {
   return { key: `slk_${randomBytes(24).toString('base64url')}`, id: randomBytes(6).toString('hex') }
 }
 
-/** The condition for a key that may be used now. */
+/** SQL condition for a key that may be used now. */
 const inUse = (now: string) => `revoked_ms is null and (expires_ms is null or expires_ms > ${now})`
 
 const nameTaken = (name: string) =>
@@ -140,11 +140,11 @@ const nameTaken = (name: string) =>
 const lifeMsOf = ({ createdAtMs, expiresAtMs }: ApiKey) =>
   expiresAtMs === undefined ? undefined : expiresAtMs - createdAtMs
 
-/** For SQL, as a number of ours: the two databases do not agree on the type of a parameter in a sum. */
+/** Inlined into the SQL: the two databases disagree on the type of a parameter in a sum. */
 const wholeMs = (ms: number | undefined) =>
   ms === undefined || ms === Number.POSITIVE_INFINITY ? 'null' : String(Math.round(ms))
 
-/** What is stored of a key. */
+/** What is stored instead of the key. */
 export const hashOfKey = (key: string) => createHash('sha256').update(key).digest('hex')
 
 const numberOf = (value: Row[string] | undefined) => (value === null || value === undefined ? undefined : Number(value))

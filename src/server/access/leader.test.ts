@@ -1,4 +1,4 @@
-/** Who leads, and what others see of it. One suite for both stores. */
+/** Leader election, and how others see the leader. One suite for both stores. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { until } from '../../../test/fleet.ts'
@@ -7,7 +7,7 @@ import { databases } from '../../../test/stores.ts'
 import { lead, leaderSeen, SCHEDULER } from './leader.ts'
 
 for (const [name, withDatabase] of Object.entries(databases(postgresForTests))) {
-  test(`${name} anybody sees whether somebody leads, and since when nobody does`, () =>
+  test(`${name} anyone can see whether there is a leader, and since when there is none`, () =>
     withDatabase(async (db) => {
       const seen = () => leaderSeen(db, SCHEDULER)
       assert.deepEqual(await seen(), { isThere: false, atMs: undefined })

@@ -1,17 +1,17 @@
-/** One of several servers does what must be done once. Who leads says so every few seconds; who is silent does not lead. */
+/** Leader election, for work that only one of several servers may do. The leader renews every few seconds, or loses the lead. */
 import { every } from '../../core/every.ts'
 import type { SqlDatabase } from '../../drivers/sql.ts'
 
 const LEAD_MS = 15_000
 const RENEW_MS = 5_000
-/** Of the server that does what is due: history, webhooks, retention. It is also the one that fires schedules. */
+/** The leader does the due work: history, webhooks, retention. It is also the one that fires schedules. */
 export const SCHEDULER = 'ingest'
 
 export interface Leadership extends AsyncDisposable {
   readonly isLeader: boolean
 }
 
-/** Tries until disposed of. `onChange` is told when it begins and when it ceases to lead. */
+/** Keeps trying until disposed. `onChange` is called when this server starts and stops leading. */
 export function lead(
   db: SqlDatabase,
   { name, holder, onChange }: { name: string; holder: string; onChange: (isLeader: boolean) => void },
@@ -36,7 +36,7 @@ export function lead(
       if (mine.length > 0) sureUntilMs = askedAtMs + LEAD_MS
       set(mine.length > 0)
     } catch {
-      if (performance.now() > sureUntilMs) set(false) // another may lead by now
+      if (performance.now() > sureUntilMs) set(false) // another server may lead by now
     }
   }
   const renewing = every(() => renew(), RENEW_MS)
@@ -49,7 +49,7 @@ export function lead(
       clearInterval(renewing)
       await first
       set(false)
-      // Another may lead at once, and when this one was last seen stays known.
+      // Lets another server lead at once, and keeps the time this one was last seen.
       await db
         .rows(`update ${prefix}leader set until_ms = ${now} - 1 where name = $1 and holder = $2`, [name, holder])
         .catch(() => {})
@@ -58,13 +58,13 @@ export function lead(
 }
 
 export interface LeaderSeen {
-  /** Somebody leads now. */
+  /** There is a leader now. */
   isThere: boolean
-  /** The last heartbeat; undefined if there never was one. Up to 15 s early for a server that ended in order. */
+  /** The last heartbeat; undefined if there never was one. Up to 15 s early for a server that shut down cleanly. */
   atMs: number | undefined
 }
 
-/** Who asks need not want to lead. */
+/** Does not take part in the election. */
 export async function leaderSeen(db: SqlDatabase, name: string): Promise<LeaderSeen> {
   const { prefix, now } = db.dialect
   const [found] = await db.rows(`select until_ms, ${now} as now_ms from ${prefix}leader where name = $1`, [name])

@@ -1,23 +1,23 @@
 /**
- * Refused requests for the audit, bounded: somebody who is refused a thousand times a second must not fill the disk. Each caller,
- * address and status is told once a minute; how many more there were is told when the minute is over, also when the flood has stopped
- * by then; and at most 60 lines a minute in all.
+ * Refused requests for the audit log, bounded: a client that is refused a thousand times a second must not fill the disk. Each
+ * combination of caller, address and status gets one line a minute. The number of further refusals follows when the minute is
+ * over, even if the flood has stopped by then. There are at most 60 lines a minute in all.
  *
- *   first refusal ──▶ a line ──▶ the others are counted ──a minute later──▶ a line with their number ──▶ counted …
- *                                                                       └─ there were none: forgotten
+ *   first refusal ──▶ a line ──▶ more are counted ──a minute later──▶ a line with their number ──▶ counted …
+ *                                                                  └─ there were none: forgotten
  */
 import { every } from '../../core/every.ts'
 import type { AuditEntry } from './audit.ts'
 
 const EVERY_MS = 60_000
 const LINES_MAX = 60
-/** Of whom the number is kept; the others of a minute are counted together. */
+/** Callers with their own counter; all others in a minute are counted together. */
 const KNOWN_MAX = 1000
 
 export type Refusal = Omit<AuditEntry, 'detail'>
 
 interface RefusalsOptions {
-  /** Writes one line down. */
+  /** Stores one line. */
   write: (line: AuditEntry) => void
   now?: () => number
 }
@@ -31,9 +31,9 @@ interface Counted {
 export class BoundedRefusals implements Disposable {
   readonly #write: (line: AuditEntry) => void
   readonly #now: () => number
-  /** The oldest line first. */
+  /** In the order of their last lines, oldest first. */
   readonly #known = new Map<string, Counted>()
-  /** Of callers for whom there was no room, or no line left. */
+  /** Refusals that got no counter or line of their own. */
   #others: { last: Refusal; silent: number } | undefined
   #minuteAtMs = Number.NEGATIVE_INFINITY
   #lines = 0
@@ -55,11 +55,11 @@ export class BoundedRefusals implements Disposable {
       this.#say(refusal, '')
       this.#known.set(key, { last: refusal, saidAtMs: this.#now(), silent: 0 })
     } else this.#others = { last: refusal, silent: (this.#others?.silent ?? 0) + 1 }
-    // Unreferenced: a process that ends says the rest when it is disposed of.
+    // Unreferenced: a process that exits writes the rest on disposal.
     this.#timer ??= every(() => this.flush(), EVERY_MS).unref()
   }
 
-  /** Says the numbers of those whose minute is over. */
+  /** Reports the counts whose minute is over. */
   flush(): void {
     this.#sayOver(this.#now() - EVERY_MS)
     if (this.#known.size > 0 || this.#others !== undefined) return
@@ -67,7 +67,7 @@ export class BoundedRefusals implements Disposable {
     this.#timer = undefined
   }
 
-  /** Says all numbers that are left, as far as there are lines. */
+  /** Reports all remaining counts, as far as the line limit allows. */
   [Symbol.dispose](): void {
     this.#sayOver(Number.POSITIVE_INFINITY)
     clearInterval(this.#timer)

@@ -1,4 +1,4 @@
-/** Who may ask a server what, what it has answered, and who of several servers leads. */
+/** API keys, first answers by idempotency key, the audit log and the leader. */
 import type { Dialect } from '../../drivers/sql.ts'
 
 export const accessTables = ({ prefix, now, identity }: Dialect): string => `
@@ -34,7 +34,7 @@ export const accessTables = ({ prefix, now, identity }: Dialect): string => `
     status int not null
   );`
 
-/** Keys that expire and have successors of the same name; and from where somebody did what. */
+/** Lets keys expire and have successors of the same name; and stores the address of each action. */
 export const accessRotation = ({ prefix, now }: Dialect): string => `
   create table ${prefix}api_key_next (
     id text primary key,

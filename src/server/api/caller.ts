@@ -1,4 +1,4 @@
-/** Who a request is from, and why it is refused when that is not known or not enough. */
+/** Identifies the caller of a request, and refuses it if the caller is unknown or lacks the role. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import { mayDo, type Role } from '../../core/role.ts'
@@ -9,19 +9,19 @@ export interface KnownCaller {
   /** Shown in the audit log: the name of the key, or the address. */
   readonly name: string
   readonly role: Role
-  /** For limits and idempotency keys: unique per caller, whatever their names are. */
+  /** For rate limits and idempotency keys: unique per caller, whatever the names are. */
   readonly scope: string
 }
 
 export interface Unknown {
   readonly given: 'no key' | 'another scheme' | 'wrong key'
-  /** Until this address may send another wrong key; 0: now. */
+  /** How long until this address may send another wrong key; 0: now. */
   readonly waitMs: number
 }
 
 export interface CallerParts {
   identify(headers: IncomingHttpHeaders, socketAddress: string): Promise<KnownCaller | Unknown>
-  /** Of the caller; forwarded addresses count only if they come from a trusted proxy. */
+  /** The caller's address; forwarded addresses count only if they come from a trusted proxy. */
   addressOf(headers: IncomingHttpHeaders, socketAddress: string): string
 }
 
@@ -42,7 +42,7 @@ export async function knownCaller(
   return found
 }
 
-/** Whether the caller of a response in progress is still known and still allowed to have it. */
+/** Whether the caller of a response in progress is still known and still allowed to receive it. */
 export async function isStillAllowed(
   { identify }: CallerParts,
   role: Role,

@@ -1,10 +1,10 @@
-/** A typed client of the API: one method for each endpoint, checked against the same schemas the server has. */
+/** A typed API client: one method per endpoint, checked against the same schemas the server uses. */
 
 import type { ProblemBody } from './problem.ts'
 import { type Answered, type Asking, type Endpoint, isStreamed } from './routes/endpoint.ts'
 import { ENDPOINTS, type EndpointName, type Endpoints } from './routes/endpoints.ts'
 
-/** Which server, and with which key. */
+/** Which server to call, and with which key. */
 export interface ClientOptions {
   /** `http://127.0.0.1:7700` */
   url: string
@@ -12,7 +12,7 @@ export interface ClientOptions {
   fetch?: typeof fetch
 }
 
-/** For one request. */
+/** Options for one request. */
 export interface CallOptions {
   idempotencyKey?: string
   signal?: AbortSignal
@@ -21,15 +21,15 @@ export interface CallOptions {
 type AnswerOf<E extends Endpoint> = E['answer'] extends { contentTypes: readonly string[] } ? Response : Answered<E>
 
 type Ask<E extends Endpoint> =
-  // biome-ignore lint/complexity/noBannedTypes: an endpoint that takes nothing is asked with nothing
+  // biome-ignore lint/complexity/noBannedTypes: an endpoint that takes nothing is called with nothing
   {} extends Asking<E>
     ? (asking?: Asking<E>, options?: CallOptions) => Promise<AnswerOf<E>>
     : (asking: Asking<E>, options?: CallOptions) => Promise<AnswerOf<E>>
 
-/** Streams come as the `Response` itself: read its body. */
+/** Streams are returned as the `Response` itself: read its body. */
 export type Client = { [K in EndpointName]: Ask<Endpoints[K]> }
 
-/** What the server said against a request. */
+/** An error response from the server. */
 export class ApiError extends Error {
   readonly status: number
   readonly problem: ProblemBody
@@ -41,7 +41,6 @@ export class ApiError extends Error {
   }
 }
 
-/** A method for each endpoint, typed. */
 export function createClient(options: ClientOptions): Client {
   const calls = Object.entries(ENDPOINTS).map(([name, one]) => [
     name,
@@ -76,14 +75,14 @@ async function ask({ url, key, fetch: send = fetch }: ClientOptions, one: Endpoi
   return one.answer === undefined ? undefined : await response.json()
 }
 
-/** Something in between, a proxy say, may answer in its own words. */
+/** Something in between, such as a proxy, may answer in its own format. */
 async function problemOf(response: Response): Promise<ProblemBody> {
   const text = await response.text()
   try {
     const problem = JSON.parse(text) as ProblemBody
     if (typeof problem.code === 'string') return problem
   } catch {
-    // not ours
+    // not one of our problem documents
   }
   const { status, statusText } = response
   return { type: 'about:blank', title: statusText, status, detail: text.slice(0, 500), code: 'E_NOT_OURS' }

@@ -1,4 +1,4 @@
-/** `/docs`: every route on one page, made from the endpoints, without a script and without anything from elsewhere. */
+/** `/docs`: every route on one page, generated from the endpoints, without scripts or external resources. */
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
 import { type Endpoint, isStreamed } from './routes/endpoint.ts'
@@ -13,7 +13,7 @@ code, pre { font: 13px/1.45 ui-monospace, monospace } pre { overflow: auto; max-
 b.method { min-width: 4.2rem; font: 600 13px ui-monospace, monospace } .dim { color: var(--dim) }
 table { border-collapse: collapse } td { padding: .15rem 1rem .15rem 0; vertical-align: top }`
 
-/** Nothing but this very style may be used by the page. */
+/** The page may use this style and nothing else. */
 export const DOCS_POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; frame-ancestors 'none'`
 
 export function docsPage(endpoints: Readonly<Record<string, Endpoint>>, version: string): string {

@@ -2,11 +2,11 @@
 import type { ServerResponse } from 'node:http'
 import { tooMany } from './caller.ts'
 
-/** Event streams per caller. A browser needs one, whatever the number of its tabs. */
+/** Event streams per caller. A browser needs one, however many tabs it has. */
 export const EVENT_STREAMS_MAX = 50
 /** Together with the age of the cached keys (two seconds), this is below the 5 s after which a revoked key must not work. */
 export const LOOK_EVERY_MS = 2_000
-/** Retry-After: it is unknown when a stream will be free. */
+/** Retry-After: there is no way to know when a stream will be free. */
 const WAIT_MS = 5_000
 
 interface Stream {
@@ -20,7 +20,7 @@ export class OpenStreams {
   readonly #open = new Map<ServerResponse, Stream>()
   #timer: NodeJS.Timeout | undefined
 
-  /** Until the response is closed. Throws 429. */
+  /** Tracked until the response is closed. Throws 429. */
   add(response: ServerResponse, stream: Stream): void {
     const isSame = (other: Stream) => other.isCounted && other.scope === stream.scope
     if (stream.isCounted && [...this.#open.values()].filter(isSame).length >= EVENT_STREAMS_MAX)

@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 document, made from the same schemas the server checks with. */
+/** The OpenAPI 3.1 document, generated from the same schemas the server validates with. */
 import * as z from 'zod'
 import { problemSchema } from './problem.ts'
 import { type Endpoint, isStreamed } from './routes/endpoint.ts'
@@ -87,10 +87,10 @@ function parametersOf(fields: z.ZodObject | undefined, place: 'path' | 'query', 
   }))
 }
 
-/** Schemas with a name stand once in `components`, where references find them; the others are written out where they are used. */
+/** Named schemas appear once in `components` and are referenced; the others are inlined where they are used. */
 class Schemas {
   readonly named: Record<string, Json> = {}
-  /** What was defined under each name, as it came. */
+  /** The definition behind each name, as JSON text. */
   readonly #definitions = new Map<string, string>()
 
   of(schema: z.ZodType, io: 'input' | 'output'): Json {
@@ -105,7 +105,7 @@ class Schemas {
     return placed(rest)
   }
 
-  /** What goes in may differ from what comes out under the same name. The one schema without a name of its own is that of any JSON. */
+  /** Input and output may differ under the same name. The only schema without a name of its own is the one for any JSON. */
   #nameFor(given: string, definition: string): string {
     const name = given.startsWith('__schema') ? 'AnyJson' : given
     for (let i = 1; ; i++) {

@@ -1,4 +1,4 @@
-/** Errors as RFC 9457 problems: what, why, and what to do, in one shape for every route. */
+/** Errors as RFC 9457 problems: what, why and what to do, in one format for every route. */
 import * as z from 'zod'
 import { type ApiErrorCode, type ErrorCode, EVERY_ERROR } from '../../core/error-table.ts'
 import { ScrapeError } from '../../core/errors.ts'
@@ -8,7 +8,7 @@ export const problemSchema = z.object({
   title: z.string(),
   status: z.int(),
   detail: z.string(),
-  /** Stable, for programs. */
+  /** Stable, for use by programs. */
   code: z.string(),
   hint: z.string().optional().describe('what to do about it'),
   errors: z.array(z.object({ at: z.string(), message: z.string() })).optional(),
@@ -16,7 +16,7 @@ export const problemSchema = z.object({
 
 export type ProblemBody = z.infer<typeof problemSchema>
 
-/** A problem the API has itself; those of the product are `ScrapeError`s. */
+/** An error of the API itself; those of the product are `ScrapeError`s. */
 export class Problem extends Error {
   readonly body: ProblemBody
   readonly headers: Readonly<Record<string, string>>
@@ -56,7 +56,7 @@ const TITLES: Readonly<Record<number, string>> = {
   503: 'A service is away',
 }
 
-/** Which of a schema's demands the input breaks, as `body.args.pages`. */
+/** Lists the fields that break the schema, such as `body.args.pages`. */
 export function invalid(where: string, error: z.ZodError): Problem {
   const errors = error.issues.slice(0, 50).map(({ path, message }) => ({ at: [where, ...path].join('.'), message }))
   return new Problem(400, 'E_REQUEST', `the ${where} is not as it should be`, {
@@ -65,7 +65,7 @@ export function invalid(where: string, error: z.ZodError): Problem {
   })
 }
 
-/** Whatever was thrown. A fault of ours tells nothing of our insides. */
+/** Accepts anything that was thrown. An internal error reveals nothing about its cause. */
 export function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error
   if (error instanceof ScrapeError) {

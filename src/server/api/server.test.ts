@@ -1,4 +1,4 @@
-/** The HTTP side: what it reports of its callers, whom it refuses, and how long it waits for them. */
+/** The HTTP side: what it reports about callers, which it refuses, and how long it waits for them. */
 import assert from 'node:assert/strict'
 import { request, type Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
@@ -22,7 +22,7 @@ async function withApi(parts: Partial<ApiParts>, work: (url: string, server: Ser
   await work(`http://127.0.0.1:${port}`, app.server).finally(() => app.close())
 }
 
-test('what is asked by somebody who hangs up is reported once, as such', async () => {
+test('a request whose caller hangs up is reported once, as such', async () => {
   const begun = Promise.withResolvers<void>()
   const end = Promise.withResolvers<void>()
   const reported = Promise.withResolvers<void>()
@@ -55,7 +55,7 @@ test('what is asked by somebody who hangs up is reported once, as such', async (
   )
 })
 
-test('what is asked by somebody who was gone before it was known who it is, is reported too', async () => {
+test('a request whose caller hung up before being identified is reported too', async () => {
   const asked = Promise.withResolvers<void>()
   const gone = Promise.withResolvers<void>()
   const reported = Promise.withResolvers<Action>()
@@ -75,7 +75,7 @@ test('what is asked by somebody who was gone before it was known who it is, is r
   })
 })
 
-test('a caller who asks too often is told when to come again, and reported', async () => {
+test('a caller over its rate limit is told when to retry, and reported', async () => {
   const refused: Action[] = []
   const throttle = (caller: string) => (caller === 'ci' ? 1500 : 0)
   await withApi({ throttle, onRefused: (action) => refused.push(action) }, async (url) => {
@@ -168,7 +168,7 @@ test('distinguishes no key, another scheme and a wrong key, and limits them with
   }
 })
 
-/** Goes on until its caller has gone. */
+/** Runs until its caller hangs up. */
 const watchRun: Handlers['watchRun'] = async (_, { signal }) => ({
   contentType: 'text/event-stream',
   body: (async function* () {

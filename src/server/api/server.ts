@@ -1,6 +1,6 @@
 /**
- * The HTTP side of the API: checks the caller and the request, calls the handler, and reports every failure as a problem. Secrets in
- * responses are masked unless a handler marks them as `verbatim`.
+ * The HTTP side of the API: checks the caller and the request, calls the handler, and reports every failure as a problem. Secrets
+ * in responses are masked unless a handler marks them as `verbatim`.
  */
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -26,7 +26,7 @@ type AnswerOf<E extends Endpoint> = E['answer'] extends { contentTypes: readonly
   ? StreamedAnswer | undefined
   : Answered<E>
 
-/** One function for each endpoint of an area, checked against what goes in and comes out. A stream without further events is undefined. */
+/** One function per endpoint of an area, typed by its input and output. Undefined means a stream without further events. */
 export type HandlersOf<E extends Readonly<Record<string, Endpoint>>> = {
   [K in keyof E]: (asked: Asked<E[K]>, caller: Caller) => Promise<AnswerOf<E[K]>>
 }
@@ -34,12 +34,12 @@ export type HandlersOf<E extends Readonly<Record<string, Endpoint>>> = {
 export type Handlers = HandlersOf<Endpoints>
 
 interface Caller {
-  /** For the audit and for limits: the key's name, or the address. */
+  /** For the audit log and rate limits: the key's name, or the address. */
   readonly name: string
   readonly role: Role | undefined
-  /** Told apart by this, not by their names. */
+  /** Identifies the caller; names may not be unique. */
   readonly scope: string
-  /** The last event a watcher has seen. */
+  /** The last event the client of an event stream has seen. */
   readonly lastEventId: string | undefined
   /** Aborted when the caller hangs up. */
   readonly signal: AbortSignal
@@ -47,17 +47,17 @@ interface Caller {
 
 export interface ApiParts extends CallerParts {
   handlers: Handlers
-  /** What a repeat with the same key gets. */
+  /** First answers, for repeats with the same idempotency key. */
   remembered: Remembered
   /** Milliseconds until the caller with this scope may make another request; 0: now. */
   throttle(scope: string): number
-  /** For a request to arrive, to its last byte. Default 30 s. */
+  /** How long a request may take to arrive, to its last byte. Default 30 s. */
   requestMsMax?: number
-  /** Told of everything that is not mere reading, once it is answered, or its caller has hung up (status 499). */
+  /** Called for every action other than a read, once it is answered or its caller has hung up (status 499). */
   onAction?: (entry: Action & { detail: object }) => void
-  /** Told of everybody who was turned away: no key, no right, too many requests. */
+  /** Called for every refused request: no key, missing role, too many requests. */
   onRefused?: (entry: Action) => void
-  /** Told how long each answer took, streams until their first byte. */
+  /** Called with the duration of each answer; for streams, until the first byte. */
   onAnswer?: (ms: number, status: number) => void
   onFault?: (error: unknown, route: string) => void
 }
@@ -73,19 +73,19 @@ export interface Action {
 
 /** First answers by idempotency key. */
 interface Remembered {
-  /** Undefined: the caller is the first and goes on. Otherwise the first answer, or undefined yet while it is being made. */
+  /** Undefined: this is the first request, so proceed. Otherwise the first answer, or why there is none to give. */
   begin(key: string, fingerprint: string): Promise<{ status: number; body: string } | 'busy' | 'other' | undefined>
   end(key: string, answer: { status: number; body: string } | undefined): Promise<void>
 }
 
 const REFUSED: ReadonlySet<number> = new Set([401, 403, 429])
-/** Nobody is there to read it; the word proxies have for it. */
+/** The caller hung up: the status that proxies log for it. */
 const HUNG_UP = 499
 const BODY_BYTES_MAX = 1024 * 1024
 const REQUEST_MS_MAX = 30_000
-/** Node looks for late requests every 30 s unless told otherwise, and gives headers 60 s. */
+/** By default Node checks for late requests every 30 s, and allows 60 s for headers. */
 const LATE_LOOKS_PER_DEADLINE = 10
-/** The key of an item is a part of a path, and often a URL. */
+/** An item's key is part of a path, and often a URL. */
 const PARAM_CHARACTERS_MAX = 6000
 
 const SECURITY_HEADERS = {
@@ -142,7 +142,7 @@ async function answer(
   reply: FastifyReply,
 ) {
   const caller = await callerOf(parts, one, request, reply)
-  // Probes have no role and are never refused: otherwise others behind the same address could make them fail.
+  // Probes have no role and are never throttled: otherwise others behind the same address could make them fail.
   const waitMs = one.role === undefined ? 0 : parts.throttle(caller.scope)
   if (waitMs > 0) throw tooMany(waitMs, 'the caller exceeds its rate limit')
   const asked = {
@@ -175,7 +175,7 @@ function holdStream(
   })
 }
 
-/** Who it was is known when a key was right, and its role or its pace was not. */
+/** Callers with a valid key that lacked the role or exceeded the rate limit. */
 const callers = new WeakMap<FastifyRequest, KnownCaller>()
 
 function reportRefusal(
@@ -208,12 +208,12 @@ function reportAction(
       detail,
       status: reply.raw.writableFinished ? reply.statusCode : HUNG_UP,
     })
-  // Not 'finish', which never comes when the caller hangs up: what was asked is done all the same.
+  // Not 'finish', which never fires when the caller hangs up: the action is carried out anyway.
   if (caller.signal.aborted) report()
   else reply.raw.once('close', report)
 }
 
-/** The same order twice is carried out once, also when the first answer was lost on the way. */
+/** Carries out the same request only once, even if the first answer was lost on the way. */
 async function answerOnce(
   { remembered }: ApiParts,
   one: Endpoint,
@@ -260,7 +260,7 @@ function parsed(where: string, schema: Endpoint['body'], given: unknown): unknow
 
 const DEPTH_MAX = 64
 
-/** No database keeps a NUL in a text, and what is nested without end would take the stack of whoever reads it. */
+/** Databases accept no NUL in text, and unbounded nesting would overflow the stack of any code that reads it. */
 function unusable(value: unknown, depth = 0): string | undefined {
   if (typeof value === 'string') return value.includes('\u0000') ? 'has a NUL character in it' : undefined
   if (typeof value !== 'object' || value === null) return undefined
@@ -277,7 +277,7 @@ function keyOf(request: FastifyRequest, caller: Caller): string | undefined {
   if (given === undefined) return undefined
   if (typeof given !== 'string' || given === '' || given.length > 200)
     throw new Problem(400, 'E_REQUEST', 'Idempotency-Key must have 1 to 200 characters')
-  return JSON.stringify([caller.scope, given]) // joined by a character, the keys of two callers could collide
+  return JSON.stringify([caller.scope, given]) // with a plain separator, the keys of two callers could collide
 }
 
 function sendStream(reply: FastifyReply, answered: StreamedAnswer | undefined) {
@@ -294,10 +294,10 @@ function sendProblem(reply: FastifyReply, { body, headers }: Problem) {
     .send(JSON.stringify(redactAll(body)))
 }
 
-/** What Fastify itself refuses: a body that is no JSON, too large, of another kind. */
+/** Requests that Fastify itself refuses: a body that is not JSON, too large, or of another type. */
 function fromFastify(error: unknown): unknown {
   const { statusCode, code, message } = error as { statusCode?: number; code?: string; message?: string }
-  // The caller hung up, or took too long: nobody is there to be told.
+  // The caller hung up or took too long: no one will see the answer.
   if (code === 'ECONNRESET' || code === 'ECONNABORTED') return new Problem(400, 'E_REQUEST', 'the request broke off')
   if (!code?.startsWith('FST_') || statusCode === undefined || statusCode >= 500) return error
   return new Problem(statusCode, 'E_REQUEST', message ?? 'not a usable request', {

@@ -1,8 +1,8 @@
-/** What of an item counts as its content: all but the time it was looked at, which differs each time. */
+/** What counts as an item's content: everything except when it was read, which differs each time. */
 import { isDeepStrictEqual } from 'node:util'
 import { contentKey } from '../../core/item.ts'
 
-/** Fields that say when a page was read. They are no change, neither here nor in the comparison of two runs. */
+/** Fields that say when a page was read. They do not count as a change, neither here nor when two runs are compared. */
 export const TIMES_OF_READING: readonly string[] = [
   'scraped_at',
   'scrapedAt',
@@ -21,7 +21,7 @@ export const isTimeOfReading = (field: string): boolean => timesOfReading.has(fi
 
 export type Item = Readonly<Record<string, unknown>>
 
-/** Equal for equal items, whatever the order of their fields. */
+/** Equal for equal items, regardless of field order. */
 export function contentOf(item: Item): string {
   const names = Object.keys(item)
     .filter((name) => !isTimeOfReading(name))
@@ -29,7 +29,7 @@ export function contentOf(item: Item): string {
   return contentKey(JSON.stringify(names.map((name) => [name, item[name]])))
 }
 
-/** When its page was read, where it says so. */
+/** When the item's page was read, if the item says so. */
 export function readAtMs(item: Item): number | undefined {
   for (const name of TIMES_OF_READING) {
     const value = item[name]
@@ -46,7 +46,7 @@ export interface FieldDifference {
   after: unknown
 }
 
-/** Field by field, nested values as wholes. Null stands for a field that is not there as well. */
+/** Compared field by field; nested values are compared as a whole. A missing field counts as null. */
 export function differencesOf(before: Item, after: Item): FieldDifference[] {
   const fields = new Set([...Object.keys(before), ...Object.keys(after)])
   return [...fields].flatMap((field) => {
@@ -58,10 +58,10 @@ export function differencesOf(before: Item, after: Item): FieldDifference[] {
 export const changesOf = (before: Item, after: Item): FieldDifference[] =>
   differencesOf(before, after).filter(({ field }) => !isTimeOfReading(field))
 
-/** PostgreSQL indexes no more than 2,700 bytes. */
+/** PostgreSQL cannot index more than 2,700 bytes. */
 const KEY_CHARACTERS_MAX = 500
 
-/** A key as a database takes it: without what is no text there, and not longer than an index takes. */
+/** A key that a database can store: without NUL, and short enough for an index. */
 export function storableKey(key: string): string {
   const text = key.replaceAll('\0', '\ufffd')
   return text.length <= KEY_CHARACTERS_MAX ? text : `${text.slice(0, 200)}…${contentKey(text)}`

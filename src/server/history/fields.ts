@@ -1,6 +1,6 @@
 /**
- * The fields that the items of a scraper have had. A field that appears in or disappears from its runs is a change to the scraper,
- * reported once as `run.schema_changed`, and not a change of every item.
+ * The fields that the items of a scraper have had. A field that appears in or disappears from its runs is a change to the
+ * scraper, reported once as `run.schema_changed`, and not a change of every item.
  */
 import type { Dialect, Rows } from '../../drivers/sql.ts'
 import type { FieldDifference } from './content.ts'
@@ -8,20 +8,20 @@ import type { HistoryEvent, IngestBatch, IngestedRun } from './contract.ts'
 
 interface KnownField {
   isGone: boolean
-  /** The schema names it; others are known because an item had them. */
+  /** Named in the schema; other fields are known because an item had them. */
   isDeclared: boolean
   /** The run in which it appeared or disappeared; empty for fields of the first runs. */
   runId: string
   sinceMs: number
 }
 
-/** What an item looked like when it was last seen. */
+/** An item as it was last seen. */
 interface Before {
   item: Readonly<Record<string, unknown>>
   lastSeenMs: number
 }
 
-/** A schema may allow any keys: fields beyond this number are compared like all others. */
+/** A schema may allow any keys: fields beyond this number are not tracked, only compared. */
 const FIELDS_MAX = 1_000
 const FIELD_LENGTH_MAX = 200
 
@@ -32,7 +32,7 @@ export class ItemFields {
     this.#dialect = dialect
   }
 
-  /** Takes in the fields of a batch. Returns a function that tells whether a difference is a change of the item and not of the scraper. */
+  /** Records the fields of a batch. The returned function tells if a difference is a change of the item, not of the scraper. */
   async take(
     rows: Rows,
     batch: IngestBatch,
@@ -63,7 +63,7 @@ export class ItemFields {
     }
   }
 
-  /** At most one event, with all fields that the run added and removed. */
+  /** At most one event, with all fields the run added and removed. */
   async eventsOf(rows: Rows, { scraper, runId }: IngestedRun): Promise<HistoryEvent[]> {
     const found = await rows(
       `select field, is_gone from ${this.#dialect.prefix}entity_field where scraper = $1 and run_id = $2 order by field`,

@@ -2,24 +2,24 @@
 import type { Rows, SqlDatabase } from '../../drivers/sql.ts'
 import type { SourceRun } from './contract.ts'
 
-/** Where the reader of one run is. */
+/** How far one run has been read. */
 export interface Cursor {
   readonly runId: string
-  /** No run of its scope had come to its end when it was opened. */
+  /** No run of its scope had ended when it was opened. */
   readonly isFirst: boolean
-  /** The version of its end that was taken in; undefined while it has none. */
+  /** The version of its end that was processed; undefined if none was. */
   readonly doneVersion: string | undefined
   position: string
   items: number
 }
 
-/** With less than this share of what the last complete run had, something is wrong with the site, or with the scraper. */
+/** With a smaller share of the last complete run's items than this, the site or the scraper is probably broken. */
 const SHARE_MIN = 0.5
-/** Unless so many runs in a row say the same: then it is the shop that shrank. A run without items is never believed. */
+/** Unless this many runs in a row agree: then the site really has fewer items. A run without items is never believed. */
 const FEW_RUNS_BELIEVED = 3
 const FOUND = 'it found'
 
-/** Somebody else was faster: there is nothing to do. */
+/** Another server got there first: there is nothing to do. */
 export class Overtaken extends Error {}
 
 export class IngestRuns {
@@ -52,7 +52,7 @@ export class IngestRuns {
     }
   }
 
-  /** Until the transaction ends nobody else changes what is known of this scraper: two runs of it are read one after the other. */
+  /** Serializes runs of the same scraper: until the transaction ends, no other server changes what is known about it. */
   async takeTurn(rows: Rows, scraper: string, nowMs: number): Promise<void> {
     await rows(
       `insert into ${this.#prefix}ingest_turn (scraper, at_ms) values ($1, $2)
@@ -61,7 +61,7 @@ export class IngestRuns {
     )
   }
 
-  /** Throws `Overtaken` when somebody else has moved it. */
+  /** Throws `Overtaken` if another server has moved it. */
   async move(rows: Rows, { runId, position }: Cursor, to: string, items: number): Promise<void> {
     const moved = await rows(
       `update ${this.#prefix}ingest_run set position = $3, items = items + $4, is_done = 0
@@ -85,7 +85,7 @@ export class IngestRuns {
     if (ended.length === 0) throw new Overtaken(`another server reads run ${runId}`)
   }
 
-  /** Why a run that saw everything is not believed; undefined when it is. */
+  /** Why a run that saw everything is not believed; undefined if it is. */
   async tooFew(rows: Rows, { runId, items }: Cursor, { scraper, scope }: SourceRun): Promise<string | undefined> {
     if (items === 0) return `${FOUND} nothing`
     const before = await rows(

@@ -1,4 +1,4 @@
-/** Reading runs: each item once, as it comes, whoever fails in between. */
+/** Reading runs: each item once, as it arrives, whatever fails in between. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Bench, onBothDatabases } from '../../../test/history.ts'
@@ -8,7 +8,7 @@ import type { Projection } from './contract.ts'
 
 const books = (count: number, from = 0) => Array.from({ length: count }, (_, i) => ({ url: `/${from + i}`, price: 1 }))
 
-/** Fails in the middle of a batch, as often as it is told. */
+/** Fails in the middle of a batch, the given number of times. */
 function failing(times: number): Projection {
   let left = times
   return {
@@ -23,7 +23,7 @@ function failing(times: number): Projection {
 }
 
 onBothDatabases('reading runs', (check) => {
-  check('items are known while the run goes on, each counted once', async (db) => {
+  check('items are known while the run is going, each counted once', async (db) => {
     await using bench = new Bench(db)
     const run = bench.run('r1').add(...books(250))
     await bench.look()
@@ -52,7 +52,7 @@ onBothDatabases('reading runs', (check) => {
     assert.deepEqual(await bench.kinds('/1'), ['new'])
   })
 
-  check('a run that is resumed is read on, and judged by its last end', async (db) => {
+  check('a resumed run is read further, and judged by its last end', async (db) => {
     await using bench = new Bench(db)
     await bench.complete('r1', books(4))
     const run = bench.run('r2').add(...books(3))
@@ -66,7 +66,7 @@ onBothDatabases('reading runs', (check) => {
     assert.deepEqual(bench.told(), ['new /new', 'gone /3'])
   })
 
-  check('how long items took is measured, but not for what lay there before', async (db) => {
+  check('measures how long items took, except those that were there before', async (db) => {
     await using bench = new Bench(db)
     const scraped_at = new Date(bench.nowMs + 86_400_000).toISOString()
     const old = new Date(bench.nowMs - 1000).toISOString()

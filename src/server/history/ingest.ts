@@ -1,7 +1,7 @@
 /**
- * Reads the items of runs into the tables that follow from them. A batch is one transaction: the place in the run moves on,
- * the projections change their tables, the events are written down. So a batch counts once, whoever dies in between, and two
- * servers that read the same run do not count it twice: the place moves from where the reader found it, or not at all.
+ * Reads the items of runs into the tables derived from them. A batch is one transaction: the cursor of the run advances, the
+ * projections update their tables, the events are recorded. So a batch counts once, even after a crash, and two servers that read
+ * the same run do not count it twice: the cursor advances from where the reader found it, or not at all.
  */
 
 import { setImmediate as breathe } from 'node:timers/promises'
@@ -15,10 +15,10 @@ interface IngestParts {
   db: SqlDatabase
   source: RunSource
   projections: readonly Projection[]
-  /** Told in the transaction that makes the change. */
+  /** Called in the transaction that makes the change. */
   tell?: TellEvents
   say: (level: 'info' | 'warn', message: string) => void
-  /** From the reading of a page to its items being in these tables, for each item that says when it was read. */
+  /** Time from reading a page to its items being in these tables, for each item that says when it was read. */
   onLatency?: (ms: number) => void
   now?: () => number
 }
@@ -26,7 +26,7 @@ interface IngestParts {
 const LOOK_MS = 1_000
 /** Small enough that a SQLite transaction does not keep a request waiting. */
 const ITEMS_AT_ONCE = 100
-/** A run that cannot be read is left alone: first this long, then longer and longer. */
+/** A run that cannot be read is skipped: for this long at first, then longer each time. */
 const REST_MS_MIN = 30_000
 const REST_MS_MAX = 3_600_000
 
@@ -49,12 +49,12 @@ export class Ingest implements AsyncDisposable {
     this.#looking = every(() => this.look(), LOOK_MS)
   }
 
-  /** Read since this server began. */
+  /** Items read since this server started. */
   get items(): number {
     return this.#items
   }
 
-  /** Once a second; one look at a time. */
+  /** Called once a second; calls do not overlap. */
   look(): Promise<void> {
     this.#look ??= this.#lookOnce()
       .catch((error: Error) => this.#parts.say('warn', `history: runs cannot be read: ${error.message}`))
@@ -84,7 +84,7 @@ export class Ingest implements AsyncDisposable {
     const run = await news.open()
     const cursor = await this.#runs.open(news.runId, run)
     if (cursor.doneVersion !== run.version) {
-      // The end was looked at before the items: of a run that is over, all of them are read.
+      // The end was checked before the items: if the run is over, these are all of its items.
       const isReadable = await this.#readItems(run, cursor)
       if (this.#isStopping || run.endedAtMs === undefined) return
       await this.#finish(run, cursor, isReadable)
@@ -92,7 +92,7 @@ export class Ingest implements AsyncDisposable {
     if (run.endedAtMs !== undefined) await news.settle()
   }
 
-  /** False when the run keeps no items that can be read. */
+  /** False if the run keeps no items that can be read. */
   async #readItems(run: SourceRun, cursor: Cursor): Promise<boolean> {
     const batches = await run.after(cursor.position)
     if (batches === undefined) return false
@@ -100,7 +100,7 @@ export class Ingest implements AsyncDisposable {
       for (let at = 0; at < batch.length; at += ITEMS_AT_ONCE) {
         if (this.#isStopping) return true
         await this.#take(run, cursor, batch.slice(at, at + ITEMS_AT_ONCE))
-        await breathe() // SQLite never waits, so nobody else would have a turn
+        await breathe() // SQLite calls never yield, so nothing else would get to run
       }
     }
     return true
@@ -154,7 +154,7 @@ export class Ingest implements AsyncDisposable {
     return this.#parts.projections.filter((projection) => projection.accepts(scraper))
   }
 
-  /** What was there before this server was, waited for somebody else. */
+  /** Skips runs that ended before this server started: that delay says nothing about it. */
   #measure(run: SourceRun, items: readonly IngestedItem[]): void {
     if ((run.endedAtMs ?? Number.POSITIVE_INFINITY) < this.#openedAtMs) return
     const nowMs = this.#parts.now()
@@ -176,7 +176,7 @@ async function tellAll(tell: TellEvents, rows: Rows, events: ReturnType<Projecti
   else await tell(rows, await events)
 }
 
-/** A line that is no object, or has no key, has no history. The first of a key stays, as in the run itself. */
+/** A line that is not an object, or has no key, has no history. The first item with a key wins, as in the run itself. */
 function itemsOf(lines: readonly SourceItem[]): IngestedItem[] {
   const items = new Map<string, IngestedItem>()
   for (const { key: given, json } of lines) {

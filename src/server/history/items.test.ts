@@ -1,4 +1,4 @@
-/** What becomes known of items over many runs, on both databases. */
+/** What becomes known about items over many runs, on both databases. */
 import assert from 'node:assert/strict'
 import { Bench, onBothDatabases } from '../../../test/history.ts'
 
@@ -8,7 +8,7 @@ const two = [
 ]
 
 onBothDatabases('items', (check) => {
-  check('a first run is no news; later ones tell what is new, changed and gone', async (db) => {
+  check('a first run reports nothing; later ones report what is new, changed and gone', async (db) => {
     await using bench = new Bench(db)
     await bench.complete('r1', two)
     assert.deepEqual(bench.told(), [])
@@ -37,7 +37,7 @@ onBothDatabases('items', (check) => {
     assert.deepEqual(await bench.kinds('/2'), ['new', 'gone', 'back'])
   })
 
-  check('the time of reading and the order of fields are no change', async (db) => {
+  check('the time of reading and the order of fields do not count as a change', async (db) => {
     await using bench = new Bench(db)
     await bench.complete('r1', [{ url: '/1', price: 1, tags: { a: 1, b: 2 }, scraped_at: '2026-11-01T00:00:00Z' }])
     await bench.complete('r2', [{ scraped_at: '2026-11-02T00:00:00Z', tags: { b: 2, a: 1 }, price: 1, url: '/1' }])
@@ -46,7 +46,7 @@ onBothDatabases('items', (check) => {
     assert.equal((await bench.history.of('books', '/1')).entity.timesSeen, 2)
   })
 
-  check('a run that failed, was cut short or found too little makes nothing gone', async (db) => {
+  check('a run that failed, was cut short or found too little marks nothing as gone', async (db) => {
     await using bench = new Bench(db)
     const ten = Array.from({ length: 10 }, (_, i) => ({ url: `/${i}` }))
     await bench.complete('r1', ten)
@@ -63,7 +63,7 @@ onBothDatabases('items', (check) => {
     assert.deepEqual(bench.told(), ['gone /9'])
   })
 
-  check('a shop that lost most of its items is believed the third time', async (db) => {
+  check('a shop that lost most of its items is believed on the third run', async (db) => {
     await using bench = new Bench(db)
     const ten = Array.from({ length: 10 }, (_, i) => ({ url: `/${i}` }))
     await bench.complete('r1', ten)
@@ -73,7 +73,7 @@ onBothDatabases('items', (check) => {
     assert.equal(bench.told().length, 6)
   })
 
-  check('a run over another part of the site tells nothing about the rest', async (db) => {
+  check('a run over another part of the site says nothing about the rest', async (db) => {
     await using bench = new Bench(db)
     await bench.complete('r1', two)
     await bench.complete('r2', [two[0]!, { url: '/9' }], { scope: 'bbbb' })
@@ -86,7 +86,7 @@ onBothDatabases('items', (check) => {
     assert.deepEqual(bench.told(), [], 'it belongs to the part that shows it')
   })
 
-  check('fields that other arguments do not show have not changed', async (db) => {
+  check('fields missing from runs with other arguments have not changed', async (db) => {
     await using bench = new Bench(db)
     const full = [
       { url: '/1', price: 10, description: 'long', tags: { a: 1, b: 2 } },
@@ -115,7 +115,7 @@ onBothDatabases('items', (check) => {
     assert.deepEqual([entity.item['stars'], entity.timesSeen], [3, 6])
   })
 
-  check('a value that two arguments show in two ways changes once, not with every run', async (db) => {
+  check('a value shown differently for two sets of arguments changes once, not with every run', async (db) => {
     await using bench = new Bench(db)
     const shown = (title: string) => [{ url: '/1', title }]
     await bench.complete('r1', shown('A long title'))
@@ -189,7 +189,7 @@ onBothDatabases('items', (check) => {
     assert.deepEqual(bench.told(), ['run.schema_changed +note -'])
   })
 
-  check('what is missed once stays when two complete runs are asked for', async (db) => {
+  check('an item missed once stays if two complete runs are required', async (db) => {
     await using bench = new Bench(db, undefined, { missedMax: 2 })
     await bench.complete('r1', two)
     await bench.complete('r2', two.slice(1))
@@ -200,7 +200,7 @@ onBothDatabases('items', (check) => {
     assert.deepEqual(bench.told(), ['gone /1'])
   })
 
-  check('an older run that is read late does not turn values back', async (db) => {
+  check('an older run that is read late does not revert values', async (db) => {
     await using bench = new Bench(db)
     const late = bench.run('r1').add({ url: '/1', price: 1 })
     late.isSettled = true
@@ -212,7 +212,7 @@ onBothDatabases('items', (check) => {
     assert.deepEqual([entity.item['price'], entity.timesSeen, changes.length], [2, 2, 1])
   })
 
-  check('items are listed by part, text and page', async (db) => {
+  check('items are listed by scraper, text and page', async (db) => {
     await using bench = new Bench(db)
     const many = Array.from({ length: 25 }, (_, i) => ({ url: `/${10 + i}`, title: i === 7 ? '100%_Déjà Vu' : 'x' }))
     await bench.complete('r1', many)

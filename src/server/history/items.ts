@@ -1,12 +1,12 @@
 /**
- * Every item that has a key, over all runs of its scraper: as it is now, and what happened to it.
+ * Every item with a key, across all runs of its scraper: its current state, and what happened to it.
  *
- *   (unknown) ──seen──► active ──seen with another content──► active      new · changed
+ *   (unknown) ──seen──► active ──seen with other content──► active      new · changed
  *                         └── a complete run did not see it ──► gone      gone
  *                                          gone ──seen──► active          back
  *
- * An item belongs to the scopes it was seen in: a run over ten pages does not make the items of the other forty gone, and one
- * that shows fewer fields changes none of the others.
+ * An item belongs to the scopes it was seen in: a run over ten pages does not mark the items of the other forty as gone, and a
+ * run that shows fewer fields does not change the others.
  */
 
 import { isDeepStrictEqual } from 'node:util'
@@ -19,7 +19,7 @@ import { SCOPES_CHARACTERS_MAX, type Seen, seenIn } from './views.ts'
 export interface ItemsOptions {
   /** Default: all. */
   accepts?: (scraper: string) => boolean
-  /** Complete runs in a row that must have missed it. Default 1. */
+  /** How many complete runs in a row must have missed an item before it is gone. Default 1. */
   missedMax?: number
 }
 
@@ -36,7 +36,7 @@ interface Step extends Seen {
   fields: FieldDifference[]
 }
 
-/** Nothing happened to it, but another scope knows it, or knows more of it. */
+/** Nothing happened to the item, but another scope has seen it, or has seen more of it. */
 interface QuietStep extends Omit<Step, 'kind'> {
   kind: 'seen'
 }
@@ -75,7 +75,7 @@ export class ItemsProjection implements Projection {
     return changes.filter(({ kind }) => kind !== 'new' || !batch.isFirst).map((step) => eventOf(step, batch))
   }
 
-  /** Those this run should have seen and did not, nor any other run since it began. */
+  /** Marks items as gone that this run should have seen and did not, and no other run has seen since it started. */
   async *finish(rows: Rows, run: IngestedRun): AsyncGenerator<HistoryEvent[]> {
     const schemaChanged = await this.#fields.eventsOf(rows, run)
     if (schemaChanged.length > 0) yield schemaChanged
@@ -190,7 +190,7 @@ interface StepContext extends IngestBatch {
   isOwn: (difference: FieldDifference, lastSeenMs: number) => boolean
 }
 
-/** Undefined when nothing happened to it, or when a later run has told otherwise already. */
+/** Undefined if nothing happened to the item, or a later run has already been read. */
 function stepOf(
   given: IngestedItem,
   before: Known | undefined,

@@ -1,4 +1,4 @@
-/** What history knows, for who asks. */
+/** Queries on the history of items. */
 import { ScrapeError } from '../../core/errors.ts'
 import type { Row, SqlDatabase } from '../../drivers/sql.ts'
 import { type FieldDifference, type Item, storableKey } from './content.ts'
@@ -22,7 +22,7 @@ interface Change {
   fields: FieldDifference[]
 }
 
-/** What a field was from a time on. */
+/** The value of a field from a given time on. */
 interface FieldValue {
   atMs: number
   value: unknown
@@ -32,7 +32,7 @@ export interface EntityHistory {
   entity: Entity
   /** Oldest first. */
   changes: Change[]
-  /** Older ones are left out. */
+  /** Older changes are omitted. */
   isCut: boolean
   fields: Record<string, FieldValue[]>
 }
@@ -40,13 +40,13 @@ export interface EntityHistory {
 interface EntityFilter {
   scraper?: string | undefined
   status?: Entity['status'] | undefined
-  /** In any field, letters of either case. */
+  /** Searched for in every field, case-insensitive. */
   q?: string | undefined
   limit: number
   after?: { scraper: string; key: string } | undefined
 }
 
-/** Rows one page of a search looks at: a word that nobody has must not cost a walk through a million items. */
+/** Rows that one page of a search reads: a word no item contains must not cost a scan of a million items. */
 const SCANNED_MAX = 10_000
 const CHANGES_MAX = 1_000
 
@@ -57,7 +57,7 @@ export class History {
     this.#db = db
   }
 
-  /** By scraper and key. `next` may be there though fewer than `limit` were found. */
+  /** Ordered by scraper and key. `next` may be set even if fewer than `limit` were found. */
   async entities(
     filter: EntityFilter,
   ): Promise<{ entities: Entity[]; next: { scraper: string; key: string } | undefined }> {
@@ -102,7 +102,7 @@ export class History {
   }
 }
 
-/** From what it is now and what each change says it was: the values of each field, oldest first. */
+/** The values of each field, oldest first, derived from the current item and the recorded changes. */
 function valuesOf({ item, firstSeenAtMs }: Entity, changes: readonly Change[]): Record<string, FieldValue[]> {
   const values = new Map<string, FieldValue[]>()
   for (const { atMs, fields } of changes) {

@@ -1,4 +1,4 @@
-/** What is known beyond one run: how far each run has been read, every item as it is now, and every change of it. */
+/** What is known across runs: how far each run has been read, the current state of every item, and every change to it. */
 import type { Dialect } from '../../drivers/sql.ts'
 
 export const historyTables = ({ prefix, identity }: Dialect): string => `
@@ -47,7 +47,7 @@ export const historyTables = ({ prefix, identity }: Dialect): string => `
   create index entity_change_of on ${prefix}entity_change (scraper, key, id);
   create index entity_change_at on ${prefix}entity_change (at_ms);`
 
-/** What each scope saw of an item, where there are several. */
+/** What each scope saw of an item, if several have seen it. */
 export const historyViews = ({ prefix }: Dialect): string => `alter table ${prefix}entity add column views text`
 
 /** Which fields the items of a scraper have had, and since when. */

@@ -1,26 +1,26 @@
 /**
- * What each scope last saw of an item. A listing shows fewer fields of a book than its own page: what a scope does not show has
- * not changed to nothing, and what it shows otherwise is no change each time the two take turns.
+ * What each scope last saw of an item. A listing shows fewer fields of a book than the book's own page: a field that a scope does
+ * not show has not become empty, and one that it shows differently does not change each time the two scopes alternate.
  */
 import { contentKey } from '../../core/item.ts'
 import { changesOf, contentOf, type FieldDifference, type Item, isTimeOfReading } from './content.ts'
 
-/** By scope and field: a short text, equal for equal values. Fields without a value are left out. */
+/** By scope and field: a short hash of the value. Fields without a value are omitted. */
 type Views = Readonly<Record<string, Readonly<Record<string, string>>>>
 
 export interface Seen {
   item: Item
   content: string
   scopes: string
-  /** Undefined when one scope alone has seen it, which saw the item itself. */
+  /** Undefined if only one scope has seen it: `item` is then its view. */
   views: Views | undefined
 }
 
-/** One that was seen in more scopes than this begins anew with the next. */
+/** An item seen in more scopes than fit starts over with the next one. */
 export const SCOPES_CHARACTERS_MAX = 400
 const VIEWS_CHARACTERS_MAX = 20_000
 
-/** What is known after a scope has seen it, and what of that is a change. */
+/** The state after a scope has seen the item, and which fields have changed. */
 export function seenIn(scope: string, before: Seen, item: Item, content: string): Seen & { fields: FieldDifference[] } {
   const isSame = before.content === content
   if (before.scopes === scope)
@@ -42,7 +42,7 @@ export function seenIn(scope: string, before: Seen, item: Item, content: string)
   }
 }
 
-/** Of a single scope; of several that were not told apart nothing is known. */
+/** The view of a single scope; with several scopes it is unknown which one saw what. */
 const firstView = ({ scopes, item }: Seen): Views => (/\s/.test(scopes) ? {} : { [scopes]: viewOf(item) })
 
 function viewOf(item: Item): Record<string, string> {
@@ -50,7 +50,7 @@ function viewOf(item: Item): Record<string, string> {
   return Object.fromEntries(shown.map(([name, value]) => [name, contentKey(canonical(value)).slice(0, 10)]))
 }
 
-/** Fields in any order are the same value. */
+/** Objects that differ only in field order are equal. */
 const canonical = (value: unknown): string =>
   JSON.stringify(value, (_, part: unknown) =>
     typeof part === 'object' && part !== null && !Array.isArray(part)
@@ -58,7 +58,7 @@ const canonical = (value: unknown): string =>
       : part,
   )
 
-/** The known fields, with those that changed and those nobody knew as they are now. */
+/** The known fields, updated with the fields that changed and those that were unknown. */
 function mergedItem(known: Item, item: Item, fields: readonly FieldDifference[]): Item {
   const changed = new Set(fields.map(({ field }) => field))
   const taken = Object.entries(item).filter(
@@ -68,7 +68,7 @@ function mergedItem(known: Item, item: Item, fields: readonly FieldDifference[])
   return Object.fromEntries([...kept, ...taken])
 }
 
-/** An item may have any number of fields: of too many only this scope is remembered, or none. */
+/** An item may have any number of fields: if the views are too large, only that of this scope is kept, or none. */
 function bounded(views: Views, scope: string): Views {
   const isFitting = (some: Views) => JSON.stringify(some).length <= VIEWS_CHARACTERS_MAX
   if (isFitting(views)) return views

@@ -1,11 +1,11 @@
-/** Schedules: runs that begin by the clock. */
+/** Schedules: runs that start at given times (cron). */
 import type { Json } from '../../core/task.ts'
 
-/** What to do when the run before is still going on. */
+/** What to do if the previous run is still running. */
 export const OVERLAPS = ['skip', 'queue', 'cancel-old'] as const
 export type Overlap = (typeof OVERLAPS)[number]
 
-/** What whoever orders a run may set of its limits. */
+/** The limits that can be set when a run is started. */
 export interface RunLimits {
   pages?: number | undefined
   concurrency?: number | undefined
@@ -18,16 +18,16 @@ export interface NewSchedule {
   scraper: string
   args: Record<string, Json>
   limits: RunLimits
-  /** Of its runs; left out: any worker takes them. */
+  /** Region of its runs; omitted: any worker takes them. */
   region?: string | undefined
   /** Five fields, or `hourly`, `daily`, `weekly`, `monthly`. */
   cron: string
   /** IANA name. */
   tz: string
   overlap: Overlap
-  /** Each fire comes up to this much later, so that not all begin at once. */
+  /** Each fire is delayed by up to this much, so that not all start at once. */
   jitterMs: number
-  /** Fires that nobody was there for are made up for, by one run. */
+  /** Fires missed while no server was running are made up for, by one run. */
   isCatchUp: boolean
 }
 
@@ -39,8 +39,8 @@ export interface Schedule extends NewSchedule {
 }
 
 /**
- * starting: claimed, its run is not known yet · queued: waits for the run before · started · skipped: the run before still went
- * on · missed: nobody was there in time · failed: its run could not be started.
+ * starting: claimed, its run is not known yet · queued: waits for the previous run · started · skipped: the previous run was
+ * still running · missed: no server was running at the time · failed: its run could not be started.
  */
 export type FireOutcome = 'starting' | 'queued' | 'started' | 'skipped' | 'missed' | 'failed'
 

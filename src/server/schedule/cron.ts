@@ -1,8 +1,8 @@
-/** When a schedule fires: cron in a time zone, or a word for it. Clocks that change are croner's to mind. */
+/** When a schedule fires: a cron pattern in a time zone, or a preset. Croner handles daylight saving time. */
 import { Cron } from 'croner'
 import { ScrapeError } from '../../core/errors.ts'
 
-/** `daily` is at six in the morning: at midnight everybody's does. */
+/** `daily` is at six in the morning: at midnight everyone else's jobs run. */
 const PRESETS: Readonly<Record<string, string>> = {
   hourly: '0 * * * *',
   daily: '0 6 * * *',
@@ -10,7 +10,7 @@ const PRESETS: Readonly<Record<string, string>> = {
   monthly: '0 6 1 * *',
 }
 
-/** The pattern behind a word; what is none is given back. Throws `E_OPTION` for what is no cron, never fires, or has no such zone. */
+/** The pattern of a preset; a pattern is returned as it is. Throws `E_OPTION` if invalid, never due, or the zone is unknown. */
 export function checkCron(text: string, tz: string): string {
   const pattern = PRESETS[text.trim()] ?? text.trim()
   const fix = `Five fields such as "0 6 * * *", or ${Object.keys(PRESETS).join(', ')}; a zone such as Europe/Rome.`
@@ -28,7 +28,7 @@ export function checkCron(text: string, tz: string): string {
   return pattern
 }
 
-/** The first times after `afterMs`, at most `count`. */
+/** The first fires after `afterMs`, at most `count`. */
 export function nextTimes(pattern: string, tz: string, afterMs: number, count: number): number[] {
   return cronOf(pattern, tz)
     .nextRuns(count, new Date(afterMs))
@@ -40,8 +40,8 @@ const MARKS = 8 * 24
 const FIRES = 8
 
 /**
- * The longest time without a fire in the 8 days from `fromMs`, and between the next few fires if those are further apart. It looks
- * at the gap at each hour, not at each fire: every minute of 8 days would be 11,520 fires and 0.7 s.
+ * The longest time without a fire in the 8 days from `fromMs`, and between the next few fires if those are further apart. It
+ * checks the gap at every hour, not at every fire: one fire a minute for 8 days would be 11,520 fires and take 0.7 s.
  */
 export function longestGapMs(pattern: string, tz: string, fromMs: number): number {
   const cron = cronOf(pattern, tz)
@@ -49,11 +49,11 @@ export function longestGapMs(pattern: string, tz: string, fromMs: number): numbe
   let longestMs = Math.max(0, ...fires.slice(1).map((atMs, i) => atMs - fires[i]!))
   for (let mark = 0, passedMs = 0; mark < MARKS; mark++) {
     const markMs = (fires[0] ?? fromMs) + mark * HOUR_MS
-    if (markMs < passedMs) continue // within a gap that is known
+    if (markMs < passedMs) continue // inside a gap that was already measured
     const next = cron.nextRun(new Date(markMs))
     if (next === null) break
     passedMs = next.getTime()
-    if (passedMs - markMs + HOUR_MS <= longestMs) continue // cannot be longer, wherever in the hour it began
+    if (passedMs - markMs + HOUR_MS <= longestMs) continue // cannot be longer, wherever in the hour it started
     const [before] = cron.previousRuns(1, next)
     if (before !== undefined) longestMs = Math.max(longestMs, passedMs - before.getTime())
   }

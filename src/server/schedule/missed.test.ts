@@ -1,4 +1,4 @@
-/** What is said of fires nobody was there for. */
+/** What is reported for fires that were missed while no server was running. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { missedReason } from './missed.ts'
@@ -7,7 +7,7 @@ const MINUTE = 60_000
 const START = Date.UTC(2026, 10, 15, 6, 32)
 const minutely = { cron: '* * * * *', tz: 'UTC', nextAtMs: START }
 
-test('several missed fires are one entry that says how many, and from when to when', () => {
+test('several missed fires are one entry that says how many there were, and from when to when', () => {
   const reason = missedReason(minutely, START + 2.5 * MINUTE)
   assert.equal(reason, '3 fires missed, 06:32 to 06:34 UTC: nobody was there')
   const days = missedReason(
@@ -24,7 +24,7 @@ test('one missed fire says when it was', () => {
   )
 })
 
-test('the fires of months are not counted one by one', () => {
+test('months of missed fires are not counted one by one', () => {
   const reason = missedReason(minutely, START + 60 * 24 * 60 * MINUTE)
   assert.equal(reason, 'more than 1000 fires missed, 2026-11-15 06:32 to 2027-01-14 06:32 UTC: nobody was there')
 })

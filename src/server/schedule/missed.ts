@@ -1,11 +1,11 @@
-/** Why a fire started no run: nobody was there, once or many times. */
+/** Why a fire started no run: no server was running, once or many times. */
 import type { Schedule } from './contract.ts'
 import { nextTimes } from './cron.ts'
 
-/** Every minute for a month would be 43,200: nobody reads the exact number. */
+/** One a minute for a month would be 43,200: the exact number does not matter. */
 const COUNTED_MAX = 1000
 
-/** Of all fires from the one that was due until now, which become one entry: how many, and from when to when. */
+/** All fires from the due one until now become one entry: how many, and from when to when. */
 export function missedReason(
   { cron, tz, nextAtMs }: Pick<Schedule, 'cron' | 'tz' | 'nextAtMs'>,
   nowMs: number,
@@ -20,7 +20,7 @@ export function missedReason(
   return `${count} fires missed, ${span} ${tz}: nobody was there`
 }
 
-/** As the clock on the wall there shows it. */
+/** Local time in that zone. */
 function localTime(ms: number, timeZone: string): { day: string; time: string } {
   const [day, time] = new Date(ms)
     .toLocaleString('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'short' })

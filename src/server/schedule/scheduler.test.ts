@@ -1,4 +1,4 @@
-/** The scheduler on both databases, with a clock that is turned by hand. */
+/** The scheduler on both databases, with a manual clock. */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
@@ -27,7 +27,7 @@ const hourly = (more: Partial<NewSchedule> = {}): NewSchedule => ({
   ...more,
 })
 
-/** A server's scheduler whose runs are a list, and whose looks are asked for. */
+/** A server's scheduler that records runs in a list and looks only when asked. */
 class Bench {
   readonly started: string[] = []
   readonly troubles: string[] = []
@@ -107,7 +107,7 @@ for (const [engine, start] of Object.entries(ENGINES)) {
     })
 
   describe(`schedules on ${engine}`, () => {
-    check('a fire starts a run, once, and the next one comes an hour later', async (db) => {
+    check('a fire starts a run, once, and the next fire is an hour later', async (db) => {
       await using bench = new Bench(db, Date.now())
       const { nextAtMs } = await bench.schedules.create(hourly())
       await bench.lookAt(nextAtMs - 1)
@@ -132,7 +132,7 @@ for (const [engine, start] of Object.entries(ENGINES)) {
       assert.equal(one.started.length + other.started.length, 5)
     })
 
-    check('while the run before goes on: skip it, wait for it, or cancel it', async (db) => {
+    check('while the previous run is going: skip the fire, queue it, or cancel that run', async (db) => {
       await using bench = new Bench(db, Date.now())
       const schedule = await bench.schedules.create(hourly())
       const { nextAtMs } = schedule
@@ -153,7 +153,7 @@ for (const [engine, start] of Object.entries(ENGINES)) {
       assert.deepEqual([...bench.running], ['run-3'])
     })
 
-    check('a fire nobody was there for is seen, and made up for by one run where that is wanted', async (db) => {
+    check('a fire missed while no server ran is recorded, and caught up with one run on request', async (db) => {
       await using bench = new Bench(db, Date.now())
       const schedule = await bench.schedules.create(hourly())
       await bench.lookAt(schedule.nextAtMs + 5 * HOUR)
@@ -166,7 +166,7 @@ for (const [engine, start] of Object.entries(ENGINES)) {
       assert.deepEqual(bench.started, ['run-1'])
     })
 
-    check('a run that cannot be started is said, and the schedule goes on', async (db) => {
+    check('a run that cannot be started is reported, and the schedule continues', async (db) => {
       let isBroken = true
       await using bench = new Bench(db, Date.now(), async () => {
         if (isBroken) throw new Error('no such scraper')
@@ -180,7 +180,7 @@ for (const [engine, start] of Object.entries(ENGINES)) {
       assert.deepEqual(bench.troubles, ['books failed'])
     })
 
-    check('paused it does not fire, and what came due meanwhile is not made up for', async (db) => {
+    check('a paused schedule does not fire, and fires due during the pause are not made up for', async (db) => {
       await using bench = new Bench(db, Date.now())
       const { id, nextAtMs } = await bench.schedules.create(hourly({ isCatchUp: true }))
       await bench.schedules.setPaused(id, true)
@@ -190,7 +190,7 @@ for (const [engine, start] of Object.entries(ENGINES)) {
       assert.deepEqual(bench.started, [])
     })
 
-    check('with jitter it fires somewhat later, each time by another while', async (db) => {
+    check('with jitter it fires a little later, by a different amount each time', async (db) => {
       const startMs = Date.UTC(2026, 10, 15, 12)
       const schedules = new Schedules(db, () => startMs)
       const delays: number[] = []
@@ -205,7 +205,7 @@ for (const [engine, start] of Object.entries(ENGINES)) {
       assert.ok(new Set(delays).size > 10, 'not all at once')
     })
 
-    check('names are taken once, and what never fires is refused', async (db) => {
+    check('names are unique, and a schedule that never fires is refused', async (db) => {
       const schedules = new Schedules(db)
       await schedules.create(hourly())
       await assert.rejects(schedules.create(hourly()), /there is a schedule named "books"/)
@@ -221,10 +221,10 @@ describe('cron', () => {
   const times = (cron: string, tz: string, after: string, count: number) =>
     nextTimes(checkCron(cron, tz), tz, Date.parse(after), count).map((ms) => new Date(ms).toISOString())
 
-  it('fires once a day over both changes of the clock', () => {
+  it('fires once a day across both daylight saving changes', () => {
     assert.deepEqual(times('30 2 * * *', 'Europe/Berlin', '2027-03-27T00:00:00Z', 3), [
       '2027-03-27T01:30:00.000Z',
-      '2027-03-28T01:00:00.000Z', // there is no half past two that day
+      '2027-03-28T01:00:00.000Z', // there is no 02:30 that day
       '2027-03-29T00:30:00.000Z',
     ])
     assert.deepEqual(times('30 2 * * *', 'Europe/Berlin', '2027-10-30T00:00:00Z', 3), [
@@ -234,7 +234,7 @@ describe('cron', () => {
     ])
   })
 
-  it('knows words for the usual times', () => {
+  it('knows presets for the usual times', () => {
     assert.deepEqual(times('daily', 'Europe/Rome', '2026-11-15T12:00:00Z', 1), ['2026-11-16T05:00:00.000Z'])
     assert.deepEqual(times('hourly', 'UTC', '2026-11-15T12:10:00Z', 1), ['2026-11-15T13:00:00.000Z'])
   })

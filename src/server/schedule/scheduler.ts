@@ -1,4 +1,4 @@
-/** Fires schedules when they are due. Any number of servers may run one: a fire is claimed before anything is started. */
+/** Fires schedules when they are due. Any number of servers may run a scheduler: a fire is claimed before its run is started. */
 import { every } from '../../core/every.ts'
 import type { Fire, Schedule } from './contract.ts'
 import { missedReason } from './missed.ts'
@@ -9,18 +9,18 @@ interface SchedulerParts {
   start(schedule: Schedule): Promise<string>
   isRunning(runId: string): Promise<boolean>
   cancel(runId: string, reason: string): Promise<void>
-  /** Told of every fire that started no run. */
+  /** Called for every fire that was missed or failed to start its run. */
   onTrouble(schedule: Schedule, outcome: 'missed' | 'failed', reason: string): void
   say(level: 'info' | 'warn', message: string): void
-  /** Fires nothing by itself, only what is asked for. Default false. */
+  /** Fires nothing by itself, only on request. Default false. */
   isPassive?: boolean
   now?: () => number
 }
 
 const LOOK_MS = 1_000
-/** Later than this it counts as missed: nobody was there. */
+/** A fire later than this counts as missed: no server was running. */
 const LATE_MS = 60_000
-/** A fire that has no run after this long died with its server. */
+/** A fire without a run after this long died with its server. */
 const STARTING_MS_MAX = 120_000
 
 export class Scheduler implements AsyncDisposable {
@@ -33,7 +33,7 @@ export class Scheduler implements AsyncDisposable {
     if (!this.#parts.isPassive) this.#looking = every(() => this.look(), LOOK_MS)
   }
 
-  /** Once a second; one look at a time. */
+  /** Called once a second; calls do not overlap. */
   look(): Promise<void> {
     this.#look ??= this.#lookOnce()
       .catch((error: Error) => this.#parts.say('warn', `schedules cannot be read: ${error.message}`))
@@ -43,7 +43,7 @@ export class Scheduler implements AsyncDisposable {
     return this.#look
   }
 
-  /** Starts it now, whatever its times and overlap say. */
+  /** Starts a run now, regardless of times and overlap. */
   async runNow(schedule: Schedule): Promise<string | undefined> {
     const { schedules, now } = this.#parts
     return await this.#start(schedule, await schedules.fireNow(schedule, now()))
@@ -75,7 +75,7 @@ export class Scheduler implements AsyncDisposable {
     await this.#start(schedule, fire)
   }
 
-  /** The run of an earlier fire that still goes on. */
+  /** The run of an earlier fire, if it is still running. */
   async #runBefore({ id }: Schedule): Promise<string | undefined> {
     const last = (await this.#parts.schedules.fires(id)).find(({ runId }) => runId !== undefined)
     return last?.runId !== undefined && (await this.#parts.isRunning(last.runId)) ? last.runId : undefined
@@ -96,7 +96,7 @@ export class Scheduler implements AsyncDisposable {
     }
   }
 
-  /** What waits for the run before; what died with its server before its run was known. */
+  /** Continues a fire that waits for the previous run, or whose server died before its run was known. */
   async #goOn(fire: Fire): Promise<void> {
     const { schedules, now, onTrouble } = this.#parts
     if (fire.outcome === 'starting' && now() - fire.atMs < STARTING_MS_MAX) return

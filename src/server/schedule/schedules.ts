@@ -1,4 +1,4 @@
-/** Schedules in the store. A fire is claimed by writing it down: of several servers one succeeds. */
+/** Schedules in the store. A fire is claimed by inserting a row: only one of several servers succeeds. */
 import { randomBytes } from 'node:crypto'
 import { ScrapeError } from '../../core/errors.ts'
 import type { Row, Rows, SqlDatabase } from '../../drivers/sql.ts'
@@ -18,7 +18,7 @@ export class Schedules {
     this.#prefix = db.dialect.prefix
   }
 
-  /** Throws `E_OPTION` for a schedule that never fires, or a name that is taken. */
+  /** Throws `E_OPTION` for a schedule that never fires, or a name that is already taken. */
   async create(given: NewSchedule): Promise<Schedule> {
     const cron = checkCron(given.cron, given.tz)
     const id = randomBytes(6).toString('hex')
@@ -56,7 +56,7 @@ export class Schedules {
     throw new ScrapeError('E_SCHEDULE_NOT_FOUND', `no schedule ${JSON.stringify(id)}`)
   }
 
-  /** What came due while it was paused is not made up for. */
+  /** Fires due while it was paused are not made up for. */
   async setPaused(id: string, isPaused: boolean): Promise<void> {
     const schedule = await this.get(id)
     await this.#db.rows(`update ${this.#prefix}schedule set is_paused = $2, next_ms = $3 where id = $1`, [
@@ -79,7 +79,7 @@ export class Schedules {
     return (await this.#db.rows(found, [nowMs])).map(toSchedule)
   }
 
-  /** Writes the fire down and sets the next time, or nothing when another server was first. */
+  /** Stores the fire and sets the next time. Undefined if another server was first. */
   async claim(schedule: Schedule, outcome: FireOutcome, nowMs: number, reason?: string): Promise<Fire | undefined> {
     return await this.#db.transaction(async (rows) => {
       const [moved] = await rows(
@@ -92,7 +92,7 @@ export class Schedules {
     })
   }
 
-  /** One that somebody asks for: started by the caller, or by whichever server looks next. */
+  /** A fire on request: started by the caller, or by whichever server looks next. */
   async fireNow(schedule: Schedule, nowMs: number, outcome: 'starting' | 'queued' = 'starting'): Promise<Fire> {
     const fire = await this.#db.transaction((rows) => this.#addFire(rows, schedule.id, nowMs, outcome, 'asked for'))
     if (fire === undefined) throw new ScrapeError('E_OPTION', 'it has just been fired')
@@ -119,7 +119,7 @@ export class Schedules {
     return fire === undefined ? undefined : toFire(fire)
   }
 
-  /** A queued fire, for one server. False when another has it. */
+  /** Takes a queued fire for this server. False if another one has it. */
   async take(fire: Fire): Promise<boolean> {
     const { prefix, now } = this.#db.dialect
     const taken = await this.#db.rows(
@@ -146,7 +146,7 @@ export class Schedules {
     return rows.map(toFire)
   }
 
-  /** Those that wait, or whose server died before their run was known. */
+  /** Fires that wait, or whose server may have died before their run was known. */
   async open(): Promise<Fire[]> {
     const rows = await this.#db.rows(
       `select * from ${this.#prefix}schedule_fire where outcome in ('queued', 'starting') order by id limit 100`,

@@ -1,4 +1,4 @@
-/** Schedules, and every time one was due. */
+/** Schedules, and every fire of each. */
 import type { Dialect } from '../../drivers/sql.ts'
 
 export const scheduleTables = ({ prefix, now, identity }: Dialect): string => `

@@ -1,11 +1,11 @@
-/** Webhooks: what happened is written down with the change it tells of, and delivered, signed, until it is answered with 2xx. */
+/** Webhooks: an event is stored together with the change it reports, and delivered, signed, until the receiver answers 2xx. */
 import type { Json } from '../../core/task.ts'
 import type { Rows } from '../../drivers/sql.ts'
 
-/** Of the payload. A receiver that knows an older one ignores fields it does not know. */
+/** Version of the payload. Receivers written for an older version ignore fields they do not know. */
 export const API_VERSION = '2026-11-01'
 
-/** Every type of event. A subscription names them, or groups of them: `run.*`, `*`. */
+/** Every event type. A subscription lists types or groups of types: `run.*`, `*`. */
 export const EVENT_TYPES = [
   'run.started',
   'run.finished',
@@ -35,12 +35,12 @@ export const EVENT_TYPES = [
 
 export type EventType = (typeof EVENT_TYPES)[number]
 
-/** Of these there may be millions, and they have a history of their own: they are kept only when somebody is to be told. */
+/** There may be millions of these, and history keeps them anyway: they are stored only if a subscription wants them. */
 export const isBulk = (type: EventType) => type.startsWith('item.') || type.startsWith('job.')
 
 /**
- * What a filter and a receiver find in an event. `job` is the posting as it is now, `item` any other item; `before` and `after`
- * have the fields named in `changed` and no others.
+ * The data of an event, for filters and receivers. `job` is the posting as it is now, `item` any other item; `before` and `after`
+ * contain the fields named in `changed` and no others.
  */
 export interface EventData {
   scraper?: string
@@ -56,41 +56,41 @@ export interface EventData {
 export interface NewEvent {
   type: EventType
   data: EventData
-  /** The same thing told twice is one event: `run.finished:RUN:TIME`. */
+  /** Two events with the same key are one event: `run.finished:RUN:TIME`. */
   dedupeKey: string
-  /** Told to this subscription only, whatever it subscribed to. */
+  /** Sent to this subscription only, whatever its event types. */
   webhookId?: string
 }
 
 export interface WebhookEvent {
-  /** UUIDv7: sorts by time. The same in every try, and the header `webhook-id`. */
+  /** UUIDv7: sorts by time. The same in every attempt; sent as the header `webhook-id`. */
   id: string
   type: EventType
   createdAtMs: number
   data: EventData
 }
 
-/** With the `rows` of the transaction that makes the change: both become true, or neither. */
+/** Uses the `rows` of the transaction that makes the change, so that both are stored or neither is. */
 export type RecordEvents = (rows: Rows, events: readonly NewEvent[]) => Promise<void>
 
-/** instant: each event by itself · hourly, daily: all of an hour or a day (UTC) in one delivery of type `digest`. */
+/** instant: each event separately · hourly, daily: all events of an hour or a day (UTC) in one delivery of type `digest`. */
 export const MODES = ['instant', 'hourly', 'daily'] as const
 export type Mode = (typeof MODES)[number]
 
 /**
- * Lists are alternatives, all given parts must fit. What concerns jobs and items holds for events that have one; `scrapers` for
- * those that name one.
+ * Values in a list are alternatives; all given parts must match. Conditions on jobs and items apply only to events that have one,
+ * `scrapers` only to events that name one.
  */
 export interface EventFilter {
-  /** One of them is in the title, the description or any other text of the item. */
+  /** At least one of them is in the title, the description or any other text of the item. */
   keywords?: string[] | undefined
   companies?: string[] | undefined
-  /** Part of a place as the board writes it, or a country as `DE`. */
+  /** Part of a place as written on the board, or a country code such as `DE`. */
   locations?: string[] | undefined
   sources?: string[] | undefined
   employment_type?: string[] | undefined
   workplace?: string[] | undefined
-  /** A year's pay reaches this. What names no pay does not fit. */
+  /** The annual pay reaches this. Postings without pay do not match. */
   salary_min?: number | undefined
   salary_currency?: string | undefined
   /** None of these words. */
@@ -110,17 +110,17 @@ export interface NewSubscription {
 export interface Subscription extends NewSubscription {
   id: string
   createdAtMs: number
-  /** Why we turned it off; undefined when it is on, or a person turned it off. */
+  /** Why we disabled it; undefined if it is active, or a person disabled it. */
   disabledReason: string | undefined
-  /** Since when nothing has been delivered. */
+  /** When deliveries started to fail; undefined after a success. */
   failingSinceMs: number | undefined
 }
 
 /**
  *   pending ──2xx──► delivered
  *      │  └─else─► failed ──2xx──► delivered
- *      │             └─── the last try, or the subscription was turned off ──► dead (of a refusal the third, of a test the first)
- *      └───────────────── the subscription was turned off ──────────────────► dead
+ *      │             └─── the last try, or the subscription was disabled ──► dead (a refusal: the third try, a test: the first)
+ *      └───────────────── the subscription was disabled ──────────────────► dead
  */
 export type DeliveryState = 'pending' | 'failed' | 'delivered' | 'dead'
 
@@ -132,13 +132,13 @@ export interface Delivery {
   state: DeliveryState
   attempts: number
   createdAtMs: number
-  /** Undefined once it is over. */
+  /** Undefined once it is delivered or dead. */
   nextAtMs: number | undefined
   lastAtMs: number | undefined
-  /** Of the last answer. */
+  /** Status code of the last answer. */
   status: number | undefined
   durationMs: number | undefined
-  /** The beginning of what was answered. */
+  /** The beginning of the answer's body. */
   answer: string | undefined
   error: string | undefined
 }
@@ -149,5 +149,5 @@ interface PostRequest {
   body: string
 }
 
-/** One POST that follows no redirect and goes to no private address. Throws `ScrapeError` when there was no answer. */
+/** One POST that follows no redirects and refuses private addresses. Throws `ScrapeError` if there was no answer. */
 export type Post = (request: PostRequest, signal: AbortSignal) => Promise<{ status: number; body: string }>

@@ -1,4 +1,4 @@
-/** What was told to whom, and how that went: to be read, and to be told again. */
+/** The log of deliveries: listing them, and redelivering. */
 import { ScrapeError } from '../../core/errors.ts'
 import type { Row, SqlDatabase } from '../../drivers/sql.ts'
 import type { Delivery, DeliveryState, EventType, WebhookEvent } from './contract.ts'
@@ -12,7 +12,7 @@ export class DeliveryLog {
     this.#prefix = db.dialect.prefix
   }
 
-  /** Newest first, from the one before `before`. */
+  /** Newest first, starting before the id `before`. */
   async deliveries(webhookId: string, { before, max }: { before?: number; max: number }): Promise<Delivery[]> {
     const rows = await this.#db.rows(
       `select d.*, e.type from ${this.#prefix}delivery d join ${this.#prefix}event e on e.id = d.event_id
@@ -30,7 +30,7 @@ export class DeliveryLog {
     return row === undefined ? undefined : toDelivery(row)
   }
 
-  /** Newest first, without those that were meant for one subscription. */
+  /** Newest first, without events meant for a single subscription. */
   async events({ before, max, type }: { before?: string; max: number; type?: string }): Promise<WebhookEvent[]> {
     const rows = await this.#db.rows(
       `select * from ${this.#prefix}event where webhook_id is null and (cast($1 as text) is null or id < $1)
@@ -40,7 +40,7 @@ export class DeliveryLog {
     return rows.map(toEvent)
   }
 
-  /** The same event once more, as a delivery of its own. Throws `E_DELIVERY_NOT_FOUND`. */
+  /** Sends the same event again as a new delivery. Throws `E_DELIVERY_NOT_FOUND`. */
   async redeliver(id: number, nowMs: number): Promise<Delivery> {
     const [row] = await this.#db.rows(
       `insert into ${this.#prefix}delivery (webhook_id, event_id, created_ms, next_ms)

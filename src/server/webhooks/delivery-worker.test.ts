@@ -11,7 +11,7 @@ const HOUR = 3_600_000
 const DAY = 24 * HOUR
 
 onBothDatabases('deliveries', ({ check, engine }) => {
-  check('a receiver that answers 500 for an hour gets everything after it, in order', async (db) => {
+  check('a receiver that answers 500 for an hour then gets everything, in order', async (db) => {
     await using receiver = await Receiver.start()
     await using bench = new Bench(db)
     const { subscription } = await bench.subscribe(receiver.url)
@@ -34,7 +34,7 @@ onBothDatabases('deliveries', ({ check, engine }) => {
     assert.deepEqual(await bench.states(subscription.id), ['delivered', 'delivered'])
   })
 
-  check('an event the receiver refuses is given up within a minute, and those after it arrive', async (db) => {
+  check('an event the receiver refuses is given up within a minute, and later ones arrive', async (db) => {
     await using receiver = await Receiver.start()
     await using bench = new Bench(db)
     const { subscription } = await bench.subscribe(receiver.url)
@@ -46,7 +46,7 @@ onBothDatabases('deliveries', ({ check, engine }) => {
     assert.equal((await bench.subscriptions.get(subscription.id)).failingSinceMs, undefined)
   })
 
-  check('a receiver that asks for another try with 4xx gets it, in order', async (db) => {
+  check('a receiver that requests a retry with 4xx gets one, in order', async (db) => {
     for (const status of [408, 425, 429]) {
       await using receiver = await Receiver.start()
       await using bench = new Bench(db)
@@ -59,7 +59,7 @@ onBothDatabases('deliveries', ({ check, engine }) => {
     }
   })
 
-  check('a test is tried once, holds up nobody, and does not wait for what fails before it', async (db) => {
+  check('a test is tried once, blocks nothing, and does not wait for failing deliveries before it', async (db) => {
     await using receiver = await Receiver.start()
     await using bench = new Bench(db)
     const { subscription } = await bench.subscribe(receiver.url)
@@ -88,7 +88,7 @@ onBothDatabases('deliveries', ({ check, engine }) => {
     assert.ok(given!.lastAtMs! - START > 0.9 * DAY)
   })
 
-  check('a subscription that fails for three days is turned off, and others are told', async (db) => {
+  check('a subscription that fails for three days is disabled, and others are notified', async (db) => {
     await using receiver = await Receiver.start()
     await using other = await Receiver.start()
     await using bench = new Bench(db)
@@ -105,7 +105,7 @@ onBothDatabases('deliveries', ({ check, engine }) => {
     assert.equal((other.received[0]!.data['webhook'] as { id: string }).id, subscription.id)
   })
 
-  check('410 turns a subscription off at once; turned on again it gets what is new', async (db) => {
+  check('410 disables a subscription at once; when enabled again it gets new events', async (db) => {
     await using receiver = await Receiver.start()
     await using bench = new Bench(db)
     const { subscription } = await bench.subscribe(receiver.url, { events: ['run.failed'] })
@@ -155,7 +155,7 @@ onBothDatabases('deliveries', ({ check, engine }) => {
     assert.equal(elsewhere.received.length, 0)
   })
 
-  check('nothing is sent to an address of the private network', async (db) => {
+  check('nothing is sent to a private address', async (db) => {
     await using receiver = await Receiver.start()
     await using bench = new Bench(db, { allowPrivate: false })
     const urls = [receiver.url, receiver.url.replace('127.0.0.1', 'localhost'), 'http://169.254.169.254/latest']
@@ -170,7 +170,7 @@ onBothDatabases('deliveries', ({ check, engine }) => {
     assert.equal(receiver.received.length, 0)
   })
 
-  check('a receiver that never answers holds up nobody else', async (db) => {
+  check('a receiver that never answers does not hold up the others', async (db) => {
     await using silent = await Receiver.start()
     await using receiver = await Receiver.start()
     await using bench = new Bench(db)
@@ -183,7 +183,7 @@ onBothDatabases('deliveries', ({ check, engine }) => {
     assert.equal(silent.received.length, 1)
   })
 
-  check('what a dead server held is delivered by the next one, with the same id', async (db, open) => {
+  check('deliveries of a dead server are sent by the next one, with the same id', async (db, open) => {
     await using receiver = await Receiver.start()
     const isAlone = engine === 'sqlite:'
     receiver.status = 0

@@ -1,6 +1,6 @@
 /**
- * Sends what waits. Each subscription has a lane of its own, one request at a time: one that is slow or dead holds up itself and
- * nobody else. Any number of servers may run one. What was sent but not written down is sent again, with the same id.
+ * Sends waiting deliveries. Each subscription has a separate lane with one request at a time, so a slow or dead receiver holds up
+ * no other. Any number of servers may run a worker. Deliveries that were sent but not recorded are sent again, with the same id.
  */
 
 import { ScrapeError } from '../../core/errors.ts'
@@ -12,12 +12,12 @@ import { isRefusal, retryWaitMs } from './retry-times.ts'
 import { signedHeaders } from './signature.ts'
 
 const LOOK_MS = 500
-/** Subscriptions that are sent to at once. */
+/** Subscriptions served concurrently. */
 const LANES_MAX = 256
 const TIMEOUT_MS = 10_000
-/** A subscription without a success for this long is turned off. */
+/** A subscription without a success for this long is disabled. */
 const FAILING_MS_MAX = 3 * 24 * 3_600_000
-/** As much of an answer as is kept. */
+/** How much of an answer is kept. */
 const ANSWER_CHARS_MAX = 1024
 const GONE = 410
 
@@ -25,17 +25,17 @@ interface DeliveryWorkerParts {
   outbox: Outbox
   post: Post
   say(level: 'info' | 'warn', message: string): void
-  /** Nobody else uses this database. */
+  /** No other server uses this database. */
   isAlone: boolean
-  /** Sends nothing: another server does. Default false. */
+  /** Sends nothing, because another server does. Default false. */
   isPassive?: boolean
-  /** What is being sent when the server stops may still arrive, for so long. Default 3,000. */
+  /** How long requests in flight may take to finish when the server stops. Default 3,000. */
   stopMsMax?: number
   now?: () => number
   random?: () => number
 }
 
-/** Tries by how they ended; `dead` are those after which nothing is tried any more. */
+/** Tries by result; `dead` counts those after which there is no retry. */
 interface DeliveryCounts {
   delivered: number
   failed: number
@@ -57,7 +57,7 @@ export class DeliveryWorker implements AsyncDisposable {
     if (!this.#parts.isPassive) this.#looking = every(() => this.look(), LOOK_MS)
   }
 
-  /** Twice a second, and whenever something was recorded; one look at a time. */
+  /** Called twice a second, and whenever an event was recorded; calls do not overlap. */
   look(): Promise<void> {
     this.#look ??= this.#lookOnce()
       .catch((error: Error) => this.#parts.say('warn', `webhooks cannot be delivered: ${error.message}`))
@@ -67,7 +67,7 @@ export class DeliveryWorker implements AsyncDisposable {
     return this.#look
   }
 
-  /** Until nothing is being sent. */
+  /** Resolves when nothing is being sent. */
   async idle(): Promise<void> {
     while (this.#lanes.size > 0) await Promise.all(this.#lanes.values())
   }
@@ -86,7 +86,7 @@ export class DeliveryWorker implements AsyncDisposable {
     }
   }
 
-  /** Claimed anew for each request: a URL that was changed and a subscription that was turned off count from the next one on. */
+  /** Claims again for each request, so that a changed URL or a disabled subscription takes effect with the next one. */
   async #serve(id: string): Promise<void> {
     const { outbox, now } = this.#parts
     try {
@@ -104,7 +104,7 @@ export class DeliveryWorker implements AsyncDisposable {
     }
   }
 
-  /** True when the next one may be sent. */
+  /** True if the next delivery may be sent. */
   async #deliver(head: Waiting, claimed: Claimed): Promise<boolean> {
     const { outbox, now, random, say } = this.#parts
     const tried = await this.#try(head.event, claimed)
@@ -122,7 +122,7 @@ export class DeliveryWorker implements AsyncDisposable {
       say('warn', `webhook ${claimed.name} is turned off: ${reason}`)
       return false
     }
-    // How a test ends is its answer: tried again it would only hold up the others.
+    // The result of a test is what its caller wants: a retry would only hold up the others.
     const isOver = tried.isFinal || head.event.type === 'webhook.test'
     const waitMs = isOver ? undefined : retryWaitMs(head.attempts + 1, { isRefused: isRefusal(status), random })
     this.counts[waitMs === undefined ? 'dead' : 'failed']++
@@ -138,7 +138,7 @@ export class DeliveryWorker implements AsyncDisposable {
     return isLong ? `nothing could be delivered for three days: ${error}` : undefined
   }
 
-  /** Undefined when we were stopped meanwhile: that is nobody's failure. */
+  /** Undefined if we were stopped in the meantime: that does not count as a failure. */
   async #try(event: WebhookEvent, { url, secrets }: Claimed): Promise<(Try & { isFinal: boolean }) | undefined> {
     const { post, now } = this.#parts
     const body = JSON.stringify(payloadOf(event))
@@ -163,12 +163,12 @@ export class DeliveryWorker implements AsyncDisposable {
       if (this.#stop.signal.aborted) return undefined
       const isOurs = error instanceof ScrapeError
       const text = isOurs ? `${error.code}: ${error.message}` : `no answer within ${TIMEOUT_MS / 1000} s`
-      // An address that is not ours to reach will not be so tomorrow.
+      // An address we may not reach today will not be allowed tomorrow either.
       return { ...ended(undefined, undefined, text), isFinal: isOurs && error.code === 'E_PRIVATE_ADDRESS' }
     }
   }
 
-  /** What does not arrive in time is sent again by whoever comes next. */
+  /** Deliveries that do not finish in time are sent again by the next server. */
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#looking)
     this.#isStopping = true
@@ -185,5 +185,5 @@ function whyRefused(status: number): string | undefined {
   return `answered ${status}`
 }
 
-/** PostgreSQL keeps no NUL in a text. */
+/** PostgreSQL cannot store NUL in text. */
 const storable = (answer: string) => answer.replaceAll('\0', '').slice(0, ANSWER_CHARS_MAX)

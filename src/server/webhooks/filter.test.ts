@@ -1,4 +1,4 @@
-/** Which events a subscription gets. */
+/** Which events a subscription receives. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { EventData, EventFilter } from './contract.ts'
@@ -26,7 +26,7 @@ test('a pattern is a type, a group, or everything', () => {
     assert.ok(!isOfType('run.failed', pattern), pattern)
 })
 
-test('each part of a filter lets pass what it names, and nothing else', () => {
+test('each part of a filter accepts what it names, and nothing else', () => {
   const cases: [EventFilter, EventFilter][] = [
     [{ keywords: ['python', 'rust'] }, { keywords: ['python'] }],
     [{ companies: ['acme gmbh'] }, { companies: ['acme'] }],
@@ -50,14 +50,14 @@ test('each part of a filter lets pass what it names, and nothing else', () => {
   assert.ok(fits(Object.assign({}, ...cases.map(([yes]) => yes))))
 })
 
-test('what has no job is not held to what is asked of jobs', () => {
+test('conditions on jobs do not apply to events without a job', () => {
   const filter = { keywords: ['rust'], salary_min: 1, scrapers: ['books'] }
   const of = (data: EventData) => isWanted({ type: 'run.failed', data }, { events: ['*'], filter })
   assert.ok(of({ scraper: 'books' }) && of({}))
   assert.ok(!of({ scraper: 'quotes' }))
 })
 
-test('odd items fit or do not, and nothing is thrown', () => {
+test('unusual items match or do not, and nothing is thrown', () => {
   const deep: Record<string, never> = JSON.parse(`${'{"a":'.repeat(50)}"rust"${'}'.repeat(50)}`)
   const odd = [{}, { salary: 'much', locations: 'Berlin' }, { locations: [null, 3, ['x']], company: 7 }, deep]
   const filter = { keywords: ['rust'], locations: ['Berlin'], companies: ['x'], salary_min: 1, salary_currency: 'EUR' }

@@ -1,8 +1,8 @@
-/** Whether an event is what a subscription asked for. Looked at when it is recorded: what changes later is for later events. */
+/** Whether a subscription wants an event. Decided when the event is recorded: later changes apply to later events. */
 import type { Json } from '../../core/task.ts'
 import type { EventData, EventFilter, NewEvent, NewSubscription } from './contract.ts'
 
-/** Only so much of an item is searched for words. */
+/** Only this much of an item is searched for words. */
 const TEXT_CHARS_MAX = 100_000
 const DEPTH_MAX = 4
 
@@ -53,7 +53,7 @@ function isThere(subject: Fields, wanted: readonly string[] | undefined): boolea
   return wanted.some((one) => places.some((place) => place === one.toLowerCase() || isPartOf(place, one)))
 }
 
-/** A country's two letters are no part of a word. */
+/** A two-letter country code must not match inside a word. */
 const isPartOf = (place: string, wanted: string) => wanted.length > 2 && place.includes(wanted.toLowerCase())
 
 function placeTexts(place: Json | undefined): string[] {

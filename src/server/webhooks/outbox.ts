@@ -1,16 +1,16 @@
 /**
- * Deliveries that wait, in the order of their subscription: nothing is sent before what came earlier is delivered or dead. Only
- * a test does not wait for what fails before it. A subscription is claimed by one server at a time, for as long as a request
- * may take.
+ * Waiting deliveries, in order per subscription: a delivery is sent only when all earlier ones are delivered or dead. The
+ * exception is a test, which does not wait for failing deliveries before it. A subscription is claimed by one server at a time,
+ * for as long as a request may take.
  */
 import type { Row, Rows, SqlDatabase } from '../../drivers/sql.ts'
 import type { Mode, RecordEvents, WebhookEvent } from './contract.ts'
 import { toEvent } from './delivery-log.ts'
 import { DIGEST_EVENTS_MAX, digestOf, fitting } from './payload.ts'
 
-/** A server that says nothing for this long is dead: another one goes on with its subscriptions. */
+/** A server that is silent for this long is dead: another one takes over its subscriptions. */
 const CLAIM_MS = 30_000
-/** A test is looked for among the newest only: of what cannot be delivered there may be millions. */
+/** Tests are searched for only among the newest deliveries: there may be millions that cannot be delivered. */
 const NEWEST_LOOKED_AT = 20
 
 export interface Claimed {
@@ -29,7 +29,6 @@ export interface Waiting {
   event: WebhookEvent
 }
 
-/** How a try ended. */
 export interface Try {
   atMs: number
   durationMs: number
@@ -51,7 +50,7 @@ export class Outbox {
     this.#record = record
   }
 
-  /** Subscriptions that have something to be sent now and that nobody works on; those that waited longest first. */
+  /** Unclaimed subscriptions that have something to send now, longest waiting first. */
   async due(nowMs: number, max: number): Promise<string[]> {
     const head = `select min(h.id) from ${this.#prefix}delivery h
       where h.webhook_id = w.id and h.state in ('pending', 'failed')`
@@ -66,7 +65,7 @@ export class Outbox {
     return rows.map((row) => String(row['id']))
   }
 
-  /** Also to keep it. Undefined when another server has it, or it was turned off or removed. */
+  /** Claims it, or extends the claim. Undefined if another server has it, or it was disabled or removed. */
   async claim(webhookId: string, nowMs: number): Promise<Claimed | undefined> {
     const [row] = await this.#db.rows(
       `update ${this.#prefix}webhook set claimed_by = $2, claimed_until_ms = $3
@@ -83,12 +82,12 @@ export class Outbox {
     )
   }
 
-  /** For a server that is alone with its database: what a dead one held is free. */
+  /** For a server that has the database to itself: releases what a dead server held. */
   async releaseAll(): Promise<void> {
     await this.#db.rows(`update ${this.#prefix}webhook set claimed_by = null, claimed_until_ms = 0`, [])
   }
 
-  /** A test that waits, else the first that is not over, whether it is due or not. */
+  /** A waiting test, otherwise the first unfinished delivery, whether it is due or not. */
   async head(webhookId: string, nowMs: number): Promise<Waiting | undefined> {
     const first = `select min(id) from ${this.#prefix}delivery where webhook_id = $1 and state in ('pending', 'failed')`
     const [row] = await this.#db.rows(
@@ -117,7 +116,7 @@ export class Outbox {
     })
   }
 
-  /** Without a time for the next try it is given up. */
+  /** Without a time for the next try, the delivery is dead. */
   async failed(
     { deliveryId, event }: Waiting,
     { id }: Claimed,
@@ -126,7 +125,7 @@ export class Outbox {
   ): Promise<void> {
     await this.#db.transaction(async (rows) => {
       await this.#settle(rows, deliveryId, nextAtMs === undefined ? 'dead' : 'failed', tried, nextAtMs)
-      if (event.type === 'webhook.test') return // what nobody but the asker misses turns nothing off
+      if (event.type === 'webhook.test') return // a test must not get the subscription disabled
       await rows(`update ${this.#prefix}webhook set failing_since_ms = coalesce(failing_since_ms, $2) where id = $1`, [
         id,
         tried.atMs,
@@ -134,7 +133,7 @@ export class Outbox {
     })
   }
 
-  /** What waits for it is dead, and everybody else who wants to know is told. */
+  /** Its waiting deliveries become dead, and other subscriptions are notified. */
   async disable({ deliveryId }: Waiting, { id, name, url }: Claimed, tried: Try, reason: string): Promise<void> {
     await this.#db.transaction(async (rows) => {
       await this.#settle(rows, deliveryId, 'dead', tried)
@@ -171,7 +170,7 @@ export class Outbox {
     )
   }
 
-  /** The events of a time that is over become one event each, of as many as fit. False when there are none (any more). */
+  /** Collects events whose hour or day is over into one event, as many as fit. False if there are none left. */
   async collectDigest(webhookId: string, nowMs: number): Promise<boolean> {
     return await this.#db.transaction(async (rows) => {
       const found = await rows(

@@ -1,4 +1,4 @@
-/** Events as a receiver gets them: one, or those of an hour or a day together. */
+/** Events as a receiver gets them: one, or all of an hour or a day together. */
 import { API_VERSION, type EventData, type EventType, type WebhookEvent } from './contract.ts'
 
 export const DIGEST_EVENTS_MAX = 500
@@ -8,7 +8,7 @@ export function payloadOf({ id, type, createdAtMs, data }: WebhookEvent) {
   return { id, type, created_at: new Date(createdAtMs).toISOString(), api_version: API_VERSION, data }
 }
 
-/** As many from the beginning as one delivery takes; at least one. */
+/** The first events, as many as fit into one delivery; at least one. */
 export function fitting(events: readonly WebhookEvent[]): WebhookEvent[] {
   let chars = 0
   const isOver = (event: WebhookEvent, i: number) => {

@@ -1,4 +1,4 @@
-/** Writes events down, and with each the deliveries it causes, in the transaction of the change it tells of. */
+/** Stores events and the deliveries they cause, in the transaction of the change they report. */
 import { hash, randomBytes } from 'node:crypto'
 import type { Dialect, Row, Rows } from '../../drivers/sql.ts'
 import { type EventData, isBulk, type Mode, type NewEvent, type RecordEvents, type Subscription } from './contract.ts'
@@ -6,7 +6,7 @@ import { newEventId } from './event-id.ts'
 import { isWanted } from './filter.ts'
 
 const EVENTS_AT_ONCE = 200
-/** More than a receiver should have to take. */
+/** Larger payloads are too much for a receiver. */
 const DATA_BYTES_MAX = 256 * 1024
 const FIELD_BYTES_MAX = 1024
 const DEDUPE_CHARS_MAX = 300
@@ -14,12 +14,12 @@ const HOUR_MS = 3_600_000
 
 interface RecorderOptions {
   dialect: Dialect
-  /** Told when there is something to deliver. */
+  /** Called when there is something to deliver. */
   onRecorded?: () => void
   now?: () => number
 }
 
-/** Give it the transaction's own `rows`. An event whose key is known changes nothing. */
+/** Pass it the transaction's own `rows`. An event whose key is known changes nothing. */
 export function eventRecorder({ dialect, onRecorded, now = Date.now }: RecorderOptions): RecordEvents {
   return async (rows, events) => {
     if (events.length === 0) return
@@ -33,7 +33,7 @@ export function eventRecorder({ dialect, onRecorded, now = Date.now }: RecorderO
   }
 }
 
-/** Each is an event of its own. */
+/** Each test is a separate event. */
 export function testEvent({ id, name }: Pick<Subscription, 'id' | 'name'>): NewEvent {
   const dedupeKey = `webhook.test:${randomBytes(8).toString('hex')}`
   return { type: 'webhook.test', data: { webhook: { id, name } }, dedupeKey, webhookId: id }
@@ -84,7 +84,7 @@ async function recordSome(rows: Rows, { prefix }: Dialect, told: readonly Told[]
   const due = made
     .filter(({ id }) => fresh.has(id))
     .flatMap(({ id, event, to }) => to.map((one) => ({ id, event, one })))
-  // What is meant for one subscription is an answer to it, and not collected.
+  // An event meant for one subscription is sent at once, not collected in a digest.
   const isAtOnce = ({ event, one }: (typeof due)[number]) => one.mode === 'instant' || event.webhookId !== undefined
   await insertAll(rows, `${prefix}delivery (event_id, webhook_id, created_ms, next_ms)`, [
     ...due.filter(isAtOnce).map(({ id, one }) => [id, one.id, nowMs, nowMs]),
@@ -106,18 +106,18 @@ function places(count: number, columns: number): string {
   return Array.from({ length: count }, (_, i) => row(i)).join(', ')
 }
 
-/** When the hour or the day of UTC ends. */
+/** When the current hour or day (UTC) ends. */
 function endOfTime(mode: Mode, nowMs: number): number {
   const lengthMs = mode === 'daily' ? 24 * HOUR_MS : HOUR_MS
   return (Math.floor(nowMs / lengthMs) + 1) * lengthMs
 }
 
-/** Keys may be made of what a site says: an index takes no text of any length, and PostgreSQL no NUL. */
+/** Keys may contain text from a site: an index limits their length, and PostgreSQL refuses NUL. */
 function dedupeText(key: string): string {
   return key.length > DEDUPE_CHARS_MAX || key.includes('\0') ? hash('sha256', key) : key
 }
 
-/** Of what is too large the small fields stay, and it is said. */
+/** If the data is too large, only the small fields are kept, and the event says so. */
 function dataText(data: EventData): string {
   const text = JSON.stringify(data)
   const bytes = Buffer.byteLength(text)

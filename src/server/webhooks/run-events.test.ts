@@ -1,4 +1,4 @@
-/** What the record of a run tells, and that a store tells it with the change itself. */
+/** Which events the record of a run produces, and that a store records them together with the change. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Bench, ENGINES } from '../../../test/webhooks.ts'
@@ -39,21 +39,21 @@ const typesOf = (record: RunRecord, before: RunRecord[] = []) =>
   runEnded({ record, before, failAt: 0.05 }).map(({ type }) => type)
 
 describe('events of a run', () => {
-  it('one that goes on has nothing to tell', () => assert.deepEqual(typesOf(runOf('a')), []))
+  it('a running run has no events', () => assert.deepEqual(typesOf(runOf('a')), []))
 
-  it('tells how it ended', () => {
+  it('reports how it ended', () => {
     assert.deepEqual(typesOf(ended('a')), ['run.finished'])
     assert.deepEqual(typesOf(ended('a', { exitCode: 1 })), ['run.failed'])
     assert.deepEqual(typesOf(ended('a', { state: 'failed', exitCode: 3 })), ['run.failed'])
     assert.deepEqual(typesOf(ended('a', { state: 'stopped', exitCode: 4 })), ['run.stopped'])
   })
 
-  it('tells of an error rate above the share', () => {
+  it('reports an error rate above the threshold', () => {
     assert.deepEqual(typesOf(ended('a', { exitCode: 1, pages: pages(94, 6) })), ['run.failed', 'run.error_rate'])
     assert.deepEqual(typesOf(ended('a', { pages: pages(95, 5) })), ['run.finished'])
   })
 
-  it('tells of a field that is filled less than it usually is', () => {
+  it('reports a field that is filled less often than usual', () => {
     const before = [ended('1'), ended('2'), ended('3', { fieldFill: { title: 1, price: 0.1 } })]
     const [, changed] = runEnded({ record: ended('4', { fieldFill: { title: 1, price: 0.5 } }), before, failAt: 0.05 })
     assert.equal(changed!.type, 'run.layout_changed')
@@ -64,7 +64,7 @@ describe('events of a run', () => {
     assert.deepEqual(typesOf(ended('4', nothing), before.slice(0, 1)), ['run.finished'], 'one run is no measure')
   })
 
-  it('measures a run by those with the same arguments only', () => {
+  it('compares a run only with runs that have the same arguments', () => {
     const before = ['1', '2', '3'].map((id) => ended(id, { args: { site: 'x', details: true } }))
     const listing = { fieldFill: { title: 1 }, args: { details: false, site: 'x' } }
     assert.deepEqual(typesOf(ended('4', listing), before), ['run.finished'])
@@ -72,7 +72,7 @@ describe('events of a run', () => {
     assert.deepEqual(typesOf(ended('4', same), before), ['run.finished', 'run.layout_changed'])
   })
 
-  it('tells of each host whose circuit opened, as the log has it', () => {
+  it('reports each host whose circuit opened, as in the log', () => {
     const said = (host: string, state: string) =>
       JSON.stringify({ level: 40, event: 'circuit', host, state, reason: 'x' })
     const lines = [said('a', 'open'), said('a', 'closed'), said('b', 'half-open'), said('c', 'open').slice(0, -5), '3']
@@ -83,7 +83,7 @@ describe('events of a run', () => {
     )
   })
 
-  it('tells the same of the same record, and again of a run that was resumed', () => {
+  it('the same record produces the same events, a resumed run new ones', () => {
     const keys = (record: RunRecord) => runEnded({ record, before: [], failAt: 1 }).map(({ dedupeKey }) => dedupeKey)
     assert.deepEqual(keys(ended('a')), keys(ended('a')))
     assert.notDeepEqual(keys(ended('a')), keys(ended('a', { finishedAt: '2026-11-15T13:00:00.000Z' })))
@@ -92,7 +92,7 @@ describe('events of a run', () => {
 
 for (const [engine, start] of Object.entries(ENGINES))
   describe(`events of a store's runs on ${engine}`, () => {
-    it('come with the run’s beginning and end, once, whoever ends it', async () => {
+    it('are recorded when the run starts and ends, once, whichever process ends it', async () => {
       await using place = await start()
       const db = await place.open()
       await using bench = new Bench(db)

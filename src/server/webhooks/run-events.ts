@@ -1,13 +1,13 @@
-/** What the record of a run has to tell. The same record tells the same events, however often it is looked at. */
+/** Events that follow from the record of a run. The same record always gives the same events. */
 import { isDeepStrictEqual } from 'node:util'
 import { redactAll } from '../../core/redact.ts'
 import { isComplete, type RunRecord } from '../../core/run.ts'
 import type { Json } from '../../core/task.ts'
 import type { EventType, NewEvent } from './contract.ts'
 
-/** Points of a hundred by which a field's fill must drop to look like a new layout. */
+/** By how much a field's fill rate must drop (0 to 1) to look like a layout change. */
 const FILL_DROP = 0.2
-/** Fewer runs before it are no measure. */
+/** With fewer previous runs, nothing is compared. */
 const RUNS_BEFORE_MIN = 2
 export const RUNS_BEFORE_MAX = 5
 
@@ -22,13 +22,13 @@ export function runStarted(record: RunRecord): NewEvent {
 
 interface RunEnd {
   record: RunRecord
-  /** Of the finished runs of this scraper before it, the newest. Those with other arguments are no measure. */
+  /** Finished runs of this scraper before it, newest first. Those with other arguments are ignored. */
   before: readonly RunRecord[]
   /** Share of failed pages above which a run counts as failed. */
   failAt: number
 }
 
-/** Empty for a run that goes on. One that was resumed ends again, and tells again. */
+/** Empty for a running run. A resumed run ends again, and is reported again. */
 export function runEnded({ record, before, failAt }: RunEnd): NewEvent[] {
   const { id, scraper, state, reason, exitCode, startedAt, finishedAt, durationMs, pages, items } = record
   if (state === 'running' || finishedAt === null) return []
@@ -46,10 +46,10 @@ export function runEnded({ record, before, failAt }: RunEnd): NewEvent[] {
   return events
 }
 
-/** A line of a run's log that may tell of a circuit: cheap, for all the lines that do not. */
+/** Whether a log line may be about a circuit: a cheap check, as most lines are not. */
 export const isOfCircuit = (line: string) => line.includes('"event":"circuit"')
 
-/** Once for each host of a run: one that opens again and again is no more news. */
+/** Once per host and run: a circuit that opens again and again is not reported again. */
 export function circuitsOpened(run: Pick<RunRecord, 'id' | 'scraper'>, lines: readonly string[]): NewEvent[] {
   return lines.filter(isOfCircuit).flatMap((line): NewEvent[] => {
     const { event, state, host, reason, time } = parsed(line)
@@ -64,7 +64,7 @@ function parsed(line: string): Record<string, Json> {
     const value = JSON.parse(line)
     return typeof value === 'object' && value !== null ? value : {}
   } catch {
-    return {} // half a line
+    return {} // truncated line
   }
 }
 
@@ -80,11 +80,11 @@ interface FillDrop {
   [more: string]: string | number
 }
 
-/** Runs with other arguments look at other pages, and may well find other fields. */
+/** Runs with other arguments read other pages, and may well find other fields. */
 export const isAlike = (one: Pick<RunRecord, 'args'>, other: Pick<RunRecord, 'args'>) =>
   isDeepStrictEqual(one.args ?? {}, other.args ?? {})
 
-/** Fields that the runs before had more often, by their median. */
+/** Fields that are filled less often than the median of the previous runs. */
 function fillDrops(run: RunRecord, before: readonly RunRecord[]): FillDrop[] {
   const { pages, fieldFill } = run
   const measures = before.filter((one) => one.items.new > 0 && isAlike(one, run)).slice(0, RUNS_BEFORE_MAX)

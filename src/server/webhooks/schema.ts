@@ -1,4 +1,4 @@
-/** Events, who wants to hear of them, and how telling them went. */
+/** Events, the subscriptions to them, and their deliveries. */
 import type { Dialect } from '../../drivers/sql.ts'
 
 export const webhookTables = ({ prefix, now, identity }: Dialect): string => `

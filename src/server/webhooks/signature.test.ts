@@ -1,4 +1,4 @@
-/** Signatures by the vector of the Standard Webhooks specification, ids, and times of retries. */
+/** Signatures checked against the test vector of the Standard Webhooks specification, event ids, and retry times. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { newEventId } from './event-id.ts'
@@ -33,14 +33,14 @@ test('secrets are long, prefixed, and never the same', () => {
   assert.notEqual(newSecret(), newSecret())
 })
 
-test('ids of events are UUIDs of version 7 that sort by time, and by turn within a millisecond', () => {
+test('event ids are version 7 UUIDs that sort by time, and by order of creation within a millisecond', () => {
   const ids = [...Array.from({ length: 5000 }, () => newEventId(1_700_000_000_000)), newEventId(1_700_000_000_001)]
   for (const id of ids) assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
   assert.deepEqual([...ids].sort(), ids)
   assert.equal(new Set(ids).size, ids.length)
 })
 
-test('tries eight times, from 10 s on, over about a day, never two of them together', () => {
+test('tries eight times, from 10 s on, over about a day, with jitter', () => {
   const waits = (random: () => number) =>
     Array.from({ length: TRIES_MAX }, (_, i) => retryWaitMs(i + 1, { random })).filter((ms) => ms !== undefined)
   const hours = (ms: number[]) => ms.reduce((sum, one) => sum + one, 0) / 3_600_000

@@ -1,4 +1,4 @@
-/** Standard Webhooks: what makes a receiver sure that a request is ours, new, and as we sent it. */
+/** Standard Webhooks signatures: they prove to a receiver that a request is ours, recent and unaltered. */
 import { createHmac, randomBytes } from 'node:crypto'
 
 const PREFIX = 'whsec_'
@@ -7,11 +7,11 @@ const SECRET_BYTES = 32
 export const newSecret = () => PREFIX + randomBytes(SECRET_BYTES).toString('base64')
 
 interface Signed {
-  /** Of the event: the same in every try. */
+  /** Event id: the same in every try. */
   id: string
   atMs: number
   body: string
-  /** While a secret is being exchanged there are two, and a receiver accepts either. */
+  /** During a secret rotation there are two, and a receiver accepts either. */
   secrets: readonly string[]
 }
 

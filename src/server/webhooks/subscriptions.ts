@@ -1,4 +1,4 @@
-/** Subscriptions in the store. A secret is shown once, when it is made, and kept, because it signs. */
+/** Subscriptions in the store. A secret is shown once, when it is created; it is stored because it is needed for signing. */
 import { randomBytes } from 'node:crypto'
 import { ScrapeError } from '../../core/errors.ts'
 import type { Row, SqlDatabase } from '../../drivers/sql.ts'
@@ -6,9 +6,9 @@ import { EVENT_TYPES, type Mode, type NewSubscription, type Subscription } from 
 import { isOfType } from './filter.ts'
 import { newSecret } from './signature.ts'
 
-/** Each costs a look at every event. */
+/** Each one is checked against every event. */
 const SUBSCRIPTIONS_MAX = 1000
-/** A receiver may take this long to learn its new secret. */
+/** How long a receiver has to switch to its new secret. */
 const OLD_SECRET_MS = 24 * 3_600_000
 
 export class Subscriptions {
@@ -22,7 +22,7 @@ export class Subscriptions {
     this.#now = now
   }
 
-  /** Throws `E_OPTION` for a URL or an event that is none, or a name that is taken. */
+  /** Throws `E_OPTION` for an invalid URL or event type, or a name that is already taken. */
   async create(given: NewSubscription): Promise<{ subscription: Subscription; secret: string }> {
     check(given)
     const secret = newSecret()
@@ -49,7 +49,7 @@ export class Subscriptions {
     return toSubscription(row)
   }
 
-  /** Turned on again it starts afresh: what died is there to be redelivered. */
+  /** When it is enabled again it starts afresh: dead deliveries can be redelivered. */
   async update(word: string, given: NewSubscription): Promise<Subscription> {
     check(given)
     const { id } = await this.get(word)
@@ -76,9 +76,9 @@ export class Subscriptions {
   }
 
   /**
-   * The old one stays valid for a while: until then every delivery has two signatures. Throws `E_OPTION` while another old one still is:
-   * there are no more than two, and those who only know the oldest would be cut off. With no grace that is what is wanted: all old ones
-   * end at once.
+   * The old secret stays valid for a while, during which every delivery has two signatures. Throws `E_OPTION` while an earlier
+   * old secret is still valid: there are at most two, and receivers that only know the oldest would be cut off. With no grace
+   * period, that is intended: all old secrets expire at once.
    */
   async rotateSecret(word: string, graceMs = OLD_SECRET_MS): Promise<{ secret: string; oldUntilMs: number }> {
     const { id } = await this.get(word)

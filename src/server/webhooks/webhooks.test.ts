@@ -1,4 +1,4 @@
-/** What is told to whom, on both databases, to real receivers, with a clock that is turned by hand. */
+/** Which events are delivered to whom, on both databases, to real receivers, with a manual clock. */
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { type Received, Receiver } from '../../../test/site/receiver.ts'
@@ -11,7 +11,7 @@ const HOUR = 3_600_000
 const DAY = 24 * HOUR
 
 onBothDatabases('webhooks', ({ check }) => {
-  check('an event is delivered once, signed, to whoever asked for it', async (db) => {
+  check('an event is delivered once, signed, to each subscription that wants it', async (db) => {
     await using receiver = await Receiver.start()
     await using bench = new Bench(db)
     const { secret, subscription } = await bench.subscribe(receiver.url, { events: ['run.*'] })
@@ -41,7 +41,7 @@ onBothDatabases('webhooks', ({ check }) => {
     assert.deepEqual(bench.worker.counts, { delivered: 1, failed: 0, dead: 0 })
   })
 
-  check('what is undone with its transaction is not told, and what is told twice is one event', async (db) => {
+  check('an event whose transaction is rolled back is not sent, and one recorded twice is one event', async (db) => {
     await using receiver = await Receiver.start()
     await using bench = new Bench(db)
     await bench.subscribe(receiver.url)
@@ -57,7 +57,7 @@ onBothDatabases('webhooks', ({ check }) => {
     assert.deepEqual(receiver.types, ['run.finished', 'run.failed'])
   })
 
-  check('keys of any length and odd text are one event each, and data that is too large is cut', async (db) => {
+  check('keys of any length with unusual text are one event each, and data that is too large is cut', async (db) => {
     await using receiver = await Receiver.start()
     await using bench = new Bench(db)
     await bench.subscribe(receiver.url)
@@ -103,7 +103,7 @@ onBothDatabases('webhooks', ({ check }) => {
     )
   })
 
-  check('while a secret is exchanged both sign; a day later the new one alone does', async (db) => {
+  check('during a rotation both secrets sign; a day later only the new one does', async (db) => {
     await using receiver = await Receiver.start()
     await using bench = new Bench(db)
     const { subscription, secret } = await bench.subscribe(receiver.url)
@@ -122,7 +122,7 @@ onBothDatabases('webhooks', ({ check }) => {
     assert.deepEqual([signedBy(second, secret), signedBy(second, fresh)], [false, true])
   })
 
-  check('a secret is not replaced twice within its grace, unless all old ones are to end', async (db) => {
+  check('a secret is not rotated twice within its grace period, unless all old ones are to expire', async (db) => {
     await using bench = new Bench(db)
     const { subscription } = await bench.subscribe('http://127.0.0.1:9/')
     let nowMs = START
@@ -140,7 +140,7 @@ onBothDatabases('webhooks', ({ check }) => {
     assert.notEqual((await subscriptions.rotateSecret(subscription.id, DAY)).secret, second)
   })
 
-  check('items and jobs nobody asked for are not kept', async (db) => {
+  check('items and jobs that no subscription wants are not stored', async (db) => {
     await using receiver = await Receiver.start()
     await using bench = new Bench(db)
     await bench.subscribe(receiver.url, { events: ['item.*'], filter: { scrapers: ['books'] } })

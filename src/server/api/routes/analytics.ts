@@ -1,4 +1,4 @@
-/** Analytics: numbers over days, from what is counted as it is written. Days are in UTC, the first and the last included. */
+/** Analytics: numbers per day, from counters kept as data is written. Days are in UTC; first and last are included. */
 import * as z from 'zod'
 import { endpoint } from './endpoint.ts'
 

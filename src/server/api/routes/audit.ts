@@ -1,4 +1,4 @@
-/** Who did what through this API. */
+/** The audit log: who did what through this API. */
 import * as z from 'zod'
 import { endpoint } from './endpoint.ts'
 import { cursorQuery, pageOf } from './schemas.ts'

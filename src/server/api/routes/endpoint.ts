@@ -1,4 +1,4 @@
-/** One thing the API can be asked: its path, who may ask, what goes in and what comes out. Server, document and client read it. */
+/** One API endpoint: its path, who may call it, input and output. The server, the OpenAPI document and the client read it. */
 import type * as z from 'zod'
 import type { Role } from '../../../core/role.ts'
 
@@ -12,16 +12,16 @@ export interface Endpoint {
   readonly path: string
   readonly area: string
   readonly summary: string
-  /** Left out: anybody may ask. */
+  /** Omitted: no key is needed. */
   readonly role?: Role
   readonly params?: Fields
   readonly query?: Fields
   readonly body?: z.ZodType
-  /** Of a success. Default 200. */
+  /** Of a successful response. Default 200. */
   readonly status?: number
-  /** What comes back: JSON of this shape, nothing (204), or another kind of text, streamed. */
+  /** The response: JSON of this shape, nothing (204), or another kind of text, streamed. */
   readonly answer: z.ZodType | undefined | Streamed
-  /** A repeat with the same `Idempotency-Key` gets the first answer again. */
+  /** A repeat with the same `Idempotency-Key` gets the first answer. */
   readonly isIdempotentByKey?: boolean
 }
 
@@ -40,14 +40,13 @@ export const endpoint = <const E extends Endpoint>(spec: E): E => spec
 type Parsed<T> = T extends z.ZodType ? z.output<T> : undefined
 type Given<T> = T extends z.ZodType ? z.input<T> : undefined
 
-/** What a handler gets. */
 export interface Asked<E extends Endpoint> {
   readonly params: Parsed<E['params']>
   readonly query: Parsed<E['query']>
   readonly body: Parsed<E['body']>
 }
 
-/** What a caller gives; parts an endpoint does not have are left out. */
+/** What a client passes; parts the endpoint does not have are omitted. */
 export type Asking<E extends Endpoint> = Omit<
   { params: Given<E['params']>; query?: Given<E['query']>; body: Given<E['body']> },
   | (E['params'] extends z.ZodType ? never : 'params')
@@ -55,5 +54,4 @@ export type Asking<E extends Endpoint> = Omit<
   | (E['body'] extends z.ZodType ? never : 'body')
 >
 
-/** What comes back. */
 export type Answered<E extends Endpoint> = E['answer'] extends z.ZodType ? z.output<E['answer']> : undefined

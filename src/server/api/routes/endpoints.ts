@@ -1,4 +1,4 @@
-/** Every route of the API, area by area. What is not here does not exist. */
+/** Every route of the API, area by area. A route that is not listed here does not exist. */
 import { analyticsEndpoints } from './analytics.ts'
 import { auditEndpoints } from './audit.ts'
 import { deadLetterEndpoints } from './dead-letters.ts'

@@ -1,4 +1,4 @@
-/** The fleet: workers, and the scrapers this server knows. */
+/** The fleet: its workers, and the scrapers this server knows. */
 import * as z from 'zod'
 import { endpoint } from './endpoint.ts'
 import { runId, scraper, worker } from './schemas.ts'

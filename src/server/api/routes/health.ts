@@ -1,4 +1,4 @@
-/** Health: does it live, is it ready. */
+/** Health: liveness and readiness. */
 import * as z from 'zod'
 import { endpoint, streamed } from './endpoint.ts'
 

@@ -1,4 +1,4 @@
-/** History: items beyond one run, what happened to them, and what differs between two runs. */
+/** History: items across runs, what happened to them, and how two runs differ. */
 import * as z from 'zod'
 import { endpoint } from './endpoint.ts'
 import { cursorQuery, pageOf, runId, scraperName } from './schemas.ts'

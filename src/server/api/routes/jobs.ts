@@ -1,4 +1,4 @@
-/** Jobs: postings of all boards, each job once, with where it is and what became of it. */
+/** Jobs: postings from all boards, each job once, with where it is posted and what became of it. */
 import * as z from 'zod'
 import { endpoint } from './endpoint.ts'
 import { cursorQuery, pageOf } from './schemas.ts'

@@ -1,4 +1,4 @@
-/** One page, now: through a scraper, or the list of a site's URLs. */
+/** Immediate results: one page through a scraper, or the list of a site's URLs. */
 import * as z from 'zod'
 import { endpoint } from './endpoint.ts'
 import { scraperName } from './schemas.ts'

@@ -1,11 +1,11 @@
-/** Runs: start them, follow them, steer them, take their items out. */
+/** Runs: start, watch and control them, and export their items. */
 import * as z from 'zod'
 import { endpoint, streamed } from './endpoint.ts'
 import { cursorQuery, deadFilter, ofRun, pageOf, region, runDetail, runId, runSummary, scraperName } from './schemas.ts'
 
 const steered = z.object({ isChanged: z.boolean(), reason: z.string().nullable() })
 
-/** What a caller may set of a run's limits. */
+/** The limits a caller may set for a run. */
 export const runLimits = z
   .strictObject({
     pages: z.int().min(1).max(1e9),

@@ -1,4 +1,4 @@
-/** Schedules: runs that begin by the clock. */
+/** Schedules: runs that start at given times (cron). */
 import * as z from 'zod'
 import { endpoint } from './endpoint.ts'
 import { runLimits } from './runs.ts'

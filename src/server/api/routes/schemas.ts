@@ -1,4 +1,4 @@
-/** What the API speaks of. The record of a run is the same object as `run.json` in its folder. */
+/** Schemas shared by the routes. The record of a run is the same object as `run.json` in its folder. */
 import * as z from 'zod'
 import { NOT_FETCHED, type NotFetchedReason } from '../../../core/not-fetched.ts'
 import { REGION_NAME } from '../../../core/run.ts'
@@ -147,7 +147,7 @@ export const scraper = z
   })
   .meta({ id: 'Scraper' })
 
-/** A page of a list, and how to ask for the next one. */
+/** A page of a list, and the cursor of the next one. */
 export const pageOf = <T extends z.ZodType>(element: T) =>
   z.object({ data: z.array(element), next: z.string().nullable().describe('the `cursor` of the next page') })
 

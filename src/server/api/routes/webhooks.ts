@@ -1,4 +1,4 @@
-/** Webhooks: who is told of what happens, and how telling them went. */
+/** Webhooks: who is notified of which events, and the log of deliveries. */
 import * as z from 'zod'
 import { EVENT_TYPES, MODES } from '../../webhooks/contract.ts'
 import { endpoint } from './endpoint.ts'
