@@ -7,12 +7,12 @@ import type { Scraper } from '../core/scraper.ts'
 import type { Sink } from '../sinks/contract.ts'
 import type { Run } from './run/run.ts'
 
-/** What `sluice.config.ts` may set: `export default { rps: 2 } satisfies Options`. */
+/** The options that `sluice.config.ts` may set: `export default { rps: 2 } satisfies Options`. */
 export type Options = OptionInputs
 
-/** What `start` takes. Options have the names of the flags: `rps` is `--rps`. */
+/** Options of `start`. They have the names of the flags: `rps` is `--rps`. */
 export interface StartOptions<Args = unknown, Item = unknown> extends Options {
-  /** As the scraper's `args` schema takes them. */
+  /** In the form that the scraper's `args` schema accepts. */
   args?: unknown extends Args ? Record<string, unknown> : Args
   /** Path of the module that exports the scraper; needed for `processes` above 1. */
   file?: string
@@ -22,23 +22,23 @@ export interface StartOptions<Args = unknown, Item = unknown> extends Options {
   resume?: string
 }
 
-/** A run in progress: its events, its end, and how to steer it. */
+/** A run in progress: its events, its result, and methods to control it. */
 export interface StartedRun extends Pick<Run, 'id' | 'folder' | 'stats' | 'pause' | 'resume' | 'stop'> {
-  /** Everything that happens, from the first event on, until the run ends. Slow readers lose the oldest: see `EVENTS_MAX`. */
+  /** Everything that happens, from the first event until the run ends. Slow readers lose the oldest events: see `EVENTS_MAX`. */
   readonly events: AsyncIterable<RunEvent>
   readonly result: Promise<RunRecord>
 }
 
-/** Events kept for a reader that is behind. A run must not wait, nor fill the memory, for those that watch it. */
+/** Maximum number of events buffered for a slow reader. A run must not wait for its readers, nor fill the memory for them. */
 const EVENTS_MAX = 10_000
 
-/** Runs a scraper inside this program; resolves once it has started. */
+/** Runs a scraper inside this program; resolves once the run has started. */
 export async function start<Args = unknown, Item = unknown>(
   scraper: Scraper<Args, Item>,
   options: StartOptions<Args, Item> = {},
 ): Promise<StartedRun> {
   const { args, file, sinks, resume, ...flags } = options
-  // Loaded now and not with the module: a scraper's file imports the public names, and needs none of this to be read.
+  // Loaded here, not at the top: a scraper's file imports the public names and needs none of this.
   const [{ resolveConfig }, { startRun }, { findRun }] = await Promise.all([
     import('../config/config.ts'),
     import('./run/run.ts'),

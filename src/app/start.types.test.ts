@@ -1,4 +1,4 @@
-/** Wrong programs around `start` and `replay` that the compiler must refuse. `tsc` fails when one of these lines starts to compile. */
+/** Wrong uses of `start` and `replay` that the compiler must reject. `tsc` fails when one of these lines starts to compile. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as z from 'zod'
@@ -18,7 +18,7 @@ const shop = defineScraper({
 
 const item = z.object({ id: z.string() })
 
-// Never called: the compiler reads it.
+// Never called; only the compiler reads it.
 async function wrongPrograms(sink: Sink<{ title: string; price: number }>, other: Sink<{ upc: string }>) {
   const own: Scraper = shop
   await start(own, { args: { anything: 1 } })
@@ -59,6 +59,6 @@ async function wrongPrograms(sink: Sink<{ title: string; price: number }>, other
   await start(bare, { args: { site: 'x' } })
   return price
 }
-test('refuses wrong arguments, options, sinks and fields at compile time', () => {
+test('rejects wrong arguments, options, sinks and fields at compile time', () => {
   assert.equal(typeof wrongPrograms, 'function')
 })

@@ -1,8 +1,8 @@
-/** The site of `sluice bench`, as a process of its own: a shop of any number of products, made as they are asked for. */
+/** The site that `sluice bench` scrapes, run as a separate process: a shop with any number of products, generated on request. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** About what a product page of a small shop weighs. */
+/** Roughly the size of a small shop's product page. */
 const FILLER = '<p>Kept dry, sent within two days, and taken back within thirty.</p>\n'.repeat(120)
 
 const product = (id: string) =>

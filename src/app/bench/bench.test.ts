@@ -1,4 +1,4 @@
-/** The bench does not wait for a site that is dead. */
+/** The benchmark does not wait for a dead site. */
 import assert from 'node:assert/strict'
 import { fork } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { temporaryFolder } from '../../../test/sluice.ts'
 import { siteOf } from './bench.ts'
 
-test('a site that exits before it listens is an error, not an endless wait', async () => {
+test('throws instead of waiting forever when the site exits before it listens', async () => {
   using folder = temporaryFolder()
   const file = join(folder.path, 'site.mjs')
   writeFileSync(file, 'process.exit(7)')

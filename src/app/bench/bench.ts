@@ -1,4 +1,4 @@
-/** How fast this machine scrapes: a run like any other, of a shop on loopback, into files that are thrown away. */
+/** How fast this machine scrapes: an ordinary run against a shop on loopback, writing to files that are then deleted. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -25,7 +25,7 @@ export interface BenchResult {
   concurrency: number
   seconds: number
   pagesPerSecond: number
-  /** Of the scraping process alone; the site is another one. */
+  /** The scraping process only; the site runs in another process. */
   cpuMsPerPage: number
   latencyMs: { p50: number; p95: number }
   rssBytesMax: number
@@ -96,7 +96,7 @@ export async function bench({ pages, concurrency, onProgress }: BenchOptions): P
   }
 }
 
-/** Throws `E_SERVICE` when the process ends before it has said where it listens. */
+/** Throws `E_SERVICE` if the process exits before it reports its address. */
 export async function siteOf(child: ChildProcess): Promise<string> {
   const waiting = new AbortController()
   const { signal } = waiting

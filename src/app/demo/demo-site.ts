@@ -1,6 +1,6 @@
 /**
- * The site the project templates scrape, so that a first run succeeds on a machine without internet: a book shop as pages, as a JSON
- * API and as a page that a script draws, and a board of jobs. Small, always the same, on loopback only.
+ * The site that the project templates scrape, so that a first run works without internet access: a book shop as HTML pages, as a
+ * JSON API and as a page rendered by a script, plus a job board. Small, always the same, loopback only.
  */
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
@@ -20,7 +20,7 @@ export interface DemoSite extends AsyncDisposable {
   readonly url: string
 }
 
-/** On the port of `DEMO_URL` unless told; 0 takes a free one. */
+/** Listens on the port of `DEMO_URL` by default; 0 picks a free port. */
 export async function startDemoSite(port = PORT): Promise<DemoSite> {
   const server = createServer((request, response) => answer(request.url ?? '/', response))
   server.listen(port, '127.0.0.1')
@@ -97,7 +97,7 @@ function detail(id: number): string {
   return html(title, `<p class="price">£${price.toFixed(2)}</p>\n<p class="stock">${inStock} in stock</p>`)
 }
 
-/** Empty until its script has asked the API: only a browser sees the books. */
+/** Empty until its script has called the API: only a browser sees the books. */
 const drawn = html(
   'Books, drawn by a script',
   `<ul id="books"></ul>

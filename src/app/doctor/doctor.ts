@@ -1,4 +1,4 @@
-/** Looks at the machine a run would work on: what is fine, what may hurt, what is missing, and what to do about it. */
+/** Checks the machine a run would use: what is fine, what may cause trouble, what is missing, and how to fix it. */
 
 import { spawn } from 'node:child_process'
 import { lookup } from 'node:dns/promises'
@@ -19,7 +19,7 @@ import { type Finding, fail, ok, type Result, warn } from './finding.ts'
 import { serviceChecks } from './services.ts'
 
 interface Examination {
-  /** A name that must resolve. */
+  /** A host name that must resolve. */
   host: string
   flags?: Record<string, unknown>
 }
@@ -30,7 +30,7 @@ export async function examine({ host, flags = {} }: Examination): Promise<Findin
   const config = await resolveConfig({ flags }).catch((error: Error & { details?: { notes?: string[] } }) => error)
   const out = config instanceof Error ? 'runs' : config.values.out
   const measured = measureResources({ disk: out })
-  measured.catch(() => {}) // told by the checks that need it
+  measured.catch(() => {}) // reported by the checks that need it
   const checks: [string, () => Result | Promise<Result>][] = [
     ['node', nodeVersion],
     ['packages', packages],
@@ -87,7 +87,7 @@ function packages(): Result {
   return ok(`${Object.keys(dependencies).length} packages at their locked versions`)
 }
 
-/** Beside an installed package its dependencies may be hoisted: every `node_modules` above is one to look in. */
+/** The dependencies of an installed package may be hoisted, so every `node_modules` above it is searched. */
 function manifestOf(name: string): string | undefined {
   const folders = require.resolve.paths(name) ?? []
   return folders.map((folder) => join(folder, name, 'package.json')).find((file) => existsSync(file))
@@ -166,7 +166,7 @@ function diskSpace(out: string): Result {
 const MEMORY_BYTES_LOW = 512e6
 const CPU_BUSY = 0.8
 
-/** A container may have less than the machine. */
+/** A container may have less memory than the machine. */
 function memory({ memory: { freeBytes, limitBytes, of } }: ResourceSnapshot): Result {
   const what = `${formatBytes(freeBytes)} free of ${formatBytes(limitBytes)}${of === 'group' ? ' (limit of this container)' : ''}`
   return freeBytes < MEMORY_BYTES_LOW
@@ -210,7 +210,7 @@ async function browser(config: Config | Error): Promise<Result> {
 
 const VERSION_CHARS_MAX = 200
 
-/** The first line of `FILE --version`. Debian's browser is a script: what it started ends with it. */
+/** The first line of `FILE --version`. Debian's browser is a wrapper script, so its child processes must end with it. */
 async function versionOf(path: string): Promise<string> {
   const { PATH, HOME, LD_LIBRARY_PATH } = process.env
   const child = spawn(path, ['--version'], {
@@ -243,7 +243,7 @@ function endGroup(pid: number | undefined): void {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL')
   } catch {
-    // nobody is left in it
+    // the process group is already empty
   }
 }
 

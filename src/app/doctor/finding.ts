@@ -1,7 +1,7 @@
-/** What a look at the machine found. */
+/** The result of one check of the machine. */
 export interface Finding {
   check: string
-  /** missing: a service that was asked for does not answer. */
+  /** missing: a service that was requested does not answer. */
   status: 'ok' | 'warn' | 'fail' | 'missing'
   what: string
   /** Empty when there is nothing to do. */

@@ -1,11 +1,11 @@
-/** Whether a server can be worked with: logs in as a run would do it, and out again. */
+/** Checks that a server is usable: logs in the way a run would, and out again. */
 import { type Engine, parseEngineUrl } from '../../core/engine-url.ts'
 
 const ANSWER_MS_MAX = 5_000
 
 const LOG_IN: Readonly<Partial<Record<Engine, (url: string) => Promise<unknown>>>> = { postgres, redis, amqp }
 
-/** Throws what a run would say. */
+/** Throws the error that a run would report. */
 export async function logIn(given: string): Promise<void> {
   const { engine, url } = parseEngineUrl(given)
   if (engine !== undefined) await LOG_IN[engine]?.(url)

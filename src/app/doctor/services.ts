@@ -1,4 +1,4 @@
-/** Servers and proxies that somebody named: each is logged in to, as a run would do it. */
+/** Checks the configured servers and proxies by logging in to each, as a run would. */
 import type { Config } from '../../config/config.ts'
 import { parseEngineUrl } from '../../core/engine-url.ts'
 import { ScrapeError } from '../../core/errors.ts'
@@ -38,7 +38,7 @@ async function answers(url: string): Promise<Result> {
   }
 }
 
-/** Each is named by its address alone: their URLs may hold passwords. */
+/** Proxies are named by address only, since their URLs may contain passwords. */
 async function proxiesAnswer(urls: readonly string[]): Promise<Result> {
   const results = await Promise.allSettled(urls.map((url) => checkProxy(url, CHECK_MS_MAX)))
   const away = results.flatMap((result, i) =>

@@ -1,4 +1,6 @@
-/** A crew that is somebody else's: a command is run, or only printed, whenever another number of workers is wanted. */
+/**
+ * Scales workers that something else manages: runs a command, or only prints it, whenever the target number of workers changes.
+ */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Staffing } from '../../fleet/autoscale.ts'
@@ -8,11 +10,11 @@ import type { Store } from '../../store/contract.ts'
 interface CommandCrewOptions {
   /** `{n}` stands for the number. */
   template: string
-  /** In place of running it. */
+  /** Called instead of running the command. */
   print?: (command: string) => void
   store: Pick<Store, 'listWorkers'>
   scraper: string
-  /** Workers of this run only. */
+  /** Count only the workers of this run. */
   runId: string | undefined
   onTrouble: (message: string) => void
 }
@@ -21,7 +23,7 @@ const COMMAND_MS_MAX = 300_000
 
 export class CommandCrew implements Crew {
   readonly #options: CommandCrewOptions
-  /** What was last asked for, and worked. */
+  /** The last number requested successfully. */
   #asked: number | undefined
   #living: { runId: string }[] = []
 
@@ -58,6 +60,6 @@ export class CommandCrew implements Crew {
 
   check(): void {}
 
-  /** Its workers were here before us and may stay after us. */
+  /** The workers existed before the autoscaler and may outlive it. */
   async dismiss(): Promise<void> {}
 }

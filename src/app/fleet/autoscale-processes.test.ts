@@ -22,15 +22,15 @@ function shellCrew(script: string, options: Partial<ProcessCrewOptions> = {}): P
 
 const LASTING = 'trap "exit 4" TERM; while :; do sleep 0.01; done'
 const to = (shares: Record<string, number>) => ({ shares: new Map(Object.entries(shares)) })
-/** A look at the one run that sees every end there was. */
+/** A look at the queue that is recent enough to cover every exit so far. */
 const seen = (settled: number, runs: readonly RunDepth[] = [RUN]) => ({ runs, settled, atMs: Number.POSITIVE_INFINITY })
 
-/** Until every worker, or all but so many, have ended. */
+/** Waits until all workers, or all but `left`, have exited. */
 async function empty(crew: ProcessCrew, left = 0): Promise<void> {
   while (crew.size > left) await new Promise((resolve) => setTimeout(resolve, 5))
 }
 
-test('replaces workers that die as long as pages get done, and gives up after ten deaths with nothing done', async () => {
+test('replaces workers that die as long as pages get done, and gives up after ten deaths without progress', async () => {
   const crew = shellCrew('echo "out of luck" >&2; exit 7')
   for (let settled = 1; settled <= 6; settled++) {
     await crew.scale(to({ r1: 3 }))
@@ -52,16 +52,16 @@ test('replaces workers that die as long as pages get done, and gives up after te
   })
 })
 
-test('the end of a run that is over is nobody’s death, nor is one that came after the look', async () => {
+test('does not count as a death when the run is over, or when the worker exited after the look', async () => {
   const crew = shellCrew('exit 1', { now: () => 100 })
   await crew.scale(to({ r1: 12 }))
   await empty(crew)
-  crew.check({ ...seen(0), atMs: 99 }) // the run was open when looked at, and perhaps not when they ended
+  crew.check({ ...seen(0), atMs: 99 }) // the run was open at the time of the look, but perhaps not when they exited
   crew.check(seen(0, []))
   crew.check(seen(0))
 })
 
-test('workers that leave are no deaths, and their run rests before it is staffed again', async () => {
+test('does not count workers that leave as deaths, and waits before it staffs their run again', async () => {
   for (const code of [0, 4]) {
     let nowMs = 0
     const crew = shellCrew(`exit ${code}`, { restMs: 1000, now: () => nowMs })
@@ -73,20 +73,20 @@ test('workers that leave are no deaths, and their run rests before it is staffed
     nowMs = 1000
     assert.equal((await crew.scale(to({ r1: 2 }))).length, 2)
     await empty(crew)
-    crew.check(seen(0, [])) // the run was over after all: opened again it does not wait
+    crew.check(seen(0, [])) // the run was over after all; once it is reopened, it does not wait
     assert.equal((await crew.scale(to({ r1: 1 }))).length, 1)
     await empty(crew)
   }
 })
 
-test('one worker that cannot begin is enough', async () => {
+test('fails as soon as one worker cannot start', async () => {
   const crew = shellCrew('exit 2')
   await crew.scale(to({ r1: 1 }))
   await empty(crew)
   assert.throws(() => crew.check(seen(0)), { code: 'E_WORKERS_DIE', message: /cannot begin \(exit code 2\)/ })
 })
 
-test('drains the paused and the over-staffed first, and starts for others only as far as there is room', async () => {
+test('drains workers of paused and overstaffed runs first, and starts others only as far as there is room', async () => {
   const crew = shellCrew(LASTING, { processesMax: 4 })
   try {
     await crew.scale(to({ a: 3, b: 1 }))
@@ -102,7 +102,7 @@ test('drains the paused and the over-staffed first, and starts for others only a
   }
 })
 
-test('drains with SIGTERM, and kills who does not end in time', async () => {
+test('drains with SIGTERM, and kills workers that do not exit in time', async () => {
   const gentle = shellCrew(LASTING)
   await gentle.scale(to({ r1: 2 }))
   await gentle.dismiss()
@@ -114,7 +114,7 @@ test('drains with SIGTERM, and kills who does not end in time', async () => {
   assert.equal(deaf.size, 0)
 })
 
-test('tells its workers of every place it was told of', () => {
+test('passes all its connection URLs and paths on to its workers', () => {
   const places = { out: 'runs', frontier: 'amqp://q', store: 'sqlite:s', redis: 'redis://r', drainTimeout: 1000 }
   assert.deepEqual(workerEnv(places), {
     SLUICE_OUT: 'runs',

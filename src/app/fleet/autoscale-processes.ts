@@ -1,10 +1,10 @@
 /**
- * A crew of `sluice worker` processes on this machine: drained the newest first, started, and replaced when they end.
+ * Manages `sluice worker` processes on this machine: starts them, drains the newest first, and replaces those that exit.
  *
- *   exit 0, 4            left: the run is over, or the worker was sent away. The next look tells; is the run still open, it is
- *                        staffed again after a rest, for a full disk ends every worker like this
- *   exit 2               hopeless: the next one would say the same. An error at once
- *   another, a signal    died: replaced. Ten in a row with nothing done in between are an error
+ *   exit 0, 4            left: the run is over, or the worker was told to go. The next look decides: if the run is still open,
+ *                        it is staffed again after a pause, because a full disk ends every worker this way
+ *   exit 2               hopeless: the next worker would fail the same way. An error at once
+ *   other code, signal   died: replaced. Ten in a row without progress in between are an error
  */
 import { spawn } from 'node:child_process'
 import type { Readable } from 'node:stream'
@@ -18,28 +18,28 @@ import { DEATHS_IN_A_ROW_MAX } from '../run/processes.ts'
 export interface ProcessCrewOptions {
   /** The program and its first arguments, up to `worker`. */
   command: readonly [string, ...string[]]
-  /** Of every worker, after `--run-id`. */
+  /** Passed to every worker, after `--run-id`. */
   workerArgs: readonly string[]
   env: NodeJS.ProcessEnv
-  /** Processes at any time, with those that are being drained. */
+  /** Maximum number of processes at any time, including those being drained. */
   processesMax: number
-  /** How long a run that is still open is left alone after a worker left it by itself. */
+  /** How long to leave an open run alone after a worker left it on its own. */
   restMs: number
   /** How long a drained worker may take before it is killed. */
   drainMs: number
-  /** What it gets beyond its drain time to hand its tasks back. Default 5 s. */
+  /** Extra time beyond the drain time to hand tasks back. Default 5 s. */
   graceMs?: number
-  /** What a worker says on its standard error. */
+  /** Receives each line that a worker writes to standard error. */
   onLine: (line: string) => void
-  /** The clock of the looks. */
+  /** The clock that the looks' timestamps come from. */
   now?: () => number
 }
 
 const GRACE_MS = 5_000
 const LAST_WORDS_MAX = 5
-/** Done, or stopped: by the run's end or limit, by a person, by a full disk. */
+/** Finished, or stopped: by the end or a limit of the run, by a user, or by a full disk. */
 const LEFT_EXIT_CODES: readonly unknown[] = [0, 4]
-/** Usage, configuration, or a scraper that differs. */
+/** A usage or configuration error, or a scraper that differs from the run's. */
 const HOPELESS_EXIT_CODE = 2
 
 interface Death {
@@ -63,11 +63,11 @@ export class ProcessCrew implements Crew {
   readonly #workers = new Set<Worker>()
   readonly #lastWords: string[] = []
   #started = 0
-  /** Not judged yet. */
+  /** Deaths that no look has covered yet. */
   #deaths: Death[] = []
   #deathsInARow = 0
   #settled = 0
-  /** Runs that a worker left by itself, and when. */
+  /** Runs that a worker left on its own, and when. */
   readonly #left = new Map<string, number>()
 
   constructor(options: ProcessCrewOptions) {
@@ -100,7 +100,7 @@ export class ProcessCrew implements Crew {
     return done
   }
 
-  /** Only those who died before the look are judged by it: a later end may be the run's, and that is no death. */
+  /** Judges only deaths that precede the look: a later exit may be due to the end of the run, which does not count as a death. */
   check({ runs, settled, atMs }: Seen): void {
     const isOpen = (runId: string) => runs.some((run) => run.runId === runId)
     const deaths = this.#deaths.filter((death) => death.atMs < atMs && isOpen(death.runId))
@@ -177,7 +177,9 @@ export class ProcessCrew implements Crew {
   }
 }
 
-/** Where worker processes find what this one found. In the environment: a password is not for `ps` to show. */
+/**
+ * Passes our connection URLs and paths to worker processes. In the environment, because `ps` would show passwords in arguments.
+ */
 export function workerEnv({
   out,
   frontier,

@@ -1,6 +1,6 @@
 /**
- * How a run of a fleet ends. Every worker that leaves looks whether the run is over: the first to find it so writes it down, and
- * those that leave after it bring its figures up to date.
+ * How a fleet run ends. Every worker that leaves checks whether the run is over: the first to find it so records the end, and
+ * workers that leave later update its figures.
  */
 import { exitCodeOfClass, type ScrapeError } from '../../core/errors.ts'
 import { isComplete, type RunRecord } from '../../core/run.ts'
@@ -20,7 +20,7 @@ interface LeavingParts {
   run: StoredRun
   frontier: Frontier
   compiled: CompiledScraper
-  /** Where those of its files are. */
+  /** Where the records of the run's files are. */
   records: string
   /** What the worker was asked to do. */
   request: { only?: WorkPart | undefined }
@@ -28,11 +28,11 @@ interface LeavingParts {
 
 interface Leaving {
   end: CrawlEnd
-  /** The run's own limit that ended this worker, in words. */
+  /** Description of the run limit that ended this worker. */
   limit: string | undefined
 }
 
-/** A run that a person stopped stays stopped. */
+/** A run that a user stopped stays stopped. */
 const mayEnd = (record: RunRecord) => record.state === 'running' || isComplete(record)
 
 export async function leaveRun(parts: LeavingParts, leaving: Leaving): Promise<RunRecord> {
@@ -59,7 +59,7 @@ export async function leaveRun(parts: LeavingParts, leaving: Leaving): Promise<R
   return record
 }
 
-/** Its queue is gone: no worker can continue the run, and an empty queue must not count as its end. */
+/** The run's queue is gone: no worker can continue the run, and an empty queue must not count as its end. */
 export async function loseRun(
   { store, run }: Pick<LeavingParts, 'store' | 'run'>,
   error: ScrapeError,
@@ -81,7 +81,7 @@ export async function loseRun(
   return record
 }
 
-/** The limit the run ends by now. With a limit of pages, files of them that others store come first: those end the run. */
+/** The limit that ends the run now. With a page limit, the files of those pages that other workers still store come first. */
 async function limitNow(
   { run, frontier, compiled, records, request }: LeavingParts,
   { end, limit }: Leaving,
@@ -99,12 +99,12 @@ async function limitNow(
   if (limit === undefined || !areStored || filesLeft(stats) === 0) return limit
   const pagesMax = compiled.limits.pages ?? Number.POSITIVE_INFINITY
   const isOfPages = end.how === 'limit' || (await countPages(records, run.record.id, frontier)) >= pagesMax
-  if (!isOfPages) return limit // the time is over for files, too
+  if (!isOfPages) return limit // the time limit applies to files, too
   await setPagesOver(frontier, { wokenAtMs, reason: limit })
   return undefined
 }
 
-/** By what is certain, where a worker may have died with what it had counted. */
+/** Uses only confirmed figures, because a worker may have died with its counts. */
 async function countFleetFiles(
   record: RunRecord,
   stats: FrontierStats,
@@ -117,16 +117,17 @@ async function countFleetFiles(
 
 const filesOf = ({ stored, same, failed, retried }: RunRecord['files']) => stored + same + failed + retried
 
-/** Undefined: the run goes on without this worker. */
+/** Undefined: the run continues without this worker. */
 function endingOf(
   { end, limit }: Leaving,
   stats: FrontierStats,
   isFull: boolean,
 ): { end: CrawlEnd; reason?: string } | undefined {
   if (end.how === 'halted') {
-    // A scraper that said stop() or cannot run anywhere, or hosts that let no worker in; a lost database is this worker's trouble.
+    // The scraper called stop() or cannot run anywhere, or the hosts reject every worker; a lost database affects only this
+    // worker.
     const { class: cls, code } = end.error
-    if (code === 'E_PROXIES_LOST') return undefined // only of this worker; others may have proxies that work
+    if (code === 'E_PROXIES_LOST') return undefined // affects only this worker; others may have working proxies
     return cls === 'stopped' || cls === 'definition' || cls === 'usage' ? { end } : undefined
   }
   if (isFull && stats.remaining === 0) return { end: { how: 'finished' } }

@@ -1,4 +1,4 @@
-/** Where a fleet's worker leaves what is no item: snapshots in the store, where every machine can look at them. */
+/** Where a fleet worker stores everything but items: snapshots go to the store, where every machine can read them. */
 import { dirname, join, resolve } from 'node:path'
 import type { Config } from '../../config/config.ts'
 import { parseEngineUrl } from '../../core/engine-url.ts'
@@ -15,7 +15,7 @@ import type { RateSharing } from '../run/fetching.ts'
 import type { WorkerPlace } from '../run/worker.ts'
 
 const SNAPSHOT_BYTES_MAX = 256 * 1024
-/** Snapshots on their way; a store that is slow or away costs snapshots, not memory. */
+/** Maximum number of snapshots in flight; a store that is slow or down costs snapshots, not memory. */
 const WRITES_MAX = 32
 
 export function fleetPlace({
@@ -32,7 +32,7 @@ export function fleetPlace({
   limits: ResolvedLimits
 }): WorkerPlace {
   const { id: runId, scraper } = run.record
-  const folder = new RunFolder(join(config.values.out, scraper, runId)) // on this machine; made when something is saved
+  const folder = new RunFolder(join(config.values.out, scraper, runId)) // on this machine; created when something is saved
   let writes = 0
   const keepSnapshot = (task: Task, page: Page | undefined, screenshot = page?.screenshot): string | undefined => {
     const kept = writes >= WRITES_MAX ? [] : snapshotsOf(task, page, screenshot, SNAPSHOT_BYTES_MAX)
@@ -55,7 +55,10 @@ export function fleetPlace({
   }
 }
 
-/** Per host over all workers: through the database when there is one, else through Redis, else through a file of this machine. */
+/**
+ * Rate limits per host, shared by all workers: through the database if there is one, else through Redis, else through a local
+ * file.
+ */
 async function shareRates(
   { config: { values }, bus, limits }: { config: Config; bus: EventBus; limits: ResolvedLimits },
   parts: AsyncDisposableStack,

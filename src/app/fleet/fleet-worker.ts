@@ -1,11 +1,11 @@
 /**
- * A worker of a fleet: joins a run that others work on too, does its share, and ends when nothing is left.
+ * A fleet worker: joins a run that other workers share, does its part, and ends when nothing is left.
  *
- *   join ──▶ wait until the queue is filled ──▶ work ──▶ nothing remains ──▶ the run is finished, by whoever sees it first
+ *   join ──▶ wait until the queue is filled ──▶ work ──▶ nothing remains ──▶ the first worker to notice finishes the run
  *                                                │
- *                                                └─ SIGTERM · drain asked · run cancelled ──▶ hand back, end
+ *                                                └─ SIGTERM · drain requested · run cancelled ──▶ hand back tasks, end
  *
- * Every 2 s it sends a heartbeat to the store, whose reply says what it should do.
+ * Every 2 s it sends a heartbeat to the store, and the reply says what to do.
  */
 
 import { join } from 'node:path'
@@ -42,7 +42,7 @@ import type { Vitals } from './worker-vitals.ts'
 export interface FleetWorkerRequest {
   loaded: LoadedScraper
   config: Config
-  /** Default: the newest run of this scraper that is going on. */
+  /** Default: the newest running run of this scraper. */
   runId?: string
   /** Tasks claimed at once. */
   batchSize: number
@@ -50,13 +50,13 @@ export interface FleetWorkerRequest {
   isForever: boolean
   /** Wait for hosts as long as it takes, regardless of `limits.wait`. Default false. */
   keepsWaiting?: boolean
-  /** Fetch through a Tor daemon of its own. */
+  /** Fetch through the worker's own Tor daemon. */
   useTor: boolean
-  /** Left out: pages and files. */
+  /** Undefined: pages and files. */
   only?: WorkPart | undefined
-  /** Of the process; told of this run. */
+  /** Metrics and health of the process, which this run reports to. */
   vitals?: Vitals | undefined
-  /** By a server: its flags are defaults for all its runs, so the run's own limits win. */
+  /** Started by a server: its flags are defaults for all its runs, so the run's own limits take precedence. */
   isServed?: boolean
   onEvent?: (event: RunEvent) => void
 }
@@ -68,9 +68,9 @@ export interface FleetWorker {
   readonly tally: Tally
   readonly startedAtMs: number
   stats(): Promise<FrontierStats>
-  /** Hand back what is not begun, finish what is. May be called twice. */
+  /** Finishes the tasks in progress and hands back the rest. May be called twice. */
   stop(reason: string): void
-  /** Rejects only when it could not work at all. */
+  /** Rejects only if the worker could not work at all. */
   readonly result: Promise<FleetWorkerEnd>
 }
 
@@ -79,7 +79,7 @@ export interface FleetWorkerEnd {
   reason: string | undefined
   /** The run's record as this worker left it. */
   record: RunRecord
-  /** Somebody asked this worker to end. */
+  /** The worker was asked to drain. */
   isDrained: boolean
 }
 
@@ -104,18 +104,18 @@ interface LifeParts {
 export class WorkingLife {
   readonly #parts: LifeParts
   readonly #stop = new AbortController()
-  /** The run may fetch no more pages; the files of those it has are still to be stored. */
+  /** The run may fetch no more pages, but the files of the pages it has must still be stored. */
   readonly #pagesOver = new AbortController()
   readonly #startedAtMs = Date.now()
   readonly #lag = monitorEventLoopDelay({ resolution: 20 })
   #inFlight = 0
-  /** The run's own limit that ended this worker. */
+  /** The run limit that ended this worker. */
   #limit: string | undefined
   #isDrained = false
-  /** When it was last asked. */
+  /** The queue's state when it was last queried. */
   #queue: QueueSeen | undefined
 
-  /** Where those of the run's files are. */
+  /** Where the records of the run's files are. */
   readonly #records: string
 
   constructor(parts: LifeParts) {
@@ -126,7 +126,7 @@ export class WorkingLife {
   begin(): FleetWorker {
     const { id, run, compiled, tally, frontier } = this.#parts
     const result = this.#live()
-    result.catch(() => {}) // whoever wants to know awaits it
+    result.catch(() => {}) // callers that care await it
     return {
       id,
       runId: run.record.id,
@@ -209,7 +209,9 @@ export class WorkingLife {
     }
   }
 
-  /** Until then the hosts of its start tasks are not known, and an empty queue does not mean that it is done. */
+  /**
+   * Until the queue is filled, the hosts of the start tasks are not known, and an empty queue does not mean that the run is done.
+   */
   async #untilFilled(): Promise<void> {
     const { frontier, bus, run } = this.#parts
     const { id, source } = run.record
@@ -229,7 +231,7 @@ export class WorkingLife {
   async #beatUntil(ended: AbortSignal): Promise<void> {
     while (!ended.aborted) {
       await systemClock.sleep(BEAT_MS, ended).catch(() => {})
-      // The store may be away: the frontier tells of it, and the work goes on when it is back.
+      // The store may be unreachable: the frontier reports that, and work continues once it is back.
       if (!ended.aborted) await this.#beat().catch(() => {})
     }
   }
@@ -247,7 +249,7 @@ export class WorkingLife {
     if (asked !== undefined && asked !== '') this.#halt(asked)
     const { pages, time } = compiled.limits
     if (time !== undefined && nowMs - run.wokenAtMs >= time) this.#reach('the time limit is reached')
-    if (pages === undefined || request.only === 'files') return // who stores files hears of it from the others
+    if (pages === undefined || request.only === 'files') return // file workers learn of it from the page workers
     if ((await this.#pagesDone()) >= pages) this.#pagesOver.abort()
   }
 
@@ -256,7 +258,7 @@ export class WorkingLife {
     return countPages(this.#records, run.record.id, frontier)
   }
 
-  /** Kept until they are safe. */
+  /** Log lines are kept until they are saved. */
   async #saveLogs(): Promise<void> {
     const { store, run, logLines } = this.#parts
     const lines = logLines.slice()
@@ -327,7 +329,7 @@ export class WorkingLife {
   }
 }
 
-/** `failures:{url}` in Redis, where there is one: for whoever looks with redis-cli. */
+/** Counts `failures:{url}` in Redis, if there is one, for people who look with redis-cli. */
 async function countFailures(redisUrl: string | undefined, bus: EventBus): Promise<AsyncDisposable | undefined> {
   if (redisUrl === undefined) return undefined
   const { openRedisFailures } = await import('../../fetch/cache/redis-failures.ts')

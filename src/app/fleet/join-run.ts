@@ -1,4 +1,4 @@
-/** Joins a run of a fleet: finds it, refuses what does not fit, opens what a worker needs, and lets it work. */
+/** Joins a fleet run: finds it, rejects a scraper or options that do not match, opens what a worker needs, and starts it. */
 import { hostname } from 'node:os'
 import { assertTurnedOn } from '../../config/opt-in.ts'
 import { ScrapeError } from '../../core/errors.ts'
@@ -16,7 +16,7 @@ import { openRunTracing } from '../run/run-tracing.ts'
 import { type FleetWorker, type FleetWorkerRequest, WorkingLife } from './fleet-worker.ts'
 import { refuseOtherScraper } from './start-distributed.ts'
 
-/** Log lines between two heartbeats; more of them are repetition. */
+/** Maximum number of log lines between two heartbeats; beyond this they are mostly repetition. */
 const LOG_LINES_MAX = 500
 /** How many runs are checked for one that is in this queue. */
 const RUNS_MAX = 100
@@ -26,7 +26,7 @@ export function newWorkerId(): string {
   return `${hostname()}_${process.pid}_${chance}`
 }
 
-/** Opens everything, then returns while the worker works. Throws when it cannot join. */
+/** Opens everything, then returns while the worker is running. Throws if it cannot join. */
 export async function joinRun(request: FleetWorkerRequest): Promise<FleetWorker> {
   const { config, loaded } = request
   assertTurnedOn(loaded.scraper, config)

@@ -1,21 +1,21 @@
-/** The orchestrator as a library: starts runs for a fleet by the scraper's name, and looks at them. */
+/** The orchestrator as a library: starts fleet runs by scraper name, and reports on them. */
 import { ScrapeError } from '../../core/errors.ts'
 import type { FrontierStats } from '../../frontier/contract.ts'
 import type { FoundUrl } from '../../sources/contract.ts'
 
-/** Where queue and store are. */
+/** Where the queue and the store are. */
 interface OrchestratorOptions {
   /** `postgres://…`. Default: SLUICE_FRONTIER. */
   frontier?: string
   store?: string
 }
 
-/** What a run is started with. */
+/** Arguments and start URLs of a run. */
 interface StartScraperOptions {
   args?: Record<string, unknown>
-  /** In place of the scraper's own start tasks: any number of them. */
+  /** Used instead of the scraper's own start tasks. May be of any length. */
   urls?: Iterable<string> | AsyncIterable<string>
-  /** Go on with this run; true: the newest unfinished one. */
+  /** Resume this run; true: the newest unfinished one. */
   resume?: string | true
 }
 
@@ -30,14 +30,14 @@ interface QueuedRun {
 /** How many tasks are in which state. */
 type QueueCounts = Pick<FrontierStats, 'pending' | 'claimed' | 'completed' | 'failed' | 'remaining'>
 
-/** What `createOrchestrator` gives. */
+/** The result of `createOrchestrator`. */
 export interface Orchestrator {
-  /** Creates a run, or wakes one, and fills its queue. The scraper is named as on the command line. */
+  /** Creates a run, or resumes one, and fills its queue. The scraper is named as on the command line. */
   startScraper(scraper: string, options?: StartScraperOptions): Promise<QueuedRun>
   getStats(runId: string): Promise<QueueCounts>
 }
 
-/** Starts runs of a fleet and looks at them, as `sluice start` and `sluice stats` do. */
+/** Starts fleet runs and reports on them, like `sluice start` and `sluice stats`. */
 export function createOrchestrator(places: OrchestratorOptions = {}): Orchestrator {
   return {
     async startScraper(name, { args = {}, urls, resume } = {}) {

@@ -1,12 +1,12 @@
-/** `--tor`: a Tor daemon of the worker's own, and as many ways out of it as are asked for. */
+/** `--tor`: the worker's own Tor daemon, with as many exits as requested. */
 import type { EventBus } from '../../core/events.ts'
 import type { Rotation } from '../run/rotation.ts'
 
-/** Tor needs a moment to find its way in; where it finds none in this time, there is none. */
+/** Tor takes a while to connect; if it has not by then, the network blocks it. */
 const BOOTSTRAP_MS_MAX = 120_000
 
 interface OwnTor extends Rotation, AsyncDisposable {
-  /** The first way out. `next()` gives others: a new user name for Tor, and with it circuits nobody used before. */
+  /** The first exit. `next()` returns others: each is a new user name for Tor, which means fresh circuits. */
   readonly proxy: string
 }
 
@@ -25,7 +25,7 @@ export async function openOwnTor(workerId: string, bus: EventBus, stop: AbortSig
   return {
     proxy: tor.socksUrlFor(`${workerId}-${rotations}`),
     next() {
-      // The name alone keeps circuits apart (IsolateSOCKSAuth); the signal makes Tor forget the addresses it looked up, too.
+      // A new name is enough to isolate circuits (IsolateSOCKSAuth); the signal also makes Tor forget the addresses it resolved.
       tor.newCircuit().catch((error: Error) => say('warn', `Tor keeps its circuits: ${error.message}`))
       return tor.socksUrlFor(`${workerId}-${++rotations}`)
     },

@@ -1,10 +1,10 @@
-/** What the producer makes of its sources, without a queue. */
+/** What the producer reads from its sources, without a queue. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ScrapeError } from '../../core/errors.ts'
 import { type ProduceRequest, produced } from './produce.ts'
 
-/** The parts of a request, over a web that consists of these files. */
+/** A request whose web consists of these files. */
 function requestOf(files: Record<string, string>, more: Partial<ProduceRequest>) {
   const asked: string[] = []
   const problems: string[] = []
@@ -32,7 +32,7 @@ function requestOf(files: Record<string, string>, more: Partial<ProduceRequest>)
 
 const urlset = (...locs: string[]) => `<urlset>${locs.map((loc) => `<url><loc>${loc}</loc></url>`).join('')}</urlset>`
 
-test('entries that are no URL are given as they come, not gathered until one is', async () => {
+test('yields entries that are not URLs as they come instead of collecting them until one is', async () => {
   const bad = urlset('ftp://x.example/1', 'ftp://x.example/2')
   const files = {
     'https://a.example/index': `<sitemapindex><sitemap><loc>1</loc></sitemap><sitemap><loc>2</loc></sitemap></sitemapindex>`,
@@ -47,7 +47,7 @@ test('entries that are no URL are given as they come, not gathered until one is'
   assert.equal((await Array.fromAsync(found)).length, 3)
 })
 
-test('named are the user’s own URLs, and pages on the very host and port of a sitemap or site of the user’s', async () => {
+test('names the user’s own URLs, and pages on exactly the host and port of the user’s sitemaps and sites', async () => {
   const locs = ['http://a.example:81/1', 'http://a.example/2', 'http://127.0.0.1:81/3', 'http://b.example/4']
   const files = { 'http://a.example:81/s.xml': urlset(...locs), 'http://b.example/sitemap.xml': urlset(...locs) }
   const { request } = requestOf(files, { urls: ['http://127.0.0.1/'], sitemaps: ['http://a.example:81/s.xml'] })
@@ -55,12 +55,12 @@ test('named are the user’s own URLs, and pages on the very host and port of a 
     (await Array.fromAsync(produced({ ...request, ...more }))).filter(({ isNamed }) => isNamed).map(({ text }) => text)
   assert.deepEqual(await named({}), ['http://127.0.0.1/', 'http://a.example:81/1'])
   assert.deepEqual(await named({ urls: [], sitemaps: [], sites: ['http://b.example/shop'] }), [
-    'http://b.example/4', // once for each of the two files that robots.txt names
+    'http://b.example/4', // once for each of the two files listed in robots.txt
     'http://b.example/4',
   ])
 })
 
-test('a sitemap that cannot be read is a problem when there is another source, and the error when there is none', async () => {
+test('reports an unreadable sitemap as a problem if there is another source, and throws if there is none', async () => {
   const files = { 'https://a.example/good.xml': urlset('/1') }
   const sitemaps = ['https://a.example/gone.xml', 'https://a.example/good.xml']
   const { request, problems } = requestOf(files, { sitemaps })
@@ -73,7 +73,7 @@ test('a sitemap that cannot be read is a problem when there is another source, a
   assert.equal((await Array.fromAsync(withUrl)).length, 1)
 })
 
-test('what stops everything stops the producer', async () => {
+test('stops the producer on an error that stops everything', async () => {
   const { request } = requestOf({ 'https://a.example/s.xml': urlset('/1') }, { sitemaps: ['https://a.example/s.xml'] })
   const fetch = async () => {
     throw new ScrapeError('E_SERVICE', 'away')

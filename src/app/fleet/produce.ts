@@ -1,4 +1,4 @@
-/** The producer: finds URLs in sitemaps and lists, gives each its lane and priority by the rules, and feeds them to a run. */
+/** The producer: finds URLs in sitemaps and lists, assigns lanes and priorities by the rules, and adds them to a run's queue. */
 import { ScrapeError, toErrorRecord } from '../../core/errors.ts'
 import { hostOf, normaliseUrl } from '../../core/url.ts'
 import type { FoundUrl } from '../../sources/contract.ts'
@@ -11,14 +11,14 @@ import type { OnePage } from '../tools/one-page.ts'
 
 export interface ProduceRequest {
   chain: Pick<OnePage, 'fetcher'>
-  /** Sitemaps, indexes of sitemaps, feeds. */
+  /** Sitemaps, sitemap indexes, feeds. */
   sitemaps: readonly string[]
-  /** Sites whose robots.txt names their sitemaps; without such a line /sitemap.xml. */
+  /** Sites whose robots.txt lists their sitemaps; if it lists none, /sitemap.xml is read. */
   sites: readonly string[]
   urls: readonly string[]
   /** `-` is standard input. */
   urlsFile: string | undefined
-  /** Pages that say they were last changed before this are left out. */
+  /** Omit pages whose last change is before this time. */
   sinceMs: number | undefined
   /** Sitemaps only add pages of their own site (or of the site whose robots.txt lists them), and of these hosts. */
   hosts?: readonly string[]
@@ -28,7 +28,7 @@ export interface ProduceRequest {
   urlsMax?: number
   rules: Route | undefined
   signal: AbortSignal
-  /** Which parts of the sitemaps could not be read or were skipped, and why; `foreign` counts entries for other hosts. */
+  /** Reports which parts of the sitemaps could not be read or were skipped, and why; `foreign` counts entries for other hosts. */
   onProblem: (message: string, foreign?: number) => void
 }
 
@@ -46,8 +46,8 @@ async function* sources(request: ProduceRequest): AsyncGenerator<FoundUrl> {
 }
 
 /**
- * One that cannot be read is a problem and costs only itself: the others may list a million pages, and a dead line in somebody's
- * robots.txt is nobody's mistake here. When there was nothing else to read, it is why there is nothing.
+ * A sitemap that cannot be read is reported and skipped: the others may list a million pages, and a dead entry in a robots.txt is
+ * not the user's mistake. If there was no other source, it becomes the error.
  */
 async function* ofSitemaps(request: ProduceRequest): AsyncGenerator<FoundUrl> {
   const { urls, urlsFile, signal, onProblem } = request
@@ -66,7 +66,9 @@ async function* ofSitemaps(request: ProduceRequest): AsyncGenerator<FoundUrl> {
   if (failure !== undefined && !isAnyRead) throw failure
 }
 
-/** Each with its site: a robots.txt may list a sitemap on another host, which then contains the pages of that site. */
+/**
+ * Yields each sitemap with its site: a robots.txt may list a sitemap on another host, which then contains the pages of that site.
+ */
 async function* sitemapsOf({ sitemaps, sites, chain, signal }: ProduceRequest) {
   for (const sitemap of sitemaps) yield { sitemap, site: sitemap }
   for (const site of sites) {
@@ -96,7 +98,7 @@ async function* ofSitemap(sitemap: string, site: string, request: ProduceRequest
       text: url,
       from: sitemap,
       isNamed: named.has(hostOf(url)),
-      // 0.5 is what a page has that says nothing: no more and no less urgent than others.
+      // 0.5 is the default of a page without a priority: no more and no less urgent than others.
       ...(priority === undefined ? {} : { priority: Math.round(priority * 10) - 5 }),
     }
   }

@@ -1,4 +1,4 @@
-/** What a worker of many runs takes: a store and queues of the test's own, so that one run of many can misbehave. */
+/** Which run a multi-run worker takes, with fake stores and queues so that a single run can misbehave. */
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -28,7 +28,7 @@ writeFileSync(
 const away = (what: string) => new ScrapeError('E_SERVICE', `${what} is unreachable`)
 
 interface Given {
-  /** Oldest first, and how each answers: work to do, none, or an error. */
+  /** Oldest first, with each run's answer: has work, has none, or an error. */
   runs: Record<string, boolean | Error | (() => Error)>
   only?: WorkPart
 }
@@ -89,7 +89,7 @@ async function rig({ runs, only }: Given) {
     breakStore: (error: Error | undefined) => {
       storeError = error
     },
-    /** Its id, or that there is none. */
+    /** The id of the chosen run, or that there is none. */
     async next() {
       const chosen = await chooser.next()
       return typeof chosen === 'string' ? chosen : chosen.run.record.id
@@ -103,13 +103,13 @@ async function rig({ runs, only }: Given) {
 
 const idle = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`idle-${i}`, false]))
 
-test('a run with work is reached in one look, behind 70 that have none', async () => {
+test('reaches a run with work in one look, behind 70 idle runs', async () => {
   const { next, chooser } = await rig({ runs: { ...idle(70), busy: true } })
   await using _ = chooser
   assert.equal(await next(), 'busy')
 })
 
-test('a look has an end: what was not asked in it comes first in the next', async () => {
+test('ends a look in time, and starts the next with the runs it did not ask', async () => {
   const { next, asked, chooser } = await rig({ runs: { ...idle(700), busy: true } })
   await using _ = chooser
   assert.equal(await next(), 'more')
@@ -119,7 +119,7 @@ test('a look has an end: what was not asked in it comes first in the next', asyn
   assert.equal(asked.length, 701, 'and none twice')
 })
 
-test('idle runs are asked more and more seldom, and none is said only when all were asked', async () => {
+test('asks idle runs less and less often, and says `none` only when all were asked', async () => {
   const { next, asked, clock, chooser } = await rig({ runs: idle(70) })
   await using _ = chooser
   const endMs = clock.ms + 300_000
@@ -130,7 +130,7 @@ test('idle runs are asked more and more seldom, and none is said only when all w
   assert.ok(asked.length < 70 * 10, `asked ${asked.length} times in 5 minutes`)
 })
 
-test('a run whose queue is away costs the others nothing, is said once, and taken when it is back', async () => {
+test('is not held up by a run whose queue is down, reports it once, and takes the run when the queue is back', async () => {
   const { runs, next, said, clock, chooser } = await rig({ runs: { lost: away('redis://cache'), busy: true } })
   await using _ = chooser
   for (let i = 0; i < 5; i++, clock.ms += 6000) assert.equal(await next(), 'busy')
@@ -141,7 +141,7 @@ test('a run whose queue is away costs the others nothing, is said once, and take
   assert.equal(await next(), 'lost')
 })
 
-test('a store that goes away with the queue is told, and no run is blamed for it', async () => {
+test('reports a store that goes down with the queue, without blaming a run', async () => {
   const goAway = () => {
     breakStore(away('the store'))
     return away('the queue')
@@ -155,7 +155,7 @@ test('a store that goes away with the queue is told, and no run is blamed for it
   assert.equal(await next(), 'busy')
 })
 
-test('a queue that is asked again and again is opened once', async () => {
+test('opens a queue once, however often it is asked', async () => {
   const { givesWay, workers, random, clock, opened, asked, chooser } = await rig({ runs: { own: true, waits: true } })
   await using _ = chooser
   const sinceMs = clock.ms - TURN_MS
@@ -168,7 +168,7 @@ test('a queue that is asked again and again is opened once', async () => {
   assert.deepEqual([asked, opened()], [Array(5).fill('waits'), 1])
 })
 
-test('a worker stays where it is alone before its turn is over, and while nobody else has work', async () => {
+test('keeps a worker where it is until its turn is over, and while no other run has work', async () => {
   const { runs, givesWay, workers, clock, chooser } = await rig({ runs: { own: true, waits: true } })
   await using _ = chooser
   workers.push('own')
@@ -178,13 +178,13 @@ test('a worker stays where it is alone before its turn is over, and while nobody
   assert.equal(await givesWay('own', clock.ms - TURN_MS), false)
 })
 
-test('a run that was left to give way may be taken again at once, one that a worker left by itself after a rest', async () => {
+test('may retake a run it left to give way at once, but a run it left on its own only after a pause', async () => {
   const { runs, next, givesWay, workers, clock, chooser } = await rig({ runs: { own: true, waits: true } })
   await using _ = chooser
   assert.equal(await next(), 'own')
   workers.push('own')
   assert.equal(await givesWay('own', clock.ms - TURN_MS), true)
-  runs['waits'] = false // somebody else was faster
+  runs['waits'] = false // another worker was faster
   workers.pop()
   chooser.left('own', { how: 'stopped' })
   assert.equal(await next(), 'own')

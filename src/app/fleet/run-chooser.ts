@@ -1,6 +1,6 @@
 /**
- * Which run a worker that serves many takes next, and when it gives its place up: nobody has two workers while another run has none.
- * A run whose scraper does not load, differs from the run's, or whose queue does not answer, costs nobody else anything.
+ * Which run a multi-run worker takes next, and when it gives up its place: no run has two workers while another has none. A run
+ * does not hold up others if its scraper does not load or differs from the run's, or if its queue does not answer.
  */
 
 import type { LoadedScraper } from '../../config/load-scraper.ts'
@@ -20,7 +20,7 @@ interface ChooserOptions extends ScrapersOptions {
   store: Store
   now?: () => number
   random?: () => number
-  /** To look at its queue. */
+  /** Opens a run to look at its queue. */
   openRun?: (run: StoredRun) => Promise<AskedRun>
 }
 
@@ -29,12 +29,12 @@ export interface ChosenRun {
   loaded: LoadedScraper
 }
 
-/** After this long a look ends, so that its worker hears of signals, and of runs that came since. */
+/** A look ends after this long, so that the worker notices signals and new runs. */
 const LOOK_MS_MAX = 5_000
-/** Runs asked by a worker that has one, in one look. */
+/** Maximum number of runs that a busy worker asks in one look. */
 const ASKED_MAX = 20
 const RUNS_MAX = 1000
-/** Lines remembered so that they are not said again. */
+/** Maximum number of messages remembered to avoid repeating them. */
 const SAID_MAX = 1000
 
 export class RunChooser implements AsyncDisposable {
@@ -43,7 +43,7 @@ export class RunChooser implements AsyncDisposable {
   readonly #queues: RunQueues
   readonly #turns: RunRotation
   readonly #said = new Set<string>()
-  /** The run whose worker was told to go. */
+  /** The run whose worker was told to leave. */
   #leaving: string | undefined
 
   constructor(options: ChooserOptions) {
@@ -59,12 +59,12 @@ export class RunChooser implements AsyncDisposable {
     this.#turns = new RunRotation(this.#options.now)
   }
 
-  /** Throws when none of the scrapers that were named can be used. */
+  /** Throws if none of the named scrapers can be used. */
   async open(): Promise<void> {
     await this.#scrapers.open()
   }
 
-  /** none: no run has anything for this worker now · more: not all were asked in the time of one look. Throws when the store is away. */
+  /** none: no run has work for this worker now · more: one look was not enough to ask them all. Throws if the store is down. */
   async next(): Promise<ChosenRun | 'none' | 'more'> {
     const { now } = this.#options
     const { runs, counts } = await this.#look()
@@ -81,9 +81,9 @@ export class RunChooser implements AsyncDisposable {
   }
 
   /**
-   * Whether a worker that has been on its run since then should go: there is nothing left of its kind of work, or others wait with
-   * nobody. Workers do not talk to each other: each goes by chance, so that about as many go as there are runs that wait. The chance
-   * is taken before anybody is asked: of fifty workers one asks, not all.
+   * Whether a worker that has been on its run since `sinceMs` should leave: there is no work of its kind left, or other runs have
+   * no worker. Workers do not talk to each other: each leaves with a probability chosen so that about as many leave as there are
+   * runs waiting. The dice are rolled before any queue is queried, so of fifty workers one asks, not all.
    */
   async mustGiveWay(worker: Pick<FleetWorker, 'runId' | 'stats'>, sinceMs: number): Promise<boolean> {
     const isTime = await this.#isTimeToGo(worker, sinceMs)
@@ -106,13 +106,16 @@ export class RunChooser implements AsyncDisposable {
     return false
   }
 
-  /** How the worker's time on it ended. One that was told to go may come back at once: by then others may have what it went for. */
+  /**
+   * Records how the worker's time on the run ended. A worker that gave way may return at once: by then others may have taken the
+   * waiting runs.
+   */
   left(runId: string, end: CrawlEnd): void {
     if (end.how === 'halted') this.rest(runId, end.error)
     else if (end.how !== 'finished' && this.#leaving !== runId) this.rest(runId)
   }
 
-  /** It is left alone for a while: it has nothing to do, or cannot be worked on. */
+  /** Leaves the run alone for a while: it has nothing to do, or cannot be worked on. */
   rest(runId: string, error?: Error): void {
     const isMinute = error !== undefined && !(error instanceof ScrapeError && error.class === 'service')
     if (isMinute) this.#turns.hopeless(runId)
@@ -121,7 +124,7 @@ export class RunChooser implements AsyncDisposable {
       this.#sayOnce(`run ${runId} is left alone for ${isMinute ? 'a minute' : 'a while'}: ${error.message}`)
   }
 
-  /** Runs this worker may take, the oldest first, and how many do its kind of work on each. */
+  /** Runs this worker may take, oldest first, and how many workers of its kind each has. */
   async #look(): Promise<{ runs: Map<string, StoredRun>; counts: Map<string, number> }> {
     const { store, config, only } = this.#options
     const { region } = config.values
@@ -135,7 +138,7 @@ export class RunChooser implements AsyncDisposable {
     }
   }
 
-  /** Undefined, and left alone for a while, when this worker has nothing to do there. */
+  /** Undefined if this worker has nothing to do there; the run is then left alone for a while. */
   async #withWork(run: StoredRun): Promise<ChosenRun | undefined> {
     const { id } = run.record
     try {
@@ -144,7 +147,7 @@ export class RunChooser implements AsyncDisposable {
       if (stats !== undefined && hasWorkFor(this.#options.only, stats)) return { run, loaded }
       this.#turns.idle(id)
     } catch (error) {
-      await this.#options.store.findRun(id) // a store that is away is nothing of this run's
+      await this.#options.store.findRun(id) // if the store is down, the run is not to blame
       this.rest(id, error as Error)
     }
     return undefined
@@ -162,12 +165,12 @@ export class RunChooser implements AsyncDisposable {
   }
 }
 
-/** A run with nothing left needs somebody who ends it. */
+/** A run with nothing left needs a worker to end it. */
 function hasWorkFor(only: WorkPart | undefined, { isPaused, remaining, lanes }: FrontierStats): boolean {
   if (isPaused) return false
   if (remaining === 0 || only === undefined) return true
   if (only === 'files') return Object.keys(lanes).some((lane) => isFileLane(lane) && countOf(lanes, lane) > 0)
-  return remaining > countOf(lanes, FILES_LANE) // pinned ones are those of workers with browsers
+  return remaining > countOf(lanes, FILES_LANE) // pinned tasks belong to workers with browsers
 }
 
 const countOf = (lanes: FrontierStats['lanes'], lane: string) =>

@@ -1,11 +1,13 @@
-/** What runs have left, for who asks again and again: their queues stay open in between, as a login costs more than the question. */
+/**
+ * How much work runs have left, for repeated queries: the queues stay open in between, because a login costs more than the query.
+ */
 import { LRUCache } from 'lru-cache'
 import type { FrontierStats } from '../../frontier/contract.ts'
 import { runStats } from '../../runs/run-numbers.ts'
 import type { OpenRun } from '../../runs/run-view.ts'
 import type { StoredRun } from '../../store/contract.ts'
 
-/** Each may hold a connection. */
+/** Maximum number of open queues; each may hold a connection. */
 const OPEN_MAX = 8
 
 export type AskedRun = Pick<OpenRun, 'record' | 'frontier' | 'trouble' | 'filling' | 'refresh'> & AsyncDisposable
@@ -22,7 +24,7 @@ export class RunQueues implements AsyncDisposable {
     this.#openRun = openRun
   }
 
-  /** Undefined while its start tasks are not all there. One that fails to answer is opened anew the next time. */
+  /** Undefined until all start tasks have been added. A queue that fails to answer is reopened the next time. */
   async stats(run: StoredRun): Promise<FrontierStats | undefined> {
     const { id } = run.record
     try {
@@ -50,7 +52,7 @@ export class RunQueues implements AsyncDisposable {
   #close(opened: Promise<AskedRun>): void {
     const closing: Promise<void> = opened
       .then((run) => run[Symbol.asyncDispose]())
-      .catch(() => {}) // who asked has been told
+      .catch(() => {}) // the caller has already received the error
       .finally(() => this.#closing.delete(closing))
     this.#closing.add(closing)
   }

@@ -1,4 +1,4 @@
-/** Whose turn it is among many runs. */
+/** Which of many runs is next. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { StoredRun } from '../../store/contract.ts'
@@ -15,7 +15,7 @@ function rig(count: number) {
   return { clock, turns, order }
 }
 
-test('the oldest run is first, then who had its turn longest ago', () => {
+test('starts with the oldest run, then takes the one served longest ago', () => {
   const { clock, turns, order } = rig(3)
   assert.deepEqual(order(), ['run-0', 'run-1', 'run-2'])
   clock.ms = 10
@@ -25,7 +25,7 @@ test('the oldest run is first, then who had its turn longest ago', () => {
   assert.deepEqual(order(), ['run-2', 'run-0', 'run-1'])
 })
 
-test('an idle run rests longer each time where there are many, and comes behind who was not asked', () => {
+test('rests an idle run longer each time if there are many, and puts it behind runs that were not asked', () => {
   const { clock, turns, order } = rig(100)
   const restedMs = () => {
     order()
@@ -43,7 +43,7 @@ test('an idle run rests longer each time where there are many, and comes behind 
   assert.equal(restedMs(), 5000, 'it had work in between')
 })
 
-test('with few runs an idle one is asked again after 5 s, however often', () => {
+test('asks an idle run again after 5 s if there are few, however often', () => {
   const { clock, turns, order } = rig(2)
   for (let i = 0; i < 5; i++) {
     order()
@@ -54,7 +54,7 @@ test('with few runs an idle one is asked again after 5 s, however often', () => 
   }
 })
 
-test('a hopeless run rests for a minute; one that is gone is forgotten', () => {
+test('rests a hopeless run for a minute, and forgets a run that is gone', () => {
   const { clock, turns, order } = rig(1)
   turns.hopeless('run-0')
   clock.ms = 59_000

@@ -1,12 +1,15 @@
-/** Whose turn it is among the runs: what was asked longest ago comes first, and what had nothing to do is left alone for a while. */
+/** Which run is next: the one asked longest ago comes first, and idle runs are left alone for a while. */
 import type { StoredRun } from '../../store/contract.ts'
 import { inOrderOfNeed } from './worker-shares.ts'
 
-/** A run that cannot be worked on from here. */
+/** Pause for a run that cannot be worked on from here. */
 const HOPELESS_MS = 60_000
-/** One that had nothing to do; doubles with each such answer. */
+/** Pause for an idle run; doubles with each idle answer. */
 const IDLE_MS = { min: 5_000, max: 60_000 }
-/** Of few runs each is asked often, of many all together about once in this time: who works must be reached behind idle ones. */
+/**
+ * A few runs are each asked often; many are all asked about once in this time, so that runs with work are reached behind idle
+ * ones.
+ */
 const ASK_EVERY_MS = 1_000
 
 export class RunRotation {
@@ -19,7 +22,7 @@ export class RunRotation {
     this.#now = now
   }
 
-  /** Those of a list, newest first, that are not left alone: the oldest first. Who is not in the list is forgotten. */
+  /** The runs of a list (newest first) that are not resting, oldest first. Runs missing from the list are forgotten. */
   open(runs: readonly StoredRun[]): Map<string, StoredRun> {
     const ids = new Set(runs.map(({ record }) => record.id))
     this.#known = ids.size
@@ -33,13 +36,13 @@ export class RunRotation {
     return inOrderOfNeed([...runIds], counts, this.#turnAtMs)
   }
 
-  /** It gets a worker. */
+  /** The run gets a worker. */
   served(runId: string): void {
     this.#rests.delete(runId)
     this.#turnAtMs.set(runId, this.#now())
   }
 
-  /** It has nothing to do now. */
+  /** The run has nothing to do now. */
   idle(runId: string): void {
     const beforeMs = this.#rests.get(runId)?.idleMs ?? 0
     const longestMs = Math.min(IDLE_MS.max, Math.max(IDLE_MS.min, this.#known * ASK_EVERY_MS))

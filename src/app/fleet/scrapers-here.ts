@@ -1,4 +1,4 @@
-/** The scrapers a worker of many runs may use: those that were named, or all that are known here, each loaded once. */
+/** The scrapers a multi-run worker may use: the named ones, or all that are known here. Each is loaded once. */
 
 import type { Config } from '../../config/config.ts'
 import { type LoadedScraper, listScrapers, loadScraper } from '../../config/load-scraper.ts'
@@ -11,7 +11,7 @@ import { refuseOtherScraper } from './start-distributed.ts'
 
 export interface ScrapersOptions {
   config: Config
-  /** As the user names them; empty: every scraper that is known here. */
+  /** As the user names them; empty: every scraper known here. */
   scrapers: readonly string[]
   only: WorkPart | undefined
   say: (message: string) => void
@@ -20,14 +20,14 @@ export interface ScrapersOptions {
 export class ScrapersHere {
   readonly #options: ScrapersOptions
   readonly #loaded = new Map<string, { loaded: LoadedScraper; hash: string }>()
-  /** Those that were named, by the names they give themselves. */
+  /** The named scrapers, keyed by the names they give themselves. */
   #named: ReadonlyMap<string, string> | undefined
 
   constructor(options: ScrapersOptions) {
     this.#options = options
   }
 
-  /** Loads what was named. One that cannot be used is said, and the others are served; throws when there are no others. */
+  /** Loads the named scrapers. Reports those that cannot be used and serves the others; throws if there are no others. */
   async open(): Promise<void> {
     const { scrapers, say } = this.#options
     if (scrapers.length === 0) return
@@ -49,14 +49,14 @@ export class ScrapersHere {
     return this.#named === undefined || this.#named.has(scraper)
   }
 
-  /** The one of a run. Throws when it cannot be used here, or is another than the run's. */
+  /** The scraper of a run. Throws if it cannot be used here or differs from the run's. */
   async of(run: StoredRun): Promise<LoadedScraper> {
     const loaded = await this.#load(this.#wordOf(run))
     refuseOtherScraper(run, loaded)
     return loaded
   }
 
-  /** A path of the machine the run was started on means nothing here: only names that are known do. */
+  /** A path on the machine that started the run means nothing here; only known names do. */
   #wordOf({ record: { scraper, source } }: StoredRun): string {
     const named = this.#named?.get(scraper)
     if (named !== undefined) return named
@@ -64,7 +64,7 @@ export class ScrapersHere {
     return known.has(source) ? source : scraper
   }
 
-  /** A module stays as it was loaded: a file that was changed since would be taken for what runs here. */
+  /** A loaded module never changes, so a file edited since would be mistaken for the code that runs here. */
   async #load(word: string): Promise<LoadedScraper> {
     const known = this.#loaded.get(word)
     const { loaded, hash } = known ?? (await this.#loadFirst(word))

@@ -1,4 +1,4 @@
-/** Starts a run for a fleet: creates it, fills its queue, and says how a worker joins. */
+/** Starts a fleet run: creates it, fills its queue, and says how a worker joins. */
 import { readFileSync } from 'node:fs'
 import type { Config } from '../../config/config.ts'
 import type { LoadedScraper } from '../../config/load-scraper.ts'
@@ -20,25 +20,25 @@ import type { NewStoredRun, Store, StoredRun } from '../../store/contract.ts'
 import { isFilled, type SeededUrls, seed, seedUrls, setFilled } from '../run/seed.ts'
 import { definitionHash } from './definition-hash.ts'
 
-/** How many unfinished runs are checked for one that is in this queue. */
+/** How many unfinished runs are checked for one that uses this queue. */
 const RUNS_MAX = 100
 
 interface DistributedRequest {
   loaded: LoadedScraper
-  /** How the user names the scraper. */
+  /** The scraper as the user named it. */
   source: string
   args: Record<string, unknown>
   config: Config
-  /** In place of the scraper's own start tasks. */
+  /** Used instead of the scraper's own start tasks. */
   urls?: AsyncIterable<FoundUrl>
   /**
-   * Routing rules of a producer; kept with the run, because workers put messages on the belt too. A run that goes on has them
-   * from now on in place of those it had.
+   * Routing rules of a producer, stored with the run because workers route new tasks, too. A resumed run uses these instead of
+   * its previous ones.
    */
   rulesFile?: string
-  /** Go on with this run; true: the newest unfinished one of the scraper. */
+  /** Resume this run; true: the scraper's newest unfinished run. */
   resume?: string | true
-  /** Whoever ordered it may name hosts of the private network. Default true. */
+  /** The caller may name hosts in the private network. Default true. */
   isTrusted?: boolean
   bus: EventBus
   stop: AbortSignal
@@ -49,11 +49,11 @@ interface DistributedStart {
   runId: string
   region: string | undefined
   enqueued: number
-  /** URLs that were in the queue already. */
+  /** URLs that were already in the queue. */
   seen: number
   refused: number
   problems: readonly string[]
-  /** An unfinished run of the same scraper there is besides. */
+  /** Another unfinished run of the same scraper. */
   unfinished: string | undefined
 }
 
@@ -83,7 +83,7 @@ export async function startDistributed(request: DistributedRequest): Promise<Dis
       mustExist: !isNew,
     })
   await using frontier = isNew ? await open() : await openQueueOf(run.record, own, open)
-  // While it is not filled, no worker takes an empty queue for a finished run.
+  // Until the queue is marked as filled, no worker mistakes an empty queue for a finished run.
   if (isNew || request.urls !== undefined) await setFilled(frontier, false)
   if (isNew) await store.createRun(run)
   else await wake(store, frontier, run)
@@ -112,7 +112,9 @@ export async function startDistributed(request: DistributedRequest): Promise<Dis
   }
 }
 
-/** A run nobody can fill must not keep workers waiting: without a task it is forgotten, otherwise it is there to be resumed. */
+/**
+ * Workers must not wait for a run whose queue could not be filled: without tasks the run is deleted, otherwise it can be resumed.
+ */
 async function giveUp(store: Store, frontier: Frontier, record: RunRecord, error: ScrapeError): Promise<void> {
   try {
     if ((await frontier.stats()).seen === 0) return await store.dropRun(record.id)
@@ -123,11 +125,11 @@ async function giveUp(store: Store, frontier: Frontier, record: RunRecord, error
       'finished',
     ])
   } catch {
-    // The database that failed us in the first place is still away.
+    // The database that failed us in the first place is still down.
   }
 }
 
-/** What to type on any machine to work on the run, without the program's name. */
+/** The command, without the program's name, that joins the run from any machine. */
 export function workerCommand(source: string, { runId, region }: Pick<DistributedStart, 'runId' | 'region'>): string[] {
   const where = region === undefined ? [] : ['--region', region]
   return ['worker', '--scraper', source, '--run-id', runId, '--batch-size', '50', ...where]
@@ -136,7 +138,7 @@ export function workerCommand(source: string, { runId, region }: Pick<Distribute
 function newRun({ loaded, args, source, config, rulesFile }: DistributedRequest): NewStoredRun {
   const { values, limits } = config
   const { scraper, file } = loaded
-  const { fields } = compileScraper(scraper, limits, file) // problems are reported now, not by every worker
+  const { fields } = compileScraper(scraper, limits, file) // report problems now, not in every worker
   checkArgs(scraper, args)
   const nowMs = Date.now()
   const record = startRecord({
@@ -191,12 +193,12 @@ async function runToResume(
       fix: 'Resume it without these arguments, or start a new run with --fresh.',
     })
   const limits = withLimits(options.limits, config.limits)
-  // Who names another region moves it there; what the environment of this machine says is meant for new runs.
+  // An explicit flag moves the run to another region; this machine's environment variable applies only to new runs.
   const region = config.origins.region.startsWith('flag ') ? config.values.region : undefined
   return { ...found, record: withRegion(record, region), options: { ...options, limits, ...rulesOf(rulesFile) } }
 }
 
-/** A run goes on only with the definition it was started with. */
+/** A run continues only with the definition it was started with. */
 export function refuseOtherScraper(run: StoredRun, { scraper, file }: LoadedScraper): void {
   const { id, scraper: name } = run.record
   if (name !== scraper.name)
@@ -213,21 +215,21 @@ export function refuseOtherScraper(run: StoredRun, { scraper, file }: LoadedScra
   )
 }
 
-/** A run that ended, or was stopped by hand, is open again. */
+/** Reopens a run that ended or was stopped manually. */
 async function wake(store: Store, frontier: Frontier, { record, options }: NewStoredRun): Promise<void> {
   await frontier.setMeta('stop', '')
   await frontier.resume()
   await store.wakeRun({ ...record, state: 'running', reason: null, exitCode: null, finishedAt: null }, options)
 }
 
-/** A worker that had looked just before we began to fill may have ended the run over our head. */
+/** A worker that checked the queue just before we began to fill it may have ended the run in the meantime. */
 async function wakeAgain(store: Store, frontier: Frontier, run: NewStoredRun): Promise<void> {
   const found = await store.findRun(run.record.id)
   if (found !== undefined && isComplete(found.record) && (await frontier.stats()).remaining > 0)
     await wake(store, frontier, run)
 }
 
-/** How much there is to do, for processes that look at the run later without access to its queue. */
+/** Stores the queue depth for processes that look at the run later without access to its queue. */
 async function keepDepth(store: Store, frontier: Frontier, runId: string): Promise<void> {
   const record = (await store.findRun(runId))?.record
   if (record?.state !== 'running') return
@@ -242,7 +244,7 @@ async function fill(
 ): Promise<SeededUrls> {
   const { scraper, file } = loaded
   const compiled = compileScraper(scraper, run.options.limits, file)
-  // For whoever looks into the database: the view url_work_queue shows them.
+  // For people who query the database: the view url_work_queue shows these values.
   await frontier.setMeta('scraper', scraper.name)
   await frontier.setMeta('retries', String(compiled.limits.retries))
   if (urls !== undefined) {

@@ -1,23 +1,23 @@
-/** Who gets the workers when there are more runs than places: nobody has two while another has none, and all get a turn. */
+/** Assigns workers when there are more runs than places: no run has two while another has none, and all get a turn. */
 
-/** A worker stays this long on a run before another that has none gets its place. */
+/** A worker stays this long on a run before a run without workers gets its place. */
 export const TURN_MS = 12_000
 
 interface Placed {
   runId: string
   startedAtMs: number
-  /** It has been asked to go. */
+  /** The worker has been asked to leave. */
   isLeaving: boolean
 }
 
-/** How many are at work on each run, those that leave not counted. */
+/** How many workers each run has, not counting those that are leaving. */
 export function countByRun(workers: Iterable<Pick<Placed, 'runId' | 'isLeaving'>>): Map<string, number> {
   const counts = new Map<string, number>()
   for (const { runId, isLeaving } of workers) if (!isLeaving) counts.set(runId, (counts.get(runId) ?? 0) + 1)
   return counts
 }
 
-/** Fewest workers first, then who was served longest ago. `runIds` are in the order they came. */
+/** Fewest workers first, then served longest ago. `runIds` are in order of arrival. */
 export function inOrderOfNeed(
   runIds: readonly string[],
   counts: ReadonlyMap<string, number>,
@@ -28,7 +28,7 @@ export function inOrderOfNeed(
   return [...runIds].sort((a, b) => need(a, b) || compare(servedAtMs.get(a) ?? never, servedAtMs.get(b) ?? never))
 }
 
-/** Those of a full house that make room for runs that wait with none. */
+/** Workers that must make room for waiting runs when all places are taken. */
 export function toRelieve<T extends Placed>(
   workers: readonly T[],
   waiting: number,
@@ -38,7 +38,7 @@ export function toRelieve<T extends Placed>(
   const counts = countByRun(workers)
   const staying = workers.filter(({ isLeaving }) => !isLeaving).sort((a, b) => a.startedAtMs - b.startedAtMs)
   const relieved: T[] = []
-  let wanted = waiting - (workers.length - staying.length) // who leaves already makes room
+  let wanted = waiting - (workers.length - staying.length) // workers that are already leaving make room, too
   for (; wanted > 0; wanted--) {
     const most = Math.max(0, ...counts.values())
     const next = staying.find(

@@ -1,4 +1,4 @@
-/** When a worker calls itself well. */
+/** When a worker reports itself healthy. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createEventBus } from '../../core/events.ts'
@@ -22,7 +22,7 @@ async function rig(address?: string, type?: string) {
   return { clock, vitals }
 }
 
-test('a worker is unwell once its store has been silent for more than a minute, and well when it answers again', async () => {
+test('is unhealthy once the store has been silent for more than a minute, and healthy when it answers again', async () => {
   const { clock, vitals } = await rig()
   await using _ = vitals
   clock.ms += AWAY_MS
@@ -33,7 +33,7 @@ test('a worker is unwell once its store has been silent for more than a minute, 
   assert.equal(vitals.health().problem, undefined)
 })
 
-test('the queue counts only while there is a run', async () => {
+test('checks the queue only during a run', async () => {
   const { clock, vitals } = await rig()
   await using _ = vitals
   const joined = vitals.join(JOINED)
@@ -46,7 +46,7 @@ test('the queue counts only while there is a run', async () => {
   assert.deepEqual([problem, runId, worker, region], [undefined, null, 'host_1_abc', 'eu'])
 })
 
-test('a worker of the task protocol needs its queue alone', async () => {
+test('needs only its queue in the task protocol', async () => {
   const { clock, vitals } = await rig(undefined, 'indeed')
   await using _ = vitals
   clock.ms += AWAY_MS + 1000
@@ -56,7 +56,7 @@ test('a worker of the task protocol needs its queue alone', async () => {
   assert.deepEqual([problem, type, runId], [undefined, 'indeed', null])
 })
 
-test('a worker that drains answers 503 and why; numbers of a run it left are gone', async () => {
+test('answers 503 with the reason while draining, and drops the figures of a run it left', async () => {
   const { vitals } = await rig('127.0.0.1:0')
   await using _ = vitals
   const get = async (path: string) => await fetch(`${vitals.url}${path}`)

@@ -1,6 +1,6 @@
 /**
- * What of a worker outlives its runs: its metrics, whose counters go on from run to run, and `/healthz`, which probes ask from the
- * process's start to its end.
+ * What outlives a worker's runs: its metrics, whose counters continue from run to run, and `/healthz`, which is available from
+ * the start of the process to its end.
  */
 import type { EventBus } from '../../core/events.ts'
 import type { Frontier } from '../../frontier/contract.ts'
@@ -11,9 +11,9 @@ interface VitalsOptions {
   /** `HOST:PORT`; undefined: nothing is served. */
   address: string | undefined
   region: string | undefined
-  /** It takes tasks of this type of the task protocol, not runs: it needs no store, and its queue all the time. */
+  /** The worker takes tasks of this type of the task protocol instead of runs: it needs no store, but always its queue. */
   type?: string | undefined
-  /** A path on the disk that is watched. */
+  /** A path on the disk to watch. */
   disk: string
   say: (level: 'info' | 'warn', message: string) => void
   now?: () => number
@@ -25,25 +25,25 @@ export interface JoinedRun {
   scraper: string
   frontier: Frontier
   bus: EventBus
-  /** States of all workers of the run. */
+  /** The states of all workers of the run. */
   workerStates: () => Promise<readonly string[]>
 }
 
 export interface Vitals extends AsyncDisposable {
   /** `http://127.0.0.1:9090`; undefined when nothing is served. */
   readonly url: string | undefined
-  /** From now on it works on this run, until what is returned is disposed of. */
+  /** Works on this run from now on, until the returned object is disposed of. */
   join(run: JoinedRun): Disposable
-  /** It has just answered. */
+  /** The service has just answered. */
   heardOf(service: Service): void
-  /** It takes nothing more. */
+  /** The worker takes nothing more. */
   drain(reason: string): void
   health(): { problem?: string; [name: string]: unknown }
 }
 
 type Service = 'store' | 'queue'
 
-/** A service that has been silent this long is away: whoever watches the worker should know. */
+/** A service that has been silent this long counts as down, and health checks report it. */
 export const AWAY_MS = 60_000
 
 export async function openVitals(options: VitalsOptions): Promise<Vitals> {
@@ -56,7 +56,7 @@ export async function openVitals(options: VitalsOptions): Promise<Vitals> {
 
   const needed = (): readonly Service[] => {
     if (type !== undefined) return ['queue']
-    return run === undefined ? ['store'] : ['store', 'queue'] // between runs there is no queue to hear of
+    return run === undefined ? ['store'] : ['store', 'queue'] // between runs there is no queue to watch
   }
   const awayText = (): string | undefined => {
     const away = needed().filter((one) => now() - heardAtMs[one] > AWAY_MS)
@@ -105,7 +105,7 @@ export async function openVitals(options: VitalsOptions): Promise<Vitals> {
   }
 }
 
-/** Returns how to stop. Counters stay as they are. */
+/** Returns a function that stops watching. Counters keep their values. */
 function watch(metrics: Metrics, { scraper, bus, frontier, workerStates }: JoinedRun): () => void {
   const leave = metrics.watchEvents(scraper, bus)
   const unwatchQueue = metrics.watchQueue(scraper, () => frontier.stats())

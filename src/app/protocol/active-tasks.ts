@@ -1,12 +1,12 @@
 /**
- * What an instance has claimed: each task is run, answered, and acknowledged. One that was lost with workers before runs with nothing
- * beside it, and is answered as failed after the third.
+ * The tasks an instance has claimed: each is run, answered, and acknowledged. A task that was lost with earlier workers runs
+ * alone, and after the third loss is answered as failed.
  *
  *   entry ──▶ active ──result + acknowledge──▶ done
- *     │         ├─ failed, may pass ──▶ delayed, for any instance
- *     │         └─ lost, or stopped ──▶ the next one
+ *     │         ├─ failed, retryable ──▶ delayed, for any instance
+ *     │         └─ lost, or stopped ──▶ the next worker
  *     ├─ lost twice ──▶ suspect ──all others done──▶ active
- *     └─ nobody can read it ──▶ errors
+ *     └─ unreadable ──▶ errors
  */
 
 import { backoffMs } from '../../core/backoff.ts'
@@ -22,23 +22,23 @@ import { crawlTask, type TaskOutcome } from './task-crawl.ts'
 import { TaskShare } from './task-share.ts'
 
 const RETRY_MS_MAX = 300_000
-/** A task that took its workers along so often is not given to another one. */
+/** A task that was lost with its worker this often is not given to another one. */
 const LOSSES_MAX = 3
-/** From here on it runs with nothing beside it: others must not be taken along again, and the next loss is its own. */
+/** From here on the task runs alone, so that it cannot take others down with it and the next loss is clearly its own. */
 const LOSSES_ALONE = 2
 
 interface Active {
   entry: Entry
   task: TaskMessage
   stop: AbortController
-  /** Somebody else has it, or it goes back: its outcome is nobody's. */
+  /** Another worker has the task, or it is being handed back: its outcome is discarded. */
   isGivenUp: boolean
 }
 
 interface ActiveTasksParts {
   history: TaskHistory
   pulse: HealthReport
-  /** A task ended. */
+  /** Called when a task ends. */
   onFree: () => void
 }
 
@@ -48,7 +48,7 @@ export class ActiveTasks {
   readonly #parts: ActiveTasksParts
   readonly #share: TaskShare
   readonly #active = new Map<string, Active>()
-  /** Taken over, and to be run alone. */
+  /** Tasks taken over from lost workers, to be run alone. */
   readonly #suspects: Active[] = []
   #isClosed = false
 
@@ -63,7 +63,7 @@ export class ActiveTasks {
     return this.#active.size + this.#suspects.length
   }
 
-  /** How many more it takes. */
+  /** How many more tasks fit. */
   room(): number {
     const isOneAlone = this.#active.values().some(({ entry }) => isSuspect(entry))
     if (this.#suspects.length > 0 || isOneAlone) return 0
@@ -83,7 +83,7 @@ export class ActiveTasks {
     this.#beginSuspect()
   }
 
-  /** Keeps what is ours, and lets go what somebody else has taken over. */
+  /** Renews the leases on our tasks, and drops tasks that another worker has taken over. */
   async renew(): Promise<void> {
     for (const entry of await this.#reader.renew()) {
       const active = this.#active.get(entryKey(entry))
@@ -93,7 +93,7 @@ export class ActiveTasks {
     }
   }
 
-  /** Nothing waits any more: what has not begun goes back. */
+  /** Hands back the tasks that have not begun. */
   async close(): Promise<void> {
     this.#isClosed = true
     await this.#reader.release(this.#suspects.splice(0).map(({ entry }) => entry))
@@ -150,7 +150,7 @@ export class ActiveTasks {
     return retryFinish({ task, outcome, workerId, waitMs, delayed: names.delayed(type) })
   }
 
-  /** Hurts nobody: its copy is on the stream of errors, and the next message is read. */
+  /** A bad message stops nothing: a copy goes to the error stream, and the next message is read. */
   async #refuse(entry: Entry, reason: string): Promise<void> {
     const { onLog, parts } = this.#options
     onLog('warn', `message ${entry.id} on ${entry.stream} is refused: ${reason}`)

@@ -1,7 +1,7 @@
 /**
- * The fetch chains of one worker instance: one for all its tasks, and a few more for tasks that name a way out of their own. All
- * share the proxies of the instance, but for a task's own proxy, which is a pool of one. Where there are proxies, nothing ever
- * goes out directly.
+ * The fetch chains of one worker instance: one for all its tasks, and a few more for tasks that name their own egress. All share
+ * the proxies of the instance, except that a task's own proxy is a pool of one. If there are proxies, no request ever goes out
+ * directly.
  */
 import type { EventBus } from '../../core/events.ts'
 import type { SiteOptions } from '../../core/options.ts'
@@ -23,7 +23,7 @@ interface ChainsOptions {
   allowAddresses: readonly string[]
   cacheStore: string
   ways: EgressSpec
-  /** The proxies of `ways`, opened; undefined without any. Closed by whoever opened them. */
+  /** The open proxies of `ways`; undefined without any. Closed by the code that opened them. */
   pool: ProxyPool | undefined
   sharing: RateSharing
   browsers: BrowserPool | undefined
@@ -32,27 +32,30 @@ interface ChainsOptions {
 
 interface Chain {
   fetcher: Fetcher
-  /** There are some, and none of them is up: requests wait. */
+  /** There are proxies, but none is up: requests wait. */
   areProxiesDown(): boolean
-  /** A view for one crawl: who waits for a free host there is forgotten with it. */
+  /** A view for one crawl: its waiting requests are dropped along with it. */
   rateLimit(): RateLimit & Disposable
 }
 
-/** Ways out of their own that are open at once; those that are out of use for longest are closed. */
+/** Maximum number of extra chains open at once; the least recently used are closed. */
 const OTHERS_MAX = 16
 
 export class Chains implements AsyncDisposable {
   readonly #options: ChainsOptions
-  /** In order of use. */
+  /** In order of last use. */
   readonly #open = new Map<string, { chain: Promise<Chain>; fetching: Promise<Fetching>; users: number }>()
-  /** Requests out, over all chains. */
+  /** Requests in flight, across all chains. */
   inFlight = 0
 
   constructor(options: ChainsOptions) {
     this.#options = options
   }
 
-  /** `release` when the task is over: a chain that nobody uses may be closed. Throws `E_PROXY` for a dead proxy of the task's own. */
+  /**
+   * Call `release` when the task is over, so that an unused chain may be closed. Throws `E_PROXY` if the task's own proxy is
+   * dead.
+   */
   async take(wish: ChainWish): Promise<{ chain: Chain; release: () => void }> {
     const key = JSON.stringify(wish)
     const entry = this.#open.get(key) ?? this.#openOne(wish)
@@ -69,7 +72,7 @@ export class Chains implements AsyncDisposable {
     }
   }
 
-  /** Those of the instance, and how well they do; one that is down does not do at all. */
+  /** The proxies of the instance and their success rate; a proxy that is down counts as 0. */
   proxies(): { size: number; successRate: number } {
     const all = this.#options.pool?.status() ?? []
     const successes = all.reduce((sum, { isUp, success }) => sum + (isUp ? success : 0), 0)
@@ -82,14 +85,14 @@ export class Chains implements AsyncDisposable {
       this.inFlight += change
     }
     const chain = fetching.then((opened) => chainOf(opened, count))
-    chain.catch(() => {}) // whoever takes it hears of it
+    chain.catch(() => {}) // reported to the task that takes it
     return { chain, fetching, users: 0 }
   }
 
   async #openFetching({ proxy, userAgent, delayMs }: ChainWish): Promise<Fetching> {
     const { compiled, concurrency, ways, pool, ...rest } = this.#options
-    const limits = { ...compiled.limits, wait: Number.POSITIVE_INFINITY } // a task is ended by its timeout
-    // Who says what to be called does not want to pass for somebody else.
+    const limits = { ...compiled.limits, wait: Number.POSITIVE_INFINITY } // a task is ended by its own timeout
+    // A task that sets its own user agent does not want to imitate a browser.
     const identity = userAgent === undefined ? ways.identity : 'honest'
     return await openFetching({
       ...rest,
@@ -121,7 +124,7 @@ export class Chains implements AsyncDisposable {
   }
 }
 
-/** Who names a proxy wants to be seen behind it, also where the worker itself would do without. */
+/** A task that names a proxy must stay behind it, even for sites that the worker would fetch directly. */
 function allProxied(sites: EgressSpec['sites']): Record<string, SiteOptions> {
   return Object.fromEntries(Object.entries(sites).map(([host, { proxies: _, ...site }]) => [host, site]))
 }

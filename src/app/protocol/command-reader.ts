@@ -1,4 +1,4 @@
-/** Hears commands: every worker reads all of them, from its start on, and keeps those meant for it. */
+/** Receives commands: every worker reads all commands sent after it started, and keeps those meant for it. */
 import { type CommandMessage, commandSchema, MESSAGE_BYTES_MAX, readMessage } from '../../protocol/messages.ts'
 import type { GroupReader } from '../../protocol/redis-group-reader.ts'
 import { REFUSE } from '../../protocol/redis-lua.ts'
@@ -7,13 +7,13 @@ import { refusalText } from '../../protocol/refusal.ts'
 import { ERRORS_KEPT, type StreamNames } from '../../protocol/streams.ts'
 
 const AT_ONCE = 100
-/** Every worker reads it within seconds; a paused machine a little later. */
+/** Every worker reads a command within seconds; a suspended machine a little later. */
 const REFUSED_REMEMBERED_SECONDS = 3_600
 
 interface CommandReaderOptions {
   workerId: string
   type: string
-  /** What nobody can read, told by the first one that did not. */
+  /** Called for an unreadable command, only in the first worker that sees it. */
   onRefused: (entryId: string, reason: string) => void
 }
 
@@ -29,7 +29,7 @@ export class CommandReader {
     this.#options = options
   }
 
-  /** What was said before is for those who were there. */
+  /** Skips commands from before this worker started. */
   async open(): Promise<void> {
     const last = (await this.#reader.call('XREVRANGE', this.#names.commands, '+', '-', 'COUNT', 1)) as [string][]
     this.#after = last[0]?.[0] ?? '0-0'

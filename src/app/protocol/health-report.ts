@@ -1,4 +1,4 @@
-/** What an instance tells of itself. */
+/** What an instance reports about itself. */
 import { getHeapStatistics } from 'node:v8'
 import { isMainThread } from 'node:worker_threads'
 import { residentBytes } from '../../core/resident-memory.ts'
@@ -52,7 +52,7 @@ export class HealthReport {
     }
   }
 
-  /** Of a process all of it; of a thread what is its own, since the rest is shared. */
+  /** For a process, all of its memory; for a thread only its own heap, since the rest is shared. */
   memoryMb(): number {
     if (isMainThread) return Math.round(residentBytes() / MEGABYTE)
     const { total_heap_size, external_memory } = getHeapStatistics()

@@ -1,4 +1,4 @@
-/** What an instance writes at the end of a try. */
+/** The messages an instance writes at the end of a try. */
 import { type ErrorRecord, ScrapeError, toErrorRecord } from '../../core/errors.ts'
 import { redactText } from '../../core/redact-text.ts'
 import { MESSAGE_VERSION, type ResultMessage, type TaskMessage, type TaskParams } from '../../protocol/messages.ts'
@@ -44,7 +44,7 @@ function resultOf({ task, outcome, ms, workerId, memoryMb }: ResultParts): Resul
   }
 }
 
-/** A proxy may have a password. */
+/** The proxy URL may contain a password. */
 function withoutProxy({ proxy: _, ...params }: TaskParams): TaskParams {
   return params
 }
@@ -60,11 +60,11 @@ interface RetryParts {
   outcome: TaskOutcome
   workerId: string
   waitMs: number
-  /** The sorted set where it waits. */
+  /** The sorted set that the task waits in. */
   delayed: string
 }
 
-/** Of a task that failed. Whoever takes it next has other ways out, or the same ones, and must not begin with what was in vain. */
+/** For a failed task. The next worker must not start with an egress that was already rejected, even if it has the same ones. */
 export function retryFinish({ task, outcome, workerId, waitMs, delayed }: RetryParts): Finish {
   const turned_away = outcome.turnedAway.slice(-TURNED_AWAY_MAX)
   const again = JSON.stringify({ ...task, retry_count: task.retry_count + 1, turned_away })
@@ -94,7 +94,7 @@ function errorText({ task, workerId, error, retryAtMs }: ErrorParts): string {
   })
 }
 
-/** For a task that took its workers along. */
+/** For a task that was lost with its workers too often. */
 export function poisonFinish(task: TaskMessage, losses: number, workerId: string): Finish {
   const message = `${losses} workers were lost while they had this task; it is not given to another one`
   const error = toErrorRecord(new ScrapeError('E_LEASE_LOST', message))

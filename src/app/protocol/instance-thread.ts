@@ -1,4 +1,4 @@
-/** An instance in a thread or a process of its own: takes its orders from the parent, and ends with it. */
+/** An instance in its own thread or process: takes orders from the parent, and ends with it. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { sendLast } from '../../core/child.ts'
 import { toScrapeError } from '../../core/errors.ts'
@@ -8,9 +8,9 @@ import { type InstanceSpec, runInstance } from './open-instance.ts'
 const stop = new AbortController()
 
 if (parentPort === null) {
-  process.on('SIGTERM', () => {}) // a signal to the whole group; the parent decides and says so
+  process.on('SIGTERM', () => {}) // a signal to the whole group; the parent decides and tells us
   process.on('SIGINT', () => {})
-  process.on('disconnect', () => process.exit(1)) // an orphan's tasks are taken over; it must not go on
+  process.on('disconnect', () => process.exit(1)) // an orphan's tasks are taken over, so it must not continue
   process.on('message', (order: InstanceOrder | { spec: InstanceSpec }) => {
     if (typeof order === 'string') stop.abort()
     else void carryOut(order.spec)

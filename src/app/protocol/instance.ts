@@ -1,9 +1,9 @@
 /**
- * One instance of a worker of the task protocol: claims tasks of one type for its desk, hears commands, and tells how it is.
- * Several tasks at a time share one fetch chain.
+ * One worker instance of the task protocol: claims tasks of one type, receives commands, and reports its health. Several tasks at
+ * a time share one fetch chain.
  *
  *   working ──pause──▶ paused ──resume──▶ working
- *      └─ drain: finishes what is begun · stop: hands it back ──▶ ended
+ *      └─ drain: finishes tasks in progress · stop: hands them back ──▶ ended
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { TaskHistory } from '../../protocol/health.ts'
@@ -20,14 +20,14 @@ export interface InstanceOptions {
   type: string
   names: StreamNames
   reader: GroupReader
-  /** Of every crawl; `concurrency` is what the instance has in flight in all. */
+  /** For every crawl; `concurrency` is the limit of requests in flight for the whole instance. */
   parts: TaskCrawlParts
   tasksMax: number
   leaseMs: number
   healthMs: number
-  /** How long a drain waits for tasks that are begun. */
+  /** How long a drain waits for tasks in progress. */
   drainMs: number
-  /** Ceiling of the wait before the first retry of a task; doubles each time. */
+  /** Upper bound of the wait before the first retry of a task; doubles each time. */
   retryMs: number
   onLog: (level: 'info' | 'warn', message: string) => void
   onTask: (end: TaskEnd) => void
@@ -42,7 +42,7 @@ export interface TaskEnd {
   ms: number
 }
 
-/** How the work came to its end: `stop` hands tasks back, `drain` finishes them first. */
+/** How the work ended: `stop` hands tasks back, `drain` finishes them first. */
 export type StopWord = 'stop' | 'drain'
 
 const BLOCK_MS = 1_000
@@ -50,7 +50,7 @@ const LOOK_AGAIN_MS = 50
 const TEND_MS = 1_000
 const TRIM_EVERY_MS = 10_000
 const PROMOTED_AT_ONCE = 100
-/** Tries of a stop; what is still going on then is abandoned. */
+/** How long a stop may take; tasks still running then are abandoned. */
 const GRACE_MS = 3_000
 
 export class Instance {
@@ -78,7 +78,7 @@ export class Instance {
     this.#desk = new ActiveTasks(options, { history, pulse: this.#pulse, onFree: () => this.#wake?.() })
   }
 
-  /** Until it is stopped, by the signal or by a command. */
+  /** Runs until stopped, by the signal or by a command. */
   async run(stop: AbortSignal): Promise<StopWord> {
     const onStop = () => this.#end('drain')
     stop.addEventListener('abort', onStop, { once: true })
@@ -103,13 +103,13 @@ export class Instance {
     timers.defer(repeat(() => this.#desk.renew(), this.#options.leaseMs / 3, reject))
     timers.defer(repeat(() => this.#report(), this.#options.healthMs, reject))
     await this.#report()
-    await this.#tend() // what others left behind comes before what is new
+    await this.#tend() // tasks left behind by other workers come before new ones
     await Promise.race([this.#claimLoop(), failed])
     await this.#drain()
     await this.#report()
   }
 
-  /** However long Redis stays away: what could not be handed back is taken over when its lease is over. */
+  /** Gives up even while Redis is down: tasks that could not be handed back are taken over once their lease expires. */
   async #untilOverdue(left: AbortSignal): Promise<void> {
     const pause = (ms: number) => sleep(ms, undefined, { signal: left })
     await this.#ending.promise
@@ -141,7 +141,7 @@ export class Instance {
     return this.#isPaused ? 0 : this.#desk.room()
   }
 
-  /** Something ended; or a moment, since a chain that is free tells nobody. */
+  /** Waits until a task ends, or for a moment, since a chain that becomes free does not notify anyone. */
   async #untilWoken(): Promise<void> {
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, LOOK_AGAIN_MS)
@@ -153,7 +153,7 @@ export class Instance {
     this.#wake = undefined
   }
 
-  /** What needs no hurry: commands, tasks whose time has come, tasks of dead workers, what may be removed. */
+  /** Less urgent work: commands, delayed tasks that are due, tasks of dead workers, and cleanup. */
   async #tend(): Promise<void> {
     const { names, type } = this.#options
     for (const command of await this.#ear.hear()) await this.#obey(command)
@@ -180,7 +180,7 @@ export class Instance {
     await this.#reader.call('XADD', names.health, 'MAXLEN', '~', HEALTH_KEPT, '*', 'message', JSON.stringify(health))
   }
 
-  /** Tasks that are begun get their time, unless told to stop; the rest goes back at once. */
+  /** Tasks in progress get the drain time, unless told to stop; the rest is handed back at once. */
   async #drain(): Promise<void> {
     await this.#desk.close()
     const endMs = performance.now() + this.#options.drainMs

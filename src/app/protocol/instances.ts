@@ -1,6 +1,6 @@
 /**
- * The instances of one `sluice worker --type`: threads, or processes. One that dies is replaced, and what it held is free for the
- * others at once.
+ * The instances of one `sluice worker --type`: threads, or processes. An instance that dies is replaced, and its tasks are
+ * available to the others at once.
  *
  *   starting ──▶ working ──stop──▶ ended
  *                   └─ died ──wait──▶ starting, under a new name
@@ -34,33 +34,33 @@ interface InstancesRequest {
   type: string
   count: number
   as: 'threads' | 'processes'
-  /** Of a thread's heap; over it the thread ends, and only it. */
+  /** Heap limit of a thread; exceeding it ends only that thread. */
   heapMbMax: number
   onLog: (message: string) => void
   onTask: (end: TaskEnd) => void
-  /** Redis has just answered one of them. */
+  /** Called when Redis has just answered an instance. */
   onAnswer: () => void
 }
 
 interface Instances {
   readonly workerIds: () => string[]
-  /** Finish what is begun within the drain time, hand back the rest. */
+  /** Finish tasks in progress within the drain time, hand back the rest. */
   stop(): void
-  /** When all have ended. Throws what keeps them from working. */
+  /** Resolves when all have ended. Rejects with the error that keeps them from working. */
   readonly ended: Promise<void>
 }
 
 const ENTRY = new URL('./instance-thread.ts', import.meta.url)
 const RESTART: BackoffLimits = { delayMsMin: 200, delayMsMax: 10_000 }
-/** After the drain time: one that closes down may take this long, a handler that never lets go of its thread may not. */
+/** Grace period after the drain time: enough to shut down, but not for a handler that never yields its thread. */
 const OVERDUE_MS = 10_000
-/** Deaths in a row without one task done in between: what one dies of, the next dies of, too. */
+/** Maximum number of deaths in a row without a finished task in between: the next instance would die of the same cause. */
 const DEATHS_MAX = 8
 
 /**
- * A thread has a heap of its own, and V8 fills what it is given: with the flags of the command line, made for one process, one
- * more instance cost 59 MB at 64 requests in flight, with these 43 MB (bench/job-workers.ts). The price is a garbage collector
- * that runs more often.
+ * Each thread has its own heap, and V8 fills what it is given: with the flags of the command line, meant for a single process,
+ * one more instance cost 59 MB at 64 requests in flight; with these it costs 43 MB (bench/job-workers.ts). The price is more
+ * frequent garbage collection.
  */
 const THREAD_FLAGS = [
   '--initial-old-space-size=12',
@@ -70,12 +70,12 @@ const THREAD_FLAGS = [
   '--optimize-for-size',
 ]
 
-/** A thread and a process look the same from here. */
+/** A common interface for threads and processes. */
 interface Body {
   order(order: InstanceOrder): void
-  /** For one that does not end by itself. */
+  /** For an instance that does not end on its own. */
   kill(): void
-  /** Why it ended, when that was not its own decision. */
+  /** Why it ended, unless it ended by its own decision. */
   ended: Promise<string | undefined>
 }
 
@@ -145,7 +145,7 @@ function startThread(
   { heapMbMax }: InstancesRequest,
   onMessage: (message: InstanceMessage) => void,
 ): Body {
-  for (const flag of THREAD_FLAGS) setFlagsFromString(flag) // read when a heap is made: ours has been long since
+  for (const flag of THREAD_FLAGS) setFlagsFromString(flag) // V8 reads them when it creates a heap, so ours is not affected
   const thread = new Worker(ENTRY, { workerData: spec, resourceLimits: { maxOldGenerationSizeMb: heapMbMax } })
   let isOver = false
   let why: string | undefined
@@ -175,7 +175,7 @@ function startProcess(spec: InstanceSpec, onMessage: (message: InstanceMessage) 
   return { order: (order) => child.send(order), kill: () => child.kill(), ended }
 }
 
-/** Nobody waits for the lease of one that is known to be dead. */
+/** Frees the tasks of an instance known to be dead, instead of waiting for their leases to expire. */
 async function abandon({ spec, type }: InstancesRequest, workerId: string): Promise<void> {
   const connection = new Connection(spec.redisUrl)
   try {

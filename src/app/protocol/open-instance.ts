@@ -1,4 +1,4 @@
-/** Puts one instance together: scraper, fetch chains, browsers where it needs them, and its place in the group of workers. */
+/** Assembles one instance: scraper, fetch chains, browsers if needed, and its membership in the consumer group. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -20,16 +20,16 @@ import { browserSpecOf } from '../run/worker-pools.ts'
 import { Chains } from './chains.ts'
 import { Instance, type InstanceOptions, type StopWord } from './instance.ts'
 
-/** Plain data: it travels to a thread or another process. */
+/** Plain data: it is sent to a thread or another process. */
 export interface InstanceSpec {
-  /** The scraper's name, or its file; the type on the wire is always its name. */
+  /** The scraper's name or file; the type on the wire is always its name. */
   scraper: string
-  /** What it read. */
+  /** The parent's configuration. */
   config: Config
   redisUrl: string
   prefix: string
   workerId: string
-  /** Tasks at once. */
+  /** Maximum number of concurrent tasks. */
   tasksMax: number
   healthMs: number
   retryMs: number
@@ -37,7 +37,7 @@ export interface InstanceSpec {
 
 type Listeners = Pick<InstanceOptions, 'onLog' | 'onTask' | 'onAnswer'>
 
-/** The type on the wire, and the streams of a worker of it. Throws when there is no such scraper, or it is off. */
+/** The type on the wire, and its streams. Throws if there is no such scraper, or if it is disabled. */
 export async function workerType({ scraper: word, config }: Pick<InstanceSpec, 'scraper' | 'config'>) {
   const { scraper, file } = await loadScraper(word)
   assertTurnedOn(scraper, config)
@@ -58,14 +58,14 @@ export async function runInstance(spec: InstanceSpec, listeners: Listeners, stop
   const common = {
     userAgent: userAgent(values),
     allowPrivate: values.allowPrivate,
-    // Only what this worker was told: whoever writes tasks must not open a way into its network.
+    // Only addresses configured here: whoever can write tasks must not gain access to the worker's network.
     allowAddresses: values.allowAddress,
     bus,
   }
   const ways = egressOf(values)
   const pool = await openPool({ ways, addresses: { ...common, connectTimeoutMs: compiled.limits.connectTimeout }, bus })
   if (pool !== undefined) parts.use(pool)
-  await pool?.checkAll().catch(() => {}) // it has said so; a worker outlives its proxies, and tasks wait for them
+  await pool?.checkAll().catch(() => {}) // the pool has reported it; a worker outlives its proxies, and tasks wait for them
   const browsers = await openOwnBrowsers({ compiled, values, common }, parts)
   const sharing = await shareRates(spec, compiled.limits.perHost.perMinute, listeners, parts)
   const cacheStore = cacheStoreOf({ ...values, redis: spec.redisUrl })
@@ -104,7 +104,7 @@ interface BrowserParts {
   common: Pick<BrowsersOptions, 'userAgent' | 'allowPrivate' | 'allowAddresses' | 'bus'>
 }
 
-/** Undefined where the scraper has no use for them. Each page goes out as its identity does. */
+/** Undefined if the scraper does not need browsers. Each page uses the egress of its identity. */
 async function openOwnBrowsers({ compiled, values, common }: BrowserParts, parts: AsyncDisposableStack) {
   const { pages, executable } = browserSpecOf(values)
   if (!(await canUseBrowsers(compiled, executable, common.bus))) return undefined
@@ -116,7 +116,7 @@ async function openOwnBrowsers({ compiled, values, common }: BrowserParts, parts
   )
 }
 
-/** Per host over all instances on this Redis. */
+/** Rate limits per host, shared by all instances on this Redis. */
 async function shareRates(
   { redisUrl }: InstanceSpec,
   perMinute: number,

@@ -4,7 +4,7 @@ import { checkOwnProxy } from './own-proxy.ts'
 
 const OPEN = { allowPrivate: true, allowAddresses: [] }
 
-test('a task names its proxy in any form that --proxies takes, or with the login in front', async () => {
+test('accepts a task’s proxy in any form that --proxies takes, or with the login in front', async () => {
   const spellings = {
     'proxy.test:8080': 'http://proxy.test:8080/',
     'bob:PW@proxy.test:80': 'http://bob:PW@proxy.test:80',
@@ -17,7 +17,7 @@ test('a task names its proxy in any form that --proxies takes, or with the login
   for (const [given, url] of Object.entries(spellings)) assert.equal(await checkOwnProxy(given, OPEN), url)
 })
 
-test('what is no proxy is refused without repeating it, and no form is a way around the address rules', async () => {
+test('rejects an invalid proxy without repeating it, and no spelling bypasses the address rules', async () => {
   for (const bad of ['ftp://bob:PW@proxy.test:1', '@/etc/hostname', 'bob:PW', ''])
     await assert.rejects(checkOwnProxy(bad, OPEN), ({ code, message }) => code === 'E_OPTION' && !/PW/.test(message))
   const closed = { allowPrivate: false, allowAddresses: [] }

@@ -1,4 +1,4 @@
-/** A proxy that a task names: checked, as whoever writes tasks must not open a way into the network of the worker. */
+/** Checks a proxy named by a task, since whoever can write tasks must not gain access to the worker's network. */
 import { lookup } from 'node:dns/promises'
 import { proxiesSchema } from '../../config/proxy-list.ts'
 import { ScrapeError } from '../../core/errors.ts'
@@ -10,7 +10,7 @@ interface OwnProxyRules {
   allowAddresses: readonly string[]
 }
 
-/** Resolves with its URL. Neither error repeats the login. */
+/** Resolves to the proxy's URL. Errors never repeat the login. */
 export async function checkOwnProxy(proxy: string, { allowPrivate, allowAddresses }: OwnProxyRules): Promise<string> {
   const spelled = spelledOnce(proxy)
   const url = new URL(spelled)
@@ -22,7 +22,7 @@ export async function checkOwnProxy(proxy: string, { allowPrivate, allowAddresse
   throw new ScrapeError('E_PRIVATE_ADDRESS', `the proxy ${url.host} of the task is at a private address`)
 }
 
-/** As `--proxies` takes it, or `user:password@host:port`. Given as a list: the text of one may name a file. */
+/** Any form that `--proxies` takes, or `user:password@host:port`. Passed as a list, because a plain string could name a file. */
 function spelledOnce(proxy: string): string {
   for (const spelling of [proxy, `http://${proxy}`]) {
     const { data } = proxiesSchema.safeParse([spelling])

@@ -4,7 +4,7 @@ import type { ConfigValues } from '../../config/option-table.ts'
 import { ScrapeError } from '../../core/errors.ts'
 import { redisUrlOf } from '../../runs/run-identity.ts'
 
-/** A `redis://` queue that was named, else the Redis beside another one. */
+/** The queue if it is a `redis://` URL, else the Redis configured alongside another queue. */
 export function protocolRedis(values: Pick<ConfigValues, 'frontier' | 'redis'>): string {
   const url = /^rediss?:\/\//.test(values.frontier) ? values.frontier : redisUrlOf(values)
   if (url !== undefined) return url

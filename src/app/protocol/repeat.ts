@@ -1,6 +1,6 @@
-/** A call that is made again and again. */
+/** Calls a function periodically. */
 
-/** One call after the other, never two at once. What it throws goes to `onError`, once. */
+/** Calls never overlap. The first error goes to `onError`. */
 export function repeat(body: () => Promise<void>, ms: number, onError: (error: unknown) => void): () => void {
   let isUnderWay = false
   const timer = setInterval(async () => {

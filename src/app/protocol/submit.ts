@@ -1,4 +1,4 @@
-/** Puts a task on its stream, and waits for its result where that is wanted. */
+/** Adds a task to its stream, and optionally waits for the result. */
 import * as z from 'zod'
 import { ScrapeError } from '../../core/errors.ts'
 import type { ResultMessage, TaskMessage } from '../../protocol/messages.ts'
@@ -9,13 +9,13 @@ interface SubmitRequest {
   redisUrl: string
   prefix: string
   task: NewTaskMessage
-  /** Waits for the result when given, and not longer than the signal. */
+  /** If given, waits for the result until this signal is aborted. */
   wait?: AbortSignal
 }
 
 interface Submitted {
   task: TaskMessage
-  /** All parts as one; undefined when nobody waited, or not long enough. */
+  /** All parts merged; undefined if the caller did not wait, or not long enough. */
   result: ResultMessage | undefined
 }
 

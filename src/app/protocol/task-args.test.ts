@@ -15,7 +15,7 @@ const scraperWith = (args: z.ZodObject) =>
     handlers: { page() {} },
   } as never) as never
 
-test('names of the wire become the names our job scrapers use', () => {
+test('maps names on the wire to the names our job scrapers use', () => {
   const now = () => Date.parse('2026-11-15T00:00:00Z')
   const { args, ignored } = taskArgs(
     scraperWith(z.object({ board: z.string(), ...searchArgs })),
@@ -37,14 +37,14 @@ test('names of the wire become the names our job scrapers use', () => {
   )
 })
 
-test('what a scraper cannot use of the wire is told, what it does not know at all is refused', () => {
+test('reports wire parameters that a scraper cannot use, and rejects unknown ones', () => {
   const scraper = scraperWith(z.object({ board: z.string().default('a') }))
   assert.deepEqual(taskArgs(scraper, { search_term: 'go', location: 'x' }).ignored, ['search_term', 'location'])
   assert.throws(() => taskArgs(scraper, { bord: 'acme' }), /arguments of "x" are not usable/)
   assert.throws(() => taskArgs(scraper, { args: { bord: 'acme' } }), /arguments of "x" are not usable/)
 })
 
-test('a task may name a way out of its own', () => {
+test('lets a task name its own egress', () => {
   assert.deepEqual(chainWish({ proxy: 'u:p@proxy:8080', delay_range: [1, 3], user_agent: 'me' }), {
     proxy: 'u:p@proxy:8080',
     userAgent: 'me',

@@ -1,4 +1,4 @@
-/** From the parameters of a task to what our scrapers and the fetch chain take. */
+/** Maps the parameters of a task to the arguments of our scrapers and the fetch chain. */
 
 import { argumentNames, checkArgs } from '../../config/scraper-arguments.ts'
 import type { DelayRange } from '../../core/options.ts'
@@ -7,7 +7,7 @@ import type { Json } from '../../core/task.ts'
 import type { Posting } from '../../jobs/read/posting.ts'
 import type { TaskParams } from '../../protocol/messages.ts'
 
-/** Names of the wire → names our job scrapers use; a scraper that takes the wire's own name gets it under that. */
+/** Names on the wire → names our job scrapers use; a scraper that accepts the wire's own name gets it under that name. */
 const OUR_NAMES: Readonly<Record<string, string>> = {
   search_term: 'search',
   location: 'location',
@@ -16,17 +16,17 @@ const OUR_NAMES: Readonly<Record<string, string>> = {
   is_remote: 'remote',
   posted_since: 'since',
 }
-/** Carried out by the worker, whatever the scraper takes. */
+/** Handled by the worker, whatever the scraper accepts. */
 const OURS = new Set(['proxy', 'user_agent', 'delay_range', 'page_limit', 'results_wanted', 'salary_min', 'salary_max'])
 const DAY_MS = 86_400_000
 
 interface TaskArgs {
   args: Json
-  /** Parameters of the wire that this scraper cannot make use of. */
+  /** Wire parameters that this scraper cannot use. */
   ignored: string[]
 }
 
-/** Throws E_OPTION for arguments the scraper does not take, or takes otherwise. */
+/** Throws E_OPTION for arguments that the scraper does not accept, or not in this form. */
 export function taskArgs(scraper: Scraper, params: TaskParams, now: () => number = Date.now): TaskArgs {
   const known = argumentNames(scraper)
   const given: Record<string, unknown> = {}
@@ -38,7 +38,7 @@ export function taskArgs(scraper: Scraper, params: TaskParams, now: () => number
     const own = [name, OUR_NAMES[name] ?? name].find((one) => known.includes(one))
     if (own !== undefined) given[own] = own === 'since' ? daysSince(value, now()) : value
     else if (!isOfWire)
-      given[name] = value // for checkArgs to refuse with the list of what there is
+      given[name] = value // checkArgs rejects it and lists the valid names
     else if (!OURS.has(name)) ignored.push(name)
   }
   return { args: checkArgs(scraper, { ...given, ...args }), ignored }
@@ -48,7 +48,7 @@ function daysSince(value: unknown, nowMs: number): unknown {
   return typeof value === 'string' ? Math.max(0, (nowMs - Date.parse(value)) / DAY_MS) : value
 }
 
-/** What in a task asks for another way out than the worker's own. */
+/** The parts of a task that need a different egress than the worker's own. */
 export interface ChainWish {
   proxy?: string
   userAgent?: string
@@ -67,7 +67,7 @@ function rangeMs([one, other]: readonly [number, number]): DelayRange {
   return [Math.min(one, other) * 1000, Math.max(one, other) * 1000]
 }
 
-/** A posting that does not say what it pays stays. */
+/** A posting without a salary is kept. */
 export function paysWithin({ salary_min, salary_max }: TaskParams, posting: Posting): boolean {
   const most = posting.salary_annual_max ?? posting.salary_annual_min
   const least = posting.salary_annual_min ?? posting.salary_annual_max

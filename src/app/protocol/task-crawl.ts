@@ -1,4 +1,4 @@
-/** One task of the protocol as a small crawl of its scraper, in memory, through the chain its instance shares. */
+/** Runs one task of the protocol as a small in-memory crawl, through the fetch chain its instance shares. */
 import { join } from 'node:path'
 import { ERRORS } from '../../core/error-table.ts'
 import { type ErrorRecord, ScrapeError, toErrorRecord, toScrapeError } from '../../core/errors.ts'
@@ -24,7 +24,7 @@ export interface TaskCrawlParts {
   browsers: BrowserPool | undefined
   concurrency: number
   workerId: string
-  /** Base of the folders for what handlers save. */
+  /** Base folder for files that handlers save. */
   out: string
 }
 
@@ -33,22 +33,22 @@ export interface TaskOutcome {
   items: { key: string; item: object }[]
   metadata: TaskMetadata
   error: ErrorRecord | null
-  /** A failure that may pass by itself. */
+  /** The failure may be temporary. */
   isWorthAnotherTry: boolean
-  /** For the next try: ways that are better not taken again. */
+  /** Egress that the next try should avoid. */
   turnedAway: readonly string[]
 }
 
-/** Many tasks run beside each other: with a run's 4096 each an instance took 7 MB more. */
+/** Many tasks run concurrently: with a run's 4096 each, an instance took 7 MB more. */
 const RECENT_ITEMS_MAX = 512
-/** Of the tasks inside; nobody else could take them over. */
+/** Lease on the tasks inside; no other worker could take them over. */
 const LEASE_MS = 3_600_000
-/** Of an error with all its notes. */
+/** Maximum length of an error message, including its notes. */
 const MESSAGE_LENGTH_MAX = 1_000
 const ENOUGH = Symbol('as many as were wanted')
 const LATE = Symbol('the time is over')
 
-/** Never throws: a task that cannot even begin has failed. Ends early, with what there is, when `stop` is aborted. */
+/** Never throws: a task that cannot even begin has failed. Ends early, with partial results, when `stop` is aborted. */
 export async function crawlTask(task: TaskMessage, parts: TaskCrawlParts, stop: AbortSignal): Promise<TaskOutcome> {
   const watch = new TaskWatch(task.turned_away)
   try {
@@ -88,7 +88,7 @@ async function crawlInside(
     const startHosts = JSON.parse((await frontier.getMeta('startHosts')) ?? '[]') as string[]
     const end = await crawl(
       {
-        compiled: { ...compiled, limits: { ...compiled.limits, wait: Number.POSITIVE_INFINITY } }, // its timeout ends it
+        compiled: { ...compiled, limits: { ...compiled.limits, wait: Number.POSITIVE_INFINITY } }, // ended by the task's timeout
         frontier,
         bus,
         fetcher: watch.watched(chain.fetcher),
@@ -107,20 +107,20 @@ async function crawlInside(
           compiled.limits.pages ?? Number.POSITIVE_INFINITY,
         ),
         leaseMs: LEASE_MS,
-        drainMs: 0, // what is in flight when the time is over, or enough was found, is not waited for
+        drainMs: 0, // requests in flight are not waited for when the time is up or enough was found
         backlogMax: Number.POSITIVE_INFINITY,
         keepSnapshot: () => undefined,
         keepDownload: async () => {
           throw new ScrapeError('E_BROWSER_DOWNLOAD', 'tasks of the protocol bring no files home')
         },
-        save: new RunFolder(join(out, compiled.scraper.name, task.task_id)).save, // made when something is saved
+        save: new RunFolder(join(out, compiled.scraper.name, task.task_id)).save, // created when something is saved
         recentItemsMax: RECENT_ITEMS_MAX,
         now: Date.now,
         random: Math.random,
       },
       ended,
     )
-    // A request that still waits for a proxy has not failed; but it is why there is nothing.
+    // A request still waiting for a proxy has not failed, but it explains why there are no results.
     if (chain.areProxiesDown()) watch.lastError ??= toErrorRecord(new ScrapeError('E_PROXIES_DOWN', 'no proxy is up'))
     const { completed } = await frontier.stats()
     watch.metadata.pages_scraped = completed
@@ -161,7 +161,7 @@ function outcomeOf({ end, stopped, items, failures, watch }: Ending): TaskOutcom
   return { ...outcome, status: 'success', isWorthAnotherTry: false }
 }
 
-/** With its notes: whoever reads the result has nothing else to see what is wrong. */
+/** Includes the notes, since readers of the result have nothing else to diagnose the failure with. */
 function wholeRecord(error: ScrapeError): ErrorRecord {
   const { notes = [] } = error.details
   if (notes.length === 0) return toErrorRecord(error)
@@ -170,7 +170,7 @@ function wholeRecord(error: ScrapeError): ErrorRecord {
 
 const mayPass = ({ code }: ErrorRecord) => ['retry', 'rotate', 'later'].includes(ERRORS[code].verdict)
 
-/** A site that was rebuilt, more likely than one with so many odd entries. */
+/** A redesigned site is more likely than that many odd entries. */
 function mostlyInvalid(invalid: number, valid: number): ErrorRecord {
   const message = `${invalid} of ${invalid + valid} items break the schema of the scraper`
   return toErrorRecord(new ScrapeError('E_ITEM_INVALID', message))

@@ -1,12 +1,12 @@
-/** The queue of one task: in memory, without files, and with an ear for how many items there are. */
+/** The queue of one task: in memory, without files, and reporting how many items there are. */
 import { isFileLane } from '../../core/task.ts'
 import type { Frontier, Outcome } from '../../frontier/contract.ts'
 import { over } from '../../frontier/over.ts'
 
 interface TaskFrontierOptions {
-  /** Told after each commit. */
+  /** Called after each commit. */
   onItems: (items: number) => void
-  /** A page ordered files, which a task does not bring home. */
+  /** Called when a page requested files, which a task does not return. */
   onFiles: (files: number) => void
 }
 
@@ -17,7 +17,7 @@ export function taskFrontier(inner: Frontier, { onItems, onFiles }: TaskFrontier
       const committed = await inner.commit(outcomes.map((outcome) => withoutFiles(outcome, onFiles)))
       items += committed.items.new
       onItems(items)
-      // No sink drains these items, so nobody must wait for one.
+      // No sink drains these items, so nothing must wait for one.
       return { ...committed, items: { ...committed.items, backlog: 0 } }
     },
   })

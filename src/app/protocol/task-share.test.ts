@@ -12,17 +12,17 @@ function shareWith(requests: number) {
   return { share, pass }
 }
 
-test('tasks of many pages are few at once, tasks of one page as many as allowed', () => {
+test('runs few tasks of many pages at once, but as many single-page tasks as allowed', () => {
   assert.equal(shareWith(50).share.room({ active: 0, inFlight: 0 }), 2)
   assert.equal(shareWith(1).share.room({ active: 0, inFlight: 0 }), 50)
   assert.equal(shareWith(1).share.room({ active: 50, inFlight: 10 }), 0)
 })
 
-test('while all requests are out, no task is begun', () => {
+test('starts no task while all requests are in use', () => {
   assert.equal(shareWith(1).share.room({ active: 1, inFlight: 60 }), 0)
 })
 
-test('tasks that leave requests idle are joined by others, a few at a time', () => {
+test('adds tasks, a few at a time, when running tasks leave requests unused', () => {
   const { share, pass } = shareWith(50)
   share.room({ active: 0, inFlight: 0 })
   assert.equal(share.room({ active: 2, inFlight: 2 }), 0)

@@ -1,23 +1,23 @@
 /**
- * How many tasks an instance should have at once. As few as keep its requests going: a task that shares the chain with fifty
- * others takes fifty times as long, and its time runs from the claim. Tasks of one page need as many as there are requests;
- * of forty pages three are enough, unless their pages come one after the other.
+ * How many tasks an instance should run at once: as few as keep its requests busy. A task that shares the chain with fifty others
+ * takes fifty times as long, and its timeout starts with the claim. Single-page tasks need as many as there are requests; with
+ * forty pages each, three are enough, unless their pages come one after the other.
  */
 
 interface TaskShareOptions {
-  /** Requests in flight, at most. */
+  /** Maximum number of requests in flight. */
   concurrency: number
   tasksMax: number
   now?: () => number
 }
 
-/** Pages of a task before anything is known of them. */
+/** Assumed pages per task before any has finished. */
 const PAGES_AT_FIRST = 8
-/** Of what the last task tells. */
+/** Weight of the latest task in the moving average. */
 const WEIGHT = 0.2
-/** More than what would do, since tasks begin and end with a single page. */
+/** A margin, since tasks begin and end with a single page. */
 const SPARE = 1.5
-/** How long requests may stay below their number before there is another task. */
+/** How long requests may stay below their limit before another task is started. */
 const GROW_MS = 250
 
 export class TaskShare {
@@ -31,12 +31,12 @@ export class TaskShare {
     this.#now = options.now ?? (() => performance.now())
   }
 
-  /** A task ended after so many requests. */
+  /** A task ended after this many requests. */
   learn(requests: number): void {
     this.#pages += WEIGHT * (Math.max(1, requests) - this.#pages)
   }
 
-  /** How many tasks may be begun now. */
+  /** How many tasks may be started now. */
   room({ active, inFlight }: { active: number; inFlight: number }): number {
     const { concurrency, tasksMax } = this.#options
     if (inFlight >= concurrency || active >= tasksMax) return 0

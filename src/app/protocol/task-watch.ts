@@ -1,4 +1,4 @@
-/** What is seen of a task from outside while it runs: requests, by whom it was turned away, and what a person should know. */
+/** Observes a task while it runs: its requests, which sites blocked it, and warnings for the user. */
 import { type ErrorRecord, ScrapeError, toErrorRecord } from '../../core/errors.ts'
 import type { RunEvent } from '../../core/events.ts'
 import type { Page } from '../../core/page.ts'
@@ -18,9 +18,9 @@ const BLOCKS: ReadonlySet<string> = new Set(['E_BLOCKED', 'E_CAPTCHA', 'E_LOGIN_
 
 export class TaskWatch {
   readonly metadata = noMetadata()
-  /** Ways on which it, or an earlier try, was turned away: the next one takes others. */
+  /** Egress on which this or an earlier try was blocked; the next try uses others. */
   readonly turnedAway: Set<string>
-  /** Of the last request, when it failed. */
+  /** The error of the last request, if it failed. */
   lastError: ErrorRecord | undefined
   #answers = 0
   #answerMs = 0

@@ -18,14 +18,14 @@ const problemsOf = async (flags: Record<string, unknown>) =>
   )
 
 describe('a list of proxies', () => {
-  it('is taken in the spellings people have', () => {
+  it('is accepted in all common spellings', () => {
     const text = 'socks5://h:1080, http://u:p@h:3128\nh:8080 h:8080:user:pa:ss'
     assert.deepEqual(proxiesSchema.parse(text), [
       ['socks5://h:1080', 'http://u:p@h:3128/', 'http://h:8080/', 'http://user:pa%3Ass@h:8080/'],
     ])
   })
 
-  it('has tiers after a semicolon or a line of dashes, and comments', () => {
+  it('has tiers separated by a semicolon or a line of dashes, and comments', () => {
     assert.deepEqual(proxiesSchema.parse('h:1;h:2,h:3'), [['http://h:1/'], ['http://h:2/', 'http://h:3/']])
     assert.deepEqual(proxiesSchema.parse('# cheap\nh:1\n---\n# dear\nh:2\n'), [['http://h:1/'], ['http://h:2/']])
     assert.deepEqual(proxiesSchema.parse(['h:1', ['h:2']]), [['http://h:1/'], ['http://h:2/']])
@@ -44,7 +44,7 @@ describe('a list of proxies', () => {
       assert.deepEqual(egressOf(values).proxies, expected)
   })
 
-  it('that is wrong is refused without being repeated', async () => {
+  it('is rejected without being repeated if it is invalid', async () => {
     for (const proxies of [
       'http://u:geheim@',
       'h:1,ftp://u:geheim@h',
@@ -59,8 +59,8 @@ describe('a list of proxies', () => {
   })
 })
 
-describe('the ways out', () => {
-  it('are a pool of one for one proxy, and none at all by default', async () => {
+describe('egress', () => {
+  it('is a pool of one for one proxy, and none by default', async () => {
     assert.deepEqual(egressOf((await resolve({ proxy: 'socks5://u:p@h:1' })).values).proxies, [['socks5://u:p@h:1']])
     const ways = egressOf((await resolve({})).values)
     assert.deepEqual(ways, DIRECT)
@@ -69,7 +69,7 @@ describe('the ways out', () => {
     assert.equal(await openIdentities(parts), undefined)
   })
 
-  it('are not needed by a run that has sites without them, and by every other', async () => {
+  it('needs a working proxy at the start, unless it waits for one or some sites need none', async () => {
     const addresses = { connectTimeoutMs: 1000, allowPrivate: true, allowAddresses: [] }
     const ways = { ...DIRECT, proxies: [[`http://u:geheim@127.0.0.1:${await freePort()}`]] }
     const parts = { addresses, siteOf: undefined, needsChromium: false }
@@ -88,15 +88,15 @@ describe('the ways out', () => {
     assert.match(said[0]!, /^warn the proxy is down .*pages wait/)
   })
 
-  it('mix no profile with a user agent of our own', async () => {
+  it('does not combine a profile with a custom user agent', async () => {
     assert.match((await problemsOf({ identity: 'browser', userAgent: 'x' })).join(), /identity and userAgent/)
     assert.match((await problemsOf({ identity: 'tls', userAgent: 'x' })).join(), /identity and userAgent/)
     assert.match((await problemsOf({ identity: 'chrome' })).join(), /identity \(flag/)
   })
 })
 
-describe('what is different for some sites', () => {
-  it('is found by host, by host with port, and by the nearest domain above', async () => {
+describe('per-site settings', () => {
+  it('are found by host, by host and port, and by the nearest parent domain', async () => {
     const sites = {
       'a.test': { rps: 1 },
       'a.test:8080': { rps: 2 },
@@ -117,7 +117,7 @@ describe('what is different for some sites', () => {
     assert.equal(siteFinder({}), undefined)
   })
 
-  it('is checked like every option', async () => {
+  it('are validated like every option', async () => {
     const [problem] = await problemsOf({ sites: { 'a.test': { rpm: 1 } } })
     assert.match(problem!, /^sites\.a\.test .*rpm/)
     assert.match(

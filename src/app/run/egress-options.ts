@@ -1,4 +1,4 @@
-/** The ways out of a worker: which proxies, as whom, and what is different for some sites. */
+/** The egress of a worker: which proxies, which identities, and what differs for some sites. */
 
 import type { ConfigValues } from '../../config/option-table.ts'
 import { ScrapeError } from '../../core/errors.ts'
@@ -11,7 +11,7 @@ import type { AddressOptions } from '../../fetch/net/address.ts'
 
 /** Plain data: it may be sent to another process. */
 export interface EgressSpec {
-  /** URLs by tier; none: directly, or as `proxy` says. */
+  /** URLs by tier; empty: connect directly, or through `proxy`. */
   proxies: readonly (readonly string[])[]
   identity: IdentityMode
   strategy: IdentityStrategy
@@ -20,7 +20,7 @@ export interface EgressSpec {
 
 type EgressValues = Pick<ConfigValues, 'proxy' | 'proxies' | 'identity' | 'identityStrategy' | 'sites'>
 
-/** One proxy is a pool of one. */
+/** A single proxy is a pool of one. */
 export function egressOf({ proxy, proxies, identity, identityStrategy, sites }: EgressValues): EgressSpec {
   return {
     proxies: proxies ?? (proxy === undefined ? [] : [[proxy]]),
@@ -34,7 +34,7 @@ export const DIRECT: EgressSpec = { proxies: [], identity: 'honest', strategy: '
 
 export type SiteFinder = (host: string) => SiteOptions | undefined
 
-/** Undefined when no site is different. `host` is as in URLs; `*.example.com` stands for what is below it. */
+/** Undefined when no site has its own settings. `host` is written as in URLs; `*.example.com` stands for its subdomains. */
 export function siteFinder(sites: Readonly<Record<string, SiteOptions>>): SiteFinder | undefined {
   const byName = new Map(Object.entries(sites).map(([name, site]) => [name.toLowerCase(), site]))
   if (byName.size === 0) return undefined
@@ -54,20 +54,20 @@ interface IdentityParts {
   ways: EgressSpec
   addresses: AddressOptions
   siteOf: SiteFinder | undefined
-  /** How long all proxies may be down. Omitted: no limit. */
+  /** How long all proxies may be down. Undefined: no limit. */
   waitMs?: number | undefined
-  /** When no proxy answers at the start, pages wait for one, as they do later. Omitted: that is an error. */
+  /** If no proxy answers at the start, pages wait for one, as they do later. Undefined: that is an error. */
   waitsForProxies?: boolean | undefined
   /** Pages may be opened in our own browser. */
   needsChromium: boolean
-  /** Proxies that others use, too, in place of those of `ways`. Whoever opened them looks at them and closes them. */
+  /** Shared proxies, used instead of those of `ways`. The code that opened them checks and closes them. */
   pool?: ProxyPool | undefined
   /** For the mode `tls`. */
   tlsProfiles?: readonly Profile[] | undefined
   bus: EventBus
 }
 
-/** Undefined without any. Nobody has looked at them yet. */
+/** Undefined without any. The proxies have not been checked yet. */
 export async function openPool({
   ways,
   addresses,
@@ -80,14 +80,17 @@ export async function openPool({
   return openProxyPool({ tiers: ways.proxies, addresses, events: bus, ...patience })
 }
 
-/** Everywhere, or at one site. */
+/** Whether one of the modes is used anywhere, globally or for a single site. */
 export function isAnywhereAs({ identity, sites }: EgressSpec, ...modes: IdentityMode[]): boolean {
   return [identity, ...Object.values(sites).map((site) => site.identity)].some((mode) =>
     modes.includes(mode ?? identity),
   )
 }
 
-/** Undefined when all goes out as ourselves and the one way there is: then nobody pays for it, nor loads it. Throws `E_PROXY`. */
+/**
+ * Undefined when everything goes out under our own identity and the same way: then none of it is loaded or paid for. Throws
+ * `E_PROXY`.
+ */
 export async function openIdentities(parts: IdentityParts): Promise<Identities | undefined> {
   const { ways, siteOf, needsChromium, pool: shared, tlsProfiles, bus } = parts
   if (shared === undefined && ways.proxies.length === 0 && !isAnywhereAs(ways, 'browser', 'tls')) return undefined
@@ -110,7 +113,7 @@ async function openCheckedPool(parts: IdentityParts): Promise<ProxyPool | undefi
     await pool?.checkAll()
     return pool
   } catch (error) {
-    // It has said so. Pages of sites without proxies need none of them, and the others wait.
+    // The pool has reported it. Pages of sites without proxies do not need them, and the others wait.
     if (Object.values(parts.ways.sites).some(({ proxies }) => proxies === 'off')) return pool
     if (parts.waitsForProxies === true && error instanceof ScrapeError && error.verdict !== 'halt') return pool
     pool?.[Symbol.dispose]()

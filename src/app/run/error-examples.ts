@@ -1,4 +1,6 @@
-/** Errors are counted in the queue, but only the process that saw one knows where it happened. If that process was killed, a dead letter has it. */
+/**
+ * Where errors happened: the queue only counts them. The process that saw one knows, and if it was killed, a dead letter does.
+ */
 
 import { redactText } from '../../core/redact-text.ts'
 import type { RunRecord } from '../../core/run.ts'

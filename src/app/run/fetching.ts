@@ -1,4 +1,4 @@
-/** Puts the fetch chain of one worker together. */
+/** Assembles the fetch chain of one worker. */
 import { parseEngineUrl } from '../../core/engine-url.ts'
 import type { EventBus } from '../../core/events.ts'
 import type { ResolvedLimits } from '../../core/options.ts'
@@ -21,19 +21,19 @@ interface FetchingOptions {
   perHostConcurrency: number
   userAgent: string
   allowPrivate: boolean
-  /** `host` or `host:port` as in the URL: private addresses that may be fetched all the same. */
+  /** `host` or `host:port` as in the URL: private addresses that may be fetched anyway. */
   allowAddresses: readonly string[]
-  /** Shares rates and pauses with the other processes of this machine, or with a fleet. */
+  /** Shares rate limits and pauses with the other processes on this machine, or with a fleet. */
   sharing: RateSharing
-  /** `socks5://` or `http://`: a way out that may be exchanged for another (`rotate`). All pages are fetched through it. */
+  /** `socks5://` or `http://`: an exit that can be replaced at run time (`rotate`). All pages are fetched through it. */
   proxy?: string | undefined
-  /** Proxies and identities. Left out: directly, or through `proxy`, as ourselves. */
+  /** Proxies and identities. Undefined: directly or through `proxy`, under our own identity. */
   ways?: EgressSpec | undefined
-  /** Proxies shared with other chains, in place of those of `ways`; whoever opened them closes them. */
+  /** Proxies shared with other chains, used instead of those of `ways`; closed by the code that opened them. */
   pool?: ProxyPool | undefined
-  /** Pages wait when no proxy answers at the start. Left out: that is an error. */
+  /** Pages wait if no proxy answers at the start. Undefined: that is an error. */
   waitsForProxies?: boolean | undefined
-  /** For routes that need one. */
+  /** For routes that need a browser. */
   browsers?: BrowserPool | undefined
   /** `memory:`, `sqlite:FILE` or `redis://…`; used when `limits.cache` is above 0. */
   cacheStore: string
@@ -50,11 +50,11 @@ export interface Fetching extends AsyncDisposable {
   rateLimit: RateLimit
   /** Undefined without any. */
   proxies: ProxyPool | undefined
-  /** From now on through this proxy, over new connections; see `HttpClient`. */
+  /** Uses this proxy from now on, over new connections; see `HttpClient`. */
   rotate(proxyUrl: string): void
 }
 
-/** Throws `E_PROXY` when none of the proxies can be reached, unless it waits for them. */
+/** Throws `E_PROXY` if none of the proxies can be reached, unless it waits for them. */
 export async function openFetching(options: FetchingOptions): Promise<Fetching> {
   const { limits, bus, ways = DIRECT } = options
   await using parts = new AsyncDisposableStack()
@@ -130,7 +130,7 @@ export async function openFetching(options: FetchingOptions): Promise<Fetching> 
   }
 }
 
-/** None where it is off everywhere. */
+/** Undefined if it is off everywhere. */
 function circuitOf(
   { perHost }: ResolvedLimits,
   siteOf: SiteFinder | undefined,
@@ -141,7 +141,7 @@ function circuitOf(
   return { circuit: createCircuit({ openAfterOf, coolDownMs: perHost.circuitCoolDown, ...parts }) }
 }
 
-/** Throws `E_OPTION`, when the package for it is not there. */
+/** Throws `E_OPTION` if its package is not installed. */
 async function openTls() {
   const [{ loadTlsLibrary }, { tlsProfiles }, { openTlsWire }] = await Promise.all([
     import('../../fetch/http/tls-library.ts'),

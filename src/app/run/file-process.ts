@@ -1,4 +1,4 @@
-/** A file worker in a process of its own: takes its parts and its jobs from the pool, ends with it. */
+/** A file worker in its own process: receives its configuration and jobs from the pool, and ends with it. */
 import { mkdir } from 'node:fs/promises'
 import { type ByteStreamOptions, openByteStream } from '../../fetch/http/byte-stream.ts'
 import type { FileStep } from '../../files/contract.ts'
@@ -12,7 +12,7 @@ import { serveFileJobs } from '../../files/worker-channel.ts'
 export interface FileOrders {
   /** A folder, `file:///…` or `s3://BUCKET/PREFIX?…`. */
   store: string
-  /** A folder, best on the disk of the store. */
+  /** A folder, ideally on the same disk as the store. */
   spool: string
   spoolLimits?: SpoolLimits
   bytesMax: number
@@ -20,9 +20,9 @@ export interface FileOrders {
   steps: readonly StepName[]
 }
 
-process.on('SIGINT', () => {}) // Ctrl-C and a service manager's stop reach the whole group; the pool's owner decides
+process.on('SIGINT', () => {}) // Ctrl-C and a service manager's stop signal reach the whole group; the pool's owner decides
 process.on('SIGTERM', () => {})
-process.on('disconnect', () => process.exit(0)) // told to end, or orphaned: a part is kept in any case
+process.on('disconnect', () => process.exit(0)) // told to end, or orphaned; partial downloads are kept in any case
 
 const waiting: ToWorker[] = []
 const listeners: ((message: ToWorker) => void)[] = []
@@ -54,6 +54,6 @@ async function open({ store, spool, spoolLimits, bytesMax, http, steps }: FileOr
 }
 
 function send(message: FromWorker): void {
-  // The callback keeps a parent that died in this moment from becoming an unhandled error.
+  // The callback keeps a parent that dies at this moment from causing an unhandled error.
   if (process.connected) process.send?.(message, () => {})
 }

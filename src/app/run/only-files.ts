@@ -1,4 +1,4 @@
-/** The time of a worker that stores files and fetches no pages: it waits for work until the run has none left, of either kind. */
+/** The life of a worker that stores files and fetches no pages: it waits until the run has no work of either kind left. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isFileLane } from '../../core/task.ts'
 import type { CrawlEnd } from '../../crawl/contract.ts'
@@ -7,7 +7,7 @@ import type { Frontier, FrontierStats } from '../../frontier/contract.ts'
 const LOOK_MS = 500
 const PAGES_OVER = 'pagesOver'
 
-/** Pages that are left may order more files, unless the run may fetch no more of them. */
+/** Remaining pages may request more files, unless the run may fetch no more pages. */
 export async function untilNothingRemains(
   frontier: Frontier,
   stop: AbortSignal,
@@ -23,16 +23,16 @@ export async function untilNothingRemains(
   return { how: 'stopped' }
 }
 
-/** Files that wait or are being stored, on any machine. */
+/** Files that are waiting or being stored, on any machine. */
 export function filesLeft({ lanes }: Pick<FrontierStats, 'lanes'>): number {
   return Object.entries(lanes)
     .filter(([lane]) => isFileLane(lane))
     .reduce((sum, [, { pending, claimed }]) => sum + pending + claimed, 0)
 }
 
-/** The run's limit of pages is reached, but files of them are left: who stores the last one ends the run. */
+/** The run's page limit is reached, but some of their files are left: the worker that stores the last one ends the run. */
 interface PagesOver {
-  /** When the run was last woken: of an earlier time it says nothing. */
+  /** When the run was last resumed; a value from before that is ignored. */
   wokenAtMs: number
   reason: string
 }
@@ -42,7 +42,7 @@ export async function pagesOver(frontier: Pick<Frontier, 'getMeta'>): Promise<Pa
   return text === undefined || text === '' ? undefined : (JSON.parse(text) as PagesOver)
 }
 
-/** `undefined` forgets it. */
+/** `undefined` clears it. */
 export async function setPagesOver(frontier: Pick<Frontier, 'setMeta'>, over: PagesOver | undefined): Promise<void> {
   await frontier.setMeta(PAGES_OVER, over === undefined ? '' : JSON.stringify(over))
 }

@@ -1,4 +1,4 @@
-/** Browsers, where a scraper or a person asks for them. Nothing of it is loaded before. */
+/** Browsers, if a scraper or the user asks for them. None of it is loaded before. */
 import type { EventBus } from '../../core/events.ts'
 import { assertInstalled } from '../../core/optional-package.ts'
 import type { ResolvedLimits } from '../../core/options.ts'
@@ -8,14 +8,14 @@ import type { BrowserPool } from '../../fetch/browser/pool.ts'
 
 export interface BrowsersOptions {
   limits: ResolvedLimits
-  /** Open at once. */
+  /** Maximum number of open pages. */
   pages: number
   executable: string | undefined
   userAgent: string
   allowPrivate: boolean
   allowAddresses: readonly string[]
   proxy?: string | undefined
-  /** A folder for what they keep while they run. */
+  /** A folder for temporary browser data. */
   spool: string
   downloadBytesMax: number
   bus: EventBus
@@ -25,7 +25,7 @@ export function needsBrowsers({ routes }: CompiledScraper): boolean {
   return [...routes.values()].some(({ definition }) => definition.fetch === 'browser')
 }
 
-/** Throws `E_BROWSER_MISSING` or `E_PACKAGE_MISSING` for a scraper that needs browsers where there is none. */
+/** Throws `E_BROWSER_MISSING` or `E_PACKAGE_MISSING` if the scraper needs a browser and there is none. */
 export async function assertCanBrowse({ routes }: Scraper, executable: string | undefined): Promise<void> {
   if (!Object.values(routes).some(({ fetch }) => fetch === 'browser')) return
   await assertThereIsOne(executable)
@@ -37,7 +37,7 @@ async function assertThereIsOne(executable: string | undefined): Promise<void> {
   assertInstalled('a browser needs', 'puppeteer-core')
 }
 
-/** Those that need them, and those that fall back to one, where this machine has it. */
+/** True for scrapers that need browsers, and for those that fall back to one if this machine has one. */
 export async function canUseBrowsers(
   compiled: CompiledScraper,
   executable: string | undefined,

@@ -1,4 +1,4 @@
-/** Several worker processes on one machine: starts them, hears their events, replaces the dead, ends when they end. */
+/** Several worker processes on one machine: starts them, receives their events, replaces those that die, ends when they end. */
 import { startChild } from '../../core/child.ts'
 import { ScrapeError, toScrapeError } from '../../core/errors.ts'
 import type { EventBus, RunEvent } from '../../core/events.ts'
@@ -19,7 +19,7 @@ export interface WorkerOrders {
   frontierUrl: string
 }
 
-/** Child → parent. Errors travel as code and message. */
+/** Child → parent. Errors are sent as code and message. */
 export type WorkerMessage =
   | { kind: 'ready' }
   | { kind: 'events'; events: RunEvent[] }
@@ -35,15 +35,15 @@ interface ProcessesParts {
   bus: EventBus
   folder: RunFolder
   lossesMax: number
-  /** Of the limit of the run: a replaced worker must not begin its share anew. */
+  /** What remains of the run's page limit: a replacement worker must not start its share from scratch. */
   pagesLeft: () => Promise<number>
 }
 
-/** Workers that die this often without one page settled in between are not replaced any more. */
+/** After this many deaths without a settled page in between, workers are no longer replaced. */
 export const DEATHS_IN_A_ROW_MAX = 10
 /** A suspect lost this often while it ran alone is what kills the workers. */
 export const LOSSES_MAX = 3
-/** What a worker gets beyond its drain time to hand its tasks back. */
+/** Extra time beyond the drain time to hand tasks back. */
 const KILL_GRACE_MS = 5_000
 const ENTRY = new URL('./worker-process.ts', import.meta.url)
 
@@ -67,7 +67,7 @@ export async function runProcesses(parts: ProcessesParts, stop: AbortSignal): Pr
     const ends = await Promise.all(
       specs.map(async (spec) => {
         const end = await keepRunning(spec, parts, ended, () => settled)
-        if (end.how === 'halted') ending.abort() // what ends one worker ends the run
+        if (end.how === 'halted') ending.abort() // an error that ends one worker ends the run
         return end
       }),
     )
@@ -77,7 +77,9 @@ export async function runProcesses(parts: ProcessesParts, stop: AbortSignal): Pr
   }
 }
 
-/** Concurrency is of the whole run and of each host over all processes, so there are never more processes than either. */
+/**
+ * Concurrency limits apply to the whole run, and per host across all processes, so there are never more processes than either.
+ */
 function share({ spec, processes }: ProcessesParts): WorkerSpec[] {
   const count = Math.min(processes, spec.concurrency, spec.perHostConcurrency)
   const part = (whole: number, i: number) => Math.floor(whole / count) + (i < whole % count ? 1 : 0)
@@ -96,7 +98,7 @@ function share({ spec, processes }: ProcessesParts): WorkerSpec[] {
   })).filter((one) => one.pagesMax > 0)
 }
 
-/** One worker's place: when its process dies, its tasks go back and another takes over. */
+/** Keeps one worker running: when its process dies, its tasks are handed back and another takes over. */
 async function keepRunning(
   spec: WorkerSpec,
   parts: ProcessesParts,
@@ -128,7 +130,7 @@ async function keepRunning(
   }
 }
 
-/** How it ended, or what killed it. */
+/** How the worker ended, or what killed it. */
 async function runOne(spec: WorkerSpec, parts: ProcessesParts, stop: AbortSignal): Promise<CrawlEnd | string> {
   const { compiled, limits, folder, frontierUrl, bus } = parts
   let end: CrawlEnd | undefined
@@ -152,7 +154,7 @@ function toCrawlEnd({ how, code, message }: Extract<WorkerMessage, { kind: 'end'
   return { how, error: new ScrapeError(code as ScrapeError['code'], message ?? 'unknown') }
 }
 
-/** Tasks of workers that are gone go back to the queue. */
+/** Returns the tasks of dead workers to the queue. */
 export async function sweep(
   { frontier, bus, lossesMax }: Pick<ProcessesParts, 'frontier' | 'bus' | 'lossesMax'>,
   workerIds: string[] = [],

@@ -1,4 +1,6 @@
-/** Recorder: keeps the first pages of each route beside a scraper, with what its handlers made of them. `sluice test` reads them again. */
+/**
+ * Recorder: saves the first pages of each route beside a scraper, with the output of its handlers. `sluice test` replays them.
+ */
 import { hash } from 'node:crypto'
 import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,7 +8,7 @@ import type { Page } from '../../core/page.ts'
 import type { Json, Task } from '../../core/task.ts'
 import type { PageReading } from '../../crawl/read-page.ts'
 
-/** Fixtures are for tests, not archives. */
+/** Fixtures are for tests; they are not an archive. */
 const PAGES_PER_ROUTE_MAX = 10
 export const INDEX = 'pages.jsonl'
 
@@ -29,13 +31,13 @@ export interface RecordedPage {
 export interface RecordedLink {
   route: string
   url: string
-  /** What tells pages of one URL apart. */
+  /** Distinguishes pages with the same URL. */
   key?: string
 }
 
 type OnRead = (task: Task, page: Page, reading: PageReading, args: unknown) => void
 
-/** Keeps the first pages of each route. */
+/** Saves the first pages of each route. */
 export function createRecorder(folder: string): OnRead {
   const counts = new Map<string, number>()
   return (task, page, reading, args) => {
@@ -43,7 +45,7 @@ export function createRecorder(folder: string): OnRead {
     if (count >= PAGES_PER_ROUTE_MAX) return
     counts.set(task.route, count + 1)
     mkdirSync(folder, { recursive: true })
-    // The same page read with other arguments is another test.
+    // The same page read with different arguments is a separate fixture.
     const name = `${task.route}-${task.id.slice(0, 12)}-${hash('sha256', JSON.stringify(args ?? {})).slice(0, 4)}`
     const file = `${name}.${page.contentType.includes('json') ? 'json' : 'html'}`
     const recorded: RecordedPage = {

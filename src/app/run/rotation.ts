@@ -1,13 +1,16 @@
-/** Other ways out, for when a site turns a worker away. */
+/** Switches to another egress when a site blocks a worker. */
 import { ERRORS } from '../../core/error-table.ts'
 import type { EventBus } from '../../core/events.ts'
 import type { Fetching } from './fetching.ts'
 
-/** Answers to what was sent the old way come for a while yet and are no news; nor does Tor make new circuits more often. */
+/**
+ * Responses to requests sent the old way keep arriving for a while and must not trigger again; nor does Tor build circuits more
+ * often.
+ */
 const ROTATE_MS_MIN = 10_000
 
 export interface Rotation {
-  /** The proxy URL to go on with: another proxy, or another user of the same one. Must not block. */
+  /** The proxy URL to continue with: another proxy, or another user of the same one. Must not block. */
   next(): string
 }
 
@@ -17,11 +20,11 @@ interface RefusalParts {
   bus: EventBus
   fetching: Pick<Fetching, 'rotate'>
   rotation: Rotation
-  /** Milliseconds of a clock that only goes forward. */
+  /** Milliseconds of a monotonic clock. */
   now?: () => number
 }
 
-/** Listens until disposed of: an error whose verdict is 'rotate' makes the pages that follow take the next way out. */
+/** Listens until disposed of: an error with the verdict 'rotate' moves the following pages to the next egress. */
 export function rotateWhenRefused({ bus, fetching, rotation, now = monotonicMs }: RefusalParts): Disposable {
   let rotatedAtMs = Number.NEGATIVE_INFINITY
   const unlisten = bus.on((event) => {
@@ -34,7 +37,7 @@ export function rotateWhenRefused({ bus, fetching, rotation, now = monotonicMs }
       const message = `${event.host}: ${event.error.code}; the next pages take another way out`
       bus.emit({ type: 'log', level: 'info', message })
     } catch (error) {
-      // A listener must not throw, and the old way is still there.
+      // A listener must not throw, and the old egress still works.
       bus.emit({ type: 'log', level: 'warn', message: `no other way out: ${(error as Error).message}` })
     }
   })

@@ -1,4 +1,4 @@
-/** `--metrics`: what a process measures, served from when it is opened. Loaded only when asked for: prom-client costs 15 MB. */
+/** `--metrics`: serves the metrics of a process from the moment it is opened. Loaded only on demand: prom-client costs 15 MB. */
 
 import { VERSION } from '../../config/user-agent.ts'
 import type { EventBus } from '../../core/events.ts'
@@ -10,11 +10,11 @@ import { FILE_WORKER_BYTES } from './worker-resources.ts'
 
 interface ProcessMetricsParts {
   address: string
-  /** A path on the disk that is watched. */
+  /** A path on the disk to watch. */
   disk: string
   say: (level: 'info' | 'warn', message: string) => void
   health: NonNullable<MetricsServerOptions['health']>
-  /** The queue that is worked on, if there is one now. */
+  /** The current queue, if there is one. */
   queue: () => Frontier | undefined
 }
 
@@ -56,7 +56,7 @@ interface RunMetricsParts {
   disk: string
 }
 
-/** Of one run, for as long as it lasts. */
+/** Metrics of one run, for as long as it lasts. */
 export async function openMetricsServer({ scraper, runId, frontier, bus, ...rest }: RunMetricsParts) {
   const say = (level: 'info' | 'warn', message: string) => bus.emit({ type: 'log', level, message })
   const served = await openProcessMetrics({ ...rest, say, health: () => ({ runId }), queue: () => frontier })

@@ -1,4 +1,4 @@
-/** The sinks of a run: the formats asked for, else the scraper's own, and every `--sink`. A resumed run keeps those it has. */
+/** The sinks of a run: the requested formats, else the scraper's own, and every `--sink`. A resumed run keeps its sinks. */
 import { existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { ConfigValues } from '../../config/option-table.ts'
@@ -41,11 +41,11 @@ export async function openRunSinks(
     ...(csvColumns === undefined ? {} : { csvColumns }),
   }
   return await openSinks(specs as readonly (string | SinkSpec)[], setup, {
-    formulaSafe: kept?.formulaSafe ?? values.formulaSafe, // a file is not half safe
+    formulaSafe: kept?.formulaSafe ?? values.formulaSafe, // must not change in the middle of a file
   })
 }
 
-/** Once they are open: a choice that was refused must not be what the next --resume goes by. */
+/** Called once the sinks are open: a rejected choice must not be what the next --resume uses. */
 export async function rememberSinks(
   frontier: Frontier,
   compiled: CompiledScraper,
@@ -67,7 +67,7 @@ function wantedSpecs({ scraper }: CompiledScraper, values: ConfigValues): Spec[]
   return [...formats, ...values.sink]
 }
 
-/** A new run begins its files anew. Those in its own folder are its own; any other may be somebody's. */
+/** A new run starts its files from scratch. Files in its own folder are its own; any other may belong to someone else. */
 function refuseOverwriting(specs: readonly Spec[]): void {
   for (const spec of specs) {
     const path =

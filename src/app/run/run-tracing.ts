@@ -1,4 +1,4 @@
-/** `--otel`: turns a run's events into OpenTelemetry spans. Its packages are loaded only when asked for. */
+/** `--otel`: turns a run's events into OpenTelemetry spans. Its packages are loaded only on demand. */
 
 import type { ConfigValues } from '../../config/option-table.ts'
 import type { EventBus } from '../../core/events.ts'
@@ -8,7 +8,7 @@ interface RunTracingParts {
   scraper: string
   runId: string
   bus: EventBus
-  /** Items are where they belong once they are committed: nobody drains them here. Default false. */
+  /** Items reach their destination with the commit, so there is no sink writer. Default false. */
   storesAtCommit?: boolean
 }
 
@@ -16,7 +16,7 @@ export function traceRatioOf({ otel, otelSample }: Pick<ConfigValues, 'otel' | '
   return otel === undefined ? undefined : otelSample
 }
 
-/** undefined when it is not asked for. Throws `E_OPTION` when a package is missing. */
+/** Undefined if it is not enabled. Throws `E_OPTION` if a package is missing. */
 export async function openRunTracing(
   { otel }: Pick<ConfigValues, 'otel'>,
   { bus, ...about }: RunTracingParts,

@@ -1,4 +1,7 @@
-/** The start of a run: the scraper's own start tasks, or a list of URLs, go into the frontier. Done again after a crash in the middle of it. */
+/**
+ * Fills the frontier at the start of a run, with the scraper's own start tasks or a list of URLs. Repeated after a crash
+ * half-way.
+ */
 
 import { type ErrorRecord, ScrapeError, toErrorRecord, toScrapeError } from '../../core/errors.ts'
 import type { EventBus } from '../../core/events.ts'
@@ -18,17 +21,17 @@ interface SeedParts {
   args: unknown
   frontier: Frontier
   bus: EventBus
-  /** Whoever ordered the run may name hosts of the private network. Default true; a caller of the API may not. */
+  /** The run's creator may name hosts in the private network. Default true; API callers may not. */
   isTrusted?: boolean
   stop: AbortSignal
 }
 
-/** Whether all start tasks are in the queue: only then does an empty one mean that nothing is left. */
+/** Whether all start tasks are in the queue: only then does an empty queue mean that nothing is left. */
 export async function isFilled(frontier: Frontier): Promise<boolean> {
   return (await frontier.getMeta('started')) === 'yes'
 }
 
-/** Its start pages come from a list or a sitemap. */
+/** Whether the start pages come from a list or a sitemap. */
 export async function startsFromList(frontier: Frontier): Promise<boolean> {
   return (await frontier.getMeta('source')) === 'urls'
 }
@@ -70,9 +73,9 @@ export async function seed({ compiled, args, frontier, bus, isTrusted = true, st
     await calls.settle()
   } catch (error) {
     const problem = toScrapeError(error, 'E_DEFINITION')
-    // A full disk or a lost server is not a problem of the definition, and the run can be resumed.
+    // A full disk or a lost server is not a mistake in the definition, and the run can be resumed.
     if (problem.code === 'E_STOPPED' || problem.class === 'output' || problem.class === 'service') throw problem
-    // A start that fails leaves nothing to crawl: that is a mistake in the definition or its arguments, not a dead letter.
+    // A failed start leaves nothing to crawl: that is a mistake in the definition or its arguments, not a dead letter.
     throw new ScrapeError('E_DEFINITION', `start() of "${compiled.scraper.name}" failed: ${problem.message}`, {
       ...problem.details,
       ...(compiled.file === undefined ? {} : { at: compiled.file }),
@@ -85,22 +88,22 @@ export async function seed({ compiled, args, frontier, bus, isTrusted = true, st
 }
 
 export interface SeededUrls extends Added {
-  /** No URL, no route fits, or a private address: they are dead letters. */
+  /** Not a URL, no matching route, or a private address: these become dead letters. */
   refused: number
-  /** The first few of them, with the reason. */
+  /** The first few refused URLs, with the reason. */
   problems: string[]
 }
 
 interface UrlsParts extends Pick<SeedParts, 'compiled' | 'frontier' | 'stop'> {
-  /** Which private addresses may be queued, besides those of hosts that were typed. */
+  /** Which private addresses may be queued, in addition to hosts that the user typed. */
   addresses: Pick<AddressOptions, 'allowPrivate' | 'allowAddresses'>
 }
 
 const PROBLEMS_SHOWN_MAX = 5
-/** Refused URLs waiting to become dead letters. */
+/** Maximum number of refused URLs waiting to become dead letters. */
 const REFUSED_AT_ONCE = 500
 
-/** Replaces the scraper's own start: each URL goes to the route whose `match` claims it. */
+/** Replaces the scraper's own start: each URL goes to the route whose `match` accepts it. */
 export async function seedUrls(
   urls: AsyncIterable<FoundUrl>,
   { compiled, frontier, stop, addresses }: UrlsParts,
@@ -155,8 +158,8 @@ interface Refused {
 const BURY_LEASE_MS = 60_000
 
 /**
- * What cannot be queued is not forgotten: it goes to the dead letters, through a lane of its own. The cause travels with the
- * task, so that it is the same whether we or a worker that came first buries it.
+ * URLs that cannot be queued become dead letters, through a separate lane. The cause travels with the task, so it is the same
+ * whether we or a faster worker buries it.
  */
 async function bury(frontier: Frontier, refused: readonly Refused[]): Promise<void> {
   if (refused.length === 0) return
@@ -174,15 +177,15 @@ async function bury(frontier: Frontier, refused: readonly Refused[]): Promise<vo
   }
 }
 
-/** The frontier's meta values of the same names; `work` reads them. */
+/** Stored as frontier meta values of the same names, which `work` reads. */
 interface StartHosts {
-  /** Of all start tasks: links to them are followed. */
+  /** Hosts of all start tasks: links to them are followed. */
   startHosts: Set<string>
-  /** Those the user typed: private addresses among them are allowed (`typedAddresses`). */
+  /** Hosts that the user typed: private addresses among them are allowed (`typedAddresses`). */
   namedHosts: Set<string>
 }
 
-/** More than this is a list, not a site. */
+/** With more hosts than this it is a list, not a site. */
 const START_HOSTS_MAX = 100_000
 
 function newHosts(started: readonly string[] = [], named: readonly string[] = []): StartHosts {

@@ -1,4 +1,4 @@
-/** Who users are to the sites, kept as notes of the run: whatever worker has the next page of a user, it is signed in. */
+/** The users' sessions on sites, stored with the run: whichever worker fetches a user's next page is logged in as that user. */
 import type { SessionState } from '../../core/session-state.ts'
 import type { Sessions } from '../../crawl/contract.ts'
 import { sessionHeaders } from '../../fetch/identity/session-cookies.ts'

@@ -1,8 +1,8 @@
-/** Concurrent pages within the limit of open files: each page in flight needs a socket, and files and look-ups need some, too. */
+/** Keeps concurrency within the open-file limit: each page in flight needs a socket, and files and DNS lookups need some, too. */
 import type { EventBus } from '../../core/events.ts'
 import { openFilesMax, openFilesNow, openFilesWords } from '../../core/open-files.ts'
 
-/** Reserved for the record of the run, snapshots, name look-ups and idle connections. */
+/** Reserved for the run record, snapshots, DNS lookups and idle connections. */
 const RESERVE = 16
 
 export function withinOpenFiles(concurrency: number, bus: EventBus): number {

@@ -1,6 +1,6 @@
 /**
- * The file side of a worker: processes that store files, the loop that feeds them, and their records. Nothing of it is there
- * before the run has its first file: most scrapers never have one.
+ * The file side of a worker: processes that store files, the loop that feeds them, and their records. None of it is created
+ * before the run's first file, because most scrapers never have one.
  */
 
 import { mkdir, rename } from 'node:fs/promises'
@@ -29,7 +29,7 @@ import type { FileOrders } from './file-process.ts'
 export interface FileSpec {
   /** A folder, or `s3://BUCKET/PREFIX?…`. */
   store: string
-  /** A folder of this machine for what is on its way. */
+  /** A local folder for files in progress. */
   spool: string
   /** Where records are kept: `postgres://…`, or a file. */
   records: string
@@ -54,16 +54,18 @@ interface WorkerFilesParts {
   drainMs: number
   /** Called once, with the first file. */
   onBegin: () => void
-  /** False: others store what any machine can fetch; this one only what its own browsers brought here. Default true. */
+  /**
+   * False: other workers store files that any machine can fetch; this one only stores its own browsers' downloads. Default true.
+   */
   takesShared?: boolean
-  /** How long another machine may be silent before its files are given up. Default 10 min. */
+  /** How long another machine may be unresponsive before its files are given up. Default 10 min. */
   silentMsMax?: number
 }
 
-/** How often the frontier is looked at for files of other workers. */
+/** How often the frontier is checked for files of other workers. */
 const LOOK_MS = 2_000
 const DRAIN_LOOK_MS = 200
-/** Engines no second machine can open. */
+/** Engines that a second machine cannot open. */
 const ONE_MACHINE = new Set(['memory:', 'sqlite:'])
 const HEADERS_MS_MAX = 60_000
 const IDLE_MS_MAX = 60_000
@@ -78,7 +80,7 @@ export class WorkerFiles implements AsyncDisposable {
   #hasFailed = false
   readonly #foreign: ForeignLanes
   readonly #life: LaneLife
-  /** Pinned to this machine, and which of the lanes it serves may hold anything now. */
+  /** The lane pinned to this machine, and the served lanes that may hold anything now. */
   #ownLane: string | undefined
   #pinned: readonly string[] = []
   readonly #looking: NodeJS.Timeout
@@ -106,24 +108,24 @@ export class WorkerFiles implements AsyncDisposable {
     return this.#pool
   }
 
-  /** Tasks that wait in the lanes this worker serves, as of the last look. */
+  /** Tasks waiting in the lanes this worker serves, as of the last check. */
   get waiting(): number {
     return this.#waiting
   }
   #waiting = 0
 
-  /** Resolves with what makes it impossible to store files; never, when nothing does. */
+  /** Resolves with the error that makes storing files impossible; never resolves otherwise. */
   get failed(): Promise<ScrapeError> {
     return this.#failed.promise
   }
 
-  /** There is a file: called by whoever has just ordered one. */
+  /** Called by code that has just requested a file. */
   wake(): void {
     if (this.#stop.aborted) return
     this.#opening ??= this.#open().catch((error) => this.#fail(toScrapeError(error, 'E_OUTPUT')))
   }
 
-  /** A page has just ordered a file, or several. */
+  /** A page has just requested one or more files. */
   ordered = (): void => {
     if (this.#takesShared || this.#pinned.length > 0) this.wake()
   }
@@ -141,7 +143,7 @@ export class WorkerFiles implements AsyncDisposable {
     this.#failed.resolve(error)
   }
 
-  /** Takes a browser's download over, before its page is closed. */
+  /** Takes over a browser's download before its page is closed. */
   keep = async ({ path }: { path: string }): Promise<KeptDownload> => {
     const folder = join(this.#parts.spec.spool, UPLOADS)
     await mkdir(folder, { recursive: true })
@@ -149,11 +151,11 @@ export class WorkerFiles implements AsyncDisposable {
     await rename(path, kept)
     const lane = await this.#lane()
     if (!this.#pinned.includes(lane)) this.#pinned = [...this.#pinned, lane]
-    if (!this.#isOnOneMachine) await this.#life.sign(lane).catch(() => {}) // the next look signs, too
+    if (!this.#isOnOneMachine) await this.#life.sign(lane).catch(() => {}) // the next check signs, too
     return { path: kept, lane }
   }
 
-  /** When no file is left that this worker can store, or somebody says stop. */
+  /** Resolves when this worker has no more files to store, or is told to stop. */
   async drained(): Promise<void> {
     while (!this.#stop.aborted && !this.#hasFailed && (await this.#count()) > 0) {
       this.wake()
@@ -162,7 +164,7 @@ export class WorkerFiles implements AsyncDisposable {
   }
 
   async #look(): Promise<void> {
-    // A frontier that is away is the crawl's to tell of.
+    // An unreachable frontier is reported by the crawl.
     const count = await this.#count().catch(() => 0)
     if (count > 0) this.wake()
   }
@@ -175,8 +177,8 @@ export class WorkerFiles implements AsyncDisposable {
   }
 
   /**
-   * Those of this worker among the lanes of files that hold any. A run that cannot be on several machines has no other machine that
-   * could have the file: what is not here any more is said to be missing, and the run ends.
+   * The lanes with files that this worker serves. In a run limited to one machine, no other machine could have the file: if it is
+   * no longer here, it is reported missing and the run ends.
    */
   async #served({ lanes, isPaused }: FrontierStats): Promise<[string, { pending: number; claimed: number }][]> {
     const files = Object.entries(lanes).filter(
@@ -279,7 +281,9 @@ export class WorkerFiles implements AsyncDisposable {
   }
 }
 
-/** Leases of files are told apart from those of pages: a page that may be poison must not wait for a long download. */
+/**
+ * Leases on files are distinguished from those on pages: a page suspected of killing workers must not wait for a long download.
+ */
 export function fileWorkerId(workerId: string): string {
   return `${workerId}/files`
 }

@@ -1,4 +1,4 @@
-/** From the options to the pools of a worker: pages in browsers, processes for files. */
+/** Derives the pool sizes of a worker from the options: browser pages and file processes. */
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import type { ConfigValues } from '../../config/option-table.ts'
@@ -6,7 +6,7 @@ import type { RunFolder } from '../../runs/run-folder.ts'
 import type { BrowserSpec } from './worker.ts'
 import type { FileSpec } from './worker-files.ts'
 
-/** A number somebody named is meant; otherwise one page a core at first, and two when there is much to do. */
+/** An explicit number is used as is; otherwise one page per core at first, and two under load. */
 export function browserSpecOf({ browsers, chrome }: Pick<ConfigValues, 'browsers' | 'chrome'>): BrowserSpec {
   const cores = availableParallelism()
   return { pages: browsers ?? cores, pagesMax: browsers ?? 2 * cores, executable: chrome }

@@ -1,4 +1,4 @@
-/** A worker in a process of its own: takes its orders from the parent, sends its events back, ends with it. */
+/** A worker in its own process: takes its orders from the parent, sends its events back, and ends with it. */
 
 import { loadScraper } from '../../config/load-scraper.ts'
 import { checkArgs } from '../../config/scraper-arguments.ts'
@@ -14,13 +14,13 @@ import { RunFolder } from '../../runs/run-folder.ts'
 import type { WorkerMessage, WorkerOrders } from './processes.ts'
 import { placeIn, work } from './worker.ts'
 
-/** Events travel in bundles: one message for each would cost more than the page. */
+/** Events are sent in batches: one message each would cost more than the page. */
 const BUNDLE_MS = 100
 
 const stop = new AbortController()
 process.on('SIGTERM', () => stop.abort(new Error('SIGTERM')))
 process.on('SIGINT', () => {}) // Ctrl-C reaches the whole group; the parent decides and sends SIGTERM
-process.on('disconnect', () => process.exit(1)) // an orphan's leases are swept; it must not go on fetching
+process.on('disconnect', () => process.exit(1)) // an orphan's leases are swept; it must not keep fetching
 
 process.once('message', async (orders: WorkerOrders) => {
   const waiting: RunEvent[] = []
@@ -42,7 +42,7 @@ process.once('message', async (orders: WorkerOrders) => {
   sendLast({ kind: 'end', end: { how, code, message } } satisfies WorkerMessage)
 })
 
-/** What a handler logs may be anything; what goes to the parent must be JSON. */
+/** A handler may log anything, but messages to the parent must be JSON. */
 function sendable(event: RunEvent): RunEvent {
   return event.type === 'log' && event.extra !== undefined
     ? { ...event, extra: redactValue(event.extra) as object }
@@ -56,13 +56,13 @@ async function carryOut(orders: WorkerOrders, onEvent: (event: RunEvent) => void
   const bus = createEventBus()
   bus.on(onEvent)
   await using frontier = await openFrontier(orders.frontierUrl, { runId: folder.runId })
-  // As text and numbers they travelled; as the schema makes them they are used.
+  // Arguments arrive as text and numbers; the schema converts them again.
   const spec = { ...orders.spec, args: checkArgs(scraper, orders.spec.args as Record<string, unknown>) }
   const place = placeIn(folder, spec.isOneOfMany)
   return await work(spec, { compiled, frontier, bus, place }, stop.signal)
 }
 
 function send(message: WorkerMessage): void {
-  // The callback keeps a parent that died in this moment from becoming an unhandled error.
+  // The callback keeps a parent that dies at this moment from causing an unhandled error.
   if (process.connected) process.send?.(message, () => {})
 }

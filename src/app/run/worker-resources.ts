@@ -1,4 +1,4 @@
-/** What keeps a worker within its machine: the monitor, and the sizes of its pools and batches that follow it. */
+/** Keeps a worker within its machine's resources: a monitor, and pool and batch sizes that follow it. */
 import type { EventBus } from '../../core/events.ts'
 import type { BrowserPool } from '../../fetch/browser/pool.ts'
 import type { KeptBatch } from '../../fleet/scaling-keep.ts'
@@ -8,27 +8,27 @@ interface WorkerResourcesParts {
   workerId: string
   browsers: BrowserPool | undefined
   pagesMax: number
-  /** Pages that wait for a browser. */
+  /** Pages waiting for a browser. */
   pagesWaiting: () => number
-  /** Made after this one, which it begins. */
+  /** A function, because the file side is created later; it starts this object. */
   files: () => WorkerFiles
   fileWorkersMax: number
-  /** Tasks to claim at once on an idle machine. */
+  /** Batch size for claims on an idle machine. */
   batch: number
   memoryReserveBytes: number
-  /** Whose disk is watched. */
+  /** A folder on the disk to watch. */
   folder: string
   bus: EventBus
 }
 
 export interface WorkerResources extends AsyncDisposable {
-  /** Tasks to claim at once now. */
+  /** Current batch size for claims. */
   claimMax(): number
-  /** From now on the machine is watched. May be called twice. */
+  /** Starts watching the machine. May be called twice. */
   begin(): void
 }
 
-/** What one more of them takes: `docs/how-to/tune-browsers-and-downloads.md` has the figures. */
+/** Memory per additional one: `docs/how-to/tune-browsers-and-downloads.md` has the figures. */
 const PAGE_BYTES = 80 * 2 ** 20
 export const FILE_WORKER_BYTES = 80 * 2 ** 20
 
@@ -94,7 +94,7 @@ async function watchMachine(parts: WorkerResourcesParts, opened: DisposableStack
   return browsers && opened.use(keepBatch({ base: parts.batch, monitor, events: bus }))
 }
 
-/** A process counts as busy when it has all the jobs it may have. Before the first file there is one that has nothing to do. */
+/** A process counts as busy when it has all the jobs it may have. Before the first file, one idle process is assumed. */
 export function fileLoad({ pool, waiting }: Pick<WorkerFiles, 'pool' | 'waiting'>) {
   if (pool === undefined) return { size: 1, busy: 0, queued: 0 }
   const { workers, capacity, busy } = pool

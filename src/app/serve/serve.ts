@@ -1,4 +1,4 @@
-/** `sluice serve`: the API in front of a server, on SQLite by default and on a fleet's queue when given. */
+/** `sluice serve`: the API of a server, on SQLite by default or on a fleet's queue. */
 import type { AddressInfo } from 'node:net'
 import { ScrapeError } from '../../core/errors.ts'
 import { redactValue } from '../../core/redact.ts'
@@ -21,7 +21,7 @@ interface RunningServer extends AsyncDisposable {
   readonly url: string
 }
 
-/** Listens when this returns. Throws `E_OPTION` for an address that strangers reach when there is no key. */
+/** Resolves once it is listening. Throws `E_OPTION` for an address that others can reach if there is no key. */
 export async function serve(options: ServeOptions): Promise<RunningServer> {
   const { config, host, port, version, say } = options
   await using opening = new AsyncDisposableStack()

@@ -1,4 +1,4 @@
-/** What a site crawl is about, from the words of the command line or from the run it goes on with. */
+/** What a site crawl covers, from the command line or from the run it resumes. */
 
 import { fileURLToPath } from 'node:url'
 import { ScrapeError } from '../../core/errors.ts'
@@ -28,7 +28,7 @@ const FILE = fileURLToPath(new URL('./site-crawl-scraper.ts', import.meta.url))
 
 export function planCrawl(request: CrawlRequest): CrawlPlan {
   let { url, resume } = request
-  // `--resume` takes a run or nothing, and takes the URL for a run when that comes after it.
+  // `--resume` takes an optional run, and so mistakes a URL that follows it for a run.
   if (url === undefined && typeof resume === 'string' && /^https?:/i.test(resume)) [url, resume] = [resume, true]
   if (resume !== undefined) return planResume({ ...request, url, resume })
   if (url === undefined) throw new ScrapeError('E_USAGE', 'crawl takes a URL', { fix: 'sluice crawl https://…/' })
@@ -39,7 +39,7 @@ export function planCrawl(request: CrawlRequest): CrawlPlan {
   return { name: crawlName(start), fields: fields.map((field) => field.name), args, resume: undefined, file: FILE }
 }
 
-/** A crawl goes on with the fields it began with: its file has their columns. */
+/** A resumed crawl keeps its fields: they are the columns of its output file. */
 function planResume({ url, resume, select, out }: CrawlRequest): CrawlPlan {
   if (select !== undefined)
     throw new ScrapeError('E_USAGE', 'a resumed crawl keeps its fields, so --select means nothing to it', {

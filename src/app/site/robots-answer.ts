@@ -9,13 +9,13 @@ export interface RobotsAnswer {
   json: {
     url: string
     isAllowed: boolean
-    /** The name a robots.txt calls us by. */
+    /** The product token we match in robots.txt. */
     agent: string
     userAgent: string
     robotsUrl: string
-    /** The rest is missing when the file could not be read. */
+    /** The rest is missing if the file could not be read. */
     group?: string | null
-    /** The line that decided; null when none matches, which allows. */
+    /** The line that decided; null if none matches, which allows the URL. */
     rule?: { line: number; text: string; isAllowed: boolean } | null
     crawlDelayMs?: number | null
     sitemaps?: readonly string[]
@@ -24,7 +24,7 @@ export interface RobotsAnswer {
   error: ScrapeError | undefined
 }
 
-/** Asks even where the configuration ignores robots.txt: that is the question. */
+/** Reads robots.txt even if the configuration ignores it: that is the question. */
 export async function askRobots(url: string, config: Config): Promise<RobotsAnswer> {
   const limits = limitsOf({ ...config.limits, robots: 'respect' })
   await using chain = await openOnePage({ config, limits: unhurriedLimits(limits, config.limits), typed: [url] })

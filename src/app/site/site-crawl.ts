@@ -1,4 +1,4 @@
-/** The crawl that needs no code: follows the links of a site and notes what it finds, with the fields a person asked for. */
+/** The crawl that needs no code: follows the links of a site and records what it finds, with the fields the user asked for. */
 import * as z from 'zod'
 import { ScrapeError } from '../../core/errors.ts'
 import { countNotFetched, type NotFetchedCounts } from '../../core/not-fetched.ts'
@@ -9,25 +9,25 @@ import { reportNotFetched } from '../../crawl/page-context.ts'
 import { allLinks, type PageLink, select } from '../../extract/html.ts'
 import { type Refusal, TrapGuard, withoutSession } from './trap-guard.ts'
 
-/** What is noted of every page; the fields of `--select` come after. */
+/** Recorded for every page; the fields of `--select` follow. */
 const OWN_FIELDS = {
   url: z.url(),
   status: z.int(),
   title: z.string().optional(),
-  /** Distinct http(s) links on the page, to wherever. */
+  /** Number of distinct http(s) links on the page, to any site. */
   links: z.int().optional(),
   depth: z.int(),
   type: z.string().optional(),
-  /** The page that linked here first. */
+  /** The page that first linked here. */
   from: z.string().optional(),
-  /** Why its links were not followed, when they were not. */
+  /** Why its links were not followed, if they were not. */
   note: z.string().optional(),
 }
 
 const CRAWL_PAGES_MAX = 1_000
 const CRAWL_DEPTH_MAX = 10
 
-/** Read and noted, not retried: for whoever crawls a site, a dead link is a finding. */
+/** Recorded, not retried: in a site crawl, a dead link is a finding. */
 const NOTED_STATUSES = [401, 404, 410, 451]
 
 /** One `--select name=css` or `name=css@attr`. */
@@ -37,7 +37,7 @@ interface SelectedField {
   attr?: string | undefined
 }
 
-/** Throws `E_USAGE` for what is no field or no CSS: before the first request, not after. */
+/** Throws `E_USAGE` for an invalid field or CSS selector, before the first request. */
 export function parseSelected(texts: readonly string[]): SelectedField[] {
   const fields: SelectedField[] = []
   for (const text of texts) {
@@ -72,7 +72,7 @@ function fieldProblem(name: string, css: string, before: readonly SelectedField[
   return undefined
 }
 
-/** `https://shop.example:8443/x` → `crawl-shop-example-8443`: its runs have a folder of their own, so `--resume` finds them. */
+/** `https://shop.example:8443/x` → `crawl-shop-example-8443`: its runs have their own folder, so `--resume` finds them. */
 export function crawlName(url: string): string {
   const host = new URL(url).host.toLowerCase().replace(/[^a-z0-9]+/g, '-')
   return `crawl-${host.replace(/^-|-$/g, '')}`.slice(0, 64).replace(/-$/, '')
@@ -83,7 +83,7 @@ const argsSchema = z.object({
   select: z.record(z.string(), z.object({ css: z.string(), attr: z.string().optional() })).default({}),
 })
 
-/** What a page of the crawl knows: the hosts that are the site, who sent us, and whether it is read once more for its links. */
+/** Data of a page: the hosts of the site, the referring page, and whether it is read once more for its links. */
 const dataSchema = z.object({
   hosts: z.array(z.string()).default([]),
   from: z.string().optional(),
@@ -91,7 +91,7 @@ const dataSchema = z.object({
 })
 type PageData = z.output<typeof dataSchema>
 
-/** `fields` give the output its columns; without them any field passes, which is what a worker process needs. */
+/** `fields` become the columns of the output; without them any field is accepted, which is what a worker process needs. */
 export function siteCrawl(name: string, fields?: readonly string[]): Scraper {
   const selected = Object.fromEntries((fields ?? []).map((field) => [field, z.string().optional()]))
   const item = z.object({ ...OWN_FIELDS, ...selected })
@@ -127,7 +127,7 @@ export function siteCrawl(name: string, fields?: readonly string[]): Scraper {
         const { $ } = context
         const leftOut: NotFetchedCounts = {}
         const links = allLinks($, url.href, { leftOut })
-        // A start URL that redirects (to https, to www) names the site as well as what was typed.
+        // A start URL that redirects (to https, to www) adds its target to the site.
         const hosts = depth === 0 ? [...new Set([...data.hosts, siteHost(url.href)])] : data.hosts
         const guard = guardOf(runId)
         const { isAgain = false } = data
@@ -153,7 +153,7 @@ export function siteCrawl(name: string, fields?: readonly string[]): Scraper {
           'page',
           chosen.urls.map((target) => ({ url: target, data: next })),
         )
-        // Read once more when everything else is done: by then it is known where the links lead that had to wait.
+        // Read once more when everything else is done: by then it is known where the waiting links lead.
         if (chosen.isWaiting)
           await enqueue('page', {
             url,
@@ -168,7 +168,7 @@ export function siteCrawl(name: string, fields?: readonly string[]): Scraper {
   })
 }
 
-/** `www.` and the bare name are one site. */
+/** `www.` and the bare name are the same site. */
 function siteHost(url: string): string {
   return new URL(url).host.replace(/^www\./, '')
 }
@@ -197,7 +197,10 @@ function whyNotFollow(
   return trap
 }
 
-/** Links within the site, as they are queued. Links marked nofollow are skipped: the site asks for it, or they are bait for crawlers. */
+/**
+ * Links within the site, as they are queued. Links marked nofollow are skipped: the site asks for it, or they are bait for
+ * crawlers.
+ */
 function sortOut(links: readonly PageLink[], hosts: readonly string[], leftOut: NotFetchedCounts): string[] {
   const ours = new Set<string>()
   for (const link of links) {
@@ -212,15 +215,15 @@ function sortOut(links: readonly PageLink[], hosts: readonly string[], leftOut: 
 
 interface ChosenLinks {
   urls: string[]
-  /** Links left out → why; a few. */
+  /** A few of the omitted links → the reason. */
   refused: Map<string, string>
-  /** There are links that cannot be judged yet. */
+  /** Some links cannot be judged yet. */
   isWaiting: boolean
 }
 
 const REFUSED_MAX = 10
 
-/** Those that lead on. */
+/** Selects the links to follow. */
 function chooseLinks(
   guard: TrapGuard,
   links: readonly string[],
@@ -242,7 +245,7 @@ function usable(url: string): string | undefined {
   try {
     return normaliseUrl(withoutSession(url))
   } catch {
-    return undefined // too long: one bad link never costs the others
+    return undefined // too long: one bad link must not affect the others
   }
 }
 
@@ -258,7 +261,7 @@ function readFields(
   )
 }
 
-/** One per run and process: what it knows is a hint (see there). A server that crawls for months keeps the last few. */
+/** One per run and process: its knowledge is only a hint (see there). A server that crawls for months keeps the last few. */
 const guards = new Map<string, TrapGuard>()
 const GUARDS_MAX = 16
 
@@ -272,7 +275,7 @@ function guardOf(runId: string): TrapGuard {
   return guard
 }
 
-/** A trap has a thousand doors: of each kind in each corner of the site one is reported; every page has its own note. */
+/** A trap has thousands of entrances: one of each kind is reported per area of the site; every page has its own note. */
 const warned = new WeakMap<TrapGuard, Set<string>>()
 const WARNINGS_MAX = 20
 

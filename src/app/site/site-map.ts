@@ -1,4 +1,4 @@
-/** The URLs of a site, from what it lists itself: sitemaps named in robots.txt, /sitemap.xml, else the links of the page. */
+/** The URLs of a site as listed by the site itself: sitemaps named in robots.txt, /sitemap.xml, else the links on the page. */
 import { ScrapeError, toScrapeError } from '../../core/errors.ts'
 import { normaliseUrl } from '../../core/url.ts'
 import { allLinks } from '../../extract/html.ts'
@@ -11,14 +11,14 @@ interface SiteMapRequest {
   chain: OnePage
   /** Normalised. */
   url: string
-  /** URLs at most. */
+  /** Maximum number of URLs. */
   max: number
   /** Also list sitemap entries for other hosts. Default false. */
   isAnyHost?: boolean
   signal: AbortSignal
 }
 
-/** Where URLs came from, in the order asked. */
+/** Where URLs came from, in the order queried. */
 interface MapSource {
   url: string
   kind: 'sitemap' | 'page'
@@ -33,9 +33,9 @@ export interface SiteMap {
   isCut: boolean
   /** Sitemap entries that were skipped because they are for other hosts. */
   otherHosts: number
-  /** What was left out of the sitemaps and why; the first hundred. */
+  /** The first hundred omissions from the sitemaps, with the reason. */
   problems: SitemapProblem[]
-  /** Why there is nothing: the failure of the last source. */
+  /** Why there are no URLs: the failure of the last source. */
   error: ScrapeError | undefined
 }
 
@@ -57,7 +57,7 @@ export async function mapSite(request: SiteMapRequest): Promise<SiteMap> {
   return map
 }
 
-/** A site whose robots.txt cannot be read names none; whether its pages may be read is decided page by page. */
+/** Empty if robots.txt cannot be read; whether the site's pages may be read is decided page by page. */
 export async function sitemapsNamed(
   { fetcher }: Pick<OnePage, 'fetcher'>,
   url: string,
@@ -73,7 +73,7 @@ export async function sitemapsNamed(
   }
 }
 
-/** Sitemaps are fetched like pages, with all that holds for those: robots.txt, rates, private addresses, the size of a body. */
+/** Sitemaps are fetched like pages, under the same rules: robots.txt, rate limits, private addresses, body size. */
 export function sitemapBytes({ fetcher }: Pick<OnePage, 'fetcher'>): FetchBytes {
   return async function* (url, signal) {
     yield (await fetcher.fetch({ url: normaliseUrl(url), accept: ANY_CONTENT }, signal)).body

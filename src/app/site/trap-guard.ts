@@ -1,12 +1,12 @@
 /**
- * Traps: sites, or corners of sites, that never end. Told by the shape of a URL, and by what its pages said so far.
+ * Crawler traps: sites, or areas of sites, that never end. Detected by the shape of a URL, and by the content of pages so far.
  *
  *   by the URL alone    a path that repeats itself (/a/b/a/b/a/b), more folders or parameters than people write
- *   by what was read    the same content under many URLs · pages of one shape in which only numbers and dates change ·
+ *   by content          the same content under many URLs · pages of one shape in which only numbers and dates change ·
  *                       a path where the query changes nothing · ever new combinations of parameters
  *
- * What it knows is a hint, not state of the run: each process learns by itself, and after a resume learns again, at the price
- * of some pages. It may forget; so its memory is bounded.
+ * Its knowledge is a hint, not state of the run: each process learns on its own, and learns again after a resume, at the cost of
+ * some pages. It may forget, so its memory is bounded.
  */
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
@@ -15,28 +15,28 @@ import type { NotFetchedReason } from '../../core/not-fetched.ts'
 
 /** Heritrix stops at the third repetition, too; real paths repeat a folder twice at most (`/en/en/`). */
 const REPEATS_MAX = 2
-/** In a row or not: `/a/x/a/y/a/z/a` grows as well. */
+/** Consecutive or not: `/a/x/a/y/a/z/a` grows as well. */
 const OCCURRENCES_MAX = 3
 const SEGMENTS_MAX = 20
 const PARAMETERS_MAX = 12
-/** Pages with the same content whose links are followed. */
+/** How many pages with the same content have their links followed. */
 const COPIES_MAX = 2
-/** Pages of one shape that differ in numbers and dates only. Generous: tables of numbers look like this, too. */
+/** How many pages of one shape may differ only in numbers and dates. Generous, since tables of numbers look like this, too. */
 const LIKENESSES_MAX = 20
-/** Pages of one path, with different queries, that must all have said the same before its queries count as meaningless. */
+/** How many pages of one path, with different queries, must have the same content before its queries count as meaningless. */
 const PROBES = 3
-/** Sets of parameter names at one path. Ten filters make 1,024 of them, all showing the same products. */
+/** Maximum number of sets of parameter names per path. Ten filters make 1,024 of them, all showing the same products. */
 const COMBINATIONS_MAX = 24
 const REMEMBERED_MAX = 20_000
 
-/** Names of a visit in a URL: kept, they would make every page new each time. */
+/** Session ids in a URL: if kept, they would make every page new each time. */
 const SESSION_PARAMETER = /^(?:phpsessid|jsessionid|aspsessionid\w*|asp\.net_sessionid|cfid|cftoken|zenid|oscsid)$/i
-/** Names of a visit or of a thing (`article.php?sid=12`): the length of the value tells which. */
+/** Either a session id or the id of an object (`article.php?sid=12`): the length of the value decides. */
 const SESSION_OR_THING = /^(?:s|sid|s_id|sess|session|session_?id|sess_?id)$/i
 const SESSION_CHARS_MIN = 16
 const SESSION_IN_PATH = /;jsessionid=[^/?#]*/i
 
-/** The URL without the name of a visit. */
+/** The URL without a session id. */
 export function withoutSession(url: string): string {
   if (!/[?;]/.test(url)) return url
   const parsed = new URL(url)
@@ -51,7 +51,7 @@ export function withoutSession(url: string): string {
 interface PageContent {
   /** Visible text. */
   text: string
-  /** What else tells pages apart: a gallery has the same words on every page. */
+  /** Also distinguishes pages: a gallery has the same words on every page. */
   images: readonly string[]
 }
 
@@ -61,26 +61,27 @@ interface Seen {
 }
 
 interface PathMemory {
-  /** What the latest page said. */
+  /** Content of the latest page. */
   content: string | undefined
-  /** Pages read, and links handed out. */
+  /** Pages read, and links queued. */
   pages: number
   queued: number
-  /** Two pages said different things: the query means something here. */
+  /** Two pages had different content: the query is meaningful here. */
   isTrusted: boolean
   combinations: Set<string>
 }
 
 /**
- * follow: yes · refuse: no, and why · wait: a few pages of the same path, with other queries, are on their way and will tell.
+ * follow: yes · refuse: no, with the reason · wait: a few pages of the same path, with other queries, are in flight and will
+ * decide.
  *
- * Without `wait` a page with fifty links, each with a new session in it, would fill the queue before the second one is read.
+ * Without `wait`, a page with fifty links, each with a new session id, would fill the queue before the second one is read.
  */
 type Advice = { kind: 'follow' | 'wait' } | ({ kind: 'refuse' } & Refusal)
 
 export interface Refusal {
   reason: NotFetchedReason
-  /** For a person. */
+  /** For the user. */
   why: string
 }
 
@@ -93,13 +94,13 @@ export class TrapGuard {
   readonly #paths = new LRUCache<string, PathMemory>({ max: REMEMBERED_MAX })
   readonly #handedOut = new LruSet(REMEMBERED_MAX)
 
-  /** Whether to follow a link; a link that is followed is remembered. */
+  /** Whether to follow a link. Remembers links that are followed. */
   judge(url: string): Advice {
     const parsed = new URL(url)
     const names = [...parsed.searchParams.keys()]
     const why = pathTrap(parsed.pathname) ?? parameterTrap(names)
     if (why !== undefined) return { kind: 'refuse', reason: 'trap', why }
-    if (this.#handedOut.has(url)) return FOLLOW // it is queued already, once more changes nothing
+    if (this.#handedOut.has(url)) return FOLLOW // already queued, so following it again changes nothing
     const key = pathKey(parsed)
     if (names.length === 0 && !key.includes('*')) return FOLLOW
     const advice = this.#judgePath(parsed, names, this.#pathOf(key))
@@ -107,7 +108,7 @@ export class TrapGuard {
     return advice
   }
 
-  /** Takes notice of a page. Says why its links are not followed, or undefined. */
+  /** Learns from a page. Returns why its links are not followed, or undefined. */
   read(url: string, page: PageContent): Refusal | undefined {
     const images = page.images.join('\n')
     const content = hash('sha256', `${page.text}\n${images}`, 'base64url')
@@ -172,7 +173,7 @@ function pathTrap(path: string): string | undefined {
   return undefined
 }
 
-/** A run of `length` segments that stands more than `REPEATS_MAX` times in a row. */
+/** Whether a sequence of `length` segments repeats more than `REPEATS_MAX` times in a row. */
 function hasRepeats(segments: readonly string[], length: number): boolean {
   let same = 0
   for (let i = length; i < segments.length; i++) {
@@ -187,7 +188,7 @@ function parameterTrap(names: readonly string[]): string | undefined {
   return undefined
 }
 
-/** Long words of mixed letters and digits are names of visits or of things; which of them, the content tells. */
+/** Long words of mixed letters and digits are ids of sessions or of objects; the content decides which. */
 const TOKEN = /(?<![A-Za-z0-9])(?=[A-Za-z0-9]{0,63}\d)(?=[A-Za-z0-9]{0,63}[A-Za-z])[A-Za-z0-9]{16,}/g
 
 function pathKey(url: URL): string {
@@ -201,11 +202,11 @@ function shapeOf(url: string): string {
   return `${path}?${[...parsed.searchParams.keys()].sort().join('&')}`
 }
 
-/** Calendars never end in other languages either. */
+/** Endless calendars exist in other languages, too. */
 const LANGUAGES = ['en', 'de', 'fr', 'it', 'es', 'pt', 'nl', 'pl', 'cs', 'sv', 'da', 'nb', 'fi', 'tr', 'ru', 'uk', 'el']
 let dateWords: ReadonlySet<string> | undefined
 
-/** Names of months and days, long and short, lower case; made on first use. */
+/** Names of months and days, long and short, in lower case; created on first use. */
 function dateWordsOf(): ReadonlySet<string> {
   const words = new Set<string>()
   for (const language of LANGUAGES) {
@@ -220,10 +221,10 @@ function dateWordsOf(): ReadonlySet<string> {
   return words
 }
 
-/** Also where markup without spaces glued them: `calendarJanuary`. */
+/** Also splits words joined by markup without spaces: `calendarJanuary`. */
 const WORD = /\p{Lu}+(?!\p{Ll})|\p{L}\p{Ll}*/gu
 
-/** Traps show themselves at the top of the page; the rest of a long one is not worth the time. */
+/** A trap is recognisable at the top of the page; the rest of a long one is not worth the time. */
 const FOLDED_CHARS_MAX = 20_000
 
 function foldText(text: string): string {

@@ -1,4 +1,4 @@
-/** A few live pages of a scraper, spread over its routes, held against what it expects. Nothing of it is kept. */
+/** Fetches a few live pages of a scraper, spread over its routes, and compares them with its expectations. Keeps nothing. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -29,12 +29,12 @@ interface CheckRequest {
   signal: AbortSignal
 }
 
-/** What the pages of a route gave. */
+/** Result of the pages of one route. */
 export interface RouteCheck {
   route: string
   ok: number
   failed: number
-  /** Fewest and most on one page; undefined when none was read. */
+  /** Fewest and most on one page; undefined if none was read. */
   items: [min: number, max: number] | undefined
   links: [min: number, max: number] | undefined
   expected: { items?: [number, number]; links?: [number, number] }
@@ -53,7 +53,7 @@ export interface Check {
   routes: RouteCheck[]
   fields: FieldCheck[]
   errors: { code: string; count: number; example: string; message: string }[]
-  /** Empty when all is as expected. */
+  /** Empty if everything is as expected. */
   problems: string[]
   durationMs: number
 }
@@ -170,7 +170,7 @@ function problemsOf({ pages, items, routes, fields }: Check, { limits, scraper }
     problems.push(
       `${items.invalid} of ${items.valid + items.invalid} items are invalid, over failAt ${percent(limits.failAt)}`,
     )
-  // So few pages cannot bring what a whole run must; but none at all is wrong.
+  // So few pages cannot yield what a whole run must, but no item at all is wrong.
   if (items.valid === 0 && (scraper.expect?.items?.min ?? 0) > 0) problems.push('no item, and the scraper expects some')
   for (const { route, ...actual } of routes) {
     for (const what of ['items', 'links'] as const) {

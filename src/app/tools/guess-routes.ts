@@ -1,6 +1,6 @@
 /**
- * Patterns of paths for the routes of a new scraper, so that a page of a list is read as one whichever selector finds it. A
- * pattern repeats text of the site, and becomes code: only short paths of letters, digits and `_ . ~ -` may.
+ * Path patterns for the routes of a new scraper, so that a list page is recognised as one whichever selector finds it. A pattern
+ * repeats text from the site and becomes code, so only short paths of letters, digits and `_ . ~ -` are allowed.
  */
 import { compileMatch } from '../../crawl/routes.ts'
 
@@ -13,14 +13,14 @@ interface Shape {
 const SAFE = /^[\w.~/-]{1,200}$/
 /** The last number of a path, unless letters follow: they would become part of the name `:n`. */
 const LAST_NUMBER = /\d+(?!\w)(?=\D*$)/
-/** Fewer pages of one shape may be alike by chance. */
+/** Fewer pages of one shape may be similar by chance. */
 const ALIKE_MIN = 3
 
 export const fits = (pattern: string, url: string): boolean => compileMatch(pattern)(pathOf(url)) !== undefined
 
 /**
- * What the pages of a list have in common: the path of its start, where only the query tells them apart, or a path with the
- * number of the page. undefined as well when most other links look the same: then it does not tell the list from its things.
+ * What the pages of a list have in common: the path of its start page if only the query differs, or a path with the page number.
+ * Also undefined when most other links look the same: then it does not distinguish the list from its entries.
  */
 export function listPattern(start: string, pages: readonly string[], links: readonly string[]): string | undefined {
   if (pages.length === 0) return undefined
@@ -33,7 +33,7 @@ export function listPattern(start: string, pages: readonly string[], links: read
   return isTelling && pages.every((url) => fits(pattern, url)) ? pattern : undefined
 }
 
-/** The shape that most of these have, where one segment tells them apart. */
+/** The shape that most of these share, where they differ in one segment. */
 export function mainShape(urls: readonly string[]): Shape | undefined {
   const shapes = new Map<string, string[]>()
   for (const url of urls)
@@ -47,8 +47,8 @@ export function mainShape(urls: readonly string[]): Shape | undefined {
 }
 
 /**
- * The pattern of the things, where it is clear which they are, and where it claims no page of the list. Without strays among
- * the links the pattern of the list does: it takes the pages of the list over, while a pattern here would refuse them.
+ * The pattern of the entries, if it is clear which links they are and it matches no list page. If all links are entries, the
+ * list's pattern is enough: it takes precedence for list pages, while a pattern here would reject them.
  */
 export function thingPattern(urls: readonly string[], list: readonly string[], listMatch: string | undefined) {
   const shape = mainShape(urls)
@@ -60,12 +60,12 @@ export function thingPattern(urls: readonly string[], list: readonly string[], l
   return isClear ? shape.pattern : undefined
 }
 
-/** `/about` and `/terms` have only their depth in common, so they say less about things of one kind. */
+/** `/about` and `/terms` share only their depth, so they say less about entries of one kind. */
 export const weight = ({ pattern, urls }: Shape): number => (isBare(pattern) ? urls.length / 2 : urls.length)
 
 const isBare = (pattern: string): boolean => /^\/:id\/?$/.test(pattern)
 
-/** The last segment first: of two equal shapes, the one that varies further down is taken. */
+/** The last segment first: of two equal shapes, the one that varies further down is preferred. */
 function patternsOf(path: string): string[] {
   if (!SAFE.test(path)) return []
   const segments = path.split('/')

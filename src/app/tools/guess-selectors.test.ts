@@ -14,7 +14,7 @@ function guess(start: string, next: string, ...paths: string[]) {
 
 const things = (prefix: string, count = 5) => Array.from({ length: count }, (_, i) => `${prefix}${i + 11}`)
 
-test('a list with the number of the page in its path gets a pattern, and so do its things among strays', () => {
+test('finds a pattern for a list with the page number in its path, and for its entries among stray links', () => {
   const both = { example: '/item/11', listMatch: '/list/:n', pageMatch: '/item/:id' }
   assert.deepEqual(guess('/list/1', '/list/2', '/list/3', '/about', ...things('/item/')), both)
   assert.deepEqual(guess('/page-1.html', '/page-2.html', ...things('/en/item/')), {
@@ -24,35 +24,35 @@ test('a list with the number of the page in its path gets a pattern, and so do i
   })
 })
 
-test('a list told apart by its query keeps its path, also where it lies among its things', () => {
+test('keeps the path of a list whose pages differ in the query, even if it lies among its entries', () => {
   const among = guess('/shop/all', '/shop/all?page=2', '/shop/all?page=3', '/', ...things('/shop/'))
   assert.deepEqual(among, { example: '/shop/11', listMatch: '/shop/all', pageMatch: '/shop/:id' })
 })
 
-test('a start page that is unlike the rest of its list leaves the list without a pattern', () => {
+test('finds no pattern for a list whose start page differs from the rest', () => {
   const home = guess('/', '/list/2', '/list/1', '/list/3', ...things('/item/'))
   assert.deepEqual(home, { example: '/item/11', listMatch: undefined, pageMatch: '/item/:id' })
 })
 
-test('things with the same path as their list get no pattern, for it would claim one for the other', () => {
+test('finds no pattern for entries with the same path as their list, since it would match both', () => {
   const none = { listMatch: undefined, pageMatch: undefined }
   assert.deepEqual(guess('/shop/1', '/shop/2', ...things('/shop/')), { example: '/shop/11', ...none })
   const byQuery = guess('/index.php', '/index.php?page=2', ...things('/index.php?thing='), '/about', '/terms')
   assert.deepEqual(byQuery, { example: '/index.php?thing=11', ...none })
 })
 
-test('things of two kinds, or of none, are not narrowed to one pattern', () => {
+test('does not narrow entries of two kinds, or of none, to one pattern', () => {
   const two = guess('/list/1', '/list/2', ...things('/book/', 4), ...things('/film/', 3))
   assert.deepEqual(two, { example: '/book/11', listMatch: '/list/:n', pageMatch: undefined })
   assert.equal(guess('/list/1', '/list/2', '/tea', '/cup', '/pot').pageMatch, undefined)
 })
 
-test('a path that could be read as code becomes no pattern', () => {
+test('makes no pattern from a path that could be read as code', () => {
   const odd = guess("/it's/1", "/it's/2", ...things("/a'+evil+'/"), ...things('/:x/'), ...things('/*/'))
   assert.deepEqual([odd.listMatch, odd.pageMatch], [undefined, undefined])
 })
 
-test('a navigation does not win over links that repeat one shape', () => {
+test('prefers links that repeat one shape over a navigation', () => {
   const nav = ['/about', '/help/faq', '/contact', '/terms', '/jobs', '/press/kit', '/a/b', '/c/d']
   const list = (paths: string[]) => paths.map((path) => `<li><a href="${path}">x</a></li>`).join('')
   const text = `<ul>${list(nav)}</ul><div>${things('/item/', 6).map((path) => `<a href="${path}">x</a>`)}</div>`

@@ -1,6 +1,6 @@
 /**
- * First selectors for a new scraper, from a look at the site. All of them come from the lists below, never from the page: what
- * a page says must not end up as code. (Patterns of paths do repeat its URLs: guess-routes.ts says within what bounds.)
+ * Initial selectors for a new scraper, from a look at the site. All of them come from the lists below, never from the page: the
+ * content of a page must not end up as code. (Path patterns do repeat its URLs; guess-routes.ts says within what limits.)
  */
 import type { DocumentSelection } from '../../core/selection.ts'
 import { anchors, release, select } from '../../extract/html.ts'
@@ -12,13 +12,13 @@ interface Page {
 }
 
 export interface ListGuess {
-  /** Selector of links to the pages that matter; undefined when the page has no links into its own site. */
+  /** Selector for links to the detail pages; undefined when the page has no links within its own site. */
   links: string | undefined
-  /** Selector of links to further pages of the list, those before included. */
+  /** Selector for links to other pages of the list, including previous ones. */
   next: string | undefined
-  /** One page the links lead to. */
+  /** One page that the links lead to. */
   example: string | undefined
-  /** `match` of the routes: for pages of the list, and for the pages that matter. */
+  /** `match` of the routes: for list pages, and for detail pages. */
   listMatch: string | undefined
   pageMatch: string | undefined
 }
@@ -29,14 +29,14 @@ export interface PageGuess {
   price: string | undefined
 }
 
-/** From the surest sign of "one of many things" to any link at all. */
+/** From the most reliable sign of "one of many entries" to any link at all. */
 const SURE_LINKS = ['article h2 a', 'article h3 a', 'article h1 a', 'h2 a', 'h3 a', 'article a']
-/** These may find a navigation as well: the one with the most links of one shape is taken. */
+/** These may match a navigation as well: the one with the most links of one shape is chosen. */
 const PLAIN_LINKS = [
   ['main li a', 'main td a', 'main a'],
   ['li a', 'a'],
 ]
-/** What leads on in a list → that and what leads back: neither is one of its things. */
+/** Links to the next page of a list → those and links to the previous page: neither is an entry of the list. */
 const LIST_PAGES = [
   { next: 'a[rel~="next"]', pages: ['a[rel~="next"]', 'a[rel~="prev"]'] },
   { next: 'li.next a', pages: ['li.next a', 'li.prev a', 'li.previous a'] },
@@ -100,7 +100,7 @@ function bestLinks(sure: Links[], plain: Links[][]): Links | undefined {
   return sure.find(isEnough) ?? mostAlike[0] ?? [...sure, ...plain.flat()].findLast(({ urls }) => urls.length > 0)
 }
 
-/** Every sign this page shows: a site may mark its next page and number the others. Of `li.next a` and `.next a` one is enough. */
+/** Every sign on this page: a site may mark its next page and number the others. Of `li.next a` and `.next a`, one is enough. */
 function listPages($: DocumentSelection, url: string): string[] {
   const known = new Set<string>()
   return LIST_PAGES.flatMap(({ next, pages }) => {
@@ -121,7 +121,7 @@ export function guessPage(page: Page): PageGuess {
   }))
 }
 
-/** What a scraper starts with when nobody could look. */
+/** Defaults for a scraper when the site could not be read. */
 export const BLIND: ListGuess & PageGuess = {
   links: 'a',
   next: undefined,
@@ -158,6 +158,6 @@ function isNumber($: DocumentSelection, css: string): boolean {
   try {
     return $.number(css, { optional: true }) !== undefined
   } catch {
-    return false // text without a number in it
+    return false // text without a number
   }
 }

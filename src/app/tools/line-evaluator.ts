@@ -1,17 +1,17 @@
-/** JavaScript line by line without a terminal, as Node's prompt understands it: `await` at the top, statements over many lines. */
+/** Evaluates JavaScript line by line without a terminal, like Node's prompt: top-level `await`, statements over several lines. */
 import { type REPLServer, start } from 'node:repl'
 import { PassThrough, Writable } from 'node:stream'
 
-/** more: the statement is not finished yet · end: `.exit`. */
+/** more: the statement is incomplete · end: `.exit`. */
 type Evaluated = { kind: 'value'; value: unknown } | { kind: 'error'; error: unknown } | { kind: 'more' | 'end' }
 
-/** What the prompt would print, and would never print by itself. */
+/** A prompt that output would never contain by itself. */
 const PROMPT = '\u0001'
 const MORE = /^(?:\| |\.\.\. )$/
 
 /**
- * A real REPL with nobody at it. Its `eval` alone would not do: on an error it never calls back (the error goes to a domain).
- * What it writes says how a line ended: the prompt after `Uncaught` or not, or the mark of a line that goes on.
+ * A real REPL without a user. Its `eval` alone is not enough: on an error it never calls back (the error goes to a domain). The
+ * output shows how a line ended: the prompt, with or without `Uncaught` before it, or the mark of an incomplete statement.
  */
 export class LineEvaluator implements Disposable {
   readonly #server: REPLServer
@@ -51,7 +51,7 @@ export class LineEvaluator implements Disposable {
     const how = await promise
     if (how.kind !== 'value') return how
     try {
-      return { kind: 'value', value: await how.value } // a promise is waited for, whether somebody wrote `await` or not
+      return { kind: 'value', value: await how.value } // promises are awaited, with or without `await` in the line
     } catch (error) {
       return { kind: 'error', error }
     }

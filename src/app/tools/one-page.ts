@@ -1,4 +1,4 @@
-/** One page, now, through the whole fetch chain: what the commands share that look at a page and crawl nothing. */
+/** Fetches a single page through the whole fetch chain: shared by the commands that inspect a page without crawling. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -19,20 +19,20 @@ import { egressOf } from '../run/egress-options.ts'
 import { openFetching } from '../run/fetching.ts'
 import { openBrowsers } from '../run/open-browsers.ts'
 
-/** How a visit ended. A page that came with an error status is there beside the error. */
+/** The result of a visit. A page with an error status is included alongside the error. */
 export interface Visit {
   readonly url: string
   readonly page: Page | undefined
   readonly error: ScrapeError | undefined
-  /** Whom it was asked as, through which proxy; undefined: as ourselves, directly. */
+  /** The identity and proxy used; undefined: our own identity, directly. */
   readonly as: VisitedAs | undefined
-  /** The whole way: waiting for one's turn, robots.txt, redirects, the page. */
+  /** Total time: waiting for the rate limit, robots.txt, redirects, the page. */
   readonly chainMs: number
 }
 
 interface VisitedAs {
   identity: string
-  /** The browser its headers are of. */
+  /** The browser whose headers were sent. */
   profile: string | undefined
   /** `host:port`. */
   proxy: string | undefined
@@ -42,18 +42,18 @@ export interface OnePage extends AsyncDisposable {
   readonly fetcher: ChainFetcher
   readonly limits: ResolvedLimits
   readonly userAgent: string
-  /** Throws only what is wrong with the request or the options; what the web did wrong is in the visit. */
+  /** Throws only if the request or the options are invalid; failures of the site are in the visit. */
   visit(request: FetchRequest, signal?: AbortSignal): Promise<Visit>
 }
 
 interface OnePageOptions {
   config: Config
-  /** In place of the configured limits over the defaults. */
+  /** Used instead of the defaults combined with the configured limits. */
   limits?: ResolvedLimits
-  /** URLs that a person typed: private addresses among them are allowed (`typedAddresses`). */
+  /** URLs that the user typed: private addresses among them are allowed (`typedAddresses`). */
   typed?: readonly string[]
   concurrency?: number
-  /** Pages may be asked for with a browser. Default false. */
+  /** Pages may be fetched with a browser. Default false. */
   withBrowser?: boolean
 }
 
@@ -119,7 +119,7 @@ interface BrowserFor {
   bus: EventBus
 }
 
-/** One page at a time; whatever it keeps is gone afterwards. */
+/** One page at a time; its data is deleted afterwards. */
 async function openBrowserFor(
   { config: { values }, limits, agent, allowed, bus }: BrowserFor,
   parts: AsyncDisposableStack,
@@ -141,7 +141,7 @@ async function openBrowserFor(
   )
 }
 
-/** A person who looks at one page makes two requests: no pace to keep between robots.txt and it, unless told. */
+/** Someone who looks at one page makes two requests: there is no delay between robots.txt and the page, unless configured. */
 export function unhurriedLimits(limits: ResolvedLimits, given: Limits): ResolvedLimits {
   const rps = given.perHost?.rps === undefined ? 0 : limits.perHost.rps
   return { ...limits, crawlDelayMax: 0, perHost: { ...limits.perHost, rps } }
@@ -155,7 +155,7 @@ export function limitsOf(given: Limits): ResolvedLimits {
   })
 }
 
-/** With the flag to type where the table of errors, which speaks of runs, can only speak in general. */
+/** Names the flag to type, where the table of errors, written for runs, can only give general advice. */
 export function withFlag(error: ScrapeError): ScrapeError {
   const fix = flagFor(error)
   return fix === undefined ? error : new ScrapeError(error.code, error.message, { ...error.details, fix })
@@ -170,7 +170,7 @@ function flagFor({ code, details }: ScrapeError): string | undefined {
   return undefined
 }
 
-/** A URL from the command line in its one spelling. Throws `E_USAGE` that proposes what may have been meant. */
+/** Normalises a URL from the command line. Throws `E_USAGE` with a suggestion. */
 export function urlArgument(text: string): string {
   try {
     return normaliseUrl(text)
@@ -184,7 +184,7 @@ export function urlArgument(text: string): string {
   }
 }
 
-/** `name: value` … as request headers. Throws `E_USAGE`. */
+/** Parses `name: value` … into request headers. Throws `E_USAGE`. */
 export function headerArguments(lines: readonly string[]): Record<string, string> {
   const headers: Record<string, string> = Object.create(null)
   for (const line of lines) {
@@ -198,14 +198,14 @@ export function headerArguments(lines: readonly string[]): Record<string, string
   return headers
 }
 
-/** An error as the JSON of a command shows it. */
+/** An error in the JSON output of a command. */
 export function errorJson(error: ScrapeError) {
   const { code, verdict, message, fix, details } = error
   const { status, retryAfterMs, at, notes } = details
   return { code, class: error.class, verdict, message, status, retryAfterMs, at, notes, fix }
 }
 
-/** A visit as the JSON of a command shows it. */
+/** A visit in the JSON output of a command. */
 export function visitJson({ url, page, error, as, chainMs }: Visit) {
   return {
     ok: error === undefined,
@@ -217,7 +217,7 @@ export function visitJson({ url, page, error, as, chainMs }: Visit) {
     contentType: page?.contentType ?? null,
     charset: page?.charset ?? null,
     bytes: page?.bytes ?? null,
-    /** Why it looks like a block although none was recognised. */
+    /** Why it looks like a block page although none was recognised. */
     suspicion: page?.suspicion ?? null,
     timings: {
       firstByteMs: tenths(page?.timings.firstByteMs),

@@ -1,4 +1,4 @@
-/** A page at hand, and the names by which a person at a prompt looks at it. */
+/** A loaded page, and the names a user at a prompt inspects it by. */
 import { existsSync, readFileSync } from 'node:fs'
 import { inspect } from 'node:util'
 import type { Config } from '../../config/config.ts'
@@ -19,20 +19,20 @@ interface ShellPage {
   /** undefined for a file. */
   page: Page | undefined
   $: DocumentSelection
-  /** The page came with an error status, and is shown all the same. */
+  /** The page came with an error status, and is shown anyway. */
   error: ScrapeError | undefined
 }
 
 export interface PageShell extends AsyncDisposable {
   readonly current: ShellPage
-  /** What stands at the prompt by name; getters, so that `fetch` changes what they say. */
+  /** Names available at the prompt; getters, so that `fetch` changes their values. */
   readonly names: PropertyDescriptorMap
 }
 
 interface PageShellOptions {
   /** A URL, or the path of a saved page. */
   target: string
-  /** Where a saved page came from. */
+  /** The original URL of a saved page. */
   base: string | undefined
   config: Config
 }
@@ -67,7 +67,7 @@ export async function openPageShell({ target, base, config }: PageShellOptions):
   }
 }
 
-/** The path of a saved page, or undefined for what is, or should be, a URL. */
+/** The path of a saved page, or undefined for a URL or what should be one. */
 function fileOf(target: string): string | undefined {
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(target)) return undefined
   if (existsSync(target)) return target
@@ -108,7 +108,10 @@ function linksOf({ $, url }: ShellPage, css: string | undefined): string[] {
 
 const SHOWN_CHARS_MAX = 120
 
-/** At a prompt a place is its tag and some of its text, and its text as JSON; else the whole page behind it would show. */
+/**
+ * At a prompt, an element is shown as its tag and some of its text, and in JSON as its text; otherwise the whole page would be
+ * printed.
+ */
 function showPlacesShort(): void {
   Object.defineProperty(Place.prototype, 'toJSON', {
     configurable: true,

@@ -1,4 +1,4 @@
-/** Replay: recorded pages are read again, offline, and what the handlers make of them is compared with what they made then. */
+/** Replay: reads recorded pages again, offline, and compares the handlers' output with what was recorded. */
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
@@ -15,30 +15,30 @@ import { FILE_ROUTE } from '../../crawl/file-tasks.ts'
 import { readPage } from '../../crawl/read-page.ts'
 import { INDEX, type RecordedLink, type RecordedPage, resultOf } from '../run/recorder.ts'
 
-/** What became of one recorded page. */
+/** The result for one recorded page. */
 export interface Replayed<Item = unknown> {
   url: string
   route: string
-  /** The saved page, in the folder of the pages. */
+  /** The saved page's file name in the fixture folder. */
   file: string
   items: number
-  /** What the handlers emit now, as its JSON says; empty when they fail. */
+  /** What the handlers emit now, as JSON; empty if they fail. */
   emitted: readonly Item[]
   links: number
-  /** Empty when the handlers still make of the page what they made when it was recorded. */
+  /** Empty if the handlers' output still equals what was recorded. */
   problems: string[]
-  /** Why nothing can be said of the page: its handler wants a browser that is open. */
+  /** Why the page cannot be replayed: its handler needs an open browser page. */
   notReplayable?: string
 }
 
 interface ReplayOptions {
-  /** The scraper's own file, for errors that say where. */
+  /** The scraper's own file, for errors that name a location. */
   file?: string
-  /** What the handlers make of the pages now becomes what is expected. Pages they fail on keep what they had. */
+  /** Accept the handlers' current output as expected. Pages they fail on keep the previous expectation. */
   update?: boolean
 }
 
-/** Reads every recorded page again. Throws when there is none: a test that tests nothing has failed. */
+/** Reads every recorded page again. Throws if there is none: a test that tests nothing must fail. */
 export async function replay<Item = unknown>(
   scraper: Scraper<unknown, Item>,
   folder: string,
@@ -62,7 +62,7 @@ export async function replay<Item = unknown>(
 
 function readIndex(scraper: Scraper, folder: string): RecordedPage[] {
   const index = join(folder, INDEX)
-  // The last recording of a page is the one that counts.
+  // The last recording of a page counts.
   const pages = new Map<string, RecordedPage>()
   for (const [i, line] of (existsSync(index) ? readFileSync(index, 'utf8') : '').split('\n').entries()) {
     if (line === '') continue
@@ -87,7 +87,7 @@ const NOTHING = { items: 0, emitted: [], links: 0 }
 
 interface PageReplay {
   replayed: Replayed
-  /** What the handlers made of the page; undefined when they failed or made something invalid. */
+  /** The handlers' output; undefined if they failed or emitted something invalid. */
   now: Pick<RecordedPage, 'items' | 'links'> | undefined
 }
 
@@ -149,7 +149,7 @@ async function replayPage(
   }
 }
 
-/** The scraper, and whether its handler asked for the browser's page: its own bugs must not pass for that. */
+/** Wraps the scraper to note whether its handler accessed the browser's page, so that its own bugs are not mistaken for that. */
 function watchPage(compiled: CompiledScraper, route: string) {
   const handler = compiled.scraper.handlers[route]
   let wantsPage = false
@@ -167,7 +167,7 @@ function watchPage(compiled: CompiledScraper, route: string) {
   return { compiled: { ...compiled, scraper: { ...compiled.scraper, handlers } }, wantsPage: () => wantsPage }
 }
 
-/** What the browser downloaded by itself when the page was recorded, no handler can order again. */
+/** Files the browser downloaded by itself during recording cannot be requested by a handler again. */
 function withoutDownloads(expected: RecordedPage['links'], actual: RecordedPage['links']): RecordedPage['links'] {
   const now = new Set(actual.filter(({ route }) => route === FILE_ROUTE).map(({ url }) => url))
   return expected.filter(({ route, url }) => route !== FILE_ROUTE || now.has(url))

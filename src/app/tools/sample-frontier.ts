@@ -1,12 +1,12 @@
 /**
- * A frontier that lets in only a few of the tasks each page finds, the routes in turn and a new route before all others: so a
- * handful of pages meets every kind of page, where a whole run would first read all listings. It tells what every page gave.
+ * A frontier that accepts only a few of the tasks each page finds, alternating between routes, with new routes first: a handful
+ * of pages then covers every kind of page, where a whole run would first read all listings. It reports the yield of every page.
  */
 import { DEFAULT_LANE, isFileLane, type NewTask } from '../../core/task.ts'
 import type { Frontier } from '../../frontier/contract.ts'
 import { over } from '../../frontier/over.ts'
 
-/** What a page was worth before anything was left out. */
+/** What a page yielded before sampling. */
 export interface PageYield {
   route: string
   url: string
@@ -17,7 +17,7 @@ export interface PageYield {
 const START_TASKS_MAX = 1_000
 
 interface SampleOptions {
-  /** Tasks of one route a page may add. */
+  /** How many tasks of one route a page may add. */
   perRoute: number
   onPage: (page: PageYield) => void
 }
@@ -30,18 +30,18 @@ export function sampleFrontier(inner: Frontier, { perRoute, onPage }: SampleOpti
       const sampled = outcomes.map((outcome) => {
         if (outcome.kind !== 'done') return outcome
         const { lease, items = [] } = outcome
-        const tasks = (outcome.tasks ?? []).filter(({ lane = '' }) => !isFileLane(lane)) // a look needs no files
+        const tasks = (outcome.tasks ?? []).filter(({ lane = '' }) => !isFileLane(lane)) // no files for a check
         onPage({ route: lease.task.route, url: lease.task.url, items: items.length, links: tasks.length })
         return { ...outcome, tasks: sample(tasks, perRoute, known) }
       })
       const committed = await inner.commit(sampled)
-      // No sink drains these items, so nobody must wait for one.
+      // No sink drains these items, so nothing must wait for one.
       return { ...committed, items: { ...committed.items, backlog: 0 } }
     },
   })
 }
 
-/** The first of every route, then the second of every route, and so on. The scraper's own priorities would favour one. */
+/** The first of every route, then the second of every route, and so on. The scraper's own priorities would favour one route. */
 function sample(tasks: readonly NewTask[], perRoute: number, known: Set<string>): NewTask[] {
   const byRoute = new Map<string, NewTask[]>()
   for (const task of tasks) {

@@ -1,4 +1,4 @@
-/** The bundled templates, filled in and written where nothing is yet. */
+/** The bundled templates, filled in and written without overwriting anything. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, extname, join, relative, resolve } from 'node:path'
@@ -10,7 +10,7 @@ import { optionalVersion } from '../../core/optional-package.ts'
 const INSTALLATION = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '')
 const TEMPLATES = join(INSTALLATION, 'templates')
 
-/** The projects `sluice init` makes: a folder of `templates/project` each. */
+/** The projects that `sluice init` creates: each is a folder in `templates/project`. */
 export const PROJECTS: Readonly<Record<string, string>> = {
   basic: 'a list and the pages it links to',
   browser: 'a page that a script draws, read in a browser',
@@ -25,13 +25,16 @@ export const PROJECT_PACKAGES: Readonly<Record<string, readonly string[]>> = {
   distributed: ['pg'],
 }
 
-/** Files of a new project in this folder. One that is no module folder yet gets files that load all the same. */
+/**
+ * Files of a new project in this folder. If the folder is not an ES module package, the files are adapted so that they load
+ * anyway.
+ */
 export function projectFiles(name: string, folder: string): Map<string, string> {
   const tokens = { ROOT: INSTALLATION, ...(existsSync(resolve(folder, 'node_modules/sluice')) ? {} : typePlaces()) }
   const files = new Map([...templateFiles('project/common', tokens), ...templateFiles(`project/${name}`, tokens)])
   files.set('package.json', withPackages(files.get('package.json')!, PROJECT_PACKAGES[name] ?? []))
   if (isModuleFolder(folder)) return files
-  // The package.json there is not ours to change: the scrapers get one of their own, and the options are written the other way.
+  // The existing package.json is not ours to change: the scrapers get their own, and the options are exported the CommonJS way.
   files.set('scrapers/package.json', files.get('package.json')!)
   files.set('sluice.config.ts', files.get('sluice.config.ts')!.replace('export default {', 'module.exports = {'))
   return files
@@ -43,7 +46,7 @@ function withPackages(manifest: string, names: readonly string[]): string {
   return `${JSON.stringify({ ...JSON.parse(manifest), dependencies }, null, 2)}\n`
 }
 
-/** Where the editor finds types when the project has no package `sluice` of its own. */
+/** Where an editor finds types if the project does not depend on `sluice` itself. */
 function typePlaces(): Record<string, string> {
   const zod = createRequire(import.meta.url).resolve('zod/package.json')
   return { MODULES: dirname(dirname(zod)), TYPES: extname(import.meta.filename) === '.ts' ? '.ts' : '.d.ts' }
@@ -59,7 +62,7 @@ function isModuleFolder(folder: string): boolean {
   }
 }
 
-/** Files of a template folder, by their path in the new place. */
+/** Files of a template folder, keyed by their path in the new project. */
 function templateFiles(folder: string, tokens: Record<string, string | undefined>): Map<string, string> {
   const base = join(TEMPLATES, folder)
   const files = readdirSync(base, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
@@ -74,7 +77,7 @@ function templateFiles(folder: string, tokens: Record<string, string | undefined
 /** A real .gitignore among the templates would hide them from git. */
 const renamed = (path: string) => (path === 'gitignore' ? '.gitignore' : path)
 
-/** `__TOKEN__` becomes its value. A line that ends in `//? token` stays only if that token has one. */
+/** `__TOKEN__` becomes its value. A line that ends in `//? token` is kept only if that token has one. */
 export function fillTemplate(text: string, tokens: Record<string, string | undefined>): string {
   return text
     .split('\n')
@@ -91,7 +94,7 @@ export function readTemplate(path: string): string {
   return readFileSync(join(TEMPLATES, path), 'utf8')
 }
 
-/** All of them or none: what is there already is never touched. */
+/** Writes all of them or none: existing files are never touched. */
 export function writeNewFiles(folder: string, files: ReadonlyMap<string, string>): void {
   const paths = [...files.keys()].map((path) => resolve(folder, path))
   const taken = paths.filter((path) => existsSync(path))

@@ -1,4 +1,4 @@
-/** `enqueue` for `sluice try`: nothing is queued, and every refusal has its reason. */
+/** `enqueue` for `sluice try`: queues nothing, and reports the reason for every refusal. */
 
 import { type ScrapeError, toScrapeError } from '../../core/errors.ts'
 import type { Page } from '../../core/page.ts'
@@ -20,7 +20,7 @@ export interface Watching {
   signal: AbortSignal
 }
 
-/** `enqueue` as a handler knows it. */
+/** `enqueue` as handlers know it. */
 export function createEnqueue(compiled: CompiledScraper, policy: EnqueuePolicy, context: object, watching: Watching) {
   const { task, page, tried, fetcher, signal } = watching
   const open: EnqueuePolicy = { hosts: 'any', depthMax: Number.POSITIVE_INFINITY, linksMax: Number.POSITIVE_INFINITY }
@@ -78,7 +78,7 @@ export function createEnqueue(compiled: CompiledScraper, policy: EnqueuePolicy, 
     counts.refused += found.bad
     for (const anchor of found.anchors) {
       try {
-        // Not marked as a link: then a bad one throws, and says why.
+        // Not marked as a link, so that a bad one throws with the reason.
         const target = { url: anchor.href, data: map?.(anchor as never) }
         for (const next of ask(route, target, counts)) await add(next, route, true, counts)
       } catch (error) {
@@ -100,7 +100,7 @@ function outside(task: NewTask, isLink: boolean, policy: EnqueuePolicy): string 
   return undefined
 }
 
-/** The rules of the page's own origin are known by now; robots.txt of other hosts is not fetched for this. */
+/** The rules for the page's own origin are known by now; robots.txt of other hosts is not fetched for this. */
 async function forbidden(
   url: string,
   page: Page,

@@ -1,4 +1,4 @@
-/** One page through a scraper's own route and handler, and everything that came of it. Nothing is queued and nothing written. */
+/** Sends one page through a scraper's own route and handler, and returns all results. Nothing is queued or written. */
 import { ScrapeError, toScrapeError } from '../../core/errors.ts'
 import type { ItemRow } from '../../core/item.ts'
 import type { Page } from '../../core/page.ts'
@@ -20,10 +20,10 @@ interface TryRequest {
   args: Json
   /** Normalised. */
   url: string
-  /** undefined: the route whose `match` claims the URL. */
+  /** Undefined: the route whose `match` accepts the URL. */
   route: string | undefined
   data: unknown
-  /** Whose page it is; left out: nobody's. */
+  /** The session the page belongs to; undefined: none. */
   session?: string | undefined
   chain: OnePage
   signal: AbortSignal
@@ -32,24 +32,24 @@ interface TryRequest {
 interface TriedItem {
   key: string
   item: Record<string, unknown>
-  /** Its key was emitted before on this page: the first one stays. */
+  /** Its key was already emitted on this page: the first one stays. */
   isRepeated: boolean
 }
 
-/** What would be kept: bytes the handler saved, a file it ordered, or what the page gave the browser to download. */
+/** A file that would be kept: bytes the handler saved, a file it requested, or a browser download. */
 interface TriedFile {
-  /** Null: whoever serves it will name it. */
+  /** Null: the server that provides it will name it. */
   name: string | null
-  /** Of one that is there already. */
+  /** For a file that is already there. */
   bytes?: number
-  /** Of one that a file worker would fetch. */
+  /** For a file that a file worker would fetch. */
   url?: string
 }
 
 interface RefusedLink {
   url: string
   route: string | undefined
-  /** In a few words; equal for all links refused for the same reason. */
+  /** In a few words; the same for all links refused for the same reason. */
   why: string
 }
 
@@ -62,21 +62,21 @@ export interface TriedPage {
   items: TriedItem[]
   invalid: { problems: string[]; item: unknown }[]
   links: NewTask[]
-  /** Those of `links` that a more specific `match` took from the route they were enqueued for. */
+  /** Links that a more specific `match` took from the route they were enqueued for. */
   rerouted: { url: string; wanted: string; route: string }[]
   refused: RefusedLink[]
   files: TriedFile[]
   log: { level: string; message: string; extra?: object }[]
   skipped: string | undefined
   readMs: number
-  /** Of the fetch or of the handler. */
+  /** An error of the fetch or of the handler. */
   error: ScrapeError | undefined
 }
 
-/** A page that is looked at alone may have a user's name, but nobody has signed in before. */
+/** A page inspected on its own may belong to a user's session, but no login has taken place. */
 const NOBODY: Sessions = { get: async () => undefined, keep: async () => {}, headers: () => ({}) }
 
-/** Throws what is wrong with the question (no such route, data that breaks its schema); what the page did is in the answer. */
+/** Throws if the request is wrong (no such route, data that breaks its schema); errors of the page are in the result. */
 export async function tryPage(request: TryRequest): Promise<TriedPage> {
   const { compiled, chain, signal } = request
   const task = taskFor(request)
@@ -148,7 +148,7 @@ function taskFor({ compiled, url, route, data, session }: TryRequest): Task {
   }
 }
 
-/** A scraper with one route leaves no choice, pattern or not. */
+/** With a single route there is no choice, with or without a pattern. */
 function onlyRoute({ routes }: CompiledScraper): string | undefined {
   const [only, ...others] = routes.values()
   return others.length === 0 && only?.definition.match === undefined ? only?.name : undefined
@@ -198,7 +198,7 @@ function recall(tried: TriedPage, { key, json }: ItemRow): Emitted {
   return isRepeated ? 'same' : 'new'
 }
 
-/** The scraper with ears: what its handler emits and enqueues is noted one by one, before an error could lose it. */
+/** Wraps the scraper to record each item and link its handler produces, so that a later error does not lose them. */
 function watch(compiled: CompiledScraper, policy: EnqueuePolicy, watching: Watching): CompiledScraper {
   const { tried, task } = watching
   const handler = compiled.scraper.handlers[task.route]!

@@ -1,4 +1,4 @@
-/** The keys of the environment: `SLUICE_API_KEY`, or the file that `SLUICE_API_KEY_FILE` names. */
+/** API keys from the environment: `SLUICE_API_KEY`, or the file named by `SLUICE_API_KEY_FILE`. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { readSecret } from '../../../config/config.ts'
 import { ScrapeError } from '../../../core/errors.ts'
@@ -16,9 +16,9 @@ export interface EnvironmentKey {
 }
 
 /**
- * Separated by commas or lines: several while one is being replaced, or `read:KEY` and `operate:KEY` for other roles than admin.
- * The file is read again from time to time, because rotating a secret changes it on disk; if it is missing or empty at that moment,
- * the keys stay as they were. Throws `E_OPTION` for a key that is too short.
+ * Separated by commas or newlines: several while a key is being rotated, or `read:KEY` and `operate:KEY` for roles other than
+ * admin. The file is reread from time to time, because rotating a secret changes it on disk; if it is missing or empty at that
+ * moment, the keys stay as they were. Throws `E_OPTION` for a key that is too short.
  */
 export function environmentKeys(env: NodeJS.ProcessEnv): () => readonly EnvironmentKey[] {
   const { SLUICE_API_KEY: text = '', SLUICE_API_KEY_FILE: file = '' } = env

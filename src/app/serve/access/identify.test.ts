@@ -1,4 +1,4 @@
-/** Who is let in: by key, or because the request was made on this very machine. */
+/** Which requests are let in: by key, or because they were made on this machine. */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -13,13 +13,13 @@ const HERE = { host: '127.0.0.1:7700' }
 interface Rig {
   keys: ApiKeys
   lines: string[]
-  /** Statements the store was asked. */
+  /** Number of queries sent to the store. */
   asked: { count: number }
   clock: { ms: number }
   open(options?: Partial<GateOptions>): Promise<(headers?: object, socket?: string) => Promise<string>>
 }
 
-/** What a gate says of a request, in a word: its caller's name, the refusal, or 429. */
+/** The gate's answer to a request as one word: the caller's name, the refusal, or 429. */
 async function withRig(work: (rig: Rig) => Promise<void>): Promise<void> {
   using folder = temporaryFolder()
   const db = openSqliteDatabase(join(folder.path, 'store.db'))
@@ -57,7 +57,7 @@ async function withRig(work: (rig: Rig) => Promise<void>): Promise<void> {
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
 
-test('a request is local only if it comes from this machine, to its own name, not from a foreign page or through a proxy', () =>
+test('a request is local only if it comes from this machine, to its own name, not via a foreign page or a proxy', () =>
   withRig(async ({ open, clock }) => {
     const ask = await open()
     for (const headers of [{}, { host: 'localhost' }, { host: '[::1]:7700' }, { 'sec-fetch-site': 'none' }])
@@ -89,7 +89,7 @@ test('a request is local only if it comes from this machine, to its own name, no
     assert.equal(await ask({}, ''), 'no key')
   }))
 
-test('once a key exists every caller needs one, also while the server runs and after the key is revoked', () =>
+test('once a key exists every caller needs one, even while the server runs and after the key is revoked', () =>
   withRig(async ({ open, keys, lines }) => {
     const ask = await open()
     assert.match(lines[0]!, /no key yet/)
@@ -111,7 +111,7 @@ test('once a key exists every caller needs one, also while the server runs and a
     assert.equal(await free({ host: '127.evil.example' }), 'no key')
   }))
 
-test('the rule names loopback addresses that are proxies, whose requests need a key', () =>
+test('the rule lists loopback addresses that are proxies, whose requests need a key', () =>
   withRig(async ({ open, lines }) => {
     for (const isLoopbackFree of [true, false]) {
       const ask = await open({ isLoopbackFree, proxies: new TrustedProxies('127.0.0.0/8') })
@@ -124,7 +124,7 @@ test('the rule names loopback addresses that are proxies, whose requests need a 
     }
   }))
 
-test('keys from the environment count, each has its own name, and the scheme is case-insensitive', () =>
+test('accepts keys from the environment, each with its own name, and the scheme in any case', () =>
   withRig(async ({ open }) => {
     const env = { SLUICE_API_KEY: 'the-first-of-two-keys, read:the-second-of-two-keys' }
     const ask = await open({ env })
@@ -143,7 +143,7 @@ test('keys from the environment count, each has its own name, and the scheme is 
     assert.equal(await (await open({ env, isLoopbackFree: true }))(), '127.0.0.1')
   }))
 
-test('an address that others can reach needs a key to start, whatever its name begins with', () =>
+test('requires a key to listen on an address that others can reach, whatever its name begins with', () =>
   withRig(async ({ open, keys }) => {
     for (const host of ['0.0.0.0', '::', '', '127.example.org', '127.evil.example', 'localhost.', '10.0.0.1'])
       await assert.rejects(open({ host }), { code: 'E_OPTION' }, host)
@@ -188,7 +188,7 @@ test('limits wrong and missing keys per address before the store is queried', ()
     assert.equal(await ask({}, '2001:db8:0:2::1'), 'no key')
   }))
 
-test('a new key works at once, a revoked one for two seconds at most', () =>
+test('accepts a new key at once, and a revoked one for two seconds at most', () =>
   withRig(async ({ open, keys, clock }) => {
     const ask = await open()
     const first = await keys.create('first', 'read')
@@ -200,7 +200,7 @@ test('a new key works at once, a revoked one for two seconds at most', () =>
     assert.equal(await ask(bearer(first.key)), 'wrong key')
   }))
 
-test('behind a trusted proxy each caller has its own tries, and none of them is local', () =>
+test('gives each caller behind a trusted proxy its own tries, and treats none of them as local', () =>
   withRig(async ({ open }) => {
     const ask = await open({ proxies: new TrustedProxies('127.0.0.1') })
     const from = (address: string) => ask({ 'x-forwarded-for': address })

@@ -1,9 +1,9 @@
 /**
- * Identifies the caller. A key is looked up in memory first. An unknown key, or none, costs the caller's address one of a few
+ * Identifies the caller. A key is looked up in memory first. An unknown or missing key costs the caller's address one of a few
  * tries before the store is queried at all.
  *
- *   key ──▶ of the environment? ──▶ of the store, as read a moment ago? ──▶ [a try left?] ──▶ of the store, as it is now?
- *   none ─▶ local, and no key was ever made (or --no-key-on-loopback)? ──▶ [a try left?] ──▶ 401
+ *   key ──▶ in the environment? ──▶ in the cached keys of the store? ──▶ [a try left?] ──▶ in the store now?
+ *   none ─▶ local, and no key ever existed (or --no-key-on-loopback)? ──▶ [a try left?] ──▶ 401
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import ipaddr from 'ipaddr.js'
@@ -36,7 +36,7 @@ export interface GateOptions {
 
 interface Gate {
   identify: CallerParts['identify']
-  /** Who needs a key now, in a sentence. */
+  /** States who needs a key now, in a sentence. */
   rule: string
 }
 
@@ -99,7 +99,7 @@ const ofEnvironment = ({ name, role }: EnvironmentKey): KnownCaller => ({
   scope: scopeOf('environment', name),
 })
 
-/** By name: a rotated key is the same caller. */
+/** Identified by name: a rotated key is the same caller. */
 const ofStore = ({ name, role }: Pick<KnownCaller, 'name' | 'role'>): KnownCaller => ({
   name,
   role,
@@ -108,13 +108,13 @@ const ofStore = ({ name, role }: Pick<KnownCaller, 'name' | 'role'>): KnownCalle
 
 const scopeOf = (...parts: string[]) => JSON.stringify(parts)
 
-/** What clients on this machine usually connect from. */
+/** Addresses that clients on this machine usually connect from. */
 const LOOPBACK_ADDRESSES = ['127.0.0.1', '::1']
 
 interface RuleParts {
   isKeyNeeded: boolean
   isLoopbackFree: boolean
-  /** Loopback addresses in `--trust-proxy`: requests from there count as those of other machines. */
+  /** Loopback addresses in `--trust-proxy`: requests from there count as coming from other machines. */
   behindProxy: readonly string[]
 }
 

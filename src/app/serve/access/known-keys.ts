@@ -1,12 +1,12 @@
 /**
- * The store's keys, cached in memory so that made-up keys do not cost a query each. They are read at most every two seconds, and once
- * more for an unknown key if the caller has tries left (see identify.ts).
+ * The store's keys, cached in memory so that made-up keys do not cost a query each. They are read at most every two seconds, and
+ * once more for an unknown key if the caller has tries left (see identify.ts).
  */
 import { type ApiKey, type ApiKeys, hashOfKey } from '../../../server/access/keys.ts'
 
 /** Together with the interval of the check on open streams, this is below the 5 s after which a revoked key must not work. */
 export const FRESH_MS = 2_000
-/** How often the time of last use is stored, so not for every request. */
+/** How often the time of last use is stored, instead of on every request. */
 const USED_EVERY_MS = 60_000
 
 export class KnownKeys {
@@ -23,13 +23,13 @@ export class KnownKeys {
     this.#now = now
   }
 
-  /** Among those read a moment ago. */
+  /** Searches the cached keys. */
   async find(key: string): Promise<ApiKey | undefined> {
     if (this.#now() - this.#readAtMs > FRESH_MS) await this.#read()
     return await this.#used(this.#known.get(hashOfKey(key)))
   }
 
-  /** Among those there are now: it may have been made since. */
+  /** Searches the keys in the store now: the key may just have been created. */
   async findNew(key: string): Promise<ApiKey | undefined> {
     await this.#reading // it may have started before the key was created
     await this.#read()

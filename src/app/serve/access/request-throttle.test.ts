@@ -1,9 +1,9 @@
-/** How fast one caller may ask. */
+/** The rate limit per caller. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createThrottle } from './request-throttle.ts'
 
-test('a caller who asks too fast is refused now and then, and not for ever', () => {
+test('lets a caller through at its rate limit, however many requests are rejected', () => {
   let nowMs = 0
   const wait = createThrottle({ perSecond: 10, now: () => nowMs })
   for (let i = 0; i < 20; i++) assert.equal(wait('a'), 0, 'two seconds’ worth at once')

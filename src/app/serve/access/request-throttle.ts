@@ -12,7 +12,7 @@ interface ThrottleOptions {
   now?: () => number
 }
 
-/** The returned function takes one request from the caller's bucket: 0, or the milliseconds until there is one again. */
+/** The returned function takes one request from the caller's bucket: 0, or the milliseconds until the next one is available. */
 export function createThrottle({
   perSecond,
   burst = BURST_SECONDS * perSecond,
@@ -23,7 +23,7 @@ export function createThrottle({
     const atMs = now()
     const bucket = buckets.get(caller) ?? { left: burst, atMs }
     const left = Math.min(burst, bucket.left + ((atMs - bucket.atMs) / 1000) * perSecond)
-    buckets.set(caller, { left: left >= 1 ? left - 1 : left, atMs }) // a refused request costs nothing, or the caller would never get through
+    buckets.set(caller, { left: left >= 1 ? left - 1 : left, atMs }) // rejected requests cost nothing, or no retry would succeed
     return left >= 1 ? 0 : ((1 - left) / perSecond) * 1000
   }
 }

@@ -1,4 +1,4 @@
-/** Whom a request is from when proxies stand in front. */
+/** Which client a request comes from when there are proxies in front. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { TrustedProxies } from './trusted-proxies.ts'
@@ -16,7 +16,7 @@ test('trusts forwarded addresses only from a named proxy', () => {
   assert.equal(new TrustedProxies().clientAddress(forwarded, '127.0.0.1'), '127.0.0.1')
 })
 
-test('the last address that is not a proxy’s counts, whatever the client put before it', () => {
+test('uses the last address that is not a proxy’s, whatever the client put before it', () => {
   const proxies = new TrustedProxies('127.0.0.1,10.0.0.0/8')
   const from = (list: string) => proxies.clientAddress({ 'x-forwarded-for': list }, '127.0.0.1')
   assert.equal(from('127.0.0.1, 203.0.113.9'), '203.0.113.9')
@@ -47,7 +47,7 @@ test('recognises a proxied request by its headers or by the proxy’s address', 
   assert.equal(proxies.isForwarded({ host: 'localhost', accept: '*/*' }, '127.0.0.1'), false)
 })
 
-test('refuses an invalid address', () => {
+test('rejects an invalid address', () => {
   for (const text of [
     'localhost',
     '10.0.0.0/33',

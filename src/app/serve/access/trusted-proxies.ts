@@ -9,7 +9,7 @@ import { ScrapeError } from '../../../core/errors.ts'
 /** How many entries are read, from the right: the last ones come from the proxies. */
 const HOPS_MAX = 32
 
-/** Set by proxies, and not by clients that connect directly. */
+/** Headers set by proxies, and not by clients that connect directly. */
 const FORWARDING =
   /^(?:forwarded|via|x-real-ip|x-forwarded(?:-.+)?|x-client-ip|x-cluster-client-ip|true-client-ip|cf-connecting-ip)$/
 
@@ -21,7 +21,7 @@ export class TrustedProxies {
     for (const entry of text.split(',').map((one) => one.trim())) if (text.trim() !== '') this.#add(entry)
   }
 
-  /** Whether it came through a proxy, known to us or not. */
+  /** Whether the request came through a proxy, known to us or not. */
   isForwarded(headers: IncomingHttpHeaders, socketAddress: string): boolean {
     return this.isTrusted(socketAddress) || Object.keys(headers).some((name) => FORWARDING.test(name))
   }
@@ -79,7 +79,7 @@ function addressIn(hop: string): string | undefined {
   return isIP(address) === 0 ? undefined : plainAddress(address)
 }
 
-/** IPv4 as IPv4, also when a socket for both families says `::ffff:203.0.113.9`. */
+/** Normalises IPv4 addresses: a dual-stack socket reports `::ffff:203.0.113.9`. */
 function plainAddress(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
   return mapped !== undefined && isIP(mapped) === 4 ? mapped : address

@@ -1,4 +1,4 @@
-/** Which dead letters a caller means. */
+/** The dead letters that a caller selects. */
 import type { DeadFilter } from '../../../frontier/contract.ts'
 
 export function filterOf(given: {

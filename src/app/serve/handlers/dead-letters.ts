@@ -1,4 +1,4 @@
-/** Dead letters of one run at a time. */
+/** The dead letters of one run. */
 
 import type { DeadLetter } from '../../../frontier/contract.ts'
 import { frontierOf } from '../../../runs/run-view.ts'

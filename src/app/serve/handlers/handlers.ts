@@ -1,4 +1,4 @@
-/** What the API can be asked, and who answers it. */
+/** All API handlers. */
 import { Readable } from 'node:stream'
 import type { Handlers } from '../../../server/api/server.ts'
 import type { Server } from '../server/server.ts'

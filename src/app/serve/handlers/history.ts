@@ -18,7 +18,7 @@ import { TIMES_OF_READING } from '../../../server/history/content.ts'
 import { type Entity, History } from '../../../server/history/read.ts'
 import type { Server } from '../server/server.ts'
 
-/** Of both runs together: a comparison is work for one processor that others wait for. */
+/** For both runs together: a comparison blocks the processor for everyone else. */
 const DIFF_ITEMS_MAX = 200_000
 
 export function historyHandlers({ db, openRuns, keeping }: Server): HandlersOf<typeof historyEndpoints> {

@@ -1,4 +1,4 @@
-/** The items of a run as an answer: one page of JSON with a cursor, or all of them streamed. */
+/** The response with a run's items: one page of JSON with a cursor, or all of them streamed. */
 
 import { ScrapeError } from '../../../core/errors.ts'
 import { exportItems } from '../../../runs/export-items.ts'

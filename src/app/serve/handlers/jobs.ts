@@ -1,4 +1,4 @@
-/** Jobs, their companies, and the numbers about them. */
+/** Jobs, their companies, and statistics about them. */
 
 import { verbatim } from '../../../core/redact.ts'
 import { Problem } from '../../../server/api/problem.ts'

@@ -1,4 +1,4 @@
-/** One page for somebody who is not on this machine: private addresses are refused, and it has a minute. */
+/** Fetches one page for a remote caller: private addresses are rejected, and it may take a minute. */
 
 import { loadScraper } from '../../../config/load-scraper.ts'
 import { assertTurnedOn } from '../../../config/opt-in.ts'

@@ -1,4 +1,4 @@
-/** Runs, answered from the same places the commands look at. */
+/** Runs, read from the same places as the commands read them. */
 
 import { isComplete } from '../../../core/run.ts'
 import type { ListedRun } from '../../../runs/run-list.ts'

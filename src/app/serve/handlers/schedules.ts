@@ -1,4 +1,4 @@
-/** Schedules, and a run of one that is asked for now. */
+/** Schedules, including starting one immediately. */
 
 import { loadScraper } from '../../../config/load-scraper.ts'
 import { Problem } from '../../../server/api/problem.ts'
@@ -33,7 +33,7 @@ export function scheduleHandlers({ schedules, scheduler }: Server): HandlersOf<t
   return {
     listSchedules: async () => ({ data: await Promise.all((await schedules.list()).map(detailOf)) }),
     async createSchedule({ body }) {
-      await loadScraper(body.scraper) // one that is not there is said now, not at six in the morning
+      await loadScraper(body.scraper) // report a missing scraper now, not at six in the morning
       return await detailOf(await schedules.create(body as NewSchedule))
     },
     getSchedule: async ({ params: { id } }) => await detailOf(await schedules.get(id)),

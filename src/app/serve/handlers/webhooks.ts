@@ -11,7 +11,7 @@ import type { Server } from '../server/server.ts'
 
 export function webhookHandlers({ notifications }: Server): HandlersOf<typeof webhookEndpoints> {
   const { subscriptions, log, worker } = notifications
-  /** One that is off would never send it. */
+  /** A disabled webhook would never send it. */
   const activeOne = async (word: string) => {
     const found = await subscriptions.get(word)
     if (!found.isActive)
@@ -25,7 +25,7 @@ export function webhookHandlers({ notifications }: Server): HandlersOf<typeof we
     async createWebhook({ body }) {
       notifications.refuseUnreachable(body.url)
       const { subscription, secret } = await subscriptions.create(body as NewSubscription)
-      return verbatim({ ...toDetail(subscription), secret }) // shown this once
+      return verbatim({ ...toDetail(subscription), secret }) // shown only once
     },
     getWebhook: async ({ params: { id } }) => toDetail(await subscriptions.get(id)),
     async updateWebhook({ params: { id }, body }) {
@@ -45,7 +45,7 @@ export function webhookHandlers({ notifications }: Server): HandlersOf<typeof we
     },
     async rotateSecret({ params: { id } }) {
       const { secret, oldUntilMs } = await subscriptions.rotateSecret(id)
-      return verbatim({ secret, oldUntil: timeOf(oldUntilMs) }) // shown this once
+      return verbatim({ secret, oldUntil: timeOf(oldUntilMs) }) // shown only once
     },
     async listDeliveries({ params: { id }, query: { limit, cursor } }) {
       const { id: webhookId } = await subscriptions.get(id)
@@ -73,7 +73,7 @@ export function webhookHandlers({ notifications }: Server): HandlersOf<typeof we
   }
 }
 
-/** Read from the store, where nothing is undefined. */
+/** Values read from the store are never undefined. */
 type Answered = Record<string, NonNullable<unknown> & string>
 
 /** Events about items are data; events about runs may contain secrets. */

@@ -1,13 +1,16 @@
-/** Run folders that changed since they were read. Ten thousand old ones cost a look at their parents, not at each of them. */
+/**
+ * Run folders that changed since they were read. With ten thousand old ones, only their parent folders are checked, not each of
+ * them.
+ */
 import { type Dirent, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate as breathe } from 'node:timers/promises'
 import type { RunRecord } from '../../../core/run.ts'
 import { listRuns, type RunFolder } from '../../../runs/run-folder.ts'
 
-/** A run that is resumed changes nothing but itself: all of them are looked at this often. */
+/** Resuming a run changes only its own folder, so all folders are checked this often. */
 const FULL_LOOK_MS = 15_000
-/** A new folder is there before its record is. */
+/** A new folder exists before its record does. */
 const PARENT_RESTS_MS = 10_000
 const FOLDERS_AT_ONCE = 50
 
@@ -18,7 +21,7 @@ interface FolderOfNews {
 
 export class ChangedFolders {
   readonly #out: string
-  /** Folder → the time of its record when it had been read. */
+  /** Folder → modification time of its record when it was read. */
   readonly #settled = new Map<string, number>()
   readonly #open = new Map<string, RunFolder>()
   readonly #parents = new Map<string, number>()
@@ -28,7 +31,7 @@ export class ChangedFolders {
     this.#out = out
   }
 
-  /** `doneOf` says whose end has been read already: by an earlier server, for one. */
+  /** `doneOf` returns the runs whose end has already been read, for example by an earlier server. */
   async look(doneOf: (records: readonly RunRecord[]) => Promise<ReadonlySet<string>>): Promise<FolderOfNews[]> {
     const isFull = performance.now() - this.#fullLookAtMs > FULL_LOOK_MS
     if (isFull) this.#fullLookAtMs = performance.now()
@@ -43,7 +46,7 @@ export class ChangedFolders {
     return [...this.#open.values()].flatMap((folder) => this.#newsOf(folder) ?? [])
   }
 
-  /** Undefined for one that was deleted. */
+  /** Undefined for a deleted folder. */
   #newsOf(folder: RunFolder): FolderOfNews | undefined {
     const changedMs = changedAtMs(folder.file('run.json'))
     if (changedMs === 0) {
@@ -84,7 +87,7 @@ export class ChangedFolders {
   }
 }
 
-/** 0 for what is not there. */
+/** 0 if the file does not exist. */
 function changedAtMs(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
 }

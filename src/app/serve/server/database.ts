@@ -1,10 +1,10 @@
-/** Where a server keeps what is its own: the fleet's database, or a file of this machine. */
+/** The server's own database: the fleet's, or a local file. */
 
 import type { ConfigValues } from '../../../config/option-table.ts'
 import { parseEngineUrl } from '../../../core/engine-url.ts'
 import { openStoreDatabase, STORE_HERE, type StoreDatabase } from '../../../runs/fleet-places.ts'
 
-/** Connections to a database that is not a file. */
+/** Maximum number of connections if the database is not a file. */
 const CONNECTIONS_MAX = 6
 
 type Places = Pick<ConfigValues, 'frontier'> & Partial<Pick<ConfigValues, 'store'>>

@@ -1,4 +1,4 @@
-/** Runs a server carries out itself, each in a process of its own: a scraper that dies takes nobody along. */
+/** Runs that the server executes itself, each in its own process, so that a scraper that crashes affects nothing else. */
 import { type Child, type ChildEnd, startChild } from '../../../core/child.ts'
 import type { ErrorCode } from '../../../core/error-table.ts'
 import { ScrapeError } from '../../../core/errors.ts'
@@ -6,11 +6,11 @@ import type { RunMessage, RunOrders } from './run-process.ts'
 
 const PROGRAM = new URL('./run-process.ts', import.meta.url)
 const STOP_MS_MAX = 35_000
-/** A run whose process dies this often is left for a person to look at. */
+/** A run whose process dies this often needs manual attention. */
 const DEATHS_MAX = 3
 
 interface EmbeddedRunsOptions {
-  /** Options of the server that hold for its runs. */
+  /** Server options that apply to its runs. */
   flags: Record<string, unknown>
   onDeath?: (runId: string, how: string, isGivenUp: boolean) => void
 }
@@ -34,7 +34,7 @@ export class EmbeddedRuns implements AsyncDisposable {
     return this.#runs.size
   }
 
-  /** Resolves with the id once the run has begun. Throws what keeps it from beginning. */
+  /** Resolves to the id once the run has started. Throws the error that keeps it from starting. */
   async start(
     order: Pick<RunOrders, 'scraper' | 'args' | 'resume'> & { flags?: Record<string, unknown> },
   ): Promise<string> {
@@ -53,7 +53,7 @@ export class EmbeddedRuns implements AsyncDisposable {
     return id
   }
 
-  /** One that ended by itself has said so in its record. One that was killed goes on where it was. */
+  /** A run that ended on its own has recorded that. A run that was killed is resumed. */
   #onEnd(id: string, { how, code }: ChildEnd): void {
     const run = this.#runs.get(id)
     this.#runs.delete(id)
@@ -67,14 +67,14 @@ export class EmbeddedRuns implements AsyncDisposable {
     )
   }
 
-  /** They finish or hand back what is in flight, and stay resumable. */
+  /** The runs finish or hand back what is in flight, and stay resumable. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isStopping = true
     await Promise.all([...this.#runs.values()].map(({ child }) => child.stop(STOP_MS_MAX)))
   }
 }
 
-/** The id of the run, or what keeps it from beginning. */
+/** The run's id; throws the error that kept it from starting. */
 function begun(first: RunMessage | ChildEnd, child: Child<RunOrders>, scraper: string): string {
   if (!('kind' in first)) throw new ScrapeError('E_WORKERS_DIE', `the process of a run of "${scraper}" died at once`)
   if (first.kind === 'started') return first.id

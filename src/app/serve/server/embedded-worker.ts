@@ -1,4 +1,4 @@
-/** A worker in a process of its own, for a server on a fleet's queue: joins one run and leaves when nothing is left. */
+/** A worker in its own process, for a server on a fleet's queue: joins one run and leaves when nothing is left. */
 
 import { resolveConfig } from '../../../config/config.ts'
 import { loadScraper } from '../../../config/load-scraper.ts'
@@ -8,12 +8,12 @@ import { joinRun } from '../../fleet/join-run.ts'
 export interface WorkerOrders {
   scraper: string
   runId: string
-  /** Options as the server got them, over those of the environment. */
+  /** The server's options, which override the environment. */
   flags: Record<string, unknown>
 }
 
 const BATCH_SIZE = 50
-/** Usage, configuration, or a scraper that differs: another process would say the same. */
+/** A usage or configuration error, or a scraper that differs: another process would fail the same way. */
 export const HOPELESS = 2
 
 process.once('message', async ({ scraper, runId, flags }: WorkerOrders) => {

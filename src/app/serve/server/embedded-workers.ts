@@ -1,6 +1,6 @@
 /**
- * Workers a server brings along to a fleet's queue: up to so many processes, each on one run, spread over the runs that have work.
- * One that dies or falls silent is replaced with the next look; where runs wait with none, others give theirs up in turn.
+ * Workers that a server adds to a fleet's queue: a limited number of processes, each on one run, spread over the runs with work.
+ * A worker that dies or hangs is replaced at the next look; if runs wait without a worker, others give up theirs in turn.
  */
 
 import { type Child, type ChildEnd, startChild } from '../../../core/child.ts'
@@ -13,18 +13,18 @@ import { HOPELESS, type WorkerOrders } from './embedded-worker.ts'
 const PROGRAM = new URL('./embedded-worker.ts', import.meta.url)
 const LOOK_MS = 1_000
 const STOP_MS_MAX = 35_000
-/** Runs asked for work in one look. */
+/** Maximum number of runs asked for work in one look. */
 const ASKED_MAX = 20
 const RUNS_MAX = 1000
 
 interface EmbeddedWorkersOptions {
   store: Store
-  /** Processes at most. */
+  /** Maximum number of processes. */
   max: number
   flags: Record<string, unknown>
-  /** Where they are: runs of other regions are left to others. */
+  /** Where the workers are: runs for other regions are ignored. */
   region: string | undefined
-  /** False for one that is paused: a worker would wait there. */
+  /** False for a paused run: a worker would only wait there. */
   hasWork: (runId: string) => Promise<boolean>
   say: (level: 'info' | 'warn', message: string) => void
 }
@@ -80,7 +80,7 @@ export class EmbeddedWorkers implements AsyncDisposable {
     }
   }
 
-  /** Anybody's workers: a run that another server works on does not wait. */
+  /** Includes workers of other servers: a run that another server works on is not waiting. */
   async #workersByRun(): Promise<Map<string, number>> {
     const own = new Set([...this.#workers].map(({ id }) => id))
     const others = (await this.#options.store.listWorkers({ isAlive: true }))
@@ -91,11 +91,11 @@ export class EmbeddedWorkers implements AsyncDisposable {
 
   async #withWork(runIds: readonly string[]): Promise<string[]> {
     const answers = await Promise.all(runIds.map((id) => this.#options.hasWork(id).catch(() => false)))
-    for (const id of runIds.filter((_, i) => !answers[i])) this.#turns.idle(id) // others are asked next
+    for (const id of runIds.filter((_, i) => !answers[i])) this.#turns.idle(id) // so that others are asked next
     return runIds.filter((_, i) => answers[i])
   }
 
-  /** They finish what they hold, and their place is given over with a later look. */
+  /** The workers finish their tasks, and a later look reassigns their places. */
   async #relieve(waiting: readonly string[]): Promise<void> {
     if (waiting.length === 0) return
     const { length } = await this.#withWork(waiting)
@@ -128,7 +128,7 @@ export class EmbeddedWorkers implements AsyncDisposable {
     else this.#turns.idle(worker.runId)
   }
 
-  /** It is running but sends no heartbeat: its event loop hangs. Its tasks go to others once it is gone. */
+  /** The process is running but sends no heartbeat: its event loop hangs. Its tasks go to others once it is gone. */
   async #killStuck(): Promise<void> {
     if (this.#workers.size === 0) return
     const stuck = new Set(

@@ -1,6 +1,7 @@
 /**
- * What happens in a run, for any number of watchers: one look every quarter of a second however many watch, and some for a minute
- * after the last has left. A watcher that comes back with the id of the last event it has gets what it missed, or a fresh start.
+ * What happens in a run, for any number of clients: the run is polled once every quarter of a second however many there are, and
+ * less often for a minute after the last one has left. A client that reconnects with the id of its last event gets what it
+ * missed, or a fresh start.
  */
 import { randomBytes } from 'node:crypto'
 import { redactAll } from '../../../core/redact.ts'
@@ -10,15 +11,15 @@ import { idleReason } from './idle-reason.ts'
 import type { OpenRunCache } from './open-run-cache.ts'
 
 const LOOK_MS = 250
-/** While nobody watches. */
+/** Polling interval without clients. */
 const UNWATCHED_LOOK_MS = 1000
-/** A watcher whose connection broke is back within this time. */
+/** How long to wait for a client whose connection broke to reconnect. */
 const UNWATCHED_MS_MAX = 60_000
-/** Events kept for watchers that come back. */
+/** Maximum number of events kept for clients that reconnect. */
 const KEPT_MAX = 1000
-/** A watcher that is this far behind is cut off: it comes back and begins anew. */
+/** A client this far behind is disconnected: it reconnects and starts over. */
 const BEHIND_MAX = 2000
-/** Something must go over the wire now and then, or what is in between takes the connection for dead. */
+/** Something must be sent now and then, or middleboxes consider the connection dead. */
 const QUIET_MS_MAX = 15_000
 
 interface FeedEvent {
@@ -42,8 +43,8 @@ export class Feeds implements Disposable {
   }
 
   /**
-   * As server-sent events, until the run is over or the caller has gone. Undefined: the caller has already received this end, and there is
-   * nothing more. Throws `E_RUN_NOT_FOUND` before the first.
+   * The run as server-sent events, until it is over or the client has gone. Undefined: the client has already received this end,
+   * and there is nothing more. Throws `E_RUN_NOT_FOUND` before the first event.
    */
   async watch(
     runId: string,
@@ -53,7 +54,7 @@ export class Feeds implements Disposable {
     const run = await this.#openRuns.run(runId)
     if (isEnded(run) && lastId !== undefined && END_ID.exec(lastId)?.[1] === endMark(run)) return undefined
     let feed = this.#feeds.get(runId)
-    // One that has told of an end does not know that the run goes on again.
+    // A feed that has reported an end does not know that the run was resumed.
     if (feed === undefined || (feed.isOver && !isEnded(run))) {
       feed?.[Symbol.dispose]()
       feed = new Feed(
@@ -74,7 +75,10 @@ export class Feeds implements Disposable {
   }
 }
 
-/** The id of the last event identifies this end of the run, so that it is recognised after a restart and not confused with a later one. */
+/**
+ * The id of the last event identifies this end of the run, so that it is recognised after a restart and not confused with a later
+ * one.
+ */
 const END_ID = /^[0-9a-f]{8}-\d+-(\d+)$/
 const endMark = (run: OpenRun) => String(Date.parse(run.record.finishedAt!))
 
@@ -92,7 +96,7 @@ class Feed implements Disposable {
   #isDisposed = false
   #watchedAtMs = performance.now()
   #log: { run: OpenRun; reader: RunLogLines; at: number } | undefined
-  /** Told so far. */
+  /** Number of log lines sent so far. */
   #logLines = 0
 
   constructor(look: () => Promise<OpenRun>, onIdle: (feed: Feed) => void) {
@@ -101,7 +105,7 @@ class Feed implements Disposable {
     void this.#run()
   }
 
-  /** It has told of the end of the run. */
+  /** The end of the run has been sent. */
   get isOver(): boolean {
     return this.#isOver
   }
@@ -127,7 +131,7 @@ class Feed implements Disposable {
     }
   }
 
-  /** All since then, where they are kept; otherwise how it is now, with the log as far as it is kept. */
+  /** All events since then if they are still kept; otherwise the current state, with the log as far as it is kept. */
   #missedSince(lastId: string | undefined): FeedEvent[] {
     const at = this.#kept.findIndex(({ id }) => id === lastId)
     if (at !== -1) return this.#kept.slice(at + 1)
@@ -141,7 +145,7 @@ class Feed implements Disposable {
       try {
         if (!this.#isOver) before = await this.#report(await this.#look(), before)
       } catch {
-        // The store is away: watchers wait with us.
+        // The store is unreachable; the clients keep waiting.
       }
       const isWatched = this.#watchers.size > 0 && !this.#isOver
       await new Promise((resolve) => setTimeout(resolve, isWatched ? LOOK_MS : UNWATCHED_LOOK_MS).unref())
@@ -149,7 +153,7 @@ class Feed implements Disposable {
     this.#onIdle(this)
   }
 
-  /** Those not told of yet. A run that was closed and opened again in between begins its log anew. */
+  /** Reads the lines not sent yet. If the run was closed and reopened in between, its log is read from the start. */
   async #readLog(run: OpenRun): Promise<void> {
     if (this.#log?.run !== run) this.#log = { run, reader: run.log.fromStart(), at: 0 }
     const log = this.#log
@@ -196,7 +200,7 @@ class Feed implements Disposable {
   }
 }
 
-/** False when nothing came for a while. */
+/** False after a while without events. */
 function woken(watcher: Watcher): Promise<boolean> {
   return new Promise((resolve) => {
     const done = (isNews: boolean) => {
@@ -209,5 +213,5 @@ function woken(watcher: Watcher): Promise<boolean> {
   })
 }
 
-/** Data of one line each: JSON has no line ends in it. */
+/** SSE data must be a single line; JSON contains no line breaks. */
 const asText = ({ id, type, data }: FeedEvent) => `id: ${id}\nevent: ${type}\ndata: ${data.replaceAll('\n', ' ')}\n\n`

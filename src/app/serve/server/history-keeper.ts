@@ -1,4 +1,7 @@
-/** History inside a server: items of runs are read as they come, and what is too old is deleted, by one of several servers. */
+/**
+ * History inside a server: reads the items of runs as they arrive, and deletes what is too old. Only one of several servers does
+ * this.
+ */
 
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
@@ -21,9 +24,9 @@ interface HistoryKeeperParts {
   places: RunPlaces
   record: RecordEvents
   keep: KeepMs
-  /** What one of them accepts has a history of its own kind, and no other. */
+  /** Runs accepted by one of these have their own kind of history, and no other. */
   projections?: readonly Projection[]
-  /** Told of every run beside what keeps its items. */
+  /** Notified of every run, in addition to the projection that keeps its items. */
   also?: readonly Projection[]
   say: (level: 'info' | 'warn', message: string) => void
 }
@@ -99,7 +102,7 @@ export class HistoryKeeper implements AsyncDisposable {
   }
 }
 
-/** Of a server that leaves it to another. */
+/** For a server that leaves this to another one. */
 export const NOT_KEEPING: Pick<HistoryKeeper, 'status'> = {
   status: () => ({ isLeader: false, items: 0, latencyMs: { p50: 0, p99: 0, count: 0 } }),
 }

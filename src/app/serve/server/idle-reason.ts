@@ -1,4 +1,4 @@
-/** Why a run does not move, in the words of a server that shares its workers out. */
+/** Why a run makes no progress, as explained by a server that distributes its workers. */
 import type { FrontierStats } from '../../../frontier/contract.ts'
 import { NO_WORKERS, whyStill } from '../../../runs/run-list.ts'
 import type { OpenRun } from '../../../runs/run-view.ts'

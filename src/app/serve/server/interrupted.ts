@@ -1,14 +1,16 @@
-/** Runs a server had begun and that ended with it: it goes on with them when it is back. */
+/** Runs that were interrupted when their server ended: it resumes them when it is back. */
 
 import { listRuns, type RunFolder } from '../../../runs/run-folder.ts'
 import { isLeftByServer } from '../../../runs/run-record.ts'
 import type { OpenRun } from '../../../runs/run-view.ts'
 import type { OpenRunCache } from './open-run-cache.ts'
 
-/** The newest are read. */
+/** Only this many of the newest folders are read. */
 const FOLDERS_MAX = 1000
 const LOOK_MS = 500
-/** A run whose server was killed ends by itself within its drain time; one that still works then belongs to somebody else. */
+/**
+ * A run whose server was killed ends on its own within its drain time; one still running after that belongs to another process.
+ */
 const WAIT_MS_MAX = 90_000
 
 interface InterruptedParts {
@@ -39,7 +41,7 @@ export class InterruptedRuns implements AsyncDisposable {
     }
   }
 
-  /** One that is over goes on, unless somebody has said that it should not. */
+  /** Resumes a run whose process is gone, unless it was stopped or resumed since. */
   async #isStillAlive({ runId }: RunFolder): Promise<boolean> {
     const { openRuns, goOn, say } = this.#parts
     if (this.#stop.signal.aborted) return false

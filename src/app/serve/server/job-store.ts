@@ -1,4 +1,4 @@
-/** The jobs inside a server: what reads postings into them, what is asked of them, and what keeps their numbers fresh. */
+/** Jobs inside a server: reads postings into them, answers queries, and keeps their statistics fresh. */
 
 import type { SqlDatabase } from '../../../drivers/sql.ts'
 import { Analytics } from '../../../jobs/store/analytics.ts'
@@ -9,7 +9,7 @@ import { JobSearch } from '../../../jobs/store/search.ts'
 
 interface JobStoreParts {
   db: SqlDatabase
-  /** Only asked, and kept fresh by another server. */
+  /** Only answers queries; another server keeps them fresh. */
   isPassive: boolean
   say: (level: 'info' | 'warn', message: string) => void
 }
@@ -19,7 +19,7 @@ export class JobStore implements AsyncDisposable {
   readonly search: JobSearch
   readonly analytics: Analytics
   readonly health: ScrapeHealth
-  /** Undefined where another server keeps them. */
+  /** Undefined if another server maintains them. */
   readonly rollups: Rollups | undefined
 
   constructor({ db, isPassive, say }: JobStoreParts) {

@@ -1,4 +1,4 @@
-/** The newest run folders, for readers that ask every other second: a scraper's folder is listed again only when it has changed. */
+/** The newest run folders, for frequent readers: a scraper's folder is listed again only when it has changed. */
 import { type Dirent, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { RunFolder } from '../../../runs/run-folder.ts'

@@ -1,4 +1,4 @@
-/** Who is told of what happens: a server's part in webhooks. */
+/** A server's part in webhooks: records events and delivers them. */
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Config } from '../../../config/config.ts'
@@ -20,7 +20,7 @@ const CONNECT_MS_MAX = 5_000
 interface NotificationsOptions {
   db: SqlDatabase
   config: Config
-  /** Writes events down, and leaves it to another server to send them. */
+  /** Records events, but leaves it to another server to deliver them. */
   isPassive: boolean
   say(level: 'info' | 'warn', message: string): void
 }
@@ -29,7 +29,7 @@ export class Notifications implements AsyncDisposable {
   readonly subscriptions: Subscriptions
   readonly log: DeliveryLog
   readonly worker: DeliveryWorker
-  /** For whoever makes a change: give it the `rows` of the transaction. */
+  /** For code that changes the store: pass it the `rows` of the transaction. */
   readonly recordEvents: RecordEvents
   readonly #db: SqlDatabase
   readonly #observed: ObservedEvents | undefined
@@ -42,7 +42,7 @@ export class Notifications implements AsyncDisposable {
     this.#say = say
     this.subscriptions = new Subscriptions(db)
     this.log = new DeliveryLog(db)
-    // Where its transaction ends later than that, the next look finds it.
+    // If the transaction ends later than that, the next look finds the events.
     this.recordEvents = eventRecorder({ dialect: db.dialect, onRecorded: () => setImmediate(() => this.worker.look()) })
     this.#addresses = { allowPrivate: values.allowPrivate, allowAddresses: values.allowAddress }
     this.#poster = openPoster({
@@ -70,19 +70,19 @@ export class Notifications implements AsyncDisposable {
     })
   }
 
-  /** Throws `E_PRIVATE_ADDRESS` for a URL whose every delivery would be refused. */
+  /** Throws `E_PRIVATE_ADDRESS` for a URL to which every delivery would be rejected. */
   refuseUnreachable(url: string): void {
     const parsed = URL.parse(url)
     const refusal = parsed === null ? null : refusedLiteral(parsed, this.#addresses)
     if (refusal !== null) throw refusal
   }
 
-  /** For what is no change of the store. */
+  /** For events that do not belong to a change in the store. */
   async tell(events: readonly NewEvent[]): Promise<void> {
     await this.#db.transaction((rows) => this.recordEvents(rows, events))
   }
 
-  /** Its record cannot say so: the process that wrote it is dead. */
+  /** The run's record cannot report this: the process that wrote it is dead. */
   runGivenUp(runId: string, how: string): void {
     const data = { runId, state: 'failed', reason: `its processes died one after the other (${how})` }
     this.tell([{ type: 'run.failed', data, dedupeKey: `run.failed:${runId}:died` }]).catch((error: Error) =>

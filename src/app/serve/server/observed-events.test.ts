@@ -1,4 +1,4 @@
-/** Events found by looking, on a real store and real run folders. */
+/** Events found by polling, on a real store and real run folders. */
 import assert from 'node:assert/strict'
 import { appendFileSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
@@ -30,7 +30,7 @@ const ended = (atMs: number): Partial<RunRecord> => ({
   fieldFill: { price: 1 },
 })
 
-test('tells of runs in folders and of fires that started none, once, also after a restart', async () => {
+test('reports runs in folders and fires that started no run, once, even after a restart', async () => {
   using folder = temporaryFolder()
   const db = openSqliteDatabase(join(folder.path, 'store.db'))
   const out = join(folder.path, 'runs')

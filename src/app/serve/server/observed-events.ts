@@ -1,6 +1,6 @@
 /**
- * Events that are found by looking: runs in folders begin and end in processes that know no store, and a schedule's trouble is
- * in its fires. What is found is told once, by its key; so nothing is lost with a server that dies, or was not there.
+ * Events found by polling: runs in folders begin and end in processes that know no store, and problems with a schedule are in its
+ * fires. Each is reported once, identified by its key, so nothing is lost if a server dies or was not running.
  */
 
 import { existsSync, statSync } from 'node:fs'
@@ -22,18 +22,18 @@ import { NewestRuns } from './newest-runs.ts'
 
 const LOOK_MS = 2_000
 const RUNS_MAX = 500
-/** For runs with the same arguments. */
+/** How many runs are searched for ones with the same arguments. */
 const RUNS_LOOKED_BACK = 10 * RUNS_BEFORE_MAX
 const LOG_BYTES_FIRST = 256 * 1024
-/** Of one look at one log's block. */
+/** Maximum per look at one log. */
 const CIRCUITS_MAX = 100
-/** What ended longer ago is no news, and its event may have been forgotten. */
+/** Runs that ended longer ago are not reported: their events may already have been deleted. */
 const NEWS_MS_MAX = 7 * 24 * 3_600_000
 
 interface ObservedEventsParts {
   db: SqlDatabase
   record: RecordEvents
-  /** Where run folders are. */
+  /** The folder that contains the run folders. */
   out: string
   failAt: number
   say(level: 'info' | 'warn', message: string): void
@@ -42,11 +42,11 @@ interface ObservedEventsParts {
 export class ObservedEvents implements AsyncDisposable {
   readonly #parts: ObservedEventsParts
   readonly #looking: NodeJS.Timeout
-  /** Records as they were when they were told, by their time of change. */
+  /** Modification times of the records that have been reported. */
   readonly #told = new Map<string, number>()
   readonly #begun = new Set<string>()
   readonly #newest: NewestRuns
-  /** How far logs have been read. */
+  /** How far each log has been read. */
   readonly #readTo = new Map<string, number>()
   #sinceMs: number | undefined
   #look: Promise<void> | undefined
@@ -58,7 +58,7 @@ export class ObservedEvents implements AsyncDisposable {
     void this.look()
   }
 
-  /** Every two seconds; one look at a time. */
+  /** Called every two seconds; only one look at a time. */
   look(): Promise<void> {
     this.#look ??= this.#lookOnce()
       .catch((error: Error) => this.#parts.say('warn', `events cannot be recorded: ${error.message}`))
@@ -75,7 +75,7 @@ export class ObservedEvents implements AsyncDisposable {
     await this.#lookAtFires(sinceMs)
   }
 
-  /** What happened before anybody could subscribe is no news either. */
+  /** Events from before the first look are not reported: no one could have subscribed yet. */
   async #firstLook(): Promise<number> {
     const { prefix } = this.#parts.db.dialect
     await this.#parts.db.rows(`insert into ${prefix}event_mark (name) values ('first look') on conflict do nothing`, [])
@@ -109,7 +109,7 @@ export class ObservedEvents implements AsyncDisposable {
     return { events, logEnd: end }
   }
 
-  /** What its log has of circuits since the last look; of a log seen for the first time, its end. */
+  /** New circuit events in the log since the last look; of a log seen for the first time, only its tail. */
   async #newLinesOf(folder: RunFolder): Promise<{ lines: string[]; end: number | undefined }> {
     const path = folder.file('log.jsonl')
     if (!existsSync(path)) return { lines: [], end: undefined }

@@ -1,14 +1,14 @@
-/** Runs held open for a server that is asked about them all the time: opened once, brought up to date now and then. */
+/** Runs kept open for a server that queries them all the time: opened once, refreshed now and then. */
 
 import { ScrapeError } from '../../../core/errors.ts'
 import { every } from '../../../core/every.ts'
 import { openRun } from '../../../runs/open-run.ts'
 import type { OpenRun, RunPlaces } from '../../../runs/run-view.ts'
 
-/** A run nobody asks about for this long is closed. */
+/** A run is closed after this long without a query. */
 const IDLE_MS = 30_000
 const OPEN_MAX = 200
-/** What is read this often is new enough: a record is written twice a second. */
+/** Data of this age is fresh enough: a record is written twice a second. */
 const FRESH_MS = 500
 
 interface Look {
@@ -29,7 +29,7 @@ export class OpenRunCache implements AsyncDisposable {
     this.#sweeping.unref()
   }
 
-  /** Throws `E_RUN_NOT_FOUND`. The run stays ours: do not dispose of it. */
+  /** Throws `E_RUN_NOT_FOUND`. The cache owns the run: do not dispose of it. */
   async run(id: string): Promise<OpenRun> {
     const nowMs = performance.now()
     let look = this.#openRuns.get(id)
@@ -51,7 +51,7 @@ export class OpenRunCache implements AsyncDisposable {
     return run
   }
 
-  /** For what changes it: what is known of it is out of date afterwards. */
+  /** For changes to a run: cached data about it is out of date afterwards. */
   async change<T>(id: string, change: (run: OpenRun) => Promise<T>): Promise<T> {
     try {
       return await change(await this.run(id))
@@ -64,7 +64,7 @@ export class OpenRunCache implements AsyncDisposable {
   async #open(id: string): Promise<OpenRun> {
     const run = await openRun(id, this.#places)
     if (run.record.id === id) return run
-    await run[Symbol.asyncDispose]() // a scraper of that name
+    await run[Symbol.asyncDispose]() // the name was a scraper's, not an id
     throw new ScrapeError('E_RUN_NOT_FOUND', `no run ${id}`)
   }
 

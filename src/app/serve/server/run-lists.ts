@@ -1,4 +1,4 @@
-/** Lists of runs for a server that is asked for them all the time: what was read just now is new enough for the next caller. */
+/** Lists of runs for a server that is queried all the time: what was just read is fresh enough for the next caller. */
 import { LRUCache } from 'lru-cache'
 import type { ListedRun } from '../../../runs/run-list.ts'
 import { type PageRequest, pageOfRuns } from '../../../runs/run-pages.ts'
@@ -13,7 +13,7 @@ type Page = Awaited<ReturnType<typeof pageOfRuns>>
 export class RunLists {
   readonly #parts: Pick<PageRequest, 'places' | 'store'>
   readonly #pages = new LRUCache<string, Promise<Page>>({ max: PAGES_MAX, ttl: FRESH_MS })
-  /** As they were last seen: nothing happens to these any more, unless it is asked for here. */
+  /** Runs as last seen: these do not change any more, except through this server. */
   readonly #settled = new LRUCache<string, ListedRun>({ max: SETTLED_MAX })
 
   constructor(parts: Pick<PageRequest, 'places' | 'store'>) {
@@ -31,7 +31,7 @@ export class RunLists {
     return page
   }
 
-  /** Something was done to a run: what is known is out of date. */
+  /** A run was changed: cached lists are out of date. */
   forget(): void {
     this.#pages.clear()
   }
@@ -43,5 +43,5 @@ export class RunLists {
   }
 }
 
-/** Finished, with nothing to try again. */
+/** Finished, with nothing to retry. */
 const isSettled = ({ state, isAlive, numbers }: ListedRun) => state === 'finished' && !isAlive && numbers.dead === 0

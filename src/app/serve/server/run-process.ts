@@ -1,4 +1,4 @@
-/** A run in a process of its own, for a server: takes its orders, says the id of the run, works to its end. */
+/** A run in its own process, for a server: takes its orders, reports the run's id, and works until the run ends. */
 
 import { resolveConfig } from '../../../config/config.ts'
 import { loadScraper } from '../../../config/load-scraper.ts'
@@ -11,9 +11,9 @@ import { startRun } from '../../run/run.ts'
 export interface RunOrders {
   scraper: string
   args: Record<string, unknown>
-  /** Options as the server got them, over those of the environment. */
+  /** The server's options, which override the environment. */
   flags: Record<string, unknown>
-  /** Go on with this run. */
+  /** Resume this run. */
   resume?: string
 }
 

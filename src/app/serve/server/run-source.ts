@@ -1,4 +1,4 @@
-/** Runs that history has not read to their end: those in folders of this machine, and those of the store for who leads. */
+/** Runs that history has not read to their end: those in local folders, and, on the leader, those of the store. */
 import { hash } from 'node:crypto'
 import { contentKey } from '../../../core/item.ts'
 import { isComplete, type RunRecord } from '../../../core/run.ts'
@@ -15,11 +15,11 @@ interface RunSourceParts {
   db: SqlDatabase
   store: Store
   places: RunPlaces
-  /** Of several servers one reads the runs of the store. Folders are read by whoever sees them. */
+  /** Only one of several servers reads the store's runs. Folders are read by every server that sees them. */
   isLeader: () => boolean
 }
 
-/** Stored runs that ended, were opened again and ended once more between two looks are found this often. */
+/** How often to find stored runs that ended, were resumed and ended again between two looks. */
 const FULL_LOOK_MS = 60_000
 const STORED_RUNS_MAX = 1000
 
@@ -69,7 +69,7 @@ export class ServedRuns implements RunSource, AsyncDisposable {
     }
   }
 
-  /** Deleted ones, and those another server reads from now on. */
+  /** Closes deleted runs, and those that another server reads from now on. */
   async #closeOthers(wanted: ReadonlySet<string>): Promise<void> {
     for (const runId of [...this.#open.keys()]) if (!wanted.has(runId)) await this.#close(runId)
   }
@@ -108,7 +108,7 @@ export class ServedRuns implements RunSource, AsyncDisposable {
     )
   }
 
-  /** Those of them whose end has been read. */
+  /** The runs whose end has been read. */
   async #doneOf(records: readonly RunRecord[]): Promise<ReadonlySet<string>> {
     const ended = records.filter(({ state }) => state !== 'running')
     if (ended.length === 0) return new Set()
@@ -145,13 +145,13 @@ async function toSourceRun(run: OpenRun): Promise<SourceRun> {
   }
 }
 
-/** Arguments in any order are the same arguments. */
+/** The order of arguments does not matter. */
 function scopeOf({ args }: RunRecord): string {
   const entries = Object.entries((args ?? {}) as Record<string, unknown>).sort(([a], [b]) => (a < b ? -1 : 1))
   return hash('sha256', JSON.stringify(entries), 'hex').slice(0, 10)
 }
 
-/** Why it may not have seen everything. An item that breaks its schema was there all the same. */
+/** Why the run may not have seen everything. An item that breaks its schema was seen anyway. */
 function gapOf({ state, reason, exitCode, pages, items }: RunRecord): string | undefined {
   if (state !== 'finished' || (exitCode ?? 0) !== 0) return `it ${state}${reason === null ? '' : `: ${reason}`}`
   if (pages.failed + pages.dead > 0) return `${Math.max(pages.failed, pages.dead)} pages failed`

@@ -1,4 +1,4 @@
-/** What a server tells Prometheus of the scrapers it looks after. */
+/** What a server reports to Prometheus about its scrapers. */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -37,7 +37,7 @@ async function healthOf(more: Partial<HealthParts>, work: (health: ServerHealth)
   )
 }
 
-test('knows the success of a scraper that is no longer among the newest runs, and that its schedule rests at weekends', () =>
+test('knows the last success of a scraper missing from the newest runs, and that its schedule pauses at weekends', () =>
   healthOf({}, async (health) => {
     const lines = (await health.metricsText()).text.split('\n')
     for (const line of [
@@ -49,14 +49,14 @@ test('knows the success of a scraper that is no longer among the newest runs, an
       assert.ok(lines.includes(line), line)
   }))
 
-test('answers Prometheus although nothing answers the server', () => {
+test('answers Prometheus even if the server gets no answers itself', () => {
   const never = () => new Promise<never>(() => {})
   return healthOf({ listRuns: never, listSchedules: never, scheduler: never }, async (health) => {
     assert.match((await health.metricsText()).text, /^sluice_build_info/m)
   })
 })
 
-test('a queue that is away makes a server not ready, whatever its store says', () =>
+test('is not ready while the queue is down, whatever its store says', () =>
   healthOf({ servers: [['queue', 'redis://127.0.0.1:1/0']] }, async (health) => {
     const [store, queue] = await health.checks()
     assert.deepEqual([store!.name, store!.ok, queue!.name, queue!.ok], ['store', true, 'queue', false])

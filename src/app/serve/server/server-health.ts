@@ -1,4 +1,4 @@
-/** How the server and what it looks after are: for `/v1/health`, `/readyz` and `/metrics`. */
+/** The health of the server and its scrapers: for `/v1/health`, `/readyz` and `/metrics`. */
 
 import { LRUCache } from 'lru-cache'
 import { VERSION } from '../../../config/user-agent.ts'
@@ -16,23 +16,23 @@ import { machineNumbers } from '../../run/run-metrics.ts'
 
 export interface HealthParts {
   store: Store
-  /** Of the queue, where they are not the store's. */
+  /** The queue's servers, if they differ from the store's. */
   servers: readonly [name: string, url: string][]
   listRuns(): Promise<ListedRun[]>
   listSchedules(): Promise<readonly Schedule[]>
-  /** The server that does what is due, this one or another. */
+  /** The server that runs schedules and webhooks, this one or another. */
   scheduler(): Promise<LeaderSeen>
-  /** Of webhooks, by outcome. */
+  /** Webhook deliveries by outcome. */
   deliveries(): Readonly<Record<string, number>>
-  /** A path on the disk that is watched. */
+  /** A path on the disk to watch. */
   disk: string
 }
 
-/** A database that is away is waited for elsewhere; whoever asks how we are wants to know now. */
+/** Other code waits for a database that is down; a health check must answer now. */
 const CHECK_MS_MAX = 2_000
-/** Latencies are of the last this many minutes, two slices of it. */
+/** Latencies cover the last minutes, in two slices of this length. */
 const SLICE_MS = 5 * 60_000
-/** A pattern's longest gap changes with the clocks only, and takes up to 60 ms to find. */
+/** A pattern's longest gap changes only with daylight saving time, and takes up to 60 ms to find. */
 const GAP_FRESH_MS = 24 * 3_600_000
 const GAPS_MAX = 1000
 
@@ -82,12 +82,12 @@ export class ServerHealth {
     this.#slices[0]!.add(ms)
   }
 
-  /** Never throws: what cannot be asked is not ok, and says why. */
+  /** Never throws: a store that cannot be queried is not ok, with the reason. */
   checkStore(): Promise<Check> {
     return check('store', this.#parts.store.listRuns({ limit: 1 }))
   }
 
-  /** The store, and servers of the queue beside it. */
+  /** The store, and the queue's servers. */
   checks(): Promise<Check[]> {
     const servers = this.#parts.servers.map(([name, url]) => check(name, logIn(url)))
     return Promise.all([this.checkStore(), ...servers])
@@ -101,7 +101,7 @@ export class ServerHealth {
     const moving = runs.filter(({ isAlive }) => isAlive)
     const sum = (of: (run: ListedRun) => number) => moving.reduce((all, run) => all + of(run), 0)
     const inState = (state: string) => workers.filter((worker) => worker.state === state).length
-    // The busier slice speaks: a new one has seen too little.
+    // Use the busier slice: a new one has seen too little.
     const times = this.#slices[0]!.count >= this.#slices[1]!.count ? this.#slices[0]! : this.#slices[1]!
     return {
       store,
@@ -123,7 +123,7 @@ export class ServerHealth {
     }
   }
 
-  /** Queues and workers of the runs that are going on, beside those of the process itself. */
+  /** Includes queues and workers of the running runs, in addition to the process's own metrics. */
   async metricsText(): Promise<{ contentType: string; text: string }> {
     this.#metrics ??= this.#openMetrics()
     const metrics = await this.#metrics
@@ -152,14 +152,14 @@ export class ServerHealth {
     return metrics
   }
 
-  /** From the store, so that a restart forgets none of it. */
+  /** Read from the store, so that it survives a restart. */
   async #scraperTimes(): Promise<ScraperTimes[]> {
     const { listRuns, listSchedules, store } = this.#parts
     const [runs, schedules, stored] = await Promise.all([listRuns(), listSchedules(), store.lastSuccesses()])
     const asked = schedules.filter(({ isPaused }) => !isPaused)
     const scrapers = new Set([...stored.keys(), ...[...runs, ...asked].map(({ scraper }) => scraper)])
     return [...scrapers].map((scraper) => {
-      // Those in folders are only among the listed ones.
+      // Runs in folders appear only in this list.
       const success = runs.find((run) => run.scraper === scraper && run.state === 'finished' && run.finishedAt !== null)
       const own = asked.filter((schedule) => schedule.scraper === scraper)
       return {
@@ -176,7 +176,7 @@ export class ServerHealth {
     })
   }
 
-  /** Of a cron with gaps of unequal length (nights, weekends) the longest: nobody is to be woken for a Sunday. */
+  /** For a cron with gaps of unequal length (nights, weekends) the longest one: a quiet Sunday must not raise an alert. */
   #intervalMs({ cron, tz, nextAtMs }: Schedule): number {
     const key = `${cron} ${tz}`
     const gapMs = this.#gapsMs.get(key) ?? longestGapMs(cron, tz, nextAtMs)
@@ -184,9 +184,9 @@ export class ServerHealth {
     return gapMs
   }
 
-  /** Runs that are going on, and those that ended since the server is here: what they did does not vanish with their end. */
+  /** Includes runs that ended since the server started, so that their counts do not vanish when they end. */
   async #queueOf(scraper: string) {
-    // A run whose workers all died or hang is not alive, but its queue waits all the same.
+    // A run whose workers all died or hang is not alive, but its queue is waiting anyway.
     const waits = ({ isAlive, state }: ListedRun) => isAlive || state === 'running'
     const isNew = ({ finishedAt }: ListedRun) => finishedAt !== null && Date.parse(finishedAt) >= this.#startedAtMs
     const runs = (await this.#parts.listRuns()).filter((run) => run.scraper === scraper && (waits(run) || isNew(run)))
@@ -225,7 +225,7 @@ function oldestAgeMs(runs: readonly ListedRun[]): number | undefined {
   return ages.length === 0 ? undefined : Math.max(...ages)
 }
 
-/** Newest first. */
+/** `runs` are sorted newest first. */
 function scraperHealth(name: string, runs: readonly ListedRun[]) {
   const ended = runs.filter(({ isAlive, state }) => !isAlive && state !== 'paused')
   const lastGood = ended.find(({ state }) => state === 'finished')

@@ -1,14 +1,14 @@
-/** Which part of a server a process is. */
+/** Which part of a server this process is. */
 import type { FastifyInstance } from 'fastify'
 import { Problem } from '../../../server/api/problem.ts'
 
-/** all · api: answers requests, and does nothing by itself · scheduler: does what is due, and answers only for its health. */
+/** all · api: only answers requests · scheduler: runs schedules and webhooks, and answers only health checks. */
 export const SERVER_ROLES = ['all', 'api', 'scheduler'] as const
 export type ServerRole = (typeof SERVER_ROLES)[number]
 
 const HEALTH_PATHS = ['/livez', '/healthz', '/readyz', '/metrics']
 
-/** Everything else is an API server's to answer. */
+/** All other requests are left to API servers. */
 export function answerForHealthOnly(app: FastifyInstance): void {
   app.addHook('onRequest', async ({ url }) => {
     if (HEALTH_PATHS.includes(url.split('?', 1)[0]!)) return

@@ -38,10 +38,10 @@ import { type Check, ServerHealth } from './server-health.ts'
 import type { ServerRole } from './server-role.ts'
 
 export interface ServeOptions {
-  /** Workers it brings along to a fleet's queue; 0: none. */
+  /** Workers that it adds to a fleet's queue; 0: none. */
   workers: number
   role: ServerRole
-  /** One caller may make so many; more is a mistake, or an attack. */
+  /** Rate limit per caller; more is a mistake or an attack. */
   requestsPerSecond: number
   /** Requests from this machine need no key, even if keys exist. */
   isLoopbackFree: boolean
@@ -49,7 +49,7 @@ export interface ServeOptions {
   /** How long the store keeps data that is no longer needed. */
   keep: KeepMs
   config: Config
-  /** What the user set for the runs of this server, as on the command line. */
+  /** Options the user set for the runs of this server, as on the command line. */
   flags: Record<string, unknown>
   host: string
   port: number
@@ -57,12 +57,12 @@ export interface ServeOptions {
   say: (level: 'info' | 'warn', message: string) => void
 }
 
-/** None if its queue is not ours or is gone; a paused run would keep its worker waiting. */
+/** False if its queue is not ours or is gone; a paused run would keep its worker waiting. */
 async function hasWork(run: OpenRun): Promise<boolean> {
   return run.trouble === undefined && !(await runStats(run)).isPaused
 }
 
-/** Those that count for how the server and its scrapers are. */
+/** Maximum number of runs that count for the health of the server and its scrapers. */
 const RUNS_LISTED_MAX = 1000
 
 export class Server implements AsyncDisposable {
@@ -162,12 +162,12 @@ export class Server implements AsyncDisposable {
       : new InterruptedRuns({ out, openRuns: this.openRuns, goOn: (run) => this.goOn(run), say })
   }
 
-  /** The newest. */
+  /** The newest runs. */
   async listRuns(): Promise<ListedRun[]> {
     return (await this.lists.page({ limit: RUNS_LISTED_MAX })).runs
   }
 
-  /** On a fleet's queue it waits there for workers; otherwise a process of ours carries it out. */
+  /** On a fleet's queue the run waits for workers; otherwise one of our processes executes it. */
   async startRun(
     scraper: string,
     args: Record<string, unknown>,
@@ -179,7 +179,7 @@ export class Server implements AsyncDisposable {
       if (region !== undefined) throw noRegions()
       return await this.#runs.start({ scraper, args, flags: flagsOf(limits) })
     }
-    // The region of the server is where its own workers are: its runs are for all unless they say otherwise.
+    // The server's region is where its own workers are: its runs are for all regions unless they say otherwise.
     const values = { ...this.config.values, region }
     const config = { ...this.config, values, limits: toLimits({ ...values, ...flagsOf(limits) }) }
     const { runId } = await startDistributed({
@@ -194,7 +194,7 @@ export class Server implements AsyncDisposable {
     return runId
   }
 
-  /** Continues an unfinished run that has no worker. False where workers will find it by themselves. */
+  /** Continues an unfinished run that has no worker. False if workers will find it by themselves. */
   async goOn(run: OpenRun): Promise<boolean> {
     this.lists.forget()
     if (run.folder === undefined) return false
@@ -282,6 +282,6 @@ function flagsOf({ pages, concurrency, retries, perHost }: RunLimits): Record<st
 
 function argsSchemaOf(args: object | undefined) {
   if (!(args instanceof z.ZodType)) return null
-  // It has names such as `password`, and no values.
+  // Contains names such as `password`, but no values.
   return verbatim(JSON.parse(JSON.stringify(z.toJSONSchema(args, { io: 'input', unrepresentable: 'any' }))))
 }
