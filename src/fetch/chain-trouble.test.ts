@@ -1,4 +1,4 @@
-/** The chain against a site that fails, blocks, and comes back: circuit, throttle and block check together, over real HTTP. */
+/** The chain against a site that fails, blocks, and recovers: circuit breaker, throttle and block check over real HTTP. */
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -37,7 +37,7 @@ beforeEach(() => {
   asked = 0
 })
 
-/** Time is turned by hand, so that a cool-down is over when the test says so. */
+/** The clock is set manually, so that a cool-down ends when the test says so. */
 function chain() {
   const time = { nowMs: 1_000_000 }
   const now = () => time.nowMs
@@ -59,7 +59,7 @@ function chain() {
   return { time, heard, code, rateLimit, [Symbol.dispose]: () => rateLimit[Symbol.dispose]() }
 }
 
-test('leaves a site that only blocks alone, sends one probe, and goes on when it lets us in', async () => {
+test('leaves a site that only blocks alone, sends one probe, and resumes when the site lets us in', async () => {
   using site = chain()
   Object.assign(answer, { status: 403, body: CHALLENGE })
   for (const [count, pauseMs] of [
@@ -96,7 +96,7 @@ test('keeps no block page in the cache', async () => {
   assert.equal(await site.code(`${origin}/same`), 200)
 })
 
-test('does not open for pages that are not there, nor for requests to slow down', async () => {
+test('does not open for pages that do not exist, nor for requests to slow down', async () => {
   using site = chain()
   answer.status = 404
   for (let i = 0; i < 15; i++) assert.equal(await site.code(), 'E_NOT_FOUND')

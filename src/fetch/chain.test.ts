@@ -1,4 +1,4 @@
-/** The chain as a whole: who is asked as whom, and what a block, a failure or a site's own settings make of it. */
+/** The whole chain: which host is requested under which identity, and the effect of a block, a failure or per-site settings. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -59,7 +59,7 @@ async function given(
 const CHALLENGE =
   '<html><head><title>Just a moment...</title></head><body><script src="/cdn-cgi/challenge-platform/x"></script></body></html>'
 
-test('a challenge in place of a page retires who met it, and the next try is made as somebody else', async (t) => {
+test('a challenge instead of a page retires the identity that met it, and the next attempt uses another one', async (t) => {
   const agents: string[] = []
   const { fetcher, events, url, failure } = await given(t, (request, response) => {
     agents.push(request.headers['user-agent']!)
@@ -80,7 +80,7 @@ test('a challenge in place of a page retires who met it, and the next try is mad
   assert.equal(events.find((event) => event.type === 'blocked')!.vendor, 'cloudflare')
 })
 
-test('a 200 that is a block is one; what it took to find out is no answer of the host', async (t) => {
+test('a block page with status 200 is a block, and does not count as an answer of the host', async (t) => {
   const { failure, events } = await given(t, (_request, response) => {
     response.writeHead(200, { 'content-type': 'text/html' }).end(CHALLENGE)
   })
@@ -89,7 +89,7 @@ test('a 200 that is a block is one; what it took to find out is no answer of the
   assert.deepEqual(events.filter(({ type }) => type === 'blocked').length, 1)
 })
 
-test('a host that only fails is left alone, and nobody pays a try for that', async (t) => {
+test('a host that only fails is left alone, and no attempt is charged for that', async (t) => {
   let asked = 0
   const circuit = createCircuit({ openAfter: 3 })
   const { failure, url } = await given(
@@ -105,7 +105,7 @@ test('a host that only fails is left alone, and nobody pays a try for that', asy
   assert.deepEqual([error.code, error.verdict, asked], ['E_CIRCUIT_OPEN', 'later', 3])
 })
 
-test('robots.txt is obeyed under our own name, whoever the page is asked as', async (t) => {
+test('robots.txt is obeyed under our own name, whatever identity requests the page', async (t) => {
   const agents: string[] = []
   const { failure, url } = await given(
     t,
@@ -119,7 +119,7 @@ test('robots.txt is obeyed under our own name, whoever the page is asked as', as
   assert.deepEqual(agents.length, 1)
 })
 
-test('a site of its own is asked at its own pace, drawn from a range', async () => {
+test('a site with its own settings is requested at its own pace, drawn from a range', async () => {
   let chance = 0
   const rateLimit = createRateLimit({
     perHost: { concurrency: 8, rps: 0, delayMs: 0 },

@@ -14,7 +14,7 @@ const never = new AbortController().signal
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void
 
-/** A loopback site that notes what it was asked for. */
+/** A loopback site that records the requests it receives. */
 async function site(t: TestContext, handler: Handler) {
   const asked: string[] = []
   const server = createServer((request, response) => {
@@ -81,7 +81,7 @@ const answer =
 
 const robots = { userAgent: 'MyBot/1.0' }
 
-test('asks for robots.txt once, then for the pages it allows', async (t) => {
+test('requests robots.txt once, then the pages it allows', async (t) => {
   const { url, asked } = await site(t, answer('User-agent: *\nDisallow: /private'))
   const { fetcher } = given(t, { robots })
   const pages = await Promise.all(['/a', '/b'].map((path) => fetcher.fetch({ url: url + path }, never)))
@@ -94,7 +94,7 @@ test('asks for robots.txt once, then for the pages it allows', async (t) => {
   assert.deepEqual(asked.toSorted(), ['/a', '/b', '/robots.txt'])
 })
 
-test('takes its slot in the turn it is called in, once the rules of the host are known', async (t) => {
+test('takes its slot synchronously once the rules of the host are known', async (t) => {
   const { url, host } = await site(t, answer('User-agent: *\nDisallow: /private'))
   const { fetcher, rateLimit } = given(t, { robots, limit: { perHost: { concurrency: 1, rps: 0, delayMs: 0 } } })
   await fetcher.fetch({ url: `${url}/a` }, never)
@@ -103,14 +103,14 @@ test('takes its slot in the turn it is called in, once the rules of the host are
   await fetching
 })
 
-test('asks nobody for leave when robots.txt is ignored', async (t) => {
+test('does not request robots.txt when it is ignored', async (t) => {
   const { url, asked } = await site(t, answer('User-agent: *\nDisallow: /'))
   const { fetcher } = given(t)
   await fetcher.fetch({ url: `${url}/a` }, never)
   assert.deepEqual(asked, ['/a'])
 })
 
-test('puts a crawl-delay of robots.txt between its requests', async (t) => {
+test('leaves the crawl-delay of robots.txt between its requests', async (t) => {
   const { url } = await site(t, answer('User-agent: *\nCrawl-delay: 0.15'))
   const { fetcher } = given(t, { robots })
   const startedMs = performance.now()
@@ -118,7 +118,7 @@ test('puts a crawl-delay of robots.txt between its requests', async (t) => {
   assert.ok(performance.now() - startedMs >= 295, 'robots.txt, a and b: two gaps of 150 ms')
 })
 
-test('pauses a host that answers 429 for as long as it says', async (t) => {
+test('pauses a host that answers 429 for as long as the host says', async (t) => {
   const { url, host, asked } = await site(t, (_, response) => response.writeHead(429, { 'retry-after': '120' }).end())
   const { fetcher, rateLimit, events } = given(t)
   const error = await errorOf(fetcher.fetch({ url: `${url}/a` }, never))
@@ -205,7 +205,7 @@ test('answers a repeated request from the cache', async (t) => {
   assert.deepEqual(asked, ['/a'])
 })
 
-test('says nothing but stopped when it is aborted, wherever it waits', async (t) => {
+test('fails with nothing but E_STOPPED when it is aborted, wherever it waits', async (t) => {
   const { url } = await site(t, () => {})
   for (const parts of [{}, { robots }]) {
     const { fetcher, rateLimit } = given(t, parts)

@@ -1,11 +1,11 @@
-/** What stands in the bodies of block pages and challenges, most certain first; all of it in lower case. */
+/** Texts found in the bodies of block pages and challenges, most certain first; all in lower case. */
 import { type BlockClass, type Sign, sign } from './signals.ts'
 
 interface BodySign extends Sign {
   readonly text: string
-  /** These must stand there too. */
+  /** These texts must be present too. */
   readonly with?: readonly string[]
-  /** Counts on a refusal only: on other pages it is the widget of a form. */
+  /** Counts only on a refusal: on other pages it is an ordinary form widget. */
   readonly isWidget?: true
 }
 
@@ -25,7 +25,7 @@ export const BODY_SIGNS: readonly BodySign[] = [
   body('ziprecruiter', 'blocked', '"error_code": "forbidden'),
   body('ziprecruiter', 'geo', '"error_code":"geoblocked'),
   body('ziprecruiter', 'geo', '"error_code": "geoblocked'),
-  // As a place, not as one of those a content policy allows: `*.captcha-delivery.com;`
+  // In a URL, not as an entry of a content security policy: `*.captcha-delivery.com;`
   body('datadome', 'captcha', 'captcha-delivery.com/'),
   body('datadome', 'captcha', "captcha-delivery.com'"),
   body('datadome', 'captcha', 'captcha-delivery.com"'),

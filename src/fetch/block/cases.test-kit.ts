@@ -1,10 +1,10 @@
-/** Answers as guards and healthy sites give them, each with what it is. */
+/** Responses of bot protection and of healthy sites, each with its expected class. */
 import type { BlockClass, BlockEvidence } from './signals.ts'
 
 export interface BlockCase extends BlockEvidence {
   name: string
   class: BlockClass
-  /** Left out: any. */
+  /** If omitted, any vendor. */
   vendor?: string
   isSuspect?: boolean
 }
@@ -15,10 +15,10 @@ const JSON_TYPE = { 'content-type': 'application/json' }
 
 export const page = (title: string, body: string, head = ''): string =>
   `<!doctype html><html><head><title>${title}</title>${head}</head><body>${body}</body></html>`
-/** A page with much to read. */
+/** A page with plenty of text. */
 export const article = (more = '', title = 'Senior Engineer - Acme', head = ''): string =>
   page(title, `<main><h1>Senior Engineer</h1>${`<p>${SENTENCE}</p>`.repeat(30)}</main>${more}`, head)
-/** A page of an application: all of it is in its script. */
+/** The page of a single-page application: everything is in its script. */
 const shell = (script: string): string =>
   page(
     'Careers',

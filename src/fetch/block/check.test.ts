@@ -17,14 +17,14 @@ for (const { name, class: cls, vendor, isSuspect, ...evidence } of BLOCK_CASES) 
   })
 }
 
-test('tells blocks from pages in the labelled sample', () => {
+test('distinguishes blocks from pages in the labelled sample', () => {
   const file = new URL('../../../test/data/block-cases.json', import.meta.url)
   const cases: (BlockEvidence & { name: string; blocked: boolean })[] = JSON.parse(readFileSync(file, 'utf8'))
   const wrong = cases.filter((one) => isBlocked(checkForBlock(one)) !== one.blocked).map(({ name }) => name)
   assert.deepEqual(wrong, [])
 })
 
-test('takes the pages of the world for pages', () => {
+test('accepts real-world pages as pages', () => {
   const folder = new URL('../../../test/pages/', import.meta.url)
   const files = readdirSync(folder).filter((name) => name.endsWith('.html'))
   assert.ok(files.length > 40)
@@ -35,7 +35,7 @@ test('takes the pages of the world for pages', () => {
   }
 })
 
-test('reads bytes as it reads text, and names of headers in any case', () => {
+test('treats bytes like text, and header names in any case', () => {
   for (const one of BLOCK_CASES) {
     const headers = Object.fromEntries(Object.entries(one.headers).map(([name, value]) => [name.toUpperCase(), value]))
     assert.deepEqual(checkForBlock({ ...one, headers, body: Buffer.from(one.body) }), checkForBlock(one), one.name)
@@ -47,7 +47,7 @@ test('looks at the first 64 kB only', () => {
   assert.equal(checkForBlock({ url: 'https://a.test/', status: 403, headers: {}, body: late }).vendor, 'unknown')
 })
 
-test('is not held up by bodies made to hold it up', () => {
+test('is not slowed down by bodies designed to do so', () => {
   const bait = [
     '<title'.repeat(11_000),
     '<!--'.repeat(16_000),
@@ -61,7 +61,7 @@ test('is not held up by bodies made to hold it up', () => {
     ' '.repeat(65_536),
   ]
   const urls = ['https://a.test/', `https://www.linkedin.com/${'/punish?'.repeat(900)}`, 'no url at all', '']
-  // One that backtracks would never come to the end of these.
+  // An expression that backtracks would never finish these.
   for (const body of bait)
     for (const url of urls)
       for (const status of [200, 202, 403, 503]) {
@@ -70,7 +70,7 @@ test('is not held up by bodies made to hold it up', () => {
       }
 })
 
-test('does not throw on whatever comes', () => {
+test('does not throw, whatever the input', () => {
   for (const status of [0, -1, 200, 999, 1e9, Number.NaN])
     for (const body of ['', '\0', '<', '</', '<title', '<script', '{', Buffer.from([0xff, 0xfe, 0])])
       for (const url of ['', '//', 'https://', 'data:,'])

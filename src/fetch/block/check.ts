@@ -1,9 +1,10 @@
 /**
- * Block check: is this the page, or something in place of it? Pure, and quick because most answers are decided early:
+ * Block check: is this the page, or a block page instead of it? Pure, and fast because most responses are decided early:
  *
- *   headers that say it → where the redirects led → 2xx with much to read: a page → signs in body and title → the status
+ *   explicit headers → final URL after redirects → 2xx with plenty of text: a page → signs in body and title → the status
  *
- * Nothing is solved or circumvented here; a block is named so that it can be reported, waited out, or met with another identity.
+ * Nothing is solved or circumvented here; a block is identified so that it can be reported, waited out, or retried with another
+ * identity.
  */
 
 import { BODY_SIGNS } from './body-signs.ts'
@@ -33,7 +34,7 @@ import { BodyText, LOOKED_AT_BYTES_MAX } from './text.ts'
 
 const NONE: BlockVerdict = { class: 'none', vendor: '', signal: '', confidence: 1 }
 
-/** Statuses by which guards refuse; others come from the site itself. */
+/** Statuses that bot protection uses to refuse; other statuses come from the site itself. */
 const REFUSALS: ReadonlySet<number> = new Set([202, 403, 405, 406, 418, 429, 503, 999])
 
 export function checkForBlock({ url, status, headers, body }: BlockEvidence): BlockVerdict {
@@ -49,14 +50,14 @@ export function checkForBlock({ url, status, headers, body }: BlockEvidence): Bl
     : verdict
 }
 
-/** A 2xx answer: a page unless it has almost no content and bears a sign. */
+/** A 2xx answer is a page, unless it has almost no content and shows a sign of a block. */
 function checkPage(url: string, status: number, headers: Headers, text: BodyText): BlockVerdict {
   const type = headers.get('content-type') ?? ''
   if (text.bytes === 0) return status === 200 ? { ...NONE, isSuspect: true, signal: 'empty body' } : NONE
   if (!/html|json|text\/|^$/.test(type)) return NONE
   if (isData(type, text)) return dataSign(text) ?? NONE
   if (!text.isThin || isPosting(text)) return NONE
-  // No guard sends so much; what is left of such a page when its scripts are taken away does not count.
+  // No block page is this large, even if little text remains once its scripts are removed.
   if (text.bytes > LOOKED_AT_BYTES_MAX) return titleSign(text) ?? NONE
   const texts = bodyTexts(text)
   const sign =
@@ -92,7 +93,7 @@ function checkRefusal(status: number, headers: Headers, text: BodyText): BlockVe
   const said = phraseSign(text, true)
   if (said !== undefined) return said
   if (status !== 403 && status !== 418) return undefined
-  if (headers.has('www-authenticate')) return undefined // wants a login, as a 401 does
+  if (headers.has('www-authenticate')) return undefined // asks for a login, like a 401
   const cookie = COOKIE_SIGNS.find((one) => headers.get('set-cookie')?.includes(one.cookie))
   if (cookie !== undefined) return found(cookie, `status ${status} with cookie ${cookie.cookie.replace(/=$/, '')}`)
   return { class: 'blocked', vendor: UNKNOWN_VENDOR, signal: `status ${status}`, confidence: 0.6 }

@@ -1,4 +1,4 @@
-/** Looks for one kind of sign each; the block check says in which order, and what a sign means for an answer. */
+/** Each function looks for one kind of sign; the block check decides their order, and what a sign means for an answer. */
 import { BODY_SIGNS } from './body-signs.ts'
 import {
   type BlockEvidence,
@@ -17,12 +17,12 @@ import {
 } from './signals.ts'
 import type { BodyText } from './text.ts'
 
-/** Pages in place of the page are smaller than this. */
+/** Block pages are smaller than this. */
 export const BLOCK_PAGE_BYTES_MAX = 20 * 1024
-/** So short a page that says a telling phrase says little else; in a longer one it must come first. Weak: common words. */
+/** A shorter page with a telltale phrase says little else; in a longer one the phrase must come first. Weak: common words. */
 const SHORT_CHARS = { strong: 700, weak: 120 }
 const FIRST_CHARS = { strong: 300, weak: 40 }
-/** Regular expressions see no more of a URL. */
+/** Regular expressions see no more than this of a URL. */
 const PATH_CHARS_MAX = 2000
 
 export const found = ({ vendor, class: cls, confidence }: Sign, signal: string): BlockVerdict => ({
@@ -71,7 +71,7 @@ export function urlSign(url: string): BlockVerdict | undefined {
   return undefined
 }
 
-/** A redirect nobody followed says where it would have led. */
+/** A redirect that was not followed still shows where it would have led. */
 export function redirectSign(url: string, status: number, headers: Headers): BlockVerdict | undefined {
   const location = headers.get('location')
   if (location === undefined || status < 300 || status >= 400) return undefined
@@ -81,7 +81,7 @@ export function redirectSign(url: string, status: number, headers: Headers): Blo
   return urlSign(target.href) ?? (LOGIN_PATH.test(path) && RETURN_PARAMETER.test(path) ? loginWall(path) : undefined)
 }
 
-/** All texts of the table in one pass: 0.3 ms for 64 kB, where looking for one after the other took 1.3. */
+/** All texts of the table in one pass: 0.3 ms for 64 kB; searching for each separately took 1.3. */
 const ANY_BODY_SIGN = new RegExp(BODY_SIGNS.map(({ text }) => RegExp.escape(text)).join('|'), 'g')
 
 export const bodyTexts = (text: BodyText): string[] => [...new Set(text.text.match(ANY_BODY_SIGN))]
@@ -90,7 +90,7 @@ export function bodySign(text: BodyText, isRefusal: boolean, texts = bodyTexts(t
   if (texts.length === 0) return undefined
   for (const sign of BODY_SIGNS) {
     if (sign.isWidget === true && !isRefusal) continue
-    if (!texts.some((one) => one.includes(sign.text))) continue // of two that overlap only the first was found
+    if (!texts.some((one) => one.includes(sign.text))) continue // of two overlapping texts, only the first was matched
     if (sign.with?.every((other) => text.text.includes(other)) === false) continue
     return found(sign, `body: ${sign.text}`)
   }
@@ -104,7 +104,7 @@ export function titleSign(text: BodyText): BlockVerdict | undefined {
   return sign === undefined ? undefined : found(sign, `title: ${title.slice(0, 80)}`)
 }
 
-/** `error code: 1015` as text, or `1020` in Cloudflare's own error page. Its pages for 5xx look the same and are no blocks. */
+/** `error code: 1015` as text, or `1020` in Cloudflare's own error page. Its pages for 5xx look the same but are not blocks. */
 export function cloudflareCode(text: BodyText): BlockVerdict | undefined {
   const isPage = text.text.includes('cf-error-') || text.text.includes('cloudflare')
   const short = text.bytes < 200 ? /^\s*error code:? ?(\d{4})\b/.exec(text.text) : null
@@ -121,7 +121,7 @@ function codeText({ text, visible }: BodyText): string {
   return at === -1 ? visible : text.slice(at, at + 40)
 }
 
-/** Imperva's and Reblaze's first answers: a script, and nothing to read. */
+/** The first responses of Imperva and Reblaze: a script and no text. */
 export function scriptOnly(headers: Headers, text: BodyText): BlockVerdict | undefined {
   if (text.visible.length > 40) return undefined
   const sign: Omit<Sign, 'vendor'> = { class: 'challenge', confidence: 0.9 }
@@ -132,7 +132,7 @@ export function scriptOnly(headers: Headers, text: BodyText): BlockVerdict | und
   return undefined
 }
 
-/** Walls of one site, and logins that one was sent to. */
+/** Walls of particular sites, and login pages we were redirected to. */
 export function wallSign(url: string, text: BodyText): BlockVerdict | undefined {
   const { host, path } = partsOf(url)
   const isIn = (domain: string) => host === domain || host.endsWith(`.${domain}`)
@@ -165,7 +165,7 @@ export function phraseSign(text: BodyText, isRefused: boolean): BlockVerdict | u
   return undefined
 }
 
-/** Data that says no in place of the data; anything longer is an answer. */
+/** Data that reports a refusal; anything longer is a real answer. */
 export function dataSign(text: BodyText): BlockVerdict | undefined {
   if (text.bytes > 2000) return undefined
   const isFailure = /"(?:error|errors|error_code|errorcode|message|blockscript|url|cpr_chlge|code)"\s*:/.test(text.text)
@@ -179,7 +179,7 @@ export function isData(type: string, text: BodyText): boolean {
   return /^\s*[[{]/.test(text.text.slice(0, 100))
 }
 
-/** A posting may be about bots, and short. */
+/** A job posting may be about bots, and may be short. */
 export function isPosting({ text, title }: BodyText): boolean {
   return text.includes('"jobposting"') && !TITLE_SIGNS.some((one) => one.title.test(title))
 }

@@ -1,8 +1,8 @@
 /**
- * What block pages, challenges and walls look like, most certain first. All texts are lower case, as the check reads them.
+ * What block pages, challenges and walls look like, most certain first. All texts are in lower case, as the check reads them.
  *
- * A signal of the body or title counts on a refusal, or on a 2xx page that has next to no text of its own: the same scripts
- * stand in the forms and heads of healthy pages.
+ * A sign in the body or title counts on a refusal, or on a 2xx page with almost no text: the same scripts appear in the forms
+ * and heads of healthy pages.
  */
 
 export type BlockClass =
@@ -17,7 +17,7 @@ export type BlockClass =
   | 'gone'
 
 export interface BlockEvidence {
-  /** Where the redirects ended. */
+  /** The final URL, after redirects. */
   url: string
   status: number
   headers: Readonly<Record<string, string | string[] | undefined>>
@@ -28,11 +28,11 @@ export interface BlockVerdict {
   class: BlockClass
   /** `cloudflare`, `linkedin`, … or `unknown`. */
   vendor: string
-  /** What gave it away, for a person. */
+  /** What gave it away, for people to read. */
   signal: string
   /** 0 to 1. */
   confidence: number
-  /** No block by itself, but not what a page should be: an empty 200, a CAPTCHA widget and little else. Count it. */
+  /** Not a block by itself, but not what a page should be: an empty 200, or a CAPTCHA widget and little else. Worth counting. */
   isSuspect?: true
 }
 
@@ -45,10 +45,10 @@ export interface Sign {
 
 export const sign = (vendor: string, cls: BlockClass, confidence: number): Sign => ({ vendor, class: cls, confidence })
 
-/** Vendor unknown: the words or the status are all there is. */
+/** Vendor unknown: only the wording or the status shows the block. */
 export const UNKNOWN_VENDOR = 'unknown'
 
-/** Headers that say it themselves, whatever else came. `value` is matched whole; left out: any. */
+/** Headers that are proof by themselves, whatever else was sent. If `value` is omitted, any value counts. */
 export const HEADER_SIGNS: readonly (Sign & { header: string; value?: RegExp })[] = [
   { ...sign('cloudflare', 'challenge', 1), header: 'cf-mitigated', value: /challenge/ },
   { ...sign('cloudflare', 'blocked', 1), header: 'cf-mitigated' },
@@ -63,14 +63,14 @@ export const HEADER_SIGNS: readonly (Sign & { header: string; value?: RegExp })[
   { ...sign('anubis', 'challenge', 1), header: 'x-anubis-status', value: /challenge/ },
 ]
 
-/** Header names that come with refusals, and sometimes with healthy pages: a page with text or data of its own outweighs them. */
+/** Header names that come with refusals, and sometimes with healthy pages: a page with real text or data outweighs them. */
 export const THIN_HEADER_SIGNS: readonly (Sign & { name: RegExp })[] = [
   { ...sign('kasada', 'challenge', 0.95), name: /^x-kpsdk-[a-z]+$/ },
   { ...sign('datadome', 'captcha', 0.9), name: /^x-datadome-cid$/ },
   { ...sign('f5', 'blocked', 0.9), name: /^x-[a-z0-9]{8}-[abcdfz]$/ },
 ]
 
-/** Cookies a guard sets on everybody: they name the vendor of a refusal, no more. */
+/** Cookies that bot protection sets for every visitor: they only identify the vendor of a refusal. */
 export const COOKIE_SIGNS: readonly (Sign & { cookie: string })[] = [
   { ...sign('datadome', 'captcha', 0.9), cookie: 'datadome=' },
   { ...sign('perimeterx', 'captcha', 0.9), cookie: '_px3=' },
@@ -84,7 +84,7 @@ export const COOKIE_SIGNS: readonly (Sign & { cookie: string })[] = [
   { ...sign('cloudflare', 'blocked', 0.7), cookie: '__cf_bm=' },
 ]
 
-/** Where redirects end that lead away from the page. `host` left out: any. */
+/** URLs that redirects lead to instead of the page. If `host` is omitted, any host counts. */
 export const URL_SIGNS: readonly (Sign & { host?: RegExp; path: RegExp })[] = [
   {
     ...sign('linkedin', 'login_wall', 1),
@@ -108,13 +108,13 @@ export const URL_SIGNS: readonly (Sign & { host?: RegExp; path: RegExp })[] = [
   { ...sign('imperva', 'captcha', 0.95), path: /^\/distil_r_(?:captcha|blocked)/ },
 ]
 
-/** Own pages of guards: a 2xx page with little text at such a place is one. */
+/** Paths of bot-protection pages: a 2xx page with little text at such a path is one of them. */
 export const CHECK_PATH =
   /^\/(?:captcha|captchacheck|challenge|botcheck|bot-check|robot-check|are-you-human|human-verification|verify-human)(?:\.\w{2,5})?(?:[/?]|$)/
 
 export const LOGIN_PATH =
   /^\/(?:[a-z-]{2,12}\/)?(?:log-?in|sign-?in|sign_in|auth\/login|users\/sign_in|session\/new)(?:[/?.]|$)/
-/** Where one is sent back to after the login: somebody was sent here from a page. */
+/** Where to return after the login: its presence shows that we were redirected here from a page. */
 export const RETURN_PARAMETER =
   /[?&](?:next|return|return_?to|return_?url|redirect|redirect_?to|redirect_?ur[il]|continue|dest(?:ination)?|from|goto|back_?url|session_redirect|rurl)=/i
 
@@ -162,7 +162,7 @@ export const TITLE_SIGNS: readonly (Sign & { title: RegExp })[] = [
   },
 ]
 
-/** What short pages say that are in place of the page. Each list is one expression, without anything that can backtrack. */
+/** Phrases on short block pages. Each list is one expression, with nothing in it that can backtrack. */
 export const PHRASE_SIGNS: readonly (Sign & { phrase: RegExp; isWeak?: true })[] = [
   {
     ...sign(UNKNOWN_VENDOR, 'geo', 0.85),
@@ -197,11 +197,11 @@ export const PHRASE_SIGNS: readonly (Sign & { phrase: RegExp; isWeak?: true })[]
   },
 ]
 
-/** A refusal by which a provider says that the page is no more. */
+/** A refusal with which a provider says that the page no longer exists. */
 export const GONE_PHRASE =
   /"errorcode"\s*:\s*"s22"|no longer (?:available|accepting|exists|open|active|posted)|(?:position|job|posting|requisition|vacancy) (?:has been|is|was) (?:filled|closed|removed|expired|unposted|archived)/
 
-/** Cloudflare’s own error codes by what they mean for us; 1000 to 1004, 1013, 1014, 1016, 1018 and 5xx are troubles of the site. */
+/** What Cloudflare's own error codes mean for us; 1000 to 1004, 1013, 1014, 1016, 1018 and 5xx are problems of the site. */
 export const CLOUDFLARE_CODES: Readonly<Record<string, BlockClass>> = {
   1005: 'blocked',
   1006: 'blocked',

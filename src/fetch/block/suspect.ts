@@ -8,7 +8,7 @@ import { isBlank } from '../http/content-check.ts'
 import { keptPage } from '../http/http-page.ts'
 import type { BlockVerdict } from './signals.ts'
 
-/** Marks a suspect page. Throws `E_SUSPECT` for a start page, because without it the whole search is lost. */
+/** Marks a suspect page. Throws `E_SUSPECT` for a start page, because everything else depends on it. */
 export function checkSuspect(page: Page, { isSuspect, signal }: BlockVerdict, { isStart, accept }: FetchRequest): void {
   if (isSuspect !== true || isBlank(page)) return // the route accepts empty responses
   page.suspicion = signal

@@ -1,21 +1,21 @@
-/** The few things the block check wants to know of a body: its first 64 kB in lower case, its title, and what a person would read. */
+/** What the block check needs to know about a body: its first 64 kB in lower case, its title, and its visible text. */
 
-/** Block pages are small; what stands further down is content. */
+/** Block pages are small; anything further down is content. */
 export const LOOKED_AT_BYTES_MAX = 64 * 1024
-/** A page with this much to read is a page. */
+/** A page with this much visible text is a real page. */
 const THIN_CHARS_MAX = 1500
 
-/** Contents of these are no text a person reads. */
+/** Elements whose content is not visible text. */
 const HIDDEN = /<(script|style|noscript|template|svg|title|textarea|iframe)\b/iy
-/** How their names begin; asked first, because most tags are none of them. */
+/** The first letters of their names; checked first, because most tags are not among them. */
 const HIDDEN_STARTS: ReadonlySet<number> = new Set(['sc', 'st', 'no', 'te', 'sv', 'ti', 'if'].map(pairOf))
 const LESS_THAN = 0x3c
 const SPACE = 0x20
-/** A page of many links has little to read and is a page all the same: one counts as much as this many characters. */
+/** A page full of links has little text but is still a page: each link counts as this many characters. */
 const LINK_CHARS = 50
 
 export class BodyText {
-  /** Of the whole body. */
+  /** The size of the whole body. */
   readonly bytes: number
   readonly #body: string | Buffer
   #raw: string | undefined
@@ -29,7 +29,7 @@ export class BodyText {
     this.bytes = body.length
   }
 
-  /** Bytes as Latin-1: all we look for is ASCII, and this is the quickest way to a string. */
+  /** Bytes as Latin-1: we only look for ASCII, and this is the fastest way to get a string. */
   get text(): string {
     this.#text ??= this.#start().toLowerCase()
     return this.#text
@@ -79,7 +79,7 @@ function titleOf(text: string): string {
   return title.replace(/\s+/g, ' ').trim()
 }
 
-/** Whether there is much to read. Counts only: this is what every page pays (11 µs for a small one, where putting the words together took 74). */
+/** Whether there is much visible text. Only counts, as every page pays for it: 11 µs for a small one; joining words took 74. */
 function isTalkative(text: string): boolean {
   let chars = 0
   for (let at = 0; at < text.length && chars < THIN_CHARS_MAX; ) {
@@ -97,7 +97,7 @@ function isTalkative(text: string): boolean {
 
 const LINK = pairOf('a ')
 
-/** Two letters as one number, large ones as small ones. */
+/** Two letters as one number, ignoring case. */
 function pairAt(text: string, at: number): number {
   return ((text.charCodeAt(at) | 0x20) << 8) | (text.charCodeAt(at + 1) | 0x20)
 }
@@ -106,7 +106,7 @@ function pairOf(letters: string): number {
   return pairAt(letters, 0)
 }
 
-/** Each character is passed once, whatever is left unclosed. */
+/** Reads each character once, whatever is left unclosed. */
 function visibleText(text: string, charsMax: number): string {
   let visible = ''
   for (let at = 0; at < text.length && visible.length < charsMax; ) {
@@ -121,7 +121,7 @@ function visibleText(text: string, charsMax: number): string {
   return visible.slice(0, charsMax)
 }
 
-/** Where the text goes on behind a tag, a comment, or an element whose content is hidden. */
+/** Where the text continues after a tag, a comment, or an element whose content is hidden. */
 function afterTag(text: string, open: number): number {
   if (text.charCodeAt(open + 1) === 0x21 && text.startsWith('<!--', open)) return after(text, '-->', open + 4)
   if (HIDDEN_STARTS.has(pairAt(text, open + 1))) {

@@ -91,7 +91,7 @@ for (const [answer, code, vendor] of expected) {
   })
 }
 
-test('keeps the error of a status that says all there is to say', async () => {
+test('keeps the error of a status that says everything', async () => {
   const codes: [string, ErrorCode][] = [
     ['plain-403', 'E_FORBIDDEN'],
     ['plain-429', 'E_RATE_LIMITED'],
@@ -102,40 +102,40 @@ test('keeps the error of a status that says all there is to say', async () => {
   for (const [answer, code] of codes) assert.equal((await judged(answer)).error?.code, code)
 })
 
-test('counts a plain refusal among the blocks, and a failing server not', async () => {
+test('counts a plain refusal among the blocks, but not a failing server', async () => {
   assert.equal((await judged('plain-403')).events.length, 1)
   assert.equal((await judged('plain-500')).events.length, 0)
 })
 
-test('honours Retry-After, with whatever status it came', async () => {
+test('honours Retry-After with any status', async () => {
   assert.equal((await judged('slow-200')).error?.details.retryAfterMs, 9000)
   assert.equal((await judged('slow-429')).error?.details.retryAfterMs, 9000)
   assert.equal((await judged('challenge-503')).error?.details.retryAfterMs, 7000)
 })
 
-test('takes a refusal of a closed posting for a page that is gone', async () => {
+test('treats a refusal for a closed posting as a page that is gone', async () => {
   const { error, events } = await judged('closed-403')
   assert.equal(error?.code, 'E_NOT_FOUND')
   assert.deepEqual(events, [])
 })
 
-test('finds the login one was sent to', async () => {
+test('recognizes a redirect to a login', async () => {
   assert.equal((await judged('login', { path: '/login' })).error?.code, 'E_LOGIN_WALL')
 })
 
-test('says of an empty page that it is suspect, and delivers it', async () => {
+test('marks an empty page as suspect, and delivers it', async () => {
   const { error, verdict } = await judged('empty')
   assert.equal(error, undefined)
   assert.equal(verdict.isSuspect, true)
 })
 
-test('delivers an accepted status, but not the page of a guard', async () => {
+test('delivers an accepted status, but not a block page', async () => {
   assert.equal((await judged('plain-403', { accept: [403] })).error, undefined)
   assert.equal((await judged('closed-403', { accept: [403] })).error, undefined)
   assert.equal((await judged('challenge-403', { accept: [403] })).error?.code, 'E_CAPTCHA')
 })
 
-test('lets errors without an answer pass', () => {
+test('passes through errors without a response', () => {
   const error = new ScrapeError('E_CONNECTION', 'refused')
   assert.equal(createJudge({ retryAfterMsMax: 1 }).failure(error).error, error)
 })

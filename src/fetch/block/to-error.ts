@@ -1,4 +1,4 @@
-/** The last link of the chain: an answer that is a block in place of the page becomes an error that says whose, and by what sign. */
+/** The last link of the chain: an answer that turns out to be a block becomes an error that names the vendor and the sign. */
 import type { ErrorCode } from '../../core/error-table.ts'
 import { ScrapeError } from '../../core/errors.ts'
 import type { EventBus } from '../../core/events.ts'
@@ -21,14 +21,14 @@ interface JudgeOptions {
 
 export interface Judgement {
   verdict: BlockVerdict
-  /** To be thrown; undefined when the answer is a page. */
+  /** To be thrown; undefined if the answer is a page. */
   error: ScrapeError | undefined
 }
 
 export interface Judge {
   /** Checks a response that would be delivered. `accept`: what the route accepts. */
   page(page: Page, accept?: Accept): Judgement
-  /** Of one that failed: the same error, or one that says more. Errors without an answer pass. */
+  /** For a failed response: the same error, or a more specific one. Errors without a response are returned as they are. */
   failure(error: ScrapeError): Judgement & { error: ScrapeError }
 }
 
@@ -56,10 +56,10 @@ const WORDS: Readonly<Record<Exclude<BlockClass, 'none'>, string>> = {
 
 const NOT_JUDGED: BlockVerdict = { class: 'none', vendor: '', signal: '', confidence: 0 }
 
-/** A route that accepts a status gets its pages, unless they are certainly a guard's. */
+/** A route that accepts a status gets its pages, unless they are certainly block pages. */
 const ACCEPTED_CONFIDENCE_MIN = 0.9
 
-/** Undefined for a page. A 403 by which a provider says "closed" is `E_NOT_FOUND`. */
+/** Undefined for a page. A 403 with which a provider says "closed" is `E_NOT_FOUND`. */
 function blockError(
   verdict: BlockVerdict,
   page: Page,
@@ -103,14 +103,14 @@ export function createJudge(options: JudgeOptions): Judge {
       if (page === undefined) return { verdict: NOT_JUDGED, error }
       const verdict = judge(page)
       report(page, verdict)
-      // Where the status is all there is to say, its own error says it best.
+      // If the status is all there is to report, its own error is the clearest.
       const isSaid =
         verdict.signal.startsWith('status ') || (verdict.class === 'blocked' && error.code === 'E_FORBIDDEN')
       const isPlain = verdict.vendor === UNKNOWN_VENDOR && isSaid
       const named =
         isPlain || (verdict.class === 'gone' && error.details.status !== 403) ? undefined : errorOf(verdict, page)
       if (named === undefined) return { verdict, error }
-      Object.assign(named.details, error.details) // the waits a throttled answer was given
+      Object.assign(named.details, error.details) // keeps the wait times of a throttled response
       return { verdict, error: named }
     },
   }

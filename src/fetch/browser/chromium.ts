@@ -1,5 +1,5 @@
 /**
- * One running browser and what is known of its health.
+ * One running browser and its health.
  *
  *   launching ──▶ open ──retire()──▶ retiring ──last page closed──▶ gone
  *       └──────────┴──── crashed · hung · pool disposed ──────────────▲
@@ -19,7 +19,7 @@ type Happening = EventOf<'browser'>['what']
 export class Chromium {
   /** Rejects with `E_BROWSER_MISSING`, `E_BROWSER_LAUNCH`, `E_BROWSER_CRASHED`. */
   readonly ready: Promise<Browser>
-  /** Resolves when no process and no file of it is left. */
+  /** Resolves when none of its processes and files are left. */
   readonly gone: Promise<void>
   pid: number | undefined
   /** Pages being opened, open, or being closed. */
@@ -27,7 +27,7 @@ export class Chromium {
   idleSinceMs: number
   retireReason: string | undefined
   isGone = false
-  /** There once it is ready. */
+  /** Set once it is ready. */
   downloads: DownloadRouter | undefined
   #opened = 0
   #isLaunching = true
@@ -47,14 +47,14 @@ export class Chromium {
       this.#end = resolve
     })
     this.ready = this.#launch(options)
-    this.ready.catch(() => {}) // whoever waits for it is told; nobody may wait
+    this.ready.catch(() => {}) // callers that await it get the error; there may be none
   }
 
   get isUsable(): boolean {
     return !this.isGone && this.retireReason === undefined
   }
 
-  /** Counts a page in; `leave` when it is closed. */
+  /** Counts a page that is opened; `leave` counts it out when it is closed. */
   enter(): void {
     this.open++
     if (++this.#opened >= this.#settings.pagesPerBrowserMax) this.retire(`${this.#opened} pages`)
@@ -66,19 +66,19 @@ export class Chromium {
     if (this.open === 0 && this.retireReason !== undefined) this.kill('recycled', this.retireReason)
   }
 
-  /** No more pages; it ends with the last one. */
+  /** Accepts no more pages; the browser ends with its last one. */
   retire(reason: string): void {
     this.retireReason ??= reason
     if (this.open === 0) this.kill('recycled', this.retireReason)
   }
 
-  /** Called once when the browser ends under its pages. Returns how to stop listening. */
+  /** Called once if the browser ends while its pages are open. Returns a function that stops listening. */
   onGone(listener: (error: ScrapeError) => void): () => void {
     this.#onGone.add(listener)
     return () => this.#onGone.delete(listener)
   }
 
-  /** All its processes, at once: a profile that is thrown away needs no orderly end. */
+  /** Kills all of its processes at once: a throwaway profile needs no orderly shutdown. */
   kill(what: Happening, reason: string): void {
     if (this.isGone) return
     this.isGone = true
@@ -89,14 +89,14 @@ export class Chromium {
     if (!this.#isLaunching) void this.#cleanUp()
   }
 
-  /** Is it alive, and within its limits? Looked at every `watchMs`. */
+  /** Checks every `watchMs` that the browser responds and stays within its limits. */
   watch(nowMs: number): void {
-    // A ping before there is a session would never be answered: a slow start looked like a hung browser.
+    // A ping without a session would never be answered: a slow start used to look like a hung browser.
     if (this.isGone || this.#isLaunching || this.pid === undefined) return
     this.#ping(nowMs)
     const processes = memoryOf(treeOf(this.pid))
     for (const { pid, bytes } of processes) {
-      // Only the page that eats memory dies: its process is no other context's.
+      // Only the page that uses too much memory dies: contexts do not share renderer processes.
       if (bytes > this.#settings.pageBytesMax && isRenderer(pid)) killProcess(pid)
     }
     const bytes = sumOf(processes)
@@ -111,7 +111,7 @@ export class Chromium {
       const answered = () => {
         this.#pingedAtMs = undefined
       }
-      this.downloads?.session.send('Browser.getVersion').then(answered, answered) // `browser.version()` remembers its answer
+      this.downloads?.session.send('Browser.getVersion').then(answered, answered) // `browser.version()` caches its answer
     } else if (nowMs - this.#pingedAtMs > this.#settings.hangMsMax) {
       this.kill('hung', `no answer for ${Math.round(nowMs - this.#pingedAtMs)} ms`)
     }
@@ -141,7 +141,7 @@ export class Chromium {
     const child = this.#browser?.process()
     if (this.pid !== undefined) killTree(this.pid)
     if (child && child.exitCode === null && child.signalCode === null) await once(child, 'exit')
-    // A process of the group may write its last file while the folder is being removed.
+    // A process of the group may still write a file while the folder is being removed.
     await rm(this.#folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 }).catch(() => {})
     this.#end()
   }

@@ -1,10 +1,10 @@
-/** The document a page shows: its way there, its answer, and its text. */
+/** The document a page shows: how the page got there, its response, and its text. */
 import type { Page as DriverPage, HTTPRequest, HTTPResponse, Realm } from 'puppeteer-core'
 import { ScrapeError } from '../../core/errors.ts'
 import { detectCharset, parseContentType } from '../http/charset.ts'
 import { headerOf, type RawHeaders } from '../http/http-page.ts'
 
-/** A document the page shows, and how it got there. */
+/** A document the page has shown, and how it got there. */
 interface Shown {
   request: HTTPRequest
   response: HTTPResponse | undefined
@@ -13,11 +13,11 @@ interface Shown {
 }
 
 /**
- * What the main frame asked for, and what came, from the first URL on; `onChange` is called at each further one, and at failures.
- * A navigation that ends without a document (a download, a 204) leaves the page as it was, and is forgotten.
+ * The main frame's document requests and their responses, from the first URL on; `onChange` is called for each further request
+ * and for failures. A navigation that ends without a document (a download, a 204) leaves the page as it was, and is dropped.
  */
 export class Trail {
-  /** Of the latest document; redirects are not documents. */
+  /** The response of the latest document; redirects are not documents. */
   response: HTTPResponse | undefined
   firstByteAtMs = 0
   /** The latest request of the main frame for a document, and its error once it has failed. */
@@ -67,7 +67,7 @@ export class Trail {
     return this.request !== undefined && this.response !== undefined && this.#shows(this.request)
   }
 
-  /** A document has the identifier of the request that brought it. */
+  /** A document has the same identifier as the request that loaded it. */
   #shows(request: HTTPRequest): boolean {
     const { _loaderId } = this.#driver.mainFrame() as unknown as { _loaderId: string }
     return (request as HTTPRequest & { id: string }).id === _loaderId
@@ -84,7 +84,7 @@ export class Trail {
     this.#shown = undefined
   }
 
-  /** The latest request is made again, and counts once. */
+  /** Called when the latest request is about to be made again, so that it counts once. */
   stepBack(): void {
     this.request = undefined
   }
@@ -94,7 +94,7 @@ export class Trail {
   }
 }
 
-/** Chromium puts repeated headers on lines of their own. */
+/** Chromium joins the values of repeated headers with line breaks. */
 export function headersOf(response: HTTPResponse): RawHeaders {
   const headers: Record<string, string | string[]> = Object.create(null)
   for (const [name, value] of Object.entries(response.headers())) {
@@ -110,8 +110,8 @@ export interface Body {
 }
 
 /**
- * HTML as the page is now; of all else the bytes that came, not what Chromium shows them with. Throws `E_TOO_LARGE`, `E_CHARSET`.
- * Rejects with an error of the driver when the page moves on meanwhile.
+ * For HTML, the document as it is now; for anything else, the bytes that were received, not Chromium's viewer for them.
+ * Throws `E_TOO_LARGE`, `E_CHARSET`. Rejects with a driver error if the page navigates in the meantime.
  */
 export async function readBody(driver: DriverPage, response: HTTPResponse, bytesMax: number): Promise<Body> {
   const type = parseContentType(headerOf(headersOf(response), 'content-type') ?? '')
@@ -123,7 +123,7 @@ export async function readBody(driver: DriverPage, response: HTTPResponse, bytes
   return { body, charset: 'utf-8', contentType: type.essence || 'text/html' }
 }
 
-/** In a world of its own, where the page has not put its own functions in the place of the browser's. */
+/** Runs in an isolated world, where the page cannot have replaced the browser's own functions. */
 export async function readHtml(driver: DriverPage, charsMax: number): Promise<string> {
   const { isolatedRealm } = driver.mainFrame() as unknown as { isolatedRealm(): Realm }
   const realm = isolatedRealm.call(driver.mainFrame())
@@ -138,7 +138,7 @@ export async function readHtml(driver: DriverPage, charsMax: number): Promise<st
 
 async function readRaw(response: HTTPResponse, bytesMax: number): Promise<Body> {
   const type = parseContentType(headerOf(headersOf(response), 'content-type') ?? '')
-  // `response.content()` does not say whether these are the server's bytes or text that Chromium has decoded already.
+  // `response.content()` does not say whether these are the server's bytes or text that Chromium has already decoded.
   const { client, id: requestId } = response.request() as HTTPRequest & { id: string }
   const { body: text, base64Encoded } = await client.send('Network.getResponseBody', { requestId })
   const body = Buffer.from(text, base64Encoded ? 'base64' : 'utf8')

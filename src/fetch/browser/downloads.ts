@@ -1,6 +1,7 @@
 /**
- * What a page downloads. What anybody could fetch by its URL is cancelled and reported as a link, for a file worker; what only
- * this page could make (`blob:`, `data:`, the answer to a form) is kept in the visit's folder, under a name of Chromium's.
+ * A page's downloads. Downloads that can be fetched by URL are cancelled and reported as links, for a file worker; downloads that
+ * only this page can produce (`blob:`, `data:`, the response to a form) are kept in the visit's folder, under a name Chromium
+ * chooses.
  */
 import { mkdirSync } from 'node:fs'
 import { rm, stat } from 'node:fs/promises'
@@ -11,16 +12,16 @@ import type { Download } from '../../core/page.ts'
 import type { EgressProxy } from '../net/egress.ts'
 import { Starting } from './starting.ts'
 
-/** What comes after these is cancelled without a word: more than a person would ask for. */
+/** Further downloads are cancelled silently: no reasonable visit starts more. */
 const DOWNLOADS_MAX = 50
 const NAME_CHARS_MAX = 120
-/** A click and the download it asks for are some moments apart. */
+/** A download begins some time after the click that starts it. */
 const GRACE_MS = 1000
-/** After what a handler did to the page last, and after the latest download: the next one is told of within this time. */
+/** After a handler's last action on the page, and after the latest download, the next one is reported within this time. */
 const QUIET_MS = 500
-/** `<a download>` asks without a word to anybody; only the door sees that something was asked for. */
+/** `<a download>` emits no event before the download begins; only the egress proxy sees its request. */
 const ASKING_MS_MAX = 2000
-/** What a door sees is looked at, not told. */
+/** The egress proxy is polled: it emits no events. */
 const LOOK_MS = 50
 
 export interface DownloadLimits {
@@ -35,7 +36,7 @@ interface Kept {
   state: 'coming' | 'done' | 'too-large' | 'failed'
 }
 
-/** Chromium tells of all downloads of a browser in one place; here they find the page they belong to. */
+/** Chromium reports all downloads of a browser in one place; the router assigns them to their pages. */
 export class DownloadRouter {
   readonly session: CDPSession
   readonly pages = new Set<Downloads>()
@@ -65,13 +66,13 @@ export class DownloadRouter {
   }
 
   async start(): Promise<void> {
-    // The driver tells of a window once it is set up; one that is opened for a download is gone by then.
+    // The driver reports a window only once it is set up; a window that was opened for a download is gone by then.
     await this.session.send('Target.setDiscoverTargets', { discover: true, filter: [{ type: 'page' }] })
   }
 }
 
 export class Downloads {
-  /** Identifiers of the page, and of windows it opened. */
+  /** Target IDs of the page and of the windows it opened. */
   readonly targets = new Set<string>()
   readonly starting: Starting
   readonly #router: DownloadRouter
@@ -80,7 +81,7 @@ export class Downloads {
   readonly #limits: DownloadLimits
   readonly #links: Download[] = []
   readonly #kept = new Map<string, Kept>()
-  /** URLs of requests that were no GET: what comes back cannot be asked for again. */
+  /** URLs of requests other than GET: their responses cannot be requested again. */
   readonly #posted = new Set<string>()
   #begun = 0
   #begunAtMs = Number.NEGATIVE_INFINITY
@@ -117,13 +118,13 @@ export class Downloads {
     return this.#driver.frames().some((frame) => (frame as unknown as { _id: string })._id === frameId)
   }
 
-  /** Whether a download begins; Chromium ends the navigation first and tells the reason some milliseconds later. */
+  /** Whether a download begins; Chromium ends the navigation first and reports the reason some milliseconds later. */
   async begins(msMax = GRACE_MS): Promise<boolean> {
     if (this.#begun === 0) await this.#change(msMax)
     return this.#begun > 0
   }
 
-  /** Throws `E_TOO_LARGE` and `E_TIMEOUT_BODY` for what is kept only in part. */
+  /** Throws `E_TOO_LARGE` or `E_TIMEOUT_BODY` for incomplete downloads. */
   async all(url: string): Promise<readonly Download[]> {
     const endsAtMs = performance.now() + this.#limits.timeoutMs
     await this.starting.ask(GRACE_MS)
@@ -143,12 +144,12 @@ export class Downloads {
     return [...this.#links, ...kept.filter((entry) => entry !== undefined)]
   }
 
-  /** From here on a handler has the page: what it does may start a download. */
+  /** Called when a handler gets the page: its actions may start downloads. */
   handOver(): void {
     this.starting.handOver()
   }
 
-  /** How long to wait for a download that may be on its way; 0 when nothing speaks for one. */
+  /** How long to wait for a download that may be about to begin; 0 or less if there is no sign of one. */
   #mayBeginMs(): number {
     const { door } = this.#limits
     const { handedOverAtMs, touchedAtMs, expectedUntilMs } = this.starting
@@ -173,7 +174,7 @@ export class Downloads {
     this.starting.onBegin(frameId)
     const name = safeName(suggestedFilename)
     const isLink = /^https?:/.test(url) && !this.#posted.has(url)
-    // The identifier becomes part of a path.
+    // The GUID becomes part of a path.
     if (this.#begun > DOWNLOADS_MAX || isLink || !/^[\w-]{1,64}$/.test(guid)) {
       if (isLink && this.#begun <= DOWNLOADS_MAX) this.#links.push({ kind: 'link', url, name })
       this.#cancel(guid)
@@ -210,7 +211,7 @@ export class Downloads {
     try {
       return { kind: 'kept', path, name, bytes: (await stat(path)).size }
     } catch {
-      return undefined // taken over before
+      return undefined // moved away earlier
     }
   }
 
@@ -226,7 +227,7 @@ export class Downloads {
   }
 }
 
-/** For people and for the end of a file's name; never a path. */
+/** A name to show, and to append to a file's name; never a path. */
 function safeName(suggested: string): string {
   const name = suggested.replace(/^.*[/\\]/, '').replace(/\p{C}/gu, '').slice(0, NAME_CHARS_MAX) // biome-ignore format: one chain
   return /^\.*$/.test(name) ? 'download' : name

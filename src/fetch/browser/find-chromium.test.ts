@@ -13,7 +13,7 @@ function program(folder: string, name: string): string {
   return path
 }
 
-test('takes the headless shell from its usual place, then from PATH, and a whole browser last', () => {
+test('takes the headless shell from its usual place, then from PATH, and a full browser last', () => {
   using folder = temporaryFolder()
   using bin = temporaryFolder()
   const places = [join(folder.path, 'chromium-headless-shell')]
@@ -29,7 +29,7 @@ test('takes the headless shell from its usual place, then from PATH, and a whole
   assert.deepEqual(look(), { path: shell, isShell: true }, 'what cannot be run is not taken')
 })
 
-test('the one that is named comes first, by the option or by SLUICE_CHROME, and must be there', () => {
+test('an executable given by the option or by SLUICE_CHROME comes first, and must exist', () => {
   using folder = temporaryFolder()
   const named = program(folder.path, 'my-browser')
   const places = [program(folder.path, 'chromium-headless-shell')]

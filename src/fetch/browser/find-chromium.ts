@@ -1,11 +1,11 @@
-/** Which browser is run: the one that is named, or the first of the usual ones on this machine. */
+/** Chooses the browser to run: the one that was specified, or else the first of the usual ones on this machine. */
 import { accessSync, constants, statSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { ScrapeError } from '../../core/errors.ts'
 
 /**
- * The headless shell first: half the memory and twice the pages per second of a whole Chromium. Debian's program on PATH is a
- * script that keeps a shell beside the browser, so the real one is looked for before.
+ * The headless shell first: half the memory and twice the pages per second of a full Chromium. Debian's program on PATH is a
+ * script that leaves a shell running next to the browser, so the real binary is looked for first.
  */
 const PLACES = [
   '/usr/lib/chromium/chromium-headless-shell',
@@ -17,11 +17,11 @@ const BROWSERS = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrom
 
 interface Found {
   path: string
-  /** Knows only the old, lean headless mode. */
+  /** Supports only the old, lean headless mode. */
   isShell: boolean
 }
 
-/** Throws `E_BROWSER_MISSING`. `places` are tried before PATH; a test names its own, so that it passes on any machine. */
+/** Throws `E_BROWSER_MISSING`. `places` are tried before PATH; tests pass their own, so that they pass on any machine. */
 export function findChromium(
   named: string | undefined,
   { env = process.env, places = PLACES }: { env?: NodeJS.ProcessEnv; places?: readonly string[] } = {},

@@ -1,4 +1,4 @@
-/** Starts a Chromium that can reach nothing but a door of the egress, keeps nothing, and dies with us. */
+/** Starts a Chromium that can reach nothing but an egress proxy, keeps no data, and exits when we do. */
 import { mkdirSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Browser } from 'puppeteer-core'
@@ -8,21 +8,21 @@ import { findChromium } from './find-chromium.ts'
 import type { Settings } from './options.ts'
 
 const LAUNCH_MS_MAX = 30_000
-/** Containers often have 64 MB of it, and Chromium crashes when it is full. */
+/** Containers often have only 64 MB of /dev/shm, and Chromium crashes when it is full. */
 const SHARED_MEMORY_BYTES_MIN = 512 * 1024 ** 2
 
 export interface LaunchOptions {
   settings: Settings
-  /** A door that lets nothing through: what the browser itself wants, outside of any page, it does not get. */
+  /** An egress proxy that lets nothing through: the browser's own requests, outside of any page, are refused. */
   closedProxy: string
-  /** Made by us, removed by the caller. */
+  /** Created by us, removed by the caller. */
   folder: string
 }
 
 interface Launched {
   browser: Browser
   pid: number
-  /** For a person: what was started, and what is to be said about it. */
+  /** For people to read: what was started, and any warnings. */
   reason: string
 }
 
@@ -31,13 +31,13 @@ export async function launchChromium({ settings, closedProxy, folder }: LaunchOp
   const { path, isShell } = findChromium(settings.executable)
   const isRoot = process.getuid?.() === 0
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  // 80 MB of memory, so only who opens a browser pays for the driver.
+  // 80 MB of memory, so the driver is loaded only if a browser is opened.
   const { launch } = await optionalPackage('a browser needs', 'puppeteer-core', () => import('puppeteer-core'))
   try {
     const browser = await launch({
       executablePath: path,
       headless: isShell ? 'shell' : true,
-      // No debugging port that others could find; and Chromium ends when the pipe does, however we die.
+      // No debugging port that others could find; and Chromium exits when the pipe closes, however we die.
       pipe: true,
       userDataDir: join(folder, 'profile'),
       env: environment(folder),
@@ -60,7 +60,7 @@ export async function launchChromium({ settings, closedProxy, folder }: LaunchOp
   }
 }
 
-/** Nothing of ours that is a secret: only what programs need to run at all. */
+/** Only the variables that programs need to run at all, so that none of our secrets are passed on. */
 function environment(folder: string): Record<string, string> {
   const env: Record<string, string> = { HOME: folder, TMPDIR: folder, XDG_CONFIG_HOME: folder, XDG_CACHE_HOME: folder }
   for (const name of ['PATH', 'LANG', 'LC_ALL', 'TZ', 'LD_LIBRARY_PATH', 'FONTCONFIG_FILE', 'FONTCONFIG_PATH']) {
@@ -75,7 +75,7 @@ function flags(settings: Settings, closedProxy: string, isRoot: boolean): string
     `--user-agent=${settings.userAgent}`,
     `--proxy-server=${closedProxy}`,
     '--proxy-bypass-list=<-loopback>', // loopback goes through the proxy as well
-    // Names are resolved behind the door; a lookup here would betray them, and could lead past it.
+    // Names are resolved behind the egress proxy; a lookup here would leak them, and could bypass the proxy.
     '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1',
     '--disable-quic',
     '--force-webrtc-ip-handling-policy=disable_non_proxied_udp',

@@ -1,4 +1,4 @@
-/** The browser's side of a page, for handlers: every call ends, also when the page does not. */
+/** The browser page as handlers use it: every call ends, even if the page does not respond. */
 import { ScrapeError } from '../../core/errors.ts'
 import type { LivePage, Page } from '../../core/page.ts'
 import { readHtml } from './document.ts'
@@ -6,7 +6,7 @@ import { messageOf, refusalOf } from './net-error.ts'
 import type { OpenPage } from './open-page.ts'
 import { readState } from './storage-state.ts'
 
-/** A picture is nice to have; a page that cannot give one in this time gives none. */
+/** A screenshot is optional; a page that cannot produce one in this time gets none. */
 const SCREENSHOT_MS_MAX = 10_000
 
 interface LiveLimits {
@@ -17,7 +17,7 @@ interface LiveLimits {
 
 export function livePage(page: OpenPage, { url, timeoutMs, bodyBytesMax }: LiveLimits): LivePage {
   const { driver } = page
-  driver.setDefaultTimeout(timeoutMs) // from here on the handler waits
+  driver.setDefaultTimeout(timeoutMs) // from here on the handler does the waiting
   explainRefusals(page)
   page.downloads.handOver()
   const bounded = <T>(work: () => Promise<T>, what: string, msMax = timeoutMs) =>
@@ -42,7 +42,7 @@ export function livePage(page: OpenPage, { url, timeoutMs, bodyBytesMax }: LiveL
   }
 }
 
-/** Rejects with `ScrapeError` only: the page's own end, the time's, or what the driver says. */
+/** Rejects with `ScrapeError` only: the page failed, the time ran out, or the driver reported an error. */
 function withinTime<T>(
   page: OpenPage,
   work: () => Promise<T>,
@@ -65,7 +65,7 @@ function withinTime<T>(
   })
 }
 
-/** Chromium knows only that its proxy refused; the door is that proxy, and knows why. */
+/** Chromium only knows that its proxy refused; the egress proxy knows why. */
 function explainRefusals({ driver, door }: OpenPage): void {
   let failedUrl: string | undefined
   driver.on('requestfailed', (request) => {
@@ -82,7 +82,7 @@ function explainRefusals({ driver, door }: OpenPage): void {
   }
 }
 
-/** A page that is closed in its browser when it is released. */
+/** Returns a page that is closed in its browser when it is released. */
 export function withLive(page: Page, live: LivePage, close: () => void): Page {
   const { release } = page
   let isReleased = false

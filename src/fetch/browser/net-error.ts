@@ -1,9 +1,9 @@
-/** What Chromium says went wrong, in our codes. */
+/** Maps Chromium's network errors to our codes. */
 import type { ErrorCode } from '../../core/error-table.ts'
 import { ScrapeError } from '../../core/errors.ts'
 import type { EgressProxy } from '../net/egress.ts'
 
-/** By the name of a network error, in order; the first that fits. */
+/** By the name of the network error; the first match wins. */
 const CODES: readonly (readonly [RegExp, ErrorCode])[] = [
   [/^ERR_(?:CERT_|SSL_|BAD_SSL_|ECH_)/, 'E_TLS'],
   [/^ERR_NAME_|^ERR_DNS_|^ERR_ICANN_/, 'E_DNS'],
@@ -18,7 +18,7 @@ const CODES: readonly (readonly [RegExp, ErrorCode])[] = [
   [/^ERR_(?:INVALID_URL|UNSAFE_PORT)$/, 'E_URL_INVALID'],
 ]
 
-/** `ERR_…` out of a message of the driver; empty when it has none. */
+/** Extracts `ERR_…` from a driver message; empty if there is none. */
 export function netErrorOf(error: unknown): string {
   return /net::(ERR_[A-Z0-9_]+)/.exec(messageOf(error))?.[1] ?? ''
 }
@@ -26,12 +26,12 @@ export function netErrorOf(error: unknown): string {
 interface Failed {
   /** The hop that failed. */
   url: string
-  /** A response had begun: a lost connection is then a cut body. */
+  /** A response had begun: a lost connection then means a truncated body. */
   hasResponse: boolean
   door: EgressProxy
 }
 
-/** What the visit's door knows of a navigation it let nobody make; undefined when it was not the door. */
+/** Why the egress proxy refused a navigation; undefined if the proxy was not the reason. */
 export function refusalOf(cause: unknown, url: string, door: EgressProxy): ScrapeError | undefined {
   const name = netErrorOf(cause)
   if (!name.startsWith('ERR_SOCKS_') && name !== 'ERR_PROXY_CONNECTION_FAILED') return undefined

@@ -1,4 +1,4 @@
-/** A page in a context of its own, with its guards: what it may ask for, and what it must not do for ever. */
+/** A page in its own browser context, with limits on what it may request and on what it may do endlessly. */
 import type { BrowserContext, CDPSession, Page as DriverPage, Protocol, Target } from 'puppeteer-core'
 import { ScrapeError } from '../../core/errors.ts'
 import type { ResourceKind } from '../../core/scraper.ts'
@@ -11,16 +11,16 @@ import { messageOf } from './net-error.ts'
 import { showProfile } from './show-profile.ts'
 import { restoreState } from './storage-state.ts'
 
-/** More windows, dialogs or downloads than this in one visit are an attack. */
+/** A visit that opens more windows or dialogs than this is treated as an attack. */
 const POPUPS_MAX = 20
 const POPUPS_PATIENT = 3
 const POPUP_MS = 1000
 const DIALOGS_MAX = 50
-/** The driver's calls fail some moments before it tells that their page, or its browser, has ended. */
+/** The driver's calls fail some time before the driver reports that their page, or its browser, has ended. */
 const END_TOLD_MS_MAX = 500
-/** A browser that is busy answers within milliseconds, as its pages are processes of their own. */
+/** Even a busy browser answers within milliseconds, as its pages run in separate processes. */
 const ANSWER_MS_MAX = 2000
-/** What the driver says when a page, its frame, its process or its browser went away under a call. */
+/** Driver messages for a page, frame, process or browser that disappeared during a call. */
 const GONE =
   /Target(?: closed|CloseError| crashed)|(?:Session|Connection) closed|detached|Protocol error|Waiting for .* failed$/i
 
@@ -35,7 +35,7 @@ const RESOURCE_TYPES: Readonly<Record<ResourceKind, readonly Protocol.Network.Re
   other: ['Other', 'Ping', 'Prefetch', 'Manifest', 'CSPViolationReport', 'SignedExchange'],
 }
 
-/** Schemes a handler could send its own page to. Pages cannot: Chromium refuses them those. */
+/** Schemes a handler could navigate its page to. Pages cannot do so themselves: Chromium refuses. */
 const FORBIDDEN =
   /^\s*(?:file|filesystem|chrome|chrome-[a-z]+|devtools|view-source|ftp|javascript):|^\s*about:(?!blank\b|srcdoc\b)/i
 
@@ -45,21 +45,21 @@ export interface OpenPage {
   readonly downloads: Downloads
   readonly door: EgressProxy
   /**
-   * Refuses what the request blocks, and files of this machine. Interception slows every request down by a sixth, even those it
-   * lets pass, so a visit that blocks nothing goes without: no page can go to `file:` by itself, and before a handler can send
-   * it there, this is called.
+   * Refuses the resources that the request blocks, and local files. Interception slows down every request by a sixth, even those
+   * it lets pass, so a visit that blocks nothing does without it: no page can navigate to `file:` by itself, and this is called
+   * before a handler could make it do so.
    */
   guard(): Promise<void>
-  /** Origins of all documents the page and its frames have shown. */
+  /** Origins of all documents that the page and its frames have shown. */
   readonly origins: ReadonlySet<string>
-  /** Why the page can do nothing more; undefined while it can. */
+  /** Why the page is no longer usable; undefined while it is. */
   readonly failure: ScrapeError | undefined
-  /** Called at once when it has failed already. Returns how to stop listening. */
+  /** The listener is called at once if the page has already failed. Returns a function that stops listening. */
   onFailure(listener: (error: ScrapeError) => void): () => void
-  /** Whether that is why a call of the driver failed with this error: its failure, which may be told a moment after the error. */
+  /** The page failure that made a driver call fail with `error`, if there is one; it may be reported shortly after the error. */
   failureBehind(error: unknown): Promise<ScrapeError | undefined>
   fail(error: ScrapeError): void
-  /** Ends the page with all that belongs to it. Never rejects. */
+  /** Closes the page and everything that belongs to it. Never rejects. */
   close(): Promise<void>
 }
 
@@ -67,7 +67,7 @@ interface PageNeeds {
   chromium: Chromium
   door: EgressProxy
   request: { url: string; headers?: Readonly<Record<string, string>>; browser: BrowserRequest }
-  /** The browser to appear as. Undefined: as ourselves. */
+  /** The browser profile to present. Undefined: our own. */
   profile: Profile | undefined
   downloads: Omit<DownloadLimits, 'door'>
 }
@@ -121,7 +121,7 @@ class GuardedPage implements OpenPage {
     const { request } = this.#needs
     this.driver = await this.context.newPage()
     const { driver } = this
-    driver.setDefaultTimeout(0) // one deadline for all is the visit's; a handler brings its own
+    driver.setDefaultTimeout(0) // the visit has one deadline for everything; a handler sets its own
     driver.on('error', () => this.fail(this.#crash('its process crashed, perhaps for want of memory')))
     driver.on('close', () => this.fail(this.#crash('it closed itself')))
     driver.on('dialog', (dialog) => {
@@ -134,7 +134,7 @@ class GuardedPage implements OpenPage {
     })
     refuseForbidden(driver)
     this.#session = driver.createCDPSession()
-    this.#session.catch(() => {}) // whoever needs it is told
+    this.#session.catch(() => {}) // callers that await it get the error
     this.downloads = new Downloads(this.#needs.chromium.downloads!, driver, {
       ...this.#needs.downloads,
       door: this.door,
@@ -184,7 +184,7 @@ class GuardedPage implements OpenPage {
     if (this.failure !== undefined || this.#closing !== undefined) return
     this.failure = error
     for (const listener of this.#listeners) listener(error)
-    // What a handler still waits for fails now, and what the page does without end, ends.
+    // Pending calls of a handler fail now, and anything the page does endlessly stops.
     void quietly(this.context.close())
   }
 
@@ -201,7 +201,7 @@ class GuardedPage implements OpenPage {
     await Promise.all([this.downloads?.remove(), this.door[Symbol.asyncDispose]()])
   }
 
-  /** Only what must be refused or changed is intercepted: each request that is costs a round trip to us. */
+  /** Intercepts only what must be refused or changed: each intercepted request costs a round trip to us. */
   async #guardRequests(session: CDPSession): Promise<void> {
     const { url, headers, browser } = this.#needs.request
     const blocked = (browser.block ?? []).flatMap((kind) => RESOURCE_TYPES[kind])
@@ -218,12 +218,12 @@ class GuardedPage implements OpenPage {
     const patterns: Protocol.Fetch.RequestPattern[] = [
       { urlPattern: 'file:*' },
       ...blocked.map((resourceType) => ({ urlPattern: '*', resourceType })),
-      // Headers are for the origin they were given for; Chromium drops them at a redirect, and the next hop comes by here again.
+      // Extra headers are only for their own origin; Chromium drops them on a redirect, and the next hop is intercepted again.
       ...(own.length === 0 ? [] : [{ urlPattern: `${origin}/*` }]),
     ]
     await session.send('Fetch.enable', { patterns })
     if (blocked.length === 0) return
-    // Frames of other sites are targets of their own.
+    // Frames of other sites are separate targets.
     session.on('sessionattached', (child) => {
       void quietly(this.#guardRequests(child).finally(() => child.send('Runtime.runIfWaitingForDebugger')))
     })
@@ -245,7 +245,7 @@ class GuardedPage implements OpenPage {
     return work
   }
 
-  /** Windows a page opens are closed, the first ones after a moment: a link to a file opens one, which then closes itself. */
+  /** Closes windows that a page opens, the first ones after a delay: a link to a file opens one, which then closes itself. */
   #onTarget(target: Target): void {
     if (target.type() !== 'page' || target.opener() === undefined) return
     if (++this.#popups > POPUPS_MAX) {
@@ -267,7 +267,7 @@ class GuardedPage implements OpenPage {
   }
 }
 
-/** With words for the handler; the interception of `file:` is what really holds. */
+/** Gives the handler a clear message; the actual protection is the interception of `file:`. */
 function refuseForbidden(driver: DriverPage): void {
   const goto = driver.goto.bind(driver)
   driver.goto = async (url, options) => {
@@ -282,7 +282,7 @@ async function blockWebSockets(driver: DriverPage): Promise<void> {
   await driver.evaluateOnNewDocument(fail)
 }
 
-/** Keeps no process alive. */
+/** The timer does not keep the process alive. */
 export function after(ms: number): Promise<undefined> {
   return new Promise((resolve) => setTimeout(() => resolve(undefined), ms).unref())
 }
@@ -291,6 +291,6 @@ async function quietly(work: Promise<unknown>): Promise<void> {
   try {
     await work
   } catch {
-    // The page went away meanwhile, which ends the matter as well.
+    // The page was closed in the meantime, so the call is no longer needed.
   }
 }

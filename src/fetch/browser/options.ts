@@ -1,44 +1,44 @@
-/** What a browser pool can be told. */
+/** The options of a browser pool. */
 import type { EventBus } from '../../core/events.ts'
 import type { AddressOptions } from '../net/address.ts'
 
 export interface BrowserPoolOptions extends AddressOptions {
   /** Pages open at once; twice the cores is a good start. */
   slots: number
-  /** Honest: who we are and where to complain. `navigator.userAgent` says the same. */
+  /** Honest: who we are and where to complain. `navigator.userAgent` shows the same. */
   userAgent: string
-  /** Deadline of one visit, from the moment its browser is there. */
+  /** Deadline of one visit, from the moment its browser is ready. */
   timeoutMs: number
-  /** Of the document, as it is taken from the browser. */
+  /** Largest document that is read from the browser. */
   bodyBytesMax: number
   retryAfterMsMax: number
-  /** Folder for profiles and kept downloads; ours is made below it. */
+  /** Folder for profiles and kept downloads; we create our own folder inside it. */
   spool: string
-  /** Redirects of servers and of scripts, together. Default 10. */
+  /** Redirects by servers and scripts, in total. Default 10. */
   redirectsMax?: number
-  /** Pages at once in one browser. Default 8: a crash costs no more than these. */
+  /** Pages open at once in one browser. Default 8: a crash costs no more than these. */
   pagesPerBrowser?: number
-  /** A browser that has opened this many is replaced when its last page ends. Default 200. */
+  /** A browser that has opened this many pages is replaced when its last page ends. Default 200. */
   pagesPerBrowserMax?: number
   /** Default 30 minutes. */
   browserAgeMsMax?: number
-  /** Memory of a browser with all its processes, from which on it is replaced. Default 2 GiB. */
+  /** A browser is replaced when all of its processes together use this much memory. Default 2 GiB. */
   browserBytesMax?: number
-  /** Memory of one page's process, at which it is killed. Default 1 GiB. */
+  /** A page's process is killed when it uses this much memory. Default 1 GiB. */
   pageBytesMax?: number
-  /** All that one visit may receive, subresources included. Default 256 MiB. */
+  /** Total bytes one visit may receive, subresources included. Default 256 MiB. */
   trafficBytesMax?: number
-  /** Of one kept download. Default 64 MiB. */
+  /** Largest download that is kept. Default 64 MiB. */
   downloadBytesMax?: number
-  /** A browser that does not answer for this long is killed. Default 10 s. */
+  /** A browser that does not respond for this long is killed. Default 10 s. */
   hangMsMax?: number
-  /** The last browser is closed when no page was opened for this long. Default 60 s. */
+  /** The last browser is closed if no page was opened for this long. Default 60 s. */
   idleMs?: number
-  /** How often browsers are looked after. Default 1 s. */
+  /** How often the browsers are checked. Default 1 s. */
   watchMs?: number
-  /** `socks5://[user:password@]host:port` or `http://…` (CONNECT). All traffic goes there, and names are resolved there. */
+  /** `socks5://[user:password@]host:port` or `http://…` (CONNECT). Carries all traffic, and resolves the names. */
   proxy?: string
-  /** The browser's program. Default: `SLUICE_CHROME`, or the first one found on this machine. */
+  /** The browser's executable. Default: `SLUICE_CHROME`, or the first one found on this machine. */
   executable?: string
   events?: EventBus
   /** Epoch milliseconds. */

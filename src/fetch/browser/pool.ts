@@ -1,4 +1,4 @@
-/** Browsers, and the pages that may be open in them at once. */
+/** The pool of browsers, with a limit on the pages open at once. */
 
 import { randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
@@ -20,33 +20,33 @@ import { Slots } from './slots.ts'
 import { makeSpoolFolder } from './spool-folder.ts'
 import { visit } from './visit.ts'
 
-/** A page is closed within 10 ms as a rule; whoever waits for its slot waits no longer than this. */
+/** Pages usually close within 10 ms; the next visit does not wait longer than this for the slot. */
 const CLOSE_MS_MAX = 50
-/** A page that is still there after this makes its browser one to be replaced. */
+/** If a page is still open after this, its browser is replaced. */
 const STUCK_MS = 5000
 
 type Request = FetchRequest & { browser: BrowserRequest }
 
 export interface BrowserPool extends BrowserSlots, AsyncDisposable {
   /**
-   * Opens the URL in a separate context, as `identity` and through its proxy if there is one. The slot is taken until the page
+   * Opens the URL in a separate context, as `identity` and through its proxy if there is one. The slot is held until the page
    * is released. Throws `ScrapeError` only.
    */
   visit(request: Request, signal: AbortSignal, identity?: Identity): Promise<Page>
   /** Running browsers. */
   readonly browsers: number
-  /** More or fewer pages at once; fewer takes effect as pages end. */
+  /** Changes the number of pages open at once; a lower number takes effect as pages end. */
   resize(slots: number): void
 }
 
-/** Opens no browser before the first visit. Throws `E_OPTION`. */
+/** Starts no browser before the first visit. Throws `E_OPTION`. */
 export function openBrowserPool(options: BrowserPoolOptions): BrowserPool {
   const settings = withDefaults(options)
   const egress = openEgress(settings)
   const folder = makeSpoolFolder(settings.spool)
   const slots = new Slots(settings.slots)
   const browsers = new Set<Chromium>()
-  /** How to close the pages that are open, and those that are being closed. */
+  /** Functions that close the open pages; below, the pages that are being closed. */
   const open = new Set<() => void>()
   const closing = new Set<Promise<void>>()
   let closedProxy: Promise<EgressProxy> | undefined
@@ -59,7 +59,7 @@ export function openBrowserPool(options: BrowserPoolOptions): BrowserPool {
   }, settings.watchMs)
   watcher.unref()
 
-  /** One idle browser is kept for a while, as a start takes 200 ms; a second one is too many. */
+  /** One idle browser is kept for a while, as starting one takes 200 ms; a second idle one is closed. */
   function closeIdle(nowMs: number): void {
     const idle = [...browsers].filter((browser) => browser.isUsable && browser.open === 0)
     idle.forEach((browser, index) => {
@@ -68,7 +68,7 @@ export function openBrowserPool(options: BrowserPoolOptions): BrowserPool {
     })
   }
 
-  /** Counts the page in already. */
+  /** Counts the new page in. */
   async function roomInBrowser(): Promise<Chromium> {
     closedProxy ??= egress.open({ sites: new Sites('http://nobody.invalid'), bytesMax: 0, onFlood: () => {} })
     const { proxyServer } = await closedProxy
@@ -109,7 +109,7 @@ export function openBrowserPool(options: BrowserPoolOptions): BrowserPool {
     }
   }
 
-  /** Frees the slot as soon as the page is closed, or a moment later; closing goes on behind. */
+  /** Frees the slot as soon as the page is closed, or after a short wait; closing continues in the background. */
   function leave(chromium: Chromium, opening: Promise<OpenPage>): void {
     const free = onceOnly(() => slots.free())
     const soon = setTimeout(free, CLOSE_MS_MAX)
@@ -138,7 +138,7 @@ export function openBrowserPool(options: BrowserPoolOptions): BrowserPool {
     const deadline = new Deadline(url, settings.timeoutMs, signal)
     try {
       if (signal.aborted) throw signal.reason
-      await deadline.exclude(chromium.ready) // starting a browser is our business, not the page's
+      await deadline.exclude(chromium.ready) // the time to start a browser is not charged to the page
       if (deadline.failure !== undefined) throw deadline.failure.reason
       const page = await deadline.race(opening)
       const answer = await visit({ request, page, deadline, settings })

@@ -1,15 +1,15 @@
-/** The processes of a browser, as Linux tells of them: who belongs to it, what each takes, and their end. */
+/** The processes of a browser, as Linux reports them: which ones belong to it, their memory, and how to kill them. */
 import { readdirSync, readFileSync } from 'node:fs'
 
 interface ProcessMemory {
   pid: number
-  /** Resident. */
+  /** Resident memory. */
   bytes: number
-  /** Of these, nobody else's. */
+  /** The part that is not shared with other processes. */
   ownBytes: number
 }
 
-/** `pid` and its living descendants; nothing where there is no /proc. */
+/** `pid` and its living descendants; only `pid` itself where there is no /proc. */
 export function treeOf(pid: number): number[] {
   const tree = [pid]
   for (const one of tree) {
@@ -24,7 +24,7 @@ export function treeOf(pid: number): number[] {
   return tree
 }
 
-/** From `status`: 30 µs for each process, where a true proportional share (`smaps_rollup`) takes a millisecond. */
+/** From `status`: 30 µs per process; an exact proportional share (`smaps_rollup`) takes a millisecond. */
 export function memoryOf(pids: readonly number[]): ProcessMemory[] {
   return pids.flatMap((pid) => {
     try {
@@ -37,13 +37,13 @@ export function memoryOf(pids: readonly number[]): ProcessMemory[] {
   })
 }
 
-/** What all take together: each one's own, and what they share once. */
+/** The total: the private memory of each process, plus the shared memory once. */
 export function sumOf(memory: readonly ProcessMemory[]): number {
   const shared = Math.max(0, ...memory.map(({ bytes, ownBytes }) => bytes - ownBytes))
   return memory.reduce((sum, { ownBytes }) => sum + ownBytes, shared)
 }
 
-/** Runs a page (or a frame of one), as Chromium's command line says. */
+/** Whether the process runs a page (or a frame of one), according to its command line. */
 export function isRenderer(pid: number): boolean {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes('--type=renderer')
@@ -60,7 +60,7 @@ export function killProcess(pid: number): void {
   }
 }
 
-/** The group `pid` leads, and whatever of its tree has left the group. */
+/** Kills the process group that `pid` leads, and any descendants that have left the group. */
 export function killTree(pid: number): void {
   const tree = treeOf(pid)
   killProcess(-pid)

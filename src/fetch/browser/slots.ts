@@ -1,4 +1,4 @@
-/** Places for pages: taken in the order of asking. */
+/** Slots for pages, assigned in the order they were requested. */
 
 interface Waiter {
   go: () => void
@@ -16,7 +16,7 @@ export class Slots {
     this.size = size
   }
 
-  /** Rejects with the signal's reason, or with that of `close`. */
+  /** Rejects with the signal's reason, or with the reason given to `close`. */
   async take(signal: AbortSignal): Promise<void> {
     if (signal.aborted) throw signal.reason
     if (this.#closed !== undefined) throw this.#closed.reason

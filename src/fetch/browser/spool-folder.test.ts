@@ -1,4 +1,4 @@
-/** Whose browser folders are removed where several machines share one. */
+/** Which browser folders are removed when several machines share a spool. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, statSync } from 'node:fs'
@@ -12,14 +12,14 @@ const MODULE = new URL('./spool-folder.ts', import.meta.url).href
 const MAKE = (spool: string) =>
   `const { makeSpoolFolder } = await import('${MODULE}'); console.log(makeSpoolFolder('${spool}'))`
 
-/** By another process, which has ended when this returns. */
+/** Runs in another process, which has ended when this returns. */
 function makeElsewhere(spool: string, wrapper: string[] = []): { folder: string; error: string } {
   const [file, ...args] = [...wrapper, process.execPath, '--input-type=module', '-e', MAKE(spool)]
   const { stdout, stderr } = spawnSync(file!, args, { encoding: 'utf8' })
   return { folder: stdout.trim(), error: stderr }
 }
 
-test('removes what a killed process of this machine left, and nothing of others', () => {
+test('removes the folders of killed processes of this machine, and nothing of others', () => {
   using folder = temporaryFolder()
   const left = makeElsewhere(folder.path).folder
   assert.ok(existsSync(left), left)
@@ -28,7 +28,7 @@ test('removes what a killed process of this machine left, and nothing of others'
   const foreign = ['0123456789abcdef', MACHINE_MARK.replace(/^./, (first) => (first === '0' ? '1' : '0'))]
   const others = [
     ...foreign.map((machine) => `browsers-${machine}-${pid}-00000000`),
-    `browsers-${pid}-00000000`, // of an earlier version: nobody knows of which machine
+    `browsers-${pid}-00000000`, // from an earlier version: its machine is unknown
     'uploads',
   ].map((name) => join(folder.path, name))
   for (const other of others) mkdirSync(other)

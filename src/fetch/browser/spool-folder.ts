@@ -1,4 +1,4 @@
-/** A folder of our own below the spool. Those of processes of this machine that were killed are removed on the way: no other process does. */
+/** Creates our own folder in the spool. First removes those of killed processes on this machine, since nothing else does. */
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'

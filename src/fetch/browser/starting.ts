@@ -1,14 +1,14 @@
 /**
- * Signs that a page is about to download something: Chromium tells of a download when its first bytes are there.
+ * Signs that a page is about to download something: Chromium reports a download only when its first bytes have arrived.
  *
- *   navigation asked for ──▶ under way ──▶ committed: a document · failed: nothing · given up with an answer: a download is coming
+ *   navigation requested ──▶ under way ──▶ committed: a document · failed: nothing · cancelled after a response: a download
  *   window opened ──▶ a download from it · closed · some time has passed
  */
 import type { CDPSession, Page as DriverPage } from 'puppeteer-core'
 
-/** Frames load all the time, windows open for good; only the page itself is waited for longer. */
+/** Frames load all the time and windows may stay open; only the page itself is waited for longer. */
 const SIGN_MS_MAX = 1000
-/** Commands with which a handler can start a download. */
+/** Commands that a handler can use to start a download. */
 const TOUCHES = /^(?:Input\.|Runtime\.(?:evaluate|callFunctionOn)$)/
 
 interface Navigation {
@@ -21,13 +21,13 @@ export class Starting {
   handedOverAtMs = Number.NEGATIVE_INFINITY
   /** When the handler last did something to the page. */
   touchedAtMs = Number.NEGATIVE_INFINITY
-  /** By the identifier of its request, which becomes that of its document. */
+  /** By the ID of the request, which becomes the ID of the document. */
   readonly #navigations = new Map<string, Navigation>()
   readonly #windows = new Map<string, number>()
-  /** A navigation ended as those do that become downloads. */
+  /** When a navigation last ended the way navigations that become downloads do. */
   #givenUpAtMs = Number.NEGATIVE_INFINITY
   readonly #client: CDPSession
-  /** As the driver made it, without a look at what is sent. */
+  /** The driver's original method, without our hook. */
   readonly #send: CDPSession['send']
 
   constructor(driver: DriverPage) {
@@ -52,7 +52,7 @@ export class Starting {
     client.on('Page.frameNavigated', ({ frame }) => void this.#navigations.delete(frame.loaderId))
   }
 
-  /** A download may begin until then; `-Infinity` when nothing speaks for one. */
+  /** A download may begin until then; `-Infinity` if there is no sign of one. */
   get expectedUntilMs(): number {
     let untilMs = this.#givenUpAtMs + SIGN_MS_MAX
     for (const { isMain, startedAtMs } of this.#navigations.values()) {
@@ -75,7 +75,7 @@ export class Starting {
     }) as CDPSession['send']
   }
 
-  /** A round trip to the page: what it did before is told before the answer. A page that is too busy to answer has its time. */
+  /** A round trip to the page: all earlier events arrive before the answer. Waits at most `msMax` for a busy page. */
   async ask(msMax: number): Promise<void> {
     const { promise: late, resolve } = Promise.withResolvers<void>()
     const timer = setTimeout(resolve, msMax)
@@ -92,7 +92,7 @@ export class Starting {
     if (this.#windows.delete(targetId)) this.touchedAtMs = performance.now()
   }
 
-  /** The identifier of a window is that of its frame. */
+  /** A window's target ID is the ID of its frame. */
   onBegin(frameId: string): void {
     this.#windows.delete(frameId)
     this.#givenUpAtMs = Number.NEGATIVE_INFINITY

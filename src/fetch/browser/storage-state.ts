@@ -1,4 +1,4 @@
-/** Who is signed in: cookies and local storage of a context, taken and given back. */
+/** Saves and restores a signed-in session: the cookies and local storage of a context. */
 import type { CookieData, Frame } from 'puppeteer-core'
 import type { OriginStorage, SessionCookie, SessionState } from '../../core/session-state.ts'
 import type { OpenPage } from './open-page.ts'
@@ -17,8 +17,8 @@ export async function restoreState({ driver, context }: OpenPage, state: Session
 }
 
 /**
- * Runs before every document of the page. It writes only where there is nothing yet: a context begins empty, so this is the first
- * document of its origin, and what the site writes later is never overwritten.
+ * Runs before every document of the page. It writes only if the storage is still empty: a context starts empty, so this is the
+ * first document of its origin, and values that the site writes later are never overwritten.
  */
 function restoreScript(origin: string, items: OriginStorage['localStorage']): string {
   return `(() => {
@@ -29,7 +29,7 @@ function restoreScript(origin: string, items: OriginStorage['localStorage']): st
   })()`
 }
 
-/** As it is now. Origins the page has left are asked in a page of our own, which sends no request. */
+/** The current state. Origins the page has left are read in a helper page, which sends no requests. */
 export async function readState(page: OpenPage): Promise<SessionState> {
   const found = new Map<string, OriginStorage['localStorage']>()
   for (const frame of page.driver.frames()) {

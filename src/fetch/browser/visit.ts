@@ -1,4 +1,4 @@
-/** The journey of one visit: open the URL, wait for what was asked for, take the document. */
+/** One visit: open the URL, wait for what the request asks for, and read the document. */
 import type { GoToOptions } from 'puppeteer-core'
 import { ScrapeError } from '../../core/errors.ts'
 import { pageOf, withPage } from '../../core/failed-page.ts'
@@ -14,10 +14,10 @@ import { after, type OpenPage } from './open-page.ts'
 import type { Settings } from './options.ts'
 
 const WAIT_UNTIL = { domcontentloaded: 'domcontentloaded', load: 'load', networkidle: 'networkidle0' } as const
-/** A page that sends itself on while we read it is read again; between two looks it gets some time. */
+/** A page that navigates while we read it is read again, after this pause. */
 const LOOK_AGAIN_MS = 50
 const ABORTED_LOOKS = 40
-/** For the page that comes with an error: it is nice to have. */
+/** For the snapshot attached to an error, which is optional. */
 const SNAPSHOT_MS_MAX = 2000
 
 interface Visit {
@@ -27,11 +27,11 @@ interface Visit {
   settings: Settings
 }
 
-/** Rejects with `ScrapeError`, or whatever reason the deadline has. */
+/** Rejects with `ScrapeError`, or with the deadline's reason. */
 export async function visit(visit: Visit): Promise<HttpPage> {
   const { page, deadline } = visit
   const trail = new Trail(page.driver, () => {
-    // Those of servers, and those of a page that sends itself on: such a one would never arrive.
+    // Counts redirects by the server and navigations by the page itself: a page that keeps navigating would never arrive.
     const { length } = trail.passed
     if (length > visit.settings.redirectsMax)
       deadline.fail(tooManyRedirects(visit.request.url, length, { notes: trail.passed.slice(0, 20) }))
@@ -63,10 +63,10 @@ async function failureOf(visit: Visit, trail: Trail, error: unknown): Promise<un
   return failure ?? navigationError(error, { ...whereOf(visit, trail), door: page.door })
 }
 
-/** What a person would have seen, for the page that comes with an error; a visit without a document has nothing to show. */
+/** Attaches a screenshot to the page that comes with an error; a visit without a document has nothing to show. */
 async function addPicture({ page, settings, ...visit }: Visit, trail: Trail, error: ScrapeError): Promise<void> {
   if (page.failure !== undefined || trail.response === undefined) return
-  if (error.code === 'E_TIMEOUT_TOTAL' && pageOf(error) === undefined) return // it did not answer a moment ago
+  if (error.code === 'E_TIMEOUT_TOTAL' && pageOf(error) === undefined) return // it did not respond a moment ago
   const { driver } = page
   const take = async () => Buffer.from(await driver.screenshot({ type: 'png', captureBeyondViewport: false }))
   const screenshot = await Promise.race([take().catch(() => undefined), after(SNAPSHOT_MS_MAX)])
@@ -96,13 +96,13 @@ async function travel(visit: Visit, trail: Trail): Promise<void> {
   }
 }
 
-/** A navigation that ends without a document, and is none the worse for it. */
+/** Accepts a navigation that ended without a document if that is legitimate. */
 async function checkAborted(visit: Visit, trail: Trail, error: unknown): Promise<void> {
   const { url } = visit.request
-  // The reason may be told after the end: some looks, in case the driver still sorts its events.
+  // The reason may arrive after the end, so check several times in case the driver is still processing its events.
   for (let look = 0; look < ABORTED_LOOKS; look++) {
     const status = trail.response?.status()
-    // A page may start a download before it is there: it is a page all the same.
+    // A page may start a download before it has loaded, and still be a page.
     if (status === 204 || status === 205 || trail.hasArrived) return
     if (await step(visit, visit.page.downloads.begins(LOOK_AGAIN_MS))) {
       throw new ScrapeError('E_BROWSER_DOWNLOAD', `${url} is a file, not a page`, { url })
@@ -134,7 +134,7 @@ async function arrive(visit: Visit, trail: Trail): Promise<HttpPage> {
   }
 }
 
-/** Undefined when the page moved on while it was read. */
+/** Undefined if the page navigated while it was being read. */
 async function readQuietly(visit: Visit, trail: Trail, isFailed: boolean): Promise<Body | undefined> {
   const { page, settings } = visit
   const response = trail.response!
@@ -145,7 +145,7 @@ async function readQuietly(visit: Visit, trail: Trail, isFailed: boolean): Promi
     return isFailed ? { ...body, body: Buffer.from(body.body.subarray(0, FAILED_BODY_BYTES_MAX)) } : body
   } catch (error) {
     if (error === visit.deadline.failure?.reason) throw error
-    if (isFailed) return { body: Buffer.alloc(0), charset: 'utf-8', contentType: '' } // the status is the news
+    if (isFailed) return { body: Buffer.alloc(0), charset: 'utf-8', contentType: '' } // the status is what matters
     if (error instanceof ScrapeError) throw error
     if (/evicted|No resource with given identifier/.test(messageOf(error))) {
       throw new ScrapeError('E_TOO_LARGE', 'the document is larger than the browser keeps', { url: response.url() })
@@ -154,13 +154,13 @@ async function readQuietly(visit: Visit, trail: Trail, isFailed: boolean): Promi
   }
 }
 
-/** A document that came in part is none. */
+/** A document that arrived only in part is a failure. */
 function trailFailure(visit: Visit, trail: Trail): ScrapeError | undefined {
   if (trail.failed === undefined || trail.failed.includes('ERR_ABORTED')) return undefined
   return navigationError(new Error(trail.failed), { ...whereOf(visit, trail), door: visit.page.door })
 }
 
-/** A body without a length ends with its connection, and a connection can be cut. */
+/** A body without a length ends with its connection, and the connection may have been cut. */
 function wasCut({ page }: Visit, { response }: Trail): boolean {
   const { hostname, port, protocol } = new URL(response!.url())
   const { 'content-length': length, 'transfer-encoding': encoding } = response!.headers()
@@ -168,7 +168,7 @@ function wasCut({ page }: Visit, { response }: Trail): boolean {
   return page.door.wasCut(hostname, Number(port) || (protocol === 'https:' ? 443 : 80))
 }
 
-/** A redirect to another site makes that one the page's own; the door cannot tell a redirect from a picture. */
+/** A redirect to another site makes it one of the page's sites; the egress proxy cannot tell a redirect from an image. */
 function isShutOut({ page }: Visit, { request }: Trail): boolean {
   return request !== undefined && page.door.hasShutOut(new URL(request.url()).hostname)
 }
@@ -191,14 +191,14 @@ function partsOf({ request, page, deadline, settings }: Visit, trail: Trail, bod
   }
 }
 
-/** Work that cannot be cancelled, until it is done or the deadline is over. */
+/** Waits for work that cannot be cancelled, until it is done or the deadline passes. */
 function step<T>({ deadline }: Visit, work: Promise<T>): Promise<T> {
   if (deadline.failure === undefined) return deadline.race(work)
   work.catch(() => {})
   return Promise.reject(deadline.failure.reason)
 }
 
-/** What we were waiting for when the time ran out. Other ends of the deadline pass. */
+/** What we were waiting for when the deadline passed. Other failures are returned as they are. */
 async function timeoutError(visit: Visit, trail: Trail, reason: unknown): Promise<unknown> {
   if (!(reason instanceof ScrapeError) || reason.code !== 'E_TIMEOUT_TOTAL') return reason
   const { request, settings, page } = visit
@@ -210,7 +210,7 @@ async function timeoutError(visit: Visit, trail: Trail, reason: unknown): Promis
     return new ScrapeError('E_TIMEOUT_HEADERS', `no response ${within}`, { url })
   }
   const { waitFor } = request.browser
-  // The page may well be there, only without what was waited for: that is worth a look at it.
+  // The page may have loaded, only without what was waited for: it is worth attaching.
   const read = readBody(page.driver, trail.response, settings.bodyBytesMax).catch(() => undefined)
   const body = await Promise.race([read, after(SNAPSHOT_MS_MAX)])
   if (body === undefined) return reason

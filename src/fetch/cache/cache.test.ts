@@ -47,7 +47,7 @@ for (const [kind, open] of Object.entries(kinds)) {
     return { cache, time }
   }
 
-  test(`${kind}: gives back the page it was given, marked as from the cache`, (t) => {
+  test(`${kind}: returns the stored page, marked as from the cache`, (t) => {
     const { cache } = given(t)
     const page = pageWith()
     cache.set({ url: URL_A }, page)
@@ -61,7 +61,7 @@ for (const [kind, open] of Object.entries(kinds)) {
     assert.deepEqual([found.bytes, found.timings, found.fetchedAtMs], [page.bytes, page.timings, page.fetchedAtMs])
   })
 
-  test(`${kind}: forgets a page after 60 s, or as long as it is told`, (t) => {
+  test(`${kind}: expires a page after 60 s, or after freshMs`, (t) => {
     for (const [freshMs, ms] of [
       [undefined, 60_000],
       [5000, 5000],
@@ -100,7 +100,7 @@ for (const [kind, open] of Object.entries(kinds)) {
     assert.equal(cache.get({ url: URL_A }), undefined)
   })
 
-  test(`${kind}: tells requests with other headers apart`, (t) => {
+  test(`${kind}: distinguishes requests with different headers`, (t) => {
     const { cache } = given(t)
     cache.set({ url: URL_A, headers: { 'accept-language': 'de', a: '1' } }, pageWith())
     assert.equal(cache.get({ url: URL_A }), undefined)
@@ -108,7 +108,7 @@ for (const [kind, open] of Object.entries(kinds)) {
     assert.ok(cache.get({ url: URL_A, headers: { a: '1', 'accept-language': 'de' } }))
   })
 
-  test(`${kind}: stays within its bytes; the oldest pages make room`, (t) => {
+  test(`${kind}: stays within its byte limit by evicting the oldest pages`, (t) => {
     const { cache } = given(t, { bytesMax: 1_000_000 })
     const urlOf = (i: number) => `https://a.example/${i}`
     for (let i = 0; i < 50; i++) {
@@ -121,7 +121,7 @@ for (const [kind, open] of Object.entries(kinds)) {
   })
 }
 
-test('sqlite: remembers pages from one process to the next', (t) => {
+test('sqlite: keeps pages from one process to the next', (t) => {
   const path = join(tempFolder(t), 'cache.db')
   const options = { now: () => NOW_MS }
   {

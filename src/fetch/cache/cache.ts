@@ -1,9 +1,9 @@
 /**
  * Response cache: answers a repeated request with the page fetched a moment ago.
  *
- * For runs repeated while a scraper is written, and for pages that many tasks share. It does not ask what Cache-Control says:
- * whoever turns it on has said how old a page may be. Only plain successful pages are kept, and what belongs to one visitor
- * (cookies set, credentials sent) only under that visitor's session.
+ * For repeated runs while a scraper is being written, and for pages that many tasks share. It ignores Cache-Control: users who
+ * turn it on decide how old a page may be. Only plain successful pages are kept, and pages that belong to one visitor (cookies
+ * set, credentials sent) only under that visitor's session.
  */
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
@@ -12,15 +12,15 @@ import type { FetchRequest } from '../contract.ts'
 import { decodeText } from '../http/charset.ts'
 
 export interface ResponseCache extends Disposable {
-  /** A page not older than `freshMs`, with `fromCache: true`. */
+  /** A page that is not older than `freshMs`, with `fromCache: true`. */
   get(request: FetchRequest): Page | undefined
-  /** Keeps the page if it may be kept. */
+  /** Stores the page if it may be cached. */
   set(request: FetchRequest, page: Page): void
 }
 
-/** A cache that has to be asked over a network, for the pages of a fleet. */
+/** A cache on the network, shared by a fleet. */
 export interface RemoteCache extends AsyncDisposable {
-  /** As `ResponseCache.get`. Never rejects: without an answer there is no page. */
+  /** As `ResponseCache.get`. Never rejects: if the cache does not answer, there is no page. */
   get(request: FetchRequest): Promise<Page | undefined>
   /** Returns at once. */
   set(request: FetchRequest, page: Page): void
@@ -29,18 +29,18 @@ export interface RemoteCache extends AsyncDisposable {
 export interface CacheOptions {
   /** Default 60 s. */
   freshMs?: number
-  /** Oldest pages make room. Default 64 MiB in memory, 1 GiB in a file. */
+  /** The oldest pages are evicted first. Default 64 MiB in memory, 1 GiB in a file. */
   bytesMax?: number
   now?: () => number
 }
 
-/** Where pages are kept; the rules about which are `createCache`'s. */
+/** Where pages are stored; `createCache` decides which ones. */
 interface CacheStore extends Disposable {
   get(key: string): StoredPage | undefined
   set(key: string, page: StoredPage): void
 }
 
-/** A page without what can be made again from the rest. */
+/** A page without the parts that can be derived from the rest. */
 export type StoredPage = Pick<Page, 'url' | 'redirects' | 'status' | 'contentType' | 'charset' | 'fetchedAtMs'> & {
   readonly headers: Readonly<Record<string, string | string[]>>
   readonly body: Buffer
@@ -162,7 +162,7 @@ class CachedPage implements Page {
     return this.#stored.fetchedAtMs
   }
 
-  /** The body stays with the cache. */
+  /** The cache keeps the body. */
   release(): void {
     this.#text = undefined
   }

@@ -1,7 +1,7 @@
 /**
  * A page as a value in Redis: `SLP1`, whether the body is compressed (one byte), the length of the head (four), head, body.
  *
- * Anybody may have written what is found under a key, so everything is checked and bounded before it is believed.
+ * Anyone may have written the value under a key, so everything is checked and bounded before it is trusted.
  */
 import { promisify } from 'node:util'
 import { constants, zstdCompress, zstdDecompress } from 'node:zlib'
@@ -13,9 +13,9 @@ const decompress = promisify(zstdDecompress)
 
 const MAGIC = Buffer.from('SLP1')
 const HEAD_AT = MAGIC.length + 5
-/** The fastest: of our test pages it leaves 28 %; level 9 leaves 25 % and takes three times as long. */
+/** The fastest level: it compresses our test pages to 28 %; level 9 reaches 25 % and takes three times as long. */
 const LEVEL = { params: { [constants.ZSTD_c_compressionLevel]: 1 } }
-/** Below it there is nothing to gain; above it the body must shrink by a tenth, or reading it would cost more than it saves. */
+/** Smaller bodies are not worth compressing; larger ones must shrink by a tenth, or reading them costs more than it saves. */
 const COMPRESS_BYTES_MIN = 1024
 const COMPRESS_SHARE_MAX = 0.9
 
@@ -27,14 +27,14 @@ const headSchema = z.strictObject({
   contentType: z.string(),
   charset: z.string(),
   fetchedAtMs: z.number(),
-  /** As pairs: a header may be called `__proto__`. */
+  /** As pairs: a header may be named `__proto__`. */
   headers: z.array(z.tuple([z.string(), z.union([z.string(), z.array(z.string())])])),
   wireBytes: count,
   timings: z.strictObject({ firstByteMs: z.number(), totalMs: z.number() }),
   bodyBytes: count,
 })
 
-/** Undefined when it would be larger than `bytesMax`. */
+/** Undefined if it would be larger than `bytesMax`. */
 export async function encodePage(page: StoredPage, bytesMax: number): Promise<Buffer | undefined> {
   const { body, headers, ...rest } = page
   const head = Buffer.from(JSON.stringify({ ...rest, headers: Object.entries(headers), bodyBytes: body.length }))
@@ -49,7 +49,7 @@ export async function encodePage(page: StoredPage, bytesMax: number): Promise<Bu
   return Buffer.concat([start, head, kept])
 }
 
-/** Undefined for what is not a page of ours, or not whole. */
+/** Undefined if the value is not one of our pages, or is incomplete. */
 export async function decodePage(value: Buffer, bodyBytesMax: number): Promise<StoredPage | undefined> {
   if (value.length < HEAD_AT || !value.subarray(0, MAGIC.length).equals(MAGIC)) return undefined
   const bodyAt = HEAD_AT + value.readUInt32BE(MAGIC.length + 1)
@@ -69,7 +69,7 @@ async function unpack(packed: Buffer, bytes: number): Promise<Buffer | undefined
   try {
     return await decompress(packed, { maxOutputLength: Math.max(1, bytes) })
   } catch {
-    return undefined // not what it says it is, or larger
+    return undefined // not valid, or larger than declared
   }
 }
 

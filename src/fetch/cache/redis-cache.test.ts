@@ -46,7 +46,7 @@ function pageOf(url: string, parts: Partial<PageParts> = {}): Page {
 
 const open = (options: Partial<RedisCacheOptions> = {}) => openRedisCache({ url: server.url, ...options })
 
-/** Writes, and waits until it is written. */
+/** Writes a page, and waits until it is stored. */
 async function keep(url: string, page: Page, options: Partial<RedisCacheOptions> = {}): Promise<void> {
   await using cache = await open(options)
   cache.set({ url }, page)
@@ -71,7 +71,7 @@ describe('a cache in Redis', () => {
     assert.equal(await cache.get({ url, headers: { 'accept-language': 'de' } }), undefined)
   })
 
-  it('takes the body along even when the page is let go of at once', async () => {
+  it('stores the body even if the page is released at once', async () => {
     const url = 'https://a.example/released'
     await using cache = await open()
     const page = pageOf(url)
@@ -81,7 +81,7 @@ describe('a cache in Redis', () => {
     assert.equal((await cache.get({ url }))?.text, 'café')
   })
 
-  it('lets Redis forget a page after 60 s, or when it was fetched so long ago', async () => {
+  it('lets Redis expire a page after 60 s, or sooner if it was fetched earlier', async () => {
     const url = 'https://a.example/fresh'
     await keep(url, pageOf(url))
     const leftMs = await redis.pttl(`content:${url}`)
@@ -93,7 +93,7 @@ describe('a cache in Redis', () => {
     assert.equal(await value(`${url}3`), null)
   })
 
-  it('does not give a page older than the reader wants, and one from a clock ahead of ours it does', async () => {
+  it('does not return a page older than the reader wants, but does return one from a clock ahead of ours', async () => {
     const url = 'https://a.example/strict'
     await keep(url, pageOf(url))
     await using strict = await open({ freshMs: 1000, now: () => Date.now() + 2000 })
@@ -102,14 +102,14 @@ describe('a cache in Redis', () => {
     assert.ok(await late.get({ url }))
   })
 
-  it('keeps to the rules about whose pages are kept', async () => {
+  it('follows the rules on which pages may be cached', async () => {
     const url = 'https://a.example/mine'
     await keep(url, pageOf(url, { status: 404 }))
     await keep(url, pageOf(url, { headers: { 'set-cookie': ['id=1'] } }))
     assert.equal(await value(url), null)
   })
 
-  it('compresses what becomes smaller by it, and only that', async () => {
+  it('compresses only bodies that become smaller', async () => {
     const text = Buffer.from('<p>The same again, and again.</p>'.repeat(2000))
     const noise = randomBytes(50_000)
     await keep('https://a.example/text', pageOf('https://a.example/text', { body: text }))
@@ -121,14 +121,14 @@ describe('a cache in Redis', () => {
     assert.deepEqual((await cache.get({ url: 'https://a.example/noise' }))!.body, noise)
   })
 
-  it('leaves out pages that are too large', async () => {
+  it('skips pages that are too large', async () => {
     const url = 'https://a.example/huge'
     await keep(url, pageOf(url, { body: randomBytes(20_000) }), { valueBytesMax: 20_000 })
     await keep(url, pageOf(url, { body: Buffer.alloc(200_000) }), { bodyBytesMax: 100_000 })
     assert.equal(await value(url), null)
   })
 
-  it('takes nothing for a page that is none', async () => {
+  it('accepts nothing that is not a page', async () => {
     const url = 'https://a.example/foreign'
     const key = `content:${url}`
     await keep(url, pageOf(url, { body: Buffer.alloc(5000, 'abc') }))
@@ -167,7 +167,7 @@ describe('a cache in Redis', () => {
     await redis.del(key)
   })
 
-  it('has no page while Redis is away or hangs, says so once, and comes back', async () => {
+  it('returns no page while Redis is down or hangs, reports it once, and recovers', async () => {
     await using own = await startRedis()
     const away: ScrapeError[] = []
     let backs = 0
@@ -187,7 +187,7 @@ describe('a cache in Redis', () => {
     assert.deepEqual([away.length, backs, away[0]?.code], [1, 0, 'E_SERVICE'])
 
     await own.start()
-    while ((await cache.get({ url })) === undefined) await delay(20) // it was appended to Redis's file
+    while ((await cache.get({ url })) === undefined) await delay(20) // it was saved in Redis's append-only file
     assert.deepEqual([away.length, backs], [1, 1])
 
     process.kill(own.pid!, 'SIGSTOP')
@@ -200,7 +200,7 @@ describe('a cache in Redis', () => {
     assert.deepEqual([away.length, backs], [2, 2])
   })
 
-  it('cannot be opened on a Redis that is not there', async () => {
+  it('cannot be opened if Redis is unreachable', async () => {
     await assert.rejects(open({ url: 'redis://127.0.0.1:1/0' }), { code: 'E_SERVICE' })
   })
 })

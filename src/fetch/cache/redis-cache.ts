@@ -1,9 +1,9 @@
 /**
- * Response cache in Redis: `content:URL`, the pages of a moment ago for all workers and runs on one Redis.
+ * Response cache in Redis: `content:URL`, recently fetched pages for all workers and runs on one Redis.
  *
- * Redis itself forgets a page when it is no longer fresh, by its own clock: the workers' need not agree. While it is away, every
- * page is asked for. Best a database or server of its own, with `maxmemory` and `allkeys-lru`: what a frontier may never do, throw
- * things away, is right here.
+ * Redis itself expires stale pages, by its own clock, so the workers' clocks need not agree. While Redis is down, every page is
+ * fetched. Best used with a separate database or server, with `maxmemory` and `allkeys-lru`: evicting data, which a frontier
+ * must never do, is right for a cache.
  */
 import type { Page } from '../../core/page.ts'
 import { OptionalRedis, type OptionalRedisOptions } from '../../drivers/redis/optional.ts'
@@ -14,17 +14,17 @@ import { decodePage, encodePage } from './redis-cache-value.ts'
 export interface RedisCacheOptions extends OptionalRedisOptions {
   /** Default 60 s. */
   freshMs?: number
-  /** Pages that are larger are not kept: body after compression, headers and all. Default 2 MiB. */
+  /** Larger values are not stored; counts the compressed body, the headers and everything else. Default 2 MiB. */
   valueBytesMax?: number
-  /** Bodies that are larger are neither kept nor believed. Default 16 MiB. */
+  /** Larger bodies are neither stored nor accepted. Default 16 MiB. */
   bodyBytesMax?: number
   now?: () => number
 }
 
-/** Bodies on their way to Redis, together; beyond it, pages are left out. */
+/** Total size of bodies being written to Redis; beyond it, pages are not cached. */
 const WRITING_BYTES_MAX = 32 * 1024 ** 2
 
-/** Throws `E_SERVICE` when Redis cannot be reached now: later it may come and go. */
+/** Throws `E_SERVICE` if Redis cannot be reached now; later outages are tolerated. */
 export async function openRedisCache(options: RedisCacheOptions): Promise<RemoteCache> {
   const redis = new OptionalRedis('the cache’s Redis', options)
   await redis.open()
@@ -52,7 +52,7 @@ class RedisCache implements RemoteCache {
     const value = await this.#redis.ask((connection) => connection.getBuffer(keyOf(request)))
     if (value === undefined || value === null) return undefined
     const page = await decodePage(value, this.#bodyBytesMax)
-    // A page of the future comes from a clock ahead of ours; Redis lets it grow no older than it may.
+    // A page from the future comes from a clock ahead of ours; Redis expires it in time anyway.
     if (page === undefined || this.#now() - page.fetchedAtMs >= this.#freshMs) return undefined
     return toCachedPage(request, page)
   }

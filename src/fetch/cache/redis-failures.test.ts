@@ -20,7 +20,7 @@ after(async () => {
 
 const URL_A = 'https://a.example/x?y=ä'
 
-test('counts the failures of a page over all workers, for a day', async () => {
+test('counts the failures of a page across all workers, for a day', async () => {
   {
     await using one = await openRedisFailures({ url: server.url })
     await using two = await openRedisFailures({ url: server.url })
@@ -29,7 +29,7 @@ test('counts the failures of a page over all workers, for a day', async () => {
       two.count(URL_A)
     }
     one.count('https://a.example/other')
-  } // what is under way is still counted
+  } // writes in flight are still counted
   await using reader = await openRedisFailures({ url: server.url })
   assert.equal(await reader.read(URL_A), 100)
   assert.equal(await reader.read('https://a.example/never'), 0)
@@ -38,7 +38,7 @@ test('counts the failures of a page over all workers, for a day', async () => {
   assert.ok(leftMs > 86_000_000 && leftMs <= 86_400_000, `${leftMs} ms`)
 })
 
-test('has no more than a thousand under way; what is more is not counted', async () => {
+test('has at most a thousand writes in flight; the rest are not counted', async () => {
   {
     await using counters = await openRedisFailures({ url: server.url })
     for (let i = 0; i < 5000; i++) counters.count('https://a.example/many')
@@ -46,7 +46,7 @@ test('has no more than a thousand under way; what is more is not counted', async
   assert.equal(await redis.get('failures:https://a.example/many'), '1000')
 })
 
-test('lets be what somebody else keeps under such a name', async () => {
+test('leaves data of others under such a key alone', async () => {
   await redis.hset('failures:https://a.example/foreign', 'a', '1')
   await redis.set('failures:https://a.example/word', 'many')
   let aways = 0
@@ -57,7 +57,7 @@ test('lets be what somebody else keeps under such a name', async () => {
   assert.equal(aways, 0)
 })
 
-test('hurts nobody while Redis is away, and counts again afterwards', async () => {
+test('does no harm while Redis is down, and counts again afterwards', async () => {
   await using own = await startRedis()
   let aways = 0
   let backs = 0

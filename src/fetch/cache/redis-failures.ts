@@ -1,28 +1,28 @@
 /**
- * Failure counters in Redis: `failures:URL`, how often a page failed lately, over all runs and workers.
+ * Failure counters in Redis: `failures:URL`, how often a page failed recently, across all runs and workers.
  *
- * For people and for dashboards; what decides about retries is the frontier's own count. So a count may be lost while Redis is
- * away, and nobody waits for one.
+ * For people and dashboards; retries depend on the frontier's own count. So counts may be lost while Redis is down, and no
+ * worker waits for one.
  */
 import { OptionalRedis, type OptionalRedisOptions } from '../../drivers/redis/optional.ts'
 import { script } from '../../drivers/redis/script.ts'
 
 interface FailureCounters extends AsyncDisposable {
-  /** One more failure. Returns at once; left out while Redis is away or too many are under way. */
+  /** Adds one failure. Returns at once; skipped while Redis is down or too many writes are in flight. */
   count(url: string): void
-  /** Failures of the last while; undefined when Redis cannot be asked. */
+  /** Recent failures; undefined if Redis cannot be reached. */
   read(url: string): Promise<number | undefined>
 }
 
 interface RedisFailuresOptions extends OptionalRedisOptions {
-  /** How long after its last failure a page is remembered. Default 24 h. */
+  /** How long a page is remembered after its last failure. Default 24 h. */
   keepMs?: number
 }
 
 const KEEP_MS = 86_400_000
 const IN_FLIGHT_MAX = 1000
 
-/** Both or neither: a counter that was never given its end would stay for ever. ARGV: key, how long it is kept. */
+/** Both or neither: a counter without an expiry would stay forever. ARGV: key, how long it is kept. */
 const COUNT = script(
   'failures.count',
   `local sum = redis.call('INCR', ARGV[1])
@@ -30,7 +30,7 @@ redis.call('PEXPIRE', ARGV[1], ARGV[2])
 return sum`,
 )
 
-/** Throws `E_SERVICE` when Redis cannot be reached now: later it may come and go. */
+/** Throws `E_SERVICE` if Redis cannot be reached now; later outages are tolerated. */
 export async function openRedisFailures(options: RedisFailuresOptions): Promise<FailureCounters> {
   const redis = new OptionalRedis('the failure counters’ Redis', options)
   await redis.open()

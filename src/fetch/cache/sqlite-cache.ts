@@ -1,9 +1,9 @@
-/** Response cache in a SQLite file: outlives the process, for the next run of a scraper under work. */
+/** Response cache in a SQLite file: it outlives the process, for the next run of a scraper in development. */
 
 import { openSqlite } from '../../drivers/sqlite/open.ts'
 import { CACHE_FRESH_MS, type CacheOptions, createCache, type ResponseCache, type StoredPage } from './cache.ts'
 
-/** The index holds the size too, so that adding up and making room never read the bodies. */
+/** The index includes the size, so that summing up and evicting never read the bodies. */
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS page (
     key TEXT PRIMARY KEY,
@@ -18,7 +18,7 @@ const UPSERT = `
   INSERT INTO page (key, fetched_at_ms, bytes, head, body) VALUES (:key, :fetchedAtMs, :bytes, :head, :body)
   ON CONFLICT (key) DO UPDATE SET fetched_at_ms = :fetchedAtMs, bytes = :bytes, head = :head, body = :body`
 
-/** The oldest pages that together make up at least `:excess` bytes. */
+/** Evicts the oldest pages that together make up at least `:excess` bytes. */
 const MAKE_ROOM = `
   DELETE FROM page WHERE rowid IN (
     SELECT rowid FROM (
@@ -26,7 +26,7 @@ const MAKE_ROOM = `
     ) WHERE upTo - bytes < :excess
   )`
 
-/** The file is looked after once per this share of `bytesMax` written, so it may exceed it by as much. */
+/** Pages are evicted each time this share of `bytesMax` has been written, so the file may exceed the limit by as much. */
 const ROOM_SHARE = 1 / 16
 
 export function openSqliteCache(path: string, options: CacheOptions = {}): ResponseCache {
@@ -43,7 +43,7 @@ export function openSqliteCache(path: string, options: CacheOptions = {}): Respo
   const total = db.prepare('SELECT coalesce(sum(bytes), 0) AS bytes FROM page')
   const dropStale = db.prepare('DELETE FROM page WHERE fetched_at_ms <= ?')
   const makeRoom = db.prepare(MAKE_ROOM)
-  let writtenBytes = Number.POSITIVE_INFINITY // the file may come from a run with another limit: look after it at once
+  let writtenBytes = Number.POSITIVE_INFINITY // the file may come from a run with another limit, so check it at once
 
   function lookAfter(): void {
     writtenBytes = 0
@@ -77,7 +77,7 @@ export function openSqliteCache(path: string, options: CacheOptions = {}): Respo
 
 type Head = Omit<StoredPage, 'body'>
 
-/** Headers come from strangers, and one may be called `__proto__`. */
+/** Headers are untrusted, and one may be named `__proto__`. */
 function nullPrototype(key: string, value: unknown): unknown {
   return key === 'headers' && typeof value === 'object' ? Object.assign(Object.create(null), value) : value
 }

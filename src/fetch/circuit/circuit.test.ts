@@ -9,7 +9,7 @@ import { type CircuitOptions, type CircuitPage, createCircuit } from './circuit.
 import { outcomeOfError, type RequestOutcome } from './outcome.ts'
 
 let pages = 0
-/** A page that was never asked for. */
+/** A page that was never requested. */
 const fresh = (host = 'a'): CircuitPage => ({ host, id: `p${++pages}`, isRetry: false })
 
 function given(more: CircuitOptions = {}) {
@@ -37,7 +37,7 @@ function given(more: CircuitOptions = {}) {
 const failure = (code: ErrorCode = 'E_SERVER', details: ErrorDetails = { status: 500 }) =>
   new ScrapeError(code, 'x', details)
 
-/** What stands in the way of a request, if anything does. */
+/** The error that refuses a request, if there is one. */
 function refusal(act: () => unknown): ScrapeError | undefined {
   try {
     act()
@@ -49,7 +49,7 @@ function refusal(act: () => unknown): ScrapeError | undefined {
   }
 }
 
-test('opens after ten failures that are most of what was asked', () => {
+test('opens after ten failures that are most of the requests', () => {
   const { circuit, fail, states, pauses } = given()
   fail(9)
   circuit.check(fresh())
@@ -69,7 +69,7 @@ test('stays closed while one in four is answered', () => {
   assert.deepEqual(states(), [])
 })
 
-test('opens after ten failures in a row, however well it was before', () => {
+test('opens after ten failures in a row, however healthy it was before', () => {
   const { request, fail, states, events } = given()
   for (let i = 0; i < 200; i++) request()
   fail(9)
@@ -79,7 +79,7 @@ test('opens after ten failures in a row, however well it was before', () => {
   assert.equal(events[0]?.reason, '10 of 20 pages failed, the last with E_SERVER (status 500)')
 })
 
-test('opens when four in five of the last twenty failed, however well it was before', () => {
+test('opens when four in five of the last twenty failed, however healthy it was before', () => {
   const { request, fail, states } = given()
   for (let i = 0; i < 200; i++) request()
   for (let i = 0; i < 3; i++) {
@@ -99,7 +99,7 @@ test('counts a page that fails again and again once', () => {
   assert.deepEqual(states(), [])
 })
 
-test('probes with pages that have not failed, and with the others when there are none', () => {
+test('probes with pages that have not failed, and with failed ones if there are no others', () => {
   const { circuit, time, states } = given()
   const failed = Array.from({ length: 10 }, () => fresh())
   for (const page of failed) circuit.enter(page).end(failure())
@@ -163,7 +163,7 @@ test('closes when one of several probes is answered, and then takes twice the fa
   assert.equal(states().at(-1), 'open')
 })
 
-test('never costs a page a try, however long the host fails', () => {
+test('never costs a page an attempt, however long the host fails', () => {
   const { circuit, time, fail } = given()
   const limits = { retries: 0, backoff: 1000, backoffMax: 60_000, retryAfterMax: 0 }
   fail(10)
@@ -184,7 +184,7 @@ test('never opens for a host where it is off', () => {
   assert.deepEqual(states(), ['open'])
 })
 
-test('forgets what is older than the window', () => {
+test('forgets requests older than the window', () => {
   const { time, fail, states } = given()
   for (let i = 0; i < 50; i++) {
     fail(1)
@@ -214,7 +214,7 @@ test('lets exactly one probe through, and all others when it is answered', () =>
   assert.deepEqual(states(), ['open', 'half-open', 'closed'])
 })
 
-test('waits longer by chance, never shorter', () => {
+test('random jitter only lengthens the wait', () => {
   const { fail, pauses } = given({ random: () => 1 })
   fail(10)
   assert.equal(pauses[0]?.ms, 12_500)
@@ -229,7 +229,7 @@ test('sends another probe when one is lost', () => {
   assert.ok(refusal(() => circuit.enter(fresh())))
   time.nowMs += 1
   const second = circuit.enter(fresh())
-  lost.end() // too late to say anything
+  lost.end() // too late to count
   assert.ok(refusal(() => circuit.enter(fresh())))
   second.end()
   assert.deepEqual(states(), ['open', 'half-open', 'half-open', 'closed'])
@@ -244,7 +244,7 @@ test('sends another probe when one was not sent', () => {
   assert.ok(refusal(() => circuit.enter(fresh())))
 })
 
-test('does not count what was under way when it opened, nor one end twice', () => {
+test('does not count requests that were in flight when it opened, nor the same end twice', () => {
   const { circuit, fail, states, time } = given()
   const early = Array.from({ length: 20 }, () => circuit.enter(fresh()))
   fail(10)
@@ -286,7 +286,7 @@ for (const [outcome, code, details] of outcomes) {
   })
 }
 
-test('counts a request to slow down neither way, and takes it for a successful probe', () => {
+test('counts a request to slow down neither way, and treats it as a successful probe', () => {
   const { circuit, time, request, fail, states } = given()
   const slow = failure('E_RATE_LIMITED', { status: 429 })
   for (let i = 0; i < 50; i++) request(slow)
@@ -297,7 +297,7 @@ test('counts a request to slow down neither way, and takes it for a successful p
   assert.deepEqual(states(), ['open', 'half-open', 'closed'])
 })
 
-test('holds the host back in the rate limit: nothing is claimed for it, waiters are sent away, a probe goes when it is due', async () => {
+test('holds the host back in the rate limit: nothing is claimed for it, waiters are rejected, a probe is sent when it is due', async () => {
   const time = { nowMs: 1_000_000 }
   const now = () => time.nowMs
   const perHost = { concurrency: 1, rps: 0, delayMs: 0 }
@@ -329,7 +329,7 @@ test('holds the host back in the rate limit: nothing is claimed for it, waiters 
   circuit.check(fresh())
 })
 
-test('shows what is not well', () => {
+test('lists hosts that are not healthy', () => {
   const { circuit, time, fail, request } = given()
   fail(10)
   fail(3, 'b')
@@ -349,7 +349,7 @@ test('shows what is not well', () => {
   ])
 })
 
-test('remembers ten thousand hosts, and says when it forgets an open one', () => {
+test('remembers ten thousand hosts, and reports when it forgets an open one', () => {
   const { circuit, fail, events, request } = given()
   fail(10)
   for (let i = 0; i < 10_000; i++) request(undefined, `h${i}`)

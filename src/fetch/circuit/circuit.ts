@@ -8,16 +8,16 @@
  *      └────────────────────────────────────────────────── half-open ───────────┘
  *                                             (probes that never report back are replaced)
  *
- * One page cannot tell a dead host from a dead page, so the breaker counts distinct pages: the first failure
- * of each page counts, its retries do not. Probes are pages that have not failed yet; failed ones are used if there are no others.
- * After each failed round the number of probes doubles, so a stretch of bad pages is crossed in a few rounds. Failures that say something
- * about the host itself (no connection, a guard) are different: there one probe is enough, and the cool-down doubles.
+ * One page cannot tell a dead host from a dead page, so the breaker counts distinct pages: the first failure of each page counts,
+ * its retries do not. Probes are pages that have not failed yet; failed ones are used only if there are no others. After each
+ * failed round the number of probes doubles, so a stretch of bad pages is crossed in a few rounds. Failures that concern the host
+ * itself (no connection, bot protection) are different: there one probe is enough, and the cool-down doubles.
  *
- * A successful probe means a false alarm or a recovery. Either way it takes twice as many failures to open the circuit again, so that
- * a site where most pages are broken is not stopped over and over.
+ * A successful probe means a false alarm or a recovery. Either way it takes twice as many failures to open the circuit again, so
+ * that a site where most pages are broken is not stopped over and over.
  *
- * A page that is held back (`E_CIRCUIT_OPEN`) always gets a time for its next attempt, at no cost of a try: however long the circuit
- * stays open, no page is given up because of others. `crawl/stall.ts` decides when a run with nothing else left stops.
+ * A page that is held back (`E_CIRCUIT_OPEN`) always gets a time for its next attempt, and is not charged: however long the
+ * circuit stays open, no page is given up because of others. `crawl/stall.ts` decides when a run with nothing else left stops.
  */
 import { LRUCache } from 'lru-cache'
 import { ScrapeError } from '../../core/errors.ts'
@@ -27,7 +27,7 @@ import { isAboutHost, outcomeOfError } from './outcome.ts'
 import { RequestWindow } from './window.ts'
 
 export interface CircuitOptions {
-  /** Different pages that must have failed before it opens. Default 10. */
+  /** Distinct pages that must have failed before it opens. Default 10. */
   openAfter?: number
   /** The setting of a single host. `off`: its circuit never opens. */
   openAfterOf?: (host: string) => number | 'off' | undefined
@@ -39,7 +39,7 @@ export interface CircuitOptions {
   coolDownMsMax?: number
   /** How long probes may take before others replace them. Default 60 s. */
   probeMs?: number
-  /** Holds open hosts back. */
+  /** Pauses hosts whose circuit is open. */
   rateLimit?: Pick<RateLimit, 'pause'>
   events?: Pick<EventBus, 'emit'>
   /** Epoch milliseconds, for events and messages. */
@@ -59,31 +59,31 @@ interface CircuitView {
   requests: number
   /** Why it is not closed. */
   reason: string
-  /** When the next probe may go (epoch ms). */
+  /** When the next probe may be sent (epoch ms). */
   untilMs?: number
 }
 
 /** The page of a request. */
 export interface CircuitPage {
   host: string
-  /** The same for every try at one page. */
+  /** The same for every attempt at one page. */
   id: string
-  /** An earlier try failed, here or in another process. */
+  /** An earlier attempt failed, here or in another process. */
   isRetry: boolean
 }
 
 /** A request in flight. Only the first call of `end` counts. */
 export interface Pass {
-  /** `error` omitted: it was answered. */
+  /** If `error` is omitted, the host answered. */
   end(error?: unknown): void
 }
 
 export interface Circuit {
-  /** Throws `E_CIRCUIT_OPEN` (verdict: later) while the page may not be requested. Changes nothing: call it before waiting for a slot. */
+  /** Throws `E_CIRCUIT_OPEN` (verdict: later) if the page may not be requested now. Changes nothing: call it before waiting. */
   check(page: CircuitPage): void
-  /** The same, right before the request goes out; the first ones after the cool-down are the probes. */
+  /** The same, right before the request is sent; the first requests after the cool-down are the probes. */
   enter(page: CircuitPage): Pass
-  /** Hosts that are not closed, or failed lately. */
+  /** Hosts whose circuit is not closed, or that failed recently. */
   states(): CircuitView[]
 }
 
@@ -91,13 +91,13 @@ const FAILED_SHARE_MIN = 0.8
 const HOSTS_MAX = 10_000
 /** Failed pages remembered per host; a forgotten one counts again when it fails. */
 const FAILED_PAGES_MAX = 1000
-/** Probes in one round: what a host gets at once by default, and a seventh of its default rate. */
+/** Probes in one round: as many as a host gets at once by default, and a seventh of its default rate. */
 const PROBES_MAX = 8
 /** How often the number of failures needed to open the circuit may double. */
 const FALSE_ALARMS_MAX = 3
 /** False alarms are forgotten after this many windows. */
 const CALM_WINDOWS = 10
-/** Rounds come at an even pace for this long. After that the host is dead rather than patchy, and the cool-down doubles. */
+/** Rounds come at an even pace for this long. After that the host is probably down, not patchy, and the cool-down doubles. */
 const EVEN_PACE_MS = 180_000
 /** How long the host is paused at a time while probes are in flight. */
 const PROBE_HOLD_MS_MAX = 2000
@@ -106,16 +106,16 @@ interface HostCircuit {
   readonly host: string
   readonly openAfter: number
   readonly window: RequestWindow
-  /** Pages that failed and have not been answered since. Made when the first one does. */
+  /** Pages that failed and have not been answered since. Created with the first failure. */
   failedPages: Set<string> | undefined
   state: CircuitState
-  /** Grows with every change of state: results of earlier requests are ignored. */
+  /** Incremented with every change of state, so that results of earlier requests are ignored. */
   epoch: number
-  /** open: no probe before it · half-open: its probes are lost after it. */
+  /** open: no probe before this time · half-open: probes count as lost after it. */
   untilMs: number
-  /** Before it, only pages that have not failed may probe. */
+  /** Before this time, only pages that have not failed may probe. */
   freshUntilMs: number
-  /** Probes of a round; those that may still enter; those that failed. */
+  /** Probes of a round; below, those that may still be sent and those that failed. */
   probes: number
   probesLeft: number
   probesFailed: number
@@ -158,7 +158,7 @@ export function createCircuit(options: CircuitOptions = {}): Circuit {
       circuit.probes = isHosts ? 1 : Math.min(PROBES_MAX, 2 * circuit.probes)
       if (isHosts || nowMs - circuit.openSinceMs > EVEN_PACE_MS) circuit.doublings++
     }
-    // Jitter only makes it longer: the workers of a fleet must not all probe at the same time, or earlier than announced.
+    // Jitter only lengthens the wait: the workers of a fleet must not all probe at the same time, or earlier than announced.
     const waitMs = Math.min(coolDownMsMax, coolDownMs * 2 ** circuit.doublings) * (1 + random() / 4)
     become(circuit, 'open', nowMs + waitMs)
     circuit.freshUntilMs = circuit.untilMs + coolDownMs

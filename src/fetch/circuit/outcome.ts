@@ -1,10 +1,10 @@
-/** What the end of a request says about the health of its host. */
+/** What the outcome of a request says about the health of its host. */
 import type { ErrorCode } from '../../core/error-table.ts'
 import { ScrapeError } from '../../core/errors.ts'
 
 /**
- * failed: the host is in trouble, or does not want us · answered: it is well, whatever became of the page · throttled: it is well
- * and asked for less, which is the rate limit's to count · unsent: it was not asked, or not heard.
+ * failed: the host has problems, or blocks us · answered: it is healthy, whatever happened to the page · throttled: it is healthy
+ * but asked us to slow down, which the rate limit handles · unsent: no request was sent, or no response was seen.
  */
 export type RequestOutcome = 'failed' | 'answered' | 'throttled' | 'unsent'
 
@@ -25,7 +25,7 @@ const FAILED: ReadonlySet<ErrorCode> = new Set([
   'E_LOGIN_WALL',
 ])
 
-/** Answers we could not use; the host gave them all the same. */
+/** Responses we could not use; the host sent them nevertheless. */
 const ANSWERED: ReadonlySet<ErrorCode> = new Set([
   'E_UNAUTHORIZED',
   'E_NOT_FOUND',
@@ -44,13 +44,13 @@ const ANSWERED: ReadonlySet<ErrorCode> = new Set([
 
 const FAILED_STATUSES: ReadonlySet<number> = new Set([408, 425])
 
-/** `error` undefined: a page came. */
+/** `error` undefined: a page was received. */
 export function outcomeOfError(error: unknown): RequestOutcome {
   if (error === undefined) return 'answered'
   if (!(error instanceof ScrapeError)) return 'unsent'
   const { code } = error
   const { status } = error.details
-  if (code === 'E_RATE_LIMITED') return status === undefined ? 'unsent' : 'throttled' // without one: a pause of our own
+  if (code === 'E_RATE_LIMITED') return status === undefined ? 'unsent' : 'throttled' // without a status, it is our own pause
   if (FAILED.has(code)) return 'failed'
   if (code === 'E_STATUS' && status !== undefined && FAILED_STATUSES.has(status)) return 'failed'
   return ANSWERED.has(code) ? 'answered' : 'unsent'

@@ -1,4 +1,4 @@
-/** How many of the pages requested in the last minute failed, in six slices that expire one by one; and how the most recent ones ended. */
+/** How many of the pages requested in the last minute failed, in six slices that expire one by one; plus the latest results. */
 
 const PARTS = 6
 
@@ -8,12 +8,12 @@ export class RequestWindow {
   readonly #failed = new Array<number>(PARTS).fill(0)
   readonly #windowMs: number
   readonly #lastMax: number
-  /** The newest last. */
+  /** The newest is last. */
   readonly #last: { atMs: number; isFailed: boolean }[] = []
-  /** The part counted last, from the beginning of time. */
+  /** The number of the newest slice, counted from time 0. */
   #newest = 0
 
-  /** `lastMax`: how many are remembered one by one. */
+  /** `lastMax`: how many results are remembered individually. */
   constructor(windowMs: number, lastMax: number) {
     this.#windowMs = windowMs
     this.#lastMax = lastMax
@@ -29,7 +29,7 @@ export class RequestWindow {
     if (this.#last.length > this.#lastMax) this.#last.shift()
   }
 
-  /** Of the last `count`, without those older than the window. */
+  /** For the last `count` results, without those older than the window. */
   readLast(nowMs: number, count: number): { requests: number; failed: number; failedInARow: number } {
     const last = this.#last.slice(-count).filter(({ atMs }) => atMs > nowMs - this.#windowMs)
     const failed = last.filter(({ isFailed }) => isFailed).length

@@ -1,6 +1,6 @@
 /**
- * Spells the head of a request as browsers do. undici writes `host`, `connection` and `content-length` itself, in lower case and
- * in a fixed place; the rest of the head is sent as it was given. Only for identities with a browser profile.
+ * Writes request headers the way browsers do. undici adds `host`, `connection` and `content-length` itself, in lower case and at
+ * a fixed position; all other headers are sent as given. Only for identities with a browser profile.
  */
 import type { Socket } from 'node:net'
 import type { Profile } from './profiles.ts'

@@ -45,7 +45,7 @@ describe('an identity', () => {
     assert.ok(seen.size >= 3)
   })
 
-  it('is somebody else, behind another proxy, than a request was told to avoid, as long as there is one', (t) => {
+  it('avoids the profile and proxy a request was told to avoid, as long as there is another', (t) => {
     for (const strategy of ['round-robin', 'until-failure'] as const) {
       const { identities, take } = given(t, { strategy })
       const known = [take(), take()]
@@ -60,13 +60,13 @@ describe('an identity', () => {
     }
   })
 
-  it('is retired at once by a block, by a block alone, and for good', (t) => {
+  it('is retired at once and for good by a block, and only by a block', (t) => {
     const { identities, take, retired } = given(t)
     for (const code of ['E_NOT_FOUND', 'E_RATE_LIMITED', 'E_SERVER'] as const)
       identities.onError(take(), 'http://a.test/', error(code))
     assert.deepEqual(retired(), [])
     for (const code of ['E_BLOCKED', 'E_CAPTCHA', 'E_FORBIDDEN', 'E_UNAUTHORIZED'] as const) {
-      const url = `http://${code}.test/` // each proxy rests for the site that turned it away
+      const url = `http://${code}.test/` // each proxy rests for the site that blocked it
       const one = take(url)
       identities.onError(one, url, error(code))
       assert.equal(retired().at(-1), one.id)
@@ -100,7 +100,7 @@ describe('an identity', () => {
     assert.ok(after.every((id) => !before.has(id)))
   })
 
-  it('that is ourselves is one behind each proxy, and does not wear out', (t) => {
+  it('that is our own exists once behind each proxy, and does not wear out', (t) => {
     const { take, clock } = given(t, { mode: 'honest' })
     const seen = new Set<string>()
     for (let i = 0; i < 1000; i++) {
@@ -119,8 +119,8 @@ describe('an identity', () => {
   })
 })
 
-describe('somebody else', () => {
-  it('is there while another proxy lets us in, or we pass for browsers', (t) => {
+describe('another identity', () => {
+  it('is available while another proxy is accepted, or we pass for browsers', (t) => {
     const { identities, take } = given(t, { mode: 'honest', count: 2 })
     assert.equal(identities.hasOthers('a.test'), true)
     identities.onError(take(), 'http://a.test/', error('E_CAPTCHA'))
@@ -132,7 +132,7 @@ describe('somebody else', () => {
   })
 })
 
-describe('the next try of a page that was turned away', () => {
+describe('the next attempt at a blocked page', () => {
   it('is made through another proxy, as another browser', (t) => {
     const { identities, take } = given(t)
     for (let i = 0; i < 20; i++) {
@@ -147,7 +147,7 @@ describe('the next try of a page that was turned away', () => {
 })
 
 describe('a named user', () => {
-  it('has one proxy and one profile, in every worker, and cookies of their own making', (t) => {
+  it('has one proxy and one profile, in every worker, and manages their own cookies', (t) => {
     const { take } = given(t)
     const elsewhere = given(t)
     const anna = take('http://a.test/', 'anna')
@@ -157,7 +157,7 @@ describe('a named user', () => {
     assert.equal(anna.cookies, undefined)
   })
 
-  it('gets another one when a site has turned them away', (t) => {
+  it('gets another identity when a site has blocked theirs', (t) => {
     const { identities, take } = given(t)
     const before = take('http://a.test/', 'anna')
     identities.onError(before, 'http://a.test/', error('E_BLOCKED'))
@@ -166,7 +166,7 @@ describe('a named user', () => {
 })
 
 describe('strategies', () => {
-  it('until-failure goes on with one identity for a site until it fails', (t) => {
+  it('until-failure keeps one identity for a site until it fails', (t) => {
     const { identities, take } = given(t, { strategy: 'until-failure' })
     const first = take()
     for (let i = 0; i < 20; i++) assert.equal(take(`http://a.test/${i}`), first)
@@ -185,8 +185,8 @@ describe('strategies', () => {
   })
 })
 
-describe('a site of its own', () => {
-  it('may be asked directly, or as ourselves', (t) => {
+describe('a site with its own settings', () => {
+  it('may be requested directly, or as ourselves', (t) => {
     const siteOf = (host: string) =>
       host === 'own.test' ? ({ proxies: 'off', identity: 'honest' } as const) : undefined
     const { take } = given(t, { siteOf })
@@ -194,7 +194,7 @@ describe('a site of its own', () => {
     assert.ok(take('http://a.test/').proxy !== undefined && take('http://a.test/').profile !== undefined)
   })
 
-  it('gets only browsers we can be where pages are opened in ours', (t) => {
+  it('gets only profiles our browser can show if pages are opened in it', (t) => {
     const { take } = given(t, { needsChromium: true })
     for (let i = 0; i < 100; i++) assert.ok(take().profile!.isChromium)
   })
@@ -203,7 +203,7 @@ describe('a site of its own', () => {
 describe('the cookies of an identity', () => {
   const at = (url: string) => new URL(url)
 
-  it('are kept from page to page, for the sites they are of', () => {
+  it('are kept from page to page, for the sites that set them', () => {
     const cookies = new IdentityCookies()
     cookies.store(['a=1; Path=/', 'b=2; Domain=example.com'], at('https://www.example.com/x'))
     assert.equal(cookies.headerFor(at('https://www.example.com/y')), 'a=1; b=2')
@@ -213,13 +213,13 @@ describe('the cookies of an identity', () => {
     assert.equal(cookies.headerFor(at('https://www.example.com/')), 'b=2')
   })
 
-  it('are not taken for a public suffix', () => {
+  it('are rejected for a public suffix', () => {
     const cookies = new IdentityCookies()
     cookies.store('evil=1; Domain=co.uk', at('https://a.co.uk/'))
     assert.equal(cookies.headerFor(at('https://b.co.uk/')), '')
   })
 
-  it('stay few, whatever a site sets', () => {
+  it('stay bounded, whatever a site sets', () => {
     const cookies = new IdentityCookies()
     for (let i = 0; i < 10_000; i += 50)
       cookies.store(Array.from({ length: 50 }, (_, j) => `c${i + j}=${'x'.repeat(100)}`), at('https://a.test/')) // biome-ignore format: one line

@@ -1,6 +1,6 @@
 /**
- * The identities of a worker: whom the next request is made as. The proxy is chosen first (by health, tier and what the site
- * has blocked), then an identity that lives behind it. There is none of this in a run without proxies and as ourselves.
+ * The identities of a worker: which one makes the next request. The proxy is chosen first (by health, tier and the sites that
+ * block it), then an identity behind it. A run without proxies that identifies as itself uses none of this.
  */
 import { LRUCache } from 'lru-cache'
 import { BLOCK_CODES } from '../../core/error-table.ts'
@@ -14,25 +14,25 @@ import { type Profile, profiles } from './profiles.ts'
 import type { Avoided, ProxyPool } from './proxy-pool.ts'
 
 export type IdentityStrategy = 'round-robin' | 'random' | 'until-failure'
-/** tls: as a browser, down to its handshake. */
+/** tls: like a browser, down to its TLS handshake. */
 export type IdentityMode = 'honest' | 'browser' | 'tls'
 
 export interface IdentitiesOptions {
   mode: IdentityMode
-  /** Undefined: there are none, and every identity goes out as the run does. */
+  /** Undefined: there are none, and all identities connect the way the run does. */
   proxies?: ProxyPool
-  /** Others use them, too: they are not closed with the identities. */
+  /** Others use the proxies too, so they are not closed together with the identities. */
   areProxiesShared?: boolean
-  /** Pages of this run may be opened in our own browser, which can only pass for its own kind. */
+  /** Pages of this run may be opened in our own browser, which can only pass for a Chromium. */
   needsChromium?: boolean
-  /** For the mode `tls`: those the TLS library can pass for. */
+  /** For the mode `tls`: the profiles that the TLS library can imitate. */
   tlsProfiles?: readonly Profile[]
   /** Default `round-robin`. */
   strategy?: IdentityStrategy
-  /** What one site wants otherwise. */
+  /** Settings of individual sites. */
   siteOf?: (host: string) => { proxies?: 'off'; identity?: IdentityMode } | undefined
   limits?: Partial<IdentityLimits>
-  /** At once. Default 1000. */
+  /** Identities at the same time. Default 1000. */
   identitiesMax?: number
   events?: Pick<EventBus, 'emit'>
   now?: () => number
@@ -44,30 +44,30 @@ type IdentityRequest = Pick<FetchRequest, 'url' | 'session' | 'avoid'>
 export interface Identities extends Disposable {
   readonly proxies: ProxyPool | undefined
   readonly size: number
-  /** Whom to make this request as. A promise only while no proxy is up. Throws `E_PROXIES_DOWN`. */
+  /** Chooses an identity for this request. Returns a promise only while no proxy is up. Throws `E_PROXIES_DOWN`. */
   take(request: IdentityRequest, signal: AbortSignal): Identity | Promise<Identity>
-  /** The next try at a site could be made as somebody else. */
+  /** Whether the next attempt at a site could be made with another identity. */
   hasOthers(host: string): boolean
-  /** A page came. */
+  /** A page was fetched. */
   onGood(identity: Identity, url: string): void
-  /** It failed. What was a block retires the identity, and its proxy rests for that site. */
+  /** A request failed. A block retires the identity, and its proxy is not used for that site for a while. */
   onError(identity: Identity, url: string, error: ScrapeError): void
 }
 
-/** Behind one proxy, or without any: more would only be strangers at one address. As ourselves we are one. */
+/** Per proxy, or without one: more would only mean more strangers at one address. Honest mode has a single identity. */
 const PER_WAY_MAX: Readonly<Record<IdentityMode, number>> = { browser: 8, tls: 8, honest: 1 }
-/** Pages whose next try is made as somebody else. */
+/** Pages whose next attempt uses another identity. */
 const REFUSED_MAX = 10_000
 const SITES_MAX = 10_000
 
-/** What the page or we ourselves did says nothing about whom it was asked as. */
+/** Verdicts caused by the page or by ourselves, which say nothing about the identity. */
 const NOBODYS_FAULT: ReadonlySet<string> = new Set(['drop', 'halt', 'later'])
 
 export function createIdentities(options: IdentitiesOptions): Identities {
   return new IdentityPool(options)
 }
 
-/** By whom a page was turned away. */
+/** The proxies and profiles that a page was refused with. */
 interface Refused {
   proxies: Avoided<PooledProxy>
   profiles: Avoided<Profile>
@@ -84,13 +84,13 @@ class IdentityPool implements Identities {
   readonly #limits: IdentityLimits
   readonly #now: () => number
   readonly #random: () => number
-  /** By proxy and mode; those of a proxy that is gone for good go with the bound of the pool. */
+  /** By proxy and mode; identities of a proxy that is gone for good are limited by the bound of the pool. */
   readonly #ways = new Map<PooledProxy | undefined, Partial<Record<IdentityMode, Way>>>()
   readonly #perWayMax: number
   readonly #sessions: LRUCache<string, PinnedIdentity>
-  /** Whom a site goes on with, for `until-failure`. */
+  /** The identity a site keeps, for `until-failure`. */
   readonly #kept = new LRUCache<string, PinnedIdentity>({ max: SITES_MAX })
-  /** By URL: the next try is made through another proxy, as somebody else. */
+  /** By URL: the next attempt uses another proxy and another profile. */
   readonly #refused = new LRUCache<string, { proxies: Set<PooledProxy>; profiles: Set<Profile> }>({ max: REFUSED_MAX })
   #size = 0
   #born = 0
@@ -181,7 +181,7 @@ class IdentityPool implements Identities {
     if (kept?.isRetired === false && kept.proxy === proxy && refused === undefined) return kept
     const way = this.#wayOf(proxy, mode)
     this.#retireOld(way)
-    // Grown one by one: a site that is asked ten times does not need to meet eight strangers.
+    // Identities are added one by one: a site that gets ten requests need not see eight strangers.
     const isGrowing =
       way.identities.length < Math.min(this.#perWayMax, PER_WAY_MAX[mode]) &&
       (strategy !== 'until-failure' || kept !== undefined)
@@ -192,7 +192,7 @@ class IdentityPool implements Identities {
     return found
   }
 
-  /** What is known here, and what the request was told. */
+  /** What we remember, and what the request says. */
   #refusedFor(url: string, avoid: ReadonlySet<string> | undefined): Refused | undefined {
     const known = this.#refused.size === 0 ? undefined : this.#refused.get(url)
     if (avoid === undefined || avoid.size === 0) return known
@@ -229,7 +229,7 @@ class IdentityPool implements Identities {
     return one
   }
 
-  /** The same profile and, as long as it is up, the same proxy for a user in every worker. */
+  /** A user has the same profile and, as long as it is up, the same proxy in every worker. */
   #ofSession(session: string, proxy: PooledProxy | undefined, mode: IdentityMode): PinnedIdentity {
     const known = this.#sessions.get(session)
     if (known?.isRetired === false && known.proxy === proxy) return known
@@ -262,7 +262,7 @@ class IdentityPool implements Identities {
   #use(identity: PinnedIdentity): PinnedIdentity {
     identity.uses++
     const exhaustion = identity.uses > 1 ? identity.exhaustion(this.#limits, this.#now()) : undefined
-    if (exhaustion !== undefined) this.#retire(identity, exhaustion) // after this one last use
+    if (exhaustion !== undefined) this.#retire(identity, exhaustion) // after this last use
     return identity
   }
 

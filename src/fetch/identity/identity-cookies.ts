@@ -1,20 +1,21 @@
 /**
- * The cookies of an identity, over all its pages. A jar for each site, so that one site's flood is its own: the least recently
- * used site is forgotten, and a jar that grew beyond what browsers keep begins anew. No cookie is taken for a public suffix.
+ * The cookies of an identity, across all its pages. Each site has its own jar, so that a flood of cookies affects only the site
+ * that set them: the least recently used site is dropped, and a jar that grows beyond what browsers keep is replaced by an empty
+ * one. Cookies for a public suffix are rejected.
  */
 import { LRUCache } from 'lru-cache'
 import { siteOf } from '../net/same-site.ts'
 import { ChainCookies } from './redirect-cookies.ts'
 
-/** What `http.ts` needs of cookies: within one chain of redirects, or of an identity. */
+/** What `http.ts` needs from cookies, whether they belong to one redirect chain or to an identity. */
 export interface CookieKeeper {
   store(setCookie: string | readonly string[], url: URL): void
-  /** The Cookie header for `url`; empty when there is none. */
+  /** The Cookie header for `url`; empty if there are none. */
   headerFor(url: URL): string
 }
 
 const SITES_MAX = 100
-/** Chromium keeps 180 a site; so many were set, again or anew. */
+/** Cookies that may be set, including repeats, before the jar is replaced; Chromium keeps 180 per site. */
 const SET_MAX = 2000
 
 export class IdentityCookies implements CookieKeeper {

@@ -1,6 +1,6 @@
 /**
- * An identity: cookies, a proxy and a browser profile that belong together, as they do for a person. None of them is ever
- * changed under it; when a site has had enough of it, it is retired for good and another takes its place.
+ * An identity: cookies, a proxy and a browser profile that belong together, as they do for a person. They never change during
+ * its life; once a site rejects it, it is retired for good and replaced by another.
  *
  *   usable ──3 errors more than successes · 50 uses · 50 minutes · a block──▶ retired
  */
@@ -9,17 +9,17 @@ import { type CookieKeeper, IdentityCookies } from './identity-cookies.ts'
 import type { PooledProxy } from './pooled-proxy.ts'
 import type { Profile } from './profiles.ts'
 
-/** What the transport needs to know. */
+/** What the transport needs to know about an identity. */
 export interface Identity {
   /** Short; for events and logs. */
   readonly id: string
-  /** Undefined: as ourselves. */
+  /** Undefined: we identify as ourselves. */
   readonly profile: Profile | undefined
-  /** Undefined: directly, or whatever way the run has. */
+  /** Undefined: a direct connection, or however the run connects. */
   readonly proxy: PooledProxy | undefined
-  /** The way to a socket through its proxy. */
+  /** Connects through its proxy. */
   readonly guard: AddressGuard | undefined
-  /** Undefined for a named user, whose cookies are the run's. */
+  /** Undefined for a named user, whose cookies the run manages. */
   readonly cookies: CookieKeeper | undefined
 }
 
@@ -42,7 +42,7 @@ interface IdentityParts {
   profile: Profile | undefined
   proxy: PooledProxy | undefined
   bornAtMs: number
-  /** The user it is pinned to. */
+  /** The user it belongs to. */
   session?: string
 }
 
@@ -79,8 +79,8 @@ export class PinnedIdentity implements Identity {
   }
 
   /**
-   * Why it must not be used any more; undefined while it may. Only a disguise wears out: a named user keeps theirs, and we stay
-   * ourselves, however long it takes.
+   * Why it must not be used any more; undefined while it may. Only imitated browsers wear out: a named user keeps theirs, and
+   * we stay ourselves, however long it takes.
    */
   exhaustion({ errorScoreMax, usesMax, ageMsMax }: IdentityLimits, nowMs: number): string | undefined {
     if (this.errorScore >= errorScoreMax) return `error score ${this.errorScore}`

@@ -1,4 +1,4 @@
-/** One proxy of a pool: how well it does, and whom it is blocked by. */
+/** One proxy of a pool: how well it works, and which sites block it. */
 import { LRUCache } from 'lru-cache'
 import type { AddressGuard } from '../net/address.ts'
 
@@ -13,7 +13,7 @@ export interface ProxyStatus {
   proxy: string
   tier: number
   isUp: boolean
-  /** Moving average of what succeeded, 0 to 1. */
+  /** Moving average of the success rate, 0 to 1. */
   success: number
   latencyMs: number
   failuresInARow: number
@@ -22,11 +22,11 @@ export interface ProxyStatus {
 }
 
 const EWMA_ALPHA = 0.1
-/** Worse than this nobody is rated: a proxy must be able to show that it is better again. */
+/** The lowest possible score: a proxy must get a chance to show that it has recovered. */
 const SCORE_MIN = 0.05
-/** A proxy this slow counts half. */
+/** A proxy this slow gets half the score. */
 const SLOW_MS = 3000
-/** Sites a proxy is known to be blocked by. */
+/** Sites that are remembered as blocking a proxy. */
 const BLOCKS_MAX = 1000
 
 export class Member implements PooledProxy {
@@ -37,7 +37,7 @@ export class Member implements PooledProxy {
   success = 1
   latencyMs = 0
   failures = 0
-  /** In a row, without a success between them. */
+  /** Outages in a row, without a success between them. */
   downs = 0
   /** 0 while it is up. */
   restUntilMs = 0
@@ -51,7 +51,7 @@ export class Member implements PooledProxy {
   isOnTrial = false
   /** Trials in a row that failed. */
   failedTrials = 0
-  /** Grows by the inverse of its score with every pick; the lowest is picked next, so good ones come more often. */
+  /** Grows by the inverse of the score with every pick; the lowest is picked next, so good proxies are picked more often. */
   turn = 0
   readonly #rests = new LRUCache<string, { count: number; untilMs: number; isBlock: boolean }>({ max: BLOCKS_MAX })
 
@@ -75,27 +75,27 @@ export class Member implements PooledProxy {
     return this.restUntilMs === 0
   }
 
-  /** Not for this site before it, if it can be helped; 0 when it may. */
+  /** Avoid the proxy for this site until then, if possible; 0 if it may be used. */
   restUntilMsFor(host: string, nowMs: number): number {
     const untilMs = this.#rests.size === 0 ? 0 : (this.#rests.get(host)?.untilMs ?? 0)
     return untilMs > nowMs ? untilMs : 0
   }
 
-  /** It rests because the site turned it away. */
+  /** It rests because the site blocked it. */
   isBlockedBy(host: string, nowMs: number): boolean {
     return this.restUntilMsFor(host, nowMs) > 0 && this.#rests.get(host)?.isBlock === true
   }
 
-  /** Not for this site for a while; `restMs` is told how often it was so before. Undefined: it rests already. */
+  /** Rests the proxy for this site; `restMs` gets the number of earlier rests. Undefined: it already rests because of a block. */
   rest(host: string, nowMs: number, isBlock: boolean, restMs: (inARow: number) => number): number | undefined {
-    if (this.isBlockedBy(host, nowMs)) return undefined // an answer to what was under way
+    if (this.isBlockedBy(host, nowMs)) return undefined // a response to a request that was in flight
     const count = this.#rests.get(host)?.count ?? 0
     const untilMs = nowMs + restMs(count)
     this.#rests.set(host, { count: count + 1, untilMs, isBlock })
     return untilMs
   }
 
-  /** The site let it in. */
+  /** Called when the site has accepted it. */
   forgive(host: string): void {
     if (this.#rests.size > 0) this.#rests.delete(host)
   }
@@ -106,7 +106,7 @@ export class Member implements PooledProxy {
     else this.failures++
   }
 
-  /** A tunnel stands. */
+  /** Called when a tunnel is established. */
   onTunnel(ms: number): void {
     this.latencyMs = this.latencyMs === 0 ? ms : this.latencyMs + EWMA_ALPHA * (ms - this.latencyMs)
     this.failures = 0
@@ -114,14 +114,14 @@ export class Member implements PooledProxy {
   }
 }
 
-/** Gateways sell many ways out at one address, told apart by the user name. */
+/** Gateways sell many exits at one address, distinguished by user name. */
 export function uniqueName(name: string, seen: Map<string, number>): string {
   const count = (seen.get(name) ?? 0) + 1
   seen.set(name, count)
   return count === 1 ? name : `${name}#${count}`
 }
 
-/** FNV-1a, finished as in MurmurHash: spreads well, and needs no secret. */
+/** FNV-1a with MurmurHash's finalizer: spreads well, and needs no secret. */
 export function hash32(text: string): number {
   let hash = 0x811c9dc5
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)

@@ -9,7 +9,7 @@ import { brandsOf, PROFILES, type Profile, profiles } from './profiles.ts'
 const never = new AbortController().signal
 const heads: string[] = []
 const sockets = new Set<Socket>()
-/** Notes the heads of requests to the byte, sets a cookie, and redirects /old. */
+/** Records the exact bytes of request heads, sets a cookie, and redirects /old. */
 const server = createServer((socket) => {
   sockets.add(socket.on('error', () => {}))
   socket.on('data', (bytes) => {
@@ -70,7 +70,7 @@ describe('the head of a request', () => {
     })
   }
 
-  it('has the cookies of its identity where the browser puts them, from page to page and over redirects', async () => {
+  it('has the cookies of its identity where the browser puts them, from page to page and across redirects', async () => {
     const identity = as(PROFILES['firefox-linux'])
     await http.exchange({ url: `${url}old` }, never, undefined, identity)
     const names = namesOf(await head({}, identity))
@@ -79,14 +79,14 @@ describe('the head of a request', () => {
     assert.doesNotMatch((await head({}, as(PROFILES['firefox-linux']))).join('\n'), /Cookie/)
   })
 
-  it('keeps cookies of an honest identity as well', async () => {
+  it('has the cookies of an honest identity too', async () => {
     const identity = as(undefined)
     await head({}, identity)
     assert.ok((await head({}, identity)).includes('cookie: seen=1'))
     assert.match(heads.at(-1)!, /user-agent: SluiceTest/)
   })
 
-  it('takes headers of the route in place of its own, and more at the end', async () => {
+  it('uses headers of the route instead of its own, and appends the others', async () => {
     const lines = await head({ headers: { 'accept-language': 'de', 'x-own': '1' } }, as(PROFILES['chrome-windows']))
     assert.deepEqual(namesOf(lines), [...CHROMIUM.split(' '), 'X-Own'])
     assert.ok(lines.includes('Accept-Language: de'))
@@ -99,7 +99,7 @@ describe('the head of a request', () => {
     assert.equal(lines.some((line) => line.startsWith('Upgrade-')), false) // biome-ignore format: one line
   })
 
-  it('on plain http tells no hints, as browsers do not there', () => {
+  it('has no client hints on plain http, as browsers send none there', () => {
     for (const profile of profiles) {
       const names = profile.headersFor({ isTrustworthy: false }).map(([name]) => name.toLowerCase())
       assert.equal(names.some((name) => /^sec-/.test(name)), false, profile.name) // biome-ignore format: one line
@@ -108,7 +108,7 @@ describe('the head of a request', () => {
 })
 
 describe('profiles', () => {
-  it('share no connection: two people behind one socket would be one', async () => {
+  it('share no connection: two people on one socket would look like one', async () => {
     const before = sockets.size
     await head({}, as(PROFILES['chrome-linux']))
     await head({}, as(PROFILES['chrome-linux']))
@@ -130,7 +130,7 @@ describe('profiles', () => {
     assert.ok(!profiles.some(({ name }) => name === 'safari-windows' || name === 'safari-linux'))
   })
 
-  it('have the brands Chromium makes of its version', () => {
+  it('have the brands Chromium derives from its version', () => {
     const text = (major: number) =>
       brandsOf(major, 'Google Chrome', String(major)).map((one) => `"${one.brand}";v="${one.version}"`).join(', ') // biome-ignore format: one chain
     assert.equal(text(120), '"Not_A Brand";v="8", "Chromium";v="120", "Google Chrome";v="120"')

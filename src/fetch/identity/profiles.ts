@@ -1,37 +1,37 @@
 /**
- * Browser profiles: what a real browser of a real platform sends, whole and in its order. A profile is taken as it is; nothing
- * of two of them is ever mixed. A table of our own, because generated data (header-generator: 6.5 MB) was seven releases behind
- * the Chromium at hand, and a profile must agree with the browser that opens the same identity's pages.
+ * Browser profiles: exactly what a real browser on a real platform sends, in its order. A profile is used as a whole; two are
+ * never mixed. We keep our own table because generated data (header-generator: 6.5 MB) was seven releases behind the installed
+ * Chromium, and a profile must agree with the browser that opens the same identity's pages.
  */
 
 export type ProfileName = keyof ReturnType<typeof profilesAt>
 
 export interface Profile {
   readonly name: string
-  /** Only these can be shown by the browser we have. */
+  /** Only these can be used with the browser we have. */
   readonly isChromium: boolean
   readonly userAgent: string
   /** As in `navigator.languages`. */
   readonly languages: readonly string[]
-  /** What CDP wants to know beside the user agent; undefined for browsers without client hints. */
+  /** What CDP needs in addition to the user agent; undefined for browsers without client hints. */
   readonly hints: ClientHints | undefined
   /** `navigator.platform`. */
   readonly platform: string
   readonly viewport: { readonly width: number; readonly height: number }
-  /** Where `Connection` goes: before the first of these; at the end, if there is none of them. Undefined: right after Host. */
+  /** `Connection` goes before the first of these headers, or at the end if there are none. Undefined: right after Host. */
   readonly connectionBefore: readonly string[] | undefined
-  /** Whose handshake goes with it, as the TLS library names it. Undefined: Node's own. */
+  /** The matching handshake, as the TLS library names it. Undefined: Node's own. */
   readonly tls?: { readonly browser: string; readonly os: string }
-  /** Header names as HTTP/1.1 spells them, in order; without Host and Connection. `Cookie` marks where that goes. */
+  /** Header names in their HTTP/1.1 spelling, in order, without Host and Connection. `Cookie` marks its position. */
   headersFor(request: ProfileRequest): [name: string, value: string][]
 }
 
 interface ProfileRequest {
-  /** https, or loopback: elsewhere browsers send no hints, no Sec-Fetch and fewer encodings. */
+  /** https, or loopback: elsewhere browsers send no client hints, no Sec-Fetch headers and fewer encodings. */
   isTrustworthy: boolean
-  /** Browsers say a little more there. */
+  /** Browsers send a few more headers over HTTP/2. */
   isHttp2?: boolean
-  /** Of a page's own script (JSON that is sent), in place of a navigation. */
+  /** A request by a page's own script (which sends JSON), instead of a navigation. */
   post?: { origin: string; contentType: string }
 }
 
@@ -48,7 +48,7 @@ interface ClientHints {
 }
 
 interface Platform {
-  /** In the user agent; frozen by browsers years ago, whatever the system. */
+  /** As in the user agent; browsers froze it years ago, whatever the system. */
   agent: string
   navigator: string
   hint: string
@@ -66,7 +66,7 @@ interface BrowserVersions {
 
 /** What was current in November 2026. */
 export const VERSIONS: BrowserVersions = { chrome: 156, edge: 156, firefox: 156, safari: '26.1' }
-/** 149 does not ask for JPEG XL, 156 does; nobody here has seen those between. */
+/** 149 does not accept JPEG XL, 156 does; the versions between are untested. */
 const JXL_MAJOR_MIN = 150
 
 const WINDOWS: Platform = {
@@ -96,7 +96,7 @@ const LINUX: Platform = {
 
 const LANGUAGES = ['en-US', 'en']
 
-/** All of them, for browsers of these versions. */
+/** All profiles, for browsers of these versions. */
 export function profilesAt(versions: BrowserVersions) {
   const chrome = { brand: 'Google Chrome', major: versions.chrome } as const
   const edge = { brand: 'Microsoft Edge', major: versions.edge } as const
@@ -119,8 +119,8 @@ export const PROFILES = profilesAt(VERSIONS)
 export const profiles: readonly Profile[] = Object.values(PROFILES)
 
 /**
- * Brands as Chromium of this version orders and spoils them, so that sites do not rely on them: name, version and order of the
- * nonsense brand follow from the version.
+ * Brands as this Chromium version orders and obfuscates them, so that sites do not rely on them: the name, version and position
+ * of the nonsense brand follow from the version.
  */
 export function brandsOf(major: number, brand: string, version: string, nonsenseSuffix = ''): ClientHints['brands'] {
   const letters = [' ', '(', ':', '-', '.', '/', ')', ';', '=', '?', '_']

@@ -1,13 +1,14 @@
 /**
- * Which tier of proxies a site needs: cheap ones first, better ones where those are turned away, and back down when it calms.
+ * Which tier of proxies a site needs: cheap ones first, better ones where those are blocked, and back down when the site calms
+ * down.
  *
- * Every error weighs 10 on the tier it came from, every request takes 1 off the others, and the site moves to the neighbour
- * with the lower weight.
+ * Every error adds 10 to the weight of its tier, every request takes 1 off the others, and the site moves to the neighbouring
+ * tier with the lower weight.
  */
 import { LRUCache } from 'lru-cache'
 
 const ERROR_WEIGHT = 10
-/** Sites whose tier is remembered; one forgotten starts with the cheap ones again. */
+/** Sites whose tier is remembered; a forgotten one starts with the cheap proxies again. */
 const HOSTS_MAX = 10_000
 
 interface HostTiers {

@@ -1,17 +1,17 @@
-/** Cookies within one chain of redirects, so that walls which set a cookie and send us back let us through. */
+/** Cookies within one redirect chain, so that cookie walls that set a cookie and redirect back let us through. */
 import { createRequire } from 'node:module'
 import type { CookieJar } from 'tough-cookie'
 
 /** Loaded with the first cookie: most chains set none. */
 const toughCookie = () => createRequire(import.meta.url)('tough-cookie') as typeof import('tough-cookie')
 
-/** A hostile chain must not make us parse cookies without end. */
+/** A hostile chain must not make us parse an endless number of cookies. */
 const COOKIES_PER_HOP_MAX = 50
 const COOKIE_BYTES_MAX = 4096
 
 export class ChainCookies {
   /**
-   * One jar per port: RFC 6265 shares cookies between ports of a host, but services on other ports are other parties to us.
+   * One jar per port: RFC 6265 shares cookies between the ports of a host, but we treat services on other ports as other parties.
    * The default ports of http and https (both written as '') are one site.
    */
   readonly #jars = new Map<string, CookieJar>()
@@ -28,7 +28,7 @@ export class ChainCookies {
     }
   }
 
-  /** The Cookie header for `url`; empty when there is none. */
+  /** The Cookie header for `url`; empty if there are none. */
   headerFor(url: URL): string {
     return this.#jars.get(url.port)?.getCookieStringSync(url.href) ?? ''
   }

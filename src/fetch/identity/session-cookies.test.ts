@@ -15,7 +15,7 @@ const cookie = (name: string, more: Partial<SessionCookie> = {}): SessionCookie 
 })
 const headers = (cookies: SessionCookie[], url: string) => sessionHeaders({ cookies, origins: [] }, url, 1_000_000)
 
-test('sends a cookie to its own host only, and to subdomains when it says so', () => {
+test('sends a cookie to its own host only, and to subdomains if it allows them', () => {
   const both = [cookie('a'), cookie('b', { domain: '.shop.test' })]
   assert.deepEqual(headers(both, 'http://shop.test/x'), { cookie: 'a=1; b=1' })
   assert.deepEqual(headers(both, 'http://my.shop.test/x'), { cookie: 'b=1' })
@@ -29,7 +29,7 @@ test('sends it below its path only, the longest path first', () => {
   assert.deepEqual(headers(cookies, 'http://shop.test/accounting'), { cookie: 'root=1' })
 })
 
-test('keeps secure cookies off plain http, and old ones to itself', () => {
+test('sends no secure cookies over plain http, and no expired ones', () => {
   const cookies = [
     cookie('secure', { secure: true }),
     cookie('old', { expires: 999 }),
@@ -39,7 +39,7 @@ test('keeps secure cookies off plain http, and old ones to itself', () => {
   assert.deepEqual(headers(cookies, 'https://shop.test/'), { cookie: 'secure=1; new=1' })
 })
 
-test('sends what is no ASCII as bytes, and nothing that would break the header', () => {
+test('sends non-ASCII characters as bytes, and nothing that would break the header', () => {
   const cookies = [cookie('a', { value: 'ü→' }), cookie('b', { value: 'x\r\ny: z' }), cookie('c')]
   assert.deepEqual(headers(cookies, 'http://shop.test/'), { cookie: `a=${Buffer.from('ü→').toString('latin1')}; c=1` })
 })

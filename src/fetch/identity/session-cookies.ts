@@ -3,7 +3,7 @@
 import { isLoopbackHost } from '../../core/loopback.ts'
 import type { SessionCookie, SessionState } from '../../core/session-state.ts'
 
-/** As RFC 6265 sends them: of this host and path, not over plain http when they are secure, the longest path first. */
+/** As RFC 6265 says: cookies of this host and path, secure ones not over plain http, the longest path first. */
 export function sessionHeaders(state: SessionState, url: string, nowMs: number = Date.now()): Record<string, string> {
   const target = new URL(url)
   const cookies = state.cookies
@@ -15,7 +15,7 @@ export function sessionHeaders(state: SessionState, url: string, nowMs: number =
   return pairs.length === 0 ? {} : { cookie: pairs.join('; ') }
 }
 
-/** As browsers send it: a header is bytes, and one site's odd cookie must not end the run. */
+/** As browsers do: a header is bytes, and one site's odd cookie must not end the run. */
 const asBytes = (text: string) => Buffer.from(text, 'utf8').toString('latin1')
 
 function isFor({ domain, path, secure }: SessionCookie, { hostname, pathname, protocol }: URL): boolean {

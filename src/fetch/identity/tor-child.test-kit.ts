@@ -1,4 +1,4 @@
-/** Opens a Tor daemon, says so, and stays until it is killed. `node tor-child.test-kit.ts BINARY DATADIR` */
+/** Opens a Tor daemon, reports it, and stays until it is killed. `node tor-child.test-kit.ts BINARY DATADIR` */
 import { openTor } from './tor.ts'
 
 const [binary, dataDir] = process.argv.slice(2)

@@ -1,4 +1,4 @@
-/** The control connection of a Tor daemon: one question at a time, and Tor ends when it does. */
+/** The control connection of a Tor daemon: one command at a time, and Tor exits when the connection closes. */
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
@@ -9,13 +9,13 @@ export interface TorControl {
   /** The value of one key. */
   getInfo(key: string): Promise<string>
   signal(name: 'NEWNYM'): Promise<void>
-  /** Tor ends with it. */
+  /** Closes the connection, which makes Tor exit. */
   close(): void
 }
 
 const ANSWER_MS_MAX = 5000
 
-/** Logs in with the cookie only we can read, and takes the daemon over: it ends when this connection does, however we die. */
+/** Authenticates with the cookie only we can read, and takes ownership: Tor exits when this connection ends, however we die. */
 export async function openTorControl(port: number, cookieFile: string): Promise<TorControl> {
   const socket = connect(port, '127.0.0.1')
   socket.setEncoding('latin1')
@@ -31,7 +31,7 @@ export async function openTorControl(port: number, cookieFile: string): Promise<
     const asked = waiting[0]
     if (asked === undefined) return
     asked.lines.push(line)
-    if (!/^\d{3} /.test(line)) return // `250-…` goes on
+    if (!/^\d{3} /.test(line)) return // `250-…` is continued
     waiting.shift()
     asked.settle(line.startsWith('250') ? asked.lines : controlError(`Tor says: ${line}`))
   })

@@ -1,4 +1,4 @@
-/** Real Tor daemons, kept off the network: they never get past the start, and everything up to there is theirs to show. */
+/** Real Tor daemons without a network: they never finish bootstrapping, and everything before that is tested. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -12,7 +12,7 @@ import type { ScrapeError } from '../../core/errors.ts'
 import { openHttp } from '../http/http.ts'
 import { openTor, type Tor } from './tor.ts'
 
-/** Their only way out is a proxy that is not there, so that no test reaches the internet. */
+/** Their only way out is a proxy that does not exist, so that no test reaches the internet. */
 const OFFLINE = ['Socks5Proxy 127.0.0.1:1']
 const never = new AbortController().signal
 
@@ -44,7 +44,7 @@ const httpThrough = (proxy: string) =>
   })
 
 describe('Tor', () => {
-  it('runs twice at once, each with ports and data of its own, and leaves nothing behind', async () => {
+  it('runs twice at once, each with its own ports and data, and leaves nothing behind', async () => {
     using folder = temporaryFolder()
     const pids: number[] = []
     {
@@ -60,14 +60,14 @@ describe('Tor', () => {
     assert.deepEqual(pids.map(isAlive), [false, false])
   })
 
-  it('takes the order for new circuits', async () => {
+  it('accepts the request for new circuits', async () => {
     using folder = temporaryFolder()
     await using tor = await open(folder.path)
     await tor.newCircuit()
     await Promise.all([tor.newCircuit(), tor.newCircuit()])
   })
 
-  it('gives every session circuits of its own', async () => {
+  it('gives every session separate circuits', async () => {
     using folder = temporaryFolder()
     await using tor = await open(folder.path)
     const one = new URL(tor.socksUrlFor('a/b'))
@@ -76,7 +76,7 @@ describe('Tor', () => {
     assert.equal(`socks5://${one.host}`, tor.socksUrl)
   })
 
-  it('says how far it is, and stops waiting for the network when told', async () => {
+  it('reports its progress, and stops waiting for the network when aborted', async () => {
     using folder = temporaryFolder()
     await using tor = await open(folder.path)
     const { percent, summary } = await tor.bootstrapState()
@@ -90,7 +90,7 @@ describe('Tor', () => {
     await assert.rejects(tor.bootstrapped({ timeoutMs: 60_000, signal }), { name: 'AbortError' })
   })
 
-  it('without a network is an error, not a page', async () => {
+  it('without a network fails with an error, and returns no page', async () => {
     using folder = temporaryFolder()
     await using tor = await open(folder.path)
     await using http = httpThrough(tor.socksUrlFor('one'))
@@ -110,7 +110,7 @@ describe('Tor', () => {
     await assert.rejects(http.exchange({ url: 'http://example.com/' }, never), { code: 'E_PROXY' })
   })
 
-  it('is gone when its owner was killed with -9', async () => {
+  it('is gone after its owner was killed with -9', async () => {
     using folder = temporaryFolder()
     const { path, env } = await torForTests()
     const file = fileURLToPath(new URL('tor-child.test-kit.ts', import.meta.url))

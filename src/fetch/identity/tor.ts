@@ -1,9 +1,9 @@
 /**
- * A Tor daemon of our own: own data folder, own ports, and no life without us.
+ * Our own Tor daemon, with its own data folder and ports, which never outlives us.
  *
  *   open ──▶ SOCKS port listens ──▶ bootstrapped (needs the network; `bootstrapped()` waits for it)
- *     └── dispose, exit, crash, kill -9 ──▶ gone: the control connection ends, and Tor is told to end with it (TAKEOWNERSHIP);
- *         should that be lost, it looks every 15 s whether our process is there (`__OwningControllerProcess`)
+ *     └── dispose, exit, crash, kill -9 ──▶ gone: the control connection ends, and Tor exits with it (TAKEOWNERSHIP);
+ *         if that fails, Tor checks every 15 s that our process exists (`__OwningControllerProcess`)
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -25,32 +25,32 @@ import { ScrapeError } from '../../core/errors.ts'
 import { openTorControl, type TorControl } from './tor-control.ts'
 
 interface TorOptions {
-  /** Every daemon makes itself a folder in here and removes it in the end. Default: the system's folder for temporary files. */
+  /** Each daemon creates its own folder here and removes it at the end. Default: the system's folder for temporary files. */
   dataDir?: string
   /** Default: `tor` on PATH or in /usr/sbin. */
   binary?: string
   env?: NodeJS.ProcessEnv
-  /** More lines of its torrc: `ExitNodes {de}`, `Socks5Proxy HOST:PORT` to go out through another proxy. */
+  /** Additional torrc lines: `ExitNodes {de}`, `Socks5Proxy HOST:PORT` to connect through another proxy. */
   settings?: readonly string[]
-  /** For the SOCKS port to listen. Default 15 s. */
+  /** How long to wait for the SOCKS port. Default 15 s. */
   startMsMax?: number
 }
 
 export interface Tor extends AsyncDisposable {
-  /** For `proxy`. All who use it share circuits. */
+  /** For `proxy`. All of its users share circuits. */
   readonly socksUrl: string
   readonly pid: number
   /**
-   * For `proxy`, with circuits of its own: Tor never mixes users (IsolateSOCKSAuth). A new name is a new circuit at once, which
+   * For `proxy`, with separate circuits: Tor never mixes users (IsolateSOCKSAuth). A new name gets a new circuit at once, which
    * is the quickest way to another exit.
    */
   socksUrlFor(session: string): string
   /**
-   * New connections use new circuits (SIGNAL NEWNYM). Those open now keep theirs. Tor obeys at most once in 10 s and puts
-   * off what comes sooner.
+   * New connections use new circuits (SIGNAL NEWNYM). Open connections keep theirs. Tor does this at most once in 10 s and delays
+   * requests that come sooner.
    */
   newCircuit(): Promise<void>
-  /** How far the way into the network is, 0 to 100, and in Tor's words. */
+  /** Progress of connecting to the network, 0 to 100, with Tor's description. */
   bootstrapState(): Promise<{ percent: number; summary: string }>
   /** Waits until pages can be fetched. Throws `E_PROXY` after `timeoutMs`. */
   bootstrapped(options: { timeoutMs: number; signal?: AbortSignal }): Promise<void>
@@ -65,7 +65,7 @@ const BOOTSTRAP_LOOK_MS = 250
 export async function openTor(options: TorOptions = {}): Promise<Tor> {
   const parent = resolvePath(options.dataDir ?? tmpdir())
   mkdirSync(parent, { recursive: true })
-  const folder = mkdtempSync(join(parent, 'tor-')) // 0700, as Tor wants it
+  const folder = mkdtempSync(join(parent, 'tor-')) // mode 0700, as Tor requires
   const daemon = new Daemon(folder, options)
   try {
     const control = await daemon.ready(options.startMsMax ?? START_MS_MAX)
@@ -118,7 +118,7 @@ class Daemon implements AsyncDisposable {
     this.#folder = folder
     writeFileSync(join(folder, 'torrc'), settingsIn(folder, options.settings ?? []))
     const env = options.env ?? process.env
-    // Debian puts it where only root's PATH leads.
+    // Debian installs it where only root's PATH leads.
     const path = `${env['PATH'] ?? ''}:/usr/sbin:/usr/local/sbin`
     const args = [
       '--defaults-torrc',
@@ -160,7 +160,7 @@ class Daemon implements AsyncDisposable {
       if (performance.now() >= givesUpAtMs) throw torError(`is not ready after ${startMsMax} ms`, this.log)
       const port = this.#controlPort()
       const cookie = join(this.#folder, 'control_auth_cookie')
-      // Tor may listen before it has written its cookie.
+      // Tor may listen before it has written its cookie file.
       if (port !== undefined && existsSync(cookie) && statSync(cookie).size === COOKIE_BYTES) {
         this.#control = await openTorControl(port, cookie)
         return this.#control
@@ -169,7 +169,7 @@ class Daemon implements AsyncDisposable {
     }
   }
 
-  /** Tor writes the file once it listens, SOCKS port and all. */
+  /** Tor writes the file once all its ports listen, including the SOCKS port. */
   #controlPort(): number | undefined {
     try {
       const text = readFileSync(join(this.#folder, 'control-port'), 'utf8')

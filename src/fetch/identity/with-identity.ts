@@ -1,22 +1,22 @@
-/** One request as an identity, and as another where a proxy fails: a proxy that is down costs the page no try. */
+/** Makes a request with an identity, and with another one if a proxy fails: a proxy that is down costs the page no attempt. */
 import { ScrapeError } from '../../core/errors.ts'
 import type { Page } from '../../core/page.ts'
 import type { FetchRequest } from '../contract.ts'
 import type { Identities } from './identities.ts'
 import type { Identity } from './identity.ts'
 
-/** A page that fails through so many of them may be to blame itself. */
+/** A page that fails through this many proxies may itself be to blame. */
 const PROXIES_PER_TRY_MAX = 5
 const PUT_OFF_MS = 5000
 
 const identities = new WeakMap<Page | ScrapeError, Identity>()
 
-/** Whom a page, or its failure, came to; undefined where there are no identities. */
+/** The identity that fetched a page, or met its failure; undefined if there are no identities. */
 export function identityOf(result: Page | ScrapeError): Identity | undefined {
   return identities.get(result)
 }
 
-/** While no proxy works, the page is not requested, so this costs it no try. */
+/** While no proxy works, the page is not requested, so this costs it no attempt. */
 function putOff({ message }: ScrapeError): ScrapeError {
   return new ScrapeError('E_PROXIES_DOWN', message, { retryAfterMs: PUT_OFF_MS })
 }

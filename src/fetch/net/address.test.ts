@@ -1,4 +1,4 @@
-/** An internal service listens on loopback; whatever the spelling, redirect or DNS answer, it must not be reached unasked. */
+/** An internal service listens on loopback; whatever the spelling, redirect or DNS answer, it must not be reached uninvited. */
 import assert from 'node:assert/strict'
 import type { LookupAddress } from 'node:dns'
 import { after, before, describe, it } from 'node:test'
@@ -26,7 +26,7 @@ function options(more: Partial<HttpOptions>): HttpOptions {
   }
 }
 
-/** `answers` in turn, the last one for ever. */
+/** Gives `answers` in order, and then repeats the last one. */
 function scripted(...answers: (readonly string[])[]): Lookup & { asked: string[] } {
   const asked: string[] = []
   const lookup: Lookup = (hostname, callback) => {
@@ -134,7 +134,7 @@ describe('the address guard', () => {
     assert.equal(inside.connections, 0)
   })
 
-  it('checks each answer it connects with, so a name that changes its mind gets nowhere', async () => {
+  it('checks each answer it connects with, so a name that changes its answer gets nowhere', async () => {
     const lookup = scripted(['127.0.0.1'])
     await using http = openHttp(options({ lookup }))
     const ask = () =>
@@ -145,7 +145,7 @@ describe('the address guard', () => {
     assert.equal(inside.connections, 0)
   })
 
-  it('reaches what is allowed, exactly', async () => {
+  it('reaches exactly what is allowed', async () => {
     const allowAddresses = [`localhost:${outside.port}`]
     assert.equal(await codeOf(`http://localhost:${outside.port}/page`, { allowAddresses }), 'page 200')
     assert.equal(await codeOf(`http://127.0.0.1:${outside.port}/page`, { allowAddresses }), 'E_PRIVATE_ADDRESS')
@@ -173,7 +173,7 @@ describe('the address guard', () => {
     await using http = openHttp(options({ allowAddresses, lookup, connectTimeoutMs: 50 }))
     const ask = () =>
       http.exchange({ url: `http://start.test:${inside.port}/page` }, never).catch((error) => error.code)
-    assert.notEqual(await ask(), 'E_PRIVATE_ADDRESS') // no such server here, but it was tried
+    assert.notEqual(await ask(), 'E_PRIVATE_ADDRESS') // there is no such server, but it was tried
     assert.equal(await ask(), 'E_PRIVATE_ADDRESS')
     assert.equal(inside.connections, 0)
   })
@@ -190,7 +190,7 @@ describe('the address guard', () => {
   })
 })
 
-describe('what a person typed', () => {
+describe('a URL that a user typed', () => {
   it('is allowed if it is an address or localhost, in any spelling, but not if it is a name', () => {
     const typed = [
       'http://127.0.0.1:8080/a',

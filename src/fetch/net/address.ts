@@ -1,7 +1,7 @@
 /**
- * The one way to a socket: every address is checked before it is connected to, and exactly the checked one is connected to.
+ * The only way to a socket: every address is checked before we connect, and we connect to exactly the address that was checked.
  *
- * A `lookup` hook alone is no guard (Node does not call it for IP literals), and neither is a check before the request (the
+ * A `lookup` hook alone is not enough (Node does not call it for IP literals), and neither is a check before the request (the
  * name may resolve differently a moment later). So literals are checked by the connector, and names inside the very lookup
  * whose answer the socket uses.
  */
@@ -12,24 +12,24 @@ import type { buildConnector as BuildConnector } from 'undici'
 import { ScrapeError } from '../../core/errors.ts'
 import { buildConnector } from './undici.ts'
 
-/** All addresses of a name; tests bring their own. */
+/** Resolves a name to all of its addresses; tests pass their own. */
 export type Lookup = (hostname: string, callback: (error: Error | null, addresses: LookupAddress[]) => void) => void
 
 export interface AddressOptions {
   connectTimeoutMs: number
-  /** Private addresses are as good as public ones. */
+  /** Treat private addresses like public ones. */
   allowPrivate: boolean
-  /** `HOST:PORT` that may be reached although private. */
+  /** `HOST:PORT` pairs that may be reached even though they are private. */
   allowAddresses: readonly string[]
   lookup?: Lookup
-  /** Trusted authorities in place of the system's, in PEM. */
+  /** Trusted certificate authorities in PEM, instead of the system's. */
   ca?: string
 }
 
-/** Gives each origin its connector; all of them obey one policy. */
+/** Returns the connector for an origin; all connectors enforce the same policy. */
 export type AddressGuard = (origin: URL) => BuildConnector.connector
 
-/** Loaded with the first name, so that a run on addresses alone never does. */
+/** `node:dns` is loaded with the first name, so a run that uses only IP addresses never loads it. */
 const defaultLookup: Lookup = (hostname, callback) =>
   process.getBuiltinModule('node:dns').lookup(hostname, { all: true }, callback)
 
@@ -37,8 +37,8 @@ export function openAddressGuard(options: AddressOptions): AddressGuard {
   const { allowPrivate, lookup = defaultLookup } = options
   const allowed = new Set(options.allowAddresses.flatMap(authoritiesOf))
   /**
-   * The private addresses an allowed name stood for when it was first asked. The names a user allows may belong to others:
-   * were they free to change their answer, a public start URL could lead to any private address later.
+   * The private addresses an allowed name had when it was first resolved. A name that a user allows may belong to someone else:
+   * if its owner could change the answer later, a public start URL could lead to any private address.
    */
   const pinned = new Map<string, ReadonlySet<string>>()
 
@@ -49,7 +49,7 @@ export function openAddressGuard(options: AddressOptions): AddressGuard {
     if (allowed.has(authority) && !pinned.has(authority))
       pinned.set(authority, new Set(LOCAL_NAME.test(hostname) ? hidden.filter(isLoopback) : hidden))
     const pin = pinned.get(authority)
-    // One private answer among public ones refuses the name: mixed answers are how rebinding begins.
+    // A single private address among public ones refuses the name: mixed answers are how DNS rebinding begins.
     const refused = hidden.find((ip) => pin?.has(ip) !== true && !allowed.has(authorityOf(ip, port)))
     if (refused === undefined) return null
     const target = refused === hostname ? authority : `${authority} (${refused})`
@@ -88,9 +88,9 @@ const LOCAL_NAME = /^(?:.*\.)?localhost$/i
 const isLoopback = (ip: string) => ipaddr.process(ip).range() === 'loopback'
 
 /**
- * The rule for typed URLs: one that contains the address itself (`http://10.0.0.5/`, `http://localhost:8080/`) may be
- * fetched although the address is private. A name may not: its owner decides where it points, so it needs `--allow-address`. Only
- * what was typed counts, not the entries of a list, a sitemap or a page.
+ * The rule for typed URLs: a URL that contains the address itself (`http://10.0.0.5/`, `http://localhost:8080/`) may be
+ * fetched even though the address is private. A name may not: its owner decides where it points, so it needs `--allow-address`.
+ * This applies only to URLs a user typed, not to the entries of a list, a sitemap or a page.
  *
  * Takes URLs, or `host:port` as returned by `hostOf`; returns the ones to allow, as `HOST:PORT`.
  */
@@ -104,8 +104,8 @@ export function typedAddresses(typed: readonly string[]): string[] {
 }
 
 /**
- * Why a URL that names its address itself would be refused, for whoever can say so before it is needed. No guard: what is
- * connected to is checked then, and names are.
+ * Why a URL that contains its address would be refused, for callers that can report it early. This is not the guard: addresses
+ * are checked again when connecting, and only then are names checked.
  */
 export function refusedLiteral(
   { hostname, protocol, port: given }: URL,
@@ -120,12 +120,12 @@ export function refusedLiteral(
   return new ScrapeError('E_PRIVATE_ADDRESS', `${authorityOf(host, port)} is an address of the private network`)
 }
 
-/** An address anybody on the internet could reach. Takes what `net` and DNS give: dotted IPv4, or IPv6 without brackets. */
+/** An address that is reachable from the internet. Takes what `net` and DNS return: dotted IPv4, or IPv6 without brackets. */
 export function isPublicAddress(ip: string): boolean {
   if (!ipaddr.isValid(ip)) return false
-  const address = ipaddr.process(ip) // makes v4-mapped IPv6 the IPv4 it is
+  const address = ipaddr.process(ip) // turns v4-mapped IPv6 into plain IPv4
   if (address.range() !== 'unicast') return false
-  // The table calls `::127.0.0.1` and space that was never handed out unicast, too; 2000::/3 is all that was.
+  // The table also calls `::127.0.0.1` and unallocated space unicast; only 2000::/3 has been allocated.
   return address.kind() === 'ipv4' || ((address as ipaddr.IPv6).parts[0]! & 0xe000) === 0x2000
 }
 
@@ -133,7 +133,7 @@ function authorityOf(hostname: string, port: string): string {
   return hostname.includes(':') ? `[${hostname}]:${port}` : `${hostname}:${port}`
 }
 
-/** `HOST:PORT` in the one spelling; without a port, both default ones. */
+/** `HOST:PORT` in its canonical form; without a port, one entry for each default port. */
 function authoritiesOf(entry: string): string[] {
   const url = /^[^/\\?#@\s]+$/.test(entry) ? URL.parse(`http://${entry}`) : null
   if (url === null) throw new ScrapeError('E_OPTION', `an allowed address is HOST:PORT, not ${JSON.stringify(entry)}`)

@@ -1,10 +1,11 @@
 /**
- * The only way out of our browsers: a door for each visit, on a port of loopback, that Chromium takes for a SOCKS5 proxy.
+ * The only way out of our browsers: a proxy for each visit, on a loopback port, which Chromium uses as its SOCKS5 proxy.
  *
- *   page, its frames, scripts, workers, WebSockets ──▶ door ──▶ address guard (or the user's proxy) ──▶ the web
+ *   page, its frames, scripts, workers, WebSockets ──▶ egress proxy ──▶ address guard (or the user's proxy) ──▶ the web
  *
- * So every connection is checked where it is made, whatever asked for it, and each visit's traffic is counted, limited and cut
- * off by itself. A door per visit costs 0.3 ms and no interception; contexts of one browser share no connection anyway.
+ * This way every connection is checked where it is made, no matter what opened it, and each visit's traffic is counted, limited
+ * and cut off separately. A proxy per visit costs 0.3 ms and needs no request interception; browser contexts do not share
+ * connections anyway.
  */
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
@@ -18,39 +19,39 @@ import { transportError } from './transport-error.ts'
 
 /** Chromium opens at most 32 connections to a proxy at once. */
 const CONNECTIONS_MAX = 256
-/** A host a page could not reach is remembered for the error; a hostile page names many. */
+/** Unreachable hosts are remembered for error messages; a hostile page can name many. */
 const FAILURES_MAX = 100
 
 interface DoorOptions {
-  /** Through the proxy of whom the page is opened as; left out: the way of the run. */
+  /** Leads through the proxy of the visit's identity. If omitted, the run's own guard is used. */
   guard?: AddressGuard
-  /** Who may be asked; everybody, when left out. */
+  /** The sites that may be contacted. If omitted, all of them. */
   sites?: Sites
   bytesMax: number
-  /** The visit has received more than `bytesMax`; the door is shut by then. */
+  /** Called when the visit has received more than `bytesMax`; the proxy has been shut by then. */
   onFlood: () => void
 }
 
 export interface EgressProxy extends AsyncDisposable {
   /** For `createBrowserContext`. */
   readonly proxyServer: string
-  /** Received from outside. */
+  /** Bytes received from outside. */
   readonly bytes: number
-  /** Connections that are being made. */
+  /** Connections that are still being established. */
   readonly connecting: number
-  /** A connection waits for its answer; one that is only kept open does not. */
+  /** A connection is waiting for its answer; idle keep-alive connections do not count. */
   readonly isAsking: boolean
-  /** Why `hostname:port` could not be reached; undefined when it could, or was not tried. */
+  /** Why `hostname:port` could not be reached; undefined if it was reached, or not tried. */
   failureOf(hostname: string, port: number): ScrapeError | undefined
-  /** A connection to it was reset: a body that ends with its connection looks whole then, and is not. */
+  /** A connection to it was reset: a body that ends with its connection then looks complete, but is not. */
   wasCut(hostname: string, port: number): boolean
-  /** How often that has happened; for doors that outlive a visit. */
+  /** How often that has happened; for proxies that outlive a visit. */
   cutsOf(hostname: string, port: number): number
-  /** Not one of the visit's sites, as opposed to not reachable. */
+  /** Refused because it is not one of the visit's sites, as opposed to unreachable. */
   hasShutOut(hostname: string): boolean
-  /** Its site is one of the visit's from now on. */
+  /** Adds the site of `url` to the visit's sites. */
   admit(url: string): void
-  /** No more traffic, at once. */
+  /** Stops all traffic at once. */
   shut(): void
 }
 
@@ -60,8 +61,9 @@ interface Egress {
 
 export function openEgress(options: AddressOptions & { proxy?: string }): Egress {
   const guard = options.proxy === undefined ? openAddressGuard(options) : openProxyGuard(options, options.proxy)
-  // Without a proxy a door leads nowhere its finder could not go by himself: he is on this machine. With one, it would lend him
-  // the proxy. The look costs milliseconds for each connection on a machine with many, a quarter of all pages.
+  // Without a user proxy, the egress proxy leads nowhere a local process could not go by itself. With one, other local users
+  // could use that proxy through it. The peer check takes milliseconds per connection on a machine with many of them: used
+  // everywhere, it cost a quarter of all pages.
   const isLetIn = options.proxy === undefined ? () => true : isOwnPeer
   return {
     async open(doorOptions) {
@@ -73,7 +75,7 @@ export function openEgress(options: AddressOptions & { proxy?: string }): Egress
   }
 }
 
-/** A door to where `guard` leads, for processes of our own user. */
+/** An egress proxy that connects through `guard`, for processes of our own user only. */
 export async function openEgressProxy(options: DoorOptions & { guard: AddressGuard }): Promise<EgressProxy> {
   const door = new OpenDoor(options.guard, { ...options, isLetIn: isOwnPeer })
   await door.listen()
@@ -90,7 +92,7 @@ class OpenDoor implements EgressProxy {
   readonly #failures = new Map<string, ScrapeError>()
   readonly #shutOut = new Set<string>()
   readonly #cuts = new Map<string, number>()
-  /** Outer ends of connections that sent last and received before. */
+  /** The outer ends of connections on which we sent last, waiting for an answer. */
   readonly #asking = new Set<Socket>()
   #isShut = false
 
@@ -165,7 +167,7 @@ class OpenDoor implements EgressProxy {
   }
 
   #connect({ hostname, port }: SocksTarget): Promise<Socket> {
-    // What no resolver should be asked: Chromium sends none of these, but a hostile page shall not find out.
+    // Names that no resolver should see: Chromium sends none of these, but a hostile page should not get to try.
     if (!/^[\w.:-]{1,253}$/.test(hostname))
       throw new ScrapeError('E_DNS', `not a host name: ${JSON.stringify(hostname)}`)
     const connect = this.#guard(new URL(`http://host:${port}`))
@@ -193,7 +195,7 @@ class OpenDoor implements EgressProxy {
       this.shut()
       this.#options.onFlood()
     })
-    // Told, not passed on: Node's `resetAndDestroy` loses the handle when `destroy` follows it, and the process then never ends.
+    // Recorded, not passed on: Node's `resetAndDestroy` loses the handle if `destroy` follows it, and the process never exits.
     outside.on('error', () => {
       this.#noteCut(authority)
       inside.destroy()
@@ -210,7 +212,7 @@ class OpenDoor implements EgressProxy {
 
   #hold(socket: Socket): void {
     this.#sockets.add(socket)
-    socket.on('error', () => {}) // its end is what matters, and that is 'close'
+    socket.on('error', () => {}) // 'close' follows, and is handled
     socket.on('close', () => this.#sockets.delete(socket))
   }
 

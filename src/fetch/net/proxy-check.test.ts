@@ -14,7 +14,7 @@ const failure = (url: string, timeoutMs = 2000) =>
     (error) => `${error.code} ${error.message}`,
   )
 
-test('a proxy that is there answers, with the login it wants', async () => {
+test('a proxy that is up answers, and accepts the right login', async () => {
   await using socks = await socksForTests(login)
   await using http = await tinyproxyForTests(login)
   assert.ok((await checkProxy(socks.url, 2000)) > 0)
@@ -26,7 +26,7 @@ test('a proxy that is there answers, with the login it wants', async () => {
   )
 })
 
-test('one that is away, silent or no proxy at all is told apart, without its login', async () => {
+test('a proxy that is down, silent or not a proxy is reported as such, without its login', async () => {
   const away = await failure(`http://sluice:geheim@127.0.0.1:${await freePort()}`)
   assert.match(away, /^E_PROXY the proxy cannot be reached: .*ECONNREFUSED/)
   await using silent = createServer((socket) => void socket.on('error', () => {}).resume()).listen(0, '127.0.0.1')

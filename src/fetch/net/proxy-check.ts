@@ -1,9 +1,9 @@
-/** Is a proxy there? As much as can be asked of it without a target: a connection, and for SOCKS5 its greeting and our login. */
+/** Checks that a proxy is up, as far as possible without a target: a connection and, for SOCKS5, the greeting and our login. */
 import { connect, type Socket } from 'node:net'
 import { parseProxy } from './proxy-url.ts'
 import { greetSocks5, proxyError } from './tunnel.ts'
 
-/** Resolves with how long it took. Rejects with `E_PROXY`; neither names the login. */
+/** Resolves with how long it took. Rejects with `E_PROXY`. The login appears in neither. */
 export async function checkProxy(proxyUrl: string, timeoutMs: number): Promise<number> {
   const { kind, hostname, port, login } = parseProxy(proxyUrl)
   const startedMs = performance.now()

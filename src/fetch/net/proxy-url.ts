@@ -1,4 +1,4 @@
-/** What the URL of a proxy says. Apart from `proxy.ts`: options are read at every start, and most commands need no HTTP client. */
+/** Parses proxy URLs. Separate from `proxy.ts` because options are read at every start, and most commands need no HTTP client. */
 import { isIP } from 'node:net'
 import { ScrapeError } from '../../core/errors.ts'
 import type { Login } from './tunnel.ts'
@@ -12,12 +12,12 @@ export interface ProxyAddress {
 
 const DEFAULT_PORTS = { socks5: 1080, http: 8080 } as const
 
-/** `socks5://[user:password@]host:port` or `http://…`. Throws `E_OPTION`, without the password in it. */
+/** `socks5://[user:password@]host:port` or `http://…`. Throws `E_OPTION`, with the password removed. */
 export function parseProxy(proxyUrl: string): ProxyAddress {
   const url = URL.parse(proxyUrl)
   const kind = url === null ? undefined : KINDS[url.protocol]
   if (url === null || kind === undefined || url.hostname === '' || (url.pathname !== '' && url.pathname !== '/')) {
-    // Everything up to the last `@` is the login: its password may have an unescaped `/`, which is often why it is refused.
+    // Everything up to the last `@` is the login: an unescaped `/` in its password is often the reason for the error.
     const shown = proxyUrl.replace(/^.*@/s, '…@').slice(0, 200)
     const message = `a proxy is socks5://[USER:PASSWORD@]HOST:PORT or http://…, not ${JSON.stringify(shown)}`
     throw new ScrapeError('E_OPTION', message, {
@@ -30,14 +30,14 @@ export function parseProxy(proxyUrl: string): ProxyAddress {
   return { kind, hostname, port, ...(login.user === '' ? {} : { login }) }
 }
 
-/** `socks5h` is curl's word for what `socks5` means here. */
+/** `socks5h` is what curl calls our `socks5`. */
 const KINDS: Readonly<Record<string, ProxyAddress['kind']>> = {
   'socks5:': 'socks5',
   'socks5h:': 'socks5',
   'http:': 'http',
 }
 
-/** What may be shown of a proxy: where it is, and never who we are to it. */
+/** A proxy's name for display: where it is, never the login. */
 export function proxyName(proxyUrl: string): string {
   const { hostname, port } = parseProxy(proxyUrl)
   return hostOf(hostname, port)

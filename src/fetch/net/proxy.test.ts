@@ -1,4 +1,4 @@
-/** Pages through real proxies: microsocks with a password, and a CONNECT proxy of a few lines. */
+/** Pages through real proxies: microsocks with a password, and a minimal CONNECT proxy. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer as createHttpServer } from 'node:http'
@@ -49,7 +49,7 @@ interface ConnectProxy extends AsyncDisposable {
   seen: { authorization: string | undefined; target: string }[]
 }
 
-/** Answers every CONNECT with `status`; 200 opens the tunnel, for those who log in right. */
+/** Answers every CONNECT with `status`; 200 opens the tunnel for clients with the right login. */
 async function openConnectProxy(status = 200): Promise<ConnectProxy> {
   const seen: ConnectProxy['seen'] = []
   const sockets = new Set<Socket>()
@@ -81,7 +81,7 @@ async function openConnectProxy(status = 200): Promise<ConnectProxy> {
   }
 }
 
-/** A server that answers the first bytes with `answer`, and that is all. */
+/** A server that answers the first bytes with `answer`, and nothing after that. */
 async function openMumbler(answer: Buffer | string): Promise<AsyncDisposable & { port: number }> {
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {
@@ -109,7 +109,7 @@ const isProxyError = (error: unknown): true => {
 }
 
 describe('a SOCKS5 proxy', () => {
-  it('carries pages, plain and TLS, for those who know the password', async () => {
+  it('carries pages, plain and TLS, for clients with the right password', async () => {
     await using proxy = await socksForTests(login)
     await using http = httpThrough(proxy.url)
     for (let i = 0; i < 3; i++) {
@@ -122,7 +122,7 @@ describe('a SOCKS5 proxy', () => {
     assert.ok(proxy.log.includes(`127.0.0.1:${plain.port}`) && proxy.log.includes(`127.0.0.1:${tls.port}`), proxy.log)
   })
 
-  it('resolves the names; nobody here looks them up', async () => {
+  it('resolves the names; nothing is looked up here', async () => {
     await using proxy = await socksForTests()
     await using http = httpThrough(proxy.url)
     const page = await http.exchange({ url: `https://localhost:${tls.port}/page` }, never)
@@ -141,7 +141,7 @@ describe('a SOCKS5 proxy', () => {
     await assert.rejects(strict.exchange({ url: `${tls.origin}/page` }, never), { code: 'E_TLS' })
   })
 
-  it('that refuses the password is an error that asks for another one', async () => {
+  it('that rejects the password is an error that asks for another proxy', async () => {
     await using proxy = await socksForTests(login)
     for (const credentials of ['sluice:wrong@', 'sluice@', '']) {
       await using http = httpThrough(`socks5://${credentials}127.0.0.1:${proxy.port}`)
@@ -171,7 +171,7 @@ describe('a SOCKS5 proxy', () => {
     assert.equal((await http.exchange({ url: `http://localhost:${plain.port}/page` }, never)).status, 200) // allowed
   })
 
-  it('that dies in the middle of a run is an error that asks for another one', async () => {
+  it('that dies in the middle of a run is an error that asks for another proxy', async () => {
     await using proxy = await socksForTests()
     await using http = httpThrough(proxy.url)
     const asked = tls.requests.length
@@ -206,7 +206,7 @@ describe('an HTTP proxy', () => {
     await assert.rejects(nobody.exchange({ url: `${plain.origin}/page` }, never), isProxyError)
   })
 
-  it('that refuses is told apart from a target it cannot reach', async () => {
+  it('that refuses is distinguished from a target it cannot reach', async () => {
     const codes = { 403: 'E_PROXY', 500: 'E_PROXY', 502: 'E_CONNECTION', 504: 'E_TIMEOUT_CONNECT' }
     for (const [status, code] of Object.entries(codes)) {
       await using proxy = await openConnectProxy(Number(status))
@@ -216,8 +216,8 @@ describe('an HTTP proxy', () => {
   })
 })
 
-describe('something that is no proxy', () => {
-  it('is an error that asks for another one, whatever it says', async () => {
+describe('a server that is not a proxy', () => {
+  it('is an error that asks for another proxy, whatever it answers', async () => {
     const answers = ['', 'SSH-2.0-OpenSSH\r\n', '\x05', '\x05\xff', 'HTTP/1.1 what', 'x'.repeat(100_000)]
     for (const answer of answers.slice(1)) {
       await using mumbler = await openMumbler(Buffer.from(answer, 'latin1'))
@@ -234,7 +234,7 @@ describe('something that is no proxy', () => {
     await assert.rejects(http.exchange({ url: `${plain.origin}/page` }, never), { code: 'E_TIMEOUT_CONNECT' })
   })
 
-  it('is an error that asks for another one when nothing listens there', async () => {
+  it('is an error that asks for another proxy when nothing listens there', async () => {
     const gone = await openMumbler('')
     await gone[Symbol.asyncDispose]()
     await using http = httpThrough(`socks5://127.0.0.1:${gone.port}`)
@@ -249,7 +249,7 @@ describe('a proxy’s URL', () => {
     assert.deepEqual(parseProxy('http://h.test:80'), { kind: 'http', hostname: 'h.test', port: 80 })
   })
 
-  it('that is not usable is refused at once, without its password', () => {
+  it('is rejected at once if it is not usable, without showing its password', () => {
     for (const url of [
       '',
       'h.test:1',

@@ -1,7 +1,7 @@
 /**
- * The way to a socket when it leads through a proxy: the counterpart of `address.ts`. Names are resolved at the proxy (a lookup
- * here would tell our resolver what Tor is to hide), so only what a URL says itself can be checked: private literals and
- * `localhost` are refused as ever. What a name stands for at the proxy is the proxy's to guard.
+ * The way to a socket through a proxy, the counterpart of `address.ts`. Names are resolved at the proxy (a lookup here would
+ * tell our resolver what Tor is meant to hide), so only the URL itself can be checked: private literals and `localhost` are
+ * refused as usual. What a name resolves to at the proxy is the proxy's responsibility.
  */
 import { connect as connectSocket, isIP, type Socket } from 'node:net'
 import { ScrapeError } from '../../core/errors.ts'
@@ -15,7 +15,7 @@ const LOCAL_NAME = /(?:^|\.)localhost\.*$/i
 
 export function openProxyGuard(options: AddressOptions, proxyUrl: string): AddressGuard {
   const proxy = parseProxy(proxyUrl)
-  openAddressGuard(options) // throws at what is no HOST:PORT
+  openAddressGuard(options) // throws if an entry is not HOST:PORT
   const allowed = new Set(options.allowAddresses.flatMap(authoritiesOf))
   const isRefused = (hostname: string, port: number): boolean => {
     if (options.allowPrivate || allowed.has(hostOf(hostname, port))) return false
@@ -70,20 +70,20 @@ function openTunnel(proxy: ProxyAddress, target: TunnelTarget, timeoutMs: number
       open(socket, target, proxy.login).then(() => {
         clearTimeout(timer)
         socket.off('error', fail)
-        socket.on('error', () => {}) // from here on undici's to notice; until its listener is there, nobody's
+        socket.on('error', () => {}) // undici handles errors from here on; this covers the time until it has its listener
         resolve(socket)
       }, fail)
     })
   })
 }
 
-/** A handshake does not know with whom. */
+/** Adds the proxy's address to the errors of a handshake, which does not know it. */
 function named({ code, message, details }: ScrapeError, where: string): ScrapeError {
   const text = message.includes(where) ? message : message.replace(/^the proxy /, `the proxy ${where} `)
   return new ScrapeError(code, text, details)
 }
 
-/** As the direct way understands them: without a port, both default ones. */
+/** As in `address.ts`: without a port, one entry for each default port. */
 function authoritiesOf(entry: string): string[] {
   const { hostname, port } = new URL(`http://${entry}`)
   if (port !== '') return [`${hostname}:${port}`]

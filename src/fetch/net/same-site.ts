@@ -1,11 +1,11 @@
-/** The sites of a visit: registrable domains, by the public suffix list. */
+/** The sites of a visit: registrable domains, according to the public suffix list. */
 import { createRequire } from 'node:module'
 import { isIP } from 'node:net'
 
-/** Loaded with the first page that is to be kept to its site. */
+/** Loaded with the first page that is restricted to its site. */
 const toughCookie = () => createRequire(import.meta.url)('tough-cookie') as typeof import('tough-cookie')
 
-/** Sites a visit may ask: its own, and those its redirects lead to. */
+/** The sites a visit may contact: its own, and those its redirects lead to. */
 export class Sites {
   readonly #sites = new Set<string>()
 
@@ -22,7 +22,7 @@ export class Sites {
   }
 }
 
-/** The registrable domain; an address is its own. */
+/** The registrable domain; an IP address is its own site. */
 export function siteOf(hostname: string): string {
   const host = hostname.replace(/^\[|\]$/g, '').toLowerCase()
   if (isIP(host) !== 0) return host

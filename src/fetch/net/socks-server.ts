@@ -1,10 +1,10 @@
 /**
- * The server's side of SOCKS5 (RFC 1928), as much of it as Chromium speaks: no login, CONNECT only.
+ * The server side of SOCKS5 (RFC 1928), as much of it as Chromium uses: no login, CONNECT only.
  *
  *   greeting ──▶ [5, 0] ──▶ request: where to ──▶ reply ──▶ bytes in both directions
  *
- * SOCKS and not an HTTP proxy: a page's plain HTTP goes through untouched, nothing is parsed twice, and WebSockets are no case of
- * their own. Names come as names; Chromium resolves nothing itself.
+ * SOCKS rather than an HTTP proxy: plain HTTP passes through untouched, nothing is parsed twice, and WebSockets need no special
+ * case. Host names arrive unresolved; Chromium resolves nothing itself.
  */
 import type { Socket } from 'node:net'
 import ipaddr from 'ipaddr.js'
@@ -15,17 +15,17 @@ export interface SocksTarget {
   port: number
 }
 
-/** What Chromium is told; it makes the same error of all but the last. */
+/** The replies to Chromium, which reports the same error for both failures. */
 type SocksReply = 'ok' | 'refused' | 'unreachable'
 const REPLIES = { ok: 0, refused: 2, unreachable: 4 } as const
 
 const VERSION = 5
 const CONNECT = 1
 const NOTHING = Buffer.alloc(0)
-/** The longest request: a name of 255 bytes. */
+/** The longest request has a name of 255 bytes. */
 const REQUEST_BYTES_MAX = 4 + 1 + 255 + 2
 
-/** Undefined when the other side goes away or speaks something else. What follows the request stays in the socket. */
+/** Undefined if the client disconnects or speaks another protocol. Bytes after the request stay in the socket. */
 export function readSocksTarget(socket: Socket): Promise<SocksTarget | undefined> {
   return new Promise((resolve) => {
     let bytes: Buffer = NOTHING

@@ -1,8 +1,8 @@
-/** From an error of undici, Node or OpenSSL to one of our codes. */
+/** Maps errors of undici, Node and OpenSSL to our error codes. */
 import type { ErrorCode } from '../../core/error-table.ts'
 import { ScrapeError } from '../../core/errors.ts'
 
-/** Codes of undici, Node and the C library. OpenSSL has hundreds of its own: those are matched by their prefix below. */
+/** Codes of undici, Node and the C library. OpenSSL has hundreds of its own, which are matched by prefix below. */
 const CODES: Readonly<Record<string, ErrorCode>> = {
   UND_ERR_CONNECT_TIMEOUT: 'E_TIMEOUT_CONNECT',
   ETIMEDOUT: 'E_TIMEOUT_CONNECT',
@@ -31,11 +31,11 @@ const TLS_CODE =
 
 interface TransportFailure {
   url: string
-  /** A response had begun: a lost connection is then a cut body, not a failed connection. */
+  /** A response had begun: a lost connection then means a truncated body, not a failed connection. */
   hasResponse: boolean
 }
 
-/** Any error of the transport in our family. */
+/** Wraps any transport error in a `ScrapeError`. */
 export function transportError(cause: unknown, { url, hasResponse }: TransportFailure): ScrapeError {
   if (cause instanceof ScrapeError) {
     if (cause.details.url !== undefined) return cause
@@ -45,7 +45,7 @@ export function transportError(cause: unknown, { url, hasResponse }: TransportFa
   let code = codeOfError(error)
   if (code === 'E_RESOURCES') return shortage(error, url)
   if (hasResponse && code === 'E_CONNECTION') code = 'E_BODY_SHORT'
-  // undici counts before it reads: a length it cannot make sense of looks like one that was not reached.
+  // undici checks the length before it parses it: an invalid Content-Length looks like a body that was too short.
   if (!hasResponse && code === 'E_BODY_SHORT') code = 'E_PROTOCOL'
   return new ScrapeError(code, `${plainWords(error) || error.code || String(cause)} (${url})`, { url, cause })
 }
@@ -60,7 +60,7 @@ function plainWords({ message, reason }: NodeJS.ErrnoException & { reason?: stri
   return NO_TLS.test(said) ? `the server does not speak TLS on this port: ${said}` : `TLS failed: ${said}`
 }
 
-/** How long a page waits for free resources; a random time up to the same length is added. */
+/** How long a page waits for free resources; a random delay of up to the same length is added. */
 const SHORTAGE_MS = 1_000
 
 function shortage(cause: NodeJS.ErrnoException, url: string): ScrapeError {

@@ -1,15 +1,15 @@
 /**
  * The two handshakes that turn a socket to a proxy into one to the target: SOCKS5 (RFC 1928, 1929) and HTTP CONNECT (RFC 9110).
  *
- * By hand, because undici's own SOCKS5 client leaves the socket flowing and its listeners on it once the tunnel stands, and
- * needs a password with every user name. What is read here is read exactly: not a byte of what follows the handshake is lost.
+ * Our own implementation, because undici's SOCKS5 client leaves the socket flowing and its listeners attached once the tunnel is
+ * up, and requires a password with every user name. This one reads exactly the handshake: no byte that follows it is lost.
  */
 import { isIPv4, isIPv6, type Socket } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { ScrapeError } from '../../core/errors.ts'
 
 export interface TunnelTarget {
-  /** A name is sent as it is and resolved by the proxy. IPv6 without brackets. */
+  /** Names are sent unresolved; the proxy resolves them. IPv6 without brackets. */
   hostname: string
   port: number
 }
@@ -28,7 +28,7 @@ const ADDRESS_BYTES: Readonly<Record<number, number>> = { 1: 4, 4: 16 }
 const NAME_TYPE = 3
 const HEAD_BYTES_MAX = 16_384
 
-/** What a SOCKS5 proxy answers in place of a connection. Those that are about the target are not the proxy's fault. */
+/** The errors a SOCKS5 proxy may reply with. Errors about the target are not the proxy's fault. */
 const REPLIES: Readonly<Record<number, { code: 'E_PROXY' | 'E_CONNECTION' | 'E_TIMEOUT_CONNECT'; what: string }>> = {
   1: { code: 'E_PROXY', what: 'failed for a reason it does not name' },
   2: { code: 'E_PROXY', what: 'does not allow it' },
@@ -40,7 +40,7 @@ const REPLIES: Readonly<Record<number, { code: 'E_PROXY' | 'E_CONNECTION' | 'E_T
   8: { code: 'E_PROXY', what: 'does not know this kind of address' },
 }
 
-/** As far as a SOCKS5 proxy can be asked without naming a target: that it is one, and that it knows us. */
+/** All that can be checked of a SOCKS5 proxy without a target: that it is one, and that it accepts our login. */
 export async function greetSocks5(socket: Socket, login?: Login): Promise<void> {
   const methods = login === undefined ? [NO_LOGIN] : [NO_LOGIN, USER_AND_PASSWORD]
   socket.write(Buffer.from([SOCKS_VERSION, methods.length, ...methods]))
@@ -65,7 +65,7 @@ export async function openSocks5Tunnel(socket: Socket, target: TunnelTarget, log
     const { code, what } = REPLIES[reply] ?? { code: 'E_PROXY', what: `failed (${reply})` }
     throw new ScrapeError(code, `the proxy ${what}: ${target.hostname}:${target.port}`)
   }
-  // The proxy's own address at the other side; of no use, but in the way.
+  // The proxy's own outgoing address: not needed, but it has to be read.
   const addressBytes = ADDRESS_BYTES[answer[3]!] ?? (await readExactly(socket, 1))[0]!
   await readExactly(socket, addressBytes + 2)
 }

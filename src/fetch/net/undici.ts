@@ -1,7 +1,7 @@
 /**
- * The three parts of undici that are used, from where they live. The package's front door loads everything else with them
- * (fetch, cache, mocks, proxies): 50 ms of CPU and 14 MB of memory at every start. The version is pinned, and every test of
- * the transport runs on these paths.
+ * The three parts of undici that we use, imported directly. The package's main entry also loads everything else (fetch, cache,
+ * mocks, proxies): 50 ms of CPU and 14 MB of memory at every start. The version is pinned, and every transport test uses these
+ * paths.
  */
 import { createRequire } from 'node:module'
 import type * as undici from 'undici'

@@ -1,10 +1,11 @@
 /**
- * Fleet slots over a server that keeps them: questions travel in batches, and while nobody answers each worker has its share.
+ * Fleet slots kept on a server: requests for slots are sent in batches, and while the server is down each worker uses its share
+ * of the rate.
  *
- *   here ──a call fails──▶ away: own share of the rate, and a try every second ──one succeeds──▶ here
+ *   up ──a call fails──▶ down: own share of the rate, and a retry every second ──one succeeds──▶ up
  *
- * Only the server's clock counts. Questions that come while one is under way travel together in the next: the busier, the fewer
- * round trips for each.
+ * Only the server's clock counts. Requests that arrive while a call is in flight are sent together in the next: the busier the
+ * worker, the fewer round trips per request.
  */
 import { ScrapeError } from '../../core/errors.ts'
 import { createLocalSlots } from './local-slots.ts'
@@ -14,45 +15,45 @@ import { type FleetSlots, SLOT_HORIZON_MS, type SlotAsk, type SlotGrant } from '
 export interface SlotServer {
   /** For messages: `the rate limits’ database`. */
   readonly name: string
-  /** Takes the next starts of hosts, each named once and in order. A host nobody knows may be missing in the answer. */
+  /** Takes the next starts of hosts, each named once and in order. Hosts unknown to the server may be missing in the answer. */
   take(asks: readonly SlotAsk[]): Promise<SlotAnswer>
-  /** A pause shorter than the present one changes nothing. */
+  /** A pause shorter than the current one changes nothing. */
   pause(pauses: readonly { host: string; pausedMs: number }[]): Promise<void>
-  /** Says that we are there: the others count us, for the day nobody can be asked. */
+  /** A heartbeat: the other workers count us, for the time when the server cannot be reached. */
   meet(): Promise<void>
   leave(): Promise<void>
-  /** Looked at now and then, to throw away what is over. */
+  /** Called occasionally to delete expired data. */
   clean?(): Promise<void>
   close(): Promise<void>
 }
 
 export interface SlotAnswer {
   hosts: ReadonlyMap<string, HostAnswer>
-  /** Workers seen lately; undefined when it could not be told. */
+  /** Workers seen recently; undefined if unknown. */
   workers: number | undefined
 }
 
 export interface HostAnswer {
-  /** Before the first start, not counting `earlyMs`. */
+  /** Time until the first start, not counting `earlyMs`. */
   waitMs: number
   taken: number
   pausedMs: number
 }
 
 export interface BatchedSlotsOptions {
-  /** The server keeps to so many starts a minute and host; a worker alone spreads its share of them. 0: no such limit. */
+  /** The server allows this many starts per minute and host; a worker on its own spreads its share evenly. 0: no such limit. */
   perMinute?: number
-  /** The server cannot be asked. Once, until it could be again. */
+  /** The server cannot be reached. Called once per outage. */
   onAway?: (error: ScrapeError) => void
   onBack?: () => void
   random?: () => number
 }
 
-/** The server has this long to answer; then the own share will do. */
+/** How long the server may take to answer; after that the worker uses its own share. */
 export const SLOT_ANSWER_MS_MAX = 1500
-/** Who was not seen for so long has ended, or starts nothing. */
+/** A worker that was not seen for this long has ended, or starts nothing. */
 export const SLOT_WORKER_MS_MAX = 20_000
-/** A worker that waits looks again at least this often, so that it learns of a pause. */
+/** A waiting worker asks again at least this often, so that it learns of a pause. */
 const ASK_AGAIN_MS_MAX = 1000
 const TRY_AGAIN_MS = 1000
 const MEET_EVERY_MS = 5000
@@ -65,7 +66,7 @@ interface Question {
   answer: (grant: SlotGrant) => void
 }
 
-/** The server becomes the slots' own. Throws `E_SERVICE` when it cannot be reached now: later it may come and go. */
+/** Takes ownership of the server. Throws `E_SERVICE` if it cannot be reached now; later outages are tolerated. */
 export async function openBatchedSlots(server: SlotServer, options: BatchedSlotsOptions): Promise<FleetSlots> {
   try {
     await server.meet()
@@ -83,7 +84,7 @@ class BatchedSlots implements FleetSlots {
   readonly #random: () => number
   readonly #local = createLocalSlots()
   #questions: Question[] = []
-  /** Host and local time; kept until the server has them. */
+  /** Host and local time; kept until the server has received them. */
   readonly #pauses = new Map<string, number>()
   #flight: Promise<void> | undefined
   #isAway = false
@@ -115,11 +116,11 @@ class BatchedSlots implements FleetSlots {
     if (this.#isDisposed) return
     this.#isDisposed = true
     await this.#flight
-    if (!this.#isAway) await this.#leave().catch(() => {}) // then the others forget us by themselves
+    if (!this.#isAway) await this.#leave().catch(() => {}) // on failure, our heartbeat expires by itself
     await this.#server.close()
   }
 
-  /** One flight at a time; what comes meanwhile waits for the next. */
+  /** One call at a time; later requests wait for the next. */
   #fly(): void {
     if (this.#flight !== undefined) return
     this.#flight = this.#round().finally(() => {
@@ -129,7 +130,7 @@ class BatchedSlots implements FleetSlots {
   }
 
   async #round(): Promise<void> {
-    await Promise.resolve() // those who ask in the same turn of the event loop come along
+    await Promise.resolve() // include requests from the same turn of the event loop
     const questions = this.#nextQuestions()
     if (this.#isDisposed || (this.#isAway && performance.now() < this.#tryAtMs)) {
       this.#answerAlone(questions)
@@ -156,7 +157,7 @@ class BatchedSlots implements FleetSlots {
     this.#options.onBack?.()
   }
 
-  /** One of each host, because a server changes a host only once in a call. */
+  /** One request per host, because a server can change a host only once in a call. */
   #nextQuestions(): Question[] {
     const chosen = new Map<string, Question>()
     const later: Question[] = []
@@ -165,7 +166,7 @@ class BatchedSlots implements FleetSlots {
       else later.push(question)
     }
     this.#questions = later
-    // In one order for all workers: two calls that lock the same hosts in different order would wait for each other.
+    // In the same order for all workers: two calls that lock the same hosts in a different order would deadlock.
     return [...chosen.values()].sort((a, b) => (a.ask.host < b.ask.host ? -1 : 1))
   }
 
@@ -176,15 +177,15 @@ class BatchedSlots implements FleetSlots {
   }
 
   #toGrant({ intervalMs, earlyMs }: SlotAsk, found: HostAnswer | undefined): SlotGrant {
-    if (found === undefined) return { startsInMs: [], againInMs: 0, pausedMs: 0 } // a free host nobody ever paused
+    if (found === undefined) return { startsInMs: [], againInMs: 0, pausedMs: 0 } // a host without a rate that was never paused
     const { waitMs, taken, pausedMs } = found
     const startsInMs = Array.from({ length: taken }, (_, i) => Math.max(0, waitMs + i * intervalMs - earlyMs))
-    // Those who wait for the same slot should not all ask at once.
+    // Workers that wait for the same slot should not all ask at once.
     const nearMs = waitMs - earlyMs - SLOT_HORIZON_MS + this.#random() * 100
     return { startsInMs, againInMs: Math.min(ASK_AGAIN_MS_MAX, Math.max(1, nearMs)), pausedMs }
   }
 
-  /** Nobody counts the minute's requests now, so they are spread evenly over it. Answering twice is harmless. */
+  /** The requests of a minute are not counted now, so they are spread evenly over it. Answering twice is harmless. */
   #answerAlone(questions: readonly Question[]): void {
     const gapMs = this.perMinute > 0 ? 60_000 / this.perMinute : 0
     for (const { ask, answer } of questions) {

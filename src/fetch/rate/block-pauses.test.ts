@@ -11,13 +11,13 @@ function given(isAlone = true) {
     (_host, untilMs) => void pausesMs.push(untilMs - time.nowMs),
     () => time.nowMs,
   )
-  /** One page is turned away; returns when it may come again at no cost. */
+  /** Blocks one page; returns when it may be retried without being charged an attempt. */
   const block = (path = '/', code: ErrorCode = 'E_CAPTCHA', startedMs = time.nowMs): number | undefined => {
     const error = new ScrapeError(code, 'x', { status: 200 })
     blocks.onBlocked('a', error, { url: `http://a${path}`, startedMs, isAlone })
     return error.details.retryAfterMs
   }
-  /** One page after the other, each when the pause is over. */
+  /** One page after another, each when the pause is over. */
   const blockInTurn = (times: number, pathOf: (i: number) => string, code?: ErrorCode) =>
     Array.from({ length: times }, (_, i) => {
       time.nowMs += (pausesMs.at(-1) ?? 0) + 1
@@ -26,20 +26,20 @@ function given(isAlone = true) {
   return { blocks, time, pausesMs, block, blockInTurn }
 }
 
-test('pauses longer with every block in a row when there is nobody else to be, and in the end gives the host up', () => {
+test('pauses longer with every block in a row if there is no other identity, and finally gives up on the host', () => {
   const { pausesMs, blockInTurn } = given()
   const named = blockInTurn(9, (i) => `/${i}`)
   assert.deepEqual(pausesMs, [2000, 4000, 8000, 16_000, 32_000])
   assert.deepEqual(named, [undefined, ...pausesMs, undefined, undefined, undefined])
 })
 
-test('makes a page that is alone in being turned away pay for it, at the pace of the pauses', () => {
+test('charges a page that is the only one blocked, at the pace of the pauses', () => {
   const { pausesMs, blockInTurn } = given()
   assert.deepEqual(blockInTurn(4, () => '/private'), [undefined, undefined, undefined, undefined]) // biome-ignore format: one line
   assert.deepEqual(pausesMs, [2000, 4000, 8000])
 })
 
-test('never pauses for single pages that are turned away among others that come', () => {
+test('never pauses for single blocked pages among successful ones', () => {
   const { blocks, pausesMs, block } = given()
   for (let i = 0; i < 50; i++) {
     assert.equal(block(`/${i}`), undefined)
@@ -48,13 +48,13 @@ test('never pauses for single pages that are turned away among others that come'
   assert.deepEqual(pausesMs, [])
 })
 
-test('lets pages go on as others until five in a row were turned away', () => {
+test('lets pages continue with other identities until five in a row were blocked', () => {
   const { pausesMs, blockInTurn } = given(false)
   assert.deepEqual(blockInTurn(5, (i) => `/${i}`), [undefined, undefined, undefined, undefined, 2000]) // biome-ignore format: one line
   assert.deepEqual(pausesMs, [2000])
 })
 
-test('takes a plain 403 for the host’s only when there are five in a row', () => {
+test('attributes a plain 403 to the host only after five in a row', () => {
   const { pausesMs, blockInTurn } = given()
   blockInTurn(4, (i) => `/${i}`, 'E_FORBIDDEN')
   assert.deepEqual(pausesMs, [])
@@ -64,7 +64,7 @@ test('takes a plain 403 for the host’s only when there are five in a row', () 
   )
 })
 
-test('counts what was under way together once, and lets all of it wait for the same time', () => {
+test('counts requests that were in flight together once, and makes them all wait equally long', () => {
   const { time, pausesMs, block } = given()
   const startedMs = time.nowMs - 100
   block('/0', 'E_CAPTCHA', startedMs)

@@ -1,27 +1,28 @@
 /**
- * Blocks in a row: what it means for a host that it turns one page after another away.
+ * Handles blocks in a row: what to do when a host blocks one page after another.
  *
- * One page that is turned away pays a try: it may be the only one. When the next answer is a block, too, and we have nobody else
- * to be, the host pauses: 2 s, twice as long with every block after a pause. While there are others (proxies, browsers), pages go
- * on as those, until five in a row were turned away. Blocks that more than one page met are the host's, and cost nobody a try.
- * That must end: after five pauses (a minute) without any other answer, blocks pause nobody and cost a try again.
+ * One blocked page is charged an attempt: it may be the only one. If the next response is a block too, and we have no other
+ * identity, the host is paused: for 2 s, and twice as long with every block after a pause. While there are other identities
+ * (proxies, browsers), pages continue with those until five in a row were blocked. Blocks of more than one page are the host's
+ * fault, and cost no page an attempt. That must end: after five pauses (a minute) without any other response, blocks no longer
+ * pause the host and cost an attempt again.
  */
 
 import { LRUCache } from 'lru-cache'
 import { type BackoffLimits, doubledMs } from '../../core/backoff.ts'
 import type { ScrapeError } from '../../core/errors.ts'
 
-/** The request that was turned away. */
+/** The request that was blocked. */
 export interface BlockedRequest {
   url: string
   startedMs: number
-  /** The next try could be made neither as somebody else nor another way. */
+  /** The next attempt cannot use another identity or another engine. */
   isAlone: boolean
 }
 
 interface BlockPauses {
   onAnswer(host: string): void
-  /** Names in the error when to come again at no cost, or no time. */
+  /** Sets in the error when to retry without being charged an attempt, or removes that time. */
   onBlocked(host: string, error: ScrapeError, request: BlockedRequest): void
 }
 
@@ -33,7 +34,7 @@ const HOSTS_MAX = 10_000
 
 interface HostBlocks {
   readonly firstUrl: string
-  /** More than one page met them. */
+  /** More than one page was blocked. */
   isMany: boolean
   inARow: number
   pauses: number
@@ -73,10 +74,10 @@ export function createBlockPauses(
     onBlocked(host, error, { url, startedMs, isAlone }) {
       const blocks = blocksOf(host, url)
       blocks.isMany ||= url !== blocks.firstUrl
-      // What was under way when the pause began says nothing new.
+      // Requests that were in flight when the pause began say nothing new.
       if (startedMs > blocks.pausedAtMs) {
         blocks.inARow++
-        // A 403 without a sign of a guard is most often about the page.
+        // A 403 without a sign of bot protection is most often about the page.
         const isTheHosts = isAlone && error.code !== 'E_FORBIDDEN'
         if (blocks.inARow >= (isTheHosts ? IN_A_ROW_ALONE : IN_A_ROW)) pauseFor(blocks, host, error)
       }

@@ -1,5 +1,5 @@
 /**
- * A worker of a fleet: asks a page again and again, as fast as it may, until it is killed. A 429 is a pause of 2 s.
+ * A worker of a fleet: requests a page again and again, as fast as it may, until it is killed. A 429 is a pause of 2 s.
  * `node fleet-slots-child.test-kit.ts SERVER PAGE RPS [PER_MINUTE]`
  */
 import { openPostgresSlots } from './postgres-slots.ts'

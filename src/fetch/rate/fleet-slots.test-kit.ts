@@ -1,4 +1,4 @@
-/** What all fleet slots do, wherever they are kept: rates and pauses over workers in processes of their own. */
+/** What all fleet slots do, wherever they are kept: rates and pauses across workers in separate processes. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -12,10 +12,10 @@ import { createRateLimit } from './rate-limit.ts'
 import { type FleetSlots, SLOT_HORIZON_MS, type SlotAsk } from './spacing.ts'
 
 export interface SlotsUnderTest {
-  /** Of the server all tests share. */
+  /** The server that all tests share. */
   url: () => string
   open(options: { url: string; onAway?: (error: ScrapeError) => void; onBack?: () => void }): Promise<FleetSlots>
-  /** One that may be taken away and brought back. */
+  /** A server that can be stopped and restarted. */
   startServer(): Promise<AsyncDisposable & { url: string; kill(): Promise<void>; start(): Promise<void> }>
 }
 
@@ -24,15 +24,15 @@ const never = new AbortController().signal
 export const every = (intervalMs: number, host: string, count = 1): SlotAsk => ({ host, intervalMs, earlyMs: 0, count })
 
 export interface Fleet {
-  /** When they were told to begin. */
+  /** When they were started. */
   beganMs: number
-  /** When the requests of all workers came in. */
+  /** When the requests of all workers arrived. */
   arrivedMs: number[]
-  /** The next one is told to pause for 2 s. Resolves with when that was. */
+  /** Tells the next worker to pause for 2 s. Resolves with the time of that. */
   pauseOne(): Promise<number>
 }
 
-/** Three workers in processes of their own, started together. */
+/** Three workers in separate processes, started together. */
 export async function startFleet(
   t: TestContext,
   options: { rps: number; url: string; perMinute?: number },
@@ -61,7 +61,7 @@ export async function startFleet(
   t.after(async () => {
     const exits = workers.map((worker) => once(worker, 'exit'))
     for (const worker of workers) worker.kill('SIGKILL')
-    await Promise.all(exits) // before their server: they would complain
+    await Promise.all(exits) // before their server, or they would report errors
     server.closeAllConnections()
     server.close()
   })
@@ -75,7 +75,7 @@ export async function startFleet(
   return { beganMs, arrivedMs, pauseOne }
 }
 
-/** The runner of the tests ends what never comes true. */
+/** The test runner times out if it never becomes true. */
 export async function until(isTrue: () => boolean): Promise<void> {
   while (!isTrue()) await delay(10)
 }
@@ -84,7 +84,7 @@ function busiest(timesMs: readonly number[], windowMs: number): number {
   return Math.max(...timesMs.map((ms) => timesMs.filter((other) => other >= ms && other < ms + windowMs).length))
 }
 
-/** A busy machine delivers late what was started in time, so a window may see some of the one before. Without sharing it is thrice the rate. */
+/** A busy machine delivers requests late, so a window may see some of the one before. Without sharing it is triple the rate. */
 function assertRate(timesMs: readonly number[], rps: number): void {
   const most = busiest(timesMs, 1000)
   assert.ok(most <= rps * 2 + 3, `${most} requests within a second, where ${rps} are allowed`)
@@ -98,13 +98,13 @@ export function testFleetSlots({ url, open, startServer }: SlotsUnderTest): void
         const wanted = rps * 3
         await until(() => arrivedMs.length >= wanted)
         const seen = arrivedMs.slice(0, wanted)
-        const spanMs = seen.at(-1)! - beganMs // requests come late on a busy machine, and never early
+        const spanMs = seen.at(-1)! - beganMs // requests come late on a busy machine, but never early
         assert.ok(spanMs >= ((wanted - 1) * 1000 * 0.8) / rps, `${wanted} requests within ${spanMs} ms`)
         assertRate(seen, rps)
       })
     }
 
-    it('let a pause one worker was told of hold all of them', async (t) => {
+    it('make all workers obey a pause that one of them was told of', async (t) => {
       const { arrivedMs, pauseOne } = await startFleet(t, { rps: 30, url: url() })
       await until(() => arrivedMs.length > 10)
       const pausedAtMs = await pauseOne()
@@ -113,7 +113,7 @@ export function testFleetSlots({ url, open, startServer }: SlotsUnderTest): void
       assert.deepEqual(inPause, [])
     })
 
-    it('go on with the workers’ own shares while the server is away, and together again afterwards', async (t) => {
+    it('continue with the workers’ own shares while the server is down, and together again afterwards', async (t) => {
       await using server = await startServer()
       const { arrivedMs } = await startFleet(t, { rps: 30, url: server.url })
       await until(() => arrivedMs.length > 10)
@@ -126,11 +126,11 @@ export function testFleetSlots({ url, open, startServer }: SlotsUnderTest): void
       assertRate(arrivedMs, 30)
     })
 
-    it('of a slow host are given one at a time, and only shortly before', async () => {
+    it('of a slow host are granted one at a time, and only shortly before', async () => {
       await using one = await open({ url: url() })
       await using two = await open({ url: url() })
       assert.deepEqual((await one.take(every(60_000, 'slowest.test', 5))).startsInMs, [0])
-      assert.deepEqual((await two.take(every(60_000, 'slowest.test', 5))).startsInMs, []) // a minute away: nobody holds it yet
+      assert.deepEqual((await two.take(every(60_000, 'slowest.test', 5))).startsInMs, []) // a minute away: not granted yet
       const beganMs = performance.now()
       assert.deepEqual((await one.take(every(1000, 'slow.test', 5))).startsInMs, [0])
       let next = await two.take(every(1000, 'slow.test', 5))
@@ -144,14 +144,14 @@ export function testFleetSlots({ url, open, startServer }: SlotsUnderTest): void
       assert.ok(next.startsInMs[0]! <= SLOT_HORIZON_MS)
     })
 
-    it('of a fast host are given several at a time, as many as will be needed soon', async () => {
+    it('of a fast host are granted several at a time, as many as will be needed soon', async () => {
       await using one = await open({ url: url() })
       await using two = await open({ url: url() })
       const beganMs = performance.now()
       const mine = (await one.take(every(50, 'fast.test', 3))).startsInMs
       assert.deepEqual(mine, [0, 50, 100])
       const theirs = (await two.take(every(50, 'fast.test', 100))).startsInMs
-      const tookMs = performance.now() - beganMs // a busy machine may be slow: the more of them are due by then
+      const tookMs = performance.now() - beganMs // on a busy machine this takes longer, and more of them are due by then
       const given = mine.length + theirs.length
       assert.ok(theirs.length >= 3 && theirs.length <= SLOT_HORIZON_MS / 50 + 1, `${theirs.length} given at once`)
       assert.ok(given <= (tookMs + SLOT_HORIZON_MS) / 50 + 1, `${given} within ${tookMs} + ${SLOT_HORIZON_MS} ms`)
@@ -159,7 +159,7 @@ export function testFleetSlots({ url, open, startServer }: SlotsUnderTest): void
       for (const [i, ms] of theirs.entries()) assert.ok(Math.abs(ms - theirs[0]! - i * 50) < 0.01, theirs.join())
     })
 
-    it('come for many hosts in one go, and twice for one host in two', async () => {
+    it('come for many hosts in one call, and twice for one host in two calls', async () => {
       await using slots = await open({ url: url() })
       const hosts = Array.from({ length: 450 }, (_, i) => `host-${i % 400}.test`)
       const grants = await Promise.all(hosts.map((host) => slots.take(every(1000, host))))
@@ -171,7 +171,7 @@ export function testFleetSlots({ url, open, startServer }: SlotsUnderTest): void
     const perHost = { concurrency: 4, rps: 20, delayMs: 0 }
     const settings = { perHost, concurrency: 8, crawlDelayMsMax: 60_000 }
 
-    it('learns of a pause also where there is no rate', async () => {
+    it('learns of a pause even if there is no rate', async () => {
       await using one = await open({ url: url() })
       await using two = await open({ url: url() })
       const free = { ...settings, perHost: { ...perHost, rps: 0 } }
@@ -192,18 +192,18 @@ export function testFleetSlots({ url, open, startServer }: SlotsUnderTest): void
       )
     })
 
-    it('refuses who would wait too long for a host that is paused elsewhere', async () => {
+    it('refuses callers that would wait too long for a host that is paused elsewhere', async () => {
       await using one = await open({ url: url() })
       await using two = await open({ url: url() })
       one.pause('long.test', 60_000)
-      await one.take(every(50, 'long.test')) // the pause is written
+      await one.take(every(50, 'long.test')) // the pause is stored
       using limit = createRateLimit({ ...settings, fleet: two })
       await assert.rejects(limit.acquire('long.test', never), { code: 'E_RATE_LIMITED' })
       assert.ok(limit.waitMs('long.test') > 50_000)
       assert.deepEqual(limit.busyHosts(), ['long.test'])
     })
 
-    it('stops waiting when told, and holds nothing back', async () => {
+    it('stops waiting when aborted, and holds nothing back', async () => {
       await using fleet = await open({ url: url() })
       using limit = createRateLimit({ ...settings, fleet })
       limit.setDelay('slow.example', 60_000)
@@ -214,7 +214,7 @@ export function testFleetSlots({ url, open, startServer }: SlotsUnderTest): void
       await assert.rejects(waiting, /enough/)
     })
 
-    it('goes on with its own share while the server is away, says so once, and comes back', async () => {
+    it('continues with its own share while the server is down, reports it once, and recovers', async () => {
       await using server = await startServer()
       const away: ScrapeError[] = []
       let backs = 0

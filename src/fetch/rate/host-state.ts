@@ -1,4 +1,4 @@
-/** What the rate limit knows about one host, and the slot it gives out. Times are of its monotonic clock. */
+/** What the rate limit knows about one host, and the slots it hands out. Times are on its monotonic clock. */
 import type { Slot } from '../contract.ts'
 import { SLOT_HORIZON_MS, type SlotGrant } from './spacing.ts'
 
@@ -9,12 +9,12 @@ export interface Waiter {
   reject(reason: unknown): void
 }
 
-/** What a host may be asked, by its site's own settings or those of all. */
+/** The limits of a host, from its site's settings or the general ones. */
 export interface HostLimits {
   readonly concurrency: number
   /** 0 = no rate. */
   readonly intervalMs: number
-  /** Drawn from; both 0 for none. */
+  /** The range the delay is drawn from; both 0 for none. */
   readonly delayMsMin: number
   readonly delayMsMax: number
 }
@@ -24,19 +24,19 @@ export interface HostState {
   readonly limits: HostLimits
   active: number
   readonly waiters: Waiter[]
-  /** Theoretical time of the next request, and how far ahead of it one may start. */
+  /** Theoretical time of the next request, and how far ahead of it a request may start. */
   tatMs: number
   earlyMs: number
   lastStartMs: number
   crawlDelayMs: number
   pausedUntilMs: number
   pauseReason: string
-  /** The slot reserved from `SharedSlots` or `FleetSlots` and not used yet. */
+  /** The slot reserved from `SharedSlots` or `FleetSlots`, not used yet. */
   reservedMs: number | undefined
   reservedLateMsMax: number
   /** Only with `FleetSlots`. */
   turns: FleetTurns | undefined
-  /** Armed while the host waits for a time; its callback looks again. */
+  /** Set while the host waits for a time; its callback checks the host again. */
   cancelTimer: (() => void) | undefined
 }
 
@@ -45,11 +45,11 @@ export interface FleetTurns {
   /** Starts after `reservedMs`. */
   granted: number[]
   isAsking: boolean
-  /** Not worth asking before. */
+  /** Do not ask before this time. */
   askAtMs: number
-  /** A host without a rate may be asked freely until then. */
+  /** A host without a rate may be requested freely until then. */
   freeUntilMs: number
-  /** Starts asked for at once: twice as many when all of the last ones were used, half when one became void. */
+  /** Starts to ask for at once: doubled when all of the last ones were used, halved when one expired. */
   batch: number
   lastGrant: 'none' | 'used' | 'void'
 }
@@ -77,7 +77,7 @@ export function createHostState(host: string, limits: HostLimits): HostState {
   }
 }
 
-/** No request may start before; 0 or less when nothing ever limited the host. */
+/** No request may start before this time; 0 or less if nothing ever limited the host. */
 export function dueMsOf(state: HostState): number {
   let dueMs = Math.max(state.pausedUntilMs, state.tatMs - state.earlyMs)
   if (state.crawlDelayMs > 0) dueMs = Math.max(dueMs, state.lastStartMs + state.crawlDelayMs)
@@ -85,7 +85,7 @@ export function dueMsOf(state: HostState): number {
   return state.turns === undefined ? dueMs : Math.max(dueMs, state.turns.askAtMs)
 }
 
-/** Whether a start granted by the fleet is due. Those slept past are void: starting now could hit the slot of another worker. */
+/** Whether a start granted by the fleet is due. Missed starts are void: starting now could collide with another worker's slot. */
 export function hasTurn(state: HostState, turns: FleetTurns, nowMs: number): boolean {
   while (state.reservedMs !== undefined && nowMs - state.reservedMs > state.reservedLateMsMax) {
     state.reservedMs = turns.granted.shift()
@@ -94,7 +94,7 @@ export function hasTurn(state: HostState, turns: FleetTurns, nowMs: number): boo
   return state.reservedMs === undefined ? nowMs < turns.freeUntilMs : state.reservedMs <= nowMs
 }
 
-/** How many starts to ask for. What is used up grows; an idle worker comes back to one. */
+/** How many starts to ask for: more while they are used up; an idle worker goes back to one. */
 export function turnsToAsk(state: HostState, turns: FleetTurns, intervalMs: number): number {
   const countMax = Math.max(1, Math.floor(SLOT_HORIZON_MS / intervalMs))
   if (turns.lastGrant === 'used') turns.batch = Math.min(countMax, turns.batch * 2)
@@ -106,7 +106,7 @@ export function turnsToAsk(state: HostState, turns: FleetTurns, intervalMs: numb
 export function keepTurns(state: HostState, turns: FleetTurns, grant: SlotGrant, nowMs: number): void {
   turns.granted = grant.startsInMs.map((inMs) => nowMs + inMs)
   state.reservedMs = turns.granted.shift()
-  if (state.reservedMs !== undefined) turns.lastGrant = 'used' // until one of them is found void
+  if (state.reservedMs !== undefined) turns.lastGrant = 'used' // until one of them turns out to be void
   turns.askAtMs = state.reservedMs !== undefined ? 0 : nowMs + grant.againInMs
 }
 

@@ -1,14 +1,14 @@
-/** A worker's own share of every host's rate, for as long as it cannot ask the others. */
+/** A worker's own share of every host's rate, for as long as it cannot reach the server. */
 import { LRUCache } from 'lru-cache'
 import { SLOT_HORIZON_MS, type SlotAsk, type SlotGrant } from './spacing.ts'
 
 const HOSTS_MAX = 10_000
 
 interface LocalSlots {
-  /** Workers that were there when it was last known. All of them keep to a share, so together they keep to the rate. */
+  /** Last known number of workers. Each keeps to its share, so together they keep to the rate. */
   workers: number
   take(ask: SlotAsk): SlotGrant
-  /** The others can be asked again. */
+  /** Called when the server can be reached again. */
   forget(): void
 }
 
@@ -21,7 +21,7 @@ export function createLocalSlots(now: () => number = () => performance.now()): L
       if (intervalMs === 0) return { startsInMs: [], againInMs: 0, pausedMs: 0 }
       const nowMs = now()
       const shareMs = intervalMs * this.workers
-      // The first one waits a whole turn: what the others, or we ourselves, started just before is not known here.
+      // The first one waits a whole interval: we do not know what other workers, or we ourselves, started just before.
       const firstMs = Math.max(nowMs, nextMs.get(host) ?? nowMs + shareMs)
       const roomMs = nowMs + SLOT_HORIZON_MS - firstMs
       const taken = roomMs < 0 ? 0 : Math.min(count, 1 + Math.floor(roomMs / shareMs))

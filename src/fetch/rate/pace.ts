@@ -1,9 +1,9 @@
 /**
- * Pace: whether a host is due. By the spacing of this process alone, in turn with the other processes of the machine
- * (`SharedSlots`), or with the workers of a fleet (`FleetSlots`: a start that is due is one the fleet has granted).
+ * Pace: whether a host is due, according to the spacing of this process alone, shared with the other processes of the machine
+ * (`SharedSlots`), or with the workers of a fleet (`FleetSlots`: a start is due if the fleet has granted it).
  *
- * Spacing is the generic cell rate algorithm: `tatMs` is when the next request would start if they came evenly, and one may
- * start `earlyMs` before that. All of it runs on a monotonic clock: a wall clock that jumps neither stops nor bursts us.
+ * Spacing is the generic cell rate algorithm: `tatMs` is when the next request would start if they came evenly, and a request may
+ * start `earlyMs` before that. All of it uses a monotonic clock, so a wall clock that jumps causes neither stops nor bursts.
  */
 import {
   createFleetTurns,
@@ -16,23 +16,23 @@ import {
 } from './host-state.ts'
 import { type FleetSlots, type SharedSlots, spacing } from './spacing.ts'
 
-/** A host without a rate is looked up this often: nobody else may have been told to pause meanwhile. */
+/** A host without a rate is checked this often, in case another worker has been told to pause in the meantime. */
 const PAUSE_LOOK_MS = 1000
 
-/** How late a timer may be before the shared slot it waited for is void (or a tenth of the interval, if that is more). */
+/** How late a timer may be before its shared slot expires (or a tenth of the interval, if that is more). */
 const RESERVED_LATE_MS_MIN = 20
 
 interface PaceOptions {
   slots: SharedSlots | undefined
-  /** `slots` is then not used. */
+  /** If set, `slots` is not used. */
   fleet: FleetSlots | undefined
   /** Epoch milliseconds. */
   now: () => number
   monotonicNow: () => number
   random: () => number
-  /** Others have been told to leave the host alone. */
+  /** Another worker was told to leave the host alone. */
   onPaused: (state: HostState, pausedUntilMs: number, reason: string) => void
-  /** The fleet has answered: look at the host again. */
+  /** The fleet has answered: check the host again. */
   onTurns: (state: HostState) => void
 }
 
@@ -55,7 +55,7 @@ export class Pace {
     return slots === undefined || this.#reserve(state, slots)
   }
 
-  /** A request begins now: when may the next one? */
+  /** Called when a request starts, to schedule the next one. */
   begin(state: HostState): void {
     const nowMs = this.#options.monotonicNow()
     state.lastStartMs = nowMs
@@ -69,7 +69,7 @@ export class Pace {
     state.reservedMs = state.turns?.granted.shift()
   }
 
-  /** Uses a start the fleet has granted, or asks for some; the answer looks again. */
+  /** Uses a start the fleet has granted, or asks for more; the answer triggers another check. */
   #hasTurn(state: HostState, fleet: FleetSlots): boolean {
     state.turns ??= createFleetTurns()
     const { turns } = state
@@ -94,7 +94,7 @@ export class Pace {
     this.#options.onTurns(state)
   }
 
-  /** Reads the pauses of the other processes, then takes the next slot, or uses the one it waited for. */
+  /** Checks the pauses of the other processes, then takes the next slot or uses the reserved one. */
   #reserve(state: HostState, slots: SharedSlots): boolean {
     const { now, onPaused } = this.#options
     const nowMs = this.#options.monotonicNow()
@@ -103,7 +103,7 @@ export class Pace {
       onPaused(state, pausedUntilMs, 'paused by another process')
       return false
     }
-    // A slot slept past is void: starting in it now could hit the slot of another process.
+    // A missed slot is void: starting now could collide with another process's slot.
     if (state.reservedMs !== undefined && nowMs - state.reservedMs <= state.reservedLateMsMax) return true
     const { intervalMs, earlyMs } = this.#nextSpacing(state)
     state.reservedLateMsMax = Math.max(RESERVED_LATE_MS_MIN, intervalMs / 10)

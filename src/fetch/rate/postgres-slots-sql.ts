@@ -1,15 +1,15 @@
 /** The tables and statements of the fleet slots in PostgreSQL. */
 import type { SlotPool } from './postgres-slots.ts'
 
-/** Of the transaction that makes the tables: two workers that start at once must not make them twice. */
+/** Lock for the transaction that creates the tables: two workers that start together must not create them twice. */
 const LOCK = 7_215_483_001
 
 /**
- * `tat_ms`: when the next request would start if they came evenly, by the database's clock. `gap_ms`, `taken`, `now_ms`: of the
- * latest asking (there because RETURNING sees new values only). `pause_ms`: how long the pause was meant to be.
+ * `tat_ms`: when the next request would start if they came evenly, by the database's clock. `gap_ms`, `taken`, `now_ms`: from the
+ * latest call (stored because RETURNING sees new values only). `pause_ms`: the intended length of the pause.
  *
- * Unlogged: nothing here outlives a minute or a Retry-After, and a commit need not wait for the disk. A crash of the server
- * empties it; the workers still know the pauses they have met. Half-empty pages keep the many updates of one row in place.
+ * Unlogged: nothing here outlives a minute or a Retry-After, and a commit need not wait for the disk. A server crash empties the
+ * tables; the workers still know the pauses they have met. Half-empty pages keep the many updates of one row in place.
  */
 const TABLES = `
   SELECT pg_advisory_xact_lock(${LOCK});
@@ -29,22 +29,22 @@ const TABLES = `
     seen_at timestamptz NOT NULL
   )`
 
-/** Makes the tables where they are missing; who may not make any needs no right to, once they are there. */
+/** Creates the tables if they are missing; a user without the right to create tables needs none once they exist. */
 export async function prepareSlotTables(pool: SlotPool): Promise<void> {
   const known = `SELECT to_regclass('sluice.host_slot') IS NOT NULL AND to_regclass('sluice.slot_worker') IS NOT NULL AS ok`
   const { rows } = await pool.query<{ ok: boolean }>(known)
-  if (rows[0]?.ok !== true) await pool.query(TABLES) // without values it is one transaction
+  if (rows[0]?.ok !== true) await pool.query(TABLES) // without parameters it is one transaction
 }
 
 const CLOCK = 'extract(epoch FROM clock_timestamp())::float8 * 1000'
 
-/** How many we are, with every answer: for the moment there is none. Who was not seen for 20 s has ended, or starts nothing. */
+/** The number of workers, sent with every answer in case it is the last. One not seen for 20 s has ended, or starts nothing. */
 const WORKERS = `(SELECT count(*)::int FROM sluice.slot_worker WHERE seen_at > clock_timestamp() - interval '20 s') AS workers`
 
 /**
- * $1 hosts, $2 intervals, $3 earliness, $4 counts, $5 horizon. Gives out the starts within the horizon, at most as many as asked
- * for. The clock is read once, after the row is locked. A `tat_ms` or a pause further away than anyone can have set it comes
- * from a clock that was turned back, and is cut to what it can have been.
+ * $1 hosts, $2 intervals, $3 earliness, $4 counts, $5 horizon. Hands out the starts within the horizon, at most as many as
+ * requested. The clock is read once, after the row is locked. A `tat_ms` or a pause further away than it can have been set comes
+ * from a clock that was set back, and is cut to the largest possible value.
  */
 export const TAKE = `
   INSERT INTO sluice.host_slot AS slot (host, gap_ms, early_ms, taken, now_ms, tat_ms)
@@ -74,7 +74,7 @@ export const TAKE = `
   RETURNING
     host, taken, tat_ms - taken * gap_ms - now_ms AS wait_ms, greatest(0, paused_until_ms - now_ms) AS paused_ms, ${WORKERS}`
 
-/** $1 hosts: for those without a rate. A pause that a turned clock made longer is cut for good, as in `TAKE`. */
+/** $1 hosts, for those without a rate. A pause that a changed clock made longer is cut permanently, as in `TAKE`. */
 export const LOOK = `
   WITH cut AS (
     UPDATE sluice.host_slot SET paused_until_ms = ${CLOCK} + pause_ms
@@ -85,7 +85,7 @@ export const LOOK = `
   FROM sluice.host_slot CROSS JOIN (SELECT ${CLOCK} AS ms) AS clock
   WHERE host = ANY ($1::text[])`
 
-/** $1 hosts, $2 lengths. */
+/** $1 hosts, $2 durations. */
 export const PAUSE = `
   INSERT INTO sluice.host_slot AS slot (host, paused_until_ms, pause_ms)
   SELECT ask.host, clock.ms + ask.pause_ms, ask.pause_ms
@@ -94,14 +94,14 @@ export const PAUSE = `
   ON CONFLICT (host) DO UPDATE SET paused_until_ms = excluded.paused_until_ms, pause_ms = excluded.pause_ms
   WHERE slot.paused_until_ms < excluded.paused_until_ms`
 
-/** $1 who we are. */
+/** $1 our worker ID. */
 export const MEET = `
   INSERT INTO sluice.slot_worker (id, seen_at) VALUES ($1::uuid, clock_timestamp())
   ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at`
 
 export const LEAVE = 'DELETE FROM sluice.slot_worker WHERE id = $1::uuid'
 
-/** What was done with ten minutes ago. */
+/** Deletes rows that expired ten minutes ago. */
 export const CLEAN = `
   WITH gone AS (DELETE FROM sluice.slot_worker WHERE seen_at < clock_timestamp() - interval '10 min')
   DELETE FROM sluice.host_slot

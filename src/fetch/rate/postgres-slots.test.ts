@@ -1,4 +1,4 @@
-/** Rates and pauses of a fleet on a real PostgreSQL, through a real pooler. */
+/** Rates and pauses of a fleet on a real PostgreSQL, through a real connection pooler. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -31,7 +31,7 @@ testFleetSlots({
 })
 
 describe('slots in PostgreSQL', () => {
-  it('are shared by the runs of one database and made by whoever comes first', async () => {
+  it('are shared by the runs of one database and created by the first worker', async () => {
     await using empty = await postgresForTests()
     const all = await Promise.all(Array.from({ length: 5 }, () => openPostgresSlots({ url: empty.url })))
     const grants = await Promise.all(all.map((slots) => slots.take(every(1000, 'a.test'))))
@@ -39,11 +39,11 @@ describe('slots in PostgreSQL', () => {
     for (const slots of all) await slots[Symbol.asyncDispose]()
   })
 
-  it('are not held up by a database clock that was turned back', async () => {
+  it('are not held up by a database clock that was set back', async () => {
     await using slots = await openPostgresSlots({ url: pooler.url })
     await slots.take(every(1000, 'jump.test'))
     slots.pause('jump.test', 300)
-    await slots.take(every(1000, 'jump.test')) // after the pause was written
+    await slots.take(every(1000, 'jump.test')) // after the pause was stored
     const client = new pg.Client(database.url)
     await client.connect()
     await client.query(`UPDATE sluice.host_slot SET tat_ms = tat_ms + 3600000, paused_until_ms = paused_until_ms + 3600000
@@ -64,7 +64,7 @@ describe('slots in PostgreSQL', () => {
     const client = new pg.Client(database.url)
     await client.connect()
     slots.pause('look.test', 3000)
-    await slots.take(every(0, 'look.test')) // after the pause was written
+    await slots.take(every(0, 'look.test')) // after the pause was stored
     await client.query(
       `UPDATE sluice.host_slot SET paused_until_ms = paused_until_ms + 3600000 WHERE host = 'look.test'`,
     )
@@ -75,7 +75,7 @@ describe('slots in PostgreSQL', () => {
     assert.equal((await slots.take(every(0, 'look.test'))).pausedMs, 0)
   })
 
-  it('cannot be opened on a database that is not there', async () => {
+  it('cannot be opened if the database is unreachable', async () => {
     await assert.rejects(openPostgresSlots({ url: 'postgres://postgres@127.0.0.1:1/none' }), { code: 'E_SERVICE' })
     await assert.rejects(openPostgresSlots({}), { code: 'E_OPTION' })
   })

@@ -1,8 +1,8 @@
 /**
- * Fleet slots in PostgreSQL: request rates and pauses of hosts for all workers on one database, over all their runs.
+ * Fleet slots in PostgreSQL: request rates and pauses of hosts, for all workers and runs on one database.
  *
- * Only the database's clock counts. Every statement stands alone and has no name, so a pooler in transaction mode may be in
- * between.
+ * Only the database's clock counts. Every statement is independent and unnamed, so a connection pooler in transaction mode may be
+ * in between.
  */
 import { randomUUID } from 'node:crypto'
 import type { QueryResultRow } from 'pg'
@@ -20,21 +20,21 @@ import {
 import { CLEAN, LEAVE, LOOK, MEET, PAUSE, prepareSlotTables, TAKE } from './postgres-slots-sql.ts'
 import { type FleetSlots, SLOT_HORIZON_MS, type SlotAsk } from './spacing.ts'
 
-/** As much of a `pg` pool as is used. */
+/** The part of a `pg` pool that is used. */
 export interface SlotPool {
   query<Row extends QueryResultRow>(text: string, values?: unknown[]): Promise<{ rows: Row[] }>
 }
 
 interface PostgresSlotsOptions extends Omit<BatchedSlotsOptions, 'perMinute'> {
-  /** Either this one, which stays the caller's (also its `error` events) … */
+  /** Either this pool, which still belongs to the caller (including its `error` events) … */
   pool?: SlotPool
-  /** … or the database to open a small one on. */
+  /** … or the database to open a small pool on. */
   url?: string
 }
 
 const CONNECTIONS_MAX = 2
 
-/** Throws `E_SERVICE` when the database cannot be reached now: later it may come and go. */
+/** Throws `E_SERVICE` if the database cannot be reached now; later outages are tolerated. */
 export async function openPostgresSlots(options: PostgresSlotsOptions): Promise<FleetSlots> {
   const own = options.pool === undefined ? openPool(options.url) : undefined
   return await openBatchedSlots(new SlotDatabase(options.pool ?? own!, async () => await own?.end()), options)
@@ -53,7 +53,7 @@ function openPool(url: string | undefined): SlotPool & { end(): Promise<void> } 
     idleTimeoutMillis: 10_000,
     allowExitOnIdle: true,
   })
-  pool.on('error', () => {}) // an idle connection was cut: the next query says so
+  pool.on('error', () => {}) // an idle connection was cut: the next query reports it
   return {
     query: (text, values) =>
       pool.query(text, values).catch((error) => {
@@ -124,7 +124,7 @@ class SlotDatabase implements SlotServer {
     await this.#query(CLEAN)
   }
 
-  /** A pool that is not ours may have no limit of its own. What comes later than that is void. */
+  /** A pool that is not ours may have no timeout. Later results are discarded. */
   async #query<Row extends QueryResultRow>(text: string, values: unknown[] = []): Promise<Row[]> {
     const tooLate = Promise.withResolvers<never>()
     const reject = () => tooLate.reject(new Error(`no answer within ${SLOT_ANSWER_MS_MAX} ms`))

@@ -2,18 +2,18 @@
  * The keys and scripts of the fleet slots in Redis. One call is one round trip and one transaction, on the server's clock.
  *
  *   sluice:slots:HOST       tat: when the next request would start if they came evenly · gap, early: of the latest start given ·
- *                           until, pause: when the pause ends, and how long it was meant to be
- *   sluice:slots-workers    who was seen when
- *   ratelimit:HOST:MINUTE   starts given out in that minute since 1970
+ *                           until, pause: when the pause ends, and its intended length
+ *   sluice:slots-workers    when each worker was last seen
+ *   ratelimit:HOST:MINUTE   starts granted in that minute since 1970
  *
- * Every key goes away by itself soon after it means nothing any more: a host's with its last start or pause, a minute's one
- * minute after it is over, the workers' when none of them is left.
+ * Every key expires soon after it becomes meaningless: a host's after its last start or pause, a minute's one minute after it is
+ * over, the workers' when none of them is left.
  */
 import { script } from '../../drivers/redis/script.ts'
 import { SLOT_WORKER_MS_MAX } from './batched-slots.ts'
 import { SLOT_HORIZON_MS } from './spacing.ts'
 
-/** As long as the longest Retry-After anybody may obey: no pause outlives it, whoever asked for it. */
+/** As long as the longest Retry-After that can be obeyed: no pause outlives it, whatever was requested. */
 const PAUSE_MS_MAX = 86_400_000
 
 /** Lua for the milliseconds since 1970. */
@@ -33,10 +33,10 @@ local function lasts(key, untilMs) call('PEXPIRE', key, max(1, math.ceil(untilMs
 `
 
 /**
- * ARGV: starts a minute (0 = no limit), then host, interval, earliness and count of each host, in the words of `SlotAsk`. Gives
- * out the starts within the horizon, at most as many as asked for. A `tat` or a pause further away than anyone can have set it
- * comes from a clock that was turned back, and is cut for good to what it can have been. Answers with the number of workers, then
- * of each host the wait for the first start without earliness, the number of starts, and the rest of its pause.
+ * ARGV: starts per minute (0 = no limit), then host, interval, earliness and count of each host, as in `SlotAsk`. Hands out the
+ * starts within the horizon, at most as many as requested. A `tat` or a pause further away than it can have been set comes from
+ * a clock that was set back, and is cut permanently to the largest possible value. Returns the number of workers, then for each
+ * host the wait for the first start without earliness, the number of starts, and the rest of its pause.
  */
 const take = (clock: string) =>
   script(
@@ -109,7 +109,7 @@ end
 return answer`,
   )
 
-/** ARGV: host and length of each pause. */
+/** ARGV: host and duration of each pause. */
 const pause = (clock: string) =>
   script(
     'slots.pause',
@@ -126,7 +126,7 @@ end
 return 0`,
   )
 
-/** ARGV: who we are. */
+/** ARGV: our worker ID. */
 const meet = (clock: string) =>
   script(
     'slots.meet',
@@ -137,10 +137,10 @@ lasts(WORKERS, now + ${SLOT_WORKER_MS_MAX})
 return 0`,
   )
 
-/** ARGV: who we are. */
+/** ARGV: our worker ID. */
 const leave = (clock: string) => script('slots.leave', `${base(clock)} return call('ZREM', WORKERS, ARGV[1])`)
 
-/** `clock`: in place of the server's, so that tests turn it. */
+/** `clock`: replaces the server's clock, so that tests can set it. */
 export function slotScripts(clock: string = SERVER_CLOCK) {
   return { take: take(clock), pause: pause(clock), meet: meet(clock), leave: leave(clock) }
 }

@@ -1,4 +1,4 @@
-/** Rates, pauses and requests a minute of a fleet on a real Redis. */
+/** Rates, pauses and requests per minute of a fleet on a real Redis. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -21,11 +21,11 @@ after(async () => {
 })
 
 const MINUTE_MS = 60_000
-/** A minute of the clock the tests turn, and its beginning. */
+/** A minute of the test clock, and its beginning. */
 const MINUTE = 30_000_000
 const BEGIN_MS = MINUTE * MINUTE_MS
 
-/** Slots on a clock that stands still until it is turned: no test waits for a minute, and none runs into the next. */
+/** Slots on a clock that stands still until it is set: no test waits for a minute, and none runs into the next. */
 async function openOnTestClock(name: string, perMinute = 0) {
   const key = `clock:${name}`
   const turnTo = async (ms: number) => void (await redis.set(key, String(ms)))
@@ -37,7 +37,7 @@ async function openOnTestClock(name: string, perMinute = 0) {
 
 const countOf = async (host: string, minute = MINUTE) => await redis.get(`ratelimit:${host}:${minute}`)
 
-/** By the server's own clock: of one minute, or of two when the first ended meanwhile. */
+/** By the server's own clock: of one minute, or of two if the first ended in the meantime. */
 async function countsOf(url: string, host: string): Promise<number[]> {
   const client = new Redis(url)
   try {
@@ -71,12 +71,12 @@ describe('slots in Redis', () => {
     assert.ok(keys.length >= 4, keys.join())
     for (const key of keys) {
       const leftMs = await redis.pttl(key)
-      assert.ok(leftMs !== -1 && leftMs <= 181_000, `${key} lasts ${leftMs} ms`) // -2: gone by now
+      assert.ok(leftMs !== -1 && leftMs <= 181_000, `${key} lasts ${leftMs} ms`) // -2: already gone
     }
     assert.ok((await redis.pttl('sluice:slots:paused.test')) > 30_000)
   })
 
-  it('beyond the minute’s budget are put off to the next minute', async () => {
+  it('beyond the minute’s budget are postponed to the next minute', async () => {
     const { slots, open, turnTo } = await openOnTestClock('budget', 4)
     await using one = slots
     await using other = await open()
@@ -88,10 +88,10 @@ describe('slots in Redis', () => {
     assert.equal((await one.take(every(10, 'other.test', 3))).startsInMs.length, 3) // each host has its own
   })
 
-  it('of the next minute are given when it begins, not before and not later', async () => {
+  it('of the next minute are granted when it begins, not before and not later', async () => {
     const { slots, turnTo } = await openOnTestClock('turn', 2)
     await using one = slots
-    await redis.set(`ratelimit:turn.test:${MINUTE}`, '2', 'EX', 120) // somebody else's, counted in the old way
+    await redis.set(`ratelimit:turn.test:${MINUTE}`, '2', 'EX', 120) // set by another program, counted in the old way
     for (const atMs of [0, 30_000, MINUTE_MS - 251]) {
       await turnTo(BEGIN_MS + atMs)
       const { startsInMs, againInMs } = await one.take(every(10, 'turn.test', 3))
@@ -110,16 +110,16 @@ describe('slots in Redis', () => {
   it('keep three workers together to the budget of a minute', async (t) => {
     await using own = await startRedis() // the fleets of other tests have counters for the same host
     const { arrivedMs } = await startFleet(t, { rps: 50, url: own.url, perMinute: 30 })
-    // Not until 30 have come: a busy worker lets some pass, and those are counted all the same.
+    // Not until 30 have arrived: a busy worker misses some slots, and those are counted anyway.
     while (sum(await countsOf(own.url, 'site.test')) < 30) await delay(50)
-    await delay(1000) // as many again, if nobody kept to it
+    await delay(1000) // time for as many again, if the budget were not kept
     const arrived = arrivedMs.length
     const counts = await countsOf(own.url, 'site.test')
     for (const count of counts) assert.ok(count <= 30, `${count} in a minute`)
     assert.ok(arrived <= sum(counts), `${arrived} came, ${sum(counts)} were counted`)
   })
 
-  it('let be what somebody else keeps under the name of a counter', async () => {
+  it('leave data of others under the name of a counter alone', async () => {
     const { slots } = await openOnTestClock('foreign', 2)
     await using one = slots
     await redis.hset(`ratelimit:foreign.test:${MINUTE}`, 'a', '1')
@@ -130,7 +130,7 @@ describe('slots in Redis', () => {
     await redis.del(`ratelimit:foreign.test:${MINUTE}`, `ratelimit:word.test:${MINUTE}`)
   })
 
-  it('are not held up by a clock that was turned back', async () => {
+  it('are not held up by a clock that was set back', async () => {
     const { slots, turnTo } = await openOnTestClock('jump')
     await using one = slots
     const ask = every(1000, 'jump.test')
@@ -139,7 +139,7 @@ describe('slots in Redis', () => {
     await turnTo(BEGIN_MS) // an hour back
     assert.deepEqual((await one.take(ask)).startsInMs, [])
     await turnTo(BEGIN_MS + 1249)
-    assert.deepEqual((await one.take(ask)).startsInMs, [1]) // a whole gap and the horizon after the clock was turned
+    assert.deepEqual((await one.take(ask)).startsInMs, [1]) // a whole gap and the horizon after the clock was set back
   })
 
   for (const intervalMs of [1000, 0])
@@ -157,24 +157,24 @@ describe('slots in Redis', () => {
       isAbout(await pausedMs(), firstMs)
       await turnTo(BEGIN_MS + 10_000)
       isAbout(await pausedMs(), firstMs - 10_000)
-      one.pause(host, 90_000) // longer than what is left in truth
+      one.pause(host, 90_000) // longer than what is really left
       const longerMs = await pausedMs()
       assert.ok(longerMs > 60_000 && longerMs <= 90_000, `${longerMs} ms`)
       await turnTo(BEGIN_MS + 10_000 + longerMs + 1)
       assert.equal(await pausedMs(), 0)
     })
 
-  it('share the minute’s budget out evenly while Redis is away', async () => {
+  it('spread the minute’s budget evenly while Redis is down', async () => {
     await using own = await startRedis()
     await using slots = await openRedisSlots({ url: own.url, perMinute: 60 })
     await slots.take(every(10, 'a.test'))
     await own.stop('SIGKILL')
-    const first = await slots.take(every(10, 'a.test', 10)) // the first turn begins now, a whole one away
+    const first = await slots.take(every(10, 'a.test', 10)) // the first interval begins now, so its start is a whole interval away
     assert.deepEqual(first.startsInMs, [])
     assert.ok(first.againInMs > 700 && first.againInMs <= 1000, `again in ${first.againInMs} ms`)
   })
 
-  it('answer also when Redis hangs, and again when it wakes', async () => {
+  it('are granted even if Redis hangs, and again when it recovers', async () => {
     await using own = await startRedis()
     let aways = 0
     const back = Promise.withResolvers<void>()
@@ -199,14 +199,14 @@ describe('slots in Redis', () => {
     assert.equal(aways, 1)
   })
 
-  it('cannot be opened on a Redis that is not there, or with a URL that is none', async () => {
+  it('cannot be opened if Redis is unreachable, or with an invalid URL', async () => {
     await assert.rejects(openRedisSlots({ url: 'redis://127.0.0.1:1/0' }), { code: 'E_SERVICE' })
     await assert.rejects(openRedisSlots({ url: 'http://127.0.0.1:1/0' }), { code: 'E_OPTION' })
   })
 })
 
-describe('requests a minute', () => {
-  it('are spread evenly where nobody counts them', async () => {
+describe('requests per minute', () => {
+  it('are spread evenly if they are not counted', async () => {
     let nowMs = 0
     const perHost = { concurrency: 8, rps: 10, delayMs: 0, perMinute: 30 }
     using limit = createRateLimit({ perHost, concurrency: 8, crawlDelayMsMax: 0, monotonicNow: () => nowMs })
@@ -216,7 +216,7 @@ describe('requests a minute', () => {
     assert.equal(limit.waitMs('a.test'), 0)
   })
 
-  it('change nothing where the rate is stricter', async () => {
+  it('change nothing if the rate is stricter', async () => {
     const perHost = { concurrency: 8, rps: 1, delayMs: 0, perMinute: 600 }
     using limit = createRateLimit({ perHost, concurrency: 8, crawlDelayMsMax: 0, monotonicNow: () => 0 })
     ;(await limit.acquire('a.test', new AbortController().signal))[Symbol.dispose]()

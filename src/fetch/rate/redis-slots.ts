@@ -1,7 +1,7 @@
 /**
- * Fleet slots in Redis: request rates, pauses and requests a minute of hosts, for all workers on one Redis database.
+ * Fleet slots in Redis: request rates, pauses and requests per minute of hosts, for all workers on one Redis database.
  *
- * For a fleet without PostgreSQL. Only the server's clock counts. The connection is its own: a question for a slot must not wait
+ * For a fleet without PostgreSQL. Only the server's clock counts. It has its own connection: a request for a slot must not wait
  * behind the megabytes of a frontier or a cache.
  */
 import { randomUUID } from 'node:crypto'
@@ -21,13 +21,13 @@ import type { FleetSlots, SlotAsk } from './spacing.ts'
 interface RedisSlotsOptions extends BatchedSlotsOptions {
   /** `redis://user:password@host:6379/0`, the same for all workers. */
   url: string
-  /** Starts a minute and host, over all workers; what is more waits for the next minute. Default 0 = no limit. */
+  /** Starts per minute and host, across all workers; further ones wait for the next minute. Default 0 = no limit. */
   perMinute?: number
   /** Lua for the milliseconds since 1970. Default: the server's own clock. */
   clock?: string
 }
 
-/** Throws `E_SERVICE` when Redis cannot be reached now: later it may come and go. */
+/** Throws `E_SERVICE` if Redis cannot be reached now; later outages are tolerated. */
 export async function openRedisSlots(options: RedisSlotsOptions): Promise<FleetSlots> {
   return await openBatchedSlots(new SlotRedis(options), options)
 }

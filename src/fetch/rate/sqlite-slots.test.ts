@@ -45,7 +45,7 @@ test('keeps its slots when the wall clock jumps', (t) => {
   assert.equal(slots.reserve('h', 100) - wallMs, 200)
 })
 
-test('forgets what was written before the machine was started again', (t) => {
+test('forgets slots from before a reboot', (t) => {
   const path = tempFile(t)
   {
     using slots = openSqliteSlots(path)

@@ -6,8 +6,8 @@ import { openSqlite } from '../../drivers/sqlite/open.ts'
 import type { SharedSlots } from './spacing.ts'
 
 /**
- * `tat_ms`: when the next request would start if they came evenly. `start_ms`: the slot given out last (only there because
- * RETURNING sees new values). Times are of the machine's monotonic clock, which all processes share and no one can turn.
+ * `tat_ms`: when the next request would start if they came evenly. `start_ms`: the latest slot granted (stored only because
+ * RETURNING sees new values). Times are on the machine's monotonic clock, which all processes share and which cannot be set.
  */
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS boot (id TEXT NOT NULL);
@@ -31,20 +31,20 @@ const PAUSE = `
 
 const FORGET_IDLE = 'DELETE FROM slot WHERE tat_ms < :nowMs AND paused_until_ms < :nowMs'
 
-/** Rows of hosts long done are deleted every so many reservations. */
+/** Rows of idle hosts are deleted every time this many slots have been reserved. */
 const RESERVES_PER_CLEANING = 10_000
 
 interface SqliteSlotsOptions {
   now?: () => number
-  /** Milliseconds of a clock that all processes of the machine share. Default: CLOCK_MONOTONIC. */
+  /** Milliseconds on a clock that all processes of the machine share. Default: CLOCK_MONOTONIC. */
   monotonicNow?: () => number
 }
 
-/** Opens the file, which any number of processes may have open. It holds nothing that is worth keeping. */
+/** Opens the file, which any number of processes may share. It holds nothing worth keeping. */
 export function openSqliteSlots(path: string, options: SqliteSlotsOptions = {}): SharedSlots {
   const now = options.now ?? Date.now
   const monotonicNow = options.monotonicNow ?? (() => Number(process.hrtime.bigint()) / 1e6)
-  // No fsync: a crash of the machine loses only spacing that the reboot made void anyway.
+  // No fsync: a crash of the machine loses only spacing that the reboot makes void anyway.
   const setUp = (opened: DatabaseSync) => {
     opened.exec('BEGIN IMMEDIATE')
     opened.exec(SCHEMA)
@@ -82,7 +82,7 @@ export function openSqliteSlots(path: string, options: SqliteSlotsOptions = {}):
   }
 }
 
-/** The monotonic clock starts again with the machine: what was written before a reboot means nothing after it. */
+/** The monotonic clock restarts with the machine: values written before a reboot mean nothing after it. */
 function forgetOtherBoot(db: DatabaseSync): void {
   const bootId = readBootId()
   const row = db.prepare('SELECT id FROM boot').get() as { id: string } | undefined
@@ -95,7 +95,7 @@ function readBootId(): string {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
   } catch {
-    // Elsewhere: when it booted, rounded so that a clock corrected by minutes still names the same boot.
+    // Elsewhere: the boot time, rounded so that a clock correction of some minutes still gives the same value.
     return `booted ${Math.round((Date.now() / 1000 - uptime()) / 10_000)}`
   }
 }

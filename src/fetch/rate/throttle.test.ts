@@ -16,7 +16,7 @@ function given(retryAfterMsMax = 3_600_000) {
     rateLimit: { pause: (_host, untilMs) => void pausesMs.push(untilMs - time.nowMs) },
     events: { emit: (event) => void events.push(event) },
   })
-  /** One request that is answered so; returns what the error then says about the next try. */
+  /** Fails one request with this status; returns what the error then says about the next attempt. */
   const fail = (status: number, retryAfterMs?: number, startedMs = time.nowMs): number | undefined => {
     const details = retryAfterMs === undefined ? { status } : { status, retryAfterMs }
     const error = new ScrapeError(status === 429 ? 'E_RATE_LIMITED' : 'E_SERVER', 'x', details)
@@ -26,7 +26,7 @@ function given(retryAfterMsMax = 3_600_000) {
   return { throttle, time, pausesMs, events, fail }
 }
 
-test('pauses longer with every 429 in a row that names no time, and in the end charges a try', () => {
+test('pauses longer with every 429 in a row that names no time, and finally charges an attempt', () => {
   const { time, pausesMs, fail } = given()
   const named: unknown[] = []
   for (let i = 0; i < 9; i++) {
@@ -37,7 +37,7 @@ test('pauses longer with every 429 in a row that names no time, and in the end c
   assert.deepEqual(named, [1000, 2000, 4000, 8000, 16_000, 32_000, undefined, undefined, undefined])
 })
 
-test('believes a server that names a time, until it has gone on for long', () => {
+test('believes a server that names a time, until that has lasted too long', () => {
   const { time, pausesMs, fail } = given()
   for (let i = 0; i < 7; i++) {
     fail(429, 1000)
@@ -46,7 +46,7 @@ test('believes a server that names a time, until it has gone on for long', () =>
   assert.deepEqual(pausesMs, [1000, 1000, 1000, 1000, 2000, 4000, 7500])
 })
 
-test('begins anew after any other answer', () => {
+test('starts over after any other response', () => {
   const { throttle, time, pausesMs, fail } = given()
   fail(429)
   time.nowMs += 5000
@@ -61,7 +61,7 @@ test('begins anew after any other answer', () => {
   assert.deepEqual(pausesMs, [1000, 2000, 1000, 1000])
 })
 
-test('counts the answers to requests that were under way together once', () => {
+test('counts responses to requests that were in flight together once', () => {
   const { time, pausesMs, events, fail } = given()
   const startedMs = time.nowMs - 100
   assert.equal(fail(429, undefined, startedMs), 1000)
@@ -78,7 +78,7 @@ test('obeys an absurd wait up to the limit, and passes it on for the retry manag
   assert.deepEqual(pausesMs, [60_000])
 })
 
-test('pauses for a 503 only when it names a time', () => {
+test('pauses for a 503 only if it names a time', () => {
   const { pausesMs, events, fail } = given()
   fail(503)
   fail(503, 7000)
@@ -95,7 +95,7 @@ test('blames no host for a robots.txt that cannot be read', () => {
   assert.deepEqual(pausesMs, [])
 })
 
-test('takes a request to slow down for one, whatever its status, and charges a try in the end', () => {
+test('treats a request to slow down as one, whatever its status, and finally charges an attempt', () => {
   const { throttle, time, pausesMs } = given()
   const named: unknown[] = []
   for (let i = 0; i < 7; i++) {
@@ -107,7 +107,7 @@ test('takes a request to slow down for one, whatever its status, and charges a t
   assert.deepEqual(named, [1000, 2000, 4000, 8000, 16_000, 32_000, undefined])
 })
 
-test('a block is an answer to those who counted 429s, and the pauses of blocks are their own', () => {
+test('a block resets the count of 429s, and blocks have their own pauses', () => {
   const { throttle, time, pausesMs, fail } = given()
   fail(429)
   time.nowMs += 1001

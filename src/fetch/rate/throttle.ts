@@ -1,12 +1,12 @@
 /**
  * Throttle: what a 429, a 503 with Retry-After, or a block means for its host and for the task that met it.
  *
- * The host pauses for as long as the server says, within `retryAfterMsMax`. When it does not say, 1 s, doubling with every
- * 429 in a row up to 60 s. A server that does say is believed, until the doubling from an eighth of that has overtaken it.
+ * The host pauses for as long as the server says, up to `retryAfterMsMax`. If it does not say, for 1 s, doubling with every
+ * 429 in a row up to 60 s. A server that does say is believed, until an eighth of the doubled pause exceeds its value.
  *
- * The task comes back when the pause is over and pays no try for it. This must end: the seventh 429 of a host in a row (with
- * no other answer between, each after its own pause) and all that follow name no time any more, which costs a try. Blocks have
- * pauses of their own, see `block-pauses.ts`.
+ * The task is retried when the pause is over, without being charged. This must end: from the seventh 429 of a host in a row
+ * (with no other response between, each after its own pause), errors no longer name a time, and each costs an attempt. Blocks
+ * have separate pauses, see `block-pauses.ts`.
  */
 
 import { LRUCache } from 'lru-cache'
@@ -28,16 +28,16 @@ interface ThrottleOptions {
 }
 
 interface Throttle {
-  /** The host answered with something else than a request to wait. */
+  /** The host sent a response other than a request to wait. */
   onAnswer(host: string): void
-  /** A request failed. Pauses the host where the error asks for it, and says in the error for how long. */
+  /** A request failed. Pauses the host if the error asks for it, and sets in the error for how long. */
   onError(host: string, error: ScrapeError, request: BlockedRequest): void
 }
 
 const PAUSE: BackoffLimits = { delayMsMin: 1000, delayMsMax: 60_000 }
-/** So many 429s of a host in a row cost nobody a try: about a minute of pauses. */
+/** This many 429s of a host in a row cost no attempt: about a minute of pauses. */
 const FREE_IN_A_ROW_MAX = 6
-/** Hosts whose 429s are counted; one forgotten merely starts at one second again. */
+/** Hosts whose 429s are counted; a forgotten one merely starts at one second again. */
 const HOSTS_MAX = 10_000
 
 interface HostThrottle {
@@ -61,7 +61,7 @@ export function createThrottle(options: ThrottleOptions): Throttle {
     const nowMs = now()
     const state = hosts.get(host) ?? { inARow: 0, pausedAtMs: Number.NEGATIVE_INFINITY, untilMs: 0 }
     const namedMs = serverWaitMs(error, nowMs)
-    // Answers to requests that were under way when the pause began say nothing new, unless they ask for a longer one.
+    // Responses to requests that were in flight when the pause began say nothing new, unless they ask for a longer one.
     if (startedMs > state.pausedAtMs) {
       state.inARow++
       state.pausedAtMs = nowMs
@@ -85,8 +85,8 @@ export function createThrottle(options: ThrottleOptions): Throttle {
     },
     onError(host, error, request) {
       const { status, retryAfterMs } = error.details
-      if (error.code === 'E_ROBOTS_UNREACHABLE') return // the answer of another request, perhaps of another host
-      // Some say it with another status; without one it was a pause of our own.
+      if (error.code === 'E_ROBOTS_UNREACHABLE') return // the response to another request, perhaps of another host
+      // Some servers ask with another status; without a status, it was our own pause.
       const isAsked = error.code === 'E_RATE_LIMITED' && status !== undefined
       if (status === 429 || isAsked) onRateLimited(host, error, request.startedMs)
       else if (BLOCK_CODES.has(error.code)) {
@@ -99,7 +99,7 @@ export function createThrottle(options: ThrottleOptions): Throttle {
   }
 }
 
-/** What the server itself asked for, however long; undefined when it named no time. */
+/** The wait the server itself asked for, however long; undefined if it named none. */
 function serverWaitMs(error: ScrapeError, nowMs: number): number | undefined {
   const page = pageOf(error)
   if (page === undefined) return error.details.retryAfterMs

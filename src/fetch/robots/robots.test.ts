@@ -9,7 +9,7 @@ const HOUR_MS = 3_600_000
 
 type Answer = string | Buffer | ScrapeError | { body: string; redirects: string[] }
 
-/** A robots.txt whose answers are given in turn, the last for ever, and a clock that is turned by hand. */
+/** A robots.txt whose answers are given in order, the last one repeatedly, and a clock that is set manually. */
 function given(...answers: Answer[]) {
   const time = { nowMs: 1_700_000_000_000 }
   const asked: string[] = []
@@ -81,7 +81,7 @@ for (const [title, answer, expected] of answers) {
   })
 }
 
-test('asks once per origin while many wait, and again after 24 hours', async () => {
+test('requests the file once per origin while many wait, and again after 24 hours', async () => {
   const { check, time, asked } = given('User-agent: *\nDisallow: /x', '')
   const checks = ['/a', '/b', '/x', '/c'].map((path) => codeOf(check(`https://a.example${path}`)))
   assert.deepEqual(await Promise.all(checks), ['allowed', 'allowed', 'E_ROBOTS', 'allowed'])
@@ -98,7 +98,7 @@ test('asks once per origin while many wait, and again after 24 hours', async () 
   assert.equal(asked.length, 4)
 })
 
-test('asks a failing server again after a while, and says when', async () => {
+test('requests the file of a failing server again after a while, and says when', async () => {
   const broken = failure('E_SERVER', { status: 503 })
   const { check, time, asked } = given(broken, broken, '')
   const url = 'https://a.example/x'
@@ -116,7 +116,7 @@ test('asks a failing server again after a while, and says when', async () => {
   assert.equal(await codeOf(check(url)), 'allowed')
 })
 
-test('makes the page that asked for a failing file wait, and pauses the host for the others', async () => {
+test('makes the page that requested a failing file wait, and pauses the host for the others', async () => {
   const { check, pauses, asked, time } = given(failure('E_SERVER', { status: 503, retryAfterMs: 600_000 }), '')
   const checks = ['/1', '/2', '/3'].map((path) => codeOf(check(`https://a.example${path}`)))
   assert.deepEqual(await Promise.all(checks), ['E_ROBOTS_UNREACHABLE', 'E_RATE_LIMITED', 'E_RATE_LIMITED'])
@@ -126,7 +126,7 @@ test('makes the page that asked for a failing file wait, and pauses the host for
   assert.equal(await codeOf(check('https://a.example/4')), 'allowed')
 })
 
-test('costs no page a try while the file fails, and one page where the host cannot be reached', async () => {
+test('costs no page an attempt while the file fails, and one page if the host cannot be reached', async () => {
   const verdicts = async (cause: ScrapeError) => {
     const { check } = given(cause)
     const checks = ['/1', '/2'].map((path) => check(`https://a.example${path}`))
@@ -140,7 +140,7 @@ test('costs no page a try while the file fails, and one page where the host cann
   assert.deepEqual(await verdicts(failure('E_CONNECTION')), [['retry', 2000, undefined], waits])
 })
 
-test('tells every page at once of what no wait will change', async () => {
+test('fails every page at once for errors that waiting cannot fix', async () => {
   const { check, pauses } = given(failure('E_PRIVATE_ADDRESS'))
   const checks = ['/1', '/2'].map((path) => codeOf(check(`https://a.example${path}`)))
   assert.deepEqual(await Promise.all(checks), ['E_PRIVATE_ADDRESS', 'E_PRIVATE_ADDRESS'])
@@ -148,7 +148,7 @@ test('tells every page at once of what no wait will change', async () => {
   assert.deepEqual(pauses, [])
 })
 
-test('lets pages wait, and blames no host, while no proxy works', async () => {
+test('makes pages wait, and blames no host, while no proxy works', async () => {
   const { check, pauses, asked } = given(failure('E_PROXIES_DOWN', { retryAfterMs: 5000 }), '')
   const checks = ['/1', '/2'].map((path) => codeOf(check(`https://a.example${path}`)))
   assert.deepEqual(await Promise.all(checks), ['E_PROXIES_DOWN', 'E_PROXIES_DOWN'])
@@ -156,7 +156,7 @@ test('lets pages wait, and blames no host, while no proxy works', async () => {
   assert.equal(await codeOf(check('https://a.example/1')), 'allowed')
 })
 
-test('keeps to the rules it has while the server fails', async () => {
+test('keeps the rules it has while the server fails', async () => {
   const { check, time } = given('User-agent: *\nDisallow: /x', failure('E_CONNECTION'))
   await check('https://a.example/a')
   time.nowMs += 25 * HOUR_MS

@@ -1,14 +1,14 @@
 /**
- * Robots: may this page be asked for? Reads each origin's robots.txt once, by RFC 9309.
+ * Robots: may this page be requested? Reads each origin's robots.txt once, according to RFC 9309.
  *
  *   2xx                     → its rules, for 24 h
- *   4xx, redirects nowhere  → everything is allowed, for 24 h
- *   429, 5xx, no answer     → nothing is allowed (`E_ROBOTS_UNREACHABLE`) until it is asked again, 2 s to 5 min later; rules
- *                             once read stay in force meanwhile
+ *   4xx, broken redirects   → everything is allowed, for 24 h
+ *   429, 5xx, no answer     → nothing is allowed (`E_ROBOTS_UNREACHABLE`) until the file is requested again, 2 s to 5 min later;
+ *                             rules read earlier stay in force until then
  *
- * Pages are not requested while the file answers with an error: their host is paused until it is asked for again, and waiting costs
- * them no try. Where the host itself cannot be reached (`TELLING`) a page would fail in the same way: every request for the file costs
- * the page that caused it a try, and the others wait.
+ * Pages are not requested while the file answers with an error: their host is paused until the next request for the file, and
+ * waiting costs them no attempt. If the host itself cannot be reached (`TELLING`), a page would fail in the same way: every
+ * request for the file costs the page that caused it an attempt, and the others wait.
  */
 import { LRUCache } from 'lru-cache'
 import type { ErrorCode } from '../../core/error-table.ts'
@@ -20,9 +20,9 @@ import { parseRobots, productToken, type RobotsRule, type RobotsRules } from './
 
 interface RobotsOptions {
   userAgent: string
-  /** Gets the file, redirects followed; throws `ScrapeError` with the status of an answer that is no page. */
+  /** Fetches the file and follows redirects; throws a `ScrapeError` with the status of a response that is not a page. */
   fetchRobots: (url: string, signal: AbortSignal) => Promise<Pick<Page, 'body' | 'redirects'>>
-  /** Gets crawl-delays, and pauses of hosts whose file cannot be read. */
+  /** Receives crawl-delays, and pauses for hosts whose file cannot be read. */
   rateLimit?: Pick<RateLimit, 'setDelay' | 'pause'>
   /** Longest Retry-After that is obeyed. */
   retryAfterMsMax?: number
@@ -31,13 +31,13 @@ interface RobotsOptions {
 
 export interface Robots extends AsyncDisposable {
   /**
-   * Throws, or rejects with, `E_ROBOTS` or `E_ROBOTS_UNREACHABLE` when `url` may not be fetched. Answers at once where the
-   * rules are known, so that a request takes its slot in the turn of the crawl loop that saw it free.
+   * Throws, or rejects with, `E_ROBOTS` or `E_ROBOTS_UNREACHABLE` if `url` may not be fetched. Answers synchronously if the
+   * rules are known, so that a request takes its slot in the same turn of the crawl loop that saw it free.
    */
   check(url: string, signal: AbortSignal): Promise<void> | undefined
   /** The rules of the URL's origin. */
   rules(url: string, signal: AbortSignal): Promise<RobotsRules>
-  /** Why `url` is allowed or not, for a person. */
+  /** Why `url` is allowed or not, for people to read. */
   explain(url: string, signal: AbortSignal): Promise<RobotsExplanation>
 }
 
@@ -45,15 +45,15 @@ interface RobotsExplanation {
   robotsUrl: string
   isAllowed: boolean
   productToken: string
-  /** The group that applies: our token, `*`, or undefined when the file has neither. */
+  /** The group that applies: our token, `*`, or undefined if the file has neither. */
   group: string | undefined
-  /** The line that decided; undefined when no rule matches, which allows. */
+  /** The rule that decided; undefined if no rule matches, which means allowed. */
   rule: RobotsRule | undefined
   crawlDelayMs: number | undefined
   sitemaps: readonly string[]
 }
 
-/** What RFC 9309 asks crawlers to read at least is 500 KiB; the rest of a longer file is ignored. */
+/** RFC 9309 asks crawlers to read at least 500 KiB; the rest of a longer file is ignored. */
 const ROBOTS_BYTES_MAX = 512 * 1024
 const ROBOTS_REDIRECTS_MAX = 5
 
@@ -62,7 +62,7 @@ const ASK_AGAIN_MS_MIN = 2000
 const ASK_AGAIN_MS_MAX = 300_000
 const RULES_BYTES_MAX = 64 * 1024 ** 2
 
-/** Failures of the origin as a whole: the page would fail in the same way, and this code says more than ours. */
+/** Failures of the whole origin: the page would fail in the same way, and this code is more specific than ours. */
 const TELLING: ReadonlySet<ErrorCode> = new Set([
   'E_TLS',
   'E_DNS',
@@ -74,22 +74,22 @@ const TELLING: ReadonlySet<ErrorCode> = new Set([
   'E_URL_INVALID',
   'E_URL_SCHEME',
 ])
-/** RFC 9309 2.3.1.2: a file that redirects lead away from is "unavailable", like a 404. */
+/** RFC 9309 2.3.1.2: a file that redirects endlessly is "unavailable", like a 404. */
 const UNAVAILABLE: ReadonlySet<ErrorCode> = new Set(['E_REDIRECT_LIMIT', 'E_REDIRECT_BAD'])
 
-/** What is known about an origin, and whether this page had to request it. */
+/** What is known about an origin, and whether this page triggered the request. */
 interface Known {
   state: OriginState
   isAsker: boolean
 }
 
 interface OriginState {
-  /** The last rules read, if any ever were. */
+  /** The rules read last, if any. */
   rules: RobotsRules | undefined
   /** Why there are none now. */
   error: ScrapeError | undefined
   failures: number
-  /** When to ask again. */
+  /** When to request the file again. */
   untilMs: number
   bytes: number
 }
@@ -112,8 +112,8 @@ export function createRobots(options: RobotsOptions): Robots {
     } catch (error) {
       if (!(error instanceof ScrapeError) || error.verdict === 'halt') throw error
       const { status } = error.details
-      if (error.code === 'E_RATE_LIMITED' && status === undefined) throw error // not asked: the host is paused
-      if (error.code === 'E_PROXIES_DOWN') throw error // not asked: it says nothing about the host
+      if (error.code === 'E_RATE_LIMITED' && status === undefined) throw error // not requested: the host is paused
+      if (error.code === 'E_PROXIES_DOWN') throw error // not requested: says nothing about the host
       if (UNAVAILABLE.has(error.code)) return read(allowAll, 0)
       if (status !== undefined && status >= 300 && status < 500 && status !== 429) return read(allowAll, 0)
       return unreachable(origin, error, before)
@@ -137,7 +137,7 @@ export function createRobots(options: RobotsOptions): Robots {
     return { rules: before?.rules, error, failures, untilMs, bytes: before?.bytes ?? 0 }
   }
 
-  /** One request per origin, however many pages wait for it; it outlives any one of them. */
+  /** One request per origin, however many pages wait for it; it outlives each of them. */
   function askOnce(origin: string, before: OriginState | undefined): Promise<OriginState> {
     const running = asking.get(origin)
     if (running !== undefined) return running
@@ -147,7 +147,7 @@ export function createRobots(options: RobotsOptions): Robots {
         return state
       })
       .finally(() => asking.delete(origin))
-    asked.catch(() => {}) // whoever asked may have left
+    asked.catch(() => {}) // the page that asked may have left
     asking.set(origin, asked)
     return asked
   }
@@ -200,7 +200,7 @@ export function createRobots(options: RobotsOptions): Robots {
   }
 }
 
-/** The next try comes when the file is asked for again: earlier ones would only meet the same remembered failure. */
+/** The next attempt comes when the file is requested again: an earlier one would only meet the same remembered failure. */
 function atUrl(error: ScrapeError, url: string, wait: { isAsker: boolean; askAgainInMs: number }) {
   const { code, message, details } = error
   const retryAfterMs = Math.max(1, wait.askAgainInMs)

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import robotsParserModule from 'robots-parser'
 import { parseRobots, productToken } from './rules.ts'
 
-/** Its types describe an ES module; it is none. */
+/** Its types describe an ES module, which it is not. */
 const robotsParser = robotsParserModule as unknown as (typeof robotsParserModule)['default']
 
 interface Case {
@@ -261,7 +261,7 @@ for (const { title, robots, path, isAllowed } of cases) {
   test(title, () => assert.equal(parseRobots(robots, 'mybot').find(path)?.isAllowed ?? true, isAllowed))
 }
 
-test('decides the labelled sample as it is labelled', () => {
+test('decides the labelled sample as labelled', () => {
   const file = new URL('../../../test/data/robots-cases.json', import.meta.url)
   const sample: { name: string; robots: string; path: string; product_token: string; allowed: boolean }[] = JSON.parse(
     readFileSync(file, 'utf8'),
@@ -270,14 +270,14 @@ test('decides the labelled sample as it is labelled', () => {
     assert.equal(parseRobots(robots, product_token).find(path)?.isAllowed ?? true, allowed, name)
 })
 
-test('reads for a whole user agent as for its product token', () => {
+test('reads the same for a full user agent as for its product token', () => {
   const text = 'User-agent: mybot\nDisallow: /x'
   for (const agent of ['MyBot', 'mybot/1.0', 'Mozilla/5.0 (compatible; MyBot/2.0; +https://x.test)'])
     assert.equal(parseRobots(text, agent).find('/x')?.isAllowed, false, agent)
   assert.equal(parseRobots('User-agent: 42\nDisallow: /', '').find('/x'), undefined, 'no name is nobody')
 })
 
-test('tells which group and which line decided', () => {
+test('reports which group and which line decided', () => {
   const rules = parseRobots('# hello\nUser-agent: MyBot\nDisallow: /a\nAllow: /a/b # but this', 'mybot')
   assert.equal(rules.group, 'mybot')
   const { line, text } = rules.find('/a/b')!
@@ -290,7 +290,7 @@ test('collects sitemaps of the whole file and the longest crawl-delay of our gro
     'Sitemap: https://a/1.xml\nUser-agent: *\nCrawl-delay: 1.5\nUser-agent: x\nCrawl-delay: 99\nsitemap:/2.xml'
   const rules = parseRobots(`${text}\nUser-agent: *\nDisallow: /\nCrawl-delay: nonsense`, 'mybot')
   assert.deepEqual(rules.sitemaps, ['https://a/1.xml', '/2.xml'])
-  assert.equal(rules.crawlDelayMs, 99_000) // "User-agent: x" joins the list of agents: a crawl-delay ends no list
+  assert.equal(rules.crawlDelayMs, 99_000) // "User-agent: x" joins the list of agents: a crawl-delay does not end it
 })
 
 test('finds the product token in common user agents', () => {
@@ -317,12 +317,12 @@ test('agrees with robots-parser wherever that is right', () => {
   )
 })
 
-test('stays fast with thousands of rules and with wildcards made to hurt', () => {
+test('stays fast with thousands of rules and with malicious wildcards', () => {
   const many = Array.from({ length: 20_000 }, (_, i) => `Disallow: /section/${i}/private`)
   const stars = Array.from({ length: 100 }, (_, i) => `Disallow: /${'*a'.repeat(20)}${i}b`)
   const rules = parseRobots(['User-agent: *', ...many, ...stars].join('\n'), 'mybot')
   const path = `/section/12345/${'a'.repeat(2000)}`
-  const before = process.cpuUsage() // not the clock: neighbours on this machine must not fail us
+  const before = process.cpuUsage() // not the clock: other load on this machine must not fail the test
   for (let i = 0; i < 100; i++) rules.find(path)
   const eachMs = process.cpuUsage(before).user / 1000 / 100
   assert.ok(eachMs < 5, `${eachMs} ms a check`)
