@@ -41,6 +41,7 @@ export class ApiError extends Error {
   }
 }
 
+/** Creates a typed client with one method per endpoint. */
 export function createClient(options: ClientOptions): Client {
   const calls = Object.entries(ENDPOINTS).map(([name, one]) => [
     name,
