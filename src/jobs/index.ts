@@ -1,4 +1,4 @@
-/** `sluice/jobs`: what a scraper of a job board needs. All of it is pure: no clock, no network, no disk. */
+/** `sluice/jobs`: what a job board scraper needs. All functions are pure: no clock, no network, no disk. */
 export { isWanted, mayBeWanted, type Search, type Seen, searchArgs } from './match/search.ts'
 export { readAssignedJson, readJsonAt } from './read/assigned-json.ts'
 export { mentionsJobPosting, readJobPostings, readListedUrls } from './read/markup.ts'

@@ -1,4 +1,4 @@
-/** Many postings into jobs: each is compared with the few that share a key or a company and title, not with all. */
+/** Groups postings into jobs: each is compared only with the few that share a key, or company and title, with it. */
 
 import type { Posting, Source } from '../read/posting.ts'
 import { type Comparable, comparePrepared, type Prepared, prepare } from './cluster.ts'
@@ -7,14 +7,14 @@ type Clusterable = Comparable & Pick<Posting, 'source' | 'board_token' | 'source
 
 interface Cluster<P extends Clusterable = Clusterable> {
   members: P[]
-  /** The one to show: of the employer's own board, else of a page's markup, else of a big board. */
+  /** The posting to show: from the employer's own board, else from a page's markup, else from a big board. */
   preferred: P
   apply_url: string
-  /** Clusters (by number in the result) that may be the same job. */
+  /** Clusters (by index in the result) that may be the same job. */
   possible: number[]
 }
 
-/** A job on more boards than this is compared with the first of them only. */
+/** For a job on more boards than this, only the first ones are compared. */
 const COMPARED_MAX = 20
 
 const RANK: Partial<Record<Source, number>> = {
@@ -32,10 +32,10 @@ interface Group<P> {
   possible: Set<number>
 }
 
-/** Postings in the order of their clusters' first members. Same input, same output. */
+/** Clusters in the order of their first members. Deterministic. */
 export function clusterOf<P extends Clusterable>(postings: Iterable<P>): Cluster<P>[] {
   const groups: Group<P>[] = []
-  /** Key → numbers of the groups that have a member with it. */
+  /** Key → indexes of the groups that have a member with it. */
   const blocks = new Map<string, number[]>()
   for (const posting of postings) {
     const prepared = prepare(posting)
@@ -47,7 +47,7 @@ export function clusterOf<P extends Clusterable>(postings: Iterable<P>): Cluster
   return groups.map(toCluster)
 }
 
-/** A posting can only be the same job as one that shares one of these. */
+/** Two postings can be the same job only if they share one of these. */
 export function blockKeys({ posting, company, requisition, applyUrl, words }: Prepared): string[] {
   const keys = company === '' ? [] : [`title\n${company}\n${words().join(' ')}`, `hash\n${posting.job_hash}`]
   if (requisition !== null) keys.push(`requisition\n${requisition}`)
@@ -61,14 +61,14 @@ function addTo(blocks: Map<string, number[]>, key: string, group: number): void 
   else if (!known.includes(group) && known.length < COMPARED_MAX) known.push(group)
 }
 
-/** Into the first group that has it as the same and none of whose members speaks against it; else into a new one. */
+/** Joins the first group with a member that is the same job and none that is a different one; otherwise starts a new group. */
 function join<P>(one: Group<P>['members'][number], groups: Group<P>[], candidates: readonly number[]): number {
   const possible = new Set<number>()
   for (const at of candidates) {
     const verdicts = groups[at]!.members.slice(0, COMPARED_MAX).map(
       (member) => comparePrepared(one.prepared, member.prepared).verdict,
     )
-    // A posting for two cities must not tie together the jobs of each.
+    // A posting for two cities must not merge the separate jobs of each city.
     if (verdicts.includes('same') && !verdicts.includes('different')) {
       groups[at]!.members.push(one)
       return at

@@ -1,4 +1,4 @@
-/** One job on many boards. */
+/** One job posted on many boards. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -33,7 +33,7 @@ function posting(more: Partial<RawPosting> = {}, source: Source = 'greenhouse'):
 }
 
 for (const name of ['dedup-pairs.json', 'dedup-more-pairs.json']) {
-  test(`finds every pair of ${name}, either way round, and merges no two jobs`, () => {
+  test(`finds every pair of ${name}, in both directions, and merges no two jobs`, () => {
     const pairs: Pair[] = JSON.parse(readFileSync(new URL(`../../../test/data/jobs/${name}`, import.meta.url), 'utf8'))
     assert.ok(pairs.length >= 8)
     const wrong = pairs.filter(({ a, b, duplicate }) => isSameJob(a, b) !== duplicate || isSameJob(b, a) !== duplicate)
@@ -41,7 +41,7 @@ for (const name of ['dedup-pairs.json', 'dedup-more-pairs.json']) {
   })
 }
 
-test('says why', () => {
+test('gives the reason', () => {
   const of = (a: Partial<RawPosting>, b: Partial<RawPosting>) => compare(posting(a), posting(b))
   assert.deepEqual(of({}, { company: 'Acme Labs' }).veto, 'company')
   assert.deepEqual(of({}, { title: 'Senior Engineer' }).veto, 'seniority')
@@ -52,7 +52,7 @@ test('says why', () => {
   assert.equal(of({}, {}).reason, 'job_hash')
 })
 
-test('a requisition or the address to apply at is proof, but not against the title', () => {
+test('a requisition or apply URL proves identity, unless the titles disagree', () => {
   const twin = { requisition_id: 'R-17', locations: [], description_text: null }
   assert.equal(compare(posting(twin), posting({ ...twin, locations: ['Boston, MA'] })).reason, 'requisition')
   assert.equal(compare(posting(twin), posting({ ...twin, title: 'Senior Engineer' })).verdict, 'different')
@@ -62,7 +62,7 @@ test('a requisition or the address to apply at is proof, but not against the tit
   assert.equal(compare(posting(front), posting({ ...front, employment_type: 'full-time' })).verdict, 'possible')
 })
 
-test('what is uncertain is possible and not the same', () => {
+test('uncertain pairs are possible, not the same', () => {
   const verdict = (a: Partial<RawPosting>, b: Partial<RawPosting>) => compare(posting(a), posting(b)).verdict
   assert.equal(verdict({ locations: ['Remote'] }, {}), 'possible')
   assert.equal(verdict({ locations: [] }, {}), 'possible')
@@ -77,7 +77,7 @@ test('what is uncertain is possible and not the same', () => {
   assert.equal(verdict({ ...early, date_posted: '2026-03-01' }, late), 'same')
 })
 
-test('groups boards, prefers the employer, and links what is possible', () => {
+test('groups boards, prefers the employer, and links possible matches', () => {
   const own = posting({ apply_url: 'https://acme.test/apply/1' })
   const board = posting({ locations: ['Boston, Massachusetts, USA'] }, 'indeed')
   const markup = posting({ locations: ['Boston'] }, 'jsonld')
@@ -93,14 +93,14 @@ test('groups boards, prefers the employer, and links what is possible', () => {
   assert.deepEqual([clusters[0]?.possible, clusters[2]?.possible], [[2], [0]])
 })
 
-test('a posting for two cities does not tie two jobs together', () => {
+test('a posting for two cities does not merge two jobs', () => {
   const [boston, denver] = [posting(), posting({ locations: ['Denver, CO'] })]
   const both = posting({ locations: ['Boston, MA', 'Denver, CO'] })
   const clusters = clusterOf([boston, denver, both])
   assert.ok(!clusters.some(({ members }) => members.includes(boston) && members.includes(denver)))
 })
 
-test('does not compare each with each', () => {
+test('does not compare every posting with every other', () => {
   const titles = Array.from({ length: 1500 }, (_, i) =>
     posting({ title: `Engineer of ${i.toString(36)}x`, job_url: '' }),
   )

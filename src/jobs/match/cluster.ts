@@ -1,6 +1,6 @@
 /**
- * Whether two postings are one job. Keys first (identity hash, requisition, where one applies); else company, title, place
- * and description must all agree. What is uncertain is `possible`: shown beside each other, never merged.
+ * Whether two postings are the same job. Keys come first (identity hash, requisition, apply URL); otherwise company, title, place
+ * and description must all agree. Uncertain pairs are `possible`: shown side by side, never merged.
  */
 
 import { canonicalUrl } from '../read/canonical-url.ts'
@@ -16,7 +16,7 @@ interface Comparison {
   verdict: 'same' | 'possible' | 'different'
   /** What decided it. */
   reason: string
-  /** The one thing that forbids a merge. */
+  /** The difference that rules out a merge. */
   veto?: 'company' | 'seniority' | 'level' | 'speciality' | 'place' | 'employment'
 }
 
@@ -34,7 +34,7 @@ export function compare(a: Comparable, b: Comparable): Comparison {
   return comparePrepared(prepare(a), prepare(b))
 }
 
-/** A posting with what comparing needs, worked out when first asked for. */
+/** A posting with the values that comparisons need, computed on first use. */
 export interface Prepared {
   posting: Comparable
   company: string
@@ -57,12 +57,12 @@ export function prepare(posting: Comparable): Prepared {
   }
 }
 
-/** "The Home Depot" and "HomeDepot" are one; "Meta" and "MetaLab" are two. */
+/** "The Home Depot" and "HomeDepot" are the same; "Meta" and "MetaLab" are not. */
 export function employerKey(company: string | null): string {
   return fold(companyKey(company)).replace(/^the /, '').replaceAll(' ', '')
 }
 
-/** Only an address that names a job: the front page of a career site is shared by all its jobs. */
+/** Only URLs that identify a job: the front page of a career site is shared by all its jobs. */
 function jobAddress(url: string | null): string | null {
   const canonical = url === null ? null : canonicalUrl(url)
   return canonical !== null && /\d{3}|[0-9a-f]{8}-/i.test(canonical.slice(canonical.indexOf('/', 8))) ? canonical : null
@@ -94,7 +94,7 @@ export function comparePrepared(a: Prepared, b: Prepared): Comparison {
   return { verdict: 'same', reason: `company, title, place and ${likeness}` }
 }
 
-/** A place that one title names may be in the other posting's places only; looked up where the titles differ without. */
+/** A place in one title may only be among the other posting's places; checked only if the titles differ otherwise. */
 function titlesOf(a: Prepared, b: Prepared): TitleDifference {
   const difference = titleDifference(a.words(), b.words())
   if (difference === 'none') return difference
@@ -112,12 +112,12 @@ const different = (veto: Comparison['veto'] & string, reason: string): Compariso
 function sharedKey(a: Prepared, b: Prepared, isNameless: boolean): string | undefined {
   if (a.requisition !== null && a.requisition === b.requisition) return 'requisition'
   if (a.applyUrl !== null && a.applyUrl === b.applyUrl) return 'apply_url'
-  // Without a company or a place the hash holds too little to be an identity.
+  // Without a company or a place, the hash covers too little to identify a job.
   const isWhole = !isNameless && (a.posting.locations.length > 0 || a.posting.workplace === 'remote')
   return isWhole && a.posting.job_hash === b.posting.job_hash ? 'job_hash' : undefined
 }
 
-/** Remote and a city do not contradict each other, and do not agree either. */
+/** Remote and a city neither contradict each other nor agree. */
 function placesOf(a: Prepared, b: Prepared): 'agree' | 'unknown' | 'disjoint' {
   const [isRemoteA, isRemoteB] = [a.posting.workplace === 'remote', b.posting.workplace === 'remote']
   const relation = placeRelation(a.posting.locations, b.posting.locations)
@@ -149,7 +149,7 @@ function daysApart(a: string | null, b: string | null): number {
   return Number.isNaN(ms) ? 0 : ms / DAY_MS
 }
 
-/** A job in the five fields everybody has. */
+/** A job reduced to five common fields. */
 export interface PlainJob {
   title: string
   company: string | null
@@ -177,7 +177,7 @@ const fromPlain = (job: PlainJob): Posting =>
     { now: NO_TIME },
   )
 
-/** Whether two plain jobs are surely one. */
+/** Whether two plain jobs are certainly the same. */
 export function isSameJob(a: PlainJob, b: PlainJob): boolean {
   return compare(fromPlain(a), fromPlain(b)).verdict === 'same'
 }

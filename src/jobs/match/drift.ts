@@ -1,9 +1,9 @@
-/** A field that was there yesterday and is not today: the site changed and the parser did not. */
+/** Detects fields that were filled yesterday and are not today: the site changed and the parser did not. */
 import { QUALITY_FIELDS, type QualityField, type QualityReport } from './quality.ts'
 
 export interface DriftAlarm {
   field: QualityField
-  /** Completeness today, and the median of the days before. */
+  /** Completeness today, and the median of the previous days. */
   today: number
   median: number
   reason: 'sigma' | 'points'
@@ -12,20 +12,20 @@ export interface DriftAlarm {
 type Measured = Pick<QualityReport, 'items' | 'completeness'>
 
 const DAYS = 7
-/** With fewer before it, nothing is compared. */
+/** With fewer previous days, nothing is compared. */
 export const DAYS_MIN = 3
-/** With fewer items a share says nothing. */
+/** With fewer items, a share means nothing. */
 export const ITEMS_MIN = 20
 const POINTS_MAX = 0.2
 const SIGMAS = 3
-/** Seven equal days have no spread; the eighth may still differ a little. */
+/** Seven equal days have no spread, but the eighth may still differ a little. */
 const SIGMA_MIN = 0.02
 
-/** Of the days before (oldest first), those that today is compared with. */
+/** The previous days (oldest first) that today is compared with. */
 export const comparable = (history: readonly Measured[]) =>
   history.filter(({ items }) => items >= ITEMS_MIN).slice(-DAYS)
 
-/** The fields that fell more than 3 sigma or 20 points below the median of the last seven days (oldest first). */
+/** The fields that fell more than 3 sigma or 20 points below the median of the previous seven days (oldest first). */
 export function driftAlarms(today: Measured, history: readonly Measured[]): DriftAlarm[] {
   const days = comparable(history)
   if (today.items < ITEMS_MIN || days.length < DAYS_MIN) return []

@@ -1,4 +1,4 @@
-/** The life of a posting. */
+/** The life cycle of a posting. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { RawPosting } from '../read/posting.ts'
@@ -48,26 +48,26 @@ function live(...observations: Observation[]): { state: PostingState | null; eve
 }
 const types = (...observations: Observation[]) => live(...observations).events.map(({ type }) => type)
 
-test('is created once and seen in silence', () => {
+test('is created once; further sightings cause no event', () => {
   assert.deepEqual(types(seen(1), seen(2), seen(3)), ['created'])
   const { state } = live(seen(1), seen(3))
   assert.deepEqual([state?.first_seen_at, state?.last_seen_at], [day(1).toISOString(), day(3).toISOString()])
 })
 
-test('is gone when an API lists it no more, and after three HTML lists', () => {
+test('is gone when missing from one API listing, or from three HTML listings', () => {
   assert.deepEqual(types(seen(1), absent(2)), ['created', 'gone'])
   assert.deepEqual(types(seen(1), absent(2, 'html'), absent(3, 'html')), ['created'])
   assert.deepEqual(types(seen(1), absent(2, 'html'), absent(3, 'html'), absent(4, 'html')), ['created', 'gone'])
   assert.deepEqual(types(seen(1), absent(2, 'html'), seen(3), absent(4, 'html'), absent(5, 'html')), ['created'])
 })
 
-test('an inconclusive listing says nothing', () => {
+test('an inconclusive listing changes nothing', () => {
   const nothing: Observation = { kind: 'absent', at: day(2), listing: 'api', cycle: 'inconclusive' }
   const before = live(seen(1))
   assert.deepEqual(live(seen(1), nothing, nothing), before)
 })
 
-test('its own page says gone at once, after three odd answers, and never in trouble', () => {
+test('its own page reports it gone at once, after three odd answers, and never because of outages', () => {
   for (const answer of [404, 410, 'closed'] as const)
     assert.deepEqual(types(seen(1), detail(2, answer)), ['created', 'gone'])
   assert.deepEqual(types(seen(1), detail(2, 400), detail(3, 422)), ['created'])
@@ -78,7 +78,7 @@ test('its own page says gone at once, after three odd answers, and never in trou
   ])
 })
 
-test('comes back as relisted, with its counters at zero', () => {
+test('comes back as relisted, with its counters reset', () => {
   const { state, events } = live(seen(1), absent(2), seen(3))
   assert.deepEqual(
     events.map(({ type }) => type),
@@ -87,12 +87,12 @@ test('comes back as relisted, with its counters at zero', () => {
   assert.deepEqual([state?.status, state?.missing_count, state?.gone_by], ['active', 0, null])
 })
 
-test('a list that lags does not bring back what its own page says is gone', () => {
+test('a lagging list does not bring back a posting whose own page is gone', () => {
   assert.deepEqual(types(seen(1), detail(2, 404), seen(3), seen(4)), ['created', 'gone'])
   assert.deepEqual(types(seen(1), detail(2, 404), seen(3, {}, 'detail')), ['created', 'gone', 'relisted'])
 })
 
-test('expires when its day is over, and lives again with a later one', () => {
+test('expires when its last day is over, and is relisted with a later one', () => {
   const clock = (n: number): Observation => ({ kind: 'clock', at: day(n) })
   const end = { valid_through: '2026-03-05' }
   assert.deepEqual(types(seen(1, end), clock(5), clock(6)), ['created'])
@@ -106,7 +106,7 @@ test('expires when its day is over, and lives again with a later one', () => {
   assert.deepEqual(types(seen(1), clock(300)), ['created'])
 })
 
-test('a change names its fields, and a change of pay is news of its own', () => {
+test('an update names its fields, and a pay change is a separate event', () => {
   const { events } = live(seen(1), seen(2, { title: 'Senior Engineer', salary: '$100,000 a year' }))
   const [, updated, pay] = events
   assert.ok(updated?.type === 'updated' && pay?.type === 'salary_changed')
@@ -133,14 +133,14 @@ test('joins a cluster once', () => {
   assert.deepEqual(types(seen(1), inCluster(2), inCluster(3), seen(4)), ['created', 'cluster_joined'])
 })
 
-test('what is told twice or late changes nothing', () => {
+test('duplicate or late observations change nothing', () => {
   const once = live(seen(1), absent(2, 'html'))
   assert.deepEqual(live(seen(1), absent(2, 'html'), absent(2, 'html'), seen(1)), once)
   assert.deepEqual(live(seen(5), absent(3), detail(4, 404)), live(seen(5)))
   assert.deepEqual(live(absent(1), detail(2, 404)), { state: null, events: [] })
 })
 
-test('only a whole, uncut, uncapped listing is conclusive', () => {
+test('only a complete, untruncated, uncapped listing is conclusive', () => {
   const whole = { isComplete: true, isTruncated: false, isCapped: false, items: 10 }
   assert.equal(judgeCycle(NEW_BOARD, whole).verdict, 'conclusive')
   for (const flaw of [{ isComplete: false }, { isTruncated: true }, { isCapped: true }]) {

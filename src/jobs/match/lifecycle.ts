@@ -1,5 +1,5 @@
 /**
- * The life of a posting, as a pure function of what is observed.
+ * The life cycle of a posting, as a pure function of what is observed.
  *
  *   (new) ──seen──▶ active ──valid_through past──▶ expired
  *                    │  ▲                            │
@@ -7,15 +7,15 @@
  *     whole listing, ▼            (relisted)         │
  *     or 404/410    gone ◀───────────────────────────┘
  *
- * Two authorities say `gone`: a listing that was read to its end, and the posting's own page. Trouble says nothing: a failed,
- * cut or suspiciously empty listing, a block and a timeout leave everything as it was.
+ * Two sources can report `gone`: a listing that was read to its end, and the posting's own page. Failures prove nothing: a
+ * failed, truncated or suspiciously empty listing, a block and a timeout leave everything as it was.
  */
 import { hash } from 'node:crypto'
 import { canonicalJson } from '../read/identity.ts'
 import type { Posting } from '../read/posting.ts'
 import type { CycleVerdict, ListingKind } from './listing-cycle.ts'
 
-/** The fields whose change is news, without the description, of which only the change itself is told. */
+/** Fields whose changes are reported with their values. For the description, only the fact of a change is reported. */
 const TOLD = ['title', 'locations', 'salary', 'employment_type', 'workplace', 'apply_url'] as const
 type Told = (typeof TOLD)[number]
 
@@ -25,10 +25,10 @@ export interface PostingState {
   /** ISO 8601. */
   first_seen_at: string
   last_seen_at: string
-  /** Whole listings in a row without it, and the last of them. */
+  /** Number of complete listings in a row without it, and the time of the last one. */
   missing_count: number
   missed_at: string | null
-  /** Odd client errors of its own page in a row. */
+  /** Odd client errors from its own page, in a row. */
   strikes: number
   cluster: string | null
   content: Pick<Posting, Told | 'content_hash' | 'valid_through' | 'date_posted'> & { description_hash: string }
@@ -40,15 +40,15 @@ export type Observation =
       at: Date
       by: 'listing' | 'detail'
       posting: Posting
-      /** Of the job it belongs to, when it shares one with others. */
+      /** Cluster of the job, if it shares one with other postings. */
       cluster?: string | null
       /** When the same job was last seen on this source under another id. */
       twinSeenAt?: Date | null
     }
   | { kind: 'absent'; at: Date; listing: ListingKind; cycle: CycleVerdict }
-  /** What its own page answered; `closed` where the platform says so in words of its own. */
+  /** The answer of its own page; `closed` if the platform says so explicitly. */
   | { kind: 'detail'; at: Date; answer: number | 'closed' | 'timeout' | 'empty' }
-  /** Time went by. */
+  /** Time has passed. */
   | { kind: 'clock'; at: Date }
 
 export type LifecycleEvent =
@@ -59,18 +59,18 @@ export type LifecycleEvent =
   | { type: 'cluster_joined'; at: string; cluster: string }
 
 interface Step {
-  /** Null: never seen, so there is nothing to keep. */
+  /** Null: never seen, so there is nothing to store. */
   state: PostingState | null
   events: LifecycleEvent[]
 }
 
-/** An API or a sitemap is complete by nature; an HTML list shuffles while it is being read. */
+/** An API or a sitemap is complete by nature; an HTML list may change order while it is being read. */
 const GONE_AFTER: Readonly<Record<ListingKind, number>> = { api: 1, sitemap: 1, html: 3 }
 const STRIKES_MAX = 3
 const REPOST_GAP_MS = 14 * 86_400_000
 const DAY_MS = 86_400_000
 
-/** Seen twice or late, an observation changes nothing. */
+/** Duplicate or late observations change nothing. */
 export function nextState(previous: PostingState | null, observation: Observation): Step {
   if (observation.kind === 'seen') return previous === null ? created(observation) : seenAgain(previous, observation)
   if (previous === null || observation.at.toISOString() <= previous.last_seen_at) return { state: previous, events: [] }
@@ -114,7 +114,7 @@ function created({ at, posting, cluster = null, twinSeenAt }: Seen): Step {
 function seenAgain(previous: PostingState, { at, by, posting, cluster }: Seen): Step {
   const now = at.toISOString()
   const isOld = now <= previous.last_seen_at || (previous.missed_at !== null && now < previous.missed_at)
-  // A list may show a posting for days after its page is gone; only the page itself brings it back.
+  // A list may show a posting for days after its page is gone; only the page itself can bring it back.
   const isStale = previous.gone_by === 'detail' && by === 'listing'
   if (isOld || isStale) return { state: previous, events: [] }
   const isExpired = isPast(posting.valid_through, at)
@@ -148,7 +148,7 @@ function absent(previous: PostingState, { at, listing, cycle }: Extract<Observat
   return state.missing_count >= GONE_AFTER[listing] ? gone(state, 'listing', now) : { state, events: [] }
 }
 
-/** 401, 403, 408, 425, 429 and every 5xx are trouble on the way, not news. */
+/** 401, 403, 408, 425, 429 and every 5xx are transient problems and say nothing about the posting. */
 const TRANSIENT = new Set([401, 403, 408, 425, 429])
 
 function answered(previous: PostingState, { at, answer }: Extract<Observation, { kind: 'detail' }>): Step {
@@ -170,14 +170,14 @@ function gone(state: PostingState, by: 'listing' | 'detail', at: string): Step {
   return { state: { ...state, status: 'gone', gone_by: by }, events: [{ type: 'gone', at, by }] }
 }
 
-/** A date alone holds until that day is over everywhere in UTC. */
+/** A date without a time is valid until that day ends in UTC. */
 function isPast(validThrough: string | null, at: Date): boolean {
   if (validThrough === null) return false
   const endMs = Date.parse(validThrough) + (validThrough.length === 10 ? DAY_MS : 0)
   return endMs < at.getTime()
 }
 
-/** The same id with a much newer date: put up again. "30+ days ago" moves with the clock and says nothing. */
+/** The same id with a much newer date means a repost. "30+ days ago" moves with the clock and proves nothing. */
 function isReposted(before: string | null, { date_posted, date_posted_precision }: Posting): boolean {
   if (before === null || date_posted === null || date_posted_precision === 'relative') return false
   return Date.parse(date_posted) - Date.parse(before) > REPOST_GAP_MS

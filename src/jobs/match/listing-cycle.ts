@@ -1,4 +1,4 @@
-/** One reading of a whole listing: whether what is missing from it may be taken for gone. */
+/** One reading of a complete listing, and whether postings missing from it count as gone. */
 
 export type ListingKind = 'api' | 'sitemap' | 'html'
 export type CycleVerdict = 'conclusive' | 'inconclusive'
@@ -6,18 +6,18 @@ export type CycleVerdict = 'conclusive' | 'inconclusive'
 interface Cycle {
   /** Every page was read and understood. */
   isComplete: boolean
-  /** The platform or our own limit ended it early. */
+  /** The platform or our own limit cut it short. */
   isTruncated: boolean
-  /** The total is the most the platform ever admits to (2000 on many Workday boards). */
+  /** The total is the maximum the platform reports (2000 on many Workday boards). */
   isCapped: boolean
   items: number
 }
 
 export interface BoardState {
   status: 'live' | 'suspect' | 'delisted'
-  /** Whole cycles in a row with nothing in them. */
+  /** Complete cycles in a row without any items. */
   emptyCycles: number
-  /** In the last cycle that had any. */
+  /** Items in the last cycle that had any. */
   items: number
 }
 

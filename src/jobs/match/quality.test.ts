@@ -1,4 +1,4 @@
-/** How good a run's postings are. */
+/** Data quality of a run's postings. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createHistogram } from '../../observe/histogram.ts'
@@ -15,7 +15,7 @@ const posting = (id: number, more: Partial<RawPosting> = {}) =>
     { now: NOW },
   )
 
-test('counts completeness, score, repeats and yield as postings pass', () => {
+test('counts completeness, score, repeats and yield as postings stream by', () => {
   const quality = createQuality('lever', { quantiles: createHistogram })
   quality.add(posting(1), { now: NOW })
   quality.add(posting(1), { now: NOW, clusterSize: 2, storeMs: 100 })
@@ -44,12 +44,12 @@ test('counts completeness, score, repeats and yield as postings pass', () => {
   assert.ok(Math.abs(report.freshness.lagHoursP50! - 2) < 0.1 && Math.abs(report.freshness.storeMsP95! - 100) < 5)
 })
 
-test('an empty run has no numbers, not wrong ones', () => {
+test('an empty run has no numbers rather than wrong ones', () => {
   const report = createQuality('lever', { quantiles: createHistogram }).report()
   assert.deepEqual([report.items, report.score, report.freshness.lagHoursP50], [0, 0, null])
 })
 
-test('says which values cannot be right', () => {
+test('reports implausible values', () => {
   assert.deepEqual(problemsOf(posting(1, { locations: ['Boston, MA'] }), NOW), [])
   const of = (more: Partial<RawPosting>) => problemsOf(posting(1, more), NOW)
   assert.deepEqual(of({ title: 'x'.repeat(201) }), ['title'])
@@ -70,7 +70,7 @@ const measured = (share: number, items = 100) => ({
   >,
 })
 
-test('alarms when a field falls 20 points or 3 sigma below the week before', () => {
+test('raises an alarm when a field falls 20 points or 3 sigma below the previous week', () => {
   const steady = [0.8, 0.81, 0.79, 0.8, 0.8, 0.82, 0.8].map((share) => measured(share))
   const restless = [0.5, 0.9, 0.6, 0.8, 0.7, 0.75, 0.65].map((share) => measured(share))
   assert.deepEqual(driftAlarms(measured(0.78), steady), [])
@@ -86,7 +86,7 @@ test('alarms when a field falls 20 points or 3 sigma below the week before', () 
   assert.deepEqual(driftAlarms(measured(0.95), steady), [])
 })
 
-test('few items or few days are no reason for alarm', () => {
+test('too few items or days raise no alarm', () => {
   const steady = Array.from({ length: 7 }, () => measured(0.8))
   assert.deepEqual(driftAlarms(measured(0, 5), steady), [])
   assert.deepEqual(driftAlarms(measured(0), steady.slice(0, 2)), [])

@@ -1,9 +1,9 @@
-/** How good a run's postings are, counted as they pass: memory stays the same for ten and for ten million. */
+/** Data quality of a run's postings, computed as they stream by: memory use is the same for ten and for ten million. */
 import { LruSet } from '../../core/lru-set.ts'
 import { type Posting, postingKey, type Source } from '../read/posting.ts'
 import { countryOf } from '../read/regions.ts'
 
-/** Weight of a field in the score; job_url is always there, and counts for that. */
+/** Weight of each field in the score; job_url is always present, and still counts. */
 export const WEIGHTS = {
   title: 3,
   company: 3,
@@ -27,7 +27,7 @@ type QualityCheck = (typeof CHECKS)[number]
 const TITLE_CHARS_MAX = 200
 const DAY_MS = 86_400_000
 const AGE_DAYS_MAX = 730
-/** Repeats further apart than this many postings are not seen as such. */
+/** Repeats further apart than this many postings go unnoticed. */
 const KEYS_MAX = 100_000
 
 /** Quantiles in constant memory. */
@@ -39,10 +39,10 @@ interface Quantiles {
 
 interface Sighting {
   now: Date
-  /** Postings of the same job, this one counted. */
+  /** Number of postings of the same job, including this one. */
   clusterSize?: number
   isRepost?: boolean
-  /** From the answer of the site to the row in the database. */
+  /** Time from the site's answer to the row in the database. */
   storeMs?: number
 }
 
@@ -58,9 +58,9 @@ export interface QualityReport {
   items: number
   /** 0 … 1, by field. */
   completeness: Record<QualityField, number>
-  /** 0 … 1: completeness, weighted by what a reader misses most. */
+  /** 0 … 1: completeness, weighted by importance to readers. */
   score: number
-  /** Share of the items that pass every check, and how many fail each. */
+  /** Share of items that pass every check, and how many fail each. */
   validity: { share: number; failed: Record<QualityCheck, number> }
   duplicates: { exact: number; crossBoard: number; reposts: number }
   yield: { itemsPerRequest: number; emptyPageRate: number; blockedRate: number; isTruncated: boolean }
@@ -151,7 +151,7 @@ export function isFilled(posting: Posting, field: QualityField): boolean {
   return value !== null && value !== ''
 }
 
-/** What is wrong with the values that are there; what is not there is a matter of completeness. */
+/** Problems with the values that are present; missing values are a matter of completeness. */
 export function problemsOf({ title, salary, date_posted, job_url, locations }: Posting, now: Date): QualityCheck[] {
   const postedMs = date_posted === null ? now.getTime() : Date.parse(date_posted)
   const ageMs = now.getTime() - postedMs
@@ -165,7 +165,7 @@ export function problemsOf({ title, salary, date_posted, job_url, locations }: P
   return CHECKS.filter((check) => !isOk[check])
 }
 
-/** Relative dates are rounded to their unit or are a bound, so they tell no lag. */
+/** Relative dates are rounded or a bound, so no lag can be derived from them. */
 function lagOf({ date_posted, date_posted_precision }: Posting, firstSeen: Date): number | undefined {
   if (date_posted === null || date_posted_precision === 'relative') return undefined
   const hours = (firstSeen.getTime() - Date.parse(date_posted)) / 3_600_000

@@ -1,4 +1,4 @@
-/** Whether a posting is what somebody looks for. */
+/** Whether a posting matches a search. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as z from 'zod'
@@ -10,7 +10,7 @@ const searchFor = (search: Partial<Search>) => ({ ...z.object(searchArgs).parse(
 const wanted = (posting: Seen, search: Partial<Search>) => isWanted(posting, searchFor(search), NOW)
 const maybe = (posting: Seen, search: Partial<Search>) => mayBeWanted(posting, searchFor(search), NOW)
 
-test('everything is wanted by who asks for nothing', () => {
+test('an empty search matches everything', () => {
   assert.ok(wanted({}, {}))
   assert.ok(wanted({ title: 'Engineer', locations: [], date_posted: null }, {}))
 })
@@ -34,14 +34,14 @@ test('a country covers its cities, under any of its names', () => {
   assert.ok(wanted({}, { location: 'Berlin' }))
 })
 
-test('since counts days, and gives a day without hours its whole length', () => {
+test('since counts days, and a date without a time covers its whole day', () => {
   assert.ok(wanted({ date_posted: '2026-03-09' }, { since: 1 }))
   assert.ok(!wanted({ date_posted: '2026-03-08' }, { since: 1 }))
   assert.ok(!wanted({ date_posted: '2026-03-09T11:00:00Z' }, { since: 1 }))
   assert.ok(wanted({ date_posted: null }, { since: 1 }))
 })
 
-test('remote work and kind of employment are as asked', () => {
+test('remote work and employment type must match', () => {
   assert.ok(wanted({ workplace: 'remote' }, { remote: true }) && wanted({ is_remote: true }, { remote: true }))
   assert.ok(!wanted({ workplace: 'onsite' }, { remote: true }) && !wanted({ workplace: 'hybrid' }, { remote: true }))
   assert.ok(!wanted({ is_remote: true }, { remote: false }) && wanted({ workplace: null }, { remote: false }))
@@ -49,7 +49,7 @@ test('remote work and kind of employment are as asked', () => {
   assert.ok(!wanted({ employment_type: 'internship' }, { type: 'full_time' }))
 })
 
-test('a posting that does not tell is no remote work and of no kind; a row of a list may still turn out to be', () => {
+test('a posting that does not say matches neither remote nor a type; a list row still may', () => {
   const silent: Seen = { title: 'Cook', workplace: null, is_remote: null, employment_type: null }
   for (const search of [{ remote: true }, { type: 'contract' }] as const) {
     assert.ok(!wanted(silent, search) && !wanted({}, search), JSON.stringify(search))

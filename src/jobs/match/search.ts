@@ -1,16 +1,16 @@
-/** What somebody looks for: the parameters all job scrapers share, and whether a posting is what they ask for. */
+/** Searches: the parameters all job scrapers share, and whether a posting matches them. */
 import * as z from 'zod'
 import { cityKey } from '../read/cities.ts'
 import { parsePlaces } from '../read/location.ts'
 import { EMPLOYMENT_TYPES, type EmploymentType, type Place, type Posting } from '../read/posting.ts'
 import { fold } from '../read/regions.ts'
 
-/** The arguments every job scraper takes (words, place, remote …): spread them into its `args`. */
+/** The arguments every job scraper takes (words, location, remote …): spread them into its `args`. */
 export const searchArgs = {
   search: z.string().default('').describe('words of the title or description'),
   location: z.string().default('').describe('city, region or country'),
   results: z.coerce.number().int().min(1).max(1_000_000).default(1000).describe('at most this many postings'),
-  /** Days, whole or not. */
+  /** May be fractional. */
   since: z.coerce.number().min(0).optional().describe('posted within this many days'),
   remote: z
     .stringbool()
@@ -21,23 +21,23 @@ export const searchArgs = {
 }
 
 const searchSchema = z.object(searchArgs)
-/** What is searched for: the values of `searchArgs`. */
+/** A search: the values of `searchArgs`. */
 export type Search = z.output<typeof searchSchema>
 
-/** What is known of a posting so far: a list page often knows less than the whole posting. */
+/** What is known about a posting so far: a list page often has less than the full posting. */
 export type Seen = Partial<Pick<Posting, 'title' | 'description_text' | 'locations' | 'workplace' | 'is_remote'>> &
   Partial<Pick<Posting, 'date_posted' | 'employment_type'>>
 
 const DAY_MS = 86_400_000
 
-/** Whether a whole posting answers a search. A search for remote work or a kind of employment only matches postings that say so. */
+/** Whether a full posting matches a search. A search for remote work or an employment type only matches postings that say so. */
 export function isWanted(posting: Seen, search: Search, now: Date): boolean {
   const isSilent =
     (search.remote === true && !isRemote(posting)) || (search.type !== undefined && !posting.employment_type)
   return !isSilent && mayBeWanted(posting, search, now)
 }
 
-/** Whether the page of a posting is worth a visit, as far as its row on a list tells. Unknown fields do not count against it. */
+/** Whether the page of a posting is worth fetching, judging by its row on a list. Unknown fields do not count against it. */
 export function mayBeWanted(posting: Seen, search: Search, now: Date): boolean {
   return (
     hasWords(posting, search.search) &&
@@ -48,7 +48,7 @@ export function mayBeWanted(posting: Seen, search: Search, now: Date): boolean {
   )
 }
 
-/** Every word is in the title or the description; as long as there is no description, the title is not the last word. */
+/** Every word must be in the title or the description; without a description, the title alone does not rule it out. */
 function hasWords({ title, description_text }: Seen, search: string): boolean {
   const wanted = fold(search)
     .split(' ')
@@ -79,7 +79,7 @@ function covers(asked: Place, place: Place): boolean {
 function isRecent(date: string | null | undefined, sinceDays: number | undefined, now: Date): boolean {
   if (sinceDays === undefined || date === undefined || date === null) return true
   const postedMs = Date.parse(date)
-  // Where only the day is known, the end of that day counts.
+  // If only the day is known, the end of that day counts.
   const latestMs = date.length === 10 ? postedMs + DAY_MS : postedMs
   return Number.isNaN(postedMs) || latestMs >= now.getTime() - sinceDays * DAY_MS
 }

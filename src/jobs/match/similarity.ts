@@ -1,11 +1,11 @@
-/** How much of one description is in another. Boards cut descriptions and put their parts in another order. */
+/** How much of one description is contained in another. Boards shorten descriptions and reorder their parts. */
 
 const WORDS_MAX = 3000
 const SHINGLE_WORDS = 3
-/** Fewer words are no evidence: "Apply now!" is everywhere. */
+/** Fewer words prove nothing: "Apply now!" is everywhere. */
 const WORDS_MIN = 8
 
-/** A description, taken apart once and compared often. */
+/** A description, prepared once and compared often. */
 export interface Fingerprint {
   words: number
   shingles: ReadonlySet<string>
@@ -31,7 +31,7 @@ export function fingerprint(text: string | null): Fingerprint {
   return { words: all.length, shingles, sentences }
 }
 
-/** 0 … 1: the share of the shorter one that is in the longer. Undefined where one says too little. */
+/** 0 … 1: the share of the shorter text that is in the longer one. Undefined if one of them is too short. */
 export function similarity(a: Fingerprint, b: Fingerprint): number | undefined {
   if (Math.min(a.words, b.words) < WORDS_MIN) return undefined
   const [short, long] = a.words <= b.words ? [a, b] : [b, a]

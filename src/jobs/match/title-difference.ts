@@ -1,10 +1,10 @@
-/** What tells two titles apart: nothing, a word only one of them has, or a word that makes it another job. */
+/** How two titles differ: not at all, by a word only one of them has, or by a word that makes it a different job. */
 
 import { placeKey } from '../read/location.ts'
 import type { Place } from '../read/posting.ts'
 import { companyKey, titleKey } from '../read/titles.ts'
 
-/** Beyond what the identity hash expands: good enough to compare by, too bold to be written into a hash for ever. */
+/** Expansions beyond those of the identity hash: good enough for a comparison, too bold to put in a permanent hash. */
 const EXPANDED: Readonly<Record<string, string>> = {
   dev: 'developer',
   devs: 'developer',
@@ -70,7 +70,7 @@ const COMPOUNDS: readonly (readonly [RegExp, string])[] = [
   [/\bentry level\b/g, 'entry'],
 ]
 
-/** Words a board adds to any title. */
+/** Words that boards add to any title. */
 const NEUTRAL = new Set(
   `
   a an and the of for in at to with und et y de der die das job position role vacancy opening opportunity hiring
@@ -94,7 +94,7 @@ const LEVEL = /^(?:\d{1,2}|[ltep]\d{1,2})$/
 
 export type TitleDifference = 'none' | 'seniority' | 'level' | 'speciality' | 'one-sided'
 
-/** The words two titles are compared by, in order. Places of both postings are left out where they end a title. */
+/** The words that titles are compared by, in order. Places of both postings are omitted at the end of a title. */
 export function titleWords(
   title: string,
   { places, company }: { places: readonly Place[]; company: string | null },
@@ -129,7 +129,7 @@ export function titleDifference(a: readonly string[], b: readonly string[]): Tit
   return restA.length > 0 && restB.length > 0 ? 'speciality' : 'one-sided'
 }
 
-/** A long word and the same with one letter wrong are one word. */
+/** Two long words that differ by one letter count as the same. */
 function withoutMisspelt(a: string[], b: string[]): [string[], string[]] {
   const restB = [...b]
   const restA = a.filter((word) => {
@@ -168,7 +168,7 @@ export function placeRelation(a: readonly Place[], b: readonly Place[]): PlaceRe
   return citiesA.some((one) => citiesB.some((other) => mayBeOne(one, other))) ? 'compatible' : 'disjoint'
 }
 
-/** The same city, as far as said: "Portland" may be "Portland, OR"; "Portland, ME" is not. */
+/** The same city as far as known: "Portland" may be "Portland, OR"; "Portland, ME" is not. */
 function mayBeOne(a: Place, b: Place): boolean {
   const [cityA, regionA, countryA] = placeKey(a).split('|')
   const [cityB, regionB, countryB] = placeKey(b).split('|')

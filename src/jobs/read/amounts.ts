@@ -1,19 +1,19 @@
-/** Amounts of money in a text: their number, currency, factor (k, 万, LPA) and place. */
+/** Amounts of money in text: number, currency, factor (k, 万, LPA) and position. */
 import { type CurrencyFound, currencyAfter, currencyBefore, type Written } from './currency.ts'
 
 export interface Amount {
   value: number
   currency: Written | undefined
-  /** 1000 for "k", as written; another end of a range may borrow it. */
+  /** 1000 for "k", as written; the other end of a range may borrow it. */
   factor: number
   /** "100k+" */
   isOpen: boolean
-  /** Where the currency or number starts, and where all that belongs to it ends. */
+  /** Where the currency or number starts, and where the whole amount ends. */
   start: number
   end: number
 }
 
-/** More are a price list. */
+/** A text with more amounts is a price list. */
 const AMOUNTS_MAX = 400
 
 const GAP = ' \u00a0\u202f\u2009'
@@ -34,14 +34,14 @@ const FACTORS: readonly (readonly [RegExp, number])[] = [
   [/^\s?(?:b|bn|billion|billions|mrd)(?![\p{L}\p{N}])/iu, 1e9],
 ]
 
-/** "95'000.–", "2.800,-": a dash in place of cents. */
+/** "95'000.–", "2.800,-": a dash instead of cents. */
 const NO_CENTS = /^[.,][-\u2010-\u2015]{1,2}(?!\d)/
 
-/** "100k+", but not "100k + bonus" or "100k+ super": there the plus joins something. */
+/** "100k+", but not "100k + bonus" or "100k+ super", where the plus adds something. */
 const OPEN =
   /^\+(?!\p{L}|\d|\s?(?:\p{L}+ )?(?:bonus|equity|super|commission|benefits|stock|ote|tips|holiday|car|pension|rsu|\d))|^\s\+\s*$/iu
 
-/** The amounts of a text in their order; also numbers without a currency, which may be one end of a range. */
+/** The amounts in a text, in order; includes numbers without a currency, which may be one end of a range. */
 export function amountsIn(text: string): Amount[] {
   const amounts: Amount[] = []
   for (const match of text.matchAll(NUMBER)) {
@@ -60,7 +60,7 @@ function amountAt(text: string, at: number, digits: string): Amount | undefined 
   const prefix =
     currencyBefore(before) ??
     rand(before, digits, /^\s?k(?!\p{L})/iu.test(text.slice(at + digits.length, at + digits.length + 4)))
-  // "Q3", "v2" and the like are no amounts.
+  // "Q3", "v2" and the like are not amounts.
   if (prefix === undefined && /[\p{L}\p{N}_#]$/u.test(before) && !/\p{Script=Han}|[가-힣ァ-ヶぁ-ん]$/u.test(before))
     return undefined
   let end = at + digits.length
@@ -88,7 +88,7 @@ function amountAt(text: string, at: number, digits: string): Amount | undefined 
   }
 }
 
-/** South Africa's R is a letter like others: only before a number written as money. */
+/** South Africa's R is also an ordinary letter: it counts only before a number written as money. */
 function rand(before: string, digits: string, isThousands: boolean): CurrencyFound | undefined {
   const sign = /(?<![\p{L}\p{N}])R ?$/u.exec(before)
   return sign !== null && (/[\s,.]\d{3}/u.test(digits) || isThousands)
@@ -96,13 +96,13 @@ function rand(before: string, digits: string, isThousands: boolean): CurrencyFou
     : undefined
 }
 
-/** "$110,000 AUD": a code says more than a sign. */
+/** "$110,000 AUD": a code is more specific than a sign. */
 function pick(before: Written | undefined, after: Written | undefined): Written | undefined {
   const isVague = before === undefined || before === '$' || before === '¥' || before === 'kr'
   return isVague ? (after !== undefined && after !== '$' ? after : (before ?? after)) : before
 }
 
-/** Which of `.` and `,` groups is decided by the length of the last group: three digits are thousands. */
+/** The length of the last group decides whether `.` or `,` groups digits: three digits mean thousands. */
 function numberIn(digits: string): number | undefined {
   const marks = digits.replace(/\d+/g, '')
   const groups = digits.split(/[^\d]/)

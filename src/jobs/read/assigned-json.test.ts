@@ -1,4 +1,4 @@
-/** JSON inside scripts: found behind its name, read to its own end, whatever its strings hold. */
+/** JSON inside scripts: found after its name, read to its closing bracket, whatever its strings contain. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readAssignedJson, readJsonAt } from './assigned-json.ts'
@@ -15,11 +15,11 @@ test('reads to the closing bracket, past brackets, quotes and semicolons in stri
   assert.deepEqual(readAssignedJson(`${NAME}=[1,[2]]`, NAME), [1, [2]])
 })
 
-test('goes on to the next place where the name only stands', () => {
+test('continues after places where the name has no value', () => {
   assert.deepEqual(readAssignedJson(`if (${NAME}) {x} // ${NAME} = {no json}\n${NAME} = {"a":1};`, NAME), { a: 1 })
 })
 
-test('gives nothing for what is missing, cut or no JSON', () => {
+test('returns undefined for missing, truncated or invalid JSON', () => {
   for (const html of [
     '',
     NAME,
@@ -34,7 +34,7 @@ test('gives nothing for what is missing, cut or no JSON', () => {
   assert.deepEqual(readJsonAt('x [1] y', 2), { value: [1], end: 5 })
 })
 
-test('reads hostile text in one pass for each place', () => {
+test('reads hostile text in one pass per occurrence', () => {
   const deep = '['.repeat(1_000_000)
   assert.equal(readAssignedJson(`${NAME} = ${deep}`, NAME), undefined)
   const many = `${NAME} = {"a":"`.repeat(100_000)

@@ -1,12 +1,12 @@
 /**
- * JSON inside a script: `window.data = {…};`. Found by what stands before it and read to its own closing bracket, because the text
- * of a posting may hold `};`, quotes and brackets of its own.
+ * JSON inside a script: `window.data = {…};`. Found by the text before it and read to its closing bracket, because the text of a
+ * posting may contain `};`, quotes and brackets.
  */
 
-/** Places that are tried: a page may mention the name before it gives the value. */
+/** Occurrences that are tried: a page may mention the name before it assigns the value. */
 const PLACES_MAX = 16
 
-/** The object or array assigned after the first `anchor` where there is one; undefined when there is none that parses. */
+/** The object or array assigned to the first `anchor` that has one; undefined if none of them parses. */
 export function readAssignedJson(html: string, anchor: string): unknown {
   let at = -1
   for (let place = 0; place < PLACES_MAX; place++) {
@@ -18,7 +18,7 @@ export function readAssignedJson(html: string, anchor: string): unknown {
   return undefined
 }
 
-/** The object or array that begins at this place, if one does and parses; `end` is behind it. */
+/** The object or array that starts here, if there is one and it parses; `end` is the position after it. */
 export function readJsonAt(text: string, start: number): { value: unknown; end: number } | undefined {
   const end = endOfValue(text, start)
   if (end === undefined) return undefined
@@ -29,7 +29,7 @@ export function readJsonAt(text: string, start: number): { value: unknown; end: 
   }
 }
 
-/** Behind white space and at most one `=` or `:`. */
+/** Skips white space and at most one `=` or `:`. */
 function startOfValue(text: string, from: number): number {
   let at = skipSpace(text, from)
   if (text[at] === '=' || text[at] === ':') at = skipSpace(text, at + 1)
@@ -42,7 +42,7 @@ function skipSpace(text: string, from: number): number {
   return at
 }
 
-/** Behind the bracket that closes the one at `start`; brackets in strings do not count. One pass, whatever comes. */
+/** Position after the bracket that closes the one at `start`; brackets in strings do not count. A single pass over any input. */
 function endOfValue(text: string, start: number): number | undefined {
   if (text[start] !== '{' && text[start] !== '[') return undefined
   let depth = 0

@@ -1,4 +1,4 @@
-/** One spelling of a posting's address. */
+/** One canonical spelling of a posting's URL. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { canonicalUrl } from './canonical-url.ts'
@@ -29,6 +29,6 @@ const CASES: readonly [string, string | null][] = [
   ['', null],
 ]
 
-test('drops what names the visit and keeps what names the job', () => {
+test('drops parameters that identify the visit and keeps those that identify the job', () => {
   for (const [url, expected] of CASES) assert.equal(canonicalUrl(url), expected, url)
 })

@@ -1,7 +1,7 @@
-/** Cities under one name, and the country of those whose "City, XX" would else be read as a US state. */
+/** Canonical city names, and the country of cities whose "City, XX" would otherwise be read as a US state. */
 import { fold } from './regions.ts'
 
-/** Spellings of one city → the one it is compared by. */
+/** Spelling of a city → the canonical one used in comparisons. */
 const ALIASES: Readonly<Record<string, string>> = {
   nyc: 'new york',
   'new york city': 'new york',
@@ -81,7 +81,7 @@ const ALIASES: Readonly<Record<string, string>> = {
   'quebec city': 'quebec',
 }
 
-/** By the country whose code is also a US state (or Canadian province): "Berlin, DE" is no place in Delaware. */
+/** By country whose code is also a US state (or Canadian province): "Berlin, DE" is not in Delaware. */
 const ABROAD: Readonly<Record<string, string>> = {
   DE: `
   berlin munich hamburg cologne frankfurt stuttgart dusseldorf leipzig dortmund essen bremen dresden hanover
@@ -132,7 +132,7 @@ const ABROAD: Readonly<Record<string, string>> = {
 const countryByCity = new Map<string, Set<string>>()
 for (const [code, cities] of Object.entries(ABROAD)) {
   const words = cities.trim().split(/\s+/)
-  // Names of two or three words are in there too: every run of words may be one.
+  // Some names have two or three words: any sequence of words may be one.
   for (let from = 0; from < words.length; from++) {
     for (let to = from + 1; to <= Math.min(words.length, from + 3); to++) {
       const city = words.slice(from, to).join(' ')
@@ -141,13 +141,13 @@ for (const [code, cities] of Object.entries(ABROAD)) {
   }
 }
 
-/** What a city is compared by: folded, one spelling. */
+/** The form in which cities are compared: folded, canonical spelling. */
 export function cityKey(city: string): string {
   const key = fold(city).replace(/^saint /, 'st ')
   return Object.hasOwn(ALIASES, key) ? ALIASES[key]! : key
 }
 
-/** Whether a city is a known one of the country this code names. */
+/** Whether this is a known city of the country with this code. */
 export function isCityOf(city: string, country: string): boolean {
   return countryByCity.get(cityKey(city))?.has(country) ?? false
 }

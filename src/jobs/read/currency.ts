@@ -1,7 +1,7 @@
-/** Currencies: how people write them, and which one is meant. */
+/** Currencies: how they are written, and which one is meant. */
 import { CURRENCIES } from './pay-size.ts'
 
-/** What people write for each. */
+/** Spellings of each currency. */
 const SPELLINGS: Readonly<Record<string, string>> = {
   USD: 'us$|us $|usd$|dollars|us dollars',
   AUD: 'a$|au$|aud$',
@@ -49,7 +49,7 @@ const WRITTEN: Record<string, string> = {}
 for (const [code, spellings] of Object.entries(SPELLINGS)) for (const one of spellings.split('|')) WRITTEN[one] = code
 for (const code of CURRENCIES) WRITTEN[code.toLowerCase()] ??= code
 
-/** Signs that need no boundary; the others are words, and "rm" is not one in "alarm". */
+/** Signs need no word boundary; the others are words, and "alarm" does not contain "rm". */
 const escaped = (text: string) => text.replace(/[$.]/g, '\\$&')
 const written = Object.keys(WRITTEN).sort((a, b) => b.length - a.length)
 const alternatives = written.map(escaped).join('|')
@@ -58,7 +58,7 @@ const SIGN_BEFORE = /[$£€₹¥￥₩₱₦₪₺][\s\u00a0]{0,2}$/u
 const AFTER = new RegExp(`^[\\s\\u00a0]{0,2}\\(?(?:${alternatives})(?![\\p{L}])`, 'iu')
 const AFTER_CJK = /^[\s]{0,1}(?:円|元|원)/u
 
-/** `$`, `¥` and `kr` stay what they are: which they mean, others words say. */
+/** `$`, `¥` and `kr` are kept as they are: the context decides which currency they mean. */
 export type Written = string
 
 export interface CurrencyFound {
@@ -66,14 +66,14 @@ export interface CurrencyFound {
   chars: number
 }
 
-/** The currency that ends this text (the text before a number), and how long it is. */
+/** The currency at the end of this text (the text before a number), and its length. */
 export function currencyBefore(text: string): CurrencyFound | undefined {
   const found = BEFORE.exec(text) ?? SIGN_BEFORE.exec(text)
   if (found === null) return undefined
   return { currency: WRITTEN[found[0].replace(/[\s:\u00a0]+$/, '').toLowerCase()]!, chars: found[0].length }
 }
 
-/** The currency that starts this text (the text after a number). */
+/** The currency at the start of this text (the text after a number). */
 export function currencyAfter(text: string): CurrencyFound | undefined {
   const found = AFTER.exec(text) ?? AFTER_CJK.exec(text)
   if (found === null) return undefined
@@ -87,7 +87,7 @@ const NORWEGIAN = /lønn|i måneden|i året|per måned|norsk|(?<!\p{L})kr\.? ?\d
 const DANISH = /\bløn\b|pr\. |om måneden|om året|dansk|i timen|(?<!\p{L})kr\.(?!\p{L})/iu
 const PAKISTANI = /\b(?:pakistan|lahore|karachi|islamabad)\b/i
 
-/** The ISO code of what is written, given the country of the job and the words around. */
+/** The ISO code of a currency as written, given the country of the job and the surrounding text. */
 export function resolveCurrency(
   currency: Written,
   { country, context }: { country?: string | null; context: string },
@@ -101,7 +101,7 @@ export function resolveCurrency(
   return DANISH.test(context) ? 'DKK' : NORWEGIAN.test(context) ? 'NOK' : 'SEK'
 }
 
-/** The code a board's currency field names. */
+/** The ISO code for the value of a board's currency field. */
 export function currencyOf(value: string | null | undefined): string | null {
   if (typeof value !== 'string') return null
   const text = value.trim()

@@ -1,4 +1,4 @@
-/** Dates as boards say them. */
+/** Dates as boards write them. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseEndDate, parsePostedDate } from './dates.ts'
@@ -9,7 +9,7 @@ const read = (value: string | number) => {
   return found === null ? null : [found.date, found.precision]
 }
 
-test('reads instants and brings them to UTC', () => {
+test('reads instants and converts them to UTC', () => {
   const at = '2026-03-01T09:30:00.000Z'
   const cases = [
     '2026-03-01T09:30:00Z',
@@ -47,7 +47,7 @@ test('a day stays a day', () => {
   assert.deepEqual(read('14/3/2026'), ['2026-03-14', 'day'])
 })
 
-test('relative dates say so', () => {
+test('relative dates are marked as such', () => {
   const cases: readonly [string, string][] = [
     ['Posted Today', '2026-03-10'],
     ['Just posted', '2026-03-10'],
@@ -74,7 +74,7 @@ test('30+ days ago is a bound, not a day', () => {
   assert.equal(parsePostedDate('3 days ago', NOW)?.isOlder, false)
 })
 
-test('what is no date, or two, is none', () => {
+test('invalid and ambiguous dates are null', () => {
   for (const text of [
     '',
     'soon',
@@ -92,7 +92,7 @@ test('what is no date, or two, is none', () => {
   assert.equal(parsePostedDate(Number.NaN, NOW), null)
 })
 
-test('an end is never invented', () => {
+test('an end date is never made up', () => {
   assert.equal(parseEndDate('2026-04-01', NOW), '2026-04-01')
   assert.equal(parseEndDate('3 days ago', NOW), null)
   assert.equal(parseEndDate(null, NOW), null)

@@ -1,20 +1,20 @@
-/** When a posting appeared, from all the ways boards say it. Always UTC; where only the day is known it stays a day. */
+/** When a posting appeared, in every format boards use. Always UTC; if only the day is known it stays a day. */
 
 interface PostedDate {
   /** `2026-03-01T09:30:00.000Z`, or `2026-03-01`. */
   date: string
   precision: 'instant' | 'day' | 'relative'
-  /** "30+ days ago": `date` is the latest it can be. */
+  /** "30+ days ago": `date` is the latest possible date. */
   isOlder: boolean
 }
 
 const DAY_MS = 86_400_000
 const TEXT_CHARS_MAX = 80
-/** Epochs above are milliseconds: as seconds it would be the year 5138. */
+/** Larger epochs are milliseconds: as seconds, this would be the year 5138. */
 const SECONDS_MAX = 1e11
 const YEARS = { min: 1990, max: 2100 }
 
-/** Null for what is no date. Never throws. */
+/** Null if it is not a date. Never throws. */
 export function parsePostedDate(value: string | number | Date | null | undefined, now: Date): PostedDate | null {
   if (value === null || value === undefined) return null
   if (typeof value === 'number') return epoch(value)
@@ -25,7 +25,7 @@ export function parsePostedDate(value: string | number | Date | null | undefined
   return absolute(text) ?? relative(text.toLowerCase(), now)
 }
 
-/** The end of a posting: the same without "in 3 days", which would be invented. */
+/** The end date of a posting. Relative ones such as "in 3 days" are ignored, because the result would be made up. */
 export function parseEndDate(value: string | number | Date | null | undefined, now: Date): string | null {
   const found = parsePostedDate(value, now)
   return found === null || found.precision === 'relative' ? null : found.date
@@ -110,13 +110,13 @@ function isoInstant(iso: RegExpExecArray): PostedDate | null {
   )
 }
 
-/** The named zones mail may carry; unknown ones count as UTC. */
+/** Named time zones that occur in mail dates; unknown ones count as UTC. */
 function zoneOf(text: string): string {
   const name = /[A-Z]{3}$/.exec(text)?.[0] ?? ''
   return ['EST', 'EDT', 'CST', 'CDT', 'MST', 'MDT', 'PST', 'PDT'].includes(name) ? name : 'GMT'
 }
 
-/** 3/14/2026 is clear; 3/4/2026 is two different days, so it is none. */
+/** 3/14/2026 is unambiguous; 3/4/2026 could be two different days, so it is rejected. */
 function slashedDay(a: number, b: number, year: number): PostedDate | null {
   if (a > 12 && b <= 12) return day(year, b, a)
   if (b > 12 || a === b) return day(year, a, b)
@@ -155,7 +155,7 @@ function relative(text: string, now: Date): PostedDate | null {
   if (/^(?:in|starts?|starting|within|noch) /.test(text)) return null
   const found = AMOUNT.exec(text)
   if (found === null) return null
-  // 日前 and 天前 say "ago" in one word with the unit.
+  // 日前 and 天前 write "ago" and the unit as one word.
   const word = found[3]!.replace(/前$|以上前$/, '')
   const unitMs = UNITS.find(([names]) => names.test(word))?.[1]
   if (unitMs === undefined) return null

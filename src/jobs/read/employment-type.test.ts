@@ -1,4 +1,4 @@
-/** Kinds of employment, by the words of boards. */
+/** Employment types, as boards write them. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseEmploymentType } from './employment-type.ts'
@@ -59,18 +59,18 @@ const CASES: Readonly<Record<string, readonly string[]>> = {
 }
 
 for (const [type, words] of Object.entries(CASES)) {
-  test(`knows ${type} in every language it is given in`, () => {
+  test(`recognises ${type} in every language on the list`, () => {
     for (const word of words) assert.equal(parseEmploymentType(word), type, word)
   })
 }
 
-test('of several, the one that says most wins', () => {
+test('of several types, the most specific one wins', () => {
   assert.equal(parseEmploymentType(['FULL_TIME', 'INTERN']), 'internship')
   assert.equal(parseEmploymentType(['FULL_TIME', 'CONTRACTOR']), 'contract')
   assert.equal(parseEmploymentType(['FULL_TIME', 'PART_TIME']), 'full_or_part')
 })
 
-test('what it does not know stays unknown', () => {
+test('unknown words stay unknown', () => {
   for (const word of ['', 'banana', 'Contemporary art', 'n/a', null, undefined, []])
     assert.equal(parseEmploymentType(word), null)
   assert.equal(parseEmploymentType(7 as never), null)

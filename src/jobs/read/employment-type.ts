@@ -1,7 +1,7 @@
-/** Kinds of employment, as boards of a dozen languages call them. */
+/** Employment types, as boards in a dozen languages write them. */
 import type { EmploymentType } from './posting.ts'
 
-/** Words of each kind, lower-case, without spaces, `_` and `-`. */
+/** Words for each type, in lower case, without spaces, `_` and `-`. */
 const WORDS: Readonly<Record<EmploymentType, string>> = {
   internship: `
   internship intern interns trainee stage stagiaire praktikum praktikant praktikantin alternance alternant
@@ -49,21 +49,21 @@ const WORDS: Readonly<Record<EmploymentType, string>> = {
   other: 'other andere sonstige autre otro altro outro anders annat inne jiné 其他 その他',
 }
 
-/** Where a word is looked for inside a longer one, the sure ones of these are tried in this order. */
+/** The order in which types are tried when a word is searched for inside a longer one. */
 const ORDER = Object.keys(WORDS) as EmploymentType[]
 
 const EXACT = new Map<string, EmploymentType>()
 for (const type of ORDER)
   for (const word of WORDS[type].trim().split(/\s+/)) if (!EXACT.has(word)) EXACT.set(word, type)
 
-/** Shorter ones are found in too much ("stage" in "early-stage"), and "temporary" in "contemporary". */
+/** Shorter words occur in too many others ("stage" in "early-stage"), as does "temporary" in "contemporary". */
 const INSIDE_CHARS_MIN = 6
 const INSIDE = [...EXACT].filter(
   ([word, type]) =>
     type !== 'other' && word !== 'temporary' && (word.length >= INSIDE_CHARS_MIN || /[^\p{Script=Latin}]/u.test(word)),
 )
 
-/** Of several, the one that says most: an internship may also be full-time. */
+/** Of several types, the most specific wins: an internship may also be full-time. */
 const STRENGTH: readonly EmploymentType[] = [
   'internship',
   'temporary',
@@ -81,7 +81,7 @@ const squeeze = (text: string) =>
     .toLowerCase()
     .replace(/[\s_.'’()-]+/g, '')
 
-/** The kind a structured field names; null where it names none we know. Never give it a description. */
+/** The type that a structured field names; null if unknown. Never pass it a description. */
 export function parseEmploymentType(value: string | readonly string[] | null | undefined): EmploymentType | null {
   const fields = (Array.isArray(value) ? value : [value]).filter((field) => typeof field === 'string')
   const found = new Set<EmploymentType>()
@@ -108,10 +108,10 @@ function typesInPart(word: string, part: string): EmploymentType[] {
   const exact = EXACT.get(word)
   if (exact !== undefined) return [exact]
   const byWord = part.split(/[\s_-]+/).flatMap((each) => EXACT.get(squeeze(each)) ?? [])
-  // "fulltime_fixed_term" holds both; the stronger wins later.
+  // "fulltime_fixed_term" contains both; the stronger one wins later.
   const inside = INSIDE.filter(([known]) => word.includes(known)).map(([, type]) => type)
   const isPartTime = [...byWord, ...inside].includes('part_time')
-  // "Permanent part-time": the first word says how long, not how much.
+  // "Permanent part-time": the first word says for how long, not how many hours.
   return [...byWord, ...inside].filter(
     (type) => !(isPartTime && type === 'full_time' && /perman|unbefristet|regular|employee|cdi|fest/.test(word)),
   )

@@ -1,4 +1,4 @@
-/** Texts made to hang a parser: everything here must be done in time that grows with their length only. */
+/** Texts designed to hang a parser: each must be parsed in time proportional to its length. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { cpuMs } from '../../../test/cpu-time.ts'
@@ -83,12 +83,12 @@ function everything(text: string): void {
   )
 }
 
-test('reads texts that want to hang it', () => {
+test('parses texts designed to hang it in linear time', () => {
   for (const piece of PIECES) {
     const text = piece.repeat(Math.ceil(CHARS / piece.length))
     for (const hostile of [text, `$1${text}x`]) {
       const tookMs = cpuMs(() => everything(hostile))
-      // Generous: linear work on these takes a tenth of it, a bad pattern minutes.
+      // Generous: linear work on these takes a tenth of it, a bad pattern takes minutes.
       assert.ok(tookMs < 2500, `${JSON.stringify(piece)} took ${Math.round(tookMs)} ms`)
     }
   }

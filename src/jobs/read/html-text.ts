@@ -1,9 +1,9 @@
-/** The HTML of a description: repaired, cut to size, and as text somebody can read. */
+/** The HTML of a description: repaired, truncated, and converted to readable text. */
 import { Parser } from 'htmlparser2'
 
-/** What is kept of a description, in UTF-8. */
+/** Maximum size of a stored description, in UTF-8. */
 export const DESCRIPTION_BYTES_MAX = 65_536
-/** More is never looked at. Markup is a few times the size of its text. */
+/** Anything beyond this is ignored. Markup is a few times the size of its text. */
 const HTML_CHARS_MAX = 1_048_576
 
 const BLOCKS = new Set(
@@ -27,14 +27,14 @@ const HIDDEN = new Set([
 const encoder = new TextEncoder()
 const room = new Uint8Array(DESCRIPTION_BYTES_MAX)
 
-/** The start of a text, as long as its UTF-8 fits. */
+/** The start of a text, as much as fits in UTF-8. */
 export function cutText(text: string): string {
   if (text.length * 3 <= DESCRIPTION_BYTES_MAX) return text
   const { read } = encoder.encodeInto(text, room)
   return read === text.length ? text : text.slice(0, read)
 }
 
-/** The same for HTML: never ends inside a tag. */
+/** The same for HTML: never cuts inside a tag. */
 export function cutHtml(html: string): string {
   const cut = cutText(html)
   if (cut.length === html.length) return html
@@ -44,17 +44,17 @@ export function cutHtml(html: string): string {
 
 const TAG = /<\/?[a-z]/i
 const ESCAPED_TAG = /&lt;\/?[a-z]/i
-/** Twice escaped line breaks and no-break spaces, a frequent slip of career sites. */
+/** Double-escaped line breaks and no-break spaces, a common mistake on career sites. */
 const ESCAPED_ENTITY = /&amp;(#x?[0-9a-f]{1,6}|nbsp|amp|lt|gt|quot|apos);/gi
 
-/** HTML as meant: some boards escape its tags, some escape entities twice. */
+/** HTML as intended: some boards escape its tags, some escape entities twice. */
 export function repairHtml(html: string): string {
   const short = html.slice(0, HTML_CHARS_MAX)
   const plain = !TAG.test(short) && ESCAPED_TAG.test(short) ? decodeEntities(short) : short
   return plain.includes('&amp;') ? plain.replace(ESCAPED_ENTITY, '&$1;') : plain
 }
 
-/** `&euro;` → `€`, once. Tags, if there are any, are left out. */
+/** `&euro;` → `€`, once. Tags are removed. */
 export function decodeEntities(text: string): string {
   if (!text.includes('&')) return text
   let out = ''
@@ -67,7 +67,7 @@ export function decodeEntities(text: string): string {
   return out
 }
 
-/** Readable text: a line per block and list item, at most one empty line between, runs of spaces made one. */
+/** Readable text: one line per block and list item, at most one empty line in between, runs of spaces collapsed. */
 export function htmlToText(html: string): string {
   const lines = new Lines()
   let hidden = 0
@@ -94,7 +94,7 @@ export function htmlToText(html: string): string {
 
 const SPACES = /[\s\u00a0\u200b\ufeff]+/g
 
-/** Text on its way into lines. */
+/** Collects text into lines. */
 class Lines {
   #lines: string[] = []
   #parts: string[] = []
@@ -130,7 +130,7 @@ class Lines {
   }
 }
 
-/** Plain text of a board: line breaks kept, other runs of spaces made one, never more than one empty line. */
+/** Plain text from a board: line breaks kept, other runs of spaces collapsed, at most one empty line in a row. */
 export function tidyText(text: string): string {
   const lines: string[] = []
   for (const line of text.slice(0, HTML_CHARS_MAX).split(/\r\n|\r|\n/)) {

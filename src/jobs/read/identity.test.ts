@@ -1,4 +1,4 @@
-/** What a posting is known by. */
+/** What identifies a posting. */
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { test } from 'node:test'
@@ -15,7 +15,7 @@ const job = {
   employment_type: null,
 }
 
-test('the job hash is SHA-256 of five lines', () => {
+test('the job hash is the SHA-256 of five lines', () => {
   const one = {
     ...job,
     company: 'Contoso GmbH',
@@ -30,12 +30,12 @@ test('the job hash is SHA-256 of five lines', () => {
   assert.equal(jobHash(remote), hash('sha256', 'v1\nacme\nengineer\nremote:DE,US\n', 'hex'))
 })
 
-test('the order of places is nobody’s identity', () => {
+test('the order of places does not affect the identity', () => {
   const there = jobHash({ ...job, locations: parsePlaces(['Boston, MA', 'Austin, TX']) })
   assert.equal(there, jobHash({ ...job, locations: parsePlaces(['Austin, TX', 'Boston, MA']) }))
 })
 
-test('companies lose their legal forms and nothing else', () => {
+test('company keys drop legal forms and nothing else', () => {
   const cases: readonly [string | null, string][] = [
     ['Acme, Inc.', 'acme'],
     ['Contoso GmbH & Co. KG', 'contoso'],
@@ -54,7 +54,7 @@ test('companies lose their legal forms and nothing else', () => {
   for (const [name, key] of cases) assert.equal(companyKey(name), key, name ?? 'null')
 })
 
-test('titles lose their dress and keep what tells jobs apart', () => {
+test('title keys drop decoration and keep what distinguishes jobs', () => {
   const places = parsePlaces(['Boston, MA'])
   const cases: readonly [string, string][] = [
     ['Sr. Software Eng', 'senior software engineer'],
@@ -87,7 +87,7 @@ test('titles lose their dress and keep what tells jobs apart', () => {
   for (const [title, key] of cases) assert.equal(titleKey(title, places), key, title)
 })
 
-test('placeholders are no requisition, and a nameless company has none', () => {
+test('placeholders are not requisitions, and there is no key without a company', () => {
   for (const text of ['See Opening ID', 'TBD', 'tba', 'N/A', '', ' ', null, undefined])
     assert.equal(requisitionOf(text), null)
   assert.equal(requisitionOf(4711), '4711')
@@ -98,7 +98,7 @@ test('placeholders are no requisition, and a nameless company has none', () => {
   )
 })
 
-test('the content hash sees what a reader sees', () => {
+test('the content hash covers what a reader sees', () => {
   const content = {
     title: 'Engineer',
     locations: [],

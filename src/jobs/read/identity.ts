@@ -1,4 +1,4 @@
-/** What a posting is known by: across boards (`job_hash`, requisition) and as it reads today (`content_hash`). */
+/** What identifies a posting: across boards (`job_hash`, requisition), and its current content (`content_hash`). */
 import { hash } from 'node:crypto'
 import { placeKey } from './location.ts'
 import type { Posting } from './posting.ts'
@@ -21,14 +21,14 @@ const PLACEHOLDERS = new Set([
   'test',
 ])
 
-/** The employer's own number; null for what is written where there is none. */
+/** The employer's own number; null for the placeholders boards use when there is none. */
 export function requisitionOf(value: string | number | null | undefined): string | null {
   if (typeof value !== 'string' && typeof value !== 'number') return null
   const text = String(value).trim().slice(0, 200)
   return PLACEHOLDERS.has(text.toLowerCase()) ? null : text
 }
 
-/** The same job on several platforms has the same one. Null without a company: numbers of two employers meet. */
+/** Equal for the same job on several platforms. Null without a company: two employers may use the same number. */
 export function requisitionKey({
   company,
   requisition_id,
@@ -43,8 +43,8 @@ type Identifying = Pick<
 >
 
 /**
- * The job, whoever shows it. Neither description nor date is in it: boards cut and re-order the one and choose the other.
- * The lines are versioned, so a new rule cannot be taken for a new job.
+ * Identifies the job, whichever board shows it. Excludes description and date: boards shorten and reorder the former and choose
+ * the latter. The lines are versioned, so that a new rule is not mistaken for a new job.
  */
 export function jobHash(posting: Identifying): string {
   const { company, title, locations, employment_type } = posting
@@ -66,7 +66,7 @@ type Mutable = Pick<
   'title' | 'locations' | 'salary' | 'employment_type' | 'workplace' | 'description_text' | 'apply_url'
 >
 
-/** Changes when something changes that a reader would see. */
+/** Changes when something a reader would see changes. */
 export function contentHash(posting: Mutable): string {
   const { title, locations, salary, employment_type, workplace, description_text, apply_url } = posting
   const description = description_text?.replace(/\s+/g, ' ').trim() ?? null
@@ -74,7 +74,7 @@ export function contentHash(posting: Mutable): string {
   return hash('sha256', canonicalJson(fields), 'hex')
 }
 
-/** JSON with its keys in order, so that two boards' order of fields is no change. */
+/** JSON with sorted keys, so that a different field order does not count as a change. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map((each) => canonicalJson(each)).join(',')}]`
   if (value === null || typeof value !== 'object') return JSON.stringify(value) ?? 'null'

@@ -7,7 +7,7 @@ import { countryOf } from './regions.ts'
 const short = (text: string) =>
   parsePlaces([text]).map(({ city, region, country_iso2 }) => [city, region, country_iso2])
 
-test('reads city, region and country however they are put', () => {
+test('reads city, region and country in any notation', () => {
   const cases: readonly [string, (string | null)[]][] = [
     ['Boston, MA', ['Boston', 'MA', 'US']],
     ['Boston, Massachusetts, United States', ['Boston', 'MA', 'US']],
@@ -38,7 +38,7 @@ test('reads city, region and country however they are put', () => {
   for (const [text, place] of cases) assert.deepEqual(short(text), [place], text)
 })
 
-test('splits what is several places, and keeps none for pure remote', () => {
+test('splits several places, and returns none for purely remote jobs', () => {
   assert.equal(short('Boston, MA | Austin, TX').length, 2)
   assert.equal(short('Boston, MA; Austin, TX; Remote').length, 2)
   assert.equal(short('Berlin or Munich').length, 2)
@@ -49,7 +49,7 @@ test('splits what is several places, and keeps none for pure remote', () => {
   assert.deepEqual(short('3 Locations'), [[null, null, null]])
 })
 
-test('knows the surroundings of a city from the city', () => {
+test('distinguishes the surroundings of a city from the city', () => {
   for (const text of ['Greater Boston Area', 'Boston Metropolitan Area', 'Greater Boston']) {
     assert.deepEqual(
       parsePlaces([text]).map(({ city, area }) => [city, area]),
@@ -61,7 +61,7 @@ test('knows the surroundings of a city from the city', () => {
   assert.equal(parsePlaces(['Boston, MA'])[0]?.area, undefined)
 })
 
-test('takes fields of a board, with a country in any language', () => {
+test('accepts structured fields, with a country in any language', () => {
   const [place] = parsePlaces([{ city: 'München', region: 'Bayern', country: 'Deutschland', lat: 48.1, lon: 11.6 }])
   assert.deepEqual(place, {
     raw: 'München, Bayern, Deutschland',
@@ -76,7 +76,7 @@ test('takes fields of a board, with a country in any language', () => {
   assert.equal(parsePlaces([{ city: 'Paris', country: 'Nowhereland', lat: 0, lon: 999 }])[0]?.country_iso2, null)
 })
 
-test('names the same place once', () => {
+test('lists the same place once', () => {
   assert.equal(
     parsePlaces(['Boston, MA', 'Boston, Massachusetts, USA', { city: 'boston', region: 'MA', country: 'US' }]).length,
     1,

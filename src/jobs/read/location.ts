@@ -5,10 +5,10 @@ import type { Place, RawPlace } from './posting.ts'
 import { countryOf, fold, regionOf } from './regions.ts'
 
 const TEXT_CHARS_MAX = 500
-/** A posting with more of them is open everywhere. */
+/** A posting with more places is open everywhere. */
 const PLACES_MAX = 100
 
-/** One element per place, in the order given, each once. Pure remote is no place; what is not understood keeps its text. */
+/** One element per distinct place, in the given order. "Remote" is not a place; unrecognised text is kept as it is. */
 export function parsePlaces(values: readonly (string | RawPlace | null | undefined)[] | undefined): Place[] {
   const places = new Map<string, Place>()
   for (const value of (values ?? []).slice(0, PLACES_MAX)) {
@@ -21,7 +21,7 @@ export function parsePlaces(values: readonly (string | RawPlace | null | undefin
   return [...places.values()]
 }
 
-/** What places are compared by. Regions count where they have a code: boards leave out "Bavaria" as they please. */
+/** The form in which places are compared. Regions count only if they have a code: boards often omit "Bavaria". */
 export function placeKey({ city, region, country_iso2 }: Pick<Place, 'city' | 'region' | 'country_iso2'>): string {
   if (city === null && region === null && country_iso2 === null) return ''
   const code = region === null ? '' : (regionOf(region, country_iso2)?.code ?? '')
@@ -68,7 +68,7 @@ function onePlace(text: string): Place | undefined {
   return Object.assign(place, readParts(partsOf(words)))
 }
 
-/** Most specific first: "US-AR-SPRINGDALE-BLDG 1 ~ street" is turned around. */
+/** Most specific part first: "US-AR-SPRINGDALE-BLDG 1 ~ street" is reversed. */
 function partsOf(text: string): string[] {
   const [before = ''] = text.split('~', 1)
   const code = /^([A-Z]{2,3})\s?-\s?(?:([A-Z]{2,3})\s?-\s?)?(.{1,200})$/.exec(before.trim())
@@ -87,7 +87,7 @@ const POSTCODE =
 const BUILDING =
   /^\d+[A-Za-z]? |^\d+$|(?<![\p{L}])(?:bldg|building|floor|suite|street|road|avenue|ave|blvd|straße|strasse|str\.|unit|campus|p\.? ?o\.? box)(?![\p{L}])/iu
 
-/** Without post codes, and without street and building where something else is left. */
+/** Removes postcodes, and street and building if anything else remains. */
 function tidy(parts: readonly string[]): string[] {
   const clean = parts.map((part) => part.replace(POSTCODE, '').replace(EDGES, '')).filter((part) => part !== '')
   const places = clean.filter((part) => !BUILDING.test(part))
@@ -132,7 +132,7 @@ function readSingle(text: string): Partial<Place> {
 
 const AREA =
   /^(?:greater |metro(?:politan)? )(.{2,60}?)(?: area| region| metropolitan area)?$|^(.{2,60}?)(?: city)?(?:,? (?:greater |metro(?:politan)? |bay )area| metro(?:politan)?(?: region)?| und umgebung| area)$/i
-/** Short names people use for a city; the key knows more spellings than are shown. */
+/** Display names for common short forms of cities; the key covers more spellings. */
 const SHOWN: Readonly<Record<string, string>> = {
   nyc: 'New York',
   'new york city': 'New York',
@@ -172,7 +172,7 @@ function fromFields(value: RawPlace | null | undefined): Place[] {
       country_iso2: iso2 ?? place.country_iso2,
     }))
   }
-  // "Remote" in the field for the city is no city.
+  // "Remote" in the city field is not a city.
   const named = city === undefined ? undefined : onePlace(city)
   if (city !== undefined && named === undefined && region === undefined && country === undefined) return []
   const iso2 = country === undefined ? null : countryOf(country)
@@ -199,7 +199,7 @@ function clean(value: string | null | undefined): string | undefined {
   return text === '' ? undefined : text
 }
 
-/** 0/0 is where boards put what they do not know. */
+/** Boards use 0/0 for unknown coordinates. */
 function coordinate(value: number | null | undefined, bound: number): number | null {
   return typeof value === 'number' && Number.isFinite(value) && Math.abs(value) <= bound && value !== 0 ? value : null
 }

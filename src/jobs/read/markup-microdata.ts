@@ -1,4 +1,4 @@
-/** JobPosting in microdata (`itemscope itemtype="https://schema.org/JobPosting"`), as the objects JSON-LD would give. */
+/** JobPosting in microdata (`itemscope itemtype="https://schema.org/JobPosting"`), as objects in the shape of JSON-LD. */
 import type { DocumentSelection, Selection } from '../../core/selection.ts'
 import type { MarkupNode } from './markup-node.ts'
 
@@ -66,7 +66,7 @@ function first(place: Selection, name: string): string | undefined {
   return element === undefined ? undefined : valueIn(element)
 }
 
-/** What a machine is to read stands in an attribute, where there is one. */
+/** Machine-readable values are in an attribute, if there is one. */
 function valueIn(element: Selection): string | undefined {
   return (element.ownAttr('content') ?? element.ownAttr('datetime') ?? element.text()) || undefined
 }

@@ -1,4 +1,4 @@
-/** Reading schema.org data as it is really written: any value may be a text, an object or a list, and names may be capitalised. */
+/** Reads schema.org data as it is found in practice: any value may be text, an object or a list, and names may be capitalised. */
 
 export type MarkupNode = Readonly<Record<string, unknown>>
 
@@ -6,14 +6,14 @@ export function isNode(value: unknown): value is MarkupNode {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** `Title` is `title`, too. */
+/** Accepts `Title` for `title`. */
 export function field(node: MarkupNode, name: string): unknown {
   if (Object.hasOwn(node, name)) return node[name]
   const capitalised = name[0]!.toUpperCase() + name.slice(1)
   return Object.hasOwn(node, capitalised) ? node[capitalised] : undefined
 }
 
-/** More values in one property are no description of a job. */
+/** A property with more values does not describe a job. */
 const LIST_MAX = 200
 
 export function listOf(value: unknown): unknown[] {
@@ -41,7 +41,7 @@ export function numberOf(value: unknown): number | undefined {
   return typeof number === 'number' && Number.isFinite(number) ? number : undefined
 }
 
-/** An absolute web address, from a text or an object with one (`ImageObject`). */
+/** An absolute URL, from text or an object that has one (`ImageObject`). */
 export function addressOf(value: unknown, base: string): string | undefined {
   const first = listOf(value)[0]
   const text = isNode(first) ? (field(first, 'url') ?? field(first, 'contentUrl') ?? field(first, '@id')) : first
@@ -50,14 +50,14 @@ export function addressOf(value: unknown, base: string): string | undefined {
   return url?.protocol === 'https:' || url?.protocol === 'http:' ? url.href : undefined
 }
 
-/** Where windows-1252 differs from Latin-1, and so what the bytes 0x80–0x9f of misread UTF-8 look like. */
+/** How windows-1252 differs from Latin-1: what the bytes 0x80–0x9f of misread UTF-8 look like. */
 const WINDOWS_1252 = '€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ'
 const REST = `[\\u0080-\\u00bf${WINDOWS_1252}]`
-/** Western letters and signs, punctuation, emoji. Others (`Ä–` for `Ė`) could be meant as they stand. */
+/** Western letters and signs, punctuation, emoji. Other sequences (`Ä–` for `Ė`) could be intended. */
 const MISREAD = new RegExp(`[ÂÃ]${REST}|â${REST}{2}|ð${REST}{3}`, 'g')
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** UTF-8 that was read as Latin-1 (`Â£`, `â‚¬`, `Ã©`) is made whole again; what is no such thing stays. */
+/** Repairs UTF-8 that was read as Latin-1 (`Â£`, `â‚¬`, `Ã©`); anything else is left alone. */
 function mendedText(text: string): string {
   return text.replace(MISREAD, (run) => {
     try {

@@ -1,4 +1,4 @@
-/** Places in JobPosting markup: `jobLocation` and the countries remote staff may live in. */
+/** Places in JobPosting markup: `jobLocation`, and the countries remote staff may live in. */
 
 import { field, isNode, listOf, type MarkupNode, numberOf, textIn, textOf } from './markup-node.ts'
 import type { RawPlace } from './posting.ts'
@@ -14,7 +14,7 @@ function placeOf(place: unknown, company: string | undefined): RawPlace | string
   if (!isNode(place)) return textOf(place)
   const address = listOf(field(place, 'address'))[0] ?? place
   const name = textIn(place, 'name')
-  // Templates put the employer's name where the name of the place belongs.
+  // Some templates put the employer's name where the name of the place belongs.
   const ownName = name === undefined || name.toLowerCase() === company?.toLowerCase() ? undefined : name
   if (!isNode(address)) return textOf(address) ?? ownName
   const city = textIn(address, 'addressLocality')
@@ -27,7 +27,7 @@ function placeOf(place: unknown, company: string | undefined): RawPlace | string
   return { raw, city, region, country, lat, lon }
 }
 
-/** `applicantLocationRequirements`: countries, as names or codes. */
+/** `applicantLocationRequirements`: countries, by name or code. */
 export function applicantCountries(posting: MarkupNode): string[] {
   return listOf(field(posting, 'applicantLocationRequirements')).flatMap((area) => {
     const address = isNode(area) ? field(area, 'address') : undefined

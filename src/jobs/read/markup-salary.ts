@@ -1,9 +1,9 @@
-/** Pay in JobPosting markup: every way `baseSalary` is written in the wild. */
+/** Pay in JobPosting markup: every way `baseSalary` is written in practice. */
 
 import { field, isNode, listOf, type MarkupNode, textIn, textOf } from './markup-node.ts'
 import type { RawSalary } from './posting.ts'
 
-/** `baseSalary` before `estimatedSalary`; undefined where neither names a sum. */
+/** `baseSalary`, else `estimatedSalary`; undefined if neither contains an amount. */
 export function salaryOf(posting: MarkupNode): RawSalary | string | undefined {
   const currency = textIn(posting, 'salaryCurrency')
   for (const name of ['baseSalary', 'estimatedSalary']) {
@@ -22,7 +22,7 @@ function readSalary(value: unknown, currency: string | undefined): RawSalary | s
   const own = textIn(value, 'currency') ?? textIn(value, 'priceCurrency') ?? currency
   const outerUnit = unitOf(value)
   if (isNode(inner)) {
-    const unit = unitOf(inner) ?? outerUnit // the inner one is about the numbers, the outer one often a default
+    const unit = unitOf(inner) ?? outerUnit // the inner unit describes the numbers, the outer one is often a default
     const innerCurrency = textIn(inner, 'currency') ?? own
     return bounds(inner, innerCurrency, unit) ?? fromText(textIn(inner, 'value'), innerCurrency, unit)
   }
@@ -38,13 +38,13 @@ function bounds(node: MarkupNode, currency: string | undefined, interval: string
   return { min: isNothing(min) ? null : min, max: isNothing(max) ? null : max, currency, interval }
 }
 
-/** Forms are filled in with zeros. */
+/** Some sites fill in zeros. */
 const isNothing = (text: string | undefined) => text === undefined || Number(text) === 0
 
 const NUMBER = /^\d[\d.,' \u00a0\u202f]{0,30}$/
 const RANGE = /^(\d[\d.,' \u00a0\u202f]{0,30}?)\s?(?:-|–|—|to|bis)\s?(\d[\d.,' \u00a0\u202f]{0,30})$/i
 
-/** A number, a range of numbers, or words: those are left to whoever reads pay in texts. */
+/** A number, a range of numbers, or other text, which is left to the salary parser. */
 function fromText(
   text: string | undefined,
   currency: string | undefined,

@@ -1,4 +1,4 @@
-/** Feeds, good, broken and hostile. */
+/** Feeds: valid, broken and hostile. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readXml } from './markup-xml.ts'
@@ -29,7 +29,7 @@ for (const [what, text, said] of [
   ['JSON', '{"jobs":[]}', /no element/],
   ['a ladder of tags', '<rss>'.repeat(1_000_000), /nested more than 64/],
 ] as const) {
-  test(`${what} is an alarm`, () => assert.throws(() => read(text), { code: 'E_SELECTOR_EMPTY', message: said }))
+  test(`${what} is an error`, () => assert.throws(() => read(text), { code: 'E_SELECTOR_EMPTY', message: said }))
 }
 
 test('entities a document declares are not expanded', () => {

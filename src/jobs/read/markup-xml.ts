@@ -1,4 +1,4 @@
-/** Small XML documents (feeds of boards) as a tree. Forgives what feeds get wrong; says when one is cut off or is no XML. */
+/** Small XML documents (feeds of boards) as a tree. Tolerates common mistakes; detects truncated documents and non-XML. */
 import { Parser } from 'htmlparser2'
 import { ScrapeError } from '../../core/errors.ts'
 
@@ -21,26 +21,26 @@ export class XmlElement {
     this.#texts.push(text)
   }
 
-  /** Elements of this name under this one: `all('locations', 'location')` goes down a level for each. */
+  /** Descendants by path: `all('locations', 'location')` goes down one level per name. */
   all(...path: string[]): XmlElement[] {
     let found: XmlElement[] = [this]
     for (const name of path) found = found.flatMap((element) => element.children.filter((child) => child.name === name))
     return found
   }
 
-  /** Text of the first one that has any. */
+  /** Text of the first match that has any. */
   textOf(...path: string[]): string | undefined {
     return this.all(...path).find(({ text }) => text !== '')?.text
   }
 }
 
-/** Feeds are 5 deep; a million open tags are an attack on the memory. */
+/** Feeds are 5 levels deep; a million open tags are an attack on memory. */
 const DEPTH_MAX = 64
 const ELEMENTS_MAX = 1_000_000
 
 /**
- * Parses an XML document and returns its root element. Entities a document declares itself stay as they are written, so nothing can grow. Throws E_SELECTOR_EMPTY
- * for what is no XML, is cut off, or is built to hurt: such a feed must not pass for an empty one.
+ * Parses an XML document and returns its root element. Entities that a document declares are not expanded, so it cannot blow up.
+ * Throws E_SELECTOR_EMPTY for documents that are not XML, truncated or malicious: such a feed must not pass for an empty one.
  */
 export function readXml(text: string, { root, url }: { root: string; url: string }): XmlElement {
   const fail = (what: string) => new ScrapeError('E_SELECTOR_EMPTY', `${what} (${url})`, { url })

@@ -1,4 +1,4 @@
-/** JobPosting markup as careers pages have it. */
+/** JobPosting markup as found on careers pages. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { release, select } from '../../extract/html.ts'
@@ -58,7 +58,7 @@ const WHOLE = {
   totalJobOpenings: 2,
 }
 
-test('reads a whole posting', () => {
+test('reads a complete posting', () => {
   assert.deepEqual(read(page(JSON.stringify(WHOLE))), [
     {
       source_job_id: '/jobs/17?lang=en',
@@ -106,7 +106,7 @@ for (const [where, block] of [
     ))
 }
 
-test('tells the jobs of a list apart, by their addresses or else by their numbers', () => {
+test('distinguishes the jobs of a list by their URLs, or else by their numbers', () => {
   const items = [
     { '@type': 'JobPosting', title: 'Cook', url: '/jobs/1' },
     { '@type': 'JobPosting', title: 'Baker', url: 'https://careers.acme.test/jobs/2' },
@@ -120,7 +120,7 @@ test('tells the jobs of a list apart, by their addresses or else by their number
   )
 })
 
-test('a page is the same under every address it is reached by', () => {
+test('a page is the same at every URL that leads to it', () => {
   const html = page(JSON.stringify({ '@type': 'JobPosting', title: 'Cook' }))
   const withLink = `<link rel="canonical" href="/jobs/17">${html}`
   assert.equal(read(withLink)[0]!.job_url, 'https://careers.acme.test/jobs/17')
@@ -129,7 +129,7 @@ test('a page is the same under every address it is reached by', () => {
   assert.equal(read(wrong)[0]!.job_url, PAGE)
 })
 
-test('follows lists that only name addresses', () => {
+test('follows lists that contain only URLs', () => {
   const list = {
     '@type': 'ItemList',
     itemListElement: [
@@ -202,17 +202,17 @@ for (const [what, node, salary] of [
   test(`reads pay given as ${what}`, () => assert.deepEqual(one(node).salary, salary))
 }
 
-test('keeps a secret employer secret', () => {
+test('keeps a confidential employer confidential', () => {
   assert.equal(one({ hiringOrganization: { name: 'Confidential' } }).company, null)
   assert.equal(one({ hiringOrganization: 'Acme' }).company, 'Acme')
 })
 
-test('mends text that was read in the wrong charset, and leaves the right one alone', () => {
+test('repairs text that was read in the wrong charset, and leaves correct text alone', () => {
   assert.equal(one({ title: 'CafÃ© chef â€“ â‚¬20' }).title, 'Café chef – €20')
   assert.equal(one({ title: 'Café à côté, Ä–Ö, Ã' }).title, 'Café à côté, Ä–Ö, Ã')
 })
 
-test('takes the sections where there is no description', () => {
+test('uses the sections if there is no description', () => {
   const { description_html } = one({ responsibilities: 'Cook.', skills: ['Knives'] })
   assert.equal(description_html, '<div>Cook.</div>\n<div>Knives</div>')
 })
@@ -228,7 +228,7 @@ const MICRODATA = `<div itemscope itemtype="https://schema.org/JobPosting">
     <meta itemprop="minValue" content="3000"><meta itemprop="unitText" content="MONTH"></span></span>
   <div itemprop="description"><p>Bake <b>bread</b>.</p></div></div>`
 
-test('reads microdata where there is no JSON-LD', () => {
+test('reads microdata if there is no JSON-LD', () => {
   const [posting] = read(MICRODATA)
   assert.equal(posting!.title, 'Baker')
   assert.equal(posting!.company, 'Acme')
@@ -241,13 +241,13 @@ test('reads microdata where there is no JSON-LD', () => {
   assert.equal(posting!.description_html, '<p>Bake <b>bread</b>.</p>')
 })
 
-test('knows a page that claims a posting, readable or not', () => {
+test('recognises a page that claims a posting, readable or not', () => {
   assert.ok(mentionsJobPosting(page('{"@type" : "JobPosting", "title')))
   assert.ok(mentionsJobPosting(MICRODATA))
   assert.ok(!mentionsJobPosting('<p>Every JobPosting is welcome</p>'))
 })
 
-test('nothing in the markup can make it throw or take long', () => {
+test('no markup can make it throw or hang', () => {
   let deep: unknown = { '@type': 'JobPosting', title: 'Deep' }
   for (let i = 0; i < 3000; i++) deep = { x: deep }
   const odd = [null, 7, [], [[]], {}, { '@value': { '@value': {} } }, 'x'.repeat(100_000)]

@@ -1,4 +1,4 @@
-/** JobPosting markup of any careers page, JSON-LD or microdata, as raw postings. */
+/** JobPosting markup from any careers page, JSON-LD or microdata, as raw postings. */
 import type { DocumentSelection } from '../../core/selection.ts'
 import { canonicalUrl } from './canonical-url.ts'
 import { microdataPostings } from './markup-microdata.ts'
@@ -8,10 +8,10 @@ import { salaryOf } from './markup-salary.ts'
 import type { RawPosting } from './posting.ts'
 
 const POSTINGS_MAX = 1000
-/** Objects looked at on one page. */
+/** Objects inspected per page. */
 const NODES_MAX = 20_000
 
-/** Every posting the page describes. `url` is the page's own address. Nothing throws, whatever is in the page. */
+/** Every posting the page describes. `url` is the page's own URL. Never throws, whatever the page contains. */
 export function readJobPostings($: DocumentSelection, url: string): RawPosting[] {
   const inJson = nodesOfType($, 'JobPosting')
   const nodes = inJson.length > 0 ? inJson : microdataPostings($)
@@ -21,7 +21,7 @@ export function readJobPostings($: DocumentSelection, url: string): RawPosting[]
   return [...new Map(postings.map((posting) => [posting.source_job_id, posting])).values()]
 }
 
-/** One page is reached under many addresses; it knows its own. */
+/** A page can be reached at many URLs; it declares its canonical one. */
 function canonicalOf($: DocumentSelection, url: string): string {
   const named = addressOf($.attr('link[rel~="canonical"]', 'href', { optional: true }), url)
   if (named === undefined) return url
@@ -29,7 +29,7 @@ function canonicalOf($: DocumentSelection, url: string): string {
   return host === new URL(url).host && pathname !== '/' ? named : url
 }
 
-/** Pages an `ItemList` of the page leads to, in its order. */
+/** Pages that an `ItemList` on the page links to, in order. */
 export function readListedUrls($: DocumentSelection, url: string): string[] {
   const found = new Set<string>()
   for (const list of nodesOfType($, 'ItemList')) {
@@ -47,7 +47,7 @@ export function mentionsJobPosting(html: string): boolean {
   return /"@type"\s{0,9}:\s{0,9}\[?\s{0,9}"(?:https?:\/\/schema\.org\/)?JobPosting"|schema\.org\/JobPosting/i.test(html)
 }
 
-/** Wherever they stand: on top, in a graph, in a list, as the main entity of a page. */
+/** Wherever they are: at the top level, in a graph, in a list, as the main entity of a page. */
 function nodesOfType($: DocumentSelection, type: string): MarkupNode[] {
   const found: MarkupNode[] = []
   const waiting: unknown[] = $.jsonLd().reverse()
@@ -58,7 +58,7 @@ function nodesOfType($: DocumentSelection, type: string): MarkupNode[] {
     if (hasType(value, type)) found.push(value)
     else for (const inner of Object.values(value).reverse()) if (typeof inner === 'object') waiting.push(inner)
   }
-  return [...new Set(found)] // $.jsonLd() has opened graphs already, and they are opened here again
+  return [...new Set(found)] // $.jsonLd() has already expanded graphs, and they are expanded here again
 }
 
 function hasType(node: MarkupNode, type: string): boolean {
@@ -69,7 +69,7 @@ function hasType(node: MarkupNode, type: string): boolean {
 
 interface PageOfPosting {
   url: string
-  /** Then the page is its page, whatever else it says. */
+  /** If so, this page is the posting's page, whatever its markup says. */
   isOnly: boolean
 }
 
@@ -82,7 +82,7 @@ function toRaw(node: MarkupNode, page: PageOfPosting): RawPosting | undefined {
   const named = ownAddress(node, page)
   const job_url = named ?? page.url
   return {
-    // On a page of many jobs without addresses of their own, the address alone would make them one.
+    // On a page with many jobs without their own URLs, the page's URL alone would make them one job.
     source_job_id: named !== undefined || page.isOnly ? pathOf(job_url) : `${pathOf(job_url)}#${requisition ?? title}`,
     board_token: new URL(page.url).hostname,
     requisition_id: requisition,
@@ -106,7 +106,7 @@ function toRaw(node: MarkupNode, page: PageOfPosting): RawPosting | undefined {
   }
 }
 
-/** Templates name the home page in place of the job's. */
+/** Some templates give the home page instead of the job's page. */
 function ownAddress(node: MarkupNode, page: PageOfPosting): string | undefined {
   const address = addressOf(field(node, 'url'), page.url)
   return address === undefined || new URL(address).pathname === '/' ? undefined : address
@@ -128,14 +128,14 @@ function organizationOf(organization: unknown, base: string) {
   return { company_url: addressOf(site, base), company_logo: addressOf(field(organization, 'logo'), base) }
 }
 
-/** `["FULL_TIME"]` and `"FULL_TIME, CONTRACTOR"` alike. */
+/** Handles `["FULL_TIME"]` as well as `"FULL_TIME, CONTRACTOR"`. */
 function employmentOf(node: MarkupNode): string[] {
   return listOf(field(node, 'employmentType')).flatMap((type) => textOf(type)?.split(/\s*[,;|]\s*/) ?? [])
 }
 
 const SECTIONS = ['responsibilities', 'qualifications', 'skills', 'experienceRequirements', 'educationRequirements']
 
-/** A posting without a description has its text in the sections. */
+/** If there is no description, the text is in these sections. */
 function descriptionOf(node: MarkupNode): string | undefined {
   return (
     textIn(node, 'description') ??

@@ -1,7 +1,7 @@
-/** What a plausible pay is in each currency, and which interval its size tells. */
+/** Plausible amounts of pay per currency, and the interval that an amount suggests. */
 import type { Interval, Salary } from './posting.ts'
 
-/** Roughly how many make a US dollar; only the order of size matters. */
+/** Approximate units per US dollar; only the order of magnitude matters. */
 const PER_DOLLAR = table(`
   USD 1, EUR 1, GBP 1, CHF 1, CAD 1, AUD 1, NZD 1, SGD 1, JPY 150, CNY 7, INR 85, PKR 280, BDT 120,
   LKR 300, NPR 135, KRW 1350, TWD 32, HKD 8, SEK 10, NOK 10, DKK 7, ISK 140, PLN 4, CZK 23, HUF 360,
@@ -13,10 +13,10 @@ const PER_DOLLAR = table(`
 
 export const CURRENCIES: readonly string[] = [...PER_DOLLAR.keys()]
 
-/** The ones in which the sizes of hourly and yearly pay are known well enough to tell one by the other. */
+/** Currencies in which hourly and yearly pay can be told apart by size. */
 const MAJOR = new Set(['USD', 'EUR', 'GBP', 'CHF', 'CAD', 'AUD', 'NZD', 'SGD'])
 
-/** From here on it is a year's pay. Elsewhere a month's pay may be as large as a year's is in dollars. */
+/** From this amount on, it is annual pay. In these currencies a month's pay may be as large as a year's in dollars. */
 const YEAR_MIN = table(`
   JPY 1500000, KRW 12000000, INR 200000, PKR 600000, SEK 150000, NOK 150000, DKK 150000, CNY 80000,
   TWD 400000, HKD 150000, CZK 300000, HUF 3500000, PLN 50000, BRL 50000, MXN 150000, ZAR 150000,
@@ -25,18 +25,18 @@ const YEAR_MIN = table(`
 const YEAR_MIN_DOLLARS = 30_000
 const HOUR_MAX_DOLLARS = 350
 
-/** Nobody pays ten times as much for the same job: two numbers that far apart are two things. */
+/** The same job never pays ten times as much: two numbers that far apart are unrelated. */
 const SPREAD_MAX = 10
 const ANNUAL_DOLLARS = { min: 1000, max: 2_000_000 }
 
-/** How often a year holds an interval: weeks of 40 hours, no holidays. */
+/** Intervals per year: weeks of 40 hours, no holidays. */
 export const PER_YEAR: Readonly<Record<Interval, number>> = { year: 1, month: 12, week: 52, day: 260, hour: 2080 }
 
 function table(text: string): ReadonlyMap<string, number> {
   return new Map(text.split(',').map((pair) => [pair.trim().slice(0, 3), Number(pair.trim().slice(4))]))
 }
 
-/** The interval that a number's size tells; null in between, where a guess would be one. */
+/** The interval that an amount suggests; null in between, where it would be a guess. */
 export function sizeInterval(amount: number, currency: string | null): Interval | null {
   const isMajor = currency === null || MAJOR.has(currency)
   if (isMajor && amount <= HOUR_MAX_DOLLARS) return 'hour'
@@ -49,7 +49,7 @@ export function sizeInterval(amount: number, currency: string | null): Interval 
 
 const perDollar = (currency: string | null): number => (currency === null ? 1 : (PER_DOLLAR.get(currency) ?? 1))
 
-/** Whether somebody could be paid this. A currency we know nothing of may be anything. */
+/** Whether someone could be paid this. For an unknown currency, any amount is plausible. */
 export function isPlausible({
   min,
   max,
@@ -63,6 +63,6 @@ export function isPlausible({
   const high = ((max ?? min ?? 0) * times) / scale
   if (currency !== null && !PER_DOLLAR.has(currency)) return low > 0
   const isMinor = currency !== null && !MAJOR.has(currency)
-  // Pay in other currencies buys more or less than the rate says.
+  // Purchasing power differs from the exchange rate in other currencies.
   return low >= ANNUAL_DOLLARS.min / (isMinor || interval === null ? 10 : 1) && high <= ANNUAL_DOLLARS.max
 }

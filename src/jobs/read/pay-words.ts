@@ -1,10 +1,10 @@
-/** Words around a number that say it is pay, for how long, or that it is something else. */
+/** Words around a number that mark it as pay, give its interval, or show that it is something else. */
 import type { Interval } from './posting.ts'
 
-/** All of these are only run over windows of some 60 characters, and the tests run them over hostile ones. */
+/** These patterns only run over windows of about 60 characters, and are tested with hostile input. */
 const word = (list: string) => new RegExp(`(?<![\\p{L}\\p{N}])(?:${oneLine(list)})(?![\\p{L}\\p{N}])`, 'giu')
 
-/** Lists of words are broken into lines for who reads them. */
+/** Word lists span several lines for readability. */
 function oneLine(list: string): string {
   return list.replace(/\n\s*/g, '').trim()
 }
@@ -68,10 +68,10 @@ const INTERVAL_WORDS: Readonly<Record<Interval, readonly RegExp[]>> = {
   ],
 }
 
-/** "40 hours per week" is no pay by the week. */
+/** "40 hours per week" does not mean weekly pay. */
 const NOT_PAID_BY =
   /(?:hours?|hrs?|h|days?|stunden|heures|horas|uur|godzin|timmar|shifts?|times?|weeks?|months?|tage|jours) ?$/iu
-/** "Paid monthly", "bi-weekly" say when, not for what. */
+/** "Paid monthly" and "bi-weekly" say when, not for which period. */
 const WHEN_PAID = /(?:paid|payable|bi|semi|reviewed|review) ?-?$/iu
 
 interface IntervalFound {
@@ -80,7 +80,7 @@ interface IntervalFound {
   end: number
 }
 
-/** The interval words of a short text, in their order. */
+/** The interval words in a short text, in order. */
 export function intervalsIn(window: string): IntervalFound[] {
   const found: IntervalFound[] = []
   for (const interval of Object.keys(INTERVAL_WORDS) as Interval[]) {
@@ -104,11 +104,11 @@ const FIELD: readonly (readonly [RegExp, Interval])[] = [
   [/day|dai|^d$|tag$|jour|diem/i, 'day'],
 ]
 
-/** What a board's own field says: 'per-year-salary', 'YEARLY', '1 HOUR', 'p.a.' */
+/** Parses a board's interval field: 'per-year-salary', 'YEARLY', '1 HOUR', 'p.a.' */
 export function intervalOf(value: string | null | undefined): Interval | null {
   if (typeof value !== 'string') return null
   const text = value.trim().slice(0, 60)
-  // '2 WEEKS' and the like are no interval we know.
+  // '2 WEEKS' and the like are not intervals we support.
   if (/(?:^|\D)(?:[2-9]|1\d)(?!\d)/.test(text) || /bi-?week|semi|quarter|half/i.test(text)) return null
   return FIELD.find(([words]) => words.test(text))?.[1] ?? null
 }
@@ -124,13 +124,13 @@ const PAY = word(
 )
 const PAY_CJK = /年収|月給|時給|日給|給与|年俸|年薪|月薪|薪|工资|待遇|연봉|월급|시급|급여/gu
 
-/** Base pay says more than what is paid on target. */
+/** Base pay is preferred to on-target earnings. */
 export const BASE = word('base|base salary|base pay|fixum|fixgehalt|fixe|basic|grundgehalt|fijo')
 export const ON_TARGET = word(
   'ote|on[ -]target earnings|on[ -]target|total comp(?:ensation)?|total cash|tc|total earnings|zielgehalt|all[ -]in',
 )
 
-/** Near a number, these make it something else than pay. */
+/** Words near a number that mean it is not pay. */
 const OTHER = oneLine(`
   bonus\\w{0,2}|bonificación|sign[ -]?(?:on|ing)|joining|referral|relocation|401 ?\\(?k\\)?|403b|match(?:ing|ed|
   es)?|rais(?:e|es|ed|ing)|funding|funded|revenues?|customers? pay|customers|(?:clients|users|members|
@@ -142,7 +142,7 @@ const OTHER = oneLine(`
   chiffre d.affaires|bono|
   facturación|presupuesto|premia|premie|obrót
 `)
-/** So do these, but they are in titles too ("Insurance Agent, $50,000 a year"): only when they are tied to the number. */
+/** So do these, but they also occur in titles ("Insurance Agent, $50,000 a year"): they count only if tied to the number. */
 const OTHER_TIED = oneLine(`
   deals?|deal sizes?|contracts?|contract values?|projects?|loans?|loan amounts?|mortgages?|insurance|coverage|
   premiums?|credits?|grants?|awards?|costs?|prices?|fees?|fines?|penalt(?:y|ies)|rent|invoices?|transactions?|
@@ -160,7 +160,7 @@ const TIES = oneLine(`
   (?:of|by|worth|from|between|up to|to|over|in|is|are|at|with|ranging|about|around|approximately|exceeding|averaging|
   average|valued|totaling|starting|than|more|per|the|a|:|-)
 `)
-/** Whom it is done to, and about how much: "saves our clients up to". */
+/** The object of the verb, and approximations: "saves our clients up to". */
 const OBJECTS =
   '(?: (?:our|your|their|the|its|each|every|many|most)){0,2}(?: \\p{L}{1,14}s| them| you| us)?(?: (?:of|by|up to|over|about|around|between|from|approximately)){0,2}'
 const TIED = new RegExp(
@@ -169,7 +169,7 @@ const TIED = new RegExp(
 )
 const VETO_CJK = /賞与|手当|交通費|奖金|补贴|津贴|資本金|注册资本|売上|融资/gu
 
-/** The end of the last pay word and of the last other word before a number; -1 where there is none. */
+/** End positions of the last pay word and the last other word before a number; -1 if there is none. */
 export function lastWords(before: string): { pay: number; veto: number } {
   const tied = TIED.test(before) ? before.length : -1
   return {
@@ -188,17 +188,17 @@ export function lastEnd(text: string, pattern: RegExp): number {
   return end
 }
 
-/** Words that join something else to the pay, so what follows them is not about the number: "$100k plus bonus". */
+/** Words that add something to the pay, so that what follows does not describe the number: "$100k plus bonus". */
 const JOINED =
   /[+,;()&/]|(?<![\p{L}])(?:plus|and|with|und|et|y|including|incl|base|salary|pay|as|depending|doe|bonus eligible)(?![\p{L}])/iu
-/** What directly follows: "$10K signing bonus", "$500 per month stipend", "$5M in annual revenue". */
+/** Words that directly follow: "$10K signing bonus", "$500 per month stipend", "$5M in annual revenue". */
 const AFTER_VETO = new RegExp(
   `^[\\s-]{0,2}(?:[\\p{L}'’/.-]{1,14}\\s){0,4}(?:${OTHER}|towards?)(?![\\p{L}\\p{N}])`,
   'iu',
 )
 const PERKS = 'wellness|wellbeing|lifestyle|fitness|health|learning|education|training|development|childcare|equipment'
 const DAILY = 'gym|phone|internet|transit|commut(?:er|ing)|parking'
-/** Each may follow the number and its time: "$300 per month in parking", "£1.2M annual sales target". */
+/** Forms that may follow the number and its interval: "$300 per month in parking", "£1.2M annual sales target". */
 const AFTER_FORMS = [
   `(?:in|of|worth of|for|off) (?:[\\p{L}-]{1,14} ){0,2}(?:${OTHER_TIED}|${DAILY}|meals?|lunch|health|wellness|learning|education)`,
   `(?:${PERKS}) (?:\\p{L}{1,12} )?(?:benefits?|programs?|perks?|accounts?|pot)`,

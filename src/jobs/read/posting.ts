@@ -1,7 +1,7 @@
-/** A job posting: the one record every board is read into. */
+/** A job posting: the common record for every board. */
 import * as z from 'zod'
 
-/** Employers' own boards (ATS), the markup of any page, and the five big boards. */
+/** Employers' own boards (ATS), markup on any page, and the five big boards. */
 export const SOURCES = [
   'greenhouse',
   'lever',
@@ -47,14 +47,14 @@ export type Interval = (typeof INTERVALS)[number]
 const text = z.string().nullable()
 
 const placeSchema = z.object({
-  /** As the board says it, always. */
+  /** Always the board's original text. */
   raw: z.string(),
   city: text,
   region: text,
   country_iso2: text,
   lat: z.number().nullable(),
   lon: z.number().nullable(),
-  /** There where the board names the surroundings of a city ("Greater Boston Area"). */
+  /** Set if the board names the surroundings of a city ("Greater Boston Area"). */
   area: z.literal(true).optional(),
 })
 
@@ -63,7 +63,7 @@ const salarySchema = z.object({
   max: z.number().nullable(),
   currency: text,
   interval: z.enum(INTERVALS).nullable(),
-  /** structured: the board gave numbers · estimated: so does the board say · description: read from text. */
+  /** structured: the board gave numbers · estimated: an estimate by the board · description: read from text. */
   source: z.enum(['structured', 'estimated', 'description']),
   raw: text,
 })
@@ -71,18 +71,18 @@ const salarySchema = z.object({
 /** The schema of a posting: the `item` of every job scraper. */
 export const postingSchema = z.object({
   source: z.enum(SOURCES),
-  /** The platform's own id, its case kept. */
+  /** The platform's own id, case preserved. */
   source_job_id: z.string().regex(/^[^\p{Cc}]+$/u),
   /** Tenant of an ATS, or country host of a board. */
   board_token: z.string(),
   requisition_id: text,
   title: z.string().min(1),
-  /** A display name; null where the employer is kept secret. */
+  /** Display name; null if the employer is confidential. */
   company: text,
   company_url: text,
   company_logo: text,
   locations: z.array(placeSchema),
-  /** null: unknown. The absence of a flag is not `onsite`. */
+  /** null: unknown. A missing flag does not mean `onsite`. */
   workplace: z.enum(WORKPLACES).nullable(),
   is_remote: z.boolean().nullable(),
   remote_countries: z.array(z.string()),
@@ -91,14 +91,14 @@ export const postingSchema = z.object({
   salary: salarySchema.nullable(),
   salary_annual_min: z.number().nullable(),
   salary_annual_max: z.number().nullable(),
-  /** ISO 8601 in UTC; a date alone where only the day is known. */
+  /** ISO 8601 in UTC; without a time if only the day is known. */
   date_posted: text,
   date_posted_precision: z.enum(['instant', 'day', 'relative']).nullable(),
   valid_through: text,
   description_html: text,
   description_text: text,
   job_url: z.url(),
-  /** Only where it differs from `job_url`. */
+  /** Only if it differs from `job_url`. */
   apply_url: text,
   department: text,
   team: text,
@@ -106,7 +106,7 @@ export const postingSchema = z.object({
   industry: text,
   function: text,
   language: text,
-  /** What else the board says, at most 5 kB. */
+  /** Other data from the board, at most 5 kB. */
   raw: z.record(z.string(), z.unknown()),
   job_hash: z.string().regex(/^[0-9a-f]{64}$/),
   content_hash: z.string().regex(/^[0-9a-f]{64}$/),
@@ -117,12 +117,12 @@ export type Posting = z.infer<typeof postingSchema>
 export type Place = z.infer<typeof placeSchema>
 export type Salary = z.infer<typeof salarySchema>
 
-/** Identity of a posting on its platform: the `key` of every job scraper. */
+/** Identifies a posting on its platform: the `key` of every job scraper. */
 export function postingKey({ source, board_token, source_job_id }: Posting): string {
   return `${source}:${board_token}:${source_job_id}`
 }
 
-/** What an adapter reads off a board, as the board says it; `toPosting` makes the record of it. */
+/** What an adapter reads from a board, unprocessed; `toPosting` turns it into a posting. */
 export interface RawPosting {
   source_job_id: string | number
   board_token: string
@@ -131,21 +131,21 @@ export interface RawPosting {
   company: string | null
   company_url?: string | null | undefined
   company_logo?: string | null | undefined
-  /** One element per place; a text may hold several. */
+  /** One element per place; a text may contain several. */
   locations?: readonly (string | RawPlace | null | undefined)[] | undefined
-  /** A structured field of the board: 'Remote', 'on-site', 'TELECOMMUTE', 'fully' … Never words of the description. */
+  /** A structured field of the board: 'Remote', 'on-site', 'TELECOMMUTE', 'fully' … Never words from the description. */
   workplace?: string | null | undefined
-  /** A structured flag. `false` says nothing about where else the work is done. */
+  /** A structured flag. `false` says nothing about where the work is done. */
   is_remote?: boolean | null | undefined
   remote_countries?: readonly string[] | undefined
   employment_type?: string | readonly string[] | null | undefined
-  /** Numbers, or the text of a pay field. Left out: the description is searched. */
+  /** Numbers, or the text of a pay field. If omitted, the description is searched. */
   salary?: RawSalary | string | null | undefined
   /** ISO, RFC 2822, epoch (s or ms), `YYYY-MM-DD HH:MM:SS UTC`, or relative ('3 days ago'). */
   date_posted?: string | number | Date | null | undefined
   valid_through?: string | number | Date | null | undefined
   description_html?: string | null | undefined
-  /** Left out: made from the HTML. */
+  /** If omitted, generated from the HTML. */
   description_text?: string | null | undefined
   job_url: string
   apply_url?: string | null | undefined
@@ -158,7 +158,7 @@ export interface RawPosting {
   raw?: Readonly<Record<string, unknown>> | undefined
 }
 
-/** A place as the board says it. */
+/** A place as given by the board. */
 export interface RawPlace {
   raw?: string | null | undefined
   city?: string | null | undefined
@@ -169,12 +169,12 @@ export interface RawPlace {
   lon?: number | null | undefined
 }
 
-/** Pay as the board says it. */
+/** Pay as given by the board. */
 export interface RawSalary {
   min?: number | string | null | undefined
   max?: number | string | null | undefined
   currency?: string | null | undefined
-  /** The board's own word: 'per-year-salary', 'YEARLY', '1 HOUR', 'p.a.' … Left out: judged by size. */
+  /** The board's own word: 'per-year-salary', 'YEARLY', '1 HOUR', 'p.a.' … If omitted, judged by size. */
   interval?: string | null | undefined
   isEstimate?: boolean | undefined
   raw?: string | null | undefined

@@ -12,7 +12,7 @@ const COUNTRY_CODES = `
   .trim()
   .split(/\s+/)
 
-/** Languages whose names of countries are known. */
+/** Languages whose country names are recognised. */
 const LANGUAGES = [
   'en',
   'de',
@@ -150,7 +150,7 @@ const CA_PROVINCES = `
 const AU_STATES =
   'NSW New South Wales|VIC Victoria|QLD Queensland|WA Western Australia|SA South Australia|TAS Tasmania|ACT Australian Capital Territory|NT Northern Territory'
 
-/** Lower-case, without accents and punctuation. */
+/** Lower case, without accents and punctuation. */
 export function fold(text: string): string {
   return text
     .normalize('NFKD')
@@ -186,7 +186,7 @@ for (const [country, list] of [
   regionsByCountry.set(country, regions)
 }
 
-/** A state of the US, Canada or Australia, by code or name; the first of them, or the one of a given country. */
+/** A state of the US, Canada or Australia, by code or name; the first match, or the one in the given country. */
 export function regionOf(text: string, country?: string | null): Region | undefined {
   const key = fold(text)
   if (country !== undefined && country !== null) return regionsByCountry.get(country)?.get(key)
@@ -199,7 +199,7 @@ export function regionOf(text: string, country?: string | null): Region | undefi
 
 let names: Map<string, string> | undefined
 
-/** Built with the first question: 5,000 names, some 10 ms. */
+/** Built on first use: 5,000 names, some 10 ms. */
 function countryNames(): Map<string, string> {
   const found = new Map<string, string>()
   for (const language of LANGUAGES) {
@@ -213,7 +213,7 @@ function countryNames(): Map<string, string> {
   return found
 }
 
-/** ISO 3166 code of a country by its code or a name in many languages; null for what is none. */
+/** ISO 3166 code of a country, by code or by name in many languages; null if unknown. */
 export function countryOf(text: string): string | null {
   const trimmed = text.trim()
   if (trimmed.length > 60) return null

@@ -1,4 +1,4 @@
-/** Addresses of boards, as people paste them and as pages link them. */
+/** URLs of boards, as people paste them and as pages link to them. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { resolveBoard } from './resolve-board.ts'
@@ -73,10 +73,10 @@ const UNKNOWN = [
 ]
 
 for (const address of UNKNOWN) {
-  test(`"${address.slice(0, 60)}" is no board`, () => assert.equal(resolveBoard(address), undefined))
+  test(`"${address.slice(0, 60)}" is not a board`, () => assert.equal(resolveBoard(address), undefined))
 }
 
-test('finds the boards a page links, frames and names in scripts, each once', () => {
+test('finds boards in links, frames and scripts of a page, each once', () => {
   const html = `<a href="https://boards.greenhouse.io/acme/jobs/1">One</a> <a href="https://boards.greenhouse.io/acme/jobs/2">Two</a>
     <iframe src="//acme.recruitee.com/embed"></iframe>
     <script>var data = {"url":"https:\\/\\/jobs.lever.co\\/acme-eu\\/1","style":url(https://jobs.ashbyhq.com/acme)};</script>
@@ -94,7 +94,7 @@ test('the page itself may be the board', () => {
   ])
 })
 
-test('a page made of addresses takes no more than a moment and gives at most fifty boards', () => {
+test('a page full of URLs takes only a moment and gives at most fifty boards', () => {
   const many = Array.from({ length: 50_000 }, (_, n) => `https://jobs.lever.co/acme${n}`).join(' ')
   assert.equal(findBoards(many).length, 50)
   assert.deepEqual(findBoards('//'.repeat(1_000_000)), [])

@@ -1,16 +1,16 @@
-/** Which board of an applicant tracking system an address belongs to: read off the host and path, nothing is fetched. */
+/** Which applicant tracking system's board a URL belongs to: derived from host and path, nothing is fetched. */
 import type { Source } from './posting.ts'
 
 /** A board: its platform, and the company's name there. */
 export interface BoardAddress {
   source: Source
-  /** The employer's own name there. */
+  /** The employer's name on the platform. */
   board: string
-  /** What the scraper of that name takes to read it: `sluice run SOURCE --arg board=…`, and for some more than that. */
+  /** Arguments for the scraper of that platform: `sluice run SOURCE --arg board=…`, some need more. */
   args: { board: string } & Readonly<Record<string, string>>
 }
 
-/** It becomes part of a host name or path: a token that could leave its place there is none. */
+/** A token becomes part of a host name or path: anything that could change the rest of the URL is rejected. */
 const BOARD_TOKEN = /^[A-Za-z0-9][A-Za-z0-9._-]*$/
 const TOKEN_CHARS_MAX = 100
 
@@ -18,7 +18,7 @@ const TOKEN_CHARS_MAX = 100
 const PATH_HOSTS: Readonly<Record<string, { source: Source; more?: Record<string, string> }>> = {
   'boards.greenhouse.io': { source: 'greenhouse' },
   'job-boards.greenhouse.io': { source: 'greenhouse' },
-  // One API host answers for the boards of both regions.
+  // One API host serves the boards of both regions.
   'boards.eu.greenhouse.io': { source: 'greenhouse' },
   'job-boards.eu.greenhouse.io': { source: 'greenhouse' },
   'jobs.lever.co': { source: 'lever' },
@@ -30,7 +30,7 @@ const PATH_HOSTS: Readonly<Record<string, { source: Source; more?: Record<string
   'ats.rippling.com': { source: 'rippling' },
 }
 
-/** Paths before the tenant of an API, and the machine-readable twins of the pages above. */
+/** APIs with a path before the tenant, the machine-readable counterparts of the pages above. */
 const API_PATHS: Readonly<Record<string, { source: Source; prefix: string; more?: Record<string, string> }>> = {
   'boards-api.greenhouse.io': { source: 'greenhouse', prefix: '/v1/boards/' },
   'api.lever.co': { source: 'lever', prefix: '/v0/postings/' },
@@ -40,7 +40,7 @@ const API_PATHS: Readonly<Record<string, { source: Source; prefix: string; more?
   'api.rippling.com': { source: 'rippling', prefix: '/platform/api/ats/v1/board/' },
 }
 
-/** Hosts where each tenant has a name of its own. */
+/** Hosts with a subdomain per tenant. */
 const TENANT_HOSTS: readonly { suffix: string; source: Source; isUnusual?: true }[] = [
   { suffix: '.recruitee.com', source: 'recruitee' },
   { suffix: '.teamtailor.com', source: 'teamtailor' },
@@ -51,16 +51,16 @@ const TENANT_HOSTS: readonly { suffix: string; source: Source; isUnusual?: true 
   { suffix: '.pinpointhq.com', source: 'pinpoint' },
 ]
 
-/** The systems' own hosts: no employer has these names. */
+/** The platforms' own subdomains, which are never employers. */
 const NO_TENANT = new Set(
   'www api app apps help support blog docs developer developers static assets images media cdn status login go info resources partners community widget widgets analytics careers-analytics'.split(
     ' ',
   ),
 )
-/** First parts of a path that are pages of the system. */
+/** First path segments that are pages of the platform. */
 const NO_PATH_TENANT = new Set('embed api static assets robots.txt sitemap.xml favicon.ico j'.split(' '))
 
-/** The board that an address leads to; undefined when it is not a known platform. */
+/** The board that a URL leads to; undefined if it is not a known platform. */
 export function resolveBoard(address: string): BoardAddress | undefined {
   const url = parse(address)
   if (url === undefined) return undefined
@@ -68,7 +68,7 @@ export function resolveBoard(address: string): BoardAddress | undefined {
   return pathBoard(host, url) ?? apiBoard(host, url) ?? tenantBoard(host) ?? workdayBoard(host, url)
 }
 
-/** `jobs.lever.co/acme` is how people write an address. */
+/** People write `jobs.lever.co/acme` without a scheme. */
 function parse(address: string): URL | undefined {
   const text = address.trim()
   const url = URL.parse(/^[a-z][a-z0-9+.-]*:/i.test(text) ? text : `https://${text.replace(/^\/\//, '')}`)

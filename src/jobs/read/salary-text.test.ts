@@ -1,4 +1,4 @@
-/** Pay read from text, over labelled cases and hostile ones. */
+/** Pay read from text: labelled and hostile cases. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -26,7 +26,7 @@ for (const name of ['salary-cases.json', 'salary-more-cases.json']) {
   })
 }
 
-test('finds the one line of pay in a long description', () => {
+test('finds the single line about pay in a long description', () => {
   const about = 'We are a team of 40 with $50M in funding and 10,000 - 20,000 customers. '.repeat(40)
   const perks = ' Perks: $1,000 learning stipend, 401(k) match up to $5,000, relocation of $5,000 - $10,000.'
   const found = parseSalaryText(`${about}\nThe base salary range is $120,000 - $160,000 per year.\n${perks}`)
@@ -35,7 +35,7 @@ test('finds the one line of pay in a long description', () => {
   assert.equal(parseSalaryText(about + perks), null)
 })
 
-test('tells kr and ¥ apart by the country of the job', () => {
+test('distinguishes kr and ¥ by the country of the job', () => {
   const currency = (text: string, country: string) => parseSalaryText(text, { country })?.currency
   assert.equal(currency('45 000 kr per month', 'NO'), 'NOK')
   assert.equal(currency('45 000 kr per month', 'DK'), 'DKK')
@@ -44,7 +44,7 @@ test('tells kr and ¥ apart by the country of the job', () => {
   assert.equal(currency('¥6,000,000 per year', 'JP'), 'JPY')
 })
 
-test('a field for pay needs no word that says so', () => {
+test('a pay field needs no further evidence', () => {
   assert.equal(parseSalaryText('Acme Corporation, Boston: $5,000, start in May'), null)
   const found = parseSalaryText('Acme Corporation, Boston: $5,000, start in May', { isPayField: true })
   assert.deepEqual([found?.min, found?.interval], [5000, null])

@@ -1,6 +1,6 @@
 /**
- * Pay read from text. Rather nothing than something wrong: a number needs a currency beside it and a word of pay or of time
- * around it, and no word before it that makes it a bonus, a budget or somebody's revenue.
+ * Reads pay from text. Finding nothing is better than a wrong result: a number needs a currency next to it, a word for pay or an
+ * interval around it, and no word before it that makes it a bonus, a budget or a company's revenue.
  */
 
 import { type Amount, amountsIn } from './amounts.ts'
@@ -10,9 +10,9 @@ import { BASE, hasPayWord, intervalsIn, isVetoedAfter, lastEnd, lastWords, ON_TA
 import type { Interval, Salary } from './posting.ts'
 
 interface SalaryHints {
-  /** Of the job; tells ¥ and kr apart. */
+  /** Country of the job; tells ¥ and kr apart. */
   country?: string | null
-  /** The text is a field for pay and nothing else: numbers need no further sign that they are. */
+  /** The text is a pay field and nothing else: numbers need no further evidence. */
   isPayField?: boolean
 }
 
@@ -54,7 +54,7 @@ const BROKEN: readonly (readonly [string, string])[] = [
   ['\u200b', ''],
 ]
 
-/** UTF-8 read as Latin-1, which money signs suffer from most. */
+/** Repairs UTF-8 read as Latin-1, which affects currency signs most. */
 function repairEncoding(text: string): string {
   let out = text.normalize('NFC')
   for (const [wrong, right] of BROKEN) if (out.includes(wrong)) out = out.replaceAll(wrong, right)
@@ -70,15 +70,15 @@ interface Range {
 
 const SEPARATOR =
   /^\s{0,3}(?:[-\u2010-\u2015\u2212~\uff5e\u301c]|(?:rising |increasing |up )?to|through|thru|up to|bis(?: zu)?|à|do|до|tot|till|til|hasta|até|ate)\s{0,3}$/iu
-/** These join a range only where a word before opens one: "between 30 and 40". */
+/** These join a range only after a word that opens one: "between 30 and 40". */
 const CONJUNCTION = /^\s{0,3}(?:and|et|und|och|og|en|y|e|a|i|&)\s{0,3}$/iu
 const OPENER =
   /(?<![\p{L}])(?:between|entre|zwischen|mellan|mellem|mellom|tra|fra|tussen|from|de|da|desde|von|od|pomiędzy|between:)(?: (?:the|a range of))?[\s:]{0,3}$/iu
-/** "Min: $50,000 Max: $60,000": both ends have their names. */
+/** "Min: $50,000 Max: $60,000": both ends are labelled. */
 const LOW_NAME = /(?<![\p{L}])(?:min(?:imum|\.)?|lowest|mindestens)(?: \p{L}{1,12}){0,3}[\s:]{0,3}$/iu
 const HIGH_NAME =
   /^(?:\s?\/\s?\p{L}{1,6})?[\s,;/|\u2010-\u2015-]{0,4}(?:\p{L}{1,12} ){0,3}(?:max(?:imum|\.)?|highest|maximal)(?: \p{L}{1,12}){0,3}[\s:]{0,3}$/iu
-/** "$25/hr - $32/hr", "50.000 € brutto - 60.000 €": what may stand between an end and the separator. */
+/** "$25/hr - $32/hr", "50.000 € brutto - 60.000 €": text allowed between an end and the separator. */
 const BETWEEN =
   /^\s?(?:\/\s?|per |an? |pro |p\.?)?(?:hours?|hr|h|days?|weeks?|wk|months?|mo|years?|yr|annum|annually|hourly|monthly|gross|brutto|brut|jahr|monat|a\.?|base)?\.?(?=\s{0,3}(?:[-\u2010-\u2015\u2212~]|to\s|bis\s|and\s|à\s))/iu
 
@@ -110,7 +110,7 @@ function isRange(text: string, low: Amount, high: Amount): boolean {
   return isTwice || OPENER.test(before)
 }
 
-/** One k, 万 or lakh counts for both ends: "$120-160k". */
+/** A single k, 万 or lakh applies to both ends: "$120-160k". */
 function shareFactor(low: Amount, high: Amount): { low: Amount; high: Amount } {
   const borrow = (from: Amount, to: Amount): Amount =>
     to.factor === 1 && from.factor > 1 && to.value < 1000
@@ -153,7 +153,7 @@ function offerOf(range: Range, text: string, hints: SalaryHints): Offer | undefi
   return { salary, weight: weightOf(range, before, after, named !== null) }
 }
 
-/** Not beyond the sentence, nor the line unless it is a heading of this one. */
+/** Stops at the start of the sentence or line, unless the line before is a heading for this one. */
 function windowBefore(text: string, start: number): string {
   const window = text.slice(Math.max(0, start - WINDOW_CHARS), start)
   const cut = lastEnd(window, /[.!?;]\s+(?=\p{Lu})|\n(?=[^\n]*\S)/gu)
@@ -177,7 +177,7 @@ const DOLLARS = '(USD|AUD|CAD|NZD|SGD|HKD|TWD|MXN|COP|CLP|ARS)'
 const CODE_BEFORE = new RegExp(`(?<!\\p{L})${DOLLARS}[\\s:(]{0,2}$`, 'u')
 const CODE_AFTER = new RegExp(`^.{0,20}?(?<!\\p{L})${DOLLARS}(?!\\p{L})`, 'u')
 
-/** "CAD $30", "$15,000 mensuales MXN": which dollar or peso it is, is said beside it. */
+/** "CAD $30", "$15,000 mensuales MXN": a code next to the amount says which dollar or peso it is. */
 function dollarCode(before: string, after: string): string | undefined {
   return (CODE_BEFORE.exec(before) ?? CODE_AFTER.exec(after))?.[1]
 }
@@ -203,7 +203,7 @@ function endsOf({ low, high }: Range, before: string, after: string): Pick<Salar
 /** 120.7 k is 120,700, not 120,700.00000000001. */
 const round = (value: number) => Math.round(value * 100) / 100
 
-/** The nearest word of time: after the number first, between its ends, then before. */
+/** The nearest interval word: first after the number, then between its ends, then before. */
 function intervalNear(text: string, { low, high, end }: Range, before: string, after: string): Interval | null {
   const [next] = intervalsIn(after)
   const between = high === undefined ? [] : intervalsIn(text.slice(low.end, Math.min(high.start, end)))
@@ -217,7 +217,7 @@ function intervalNear(text: string, { low, high, end }: Range, before: string, a
   return (next ?? previous)?.interval ?? null
 }
 
-/** A text that is nothing but a range, or a range of the size of a year's pay: "$60,000 to $80,000", "A$120,000 - A$140,000 + super". */
+/** A text that is only a range, or a range that looks like annual pay: "$60,000 to $80,000", "A$120,000 - A$140,000 + super". */
 function speaksForItself(
   { low, high, start, end }: Range,
   text: string,
@@ -231,7 +231,7 @@ function speaksForItself(
 }
 
 function weightOf({ high }: Range, before: string, after: string, hasInterval: boolean): number {
-  // Words before another number belong to that one: "OTE: $300K ($150K base)".
+  // Words before another number belong to that number: "OTE: $300K ($150K base)".
   const near = before.slice(lastEnd(before, /\d/g) + 1)
   const isBase = lastEnd(near, BASE) !== -1 || lastEnd(after.slice(0, 15), BASE) !== -1
   const isOnTarget = lastEnd(near, ON_TARGET) > lastEnd(near, BASE) || /^\s?(?:ote|on[ -]target|total)/i.test(after)

@@ -1,4 +1,4 @@
-/** Pay as boards give it in numbers. */
+/** Pay given as numbers by boards. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { RawSalary } from './posting.ts'
@@ -9,7 +9,7 @@ const short = (raw: RawSalary) => {
   return found === null ? null : [found.min, found.max, found.currency, found.interval]
 }
 
-test('takes the words of boards for an interval', () => {
+test('recognises the interval names that boards use', () => {
   const intervals: readonly [string, string | null][] = [
     ['per-year-salary', 'year'],
     ['per-month-salary', 'month'],
@@ -29,14 +29,14 @@ test('takes the words of boards for an interval', () => {
   }
 })
 
-test('judges a missing interval by size, and leaves it open in between', () => {
+test('infers a missing interval from the amount, and leaves it open in between', () => {
   assert.deepEqual(short({ min: 25, max: 32, currency: 'USD' }), [25, 32, 'USD', 'hour'])
   assert.deepEqual(short({ min: 90_000, max: 120_000, currency: 'USD' }), [90_000, 120_000, 'USD', 'year'])
   assert.deepEqual(short({ min: 4000, max: 5000, currency: 'EUR' }), [4000, 5000, 'EUR', null])
   assert.deepEqual(short({ min: 45_000, max: 55_000, currency: 'SEK' }), [45_000, 55_000, 'SEK', null])
 })
 
-test('swaps ends, reads numbers in text, and refuses what nobody is paid', () => {
+test('swaps ends, reads numbers in text, and rejects implausible amounts', () => {
   assert.deepEqual(short({ min: '120000', max: '90000', currency: 'usd', interval: 'year' }), [
     90_000,
     120_000,
@@ -51,7 +51,7 @@ test('swaps ends, reads numbers in text, and refuses what nobody is paid', () =>
   assert.equal(short({ min: Number.NaN, max: Number.POSITIVE_INFINITY }), null)
 })
 
-test('a field of the board goes before the description', () => {
+test('a field from the board takes precedence over the description', () => {
   const description = 'The salary is $50,000 - $60,000 per year.'
   assert.deepEqual(salaryOf({ min: 70_000, currency: 'USD', isEstimate: true }, description, null)?.source, 'estimated')
   assert.equal(salaryOf('£30,000 a year', description, null)?.currency, 'GBP')

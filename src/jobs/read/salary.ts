@@ -1,4 +1,4 @@
-/** The pay of a posting: numbers of the board's own fields first, then what a text says. */
+/** The pay of a posting: numbers from the board's own fields first, then text. */
 
 import { currencyOf } from './currency.ts'
 import { isPlausible, PER_YEAR, sizeInterval } from './pay-size.ts'
@@ -8,7 +8,7 @@ import { parseSalaryText } from './salary-text.ts'
 
 const RAW_CHARS_MAX = 200
 
-/** A given field wins, even when it says little; without one the description is searched. */
+/** A given field wins, however little it says; without one, the description is searched. */
 export function salaryOf(
   given: RawPosting['salary'],
   description: string | null,
@@ -24,7 +24,7 @@ export function salaryOf(
   return description === null ? null : parseSalaryText(description, { country })
 }
 
-/** Numbers as a board gives them: 0 is unknown, the ends may be swapped, and cents of impossible size are nobody's pay. */
+/** Numbers as given by a board: 0 means unknown, the ends may be swapped, and implausible amounts are rejected. */
 export function structuredSalary(given: RawSalary, country: string | null = null): Salary | null {
   const raw = typeof given.raw === 'string' && given.raw.trim() !== '' ? given.raw.trim().slice(0, RAW_CHARS_MAX) : null
   const source = given.isEstimate === true ? 'estimated' : 'structured'
@@ -47,7 +47,7 @@ export function structuredSalary(given: RawSalary, country: string | null = null
   return isPlausible(salary) ? salary : null
 }
 
-/** "80000-100000" is for the text reader, so no number here. */
+/** "80000-100000" is left to the text parser, so it is not a number here. */
 function numberOf(value: number | string | null | undefined): number | null {
   const number = typeof value === 'string' && /^\s*\d{1,12}(?:\.\d{1,6})?\s*$/.test(value) ? Number(value) : value
   return typeof number === 'number' && Number.isFinite(number) && number > 0 ? number : null

@@ -1,4 +1,4 @@
-/** Names of companies and titles, brought to the form they are compared in. */
+/** Company names and titles, normalised for comparison. */
 import type { Place } from './posting.ts'
 import { fold } from './regions.ts'
 
@@ -22,13 +22,13 @@ export function companyKey(company: string | null): string {
     .replace(/[^\p{L}\p{M}\p{N}]+/gu, ' ')
     .trim()
     .split(' ')
-  // A name that is nothing but a legal form is a name.
+  // A name that consists only of a legal form is kept.
   while (words.length > 1 && LEGAL_FORMS.has(words.at(-1)!)) words.pop()
   return words.join(' ')
 }
 
 const DASHES = /[\u2010-\u2015\u2212\ufe58\ufe63\uff0d]/g
-/** (m/w/d), m/f/x, (f/m/*), H/F, (gn): two to four single letters, one of each of two genders among them. */
+/** (m/w/d), m/f/x, (f/m/*), H/F, (gn): two to four single letters that include two genders. */
 const GENDER =
   /(?<![\p{L}\p{N}])[([]?\s?(?:[mwfdxhvkniag*]\s?[/|,:]\s?){1,4}(?:[mwfdxhvkniag*]|div(?:ers|erse)?|gn)\s?[)\]]?(?![\p{L}\p{N}])/gu
 const ALL_GENDERS = /[([]?(?:all|any|alle|tous)[ -](?:genders?|geschlechter|genres)[)\]]?|[([](?:gn|all|divers)[)\]]/gu
@@ -70,8 +70,8 @@ const EXPANDED: Readonly<Record<string, string>> = {
 }
 
 /**
- * What stays is what tells jobs apart: seniority, level, speciality. What goes is how a board dresses a title: gender marks,
- * a requisition number, the workplace, or one of the posting's own places at the end.
+ * Keeps what distinguishes jobs: seniority, level, speciality. Removes decoration added by boards: gender marks, a requisition
+ * number, the workplace, or one of the posting's own places at the end.
  */
 export function titleKey(title: string, places: readonly Place[] = []): string {
   let text = title.slice(0, NAME_CHARS_MAX).normalize('NFKC').toLowerCase().replace(DASHES, '-')
@@ -90,7 +90,7 @@ export function titleKey(title: string, places: readonly Place[] = []): string {
   return words(text).map(expand).join(' ')
 }
 
-/** Words of a title; `+` and `#` are part of them (C++, C#). */
+/** The words of a title; `+` and `#` are part of a word (C++, C#). */
 function words(text: string): string[] {
   return text
     .replace(/(?<=\p{L})['’.](?=\p{L}|$|\s)/gu, '')
@@ -102,7 +102,7 @@ function words(text: string): string[] {
 
 const expand = (word: string): string => (Object.hasOwn(EXPANDED, word) ? EXPANDED[word]! : word)
 
-/** "i/a" and "d/x" name no two genders; "a/d" is a converter. */
+/** "i/a" and "d/x" do not name two genders; "a/d" is a converter. */
 function isGenderMark(mark: string): boolean {
   const letters = new Set(mark.match(/[a-z*]/g))
   const hasMale = letters.has('m') || letters.has('h')
@@ -111,13 +111,13 @@ function isGenderMark(mark: string): boolean {
 }
 
 function withoutRequisition(text: string): string {
-  if (YEAR.test(text)) return text // "Intern 2026" is another job than "Intern 2025"
+  if (YEAR.test(text)) return text // "Intern 2026" and "Intern 2025" are different jobs
   const at = REQUISITION.exec(text.slice(-60))
   if (at === null || at[0].length >= text.length || !/^[\s,|([#-]/.test(at[0])) return text
   return text.slice(0, text.length - at[0].length).trimEnd()
 }
 
-/** The last part after a dash, bar, comma or in parentheses, when it only repeats the workplace or a place. */
+/** Drops the last part after a dash, bar, comma or in parentheses if it only repeats the workplace or a place. */
 function withoutLastPart(text: string, names: ReadonlySet<string>): string {
   const cuts = [
     text.lastIndexOf(' - '),
@@ -128,7 +128,7 @@ function withoutLastPart(text: string, names: ReadonlySet<string>): string {
     text.lastIndexOf(' in '),
     text.lastIndexOf('@'),
   ]
-  // The city may come with its state: "engineer, boston, ma".
+  // The city may be followed by its state: "engineer, boston, ma".
   const secondComma = text.lastIndexOf(',', text.lastIndexOf(',') - 1)
   for (const cut of [secondComma, ...cuts]) {
     if (cut <= 0) continue

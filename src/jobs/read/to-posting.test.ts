@@ -1,4 +1,4 @@
-/** What an adapter read → the one record. */
+/** From what an adapter read to the common record. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -15,7 +15,7 @@ const RAW: RawPosting = {
 }
 const make = (more: Partial<RawPosting> = {}) => toPosting('greenhouse', { ...RAW, ...more }, { now: NOW })
 
-test('a bare posting passes the schema, with null for all that is unknown', () => {
+test('a minimal posting passes the schema, with null for everything unknown', () => {
   const posting = make()
   assert.deepEqual(postingSchema.parse(posting), posting)
   assert.deepEqual(
@@ -25,7 +25,7 @@ test('a bare posting passes the schema, with null for all that is unknown', () =
   assert.equal(posting.source_job_id, '17')
 })
 
-test('a full posting is brought into one form', () => {
+test('a full posting is normalised', () => {
   const posting = make({
     title: ' Sr.  Engineer &amp; Lead ',
     locations: ['Berlin, DE | Munich, Germany'],
@@ -54,30 +54,30 @@ test('a full posting is brought into one form', () => {
   assert.deepEqual(posting.remote_countries, ['DE', 'US'])
 })
 
-test('words of the description make no job remote', () => {
+test('words in the description do not make a job remote', () => {
   const posting = make({ description_text: 'We are remote first. Work from home!', locations: ['Boston, MA'] })
   assert.deepEqual([posting.workplace, posting.is_remote, posting.raw], [null, null, { mentions_remote: true }])
 })
 
-test('the apply address is kept only where it differs', () => {
+test('the apply URL is kept only if it differs', () => {
   assert.equal(make({ apply_url: 'https://acme.test/jobs/17?utm_source=x#apply' }).apply_url, null)
   assert.equal(make({ apply_url: 'https://acme.test/jobs/17/apply' }).apply_url, 'https://acme.test/jobs/17/apply')
   assert.equal(make({ apply_url: 'javascript:void(0)' }).apply_url, null)
 })
 
-test('a hidden employer has no name', () => {
+test('a confidential employer has no name', () => {
   assert.equal(make({ company: 'Confidential' }).company, null)
   assert.equal(make({ company: '' }).company, null)
 })
 
-test('what else the board says is kept up to 5 kB', () => {
+test('other data from the board is kept, up to 5 kB', () => {
   const circle: Record<string, unknown> = {}
   circle['self'] = circle
   const { raw } = make({ raw: { small: 1, big: 'x'.repeat(6000), circle, number: 10n, last: [2] } })
   assert.deepEqual(raw, { small: 1, last: [2] })
 })
 
-test('an unknown age is a bound, and said to be one', () => {
+test('an unknown age is a bound, and marked as one', () => {
   const posting = make({ date_posted: 'Posted 30+ Days Ago' })
   assert.deepEqual(
     [posting.date_posted, posting.date_posted_precision, posting.raw['posted_before']],
@@ -85,13 +85,13 @@ test('an unknown age is a bound, and said to be one', () => {
   )
 })
 
-test('the schema refuses what may not be missing', () => {
+test('the schema rejects a posting without required fields', () => {
   for (const more of [{ title: ' ' }, { job_url: '' }, { source_job_id: '' }, { source_job_id: 'a\u0000b' }]) {
     assert.equal(postingSchema.safeParse(make(more)).success, false, JSON.stringify(more))
   }
 })
 
-test('odd data is left out, never thrown', () => {
+test('odd data is dropped, never thrown', () => {
   const names = Object.keys({
     ...RAW,
     locations: 0,

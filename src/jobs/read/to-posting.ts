@@ -1,4 +1,4 @@
-/** What an adapter read off a board → the one record. Everything is brought into one form here, and nowhere else. */
+/** Turns what an adapter read into a posting. All normalisation happens here. */
 
 import { canonicalUrl } from './canonical-url.ts'
 import { parseEndDate, parsePostedDate } from './dates.ts'
@@ -13,11 +13,11 @@ import { mentionsRemote, workplaceOf } from './workplace.ts'
 
 const LINE_CHARS_MAX = 1000
 const RAW_BYTES_MAX = 5000
-/** Names under which an employer hides. */
+/** Names that boards show for a confidential employer. */
 const CONFIDENTIAL =
   /^(?:confidential|company confidential|confidential company|hidden|anonymous|undisclosed|vertraulich|confidentiel|confidencial)$/i
 
-/** Turns what a board says into a posting. Never throws on odd data: wrong values are omitted, and the schema rejects what is incomplete. */
+/** Turns a raw posting into a posting. Never throws on odd data: wrong values are dropped, the schema rejects the incomplete. */
 export function toPosting(source: Source, raw: RawPosting, { now }: { now: Date }): Posting {
   const title = line(raw.title) ?? ''
   const locations = parsePlaces(listOf(raw.locations))
@@ -80,7 +80,7 @@ export function toPosting(source: Source, raw: RawPosting, { now }: { now: Date 
 
 const LIST_MAX = 300
 
-/** Boards put a single thing, or nothing, where a list belongs. */
+/** Boards put a single value, or nothing, where a list belongs. */
 const listOf = <T>(value: readonly T[] | undefined): readonly T[] =>
   Array.isArray(value) ? value.slice(0, LIST_MAX) : []
 
@@ -89,10 +89,10 @@ function filled(value: unknown): string | null {
   return text === '' ? null : text
 }
 
-/** An id as it is; its case is part of it. */
+/** An id, unchanged: it is case-sensitive. */
 const name = (value: unknown): string => (typeof value === 'number' ? String(value) : (filled(value) ?? ''))
 
-/** One line of text, entities decoded; null when there is none. */
+/** One line of text, entities decoded; null if empty. */
 function line(value: unknown): string | null {
   const text = filled(typeof value === 'number' ? String(value) : value)
   if (text === null) return null
@@ -128,7 +128,7 @@ function remoteCountries(values: readonly string[] | undefined): string[] {
   return [...new Set(codes)].sort()
 }
 
-/** As given: the part after `#` is the job on some career pages. */
+/** Unchanged: on some career pages the fragment identifies the job. */
 const address = (value: unknown): string => filled(value) ?? ''
 
 function applyUrl(value: unknown, jobUrl: string): string | null {
@@ -138,7 +138,7 @@ function applyUrl(value: unknown, jobUrl: string): string | null {
   return canonical === null || canonical === canonicalUrl(jobUrl) ? null : url
 }
 
-/** As many fields as fit, in their order. */
+/** As many fields as fit, in order. */
 function smallRecord(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const kept: Record<string, unknown> = {}
   let bytes = 2
@@ -153,7 +153,7 @@ function smallRecord(fields: Readonly<Record<string, unknown>>): Record<string, 
   return kept
 }
 
-/** Undefined for what JSON cannot say: functions, big numbers, circles. */
+/** Undefined for values JSON cannot represent: functions, BigInts, cycles. */
 function jsonOf(value: unknown): string | undefined {
   try {
     return JSON.stringify(value)

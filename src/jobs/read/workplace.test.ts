@@ -1,23 +1,23 @@
-/** Where the work is done. */
+/** On-site, remote or hybrid. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { workplaceOf } from './workplace.ts'
 
-test('a structured sign goes before words of the place, and these before the title', () => {
+test('a structured value takes precedence over the place, and the place over the title', () => {
   assert.equal(workplaceOf({ field: 'OnSite', isRemote: true, locations: ['Remote'], title: 'Hybrid' }), 'onsite')
   assert.equal(workplaceOf({ field: 'unspecified', isRemote: true, locations: ['Boston'] }), 'remote')
   assert.equal(workplaceOf({ isRemote: false, locations: ['Boston (Hybrid)'], title: 'Remote Engineer' }), 'hybrid')
   assert.equal(workplaceOf({ locations: ['Boston'], title: 'Engineer - Remote' }), 'remote')
 })
 
-test('no sign is no answer', () => {
+test('without evidence there is no answer', () => {
   assert.equal(workplaceOf({}), null)
   assert.equal(workplaceOf({ isRemote: false, locations: ['Boston, MA'], title: 'Engineer' }), null)
   assert.equal(workplaceOf({ field: 'none', locations: ['Remoteville'] }), null)
   assert.equal(workplaceOf({ locations: ['No remote'] }), null)
 })
 
-test('knows the words of boards', () => {
+test('recognises the words that boards use', () => {
   const words: readonly [string, string | null][] = [
     ['TELECOMMUTE', 'remote'],
     ['fully', 'remote'],

@@ -1,10 +1,10 @@
-/** Where the work is done: on site, remote or both. Unknown is an answer. */
+/** Whether work is on-site, remote or hybrid; null if unknown. */
 import type { Workplace } from './posting.ts'
 
 interface WorkplaceSigns {
   /** A structured field: 'Remote', 'on-site', 'TELECOMMUTE', 'fully' … */
   field?: string | null | undefined
-  /** A structured flag; only `true` says something. */
+  /** A structured flag; only `true` is meaningful. */
   isRemote?: boolean | null | undefined
   locations?: readonly string[] | undefined
   title?: string | undefined
@@ -17,7 +17,7 @@ const HYBRID =
 const ONSITE =
   /(?<![\p{L}\p{N}])(?:on ?site|in ?office|in ?person|office ?based|vor ort|sur site|presencial|in sede|op locatie|på plats|stacjonarn\w{1,2})(?![\p{L}\p{N}])|出社|现场/iu
 const NOT_REMOTE = /(?<![\p{L}])(?:no|not|non|kein|keine|pas de|without)[ -]{1,2}(?:\w{1,12} )?remote/iu
-/** What Teamtailor, BambooHR, schema.org and others write into their field; anything else is read as words. */
+/** Values that Teamtailor, BambooHR, schema.org and others use in their field; anything else is read as text. */
 const FIELD: Readonly<Record<string, Workplace | null>> = {
   fully: 'remote',
   full: 'remote',
@@ -37,7 +37,7 @@ const FIELD: Readonly<Record<string, Workplace | null>> = {
 
 const TEXT_CHARS_MAX = 300
 
-/** What words say. "Remote or hybrid" is hybrid: nobody may stay away all week. */
+/** Reads text. "Remote or hybrid" is hybrid: no one may stay away all week. */
 function workplaceInText(text: string): Workplace | null {
   const words = text.slice(0, TEXT_CHARS_MAX).replace(/[\s_\u2010-\u2015-]+/g, ' ')
   const isRemote = REMOTE.test(words) && !NOT_REMOTE.test(words)
@@ -45,12 +45,12 @@ function workplaceInText(text: string): Workplace | null {
   return isRemote ? 'remote' : ONSITE.test(words) ? 'onsite' : null
 }
 
-/** A word of a description is a hint and no more: "no remote work", "remote sensing". */
+/** A word in a description is only a hint: "no remote work", "remote sensing". */
 export function mentionsRemote(text: string): boolean {
   return REMOTE.test(text)
 }
 
-/** A structured sign before words of the location, these before words of the title. */
+/** Structured values take precedence over words in the location, and those over words in the title. */
 export function workplaceOf({ field, isRemote, locations = [], title = '' }: WorkplaceSigns): Workplace | null {
   const key = typeof field === 'string' ? field.trim().toLowerCase() : ''
   const byField = Object.hasOwn(FIELD, key) ? FIELD[key]! : workplaceInText(key)

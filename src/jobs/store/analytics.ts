@@ -1,4 +1,4 @@
-/** Numbers over days, each read from what is counted per day; see `contract.ts` for what the counts are. */
+/** Analytics per day, read from the daily rollups; see `contract.ts` for what they count. */
 
 import type { Row, SqlDatabase } from '../../drivers/sql.ts'
 import { WEIGHTS } from '../match/quality.ts'
@@ -7,7 +7,7 @@ import { Conditions } from './conditions.ts'
 import { FILLED_FIELDS, PAY_BUCKET, ROLLUPS, TIME_TABLES, wordsOf } from './contract.ts'
 import { textOf } from './rows.ts'
 
-/** Both days are in it: `2026-11-15`. */
+/** Both days included: `2026-11-15`. */
 interface Days {
   from: string
   to: string
@@ -30,7 +30,7 @@ export class Analytics {
     this.#prefix = db.dialect.prefix
   }
 
-  /** active: seen on that day. A job that two boards show counts once, unless it is asked for one of them. */
+  /** active: seen on that day. A job on two boards counts once, unless one source is requested. */
   async jobsPerDay({ from, to }: Days, { source, ...kind }: Kind) {
     const of = (where: Conditions) =>
       where.maybe('employment_type = ?', kind.employment_type).maybe('workplace = ?', kind.workplace)
@@ -60,7 +60,7 @@ export class Analytics {
     return [...days.values()].sort((a, b) => (a.day < b.day ? -1 : 1))
   }
 
-  /** As of the last day somebody looked; `new` and `gone` are of all the days. */
+  /** As of the last day with observations; `new` and `gone` cover all days. */
   async byCompany(days: Days, limit: number) {
     const day = await this.#lastDay(days)
     if (day === undefined) return { day: null, data: [] }
@@ -97,7 +97,7 @@ export class Analytics {
     return { day, data }
   }
 
-  /** Of the jobs that appeared in these days, by the middle of a year's pay. */
+  /** Jobs that appeared in these days, by the midpoint of their annual pay. */
   async salaryHistogram(
     days: Days,
     { source, currency }: { source?: string | undefined; currency?: string | undefined },
@@ -115,7 +115,7 @@ export class Analytics {
     }))
   }
 
-  /** A year's pay of the jobs seen on each day. */
+  /** Annual pay of the jobs seen on each day. */
   async salaryTrend(days: Days, { source, currency }: { source?: string | undefined; currency?: string | undefined }) {
     const where = between(days)
       .add('source = ?', source ?? '')
@@ -138,7 +138,7 @@ export class Analytics {
     }))
   }
 
-  /** Who looks for more people than in the same number of days before. */
+  /** Companies that post more jobs than in the same number of days before. */
   async hiringTrends({ from, to }: Days, limit: number) {
     const before = dayOf(Date.parse(from) - (Date.parse(to) - Date.parse(from)) - DAY_MS)
     const where = between({ from: before, to }).add(`type in ('created', 'gone') and company_id is not null`)
@@ -169,7 +169,7 @@ export class Analytics {
     })
   }
 
-  /** Share of the postings that have each field, and of those that are free of contradictions. */
+  /** Share of postings that have each field, and share without problems. */
   async quality(days: Days, source: string | undefined) {
     const where = between(days).maybe('source = ?', source)
     const sums = ['postings', 'valid', ...FILLED_FIELDS.map((field) => `has_${field}`)]
@@ -193,7 +193,7 @@ export class Analytics {
     })
   }
 
-  /** How much of what each source shows others show, too; and what came up again. */
+  /** How many jobs of each source other sources show too, and how many were reposted. */
   async duplicates(days: Days, source: string | undefined) {
     const where = between(days).maybe('source = ?', source)
     const shown = await this.#rows(
@@ -223,7 +223,7 @@ export class Analytics {
     }
   }
 
-  /** On which anything was seen. The smallest of the counts knows it, too. */
+  /** The last day with observations. Uses the smallest of the rollups. */
   async #lastDay(days: Days): Promise<string | undefined> {
     const where = between(days)
     const [row] = await this.#rows(
@@ -234,8 +234,8 @@ export class Analytics {
   }
 
   /**
-   * What the view of this name has, for a question that knows its days: the tail is left out where they end before it, and
-   * where they do not, PostgreSQL is told its bounds before it plans. Over 19 partitions that is the difference of 30 ms.
+   * The contents of a rollup's view for a query with known days: the tail is left out if the days end before it; otherwise
+   * PostgreSQL gets the tail's bounds before it plans. Over 19 partitions this saves 30 ms.
    */
   async #counts(name: string, { to }: Days, where: Conditions): Promise<string> {
     const rollup = ROLLUPS.find((one) => one.name === name)!

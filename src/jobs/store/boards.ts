@@ -1,4 +1,4 @@
-/** Boards: how many postings a run has found on each, and whether what is missing from one may be taken for gone. */
+/** Boards: how many postings a run found on each, and whether postings missing from one count as gone. */
 
 import type { Dialect, Rows } from '../../drivers/sql.ts'
 import type { IngestedRun } from '../../server/history/contract.ts'
@@ -39,7 +39,7 @@ export class Boards {
     })
   }
 
-  /** Those a run has read, each with its verdict; their states move on. */
+  /** The boards a run has read, each with its verdict; updates their states. */
   async judge(run: IngestedRun, listing: Listing): Promise<JudgedBoard[]> {
     const { prefix } = this.#dialect
     const empty = boardOf(run.scraper, run.record?.args)

@@ -1,4 +1,4 @@
-/** Several servers on one PostgreSQL: nothing twice, nothing lost. */
+/** Several servers on one PostgreSQL: nothing duplicated, nothing lost. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { until } from '../../../test/fleet.ts'
@@ -10,7 +10,7 @@ import { Rollups } from './rollups.ts'
 const nothing = async () => {}
 
 describe('jobs on one PostgreSQL', () => {
-  it('makes one job of what two servers read at the same moment', async () => {
+  it('creates one job when two servers read it at the same moment', async () => {
     await using database = await postgresForTests()
     await using one = new Bench(await openPostgresDatabase(database.url), nothing)
     await using other = new Bench(await openPostgresDatabase(database.url), nothing)
@@ -30,7 +30,7 @@ describe('jobs on one PostgreSQL', () => {
     assert.deepEqual([await count('job'), await count('job_source')], [20, 40])
   })
 
-  it('waits for who is writing a day before it computes that day', async () => {
+  it('waits for a transaction that writes to a day before it computes that day', async () => {
     await using database = await postgresForTests()
     await using writer = new Bench(await openPostgresDatabase(database.url), nothing)
     const db = await openPostgresDatabase(database.url)

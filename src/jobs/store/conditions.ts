@@ -1,18 +1,18 @@
-/** The parts of a WHERE, with their values numbered as they come. */
+/** The parts of a WHERE clause, with their values numbered in order. */
 import type { Value } from './rows.ts'
 
 export class Conditions {
   readonly values: Value[] = []
   readonly #parts: string[] = []
 
-  /** Each `?` stands for the next of the values. */
+  /** Each `?` is replaced by the next value. */
   add(sql: string, ...values: Value[]): this {
     let at = 0
     this.#parts.push(sql.replace(/\?/g, () => this.value(values[at++]!)))
     return this
   }
 
-  /** Only where there is something to compare with. */
+  /** Adds the condition only if there is a value. */
   maybe(sql: string, value: Value | undefined): this {
     return value === undefined ? this : this.add(sql, value)
   }

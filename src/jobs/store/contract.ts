@@ -1,20 +1,20 @@
 /**
- * What the store of jobs has per day: rollups, each with its own SELECT over one of the two time tables. The tables are made
- * from this, days that were written to are computed again with it, and the days after the watermark are read with it.
+ * Daily rollups of the jobs store, each with its own SELECT over one of the two time tables. The tables are created from these
+ * definitions, days that were written to are recomputed with them, and days after the watermark are read with them.
  */
 import type { Dialect } from '../../drivers/sql.ts'
 
-/** What the two databases call differently. */
+/** SQL that differs between the two databases. */
 interface Words {
-  /** The type of a moment. SQLite keeps it as ISO text in UTC, which sorts by time. */
+  /** Type of a timestamp. SQLite stores ISO text in UTC, which sorts by time. */
   readonly time: string
-  /** The type of a day. */
+  /** Type of a day. */
   readonly day: string
-  /** The day, in UTC, of a column with a moment. */
+  /** SQL for the day, in UTC, of a timestamp column. */
   dayOf(column: string): string
-  /** True when the column is one of the numbers in the parameter, a JSON array. */
+  /** SQL: true if the column is one of the numbers in the parameter, a JSON array. */
   idIn(column: string, parameter: string): string
-  /** Waits until no other transaction writes jobs: two of them could make two jobs of one posting. */
+  /** Waits until no other transaction writes jobs: two at once could create two jobs for one posting. */
   readonly alone: string
 }
 
@@ -38,32 +38,32 @@ const WORDS: Readonly<Record<Dialect['name'], Words>> = {
 
 export const wordsOf = ({ name }: Dialect): Words => WORDS[name]
 
-/** The two tables that grow with time, and their columns of time. */
+/** The two tables that grow over time, and their timestamp columns. */
 export const TIME_TABLES = { job_observation: 'observed_at', job_event: 'happened_at' } as const
 export type TimeTable = keyof typeof TIME_TABLES
 
-/** How long their rows are kept. What is counted per day stays. */
+/** How long their rows are kept. The rollups stay. */
 export const KEEP_DAYS: Readonly<Record<TimeTable, number>> = { job_observation: 365, job_event: 730 }
 
 export interface Rollup {
-  /** Of the view that is read. What is computed ahead is in `NAME_rollup`. */
+  /** Name of the view that is read. Precomputed rows are in `NAME_rollup`. */
   readonly name: string
   readonly from: TimeTable
-  /** Name and type, without the day, which is the first of all. */
+  /** Names and types, without the day, which is always the first column. */
   readonly keys: Readonly<Record<string, string>>
   readonly values: Readonly<Record<string, string>>
-  /** `source` is the time table or a part of it, `day` how a row's day is read off. */
+  /** `source` is the time table or part of it, `day` the SQL for a row's day. */
   select(parts: { prefix: string; source: string; day: string }): string
 }
 
-/** One row per key, each value an aggregate: TimescaleDB can keep these by itself. */
+/** One row per key, each value an aggregate: TimescaleDB can maintain these itself. */
 interface PlainRollup extends Rollup {
   readonly aggregates: Readonly<Record<string, string>>
 }
 
 export const isPlain = (rollup: Rollup): rollup is PlainRollup => 'aggregates' in rollup
 
-/** What the completeness of a posting is counted by; a bit each in `job_observation.filled`, so only add at the end. */
+/** Fields that count towards completeness; one bit each in `job_observation.filled`, so append only. */
 export const FILLED_FIELDS = [
   'title',
   'company',
@@ -101,11 +101,11 @@ function plain(
 
 const PAY_STEP = `cast(floor(${MIDDLE} / ${PAY_BUCKET}) * ${PAY_BUCKET} as bigint)`
 
-/** The middle of each job's pay on a day, its quartiles taken from the list, not between its members. */
+/** Midpoint of each job's pay on a day; quartiles are members of the list, not interpolated. */
 const SALARY: Rollup = {
   name: 'salary_by_day',
   from: 'job_observation',
-  /** The source is empty for all of them together. */
+  /** The source is empty for all sources together. */
   keys: { source: 'text', currency: 'text' },
   values: {
     jobs: 'bigint',

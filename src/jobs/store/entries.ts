@@ -1,4 +1,4 @@
-/** A job and its sources as they are in memory while a batch is worked in. */
+/** A job and its sources in memory, while a batch is processed. */
 import { rankOf } from '../match/cluster-of.ts'
 import type { LifecycleEvent, PostingState } from '../match/lifecycle.ts'
 import type { Posting, Source } from '../read/posting.ts'
@@ -10,32 +10,32 @@ export interface SourceEntry {
   readonly boardToken: string
   readonly job: JobEntry
   state: PostingState
-  /** Undefined as long as nobody needed it. */
+  /** Undefined until it is needed. */
   posting: Posting | undefined
-  /** What is in the database is out of date: all of it, its state, or nothing. */
+  /** What the database row lacks: everything, only the state, or nothing. */
   stale: 'all' | 'state' | 'none'
 }
 
 export interface JobEntry {
-  /** Of its first source. */
+  /** Key of its first source. */
   readonly key: string
-  /** Undefined until it is written. */
+  /** Undefined until it is stored. */
   id: number | undefined
   readonly sources: SourceEntry[]
   status: PostingState['status']
-  /** Of the source that is shown for it. */
+  /** Key of the source that is shown for it. */
   preferredKey: string | undefined
   readonly firstSeenAt: string
   lastSeenAt: string
   facts: JobFacts
   readonly metric: JobMetric
-  /** What is shown for it is another posting, or another text. */
+  /** The posting shown for it is another one, or has changed. */
   isRewritten: boolean
   isTouched: boolean
   readonly happened: Happening[]
 }
 
-/** What a job is counted by. */
+/** The dimensions a job is counted by. */
 interface JobFacts {
   companyId: number | null
   employmentType: string | null
@@ -89,12 +89,12 @@ export function newJob(key: string, at: string): JobEntry {
 
 const ORDER = { active: 0, expired: 1, gone: 2 } as const
 
-/** A job is as alive as the most alive of its sources. */
+/** A job's status is the best status of its sources. */
 export function statusOf({ sources }: JobEntry): PostingState['status'] {
   return sources.map(({ state }) => state.status).sort((a, b) => ORDER[a] - ORDER[b])[0] ?? 'gone'
 }
 
-/** The one that is shown: alive before gone, then the employer's own board, then whoever came first. */
+/** The source that is shown: active before gone, then the employer's own board, then the one seen first. */
 export function preferredOf({ sources }: JobEntry): SourceEntry {
   return sources.toSorted(
     (a, b) =>

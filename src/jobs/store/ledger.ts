@@ -1,4 +1,4 @@
-/** The jobs a batch touches, read from the database with as few questions as possible. No table is ever read as a whole. */
+/** The jobs a batch touches, loaded with as few queries as possible. No table is ever read in full. */
 import { hash } from 'node:crypto'
 import type { Dialect, Row, Rows } from '../../drivers/sql.ts'
 import { comparePrepared, type Prepared, prepare } from '../match/cluster.ts'
@@ -11,7 +11,7 @@ import { type JobEntry, newJob, type SourceEntry } from './entries.ts'
 import { addSource, seeAgain } from './observe.ts'
 import { numberOf, textOf, timeOf } from './rows.ts'
 
-/** A posting is compared with so many jobs that share a key with it, and with so many sources of each. */
+/** A posting is compared with at most this many jobs that share a key with it, and this many sources of each. */
 const COMPARED_MAX = 20
 
 const blocksOf = (prepared: Prepared) => blockKeys(prepared).map((key) => hash('sha256', key, 'hex').slice(0, 32))
@@ -24,7 +24,7 @@ export class Ledger {
   readonly #byId = new Map<number, JobEntry>()
   readonly #byBlock = new Map<string, Set<JobEntry>>()
   readonly #prepared = new Map<SourceEntry, Prepared>()
-  /** To be written: what a new source can be found by. */
+  /** Block keys of new sources, to be stored. */
   readonly blocks: { block: string; job: JobEntry }[] = []
 
   constructor(rows: Rows, dialect: Dialect) {
@@ -32,7 +32,7 @@ export class Ledger {
     this.#dialect = dialect
   }
 
-  /** Postings of a listing, in their order. Gives the sources that were really seen: nothing twice, nothing late. */
+  /** Takes the postings of a listing, in order. Returns the sources that were newly seen: no duplicates, nothing late. */
   async see(postings: readonly Posting[], at: Date): Promise<SourceEntry[]> {
     await this.#loadSources(postings.map(postingKey))
     const unknown = postings.filter((posting) => !this.#sources.has(postingKey(posting))).map((one) => prepare(one))
@@ -47,7 +47,7 @@ export class Ledger {
     return seen
   }
 
-  /** Sources a condition names, with all other sources of their jobs. `where` speaks of `s`. */
+  /** Sources that match a condition, with all other sources of their jobs. `where` refers to `s`. */
   async find(where: string, values: readonly (string | number)[]): Promise<SourceEntry[]> {
     const { prefix } = this.#dialect
     const found = await this.#rows(`select s.key, s.job_id from ${prefix}job_source s where ${where}`, values)
@@ -55,7 +55,7 @@ export class Ledger {
     return found.flatMap((row) => this.#sources.get(String(row['key'])) ?? [])
   }
 
-  /** The postings of these sources, where they are not in memory. */
+  /** Loads the postings of these sources, unless they are in memory. */
   async loadPostings(entries: readonly SourceEntry[]): Promise<void> {
     const { prefix, oneOf } = this.#dialect
     const keys = entries.filter(({ posting }) => posting === undefined).map(({ key }) => key)
@@ -82,7 +82,7 @@ export class Ledger {
     return entry
   }
 
-  /** The first job that has it as the same and none of whose sources speaks against it. */
+  /** The first job with a source that is the same and none that is different. */
   #jobOf(prepared: Prepared, blocks: readonly string[]): JobEntry | undefined {
     const candidates = new Set(blocks.flatMap((block) => [...(this.#byBlock.get(block) ?? [])]))
     for (const job of [...candidates].slice(0, COMPARED_MAX)) {

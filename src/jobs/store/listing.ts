@@ -1,14 +1,14 @@
-/** What a run tells about postings it did not find: nothing, unless it read whole boards. */
+/** What a run proves about postings it did not find: nothing, unless it read whole boards. */
 import type { Json } from '../../core/task.ts'
 import type { ListingKind } from '../match/listing-cycle.ts'
 import { SOURCES, type Source } from '../read/posting.ts'
 
-/** Each of these shows a part of a board; what is not in the part may well be there. */
+/** Each of these restricts a run to part of a board; missing postings may still be there. */
 const NARROWING = ['search', 'location', 'since', 'remote', 'type'] as const
-/** What job scrapers stop at when nobody says otherwise. */
+/** The default limit of job scrapers. */
 const RESULTS_MAX_DEFAULT = 1000
 
-/** Found by searching only: there is no whole of them to be absent from. */
+/** Sources that can only be searched: they have no complete listing to be absent from. */
 const SEARCHED: ReadonlySet<Source> = new Set(['linkedin', 'indeed', 'glassdoor', 'ziprecruiter', 'google'])
 
 export const kindOf = (source: Source): ListingKind => (source === 'jsonld' ? 'html' : 'api')
@@ -27,7 +27,7 @@ export function listingOf(args: Json | undefined): Listing {
 
 export const isSearched = (source: Source) => SEARCHED.has(source)
 
-/** The scraper of a board reads this board, also when it finds nothing on it. */
+/** The board that a run reads, even if it finds nothing on it. */
 export function boardOf(scraper: string, args: Json | undefined): { source: Source; boardToken: string } | undefined {
   const source = SOURCES.find((one) => one === scraper)
   if (source === undefined || args === null || typeof args !== 'object' || Array.isArray(args)) return undefined

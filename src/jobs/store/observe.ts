@@ -1,10 +1,10 @@
-/** One observation of one posting: the next state of its source, and what that means for the job. */
+/** One observation of one posting: the next state of its source, and the effect on the job. */
 import { type LifecycleEvent, nextState, type Observation } from '../match/lifecycle.ts'
 import type { Posting } from '../read/posting.ts'
 import { postingKey } from '../read/posting.ts'
 import { type Happening, type JobEntry, preferredOf, type SourceEntry, statusOf } from './entries.ts'
 
-/** A posting that was not known: the first of a new job, or one more source of a job. */
+/** Adds an unknown posting: the first source of a new job, or another source of a known one. */
 export function addSource(job: JobEntry, posting: Posting, at: Date): void {
   const isNew = job.sources.length === 0
   const twins = job.sources.filter(({ source }) => source === posting.source)
@@ -31,12 +31,12 @@ export function addSource(job: JobEntry, posting: Posting, at: Date): void {
     stale: 'all',
   }
   job.sources.push(entry)
-  // What is one more source of a known job is no new job.
+  // Another source of a known job is not a new job.
   const told = events.filter(({ type }) => (type === 'created') === isNew || type === 'reposted')
   settle(entry, told, { isSeen: true, wasStatus: isNew ? undefined : job.status })
 }
 
-/** A posting that was known before. False when it is no news: the same twice, or late. */
+/** A known posting was seen again. False if that changes nothing: a duplicate, or late. */
 export function seeAgain(entry: SourceEntry, posting: Posting, at: Date): boolean {
   const { job, state: before } = entry
   const { state, events } = nextState(before, { kind: 'seen', at, by: 'listing', posting })
@@ -49,7 +49,7 @@ export function seeAgain(entry: SourceEntry, posting: Posting, at: Date): boolea
   return true
 }
 
-/** What was not seen: absent from a whole listing, or past its end. */
+/** A posting was not seen: absent from a complete listing, or past its end. */
 export function miss(entry: SourceEntry, observation: Extract<Observation, { kind: 'absent' | 'clock' }>): void {
   const { state, events } = nextState(entry.state, observation)
   if (state === entry.state) return
@@ -60,7 +60,7 @@ export function miss(entry: SourceEntry, observation: Extract<Observation, { kin
 
 interface Settling {
   isSeen: boolean
-  /** Undefined for a job that is new. */
+  /** Undefined for a new job. */
   wasStatus: JobEntry['status'] | undefined
 }
 
@@ -88,7 +88,7 @@ function settle(entry: SourceEntry, events: readonly LifecycleEvent[], { isSeen,
     job.happened.push({ type: 'expired', at, source: entry.source })
 }
 
-/** Changes are told of the source that is shown; the end and the return of a job are those of all its sources together. */
+/** Changes are reported for the source that is shown; the end and return of a job depend on all its sources together. */
 function happeningOf(event: LifecycleEvent, { source }: SourceEntry, isShown: boolean): Happening | undefined {
   const { type, at } = event
   switch (type) {
@@ -117,7 +117,7 @@ const dayNumber = (at: string) => Math.floor(Date.parse(at) / DAY_MS)
 function countSighting(job: JobEntry, at: string, wasStatus: JobEntry['status'] | undefined): void {
   job.metric.timesSeen++
   const days = dayNumber(at) - dayNumber(job.lastSeenAt)
-  // The days between two sightings count, unless it was away in between.
+  // The days between two sightings count, unless the job was gone in between.
   if (job.metric.daysActive === 0) job.metric.daysActive = 1
   else if (days > 0) job.metric.daysActive += wasStatus === 'active' ? days : 1
   if (at > job.lastSeenAt) job.lastSeenAt = at

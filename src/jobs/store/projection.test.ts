@@ -36,7 +36,7 @@ for (const [engine, open] of Object.entries(OPEN))
       assert.equal(Number(observed[0]!['n']), 10)
     })
 
-    it('takes nothing for gone that an incomplete, narrowed, cut or empty run did not find', async () => {
+    it('postings missing from an incomplete, narrowed, truncated or empty run are not gone', async () => {
       const all = [1, 2, 3].map((n) => posting(n))
       await bench.run(T0, all)
       const few = all.slice(0, 1)
@@ -54,13 +54,13 @@ for (const [engine, open] of Object.entries(OPEN))
       assert.deepEqual(typesOf(await bench.run(T0 + 11 * DAY, few)), ['gone', 'gone'], 'a whole board does tell')
     })
 
-    it('believes in an empty board the sixth time', async () => {
+    it('believes an empty board the sixth time', async () => {
       await bench.run(T0, [posting(1)])
       for (let n = 1; n <= 5; n++) assert.deepEqual(typesOf(await bench.run(T0 + n * DAY, [])), [])
       assert.deepEqual(typesOf(await bench.run(T0 + 6 * DAY, [])), ['gone'])
     })
 
-    it('makes one job of a posting on two boards', async () => {
+    it('creates one job for a posting on two boards', async () => {
       await bench.run(T0, [posting(1, {}, 'linkedin')], { scraper: 'linkedin' })
       const events = await bench.run(T0 + DAY, [posting(1)])
       assert.deepEqual(typesOf(events), ['cluster_joined'])
@@ -78,12 +78,12 @@ for (const [engine, open] of Object.entries(OPEN))
       assert.equal(status, 'active')
     })
 
-    it('makes one job of two boards within one batch, and two of two', async () => {
+    it('merges two boards within one batch, and keeps different jobs apart', async () => {
       const events = await bench.run(T0, [posting(1), posting(1, {}, 'lever'), posting(7)])
       assert.deepEqual(typesOf(events), ['cluster_joined', 'created', 'created'])
     })
 
-    it('tells a change of pay with both numbers', async () => {
+    it('reports a pay change with both amounts', async () => {
       await bench.run(T0, [posting(2)])
       const more = posting(2, { salary: { min: 70_000, max: 80_000, currency: 'EUR', interval: 'year' } })
       const events = await bench.run(T0 + DAY, [more])
@@ -94,7 +94,7 @@ for (const [engine, open] of Object.entries(OPEN))
       assert.equal((told['job'] as JobView).salary_annual_max, 80_000)
     })
 
-    it('ends what has a last day, and knows a job that is put up again', async () => {
+    it('expires postings past their last day, and detects reposts', async () => {
       await bench.run(T0, [posting(1, { valid_through: '2026-10-07' }), posting(2)])
       assert.deepEqual(typesOf(await bench.run(T0 + 2 * DAY, [posting(2)], { isComplete: false })), [])
       assert.deepEqual(typesOf(await bench.run(T0 + 3 * DAY, [posting(2)], { isComplete: false })), ['expired'])
@@ -105,7 +105,7 @@ for (const [engine, open] of Object.entries(OPEN))
       ])
     })
 
-    it('has room for hostile text', async () => {
+    it('copes with hostile text', async () => {
       const odd = posting(1, {
         title: `Robert'); drop table job;-- ${'x'.repeat(5000)}`,
         company: '💥'.repeat(400),

@@ -1,6 +1,6 @@
 /**
- * Postings into jobs: what a run finds becomes the state of each posting and of the job it belongs to, a row of what was seen,
- * and events. A run that read a whole board tells what is gone from it; any other tells nothing about what it did not find.
+ * Turns postings into jobs: what a run finds updates the state of each posting and its job, and adds an observation and events. A
+ * run that read a whole board determines what is gone from it; any other run says nothing about postings it did not find.
  */
 
 import type { Dialect, Rows } from '../../drivers/sql.ts'
@@ -15,9 +15,9 @@ import { miss } from './observe.ts'
 import { jobViews } from './view.ts'
 import { type Writing, writeLedger } from './write.ts'
 
-/** `jobs` finds out which board an employer has. */
+/** `jobs` detects which board an employer has. */
 const SCRAPERS: ReadonlySet<string> = new Set([...SOURCES, 'jobs'])
-/** Postings that are gone or over are worked in so many at a time. */
+/** Gone and expired postings are processed in batches of this size. */
 const MISSED_AT_ONCE = 500
 
 export class JobsProjection implements Projection {
@@ -61,7 +61,7 @@ export class JobsProjection implements Projection {
     })
   }
 
-  /** In the order of their keys, so that a posting that stays as it is comes once. */
+  /** Paged by key, so that a posting whose state does not change is visited only once. */
   async *#pass(writing: Writing, { where, values, observation }: Pass): AsyncGenerator<HistoryEvent[]> {
     for (let after = ''; ; ) {
       const ledger = new Ledger(writing.rows, this.#dialect)
@@ -93,7 +93,7 @@ export class JobsProjection implements Projection {
   }
 }
 
-/** A key is what an index holds: no control characters, and not longer than an entry may be. */
+/** An index must be able to hold the key: no control characters, and not too long. */
 const isStorable = (posting: Posting) => /^[^\p{Cc}]{1,500}$/u.test(postingKey(posting))
 
 interface Pass {

@@ -1,11 +1,11 @@
-/** The numbers per day: equal to a count of everything, whatever was written when; and the partitions under them. */
+/** Daily numbers: equal to a full count, whatever was written when; and the partitions below them. */
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { type Bench, DAY, OPEN, posting, T0 } from '../../../test/jobs-bench.ts'
 import { ROLLUPS } from './contract.ts'
 import { Rollups } from './rollups.ts'
 
-/** Numbers in a row that anybody can repeat. */
+/** Reproducible pseudo-random numbers. */
 function numbersFrom(seed: number): (max: number) => number {
   let state = seed
   return (max) => {
@@ -33,7 +33,7 @@ for (const [engine, open] of Object.entries(OPEN))
     beforeEach(() => bench.clear())
     after(() => bench[Symbol.asyncDispose]())
 
-    it('equal a count of all rows after random changes, late ones among them', async () => {
+    it('equal a full count after random changes, including late ones', async () => {
       const next = numbersFrom(7)
       for (let round = 0; round < 24; round++) {
         const isLate = next(4) === 0
@@ -72,7 +72,7 @@ for (const [engine, open] of Object.entries(OPEN))
       for (const { name } of ROLLUPS) assert.deepEqual(fresh.get(name), await read(bench, name), name)
     })
 
-    it('are of what was seen: jobs once, pay with its quartiles', async () => {
+    it('cover what was seen: each job once, pay with its quartiles', async () => {
       const all = Array.from({ length: 9 }, (_, n) => posting(n))
       await bench.run(T0, all)
       await bench.run(T0 + 3_600_000, [...all, posting(1, {}, 'lever')])
@@ -84,7 +84,7 @@ for (const [engine, open] of Object.entries(OPEN))
       assert.equal(await sum('select sum(observations) as n from @source_by_day_rollup'), 19)
       assert.equal(await sum(`select sum(events) as n from @event_by_day_rollup where type = 'created'`), 9)
       const [pay] = await bench.ask(`select * from @salary_by_day_rollup where source = ''`)
-      // The middles of what postings 0, 2, 4, 6 and 8 pay.
+      // The midpoints of the pay of postings 0, 2, 4, 6 and 8.
       assert.deepEqual(
         ['jobs', 'lowest', 'p25', 'p50', 'p75', 'highest'].map((name) => Number(pay![name])),
         [5, 55_000, 57_000, 59_000, 61_000, 63_000],
@@ -96,7 +96,7 @@ for (const [engine, open] of Object.entries(OPEN))
       )
     })
 
-    it('end when their rows are past keeping, and stay themselves', async () => {
+    it('outlive the rows they were computed from', async () => {
       await bench.run(T0, [posting(1)])
       await bench.run(T0 + 40 * DAY, [posting(1)])
       const now = T0 + 41 * DAY
@@ -123,7 +123,7 @@ describe('partitions', () => {
     ).map(({ name }) => String(name))
   const held = async (table: string) => Number((await bench.ask(`select count(*) as n from @${table}`))[0]!['n'])
 
-  it('are there for three weeks ahead, take in what came before them, and are dropped as a whole', async () => {
+  it('exist three weeks ahead, take over rows that came earlier, and are dropped as a whole', async () => {
     const now = Date.UTC(2031, 4, 14, 12) // a Wednesday
     await bench.run(now - 60_000, [posting(1)])
     assert.equal(await held('job_observation_default'), 1, 'nobody had made its week')

@@ -1,6 +1,6 @@
 /**
- * Keeps the numbers per day fresh: only days that were written to are computed again. Today is read from the raw rows, so it
- * is computed once it is over. On PostgreSQL it also makes the partitions of the weeks to come and drops those past keeping.
+ * Keeps the daily numbers fresh: only days that were written to are recomputed. Today is read from the raw rows and computed once
+ * it is over. On PostgreSQL this also creates partitions for the coming weeks and drops those past retention.
  */
 import { every } from '../../core/every.ts'
 import type { Rows, SqlDatabase } from '../../drivers/sql.ts'
@@ -9,16 +9,16 @@ import { timeOf } from './rows.ts'
 
 const DAY_MS = 86_400_000
 const LOOK_MS = 10_000
-/** Days computed in one look: the rest waits for the next. */
+/** Days computed per pass: the rest waits for the next one. */
 const DAYS_AT_ONCE = 30
 const WEEKS_AHEAD = 3
-/** How often partitions and retention are looked at. */
+/** How often partitions and retention are checked. */
 const KEEPING_MS = 3_600_000
 
 interface RollupParts {
   db: SqlDatabase
   say: (level: 'info' | 'warn', message: string) => void
-  /** How long rows are kept. Rollups stay. */
+  /** How long rows are kept. Rollups are kept for good. */
   keepDays?: Readonly<Record<TimeTable, number>>
   now?: () => number
 }
@@ -34,7 +34,7 @@ export class Rollups implements AsyncDisposable {
     this.#looking = every(() => this.look(), LOOK_MS)
   }
 
-  /** Every ten seconds; one look at a time. */
+  /** Called every ten seconds; calls do not overlap. */
   look(): Promise<void> {
     this.#look ??= this.#lookOnce()
       .catch((error: Error) => this.#parts.say('warn', `analytics cannot be brought up to date: ${error.message}`))
@@ -53,7 +53,7 @@ export class Rollups implements AsyncDisposable {
     await this.refresh()
   }
 
-  /** Computes the days before today that were written to; gives how many. */
+  /** Computes the days before today that were written to; returns how many. */
   async refresh(): Promise<number> {
     const { db, now } = this.#parts
     const { prefix } = db.dialect
@@ -69,7 +69,7 @@ export class Rollups implements AsyncDisposable {
 
   async #compute(rows: Rows, day: string): Promise<void> {
     const { prefix } = this.#parts.db.dialect
-    // First: a writer of this day that is not through yet has these rows, and is waited for.
+    // First, because this waits for any transaction still writing to this day: it holds locks on these rows.
     const dirty = await rows(`delete from ${prefix}rollup_dirty where bucket = $1 returning rollup`, [day])
     const ours = await rows(`select rollup from ${prefix}rollup_watermark`, [])
     const [names, kept] = [dirty, ours].map((found) => new Set(found.map(({ rollup }) => String(rollup))))
@@ -88,7 +88,7 @@ export class Rollups implements AsyncDisposable {
     await rows(`insert into ${table} ${select}`, rangeOf(day))
   }
 
-  /** From here on the raw rows are read. A day that is over is not handed over before it has been computed. */
+  /** From the watermark on, raw rows are read. It does not move past a day that has not been computed. */
   async #moveWatermark(today: string): Promise<void> {
     const { prefix } = this.#parts.db.dialect
     await this.#parts.db.rows(
@@ -100,7 +100,7 @@ export class Rollups implements AsyncDisposable {
     )
   }
 
-  /** Partitions ahead, and the end of what is past keeping. Gives how many partitions were dropped. */
+  /** Creates partitions ahead and deletes what is past retention. Returns how many partitions were dropped. */
   async keep(): Promise<number> {
     const { db, now, keepDays } = this.#parts
     const { name, prefix } = db.dialect

@@ -1,9 +1,9 @@
-/** Many rows in few statements, and the values of one in our own types. */
+/** Writes many rows with few statements, and converts column values to our types. */
 import type { Rows } from '../../drivers/sql.ts'
 
 export type Value = string | number | null
 
-/** Far below what either database takes in one statement. */
+/** Well below what either database accepts in one statement. */
 const VALUES_MAX = 8000
 
 interface Insert {
@@ -23,11 +23,11 @@ export async function insertMany(rows: Rows, { into, columns, records, tail = ''
   return returned
 }
 
-/** PostgreSQL keeps no NUL in a text. */
+/** PostgreSQL cannot store NUL in text. */
 const storable = (value: Value) =>
   typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '') : value
 
-/** `set` and `where` name the values of a record `v.column1`, `v.column2` …; all of them are texts. */
+/** `set` refers to the values of a record as `v.column1`, `v.column2` …; all of them are text. */
 export async function updateMany(rows: Rows, table: string, set: string, records: readonly (readonly string[])[]) {
   for (const part of partsOf(records))
     await rows(
@@ -46,7 +46,7 @@ function placesOf(records: readonly (readonly Value[])[]): string {
   return records.map((record) => `(${record.map(() => `$${++n}`).join(', ')})`).join(', ')
 }
 
-/** PostgreSQL gives moments as dates, SQLite as the text we wrote. */
+/** PostgreSQL returns timestamps as dates, SQLite as the text we stored. */
 export const timeOf = (value: unknown): string => (value instanceof Date ? value.toISOString() : String(value))
 export const numberOf = (value: unknown): number | null =>
   value === null || value === undefined ? null : Number(value)

@@ -1,6 +1,6 @@
 /**
- * The tables of time on PostgreSQL: weekly partitions and rollup tables; with TimescaleDB, hypertables and continuous
- * aggregates of the same names. Which of the two is decided once, here: a partitioned table cannot become a hypertable.
+ * The time tables on PostgreSQL: weekly partitions and rollup tables; with TimescaleDB, hypertables and continuous aggregates of
+ * the same names. The choice is made once, here: a partitioned table cannot become a hypertable.
  *
  * The TimescaleDB branch is written from its documentation and has never been run.
  */
@@ -46,8 +46,8 @@ function partitionedTable(dialect: Dialect, table: TimeTable): string {
 }
 
 /**
- * A week is a partition, from Monday, named after it. `ensure` makes those from this week on; what had gone to the default
- * one in the meantime moves to where it belongs. `drop` is retention: a week at a time, without a row being read.
+ * A partition is a week from Monday, named after its first day. `ensure` creates them from this week on and moves rows out of the
+ * default partition to where they belong. `drop` is retention: a week at a time, without reading a row.
  */
 const PARTITIONS = `
   create function sluice.add_partition(parent text, starts timestamptz) returns boolean language plpgsql as $f$
@@ -104,7 +104,7 @@ function timescaleTable(dialect: Dialect, table: TimeTable): string {
       perform add_retention_policy('sluice.${table}', interval '${KEEP_DAYS[table]} days');`
 }
 
-/** Kept by TimescaleDB, its fresh end read from the hypertable: it has no watermark of ours, so nobody computes it here. */
+/** Maintained by TimescaleDB, recent rows read from the hypertable: it has no watermark of ours, so it is not computed here. */
 function continuousAggregate(rollup: Rollup): string {
   const { name, from, keys, values } = rollup
   const source = `sluice.${from}`
@@ -122,7 +122,7 @@ function continuousAggregate(rollup: Rollup): string {
       create view sluice.${name} as select (day at time zone 'UTC')::date as day, ${columns} from sluice.${name}_rollup;`
 }
 
-/** Chunks come by themselves and go by policy; asked for all the same, both do what their names say. */
+/** TimescaleDB creates chunks itself and drops them by policy; these functions exist so that callers need not care. */
 const TIMESCALE_PARTITIONS = `
       create or replace function sluice.ensure_partitions(parent text, at timestamptz, ahead int) returns int
         language sql as $f$ select 0 $f$;

@@ -1,9 +1,9 @@
-/** The tables of time of the jobs, and what is counted in them per day: the part both databases have alike. */
+/** The time tables of jobs and their daily rollups: the part that both databases share. */
 
 import type { Dialect } from '../../drivers/sql.ts'
 import { type Rollup, TIME_TABLES, type TimeTable, wordsOf } from './contract.ts'
 
-/** Columns of the tables of time, with the types both databases know. */
+/** Columns of the time tables, with types that both databases know. */
 export function timeColumns(dialect: Dialect): Record<TimeTable, string> {
   const { time } = wordsOf(dialect)
   const job = `
@@ -34,7 +34,7 @@ export function timeColumns(dialect: Dialect): Record<TimeTable, string> {
   }
 }
 
-/** The table of what is computed ahead, the view that is read, and the day the one hands over to the other. */
+/** The table of precomputed rows, the view that is read, and the watermark between precomputed and raw days. */
 export function rollupTable(dialect: Dialect, rollup: Rollup): string {
   const { prefix } = dialect
   const { day, dayOf } = wordsOf(dialect)

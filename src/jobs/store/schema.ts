@@ -1,6 +1,6 @@
 /**
- * Jobs: what is known of each now, and in two tables of time what was seen and what happened. Every number per day is a view:
- * the days before the watermark come from a table, the rest is counted when it is asked for.
+ * Jobs: the current state of each, and two time tables of what was seen and what happened. Every daily number is a view: days
+ * before the watermark come from a table, the rest is computed on request.
  */
 
 import type { Dialect } from '../../drivers/sql.ts'
@@ -139,7 +139,7 @@ function sqliteTimeTables(dialect: Dialect): string {
   end;`
 }
 
-/** A run's pages by how they ended: one row per run and class, in the minute the run ended. */
+/** A run's pages by result: one row per run and class, in the minute the run ended. */
 function healthTable(dialect: Dialect): string {
   return `
   create table ${dialect.prefix}scrape_health (

@@ -1,6 +1,6 @@
 /**
- * How scraping went: a run's pages by how they ended, one row per class (`ok`, or the class of the error), in the minute the
- * run ended. A run that was resumed and ended again replaces its rows. Finer moments are in the metrics, not here.
+ * How scraping went: a run's pages by result, one row per class (`ok`, or the class of the error), in the minute the run ended. A
+ * run that was resumed and ended again replaces its rows. Finer resolution is in the metrics, not here.
  */
 import type { RunRecord } from '../../core/run.ts'
 import type { Rows, SqlDatabase } from '../../drivers/sql.ts'
@@ -11,7 +11,7 @@ import { insertMany, numberOf, type Value } from './rows.ts'
 const COLUMNS = 'minute scraper class run_id pages items bytes work_ms p50_ms p95_ms'.split(' ')
 
 interface HealthQuery {
-  /** ISO 8601, the first and the first after. */
+  /** ISO 8601; `from` is included, `below` is not. */
   from: string
   below: string
   scraper?: string | undefined

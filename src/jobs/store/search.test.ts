@@ -1,4 +1,4 @@
-/** Looking for jobs, and the numbers about them, on both databases. */
+/** Searching for jobs, and analytics about them, on both databases. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { type Bench, DAY, OPEN, posting, T0 } from '../../../test/jobs-bench.ts'
@@ -66,7 +66,7 @@ for (const [engine, open] of Object.entries(OPEN))
       assert.equal(await count({ q: 'nurse', location: 'new york', employment_type: 'full_time' }), 2)
     })
 
-    it('turns pages without a gap or a repeat', async () => {
+    it('pages without gaps or repeats', async () => {
       const search = new JobSearch(bench.db)
       const ids: string[] = []
       for (let before: number | undefined; ; before = Number(ids.at(-1))) {
@@ -103,7 +103,7 @@ for (const [engine, open] of Object.entries(OPEN))
       assert.equal(await search.get(123_456), undefined)
     })
 
-    it('takes nothing in a question for an operator', () => {
+    it('treats nothing in a query as an operator', () => {
       assert.deepEqual(wordsIn(`c++ 'a' & "b" | !x:* NEAR(`), ['c', 'a', 'b', 'x', 'near'])
       assert.equal(wordsIn('w '.repeat(100)).length, 10)
     })
@@ -158,7 +158,7 @@ for (const [engine, open] of Object.entries(OPEN))
       assert.deepEqual(await analytics.byCompany({ from: '2020-01-01', to: '2020-01-02' }, 5), { day: null, data: [] })
     })
 
-    it('tells how scraping went, a run that was resumed once', async () => {
+    it('reports how scraping went, counting a resumed run once', async () => {
       const health = new ScrapeHealth(bench.db)
       const end = async (one: RunRecord) =>
         await bench.db.transaction((rows) => health.finish(rows, { record: one } as never))

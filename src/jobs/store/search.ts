@@ -1,4 +1,4 @@
-/** Jobs and companies, found. Every question is answered by an index, the newest first. */
+/** Search for jobs and companies. Every query uses an index; newest first. */
 
 import type { Row, SqlDatabase } from '../../drivers/sql.ts'
 import { employerKey } from '../match/cluster.ts'
@@ -10,21 +10,21 @@ import { textOf, timeOf } from './rows.ts'
 import { type JobSummary, type JobView, jobViews, summaryFrom } from './view.ts'
 
 interface JobQuery {
-  /** Every word begins one of the job's. */
+  /** Each word must be the start of a word in the job. */
   q?: string | undefined
   company?: string | undefined
   location?: string | undefined
   source?: string | undefined
   employment_type?: string | undefined
   workplace?: string | undefined
-  /** A year's pay reaches this. */
+  /** The annual pay reaches this. */
   salary_min?: number | undefined
   currency?: string | undefined
   status?: string | undefined
-  /** First seen then or later: ISO 8601. */
+  /** First seen at this time or later: ISO 8601. */
   since?: string | undefined
   limit: number
-  /** Jobs older than this one. */
+  /** Only jobs older than this one. */
   before?: number | undefined
 }
 
@@ -38,7 +38,7 @@ interface JobHistoryEntry {
 }
 
 interface CompanyEntry {
-  /** What it is sorted by. */
+  /** Sort key. */
   key: string
   id: string
   name: string
@@ -52,7 +52,7 @@ interface CompanyEntry {
 const WORDS_MAX = 10
 const LOCATIONS_MAX = 1000
 const HISTORY_MAX = 200
-/** Looked through for a word before its index is asked. */
+/** How many of the newest jobs are searched for a word before its index is used. */
 const NEWEST = 1000
 
 export class JobSearch {
@@ -62,7 +62,7 @@ export class JobSearch {
     this.#db = db
   }
 
-  /** One more than the limit when there are more. */
+  /** Returns one more than the limit if there are more. */
   async find(query: JobQuery): Promise<JobSummary[]> {
     const { dialect } = this.#db
     const { prefix } = dialect
@@ -92,9 +92,9 @@ export class JobSearch {
   }
 
   /**
-   * How many jobs have a word PostgreSQL does not know, and guesses badly: all jobs read one by one for a word nobody uses, or
-   * a hundred thousand sorted for one that everybody does. So the newest are looked through first; a word that is not among
-   * them often enough is rare enough for its index.
+   * PostgreSQL does not know how many jobs contain a word, and guesses badly: it reads all jobs one by one for a word that none
+   * has, or sorts a hundred thousand for a word that all have. So the newest jobs are searched first; a word that is not common
+   * among them is rare enough for its index.
    */
   async #takeWords(words: readonly string[], where: Conditions, query: JobQuery): Promise<JobSummary[]> {
     const { prefix } = this.#db.dialect
@@ -132,7 +132,7 @@ export class JobSearch {
     return { ...view, history: events.map(historyOf) }
   }
 
-  /** By name; `jobs` are those there now. One more than the limit when there are more. */
+  /** Sorted by name; `jobs` counts active ones. Returns one more than the limit if there are more. */
   async companies(query: {
     q?: string | undefined
     after?: string | undefined
@@ -141,7 +141,7 @@ export class JobSearch {
     const { prefix } = this.#db.dialect
     const key = query.q === undefined ? undefined : employerKey(query.q)
     const where = new Conditions().maybe('c.key > ?', query.after)
-    if (key !== undefined && key !== '') where.add('c.key like ?', `${key}%`) // its key has letters and digits only
+    if (key !== undefined && key !== '') where.add('c.key like ?', `${key}%`) // the key contains only letters and digits
     const rows = await this.#db.rows(
       `select c.id, c.key, c.name, c.url, c.logo, c.first_seen_at, c.last_seen_at,
          (select count(*) from ${prefix}job j where j.company_id = c.id and j.status = 'active') as jobs
@@ -163,7 +163,7 @@ export class JobSearch {
   }
 }
 
-/** Letters and digits only: nothing of it means anything to a search engine. */
+/** Letters and digits only: nothing that a search engine would interpret. */
 export function wordsIn(text: string | undefined): string[] {
   return [...(text ?? '').toLowerCase().matchAll(/[\p{L}\p{N}]+/gu)].slice(0, WORDS_MAX).map(([word]) => word)
 }

@@ -1,4 +1,4 @@
-/** A job as a caller and a receiver of webhooks sees it: the posting that is shown, and where else it is. */
+/** A job as API callers and webhook receivers see it: the posting that is shown, and where else it is posted. */
 
 import type { Dialect, Row, Rows } from '../../drivers/sql.ts'
 import type { Posting } from '../read/posting.ts'
@@ -40,7 +40,7 @@ export function summaryFrom(row: Row): JobSummary {
   }
 }
 
-/** In no order; ids nobody has are left out. */
+/** In no particular order; unknown ids are left out. */
 export async function jobViews(rows: Rows, dialect: Dialect, ids: readonly number[]): Promise<JobView[]> {
   if (ids.length === 0) return []
   const { prefix } = dialect

@@ -1,4 +1,4 @@
-/** What is shown of a job: its own row, its company and its places, all of the posting that stands for it. */
+/** Writes what is shown of a job: its row, company and places, all from the posting that represents it. */
 import { employerKey } from '../match/cluster.ts'
 import { placeKey } from '../read/location.ts'
 import type { Place, Posting } from '../read/posting.ts'
@@ -10,7 +10,7 @@ import type { Writing } from './write.ts'
 
 const CHARS_MAX = { name: 300, place: 200, search: 20_000 } as const
 
-/** Their sources must have their postings loaded. */
+/** The postings of their sources must be loaded. */
 export async function writeShown(writing: Writing, jobs: readonly JobEntry[]): Promise<void> {
   if (jobs.length === 0) return
   await writeJobs(writing, jobs)
@@ -66,7 +66,7 @@ function factsOf(posting: Posting, companies: ReadonlyMap<string, number>): JobE
   }
 }
 
-/** What a list of jobs shows. */
+/** The fields that a list of jobs shows. */
 function summaryOf({ raw: _, description_html: __, description_text: ___, ...rest }: Posting): string {
   return JSON.stringify(rest)
 }
@@ -129,5 +129,5 @@ async function writePlaces({ rows, dialect }: Writing, jobs: readonly JobEntry[]
   })
 }
 
-/** What is no place we know is one by its own words. */
+/** An unknown place is identified by its own text. */
 const locationKey = (place: Place) => (placeKey(place) || `? ${fold(place.raw)}`).slice(0, CHARS_MAX.place)

@@ -1,4 +1,4 @@
-/** What a batch changed, written in a fixed number of statements however many jobs it touched. */
+/** Writes what a batch changed, in a fixed number of statements however many jobs it touched. */
 
 import type { Dialect, Rows } from '../../drivers/sql.ts'
 import { isFilled, problemsOf } from '../match/quality.ts'
@@ -8,7 +8,7 @@ import type { Ledger } from './ledger.ts'
 import { insertMany, updateMany, type Value } from './rows.ts'
 import { writeShown } from './write-shown.ts'
 
-/** 64 bits tell two contents of one job apart. */
+/** 64 bits are enough to distinguish the contents of one job. */
 const CONTENT_CHARS = 16
 
 export interface Writing {
@@ -158,7 +158,7 @@ async function writeEvents({ rows, dialect }: Writing, jobs: readonly JobEntry[]
 
 const jsonOf = (value: unknown) => (value === undefined ? null : JSON.stringify(value))
 
-/** The row is written even when it is there: a refresher that is about to remove it waits for this transaction. */
+/** Updates the row even if it exists: a refresher about to delete it then waits for this transaction. */
 async function markDirty({ rows, dialect }: Writing, moments: readonly string[]): Promise<void> {
   const days = [...new Set(moments.map((at) => at.slice(0, 10)))].sort()
   await insertMany(rows, {
