@@ -16,7 +16,7 @@ import { cacheStoreOf } from '../../runs/run-identity.ts'
 import { egressOf, openPool } from '../run/egress-options.ts'
 import type { RateSharing } from '../run/fetching.ts'
 import { type BrowsersOptions, canUseBrowsers, openBrowsers } from '../run/open-browsers.ts'
-import { browserSpecOf } from '../run/worker-pools.ts'
+import { browserSpecOf } from '../run/worker-spec.ts'
 import { Chains } from './chains.ts'
 import { Instance, type InstanceOptions, type StopWord } from './instance.ts'
 

@@ -7,8 +7,8 @@ import type { CompiledScraper } from '../../crawl/compile-scraper.ts'
 import type { CrawlEnd } from '../../crawl/contract.ts'
 import type { Frontier } from '../../frontier/contract.ts'
 import type { RunFolder } from '../../runs/run-folder.ts'
-import type { WorkerSpec } from './worker.ts'
 import { fileWorkerId } from './worker-files.ts'
+import type { WorkerSpec } from './worker-spec.ts'
 
 /** Parent → child, once. */
 export interface WorkerOrders {

@@ -54,8 +54,8 @@ import { openMetricsServer } from './run-metrics.ts'
 import { openRunSinks, rememberSinks } from './run-sinks.ts'
 import { openRunTracing, traceRatioOf } from './run-tracing.ts'
 import { seed } from './seed.ts'
-import { placeIn, type WorkerSpec, work } from './worker.ts'
-import { browserSpecOf, fileSpecOf } from './worker-pools.ts'
+import { placeIn, work } from './worker.ts'
+import { browserSpecOf, fileSpecOf, type WorkerSpec } from './worker-spec.ts'
 
 interface RunRequest {
   scraper: Scraper

@@ -17,7 +17,7 @@ import { RunFolder } from '../../runs/run-folder.ts'
 import { egressOf } from '../run/egress-options.ts'
 import { seed } from '../run/seed.ts'
 import { placeIn, work } from '../run/worker.ts'
-import { browserSpecOf, fileSpecOf } from '../run/worker-pools.ts'
+import { browserSpecOf, fileSpecOf } from '../run/worker-spec.ts'
 import { type PageYield, sampleFrontier } from './sample-frontier.ts'
 
 interface CheckRequest {

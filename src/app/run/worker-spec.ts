@@ -1,0 +1,69 @@
+/** The spec of a worker, and its pool sizes as they follow from the options: browser pages and file processes. */
+import { availableParallelism } from 'node:os'
+import { resolve } from 'node:path'
+import type { ConfigValues } from '../../config/option-table.ts'
+import type { RunFolder } from '../../runs/run-folder.ts'
+import type { WorkPart } from '../../store/contract.ts'
+import type { EgressSpec } from './egress-options.ts'
+import type { FileSpec } from './worker-files.ts'
+
+/** Plain data, so that it can be sent to another process. */
+export interface WorkerSpec {
+  workerId: string
+  args: unknown
+  /** Its share of the run's concurrency, overall and per host. */
+  concurrency: number
+  perHostConcurrency: number
+  pagesMax: number
+  leaseMs: number
+  drainMs: number
+  userAgent: string
+  allowPrivate: boolean
+  allowAddresses: readonly string[]
+  cacheStore: string
+  /** Tasks asked for at once. Default: twice the concurrency. */
+  claimMax?: number
+  /** Of a Tor of its own. */
+  proxy?: string | undefined
+  /** Proxies and identities; left out: none. */
+  ways?: EgressSpec
+  browsers: BrowserSpec
+  files: FileSpec
+  /** Left out: pages and files. */
+  only?: WorkPart
+  /** Memory that stays free for others. */
+  memoryReserve: number
+  /** True when several processes share the hosts' rate. */
+  isOneOfMany: boolean
+  /** Share of traces that are kept; left out: nothing is traced. */
+  traceRatio?: number | undefined
+  /** Where to keep pages as fixtures, if anywhere. */
+  recordTo: string | undefined
+}
+
+/** Pages in browsers. */
+interface BrowserSpec {
+  /** At first, and at most. */
+  pages: number
+  pagesMax: number
+  executable: string | undefined
+}
+
+/** An explicit number is used as is; otherwise one page per core at first, and two under load. */
+export function browserSpecOf({ browsers, chrome }: Pick<ConfigValues, 'browsers' | 'chrome'>): BrowserSpec {
+  const cores = availableParallelism()
+  return { pages: browsers ?? cores, pagesMax: browsers ?? 2 * cores, executable: chrome }
+}
+
+type FileValues = Pick<ConfigValues, 'files' | 'fileWorkers' | 'fileMax' | 'fileSteps'>
+
+export function fileSpecOf(values: FileValues, folder: RunFolder, records: string): FileSpec {
+  return {
+    store: values.files === undefined ? resolve(folder.file('files')) : values.files,
+    spool: resolve(folder.file('spool')),
+    records,
+    workersMax: values.fileWorkers ?? Math.min(8, Math.max(2, availableParallelism())),
+    bytesMax: values.fileMax,
+    steps: values.fileSteps,
+  }
+}
