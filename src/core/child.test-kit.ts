@@ -1,4 +1,4 @@
-/** For child.test.ts: does what it is told. */
+/** Child process of child.test.ts: does what it is told. */
 import { sendLast } from './child.ts'
 
 process.on('message', (order: 'talk' | 'stubborn' | 'wait') => {

@@ -1,21 +1,21 @@
-/** A child process of ours: typed messages in both directions, one end, and a stop that does not wait for ever. */
+/** A child process: typed messages in both directions, a single end, and a stop that does not wait forever. */
 import { type ChildProcess, type ForkOptions, fork } from 'node:child_process'
 
 export interface ChildEnd {
   /** For people: `SIGKILL`, `exit code 1`, or why it could not be started. */
   readonly how: string
-  /** Null when a signal ended it, or it never started. */
+  /** Null if a signal ended it, or it never started. */
   readonly code: number | null
 }
 
 interface ChildOptions<Message> extends Pick<ForkOptions, 'env' | 'execArgv' | 'serialization'> {
-  /** Whether its standard output is ours; its standard error always is. Default: true. */
+  /** Whether it inherits our standard output; it always inherits standard error. Default: true. */
   isHeard?: boolean
   onMessage?: (message: Message) => void
 }
 
 export class Child<Order> {
-  /** After its last message. Never rejects. */
+  /** Resolves after its last message. Never rejects. */
   readonly ended: Promise<ChildEnd>
   readonly #process: ChildProcess
   #isOver = false
@@ -34,7 +34,7 @@ export class Child<Order> {
       if (process.channel == null) process.once('close', onExit)
       else process.once('exit', (code, signal) => void isDisconnected.then(() => onExit(code, signal)))
       process.on('error', (error) => {
-        if (process.pid === undefined) end(error.message, null) // of one that runs, its end says the same
+        if (process.pid === undefined) end(error.message, null) // for a running process, its exit is the end
       })
     })
   }
@@ -47,17 +47,17 @@ export class Child<Order> {
     return this.#isOver
   }
 
-  /** One that has just died is noticed by its end. */
+  /** If the process has just died, its end will report that. */
   send(order: Order): void {
     if (this.#process.connected) this.#process.send(order as object, () => {})
   }
 
-  /** It gets no more orders, and is told so. */
+  /** Closes the channel, which the child notices. */
   disconnect(): void {
     if (this.#process.connected) this.#process.disconnect()
   }
 
-  /** SIGTERM lets it finish or hand back what it holds; after `graceMs` it is killed. */
+  /** SIGTERM lets it finish or hand back its work; after `graceMs` it is killed. */
   async stop(graceMs: number): Promise<ChildEnd> {
     if (!this.#isOver) this.#process.kill('SIGTERM')
     return await this.endsWithin(graceMs)
@@ -86,7 +86,7 @@ export function startChild<Order, Message>(
   return new Child(child)
 }
 
-/** For the child: its last message. Closing the channel drops what is not written yet (of 1,000 messages 172 arrived). */
+/** For the child: sends its last message. Closing the channel drops unwritten messages (of 1,000 messages 172 arrived). */
 export function sendLast(message: unknown): void {
   if (process.connected) process.send!(message, () => process.connected && process.disconnect())
 }

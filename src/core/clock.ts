@@ -1,4 +1,4 @@
-/** Time and chance as parameters, so that tests turn the clock instead of sleeping. */
+/** Time and randomness as parameters, so that tests advance a clock instead of sleeping. */
 
 export interface Clock {
   /** Epoch milliseconds. */

@@ -1,10 +1,10 @@
 /**
- * Named counters of a run, kept by its frontier. What an outcome counts is added in the transaction that settles it, so the
+ * Named counters of a run, kept by its frontier. The counts of an outcome are added in the transaction that settles it, so the
  * sums are exact across processes and workers, no matter how often one was killed. Names are `group.name`.
  */
 export type Counts = Readonly<Record<string, number>>
 
-/** Sums without a prototype: a counter may have any name, `constructor` too. */
+/** Sums without a prototype: a counter may have any name, even `constructor`. */
 export type CountSums = Record<string, number>
 
 export function noCounts(): CountSums {
@@ -22,7 +22,7 @@ interface TryEnd {
   suspicion?: string
 }
 
-/** What one try at a page or a file counts: how it ended, how many bytes it received, and the error it was given up for. */
+/** The counts of one try at a page or a file: how it ended, how many bytes it received, and the error it was given up for. */
 export function countsOfTry(group: 'pages' | 'files', { outcome, bytes = 0, error, suspicion }: TryEnd): CountSums {
   const counts = noCounts()
   counts[`${group}.${outcome}`] = 1
@@ -32,7 +32,7 @@ export function countsOfTry(group: 'pages' | 'files', { outcome, bytes = 0, erro
   return counts
 }
 
-/** The counters of one group, by what follows its name: `countsOf(counts, 'filled')` → `[['title', 3]]`. */
+/** The counters of one group, by the rest of their name: `countsOf(counts, 'filled')` → `[['title', 3]]`. */
 export function countsOf(counts: Counts, group: string): [name: string, count: number][] {
   const prefix = `${group}.`
   return Object.keys(counts)

@@ -4,7 +4,7 @@ import { didYouMean, editDistance } from './did-you-mean.ts'
 
 const COMMANDS = ['run', 'crawl', 'retry', 'resume', 'robots', 'explain', 'export', 'doctor']
 
-test('counts edits, a swap of neighbours as one', () => {
+test('counts edits, with a swap of neighbours as one', () => {
   assert.deepEqual(
     [editDistance('', 'abc'), editDistance('kitten', 'sitting'), editDistance('rnu', 'run'), editDistance('a', 'a')],
     [3, 3, 1, 0],
@@ -18,7 +18,7 @@ test('finds the word that was meant', () => {
   assert.equal(didYouMean('doc', COMMANDS), 'doctor')
 })
 
-test('stays silent when nothing is near', () => {
+test('suggests nothing when nothing is close', () => {
   assert.equal(didYouMean('banana', COMMANDS), undefined)
   assert.equal(didYouMean('', COMMANDS), undefined)
   assert.equal(didYouMean('x'.repeat(100_000), COMMANDS), undefined)

@@ -1,6 +1,9 @@
-/** "Did you mean …": the nearest known word to a mistyped one. */
+/** "Did you mean …": the known word closest to a mistyped one. */
 
-/** Edits (insert, delete, replace, swap of neighbours) from one word to the other. Words are short; no need to be clever. */
+/**
+ * Number of edits (insert, delete, replace, swap of neighbours) between two words. Words are short, so a simple algorithm will
+ * do.
+ */
 export function editDistance(a: string, b: string): number {
   let beforeLast: number[] = []
   let last = Array.from({ length: b.length + 1 }, (_, j) => j)
@@ -21,14 +24,14 @@ export function editDistance(a: string, b: string): number {
 
 const WORD_LENGTH_MAX = 100
 
-/** The candidate a person most likely meant, or undefined when none is near: a wild guess helps nobody. */
+/** The candidate that was most likely meant, or undefined if none is close: a wild guess does not help. */
 export function didYouMean(word: string, candidates: Iterable<string>): string | undefined {
   const typed = word.toLowerCase().slice(0, WORD_LENGTH_MAX)
   let best: string | undefined
   let bestDistance = Math.max(1, Math.floor(typed.length * 0.4)) + 1
   for (const candidate of candidates) {
     const known = candidate.toLowerCase()
-    // Somebody who types half a word means the word.
+    // Half a word probably means the whole word.
     const distance = typed.length >= 3 && known.startsWith(typed) ? 0.5 : editDistance(typed, known)
     if (distance < bestDistance) {
       best = candidate

@@ -14,17 +14,17 @@ export const ENGINE_SCHEMES: Readonly<Record<string, Engine>> = {
 }
 
 export interface EngineUrl {
-  /** With its scheme in lower case; `sqlite` is `sqlite:`. */
+  /** With the scheme in lower case; `sqlite` becomes `sqlite:`. */
   readonly url: string
-  /** Without the colon; undefined for a text that has none. */
+  /** Without the colon; undefined if the text has none. */
   readonly scheme: string | undefined
-  /** Undefined for a scheme of something else. */
+  /** Undefined for an unknown scheme. */
   readonly engine: Engine | undefined
   /** The file of `sqlite:FILE` or `sqlite://FILE`; undefined for `sqlite:` alone and for all others. */
   readonly path: string | undefined
-  /** A server: workers of several machines can share it. */
+  /** A server that workers on several machines can share. */
   readonly isShared: boolean
-  /** Its truth is a ledger in Redis: with a broker before it, or by itself. */
+  /** Its state is a ledger in Redis, with or without a message broker in front. */
   readonly hasLedger: boolean
 }
 

@@ -6,7 +6,7 @@ import { API_ERRORS, ERRORS, EVERY_ERROR } from './error-table.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 
-/** Codes in quotes, anywhere in the product. */
+/** Quoted codes anywhere in the product. */
 function usedCodes(): Map<string, string> {
   const files = globSync(['src/**/*.{ts,js}', 'scrapers/**/*.ts'], { cwd: ROOT })
   const product = files.filter((file) => !/\.test|error-table\.ts$/.test(file))
@@ -20,7 +20,7 @@ function usedCodes(): Map<string, string> {
   )
 }
 
-test('every code in use is in the table, and every code of the table is in use', () => {
+test('lists every code in use, and no code that is not in use', () => {
   const used = usedCodes()
   assert.deepEqual(
     [...used].filter(([code]) => !Object.hasOwn(EVERY_ERROR, code)),
@@ -32,6 +32,6 @@ test('every code in use is in the table, and every code of the table is in use',
   )
 })
 
-test('no code is in both tables', () => {
+test('has no code in both tables', () => {
   assert.equal(Object.keys(EVERY_ERROR).length, Object.keys(ERRORS).length + Object.keys(API_ERRORS).length)
 })

@@ -1,7 +1,10 @@
 /** Every error code and what it means: `sluice explain`, docs/reference/errors.md and the retry manager read this table. */
 import type { NotFetchedReason } from './not-fetched.ts'
 
-/** retry: again after a backoff · rotate: again with another session · later: again, costs no try · drop: give up on this task · halt: stop the run. */
+/**
+ * retry: again after a backoff · rotate: again with another session · later: again, costs no try · drop: give up on this task ·
+ * halt: stop the run.
+ */
 export type Verdict = 'retry' | 'rotate' | 'later' | 'drop' | 'halt'
 
 export interface ErrorKind {
@@ -11,7 +14,7 @@ export interface ErrorKind {
   readonly what: string
   readonly why: string
   readonly fix: string
-  /** Tries in all for this code, when fewer than the run's `retries` + 1 make sense. */
+  /** Maximum number of tries for this code, if fewer than the run's `retries` + 1 make sense. */
   readonly triesMax?: number
   /** Not a failure: the page is skipped and counted under this reason. A start page still fails. */
   readonly notFetched?: NotFetchedReason
@@ -725,7 +728,7 @@ export const API_ERRORS = {
 
 export type ApiErrorCode = keyof typeof API_ERRORS
 
-/** Every code there is. */
+/** All codes. */
 export const EVERY_ERROR: Readonly<Record<ErrorCode | ApiErrorCode, ErrorKind | ApiErrorKind>> = {
   ...ERRORS,
   ...API_ERRORS,

@@ -5,7 +5,7 @@ import { ERRORS, type ErrorCode, type ErrorKind, type Verdict } from './error-ta
 
 export interface ErrorDetails {
   url?: string
-  /** HTTP status, where there was one. */
+  /** HTTP status, if there was one. */
   status?: number
   /** The server's Retry-After, or our own wait, in milliseconds from now. */
   retryAfterMs?: number
@@ -13,14 +13,14 @@ export interface ErrorDetails {
   isLoginRefused?: true
   /** Where in the user's scraper: `scrapers/jobs.ts:31 (handler "list")`. */
   at?: string
-  /** More lines for a person, each without a newline. */
+  /** More lines for the user, each without a newline. */
   notes?: readonly string[]
-  /** In place of the table's advice, when this case has a better one. */
+  /** Replaces the table's advice if there is better advice for this case. */
   fix?: string
   cause?: unknown
 }
 
-/** An error with a code; its verdict says what is done about it. */
+/** An error with a code, whose verdict says how to react. */
 export class ScrapeError extends Error {
   override readonly name = 'ScrapeError'
   readonly code: ErrorCode
@@ -49,7 +49,7 @@ export class ScrapeError extends Error {
   }
 }
 
-/** What is kept of a failure in the frontier, the error log and events. */
+/** The part of a failure that is stored in the frontier, the error log and events. */
 export interface ErrorRecord {
   code: ErrorCode
   class: string
@@ -69,14 +69,14 @@ export function toErrorRecord(error: ScrapeError): ErrorRecord {
   }
 }
 
-/** Errors of known kind pass; anything else is a bug in a handler, kept as the cause. */
+/** Known errors are returned unchanged; anything else is a bug in a handler, kept as the cause. */
 export function toScrapeError(error: unknown, fallback: ErrorCode, details: ErrorDetails = {}): ScrapeError {
   if (error instanceof ScrapeError) return error
   const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
   return new ScrapeError(fallback, message, { ...details, cause: error })
 }
 
-/** How a process ends that ends with this error; the whole list is in docs/reference/errors.md. */
+/** The exit code of a process that ends with this error; the whole list is in docs/reference/errors.md. */
 export function exitCodeOfClass(cls: string): 1 | 2 | 3 | 4 {
   switch (cls) {
     case 'usage':
@@ -86,7 +86,7 @@ export function exitCodeOfClass(cls: string): 1 | 2 | 3 | 4 {
     case 'service':
       return 3
     case 'stopped':
-    case 'output': // nothing was lost: --resume goes on once there is room
+    case 'output': // nothing was lost: --resume continues once there is space
       return 4
     default:
       return 1

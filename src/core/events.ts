@@ -23,14 +23,14 @@ export type RunEvent =
       items?: number
       tasks?: number
       error?: ErrorRecord
-      /** Why it looks like a block although none was recognised. */
+      /** Why it looks like a block page although none was recognised. */
       suspicion?: string
       retryAtMs?: number
       snapshot?: string
-      /** Only in runs that are traced, and only for pages whose trace is kept. */
+      /** Only in traced runs, and only for pages whose trace is kept. */
       trace?: PageTrace
     }
-  /** A batch became true. */
+  /** A batch was committed. */
   | {
       type: 'committed'
       outcomes: number
@@ -44,20 +44,20 @@ export type RunEvent =
   /** Links of this page that were skipped, or the page itself, by reason; emitted once the commit has counted them. */
   | { type: 'not-fetched'; url: string; counts: NotFetchedCounts }
   | { type: 'item.invalid'; url: string; route: string; problems: string[]; item: string }
-  /** How full the fields of the items accepted for commit are: field → count of items that have it. */
+  /** How many of the items accepted for commit have each field: field → count. */
   | { type: 'fields'; items: number; filled: Record<string, number> }
   | { type: 'throttled'; host: string; untilMs: number; reason: string }
-  /** A block page, challenge or wall was recognised. `signal` is what gave it away. */
+  /** A block page, challenge or wall was recognised; `signal` says by what. */
   | { type: 'blocked'; url: string; host: string; class: string; vendor: string; signal: string }
   | { type: 'circuit'; host: string; state: 'open' | 'half-open' | 'closed'; reason: string; untilMs?: number }
   /** `proxy` is `host:port`, never with a login. `host`: only for that site. */
   | { type: 'proxy'; proxy: string; state: 'up' | 'down'; reason: string; host?: string; untilMs?: number }
-  /** An identity (cookies, proxy, browser profile) is not used any more. */
+  /** An identity (cookies, proxy, browser profile) is no longer used. */
   | { type: 'identity.retired'; id: string; reason: string }
   | { type: 'lease.lost'; url: string; count: number }
   | { type: 'leases.expired'; returned: number; dead: number }
   | { type: 'sinks.flushed'; items: number; ms: number; backlog: number }
-  /** One try at a file task ended. same: its bytes were stored before. */
+  /** One try at a file task ended. same: its bytes were already stored. */
   | {
       type: 'file'
       outcome: 'stored' | 'same' | 'recorded' | 'retried' | 'postponed' | 'failed' | 'skipped' | 'stale'
@@ -72,20 +72,20 @@ export type RunEvent =
       retryAtMs?: number
     }
   | { type: 'browser'; what: 'launched' | 'recycled' | 'crashed' | 'hung' | 'closed'; reason: string; pid?: number }
-  /** There are more or fewer of something; `reason` is for a person. */
+  /** A pool or batch was resized; `reason` is for the user. */
   | { type: 'scaled'; what: 'file-workers' | 'browser-pages' | 'batch'; from: number; to: number; reason: string }
-  /** What pools a worker has; pages are left out when it has no browsers. */
+  /** The pools of a worker; pages are omitted if it has no browsers. */
   | { type: 'pools'; workerId: string; pagesOpen?: number; pagesFree?: number; fileWorkers: number }
   | { type: 'worker.in-flight'; workerId: string; inFlight: number; rssBytes: number; cpuMs: number }
   | { type: 'log'; level: 'debug' | 'info' | 'warn' | 'error'; message: string; url?: string; extra?: object }
 
-/** Where a try at a page is in its trace, and when its steps were (epoch milliseconds). */
+/** The position of a try at a page in its trace, and when its steps took place (epoch milliseconds). */
 export interface PageTrace {
   /** W3C `traceparent` of this try; the tasks it finds carry it. */
   readonly own: string
-  /** Of the page that found it; what begins a trace has none. */
+  /** `traceparent` of the page that found it; undefined at the start of a trace. */
   readonly parent?: string
-  /** Of the page before, in another trace: a list page that was found on a list page. */
+  /** `traceparent` of the previous page in another trace: a list page that was found on a list page. */
   readonly link?: string
   readonly startedAtMs: number
   readonly itemKeys: readonly string[]
@@ -97,7 +97,7 @@ export type EventOf<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>
 
 export interface EventBus {
   emit(event: RunEvent): void
-  /** Returns how to stop listening. A listener must not throw and must not block. */
+  /** Returns a function that stops listening. A listener must not throw or block. */
   on(listener: (event: RunEvent) => void): () => void
 }
 

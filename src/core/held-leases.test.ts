@@ -19,7 +19,7 @@ function bookOf(lost: () => ReturnType<typeof leaseOf>[]) {
   return { held: new HeldLeases({ frontier, bus, leaseMs: 1000 }), events, extended }
 }
 
-test('a lost lease is held no longer, but the same task under a new token is', async () => {
+test('drops a lost lease, but keeps the same task under a new token', async () => {
   const [old, anew] = [leaseOf('1'), leaseOf('2')]
   const { held, events } = bookOf(() => [leaseOf('1')])
   held.add(old)
@@ -29,7 +29,7 @@ test('a lost lease is held no longer, but the same task under a new token is', a
   assert.deepEqual(events, [{ type: 'lease.lost', url: old.task.url, count: 1 }])
 })
 
-test('a lease whose commit has begun, or is settled by now, is not lost', async () => {
+test('does not count a lease as lost once its commit has begun or it is settled', async () => {
   const [committing, settled] = [leaseOf('1'), leaseOf('2', 'b')]
   const { held, events } = bookOf(() => {
     held.committing(committing)
@@ -43,7 +43,7 @@ test('a lease whose commit has begun, or is settled by now, is not lost', async 
   assert.deepEqual(events, [])
 })
 
-test('a loop that holds nothing asks nothing', async () => {
+test('makes no request while it holds nothing', async () => {
   const { held, extended } = bookOf(() => [])
   assert.equal((await held.extend()).size, 0)
   held.add(leaseOf('1'))

@@ -1,5 +1,5 @@
 /**
- * The leases a loop keeps alive, from their claim until their outcome is true in the frontier.
+ * The leases a loop keeps alive, from the claim until their outcome is committed to the frontier.
  *
  *   add ──▶ held ──committing──▶ settled
  *             └─ lost: another worker has it
@@ -34,7 +34,7 @@ export class HeldLeases<L extends Leased> {
     this.#held.add(lease)
   }
 
-  /** Its commit has begun: from now on, a lease that is gone from the frontier is not a lost one. */
+  /** The lease's commit has begun: from now on, a lease that is gone from the frontier does not count as lost. */
   committing(lease: L): void {
     this.#committing.add(lease)
   }
@@ -44,7 +44,7 @@ export class HeldLeases<L extends Leased> {
     this.#committing.delete(lease)
   }
 
-  /** The heartbeat. Returns the leases that are lost; they are not held any more. */
+  /** Sends the heartbeat. Returns the lost leases, which are no longer held. */
   async extend(): Promise<ReadonlySet<L>> {
     const { frontier, bus, leaseMs } = this.#parts
     const lost = new Set<L>()

@@ -7,7 +7,7 @@ export interface ItemRow {
   readonly key: string
   /** The item as one line of JSON, fields in schema order. */
   readonly json: string
-  /** Hash of `json`: tells a changed item from the same one. Left out, the frontier makes it. */
+  /** Hash of `json`: distinguishes a changed item from the same one. If omitted, the frontier computes it. */
   readonly content?: string
 }
 
@@ -15,11 +15,11 @@ export interface ItemRow {
 export interface LoggedItem<Item = object> extends ItemRow {
   /** Position in the run's item log; grows by at least 1 from item to item. */
   readonly seq: number
-  /** What `json` says, where the writer still has it: saves a sink the parsing. */
+  /** The parsed `json` if the writer still has it, which saves sinks the parsing. */
   readonly value?: Item
 }
 
-/** The key of an item whose scraper names none: two equal records are one item. */
+/** The key of an item whose scraper defines none: two equal records are one item. */
 export function contentKey(json: string): string {
   return hash('sha256', json, 'base64url').slice(0, 22) // 128 bits
 }

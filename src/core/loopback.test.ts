@@ -1,4 +1,4 @@
-/** What counts as this machine, in every spelling a stranger might try. */
+/** What counts as this machine, in every spelling an attacker might try. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { isFromForeignPage } from './foreign-page.ts'
@@ -88,7 +88,7 @@ describe('a host is this machine', () => {
   })
 })
 
-it('an address of a socket is loopback by its number', () => {
+it('a socket address is loopback by its number', () => {
   for (const address of ['127.0.0.1', '127.9.9.9', '::1', '::ffff:127.0.0.1'])
     assert.equal(isLoopbackAddress(address), true, address)
   for (const address of ['', 'localhost', '127.1', '10.0.0.1', '::', '::ffff:10.0.0.1', '127.evil.example'])
@@ -119,7 +119,7 @@ describe('a request comes from a foreign page', () => {
     assert.equal(isFromForeignPage({ host: '', origin: '' }), true)
   })
 
-  it('but not when a program sends it, the user typed it, or our own page asks', () => {
+  it('but not when a program sends it, the user typed it, or our own page sends it', () => {
     assert.equal(isFromForeignPage({ host }), false)
     assert.equal(isFromForeignPage({ host, 'sec-fetch-site': 'none' }), false)
     assert.equal(isFromForeignPage({ host, origin: 'http://localhost:7700', 'sec-fetch-site': 'same-origin' }), false)

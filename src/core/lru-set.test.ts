@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { LruSet } from './lru-set.ts'
 
-/** The obvious implementation: slow, and plainly right. */
+/** The obvious implementation: slow, and plainly correct. */
 class NaiveLru {
   readonly keys = new Map<string, true>()
   readonly capacity: number
@@ -23,14 +23,14 @@ class NaiveLru {
   }
 }
 
-/** Few distinct keys, so that repeats, refreshes and evictions all happen; any characters, the empty string included. */
+/** Few distinct keys, so that repeats, refreshes and evictions all happen; any characters, including the empty string. */
 const key = fc.oneof(
   fc.integer({ min: 0, max: 40 }).map((n) => `https://x.test/${n}`),
   fc.string({ unit: 'binary', maxLength: 3 }),
 )
 
 describe('LruSet', () => {
-  it('answers every has and add as a plain LRU does', () => {
+  it('answers every has and add like a plain LRU', () => {
     const command = fc.record({ op: fc.constantFrom('add', 'add', 'add', 'has', 'clear-rarely'), key })
     fc.assert(
       fc.property(
@@ -118,7 +118,7 @@ describe('LruSet', () => {
     assert.equal(set.size, 1_000)
   })
 
-  it('tells keys apart that differ in one character or only in length', () => {
+  it('distinguishes keys that differ in one character or only in length', () => {
     const set = new LruSet(100_000)
     const keys = new Set<string>()
     for (let length = 0; length <= 40; length++) {
@@ -134,13 +134,13 @@ describe('LruSet', () => {
     for (const key of keys) assert.equal(set.has(key), true, JSON.stringify(key))
   })
 
-  it('calls none of 400,000 distinct keys known', () => {
+  it('reports none of 400,000 distinct keys as known', () => {
     const set = new LruSet(400_000)
     for (let i = 0; i < 400_000; i++) if (!set.add(`k${i.toString(36)}`)) assert.fail(`k${i} was called known`)
     assert.equal(set.size, 400_000)
   })
 
-  it('refuses a capacity that makes no sense', () => {
+  it('rejects a nonsensical capacity', () => {
     for (const capacity of [0, -1, 1.5, Number.NaN, 2 ** 29]) assert.throws(() => new LruSet(capacity), RangeError)
   })
 })

@@ -1,11 +1,11 @@
 /**
  * A set of strings that remembers the `capacity` most recently added ones by a 128-bit fingerprint of each.
  *
- * It does not keep the strings, so that none outlives its page: kept ones were moved to the old generation one by one, which
- * cost a fifth of the pipeline's time, and a key cut out of a page (`html.slice(…)`) held that whole page in memory. The price is
- * that "known" is certain only as far as 128 bits are: among n keys the chance of one false answer is about n²/2^129, that is
- * 10^-29 for the 100,000 of a pipeline, less than that of a memory error. The seed is drawn once per process. Somebody who
- * builds two keys for one fingerprint hides the second of his own pages, which he can do by not linking it.
+ * It does not keep the strings, so that none outlives its page: kept ones were moved to the old generation one by one, which cost
+ * a fifth of the pipeline's time, and a key cut out of a page (`html.slice(…)`) held that whole page in memory. The price is that
+ * "known" is only as certain as 128 bits are: among n keys the chance of one false answer is about n²/2^129, that is 10^-29 for
+ * the 100,000 of a pipeline, less than that of a memory error. The seed is drawn once per process. A site that constructs two
+ * keys with one fingerprint only hides the second of its own pages, which it can do by not linking it.
  *
  * A table (open addressing, linear probing) finds the entry by the first 32 bits, the other 96 confirm it, and a doubly linked
  * list in typed arrays keeps the order.
@@ -17,7 +17,7 @@ export class LruSet {
   readonly capacity: number
   #size = 0
   readonly #mask: number
-  /** Two numbers per slot: the first of the fingerprint, then the entry (EMPTY: none). */
+  /** Two numbers per slot: the first word of the fingerprint, then the entry (EMPTY: none). */
   readonly #table: Int32Array
   /** Four numbers per entry. */
   readonly #prints: Int32Array
@@ -53,16 +53,16 @@ export class LruSet {
     return this.#find(this.#batch, 0) !== EMPTY
   }
 
-  /** Remembers the key as the newest one; true when it was not known. */
+  /** Remembers the key as the newest one; true if it was not known. */
   add(key: string): boolean {
     takeFingerprint(key, this.#batch, 0)
     return this.#insert(this.#batch, 0)
   }
 
   /**
-   * Adds keys in order and says of each in `isNew` whether it was not known; returns how many were new. Much faster than `add`
-   * on a large set: all keys are hashed, and the table lines of those that come and go touched, before the first insert, so that
-   * cache misses overlap.
+   * Adds keys in order and sets `isNew` for those that were not known; returns how many were new. Much faster than `add` on a
+   * large set: all keys are hashed, and the table lines of new and evicted ones touched, before the first insert, so that cache
+   * misses overlap.
    */
   addBatch(keys: readonly string[], isNew: Uint8Array): number {
     const count = keys.length
@@ -97,7 +97,7 @@ export class LruSet {
     this.#oldest = EMPTY
   }
 
-  /** The entry of the fingerprint that stands in `from` at `at`. */
+  /** The entry of the fingerprint at `at` in `from`. */
   #find(from: Int32Array, at: number): number {
     const table = this.#table
     const mask = this.#mask
@@ -170,7 +170,7 @@ export class LruSet {
     const mask = this.#mask
     let hole = this.#prints[entry * 4]! & mask
     while (table[hole * 2 + 1] !== entry) hole = (hole + 1) & mask
-    // Backward shift in place of tombstones: lookups stay as short after a billion evictions as after none.
+    // Backward shift instead of tombstones: lookups stay as short after a billion evictions as after none.
     for (let slot = (hole + 1) & mask; table[slot * 2 + 1] !== EMPTY; slot = (slot + 1) & mask) {
       const home = table[slot * 2]! & mask
       if (((slot - home) & mask) < ((slot - hole) & mask)) continue
@@ -190,8 +190,8 @@ const SEED_C = randomInt32()
 const SEED_D = randomInt32()
 
 /**
- * MurmurHash3 (x86, 128 bits) over UTF-16 units, eight to a block. Four lanes keep the processor's multiplier busy: as quick
- * as 64 bits unit by unit (100 ns for a URL of 50 characters, most of it reading the characters).
+ * MurmurHash3 (x86, 128 bits) over UTF-16 units, eight to a block. Four lanes keep the processor's multiplier busy: as fast as 64
+ * bits unit by unit (100 ns for a URL of 50 characters, most of it reading the characters).
  */
 function takeFingerprint(key: string, to: Int32Array, at: number): void {
   const length = key.length
@@ -210,7 +210,7 @@ function takeFingerprint(key: string, to: Int32Array, at: number): void {
     d ^= mixD(key.charCodeAt(i + 6) | (key.charCodeAt(i + 7) << 16))
     d = (Math.imul(((d << 13) | (d >>> 19)) + a, 5) + 0x32ac3b17) | 0
   }
-  // Up to seven units are left; beyond the end there are zeros, which the length below tells from real ones.
+  // Up to seven units are left, padded with zeros; the length below distinguishes the padding from real zeros.
   if (i < length) {
     a ^= mixA(pairAt(key, i))
     if (i + 2 < length) b ^= mixB(pairAt(key, i + 2))

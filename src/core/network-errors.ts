@@ -1,4 +1,4 @@
-/** Codes of the system for a server that cannot be reached now, and may be later. */
+/** System error codes of a server that is unreachable now and may be reachable later. */
 export const UNREACHABLE_CODES: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ECONNRESET',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { countNotFetched, notFetchedCounters, notFetchedOf, notFetchedWarnings, skippedTasks } from './not-fetched.ts'
 
-test('reads back from the counters of a run what was counted, in the order of the list', () => {
+test('reads back from the counters of a run what was counted, in table order', () => {
   const counts = {}
   countNotFetched(counts, 'links', 2)
   countNotFetched(counts, 'robots')

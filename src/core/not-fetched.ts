@@ -5,7 +5,7 @@
 import { type CountSums, type Counts, countsOf } from './counts.ts'
 
 interface NotFetchedKind {
-  /** Continues a number: "3 forbidden by robots.txt". */
+  /** Follows a number: "3 forbidden by robots.txt". */
   readonly what: string
   /** The run may be missing something it should have fetched. The other reasons are intended: its limits say so. */
   readonly isWarning: boolean
@@ -41,13 +41,13 @@ export function countNotFetched(counts: NotFetchedCounts, reason: NotFetchedReas
   if (by > 0) counts[reason] = (counts[reason] ?? 0) + by
 }
 
-/** As counters of the run, to add to the outcome of a task. */
+/** As run counters, to be added to the outcome of a task. */
 export function notFetchedCounters(counts: NotFetchedCounts): CountSums | undefined {
   const named = REASONS.flatMap((reason) => (counts[reason] ? [[`${GROUP}.${reason}`, counts[reason]] as const] : []))
   return named.length === 0 ? undefined : Object.fromEntries(named)
 }
 
-/** From counters of a run, in the order of the list. */
+/** Read from the counters of a run, in the order of the list. */
 export function notFetchedOf(counters: Counts | undefined): NotFetchedCounts {
   const counts = Object.fromEntries(countsOf(counters ?? {}, GROUP))
   return Object.fromEntries(REASONS.flatMap((reason) => (counts[reason] ? [[reason, counts[reason]]] : [])))
@@ -59,7 +59,7 @@ export function skippedTasks(counters: Counts): number {
   return REASONS.filter(isTask).reduce((sum, reason) => sum + (counts[reason] ?? 0), 0)
 }
 
-/** What may be missing, for the warnings of a run: `not followed: 12 links over linksMax, the limit for one page`. */
+/** What may be missing, for a run's warnings: `not followed: 12 links over linksMax, the limit for one page`. */
 export function notFetchedWarnings(counts: NotFetchedCounts): string[] {
   return REASONS.filter((reason) => isWarning(reason) && counts[reason] !== undefined).map((reason) =>
     linksWords(counts[reason]!, reason),

@@ -1,7 +1,7 @@
-/** How many files and sockets this process may have open, and has. */
+/** How many files and sockets this process has open, and may have open. */
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** Read once: a process that is out of descriptors cannot read it. Undefined where the system does not say. */
+/** Read once, because a process that is out of descriptors cannot read it. Undefined if the system does not say. */
 let known: { limit: number | undefined } | undefined
 
 export function openFilesMax(): number | undefined {
@@ -26,7 +26,7 @@ export function openFilesNow(): number | undefined {
   }
 }
 
-/** For a person: `this process may have 64 files and sockets open (ulimit -n)`. */
+/** For the user: `this process may have 64 files and sockets open (ulimit -n)`. */
 export function openFilesWords(): string {
   const max = openFilesMax()
   return max === undefined ? 'see `ulimit -n`' : `this process may have ${max} files and sockets open (ulimit -n)`

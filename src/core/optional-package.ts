@@ -1,6 +1,6 @@
 /**
- * Packages that few projects need are optional peer dependencies: a driver, a browser, a format. They are loaded here and nowhere else,
- * so that one that is missing is always named together with the command that installs it.
+ * Packages that few projects need are optional peer dependencies: a driver, a browser, a format. They are loaded only here, so
+ * that the error for a missing one always names the command that installs it.
  */
 import { createRequire } from 'node:module'
 import { ScrapeError } from './errors.ts'
@@ -22,7 +22,7 @@ export async function optionalPackage<T>(
   }
 }
 
-/** The same without loading them: for what is needed later, and is checked before the work begins. */
+/** The same without loading them: for packages that are needed later, checked before the work begins. */
 export function assertInstalled(needs: string, names: string | readonly string[]): void {
   if ([names].flat().some((name) => !isInstalled(name))) throw missing(needs, [names].flat(), NOT_FOUND)
 }
@@ -51,7 +51,7 @@ function missing(needs: string, wanted: readonly string[], cause: unknown): Scra
   return new ScrapeError('E_PACKAGE_MISSING', message, { fix, ...(cause instanceof Error ? { cause } : {}) })
 }
 
-/** With the versions we test with; beside a global sluice they are global, too, or it would not find them. */
+/** Names the versions we test with. A global sluice needs them installed globally, or it would not find them. */
 export function installCommand(names: readonly string[]): string {
   const isGlobal = import.meta.filename.includes('/lib/node_modules/sluice/')
   return `npm install ${isGlobal ? '--global ' : ''}${names.map((name) => `${name}@${optionalVersion(name)}`).join(' ')}`

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { limitsSchema, parseBytes, parseDurationMs } from './options.ts'
 
-/** The paths of what is wrong, as a person would write them. */
+/** The paths of invalid options, as a user would write them. */
 function problems(limits: unknown): string[] {
   const result = limitsSchema.safeParse(limits)
   return result.success ? [] : result.error.issues.map(({ path }) => path.join('.'))
@@ -14,11 +14,11 @@ describe('parseDurationMs', () => {
     assert.deepEqual(texts.map(parseDurationMs), [500, 30_000, 120_000, 3_600_000, 86_400_000, 1500, 0, 120_000, 250])
   })
 
-  it('takes a number as milliseconds', () => {
+  it('reads a number as milliseconds', () => {
     assert.equal(parseDurationMs(1500), 1500)
   })
 
-  it('answers NaN for what is no duration', () => {
+  it('returns NaN for an invalid duration', () => {
     for (const text of ['', 's', '-5s', '5 years', '1m30s', '1e3', '.5s', '5S', '∞'])
       assert.equal(parseDurationMs(text), Number.NaN, text)
   })
@@ -33,12 +33,12 @@ describe('parseBytes', () => {
     )
   })
 
-  it('takes a number as bytes and rounds a fraction of one', () => {
+  it('reads a number as bytes and rounds fractions', () => {
     assert.equal(parseBytes(4096), 4096)
     assert.equal(parseBytes('0.0004KB'), 0)
   })
 
-  it('answers NaN for what is no size', () => {
+  it('returns NaN for an invalid size', () => {
     for (const text of ['', 'MiB', '-1KB', '1TB', '1 2', '16M']) assert.equal(parseBytes(text), Number.NaN, text)
   })
 })
@@ -76,7 +76,7 @@ describe('limitsSchema', () => {
     assert.deepEqual([limits.pages, limits.depth, limits.time], [undefined, undefined, undefined])
   })
 
-  it('keeps the politeness that is not named when one part of it is set', () => {
+  it('keeps the other politeness defaults when one of them is set', () => {
     assert.deepEqual(limitsSchema.parse({ perHost: { rps: 2 } }).perHost, {
       concurrency: 8,
       rps: 2,
@@ -102,31 +102,31 @@ describe('limitsSchema', () => {
     assert.deepEqual([limits.pages, limits.depth, limits.perHost.rps], [50, 0, 0.5])
   })
 
-  it('takes failAt as a percentage or as a share', () => {
+  it('accepts failAt as a percentage or as a share', () => {
     const shares = ['5%', '0%', '100%', '0.5%', 0, 0.05, 1].map((failAt) => limitsSchema.parse({ failAt }).failAt)
     assert.deepEqual(shares, [0.05, 0, 1, 0.005, 0, 0.05, 1])
   })
 
-  it('refuses a failAt that is no share', () => {
+  it('rejects a failAt that is not a share', () => {
     for (const failAt of ['101%', '-1%', '5 %', '%', 'five', -0.1, 1.01, Number.NaN, null, true])
       assert.deepEqual(problems({ failAt }), ['failAt'], String(failAt))
   })
 
-  it('takes cache as true, a duration, or 0', () => {
+  it('accepts cache as true, a duration, or 0', () => {
     const freshMs = [true, '5m', 0].map((cache) => limitsSchema.parse({ cache }).cache)
     assert.deepEqual(freshMs, [60_000, 300_000, 0])
     assert.deepEqual(problems({ cache: false }), ['cache'])
     assert.deepEqual(problems({ cache: 'yes' }), ['cache'])
   })
 
-  it('takes hosts as same, any, or a list', () => {
+  it('accepts hosts as same, any, or a list', () => {
     for (const hosts of ['same', 'any', ['a.test', 'b.test:81'], []])
       assert.deepEqual(limitsSchema.parse({ hosts }).hosts, hosts)
     assert.deepEqual(problems({ hosts: 'others' }), ['hosts'])
     assert.deepEqual(problems({ hosts: [1] }), ['hosts'])
   })
 
-  it('refuses what is out of bounds or of the wrong kind', () => {
+  it('rejects values that are out of bounds or of the wrong type', () => {
     const bad: object[] = [
       { pages: 0 },
       { pages: 1.5 },
@@ -157,18 +157,18 @@ describe('limitsSchema', () => {
     ])
   })
 
-  it('says all that is wrong at once', () => {
+  it('reports all problems at once', () => {
     assert.deepEqual(problems({ pages: 0, timeout: 'soon', robots: 'no' }).toSorted(), ['pages', 'robots', 'timeout'])
   })
 
-  it('refuses a name it does not know, also inside perHost', () => {
+  it('rejects unknown names, even inside perHost', () => {
     const unknown = limitsSchema.safeParse({ retrys: 3 })
     assert.equal(unknown.success, false)
     assert.match(unknown.error!.issues[0]!.message, /retrys/)
     assert.deepEqual(problems({ perHost: { rsp: 3 } }), ['perHost'])
   })
 
-  it('says the bounds of a duration and of a size in its message', () => {
+  it('states the bounds of a duration and of a size in its message', () => {
     const message = (limits: object) => limitsSchema.safeParse(limits).error!.issues[0]!.message
     assert.match(message({ timeout: 'soon' }), /"30s".*10 ms.*3600000 ms/)
     assert.match(message({ bodyMax: 'big' }), /"16MiB".*1073741824 bytes/)
@@ -197,7 +197,7 @@ describe('a pause between requests', () => {
       assert.deepEqual(delayOf(given).data?.perHost.delay, expected)
   })
 
-  it('is refused when it is neither', () => {
+  it('is rejected when it is neither', () => {
     for (const given of ['3s-1s', '1s-2s-3s', '-', '1s-', 'soon', '-1s', '1s-2d'])
       assert.match(delayOf(given).error?.issues[0]?.message ?? `${given} was taken`, /range such as "1s-3s"/)
   })

@@ -1,5 +1,5 @@
 /**
- * Options, declared once: type, default, bounds and sentence. The type, the check, the environment name, the CLI flag and the
+ * Options, declared once: type, default, bounds and description. The type, the check, the environment name, the CLI flag and the
  * docs row come from here.
  */
 import * as z from 'zod'
@@ -34,12 +34,12 @@ const duration = (bounds: { minMs: number; maxMs: number }) =>
 
 export type DelayRange = readonly [minMs: number, maxMs: number]
 
-/** `'2s'` → 2000 (a mean, to be varied) · `'1s-3s'` → [1000, 3000] (a range, to be drawn from). NaN for what is neither. */
+/** `'2s'` → 2000 (a mean, to be varied) · `'1s-3s'` → [1000, 3000] (a range to draw from). NaN for anything else. */
 function parseDelayMs(text: string | number | DelayRange): number | DelayRange {
   if (typeof text === 'object') return text[0] <= text[1] ? text : Number.NaN
   const [from, to, ...more] = String(text).split('-')
   if (to === undefined) return parseDurationMs(text)
-  // '1-3s' means seconds twice.
+  // In '1-3s' the unit applies to both numbers.
   const unit = /[a-z]+\s*$/.exec(to)?.[0] ?? ''
   const minMs = parseDurationMs(/[a-z]/.test(from!) ? from! : `${from!.trim()}${unit}`)
   const maxMs = parseDurationMs(to)
@@ -48,7 +48,7 @@ function parseDelayMs(text: string | number | DelayRange): number | DelayRange {
 
 const DELAY_MS_MAX = 3_600_000
 
-/** Between two requests to one host. */
+/** The pause between two requests to one host. */
 const delay = z
   .union([z.string(), z.number(), z.tuple([z.number(), z.number()]).readonly()])
   .transform(parseDelayMs)
@@ -73,7 +73,7 @@ const ratio = z
   })
   .refine((n) => n >= 0 && n <= 1, { error: 'must be a percentage such as "5%" or a number from 0 to 1' })
 
-/** What the environment gives as text is a number, too: `8` or `'8'`, but not `'lots'`. */
+/** Environment variables give numbers as text: `8` or `'8'`, but not `'lots'`. */
 type NumberText = number | `${number}`
 
 export const whole = (min: number, max: number) => {
@@ -93,7 +93,7 @@ const circuit = z.union([z.literal('off'), whole(2, 1000)], {
   error: 'must be "off", or a whole number from 2 to 1000',
 })
 
-/** What is different for one site. */
+/** Settings for a single site. */
 export const siteSchema = z.strictObject({
   rps: rate.optional(),
   perMinute: whole(0, 1e6).optional(),
@@ -105,7 +105,7 @@ export const siteSchema = z.strictObject({
 })
 export type SiteOptions = z.output<typeof siteSchema>
 
-/** What a scraper may set under `limits`, and the CLI and environment may override. */
+/** Options that a scraper may set under `limits`, and the CLI and environment may override. */
 export const limitsSchema = z.strictObject({
   pages: whole(1, 1e9).optional().describe('stop the run (resumable) after this many pages'),
   depth: whole(0, 10_000).optional().describe('maximum link depth from a start page'),
@@ -182,6 +182,6 @@ export const limitsSchema = z.strictObject({
     .describe('serve repeated requests from a cache while entries are younger than this (`true`: 60 s); 0 = off'),
 })
 
-/** What a scraper may set under `limits`. */
+/** Options that a scraper may set under `limits`. */
 export type Limits = z.input<typeof limitsSchema>
 export type ResolvedLimits = z.output<typeof limitsSchema>

@@ -4,18 +4,18 @@ import type { ScrapeError } from './errors.ts'
 import type { SessionState } from './session-state.ts'
 
 export interface Page {
-  /** The URL asked for (the task's). */
+  /** The requested URL (the task's). */
   readonly requestedUrl: string
-  /** Where the redirects ended. */
+  /** The URL after all redirects. */
   readonly url: string
-  /** URLs passed on the way, first to last, without the final one. */
+  /** URLs of the redirects, first to last, without the final one. */
   readonly redirects: readonly string[]
   readonly status: number
   /** Lower-case names, null prototype; repeated headers joined with ", " except set-cookie, which is an array. */
   readonly headers: Readonly<Record<string, string | string[]>>
   /** After content decoding. */
   readonly body: Buffer
-  /** `text/html`, lower case, without parameters; empty when the server named none. */
+  /** `text/html`, lower case, without parameters; empty if the server sent none. */
   readonly contentType: string
   /** WHATWG name of the encoding used for `text`. */
   readonly charset: string
@@ -25,22 +25,22 @@ export interface Page {
   readonly timings: PageTimings
   readonly fromCache: boolean
   readonly fetchedAtMs: number
-  /** The browser's side of it, for pages that were fetched with one; there until `release`. */
+  /** The open browser page, for pages fetched with a browser; available until `release`. */
   readonly live?: LivePage
-  /** Why it looks like a block although none was recognised: almost no content, or a CAPTCHA and little else. */
+  /** Why it looks like a block page although none was recognised: almost no content, or a CAPTCHA and little else. */
   suspicion?: string
-  /** What a person would have seen, as PNG, of a page that failed in a browser. */
+  /** Screenshot (PNG) of a page that failed in a browser. */
   readonly screenshot?: Buffer
   /**
-   * The page has been read: lets go of body and text. The promises and frames of a fetch grow old while it is under way, and
-   * what dead old objects point to is kept until the next full collection; without this every page's text was promoted
-   * (48 KB each: twice the memory, a tenth of the CPU).
+   * Releases body and text once the page has been read. The promises and frames of a fetch are promoted to the old generation
+   * while it runs, and what dead old objects point to is kept until the next full collection; without this every page's text was
+   * promoted (48 KB each: twice the memory, a tenth of the CPU).
    */
   release(): void
 }
 
 export interface PageTimings {
-  /** From the request to the first byte of the final response, redirects included. */
+  /** From the request to the first byte of the final response, including redirects. */
   readonly firstByteMs: number
   /** From the request to the last byte. */
   readonly totalMs: number
@@ -49,22 +49,24 @@ export interface PageTimings {
 /** A page that is still open in a browser. `release` closes it, together with its cookies, storage and cache. */
 export interface LivePage {
   readonly driver: DriverPage
-  /** Why it can do nothing more: its browser, its process or its window is gone, or had to be ended. Undefined while it can. */
+  /**
+   * Why the page is no longer usable: its browser, process or window is gone or had to be ended. Undefined while it is usable.
+   */
   readonly failure: ScrapeError | undefined
-  /** That failure, if it is what is behind an error of the driver: it may be told some moments after the error. */
+  /** That failure, if it caused an error of the driver: it may be reported a few moments after the error. */
   failureBehind(error: unknown): Promise<ScrapeError | undefined>
-  /** The document as it is now. */
+  /** The current document. */
   content(): Promise<string>
-  /** What a person would see, as PNG; undefined when the browser cannot tell any more. */
+  /** A screenshot as PNG; undefined if the browser can no longer take one. */
   screenshot(): Promise<Buffer | undefined>
-  /** Cookies and local storage as they are now. */
+  /** Current cookies and local storage. */
   state(): Promise<SessionState>
-  /** What the page downloaded. Waits for what is still coming, or may be about to, within the page's deadline. */
+  /** The page's downloads. Waits for those in progress or about to start, within the page's deadline. */
   downloads(): Promise<readonly Download[]>
 }
 
-/** A download of a browser. Plain ones are cancelled, to be fetched by a file worker; the others are kept. */
+/** A browser download. Plain ones are cancelled and fetched by a file worker; the others are kept. */
 export type Download =
   | { readonly kind: 'link'; readonly url: string; readonly name: string }
-  /** Made in the page (`blob:`, `data:`) or the answer to a form: only the browser could get it. */
+  /** Created in the page (`blob:`, `data:`) or the response to a form: only the browser could get it. */
   | { readonly kind: 'kept'; readonly path: string; readonly name: string; readonly bytes: number }

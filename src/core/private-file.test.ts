@@ -1,4 +1,4 @@
-/** Which databases others can read. */
+/** Which databases other users can read. */
 import assert from 'node:assert/strict'
 import { chmodSync, globSync, statSync } from 'node:fs'
 import { join } from 'node:path'

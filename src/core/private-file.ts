@@ -14,7 +14,7 @@ export function makeOwnerOnly(path: string): void {
   try {
     closeSync(openSync(path, 'wx', OWNER_ONLY))
   } catch {
-    // It exists already, or it cannot be created, which SQLite reports with an error its callers know.
+    // The file already exists, or it cannot be created, which SQLite reports with an error its callers know.
   }
   for (const file of [path, ...COMPANIONS.map((ending) => path + ending)]) closeToOthers(file)
 }
@@ -24,6 +24,6 @@ function closeToOthers(file: string): void {
   try {
     chmodSync(file, OWNER_ONLY)
   } catch {
-    // It belongs to another user who gave us access, or it has just been removed.
+    // The file belongs to another user who gave us access, or it has just been removed.
   }
 }

@@ -10,12 +10,12 @@ import { hostname, uptime } from 'node:os'
 export const BOOT = bootId()
 
 /**
- * Shared by exactly those processes that see each other's ids: one boot of one kernel, one namespace of process ids. A host name
- * alone is not enough, because containers on several machines may have the same one.
+ * Shared by exactly those processes that see each other's ids: the same boot of the same kernel, and the same pid namespace. A
+ * host name alone is not enough, because containers on several machines may have the same one.
  */
 export const MACHINE_MARK = hash('sha256', [hostname(), BOOT, pidNamespace()].join('\n'), 'hex').slice(0, 16)
 
-/** Its process no longer exists. False for processes of other machines, about which nothing is known here. */
+/** Whether the process no longer exists. False for processes of other machines, about which nothing is known here. */
 export function isProcessGone({ machine, pid }: { machine: string; pid: number }): boolean {
   if (machine !== MACHINE_MARK || !Number.isSafeInteger(pid) || pid <= 0 || pid === process.pid) return false
   try {
@@ -43,7 +43,7 @@ function bootId(): string {
   }
 }
 
-/** `pid:[4026531836]`; empty where the system has no such thing. */
+/** `pid:[4026531836]`; empty if the system has no pid namespaces. */
 function pidNamespace(): string {
   try {
     return readlinkSync('/proc/self/ns/pid')

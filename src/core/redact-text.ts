@@ -27,11 +27,11 @@ function redacted(text: string, decodings: number): string {
   return shown.replace(SHAPES, shapeMask)
 }
 
-/** Up to its end, or to the end of a text that was cut off in it. */
+/** Matches to the end of the key, or to the end of a text that was cut off within it. */
 const PRIVATE_KEY = /(-----BEGIN [A-Z\d ]{0,40}PRIVATE KEY(?: BLOCK)?-----)[\s\S]*?(?:(?=-----END)|$)/g
 
 const SCHEME = /[a-z][a-z\d+.-]{0,20}:\/\//gi
-/** White space and quotes end a URL in a text; so does an escape sequence of a terminal. */
+/** White space and quotes end a URL in a text, and so does a terminal escape sequence. */
 const URL_END = /[\s"'`\p{Cc}]|$/gu
 /** Credentials as our own help texts write them. */
 const PLACEHOLDER = /^\[?user:password@\]?(?:(?:host|localhost:\d)[^@]*)?$/i
@@ -70,7 +70,10 @@ function withoutLogins(text: string): string {
 }
 
 const WEB = /^(?:https?|wss?|file):/i
-/** Only the user of a server, as in the commands we print: not a secret, and needed. In the URL of a web page it may be a token. */
+/**
+ * A user name alone in a server's URL, as in the commands we print, is needed and not a secret. In the URL of a web page it may
+ * be a token.
+ */
 const SERVER = /^(?:postgres(?:ql)?|rediss?|amqps?|mysql|mongodb(?:\+srv)?):/i
 const USER_ALONE = /^[\w.%-]{1,63}@[^@]*$/
 const HOST = /^(?:[\w-]+(?:\.[\w-]+)+\.?|localhost|\[[\da-f:.]+\])(?::\d{1,5})?$/i
@@ -95,7 +98,7 @@ function withoutEncodedSecrets(text: string, decodings: number): string {
   })
 }
 
-/** A quote as it stands in a text, in JSON within JSON, or in HTML. */
+/** A quote in plain text, in JSON within JSON, or in HTML. */
 const QUOTE = String.raw`(?:\\{0,7}["']|&quot;|&#34;)`
 const NAME = String.raw`(?:(?<![\w.-])|(?<=(?<![\w-])--))(?<name>[A-Za-z_][\w.-]{0,127}(?:\[[\w-]{1,64}\])?)`
 
@@ -116,12 +119,12 @@ const PAIRED = new RegExp(
 )
 const QUERY = /(?<before>[?&;#])(?<query>[\w.~%[\]-]{1,128})=/g
 
-/** Where a value ends that has no quotes around it. */
+/** The end of an unquoted value. */
 const BARE_END = /[\s"'&;<>})\]\p{Cc}]|,(?=\s|\w{1,32}[=:])|$/gu
 const QUERY_END = /[&#;\s"'<>\p{Cc}]|$/gu
 /**
- * A header takes the rest of its line, up to a quote around it; what is quoted behind a `=` belongs to it (`response="…"`).
- * Our own help writes `Authorization: Bearer KEY`, and that stays.
+ * A header extends to the end of its line, or to a quote around it; a quoted value after `=` belongs to it (`response="…"`). Our
+ * own help writes `Authorization: Bearer KEY`, which is not masked.
  */
 const HEADER_LINE =
   /\b((?:proxy-)?authorization\s{0,4}[:=]\s{0,4}|(?:set-)?cookie2?\s{0,4}:\s{0,4})(?!\s{0,4}(?:Bearer KEY|…)(?:[`'"\p{Cc}]|$))(?:=\\{0,3}"[^"\p{Cc}]*"|[^\p{Cc}"'])+/giu
@@ -133,7 +136,7 @@ function withoutNamedValues(text: string): string {
     if (!isSecretName(name, 'query')) return undefined
     const end = endAt(QUERY_END, all, at)
     const value = all.slice(at, end)
-    if (value === 'KEY' || value === 'FILE') return undefined // how our own help writes it
+    if (value === 'KEY' || value === 'FILE') return undefined // placeholders in our own help
     return /^code$/i.test(name) && !isRandom(value) && !hasState(all, at) ? undefined : end
   })
   shown = masked(shown, NAMED, ({ name, flag, quote, separator }, at, all) => {
@@ -144,7 +147,7 @@ function withoutNamedValues(text: string): string {
     return isSaid(name!, separator!, all.slice(at, end)) ? undefined : end
   })
   if (/["'<]/.test(shown)) shown = masked(shown, PAIRED, endOfPaired)
-  // After the names: a header takes the rest of its line, and a name at the end of that line with it.
+  // After the named values: a header takes the rest of its line, including a name at its end.
   return shown.replace(HEADER_LINE, `$1${MASK}`)
 }
 
@@ -152,7 +155,7 @@ function withoutNamedValues(text: string): string {
 const isRandom = (value: string) =>
   value.length >= 16 || (value.length >= 10 && /\d/.test(value) && /[a-z]/i.test(value))
 
-/** Says whether the URL around a place has a `state=`. Places come in rising order, so each URL is searched once. */
+/** Returns whether the URL around a position has a `state=`. Positions come in rising order, so each URL is searched once. */
 function stateFinder(): (text: string, at: number) => boolean {
   let end = 0
   let isFound = false
@@ -189,13 +192,13 @@ const SAID =
 
 function isSaid(name: string, separator: string, value: string): boolean {
   if (SAID.test(value)) return true
-  // `pass: 12, fail: 0` counts; `pass=12` does not.
+  // `pass: 12, fail: 0` is a count; `pass=12` is not.
   return /^pass$/i.test(name) && separator.includes(':') && /^\d{1,9}$/.test(value)
 }
 
 type Groups = Record<string, string | undefined>
 
-/** Masks what follows each match up to where `endOf` says it ends; undefined leaves it. What is masked is not searched again. */
+/** Masks the text after each match up to the end that `endOf` returns; undefined leaves it. Masked text is not searched again. */
 function masked(text: string, pattern: RegExp, endOf: (groups: Groups, at: number, all: string) => number | undefined) {
   let shown = ''
   let keptTo = 0
@@ -222,7 +225,7 @@ function endAt(end: RegExp, text: string, from: number): number {
   return end.exec(text)?.index ?? text.length
 }
 
-/** The same quote again, which no more backslashes stand before than before the first; without one, the end of the text. */
+/** The same quote again, preceded by no more backslashes than the first; without one, the end of the text. */
 function endOfQuoted(text: string, from: number, quote: string): number {
   if (quote.startsWith('&')) return indexOr(text, quote, from)
   const slashes = quote.length - 1
@@ -274,7 +277,7 @@ function shapeMask(whole: string, ...rest: unknown[]): string {
   return `${hook ?? place ?? ''}${MASK}`
 }
 
-/** "basic information" and "bearer securities" are words: a credential is base64 of `user:password`, or is no word. */
+/** "basic information" and "bearer securities" are words: a credential is base64 of `user:password`, or not a word. */
 function isCredential(scheme: string, value: string): boolean {
   if (/^basic$/i.test(scheme)) return Buffer.from(value, 'base64').toString().includes(':') && /[A-Z\d+/=]/.test(value)
   return value.length >= 20 || /[\d_.+/=~]/.test(value) || /[a-z][A-Z]|[A-Z]{4}/.test(value)

@@ -19,7 +19,7 @@ test('masks the values of secret parameters in URLs, and only those', () => {
   assert.equal(redactText('https://x.test/?key=a&keyword=b&monkey=c'), 'https://x.test/?key=***&keyword=b&monkey=c')
 })
 
-test('a short code in a URL is masked when the URL has the state of a login, before it or after it', () => {
+test('masks a short code in a URL that also has the state of a login, before or after it', () => {
   assert.equal(
     redactText('GET https://x.test/cb?code=4f9a&state=s1 now'),
     'GET https://x.test/cb?code=***&state=s1 now',
@@ -29,7 +29,7 @@ test('a short code in a URL is masked when the URL has the state of a login, bef
   assert.equal(redactText(texts), 'https://x.test/cb?code=***&state=s1 https://x.test/p?code=de-DE')
 })
 
-test('a key that only begins like the one in our help is masked', () => {
+test('masks a key that only begins like the one in our help', () => {
   assert.equal(redactText('Authorization: Bearer KEY42'), 'Authorization: ***')
   assert.equal(redactText('postgres://user:password@localhost:1@db/x'), 'postgres://***@db/x')
 })
@@ -57,7 +57,7 @@ test('masks a secret in every format in which it appears in a text', () => {
 /** Base64 of a secret is the secret. */
 const decodable = (text: string) => Buffer.from(text.split(/\s/).at(-1)!, 'base64').toString()
 
-test('masking a masked text changes nothing', () => {
+test('leaves masked text unchanged when it is masked again', () => {
   for (const [what, write] of SECRET_TEXTS) {
     const shown = redactText(write(SECRET))
     assert.equal(redactText(shown), shown, what)
@@ -107,7 +107,7 @@ test('masks secrets in nested values and limits their size', () => {
   assert.ok(JSON.stringify(redactValue(loop)).length < 500)
 })
 
-test('the time for a text grows with its length, not faster', () => {
+test('takes time linear in the length of the text', () => {
   const bits = [
     ...[
       'a.',
@@ -141,8 +141,8 @@ test('the time for a text grows with its length, not faster', () => {
     ...SECRET_TEXTS.map(([, write]) => write(SECRET)),
   ]
   const timeOf = (text: string) => cpuMs(() => redactText(text))
-  // Ten times the length in a hundred times the time would be quadratic. The slack is for a noisy measurement: a quadratic step takes
-  // tens of seconds for the longer text.
+  // Ten times the length in a hundred times the time would be quadratic. The slack is for a noisy measurement: a quadratic step
+  // takes tens of seconds for the longer text.
   for (const bit of bits) {
     const [short, long] = [10_000, 100_000].map((length) => timeOf(bit.repeat(length / bit.length)))
     assert.ok(long! < 40 * short! + 2_000, `${JSON.stringify(bit)}: ${short} ms, then ${long} ms`)

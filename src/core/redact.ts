@@ -17,7 +17,7 @@ export function redactValue(value: unknown): unknown {
   return redacted(value, LOG_LINE, 0)
 }
 
-/** A whole copy for a reader: a terminal, a caller of the API, run.json. Parts marked by `verbatim` stay as they are. */
+/** A full copy for a reader: a terminal, an API client, run.json. Parts marked by `verbatim` stay as they are. */
 export function redactAll<T>(value: T): T {
   return redacted(value, WHOLE, 0) as T
 }
@@ -51,7 +51,7 @@ function errorParts(error: Error): object {
   return { name: error.name, message: redactText(error.message), ...(code === undefined ? {} : { code }) }
 }
 
-/** By its tag: naming the global `Headers` loads the HTTP client of Node, 35 ms of the start of every run. */
+/** Recognised by its tag: referring to the global `Headers` loads Node's HTTP client, 35 ms of the start of every run. */
 const isHeaders = (value: object): boolean =>
   (value as { [Symbol.toStringTag]?: unknown })[Symbol.toStringTag] === 'Headers' && Symbol.iterator in value
 
@@ -68,7 +68,7 @@ function objectParts(entries: [unknown, unknown][], bounds: Bounds, depth: numbe
   )
 }
 
-/** `{ name: 'Cookie', value: '…' }`, as headers and cookies are often written. */
+/** `{ name: 'Cookie', value: '…' }`, a common form of headers and cookies. */
 function namedBeside(entries: [unknown, unknown][]): string | undefined {
   if (!entries.some(([key]) => key === 'value')) return undefined
   const name = entries.find(([key]) => key === 'name' || key === 'key')?.[1]
@@ -89,14 +89,14 @@ function listParts(list: unknown[], bounds: Bounds, depth: number): unknown[] {
 
 const isSecretFlag = (word: string) => /^--[a-z-]{2,40}$/.test(word) && isSecretName(word.slice(2), 'text')
 
-/** A name given to a session says whose it is; one made by a server is long. */
+/** A session name chosen by a user only says whose it is; a server's session id is long, and a secret. */
 const SESSION_LENGTH_MIN = 16
 
-/** The mask where the value is a secret by its name; undefined where it is not. */
+/** The mask if the value's name marks it as a secret; undefined if not. */
 function shownUnder(name: string, value: unknown): string | undefined {
   if (value === null || value === undefined || value === '' || typeof value === 'boolean') return undefined
   if (name === 'session') return typeof value === 'string' && value.length >= SESSION_LENGTH_MIN ? MASK : undefined
   if (!isSecretName(name)) return undefined
-  // Four digits at least: `fieldFill.pin` is a share, not a PIN.
+  // At least four digits: `fieldFill.pin` is a share, not a PIN.
   return typeof value !== 'number' || (value >= 1000 && isSecretNumberName(name)) ? MASK : undefined
 }

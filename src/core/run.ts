@@ -9,25 +9,25 @@ import type { Json } from './task.ts'
  */
 export type RunState = 'running' | 'finished' | 'stopped' | 'failed'
 
-/** What a region may be called. */
+/** Valid region names. */
 export const REGION_NAME = { pattern: /^[a-z0-9-]{1,40}$/, rule: 'must be small letters, digits and -, at most 40' }
 
-/** All that is known of a run: its `run.json`, and `GET /v1/runs/:id`. */
+/** Everything known about a run: its `run.json`, and `GET /v1/runs/:id`. */
 export interface RunRecord {
   id: string
   scraper: string
   state: RunState
-  /** Why it is not moving or how it ended, for a person. */
+  /** Why it makes no progress or how it ended, for the user. */
   reason: string | null
-  /** As they were given, without defaults. */
+  /** As given, without defaults. */
   args: Json
-  /** Limits set outside the scraper: they hold for those who resume it, too. Of a fleet's run its store keeps them. */
+  /** Limits set outside the scraper, which also apply when the run is resumed. For a fleet run, the store keeps them. */
   limits?: Limits
-  /** A server carried it out last: one that comes back goes on with it. */
+  /** A server executed it last and resumes it after a restart. */
   isServed?: boolean
-  /** Only workers of this region take it. Left out: all do. */
+  /** Only workers of this region take it. Undefined: all do. */
   region?: string
-  /** How the user names the scraper: a name, or the path of its file. */
+  /** The scraper as the user named it: a name, or the path of its file. */
   source: string
   /** Process exit code once it ended; see docs/reference/errors.md. */
   exitCode: number | null
@@ -35,7 +35,7 @@ export interface RunRecord {
   isComplete?: boolean
   startedAt: string
   finishedAt: string | null
-  /** Time worked, over all resumes. */
+  /** Working time across all resumes. */
   durationMs: number
   /** Where the queue is: `sqlite:` in the run's own folder, or a URL. */
   frontier: string
@@ -46,7 +46,7 @@ export interface RunRecord {
     postponed: number
     remaining: number
     dead: number
-    /** How many of those ok look like a block or an empty shell. Omitted: none. */
+    /** How many of those ok look like a block page or an empty shell. Undefined: none. */
     suspect?: number
   }
   items: { new: number; same: number; changed: number; invalid: number }
@@ -74,21 +74,21 @@ export function isComplete({ state, isComplete }: Pick<RunRecord, 'state' | 'isC
 /** File tasks by how they ended. */
 export interface FileCounts {
   stored: number
-  /** Their bytes had been stored before. */
+  /** Their bytes were already stored. */
   same: number
-  /** Entered into the database. */
+  /** Recorded in the database. */
   recorded: number
   failed: number
   retried: number
-  /** Of what was stored. */
+  /** Bytes of the stored files. */
   bytes: number
 }
 
 export const NO_FILES: FileCounts = { stored: 0, same: 0, recorded: 0, failed: 0, retried: 0, bytes: 0 }
 
-/** What one process, or several, did in a run: what `RunRecord` adds up. */
+/** The work of one or several processes in a run, which `RunRecord` adds up. */
 export interface WorkTally {
-  /** Tries by how they ended. */
+  /** Tries by outcome. */
   pages: { ok: number; failed: number; retried: number; postponed: number }
   items: RunRecord['items']
   files: FileCounts
@@ -100,11 +100,11 @@ export interface WorkTally {
   errors: RunRecord['errors']
 }
 
-/** `20261115_113501_x7k2`: sorts by time, and two runs started in one second differ. */
+/** `20261115_113501_x7k2`: sorts by time, and two runs started in the same second differ. */
 export function newRunId(nowMs: number, random: () => number = Math.random): string {
   const time = new Date(nowMs)
   const stamp = time.toISOString().replace(/[-:]/g, '').replace('T', '_').slice(0, 15)
-  const within = time.getUTCMilliseconds().toString(36).padStart(2, '0') // runs of one second still sort by time
+  const within = time.getUTCMilliseconds().toString(36).padStart(2, '0') // so that runs of the same second sort by time
   const chance = Math.floor(random() * 36 ** 2)
     .toString(36)
     .padStart(2, '0')

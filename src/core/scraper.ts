@@ -12,7 +12,7 @@ type Awaitable<T> = T | Promise<T>
 // biome-ignore lint/complexity/noBannedTypes: "no keys required" is exactly what {} means here
 type Nothing = {}
 
-/** A path parameter's name ends at the first character that cannot be part of a word. */
+/** A path parameter's name ends at the first non-word character. */
 type NameOf<S extends string> = S extends `${infer Head}/${string}`
   ? NameOf<Head>
   : S extends `${infer Head}.${string}`
@@ -30,25 +30,25 @@ export interface RouteDefinition {
    * pattern, no matter which route it is enqueued for. A route without a pattern gets URLs that no other route claims.
    */
   match?: string
-  /** What tasks of this route carry; checked when they are enqueued. */
+  /** Schema of the data that tasks of this route carry; checked when they are enqueued. */
   data?: Schema
   /** How its pages are fetched. Default `http`. */
   fetch?: 'http' | 'browser'
   /** How the browser opens them. */
   browser?: BrowserRoute
   /**
-   * `browser`: once a site has turned a page away (E_BLOCKED, E_CAPTCHA, E_FORBIDDEN), its further tries go through a browser,
-   * where there is one. The handler is the same, without `page`.
+   * `browser`: once a site has blocked a page (E_BLOCKED, E_CAPTCHA, E_FORBIDDEN), it is retried in a browser, if there is one.
+   * The handler is the same, without `page`.
    */
   fallback?: 'browser'
-  /** Field of its data that is sent as JSON in a POST request. Each body is a task of its own. */
+  /** Field of its data that is sent as JSON in a POST request. Each body is a separate task. */
   post?: string
   /** Higher is claimed first. Default 0. */
   priority?: number
   lane?: string
-  /** What reaches the handler besides text pages with a 2xx status: a list of statuses, or detailed rules. */
+  /** What reaches the handler in addition to text pages with a 2xx status: a list of statuses, or detailed rules. */
   accept?: Accept
-  /** Extra request headers; they never leave the origin. */
+  /** Extra request headers; they are only sent to the page's own origin. */
   headers?: Readonly<Record<string, string>>
 }
 
@@ -56,26 +56,29 @@ export interface RouteDefinition {
 export type Accept = readonly number[] | AcceptRules
 
 export interface AcceptRules {
-  /** Statuses besides 2xx, and 204. */
+  /** Statuses outside 2xx, and 204. */
   status?: readonly number[]
-  /** Content types besides text, HTML, XML and JSON: `application/pdf`, `image/*`. Other types fail with E_CONTENT_TYPE, and their body is not read. */
+  /**
+   * Content types other than text, HTML, XML and JSON: `application/pdf`, `image/*`. Other types fail with E_CONTENT_TYPE, and
+   * their body is not read.
+   */
   types?: readonly string[]
   /** `skip`: links that turn out to be files are skipped and counted instead of failing. A start page still fails. */
   files?: 'skip'
-  /** Empty responses. Default false: E_EMPTY. */
+  /** Accept empty responses. Default false: E_EMPTY. */
   empty?: boolean
-  /** Start pages that look like a block or have almost no content. Default false: E_SUSPECT. */
+  /** Accept start pages that look like a block page or have almost no content. Default false: E_SUSPECT. */
   suspect?: boolean
 }
 
 export interface BrowserRoute {
   /** What must have happened before the handler is called. Default `load`. */
   waitUntil?: 'domcontentloaded' | 'load' | 'networkidle'
-  /** A selector that must be there, too. */
+  /** A selector that must also match. */
   waitFor?: string
-  /** Kinds of requests that are not made. */
+  /** Kinds of requests to block. */
   block?: readonly ResourceKind[]
-  /** Only the page's own site is asked. Default false. */
+  /** Only allow requests to the page's own site. Default false. */
   blockThirdParties?: boolean
 }
 
@@ -90,24 +93,24 @@ interface TargetOptions {
   url: string | URL
   priority?: number
   lane?: string
-  /** Identity in place of the URL. */
+  /** Identity to use instead of the URL. */
   key?: string
-  /** Whose page it is. One URL is another task for each user. Default: the user of the page that found it. */
+  /** The user the page belongs to. The same URL is a separate task for each user. Default: the user of the page that found it. */
   session?: string
 }
-/** A URL; with the route's data where its schema has fields without defaults. */
+/** A URL, plus the route's data if its schema has fields without defaults. */
 type Target<D extends RouteDefinition> =
   Nothing extends RouteDataIn<D>
     ? string | URL | (TargetOptions & { data?: RouteDataIn<D> })
     : TargetOptions & { data: RouteDataIn<D> }
 
 export interface Enqueued {
-  /** Accepted; the commit settles which of them this run has not seen. In `start` the count is final. */
+  /** Accepted; the commit decides which of them are new to this run. In `start` the count is final. */
   added: number
   seen: number
-  /** Not usable: no URL, another host, too deep, over `linksMax`, no match for the route. */
+  /** Not usable: not a URL, another host, too deep, over `linksMax`, no match for the route. */
   refused: number
-  /** How many of those added went to another route, because its `match` is more specific. */
+  /** How many of those added went to another route because its `match` is more specific. */
   rerouted: number
   /** Not added, because another route already has the page, or claims it and needs data that was not given. */
   conflicts: number
@@ -115,9 +118,9 @@ export interface Enqueued {
 
 interface Enqueue<R extends Routes> {
   <K extends keyof R & string>(route: K, target: Target<R[K]> | Iterable<Target<R[K]>>): Promise<Enqueued>
-  /** The route with the most specific matching `match`. Throws E_ROUTE_UNMATCHED if none matches. */
+  /** Uses the route with the most specific matching `match`. Throws E_ROUTE_UNMATCHED if none matches. */
   (target: URL): Promise<Enqueued>
-  /** Every link the selector finds; with a mapper for routes whose data has no defaults. */
+  /** Enqueues every link that the selector finds; routes whose data has no defaults need a mapper. */
   links<K extends keyof R & string>(
     route: K,
     css: string,
@@ -136,16 +139,16 @@ export interface Log {
   warn(message: string, extra?: object): void
 }
 
-/** What a handler is given. */
+/** The argument of a handler. */
 export interface HandlerContext<I extends Schema, R extends Routes, K extends keyof R, A> {
-  /** Where the page was found in the end, after redirects. */
+  /** The URL of the page after redirects. */
   readonly url: URL
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[]>>
   readonly attempt: number
   readonly depth: number
   readonly runId: string
-  /** When the page was fetched: use it in place of the clock, and replays give the same items. */
+  /** When the page was fetched. Use it instead of the clock, so that replays give the same items. */
   readonly fetchedAt: Date
   readonly data: RouteData<R[K]>
   readonly params: RouteParams<R[K]>
@@ -156,34 +159,34 @@ export interface HandlerContext<I extends Schema, R extends Routes, K extends ke
   readonly body: Buffer
   /** The body parsed as JSON. */
   json<T = unknown>(): T
-  /** An item for the sinks. Never throws for an invalid one: it is counted and kept in errors.jsonl. */
+  /** Emits an item to the sinks. Never throws for an invalid item, which is counted and kept in errors.jsonl. */
   emit(item: In<I>): Promise<Emitted>
   enqueue: Enqueue<R>
-  /** Keeps bytes under `files/` of the run folder; returns the path. */
+  /** Saves bytes under `files/` in the run folder; returns the path. */
   save(name: string, bytes: Uint8Array | string): Promise<string>
-  /** Downloads it later, beside the pages: to the run's file store, with the cookies of this page's user. */
+  /** Downloads a file in the background to the run's file store, with the cookies of this page's user. */
   file(url: string | URL, options?: FileOptions): Promise<Enqueued>
-  /** Whose page this is. */
+  /** The user this page belongs to. */
   readonly session: string | undefined
-  /** This page again, after a backoff or `after` ('30s'). */
+  /** Retries this page, after a backoff or `after` ('30s'). */
   retry(after?: string | number, why?: string): never
-  /** Done with this page; what was emitted stays. */
+  /** Ends the handling of this page; items already emitted are kept. */
   skip(why: string): never
-  /** Ends the run, resumable. */
+  /** Ends the run, which can be resumed. */
   stop(why: string): never
   /** The browser driver's page, on routes with `fetch: 'browser'`. */
   readonly page: R[K]['fetch'] extends 'browser' ? DriverPage : undefined
-  /** What the browser shows by now, to read as `$` is read; `$` is what it showed when the page had loaded. */
+  /** The page as the browser shows it now, read like `$`; `$` itself is the page as it was when it had loaded. */
   readonly render: R[K]['fetch'] extends 'browser' ? () => Promise<DocumentSelection> : undefined
-  /** Keeps cookies and local storage for all further pages of this user, in any worker. */
+  /** Saves cookies and local storage for all further pages of this user, in any worker. */
   readonly keepLogin: R[K]['fetch'] extends 'browser' ? () => Promise<void> : undefined
   readonly log: Log
 }
 
 export interface FileOptions {
-  /** What to call it; default: what the server or the URL says. */
+  /** The file's name; default: from the server or the URL. */
   name?: string
-  /** Kept in its record. */
+  /** Stored in its record. */
   meta?: Json
   priority?: number
 }
@@ -196,22 +199,22 @@ interface Schedule {
   catchUp?: boolean
 }
 
-/** A sink a scraper asks for. C = the columns it names, checked against the item's own keys. */
+/** A sink that a scraper asks for. C = the columns it names, checked against the item's own keys. */
 export interface SinkSpec<C extends string = never> {
   readonly kind: 'jsonl' | 'csv' | 'parquet' | 'sqlite'
   readonly path?: string
   readonly columns?: readonly C[]
   readonly formulaSafe?: boolean
 }
-/** Items as lines of JSON. */
+/** Writes items as JSON Lines. */
 export const jsonl = (options: { path?: string } = {}): SinkSpec => ({ kind: 'jsonl', ...options })
-/** Items as CSV, in the run folder unless `path` says otherwise. */
+/** Writes items as CSV, to the run folder unless `path` is set. */
 export const csv = <const C extends string = never>(
   options: { path?: string; columns?: readonly C[]; formulaSafe?: boolean } = {},
 ): SinkSpec<C> => ({ kind: 'csv', ...options })
-/** Items as Parquet. */
+/** Writes items as Parquet. */
 export const parquet = (options: { path?: string } = {}): SinkSpec => ({ kind: 'parquet', ...options })
-/** Items as a table of SQLite. */
+/** Writes items to an SQLite table. */
 export const sqlite = (options: { path: string }): SinkSpec => ({ kind: 'sqlite', ...options })
 
 /** Reads a page of route K. */
@@ -219,30 +222,30 @@ type Handler<K extends keyof R, I extends Schema, R extends Routes, A> = (
   context: HandlerContext<I, R, K, A>,
 ) => Awaitable<unknown>
 
-/** A handler for each route. The names come first: compilers cut long types at their end. */
+/** A handler for each route. The names come first because compilers truncate long types at the end. */
 type Handlers<K extends keyof R, I extends Schema, R extends Routes, A> = { [P in K]: Handler<P, I, R, A> }
 
-/** What `defineScraper` takes. */
+/** The argument of `defineScraper`. */
 export interface ScraperDefinition<N extends string, I extends Schema, R extends Routes, AS extends Schema> {
-  /** Lower-case words with hyphens: it names folders, metrics and queues. */
+  /** Lower-case words with hyphens: used in the names of folders, metrics and queues. */
   name: N
   description?: string
-  /** Off until an operator names it in `boards`; the text says why. */
+  /** Disabled until an operator lists it in `boards`; the text says why. */
   optIn?: string
-  /** What `--arg name=value` may set. */
+  /** Schema of the arguments that `--arg name=value` may set. */
   args?: AS
   item: I
   /** Identity of an item: dedup, upsert, change detection. Without it, equal records are one item. */
   key?: (keyof Out<I> & string) | ((item: Out<I>) => string)
   routes: R
   start: (context: { args: Out<AS>; enqueue: Enqueue<R>; log: Log }) => Awaitable<unknown>
-  /** One for each route. They hold no state: pages come in any order, in any process, sometimes twice. */
+  /** One handler per route. Handlers hold no state: pages come in any order, in any process, sometimes twice. */
   handlers: Handlers<keyof R, I, R, Out<AS>>
   limits?: Limits
   mode?: 'single' | 'distributed'
   sinks?: readonly SinkSpec<keyof Out<I> & string>[]
   schedule?: Schedule
-  /** What a healthy run looks like; below it the run counts as failed. */
+  /** What a healthy run yields; with less, the run counts as failed. */
   expect?: {
     items?: { min?: number; max?: number }
     filled?: Partial<Record<keyof Out<I> & string, number>>
@@ -253,19 +256,19 @@ export interface ScraperDefinition<N extends string, I extends Schema, R extends
 type AnyDefinition = ScraperDefinition<string, Schema, Routes, Schema>
 declare const TYPES: unique symbol
 
-/** A checked scraper. Of its types it keeps two: the arguments it takes, and the items it emits. */
+/** A checked scraper. It keeps two of its types: the arguments it takes, and the items it emits. */
 export interface Scraper<Args = unknown, Item = unknown> extends Omit<AnyDefinition, 'start' | 'handlers' | 'key'> {
   readonly key?: string | ((item: never) => string)
   readonly start: (context: never) => unknown
   readonly handlers: Readonly<Record<string, (context: never) => unknown>>
-  /** Only the compiler sees it. */
+  /** Only for the compiler. */
   readonly [TYPES]?: { args: Args; item: Item }
 }
 
 /** The arguments of a scraper that declares none. */
 type NoArgs = Record<string, never>
 
-/** Declares a scraper. What the types cannot see is checked here: throws E_DEFINITION with every problem. */
+/** Declares a scraper. Checks what types cannot express: throws E_DEFINITION with every problem. */
 export function defineScraper<
   const N extends string,
   I extends Schema,
@@ -348,7 +351,7 @@ function acceptProblems(name: string, accept: Accept | undefined): string[] {
   ]
 }
 
-/** Zod objects know their fields; other schemas do not tell. */
+/** Only Zod objects list their fields; other schemas do not. */
 export function schemaFields(schema: object): string[] {
   const { shape } = schema as { shape?: object }
   return shape === undefined ? [] : Object.keys(shape)

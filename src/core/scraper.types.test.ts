@@ -1,4 +1,4 @@
-/** Wrong programs the compiler must refuse. `tsc` fails when one of these lines starts to compile. */
+/** Wrong programs that the compiler must reject. `tsc` fails when one of these lines starts to compile. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as z from 'zod'
@@ -18,7 +18,7 @@ const routes = {
   job: { match: '/job/:id', data: z.object({ company: z.string() }) },
 } as const
 
-test('takes the definition of the documentation', () => {
+test('accepts the definition from the documentation', () => {
   const jobs = defineScraper({
     name: 'jobs-demo',
     args: z.object({ base: z.url().default('http://127.0.0.1:4100/') }),
@@ -61,7 +61,7 @@ test('knows the path parameters of patterns with dots and hyphens', () => {
   })
 })
 
-test('refuses wrong programs at compile time', () => {
+test('rejects wrong programs at compile time', () => {
   defineScraper({
     name: 'wrong',
     item: Job,
@@ -101,7 +101,7 @@ test('refuses wrong programs at compile time', () => {
   )
 })
 
-test('takes limits as numbers, numbers as text, and durations', () => {
+test('accepts limits as numbers, numbers as text, and durations', () => {
   const { limits } = defineScraper({
     name: 'limits',
     item: Job,
@@ -113,7 +113,7 @@ test('takes limits as numbers, numbers as text, and durations', () => {
   assert.equal(limits?.concurrency, '8')
 })
 
-test('refuses limits that are not numbers at compile time', () => {
+test('rejects limits that are not numbers at compile time', () => {
   const scraper = { name: 'w', item: Job, routes: { a: {} }, start() {}, handlers: { a() {} } }
   // @ts-expect-error numbers, not words or objects
   defineScraper({ ...scraper, limits: { concurrency: 'lots' } })
@@ -125,7 +125,7 @@ test('refuses limits that are not numbers at compile time', () => {
   defineScraper({ ...scraper, limits: { perHost: { rps: [] } } })
 })
 
-test('says every problem of a definition the compiler could not see', () => {
+test('reports every problem of a definition that the compiler could not see', () => {
   assert.throws(
     () =>
       defineScraper({

@@ -3,11 +3,11 @@
 /** Where a name appears. The same word is a secret in one place and not in another: `?code=` in a URL, `code: 404` in a message. */
 type NamePlace = 'field' | 'query' | 'text'
 
-/** Anywhere in a name, also where its words are run together: `PGPASSWORD`, `clientsecret`. */
+/** Anywhere in a name, even if its words are run together: `PGPASSWORD`, `clientsecret`. */
 const STEM =
   /passw(?:or)?d|passphrase|passcode|secret(?!ar)|token(?!i[sz])|credential|authorization|signature|sess(?:ion)?_?id|csrf|xsrf|api_?key|(?:access|private|secret|signing|encryption|auth|master|account|session|service)_?key|auth_?(?:header|code)|session_?cookie|cookie_?header|connection_?string/
 
-/** As the last word of a name, or all of it: `dbPass`, `userPin`, `x-auth`. */
+/** As the last word of a name, or the whole name: `dbPass`, `userPin`, `x-auth`. */
 const LAST_WORD = /(?:^|_)(?:pass|passwd|pwd|pw|otp|totp|pin|jwt|bearer|cookies?|sid|sig|cvv)$/
 
 /** Only as the whole name; longer names with these words are mostly harmless (`author`, `keyword`). */
@@ -51,7 +51,7 @@ export function isSecretNumberName(name: string): boolean {
   return /(?:^|_)(?:pin|otp|totp|cvv|passcode|password|secret)$/.test(wordsOf(name))
 }
 
-/** Names of headers that hold secrets: also recognised in flat lists, where a field list would be taken apart wrongly. */
+/** Names of headers that hold secrets: also recognised in flat lists, where a field list would be misread. */
 export function isSecretHeader(name: string): boolean {
   return (
     /^(?:(?:proxy-)?authorization|(?:set-)?cookie2?|x-[\w-]{0,60})$/i.test(name) && isSecretName(name.replace(/2$/, ''))

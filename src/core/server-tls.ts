@@ -1,9 +1,12 @@
-/** TLS to our own servers (database, Redis, broker), as their URLs ask for it: certificates are verified unless the URL says otherwise. */
+/**
+ * TLS to our own servers (database, Redis, broker), as configured in their URLs: certificates are verified unless the URL says
+ * otherwise.
+ */
 import { readFileSync } from 'node:fs'
 import type { ConnectionOptions } from 'node:tls'
 import { ScrapeError } from './errors.ts'
 
-/** Options of a URL that say how to connect, not where: they are files of one machine, and no part of the place. */
+/** URL options that say how to connect, not where: they name local files and do not identify the server. */
 export const TLS_PARAMETERS = [
   'sslmode',
   'sslrootcert',
@@ -30,8 +33,8 @@ interface TlsNames {
 const NAMES: TlsNames = { ca: 'cacert', cert: 'cert', key: 'key' }
 
 /**
- * What `?cacert=FILE&cert=FILE&key=FILE&servername=NAME&verify=none` of a URL means. The options are taken out of the URL.
- * Undefined: the URL does not ask for TLS. Throws `E_OPTION` for what cannot be meant, and for a file that cannot be read.
+ * Reads `?cacert=FILE&cert=FILE&key=FILE&servername=NAME&verify=none` and removes these options from the URL. Undefined: the URL
+ * does not ask for TLS. Throws `E_OPTION` for contradictory options, and for a file that cannot be read.
  */
 export function takeTls(url: URL, isTls: boolean): TlsOptions | undefined {
   const given = TLS_PARAMETERS.filter((name) => !name.startsWith('ssl') && url.searchParams.has(name))
@@ -60,7 +63,7 @@ export function takeTls(url: URL, isTls: boolean): TlsOptions | undefined {
   return tls
 }
 
-/** The certificates a URL names. A certificate without its key, or a key without its certificate, is a slip. */
+/** Reads the certificates that a URL names. A certificate without its key, or a key without its certificate, is a mistake. */
 export function readTlsFiles(url: URL, names: TlsNames): TlsOptions {
   const [ca, cert, key] = [names.ca, names.cert, names.key].map((name) => url.searchParams.get(name) ?? undefined)
   if ((cert === undefined) !== (key === undefined))
@@ -90,8 +93,8 @@ function readPem(path: string, name: string, { host }: URL): string {
 }
 
 /**
- * What is left in a URL is read by the client library in its own way, and counts more there than what we tell it: `tls`, `ssl` or
- * `db` would undo what was checked here. `hint` says what to write instead.
+ * Remaining URL parameters are interpreted by the client library and override our options there: `tls`, `ssl` or `db` would undo
+ * what was checked here. `hint` says what to write instead.
  */
 export function refuseOtherParameters({ searchParams, host }: URL, known: readonly string[], hint: string): void {
   const others = [...new Set(searchParams.keys())].filter((name) => !known.includes(name))
@@ -101,7 +104,7 @@ export function refuseOtherParameters({ searchParams, host }: URL, known: readon
 
 const warned = new Set<string>()
 
-/** Once for each server of a process. */
+/** Warns once per server and process. */
 export function warnUnverified({ host }: URL, why: string): void {
   if (warned.has(host)) return
   warned.add(host)
@@ -120,7 +123,9 @@ const NO_TLS = /WRONG_VERSION_NUMBER|wrong version number|PACKET_LENGTH_TOO_LONG
 const CLIENT_REFUSED =
   /ALERT_CERTIFICATE_REQUIRED|CERTIFICATE_REQUIRED|ALERT_UNKNOWN_CA|BAD_CERTIFICATE|HANDSHAKE_FAILURE|certificate required|unknown ca|bad certificate|handshake failure/i
 
-/** Trouble with TLS stays until a person mends it. Undefined: this is none. `caOption` is what the URL calls the authority's file. */
+/**
+ * TLS errors persist until they are fixed. Undefined: not a TLS error. `caOption` is the URL's option for the authority's file.
+ */
 export function tlsTrouble(error: unknown, place: string, caOption: string): ScrapeError | undefined {
   const { code = '', message = '', reason = '' } = error as { code?: unknown; message?: string; reason?: string }
   const name = String(code)

@@ -1,4 +1,4 @@
-/** What a site knows a user by: cookies and local storage, in the shape that browser drivers call storage state. */
+/** How a site recognises a user: cookies and local storage, in the format that browser drivers call storage state. */
 
 export interface SessionState {
   readonly cookies: readonly SessionCookie[]
@@ -8,10 +8,10 @@ export interface SessionState {
 export interface SessionCookie {
   readonly name: string
   readonly value: string
-  /** With a leading dot: for its subdomains, too. */
+  /** A leading dot includes subdomains. */
   readonly domain: string
   readonly path: string
-  /** Epoch seconds; -1 for one that ends with the session. */
+  /** Epoch seconds; -1 for a session cookie. */
   readonly expires: number
   readonly httpOnly: boolean
   readonly secure: boolean

@@ -8,7 +8,7 @@ import { hostOf, normaliseUrl, taskId, URL_BYTES_MAX } from './url.ts'
 
 const isCode = (code: ErrorCode) => (error: unknown) => error instanceof ScrapeError && error.code === code
 
-/** title → what is given and the one spelling it gets. */
+/** title → what is given and its normalised form. */
 const spellings: Record<string, [given: string, expected: string][]> = {
   'leaves a URL that is already in its one spelling as it is': [
     ['https://a.test/', 'https://a.test/'],
@@ -91,24 +91,24 @@ describe('normaliseUrl', () => {
     assert.equal(normaliseUrl('https://b.test/', 'https://a.test/p'), 'https://b.test/')
   })
 
-  it('takes a URL object and leaves it as it was', () => {
+  it('accepts a URL object and leaves it unchanged', () => {
     const url = new URL('https://me:secret@a.test/?b=1&a=2#f')
     assert.equal(normaliseUrl(url), 'https://a.test/?a=2&b=1')
     assert.equal(url.href, 'https://me:secret@a.test/?b=1&a=2#f')
   })
 
-  it('refuses what is no URL', () => {
+  it('rejects an invalid URL', () => {
     for (const text of ['', 'a.test/x', '/x', 'https://', 'http://a b/', 'http://a.test:99999/', 'http://%00/'])
       assert.throws(() => normaliseUrl(text), isCode('E_URL_INVALID'), text)
     assert.throws(() => normaliseUrl('x', 'not a base'), isCode('E_URL_INVALID'))
   })
 
-  it('refuses every scheme but http and https', () => {
+  it('rejects every scheme but http and https', () => {
     for (const text of ['ftp://a.test/', 'javascript:alert(1)', 'mailto:a@b.test', 'data:,x', 'file:///etc/passwd'])
       assert.throws(() => normaliseUrl(text, 'https://a.test/'), isCode('E_URL_SCHEME'), text)
   })
 
-  it('takes a URL as long as the limit and refuses a longer one, without repeating it whole', () => {
+  it('accepts a URL as long as the limit and rejects a longer one, without repeating it whole', () => {
     const longest = `https://a.test/${'x'.repeat(URL_BYTES_MAX - 'https://a.test/'.length)}`
     assert.equal(normaliseUrl(longest), longest)
     assert.throws(
@@ -133,7 +133,7 @@ describe('normaliseUrl', () => {
     assert.ok(message(`no url ${'x'.repeat(5000)}`).length < 300)
   })
 
-  it('gives its own result back unchanged, whatever the URL', () => {
+  it('leaves its own result unchanged, whatever the URL', () => {
     const word = fc.stringMatching(/^[a-z0-9~!*()'. +%é-]{0,6}$/u).filter((text) => !text.includes('%'))
     const escaped = fc.constantFrom('%20', '%2B', '%c3%a9', '%7E', '%', '%zz', '%FF', '+', '=', '&', '[]')
     const part = fc.array(fc.oneof(word, escaped), { maxLength: 3 }).map((parts) => parts.join(''))
@@ -170,7 +170,7 @@ describe('normaliseUrl', () => {
     )
   })
 
-  it('gives one spelling to a query in any order', () => {
+  it('normalises a query in any order to the same URL', () => {
     const names = fc.uniqueArray(fc.stringMatching(/^[a-z]{1,3}$/), { minLength: 1, maxLength: 6 })
     const shuffled = names.chain((list) =>
       fc.tuple(fc.constant(list), fc.shuffledSubarray(list, { minLength: list.length, maxLength: list.length })),
@@ -195,7 +195,7 @@ describe('hostOf', () => {
       assert.equal(hostOf(url), new URL(url).host)
   })
 
-  it('takes an origin without a path', () => {
+  it('accepts an origin without a path', () => {
     assert.equal(hostOf('https://a.test:8443'), 'a.test:8443')
   })
 })
@@ -208,7 +208,7 @@ describe('taskId', () => {
     assert.match(taskId({ url: 'https://a.test/' }), /^[0-9a-f]{64}$/)
   })
 
-  it('is the SHA-256 of the key where there is one, also an empty one', () => {
+  it('is the SHA-256 of the key if there is one, even an empty one', () => {
     assert.equal(taskId({ url: 'https://a.test/search', key: 'page 2' }), sha256('page 2'))
     assert.equal(taskId({ url: 'https://a.test/search', key: '' }), sha256(''))
   })

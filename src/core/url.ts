@@ -1,4 +1,4 @@
-/** URLs: one spelling per page, and the identity a run remembers it by. */
+/** URLs: one normalised form per page, and the identity a run remembers it by. */
 import { hash } from 'node:crypto'
 import { ScrapeError } from './errors.ts'
 import type { NewTask } from './task.ts'
@@ -6,11 +6,11 @@ import type { NewTask } from './task.ts'
 /** Longer URLs are traps or mistakes; 8 KiB is what common servers accept. */
 export const URL_BYTES_MAX = 8192
 
-/** Query parameters that name a visit, not a page. */
+/** Query parameters that identify a visit, not a page. */
 const TRACKING = /^(?:utm_[a-z_]+|gclid|dclid|gbraid|wbraid|fbclid|msclkid|yclid|mc_[ce]id|igshid|_ga|_gl)$/i
 
 /**
- * The one spelling under which a URL is queued and remembered: absolute, http(s), without fragment, credentials or tracking
+ * The normalised form in which a URL is queued and remembered: absolute, http(s), without fragment, credentials or tracking
  * parameters, with its parameters sorted. Throws `E_URL_INVALID` or `E_URL_SCHEME`.
  */
 export function normaliseUrl(input: string | URL, base?: string | URL): string {
@@ -23,7 +23,7 @@ export function normaliseUrl(input: string | URL, base?: string | URL): string {
     throw new ScrapeError('E_URL_SCHEME', `${url.protocol} URLs are not fetched: ${text.slice(0, 200)}`, { url: text })
   }
   if (url.hostname === '') throw new ScrapeError('E_URL_INVALID', `no host in ${JSON.stringify(text)}`, { url: text })
-  // Setting a part re-serialises the whole URL, so each is touched only when it is there.
+  // Setting a part re-serialises the whole URL, so each is set only if present.
   if (url.hash !== '' || url.href.endsWith('#')) url.hash = ''
   if (url.username !== '' || url.password !== '') {
     url.username = ''
@@ -42,7 +42,7 @@ function tooLong(text: string): ScrapeError {
 }
 
 function sortQuery(url: URL): void {
-  // Only a query that needs it is rewritten: URLSearchParams changes the encoding of what it touches.
+  // A query is rewritten only if necessary: URLSearchParams changes the encoding of what it touches.
   const names = url.search
     .slice(1)
     .split('&')
@@ -54,7 +54,7 @@ function sortQuery(url: URL): void {
   params.sort()
 }
 
-/** `%75tm_source` is `utm_source`, and deleting goes by the decoded name. */
+/** `%75tm_source` is `utm_source`, and deletion uses the decoded name. */
 function decodedName(name: string): string {
   if (!name.includes('%')) return name
   try {
@@ -64,7 +64,7 @@ function decodedName(name: string): string {
   }
 }
 
-/** `host:port` of a normalised URL, as politeness counts it. Cheaper than parsing it again. */
+/** `host:port` of a normalised URL, as rate limits count it. Cheaper than parsing it again. */
 export function hostOf(url: string): string {
   const start = url.indexOf('//') + 2
   const end = url.indexOf('/', start)
@@ -78,7 +78,7 @@ export function pathOf(url: string): string {
   return end === -1 ? url.slice(start) : url.slice(start, end)
 }
 
-/** What a run remembers a task by: SHA-256 of its key, else of its URL, as lower-case hex. */
+/** The identity of a task in a run: SHA-256 of its key, else of its URL, as lower-case hex. */
 export function taskId(task: Pick<NewTask, 'url' | 'key'>): string {
   return hash('sha256', task.key ?? task.url, 'hex')
 }
