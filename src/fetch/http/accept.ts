@@ -1,7 +1,7 @@
-/** What a route accepts besides pages of text with a 2xx status. */
+/** What a route accepts in addition to text pages with a 2xx status. */
 import type { Accept, AcceptRules } from '../../core/scraper.ts'
 
-/** For what is not read as a page: robots.txt and sitemaps come under any type, and may be empty. */
+/** For responses that are not read as pages: robots.txt and sitemaps may have any type, and may be empty. */
 export const ANY_CONTENT: AcceptRules = { types: ['*/*'], empty: true }
 
 export function rulesOf(accept: Accept | undefined): AcceptRules {

@@ -1,4 +1,4 @@
-/** From an answer on the wire to a page, or to the error its status stands for. */
+/** Turns a response into a page, or into the error for its status. */
 import { ScrapeError } from '../../core/errors.ts'
 import { withPage } from '../../core/failed-page.ts'
 import type { Page } from '../../core/page.ts'
@@ -11,15 +11,15 @@ import { type Exchange, FAILED_BODY_BYTES_MAX, type MakeRoom } from './exchange.
 import { HttpPage, headerOf } from './http-page.ts'
 import { statusError } from './status.ts'
 
-/** How we came to the answer. */
+/** How we got to the response. */
 export interface Way {
   readonly request: FetchRequest
-  /** Where the redirects led. */
+  /** The final URL, after redirects. */
   readonly url: string
   readonly redirects: readonly string[]
   /** `performance.now()` of the start. */
   readonly startedAtMs: number
-  /** For large bodies; the page has it until it is released. */
+  /** For large bodies; the page holds it until it is released. */
   readonly place?: BodyPlace | undefined
   readonly makeRoom?: MakeRoom | undefined
 }
@@ -29,7 +29,7 @@ export interface AnswerLimits {
   retryAfterMsMax: number
 }
 
-/** A promise only where decoding takes a thread. Throws `E_ENCODING`, `E_CHARSET`, `E_TOO_LARGE`, `E_PROTOCOL`. */
+/** Returns a promise only if decoding needs a thread. Throws `E_ENCODING`, `E_CHARSET`, `E_TOO_LARGE`, `E_PROTOCOL`. */
 export function toPage(
   answer: Exchange,
   way: Way,
@@ -42,7 +42,7 @@ export function toPage(
   return readPage(answer, way, body, endedAtMs, nowMs)
 }
 
-/** The error of a status, with as much of its page as came: the status is the news, its page helps to understand it. */
+/** The error for a status, with as much of its page as arrived: the status is what matters, the page helps to understand it. */
 export function toFailure(answer: Exchange, way: Way, { retryAfterMsMax }: AnswerLimits, nowMs: number): ScrapeError {
   const error = statusError(answer.status, answer.headers, { url: way.url, nowMs, retryAfterMsMax })
   const endedAtMs = performance.now()
@@ -50,17 +50,17 @@ export function toFailure(answer: Exchange, way: Way, { retryAfterMsMax }: Answe
   let body = Buffer.alloc(0)
   let charset = 'utf-8'
   try {
-    // At most 64 KiB of it were read and 1 MiB may come out, so this is never a promise.
+    // At most 64 KiB were read and at most 1 MiB may come out, so this is never a promise.
     const decoded = decode(answer, FAILED_BODY_BYTES_MAX * 16) as Buffer
     body = Buffer.from(decoded.subarray(0, FAILED_BODY_BYTES_MAX))
     charset = detectCharset(body, type)
   } catch {
-    // Damaged, or cut where we stopped to read: then there is no page to show.
+    // Damaged, or cut off where we stopped reading: then there is no page to show.
   }
   return withPage(error, makePage(answer, way, { body, charset, contentType: type.essence, endedAtMs, nowMs }))
 }
 
-/** The error for a response that is not a page by its type; its body was not read. */
+/** The error for a response whose type is not a page's; its body was not read. */
 export function toFile(answer: Exchange, way: Way, nowMs: number): ScrapeError {
   const contentType = parseContentType(headerOf(answer.headers, 'content-type') ?? '').essence
   const nothing = { body: Buffer.alloc(0), charset: 'utf-8' }
@@ -116,7 +116,7 @@ function decode(answer: Exchange, bytesMax: number, makeRoom?: MakeRoom): Buffer
   if (headers['content-encoding'] === undefined) return body
   const codings = parseContentEncoding(String(headers['content-encoding']))
   if (codings.length === 0) return body
-  // No bytes at all are no valid gzip, but usual for empty answers, where the server says itself that nothing comes.
+  // An empty body is not valid gzip, but common for empty responses whose headers say that nothing follows.
   const isFramed = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
   if (body.length === 0 && (isFramed || status === 204)) return body
   return decodeBody(body, codings, bytesMax, makeRoom)

@@ -13,7 +13,7 @@ for (const [what, sizes, expected] of [
   ['more than was announced', Array<number>(40).fill(65_536), 1.5 * MB],
   ['one piece larger than all growth', [MB, 8 * MB, 1], 0],
 ] as const) {
-  it(`gives a body as it came: ${what}`, () => {
+  it(`returns a body as it arrived: ${what}`, () => {
     const body = new BodyBytes()
     const pieces = sizes.map((size, i) => Buffer.alloc(size, i + 1))
     for (const piece of pieces) body.add(piece, expected)
@@ -23,7 +23,7 @@ for (const [what, sizes, expected] of [
   })
 }
 
-it('copies the pieces of a large body, so that none of them has to be kept', () => {
+it('copies the chunks of a large body, so that none of them has to be kept', () => {
   const body = new BodyBytes()
   const pieces = Array.from({ length: 20 }, () => Buffer.alloc(65_536, 1))
   for (const piece of pieces) {

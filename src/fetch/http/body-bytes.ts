@@ -1,6 +1,7 @@
 /**
- * The bytes of one body as they arrive. A small body is kept in the pieces it came in, most often one. A large one is put together
- * at once: pieces that wait for the end are old by then, and 15 MB of them stay until the next full garbage collection.
+ * Collects the bytes of one body. A small body is kept in the chunks it arrived in, most often one. A large one is copied into
+ * one buffer right away: chunks that wait for the end are old by then, and 15 MB of them stay until the next full garbage
+ * collection.
  */
 import { SMALL_BODY_BYTES_MAX } from './body-room.ts'
 
@@ -12,7 +13,7 @@ export class BodyBytes {
   #pieces: Buffer[] | undefined
   #whole: Buffer | undefined
 
-  /** `bytesExpected`: the length of the body where its server told it, else 0. */
+  /** `bytesExpected`: the length of the body if the server announced it, otherwise 0. */
   add(piece: Buffer, bytesExpected: number): void {
     const from = this.length
     this.length += piece.length
@@ -24,7 +25,7 @@ export class BodyBytes {
     else this.#pieces.push(piece)
   }
 
-  /** Everything so far. Once: a body that is taken must not be held here (`Page.release`). */
+  /** Everything received so far. Call it once: a body that was taken must not be held here (`Page.release`). */
   take(): Buffer {
     const body = this.#whole?.subarray(0, this.length) ?? this.#together()
     this.#whole = undefined
@@ -52,7 +53,7 @@ export class BodyBytes {
       this.#drop()
     } else {
       old.copy(whole, 0, 0, bytes)
-      ;(old.buffer as ArrayBuffer).transfer(0) // now, not when the collector comes
+      ;(old.buffer as ArrayBuffer).transfer(0) // now, without waiting for the garbage collector
     }
     this.#whole = whole
   }

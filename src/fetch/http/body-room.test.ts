@@ -32,13 +32,13 @@ describe('room for large bodies', () => {
     assert.equal(room.usedBytes, 10 * MB)
   })
 
-  it('gives a body that is larger than the room all of it', () => {
+  it('gives all of the room to a body that is larger', () => {
     const room = new BodyRoom(MB)
     assert.equal(room.newPlace().take(100 * MB), undefined)
     assert.equal(room.usedBytes, MB)
   })
 
-  it('takes back what a body did not need, and everything of one that is small after all', () => {
+  it('takes back room that a body did not need, and all of it if the body turns out to be small', () => {
     const room = new BodyRoom(10 * MB)
     const place = room.newPlace()
     void place.take(8 * MB)
@@ -51,7 +51,7 @@ describe('room for large bodies', () => {
     assert.equal(room.usedBytes, 0)
   })
 
-  it('forgets a body that leaves while it waits', async () => {
+  it('forgets a body that leaves while it is waiting', async () => {
     const room = new BodyRoom(4 * MB)
     const first = room.newPlace()
     const second = room.newPlace()
@@ -97,7 +97,7 @@ describe('an HTTP client', () => {
     }
   }
 
-  it('reads a large page only when there is room for it, and small ones meanwhile; the deadline stands still', async () => {
+  it('reads a large page only if there is room for it, and small ones in the meantime; the deadline is suspended', async () => {
     await using opened = await open()
     const { http, site } = opened
     const large = site.url('large', { bytes: String(2 * MB) })
@@ -116,7 +116,7 @@ describe('an HTTP client', () => {
     assert.equal((await second).body.length, 2 * MB)
   })
 
-  it('gives room back for every page that does not become one', async () => {
+  it('gives room back for every response that does not become a page', async () => {
     await using opened = await open()
     const { http, site, bodyRoom } = opened
     for (const name of ['bomb-gzip', 'bomb-double', 'endless-chunked', 'endless-until-close']) {
@@ -125,7 +125,7 @@ describe('an HTTP client', () => {
     }
   })
 
-  it('gives up a page that waits for room when it is told to stop', async () => {
+  it('gives up a page that waits for room when it is aborted', async () => {
     await using opened = await open()
     const { http, site, bodyRoom } = opened
     const first = await http.exchange({ url: site.url('large', { bytes: String(2 * MB) }), ...task('1') }, never)

@@ -1,12 +1,12 @@
 /**
- * Room for large bodies: bounds the bytes of large pages that a client holds at once, from the wire until their handlers have read
- * them. A body that finds no room is not read on until there is some; its server waits, and its deadline stands still. Small
- * bodies need none, so an ordinary crawl never waits here.
+ * Room for large bodies: limits the bytes of large pages that a client holds at once, from the wire until handlers have read
+ * them. If there is no room for a body, reading it stops until there is; its server waits, and its deadline is suspended. Small
+ * bodies need no room, so an ordinary crawl never waits here.
  *
- * A body asks once, for as much as it may need. Nothing that has room ever waits for more, so bodies cannot block each other.
+ * A body asks once, for as much as it may need. A body that has room never waits for more, so bodies cannot deadlock.
  */
 
-/** Up to here a body needs no room: concurrency bounds those. */
+/** Bodies up to this size need no room: concurrency limits them. */
 export const SMALL_BODY_BYTES_MAX = 1_048_576
 /** Two bodies of the default limit. With 12 gzip bombs, or 24 pages of 10 MB, a run stays below 250 MB (bench/hostile.ts). */
 const ROOM_BYTES = 33_554_432
@@ -29,7 +29,7 @@ export class BodyRoom {
     return new BodyPlace(this)
   }
 
-  /** A body larger than all the room gets it to itself. */
+  /** A body larger than the whole room gets all of it. */
   enter(place: BodyPlace, bytes: number): Promise<void> | undefined {
     place.bytes = Math.min(bytes, this.#bytesMax)
     if (this.#waiting.size === 0 && this.#hasRoomFor(place)) {
@@ -57,11 +57,11 @@ export class BodyRoom {
   }
 }
 
-/** The room of one exchange and of the page it becomes; given back when disposed of. */
+/** The room held by one exchange and the page it becomes; released on dispose. */
 export class BodyPlace implements Disposable {
   readonly #room: BodyRoom
   #hasAsked = false
-  /** For the room: what this place takes or waits for, and how to tell it that it has it. */
+  /** Used by the room: the bytes this place holds or waits for, and the callback for when it gets them. */
   bytes = 0
   onEnter: (() => void) | undefined
 
@@ -69,14 +69,14 @@ export class BodyPlace implements Disposable {
     this.#room = room
   }
 
-  /** Asks for room; a promise where it has to be waited for. Only the first call counts. */
+  /** Asks for room; returns a promise if it has to wait. Only the first call counts. */
   take(bytes: number): Promise<void> | undefined {
     if (this.#hasAsked) return undefined
     this.#hasAsked = true
     return this.#room.enter(this, bytes)
   }
 
-  /** The body turned out to be this large. */
+  /** Called when the actual size of the body is known. */
   shrinkTo(bytes: number): void {
     const kept = bytes <= SMALL_BODY_BYTES_MAX ? 0 : bytes
     if (kept >= this.bytes) return

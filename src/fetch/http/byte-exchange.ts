@@ -1,4 +1,4 @@
-/** One request for bytes on the wire. See byte-stream.ts. */
+/** One request for bytes. See byte-stream.ts. */
 import type { Socket } from 'node:net'
 import type { Dispatcher } from 'undici'
 import type { ErrorCode } from '../../core/error-table.ts'
@@ -9,19 +9,19 @@ import type { RawHeaders } from './http-page.ts'
 import type { ConnectedHandler, Connection } from './pools.ts'
 import { checkInformational, isLostConnection } from './send.ts'
 
-/** So much of a body may wait for its reader; beyond, the socket is not read. */
+/** This much of a body may wait for its reader; beyond that, the socket is paused. */
 const QUEUED_BYTES_MAX = 524_288
 
 export interface ByteTimes {
-  /** From the request to the headers of its answer, connecting included. */
+  /** From the request to the response headers, including the connection. */
   headersMsMax: number
-  /** Longest silence in the middle of a body. */
+  /** Longest pause in the middle of a body. */
   idleMsMax: number
 }
 
-/** One request on the wire: a handler of undici's low-level dispatch whose body is read at the reader's pace. */
+/** One request: a handler for undici's low-level dispatch whose body is read at the reader's pace. */
 export class ByteExchange implements ConnectedHandler {
-  /** Resolves with the headers; `status` and `headers` are there then. Rejects with whatever went wrong, unmapped. */
+  /** Resolves with the headers; `status` and `headers` are set by then. Rejects with the original error, unmapped. */
   readonly done: Promise<void>
   status = 0
   headers: RawHeaders = {}
@@ -98,7 +98,7 @@ export class ByteExchange implements ConnectedHandler {
 
   onResponseEnd(): void {
     this.#isEnded = true
-    // A body that ends with its connection is whole only if the connection was closed in order; see `Exchange`.
+    // A body that ends with its connection is complete only if the connection was closed properly; see `Exchange`.
     const error = this.#socket?.errored
     if (error != null) this.#fail(error)
     this.#settle()
@@ -110,7 +110,7 @@ export class ByteExchange implements ConnectedHandler {
     this.#fail(error)
   }
 
-  /** Ends the exchange when it is left, however that happens. */
+  /** The exchange ends when the reader stops, for whatever reason. */
   async *body(deadline: Deadline): AsyncGenerator<Buffer> {
     try {
       for (;;) {
@@ -140,7 +140,7 @@ export class ByteExchange implements ConnectedHandler {
     }
   }
 
-  /** The parser notices right after the end of the response, in the same turn; see `Exchange`. */
+  /** The parser notices right after the end of the response, in the same turn of the event loop; see `Exchange`. */
   get #hasExcess(): boolean {
     if (this.#socket?.destroyed !== true) return false
     return this.connection!.unreadBytes > 0 || (this.#socket.errored as Error | null)?.message === 'bad response'

@@ -1,4 +1,4 @@
-/** The stream of bytes against a real server: what it follows, refuses, sends along and gives up on. */
+/** The byte stream against a real server: what it follows, refuses, sends along and gives up on. */
 import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
 import { createServer, type Socket } from 'node:net'
@@ -41,7 +41,7 @@ async function codeOf(work: Promise<unknown>): Promise<string> {
   )
 }
 
-/** Answers every connection with these bytes as they are. */
+/** Answers every connection with exactly these bytes. */
 async function rawServer(answer: (socket: Socket) => void): Promise<AsyncDisposable & { url: string }> {
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {
@@ -59,8 +59,8 @@ async function rawServer(answer: (socket: Socket) => void): Promise<AsyncDisposa
   }
 }
 
-describe('a stream of bytes', () => {
-  it('brings a file as it is', async () => {
+describe('a byte stream', () => {
+  it('returns a file unchanged', async () => {
     assert.ok((await read({ url: `${other.url}/file` })).equals(FILE))
   })
 
@@ -77,7 +77,7 @@ describe('a stream of bytes', () => {
     assert.equal(await codeOf(refusing), 'E_ROBOTS')
   })
 
-  it('takes headers and cookies to their own origin only', async () => {
+  it('sends headers and cookies to their own origin only', async () => {
     home.paths.set(
       '/a',
       (_request, response) => void response.writeHead(302, { location: '/b', 'set-cookie': 'wall=1' }).end(),
@@ -95,7 +95,7 @@ describe('a stream of bytes', () => {
     assert.doesNotMatch(JSON.stringify(other.asked), /secret|wall/)
   })
 
-  it('does not go to a private address, asked or redirected', async () => {
+  it('does not connect to a private address, directly or after a redirect', async () => {
     await using guarded = openByteStream(streamOptions({ allowPrivate: false, allowAddresses: [home.host] }))
     home.paths.set(
       '/inside',
@@ -111,7 +111,7 @@ describe('a stream of bytes', () => {
     assert.deepEqual(other.asked, [])
   })
 
-  it('goes nowhere else than to the web', async () => {
+  it('refuses redirects to other schemes, loops and endless chains', async () => {
     for (const location of ['file:///etc/passwd', 'ftp://h/x', 'javascript:1', '']) {
       home.paths.set('/bad', (_request, response) => void response.writeHead(302, { location }).end())
       assert.equal(await codeOf(read({ url: `${home.url}/bad` })), 'E_REDIRECT_BAD', location)
@@ -129,7 +129,7 @@ describe('a stream of bytes', () => {
     status,
     code,
   ] of [[404, 'E_NOT_FOUND'], [401, 'E_UNAUTHORIZED'], [429, 'E_RATE_LIMITED'], [500, 'E_SERVER'], [204, 'E_STATUS'], [206, 'E_STATUS']] as const) // biome-ignore format: one line reads better
-    it(`gives ${status} as ${code}`, async () => {
+    it(`reports ${status} as ${code}`, async () => {
       home.paths.set('/status', (_request, response) => void response.writeHead(status).end())
       assert.equal(await codeOf(read({ url: `${home.url}/status` })), code)
     })
@@ -138,7 +138,7 @@ describe('a stream of bytes', () => {
     name,
     encode,
   ] of [['gzip', gzipSync], ['deflate', deflateSync], ['br', brotliCompressSync], ['zstd', zstdCompressSync]] as const) // biome-ignore format: one line reads better
-    it(`decodes ${name} that nobody asked for`, async () => {
+    it(`decodes unrequested ${name}`, async () => {
       home.paths.set('/encoded', (_request, response) => void response.writeHead(200, { 'content-encoding': name }).end(encode(FILE))) // biome-ignore format: one line reads better
       assert.ok((await read({ url: `${home.url}/encoded` })).equals(FILE))
     })
@@ -150,12 +150,12 @@ describe('a stream of bytes', () => {
     ['a torn chunk', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab', 'E_BODY_SHORT'],
     ['no HTTP', 'hello\r\n\r\n', 'E_PROTOCOL'],
   ] as const)
-    it(`takes ${what} for an error`, async () => {
+    it(`treats ${what} as an error`, async () => {
       await using server = await rawServer((socket) => void socket.end(answer))
       assert.equal(await codeOf(read({ url: server.url })), code)
     })
 
-  it('gives up on silence: before the headers, in the body, and on drops without end', async () => {
+  it('times out before the headers, in the body, and on an endless trickle', async () => {
     await using noHeaders = openByteStream(streamOptions({ headersMsMax: 100 }))
     await using noBody = openByteStream(streamOptions({ idleMsMax: 100 }))
     await using noEnd = openByteStream(streamOptions({ totalMsMax: 400 }))
@@ -172,7 +172,7 @@ describe('a stream of bytes', () => {
     for (const timer of dripping) clearInterval(timer)
   })
 
-  it('does not read on while its reader does not', async () => {
+  it('stops reading while its reader does', async () => {
     const chunk = Buffer.alloc(65_536)
     home.paths.set('/endless', (_request, response) => {
       const more = () => {
@@ -187,14 +187,14 @@ describe('a stream of bytes', () => {
     await body.next()
     let last = -1
     while (home.sent !== last) {
-      last = home.sent // until it stands still: the buffers on the way are full
+      last = home.sent // until it stops: the buffers on the way are full
       await new Promise((resolve) => setTimeout(resolve, 100))
     }
     assert.ok(home.sent < 64 * 1024 ** 2, `${home.sent} bytes were sent to somebody who does not read`)
     await body.return?.()
   })
 
-  it('ends with its signal', async () => {
+  it('ends when its signal is aborted', async () => {
     const stop = new AbortController()
     const answer = await source.open({ url: `${home.url}/endless`, headers: {} }, stop.signal)
     const reading = (async () => {

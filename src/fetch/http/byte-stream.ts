@@ -1,9 +1,9 @@
 /**
- * A URL as a stream of bytes, for files: over the same pools, guards and redirect rules as pages, never held as a whole.
+ * A URL as a stream of bytes, for files: it uses the same pools, guards and redirect rules as pages, and is never held in full.
  *
  *   open ──▶ hop ──redirect──▶ hop … ──▶ 200 · 206 · 416 ──▶ body, chunk by chunk; a slow reader stops the socket
  *
- * Three clocks: until the headers of each hop, between two chunks (only while we are willing to read), and for the whole.
+ * Three timeouts: for the headers of each hop, between two chunks (only while we are willing to read), and for the whole.
  */
 import { pipeline, Readable } from 'node:stream'
 import { ScrapeError } from '../../core/errors.ts'
@@ -22,16 +22,16 @@ import { outcomeOf, statusError } from './status.ts'
 export interface ByteStreamOptions extends PoolsOptions, ByteTimes {
   /** Honest: who we are and where to complain. */
   userAgent: string
-  /** Of one exchange, redirects included. */
+  /** Timeout of one exchange, redirects included. */
   totalMsMax: number
   redirectsMax: number
-  /** A longer Retry-After is cut to this. */
+  /** A longer Retry-After is reduced to this. */
   retryAfterMsMax: number
   /** Epoch milliseconds. */
   now?: () => number
 }
 
-/** What frames the message, or asks for a part of it, is ours to say. */
+/** Headers about message framing or ranges, which only we may set. */
 const OURS =
   /^(?:host|connection|content-length|transfer-encoding|keep-alive|upgrade|expect|te|trailer|proxy-.*|range|if-range|accept-encoding)$/i
 
@@ -39,11 +39,11 @@ export function openByteStream(options: ByteStreamOptions): ByteSource {
   const pools = openPools(options)
   const now = options.now ?? Date.now
 
-  /** The headers of every hop come from here and nowhere else. The caller's are for the first origin only. */
+  /** All headers of every hop are created here. The caller's are for the first origin only. */
   function headersFor({ headers, range }: ByteRequest, isHome: boolean, cookies: string): string[] {
     const given = isHome ? Object.entries(headers).filter(([name]) => !OURS.test(name)) : []
     const all: Record<string, string> = { 'user-agent': options.userAgent, accept: '*/*', ...Object.fromEntries(given) }
-    all['accept-encoding'] = 'identity' // a range counts the bytes of whatever encoding was sent: ours must be the file's own
+    all['accept-encoding'] = 'identity' // ranges count encoded bytes, so the encoding must be that of the file itself
     if (range !== undefined) {
       all['range'] = `bytes=${range.from}-`
       all['if-range'] = range.validator
@@ -124,7 +124,7 @@ export function openByteStream(options: ByteStreamOptions): ByteSource {
   }
 }
 
-/** A damaged body is an error, never a file. What comes out is counted by the reader, chunk by chunk. */
+/** A damaged body is an error, never a file. The reader counts the decoded bytes, chunk by chunk. */
 async function* decoded(wire: AsyncIterable<Buffer>, codings: readonly string[], url: string): AsyncGenerator<Buffer> {
   const zlib = process.getBuiltinModule('node:zlib')
   const layers = codings.toReversed().map((coding) => {
@@ -133,7 +133,7 @@ async function* decoded(wire: AsyncIterable<Buffer>, codings: readonly string[],
     return zlib.createUnzip() // gzip or zlib, whatever the header says
   })
   const out = layers.at(-1)!
-  pipeline([Readable.from(wire), ...layers], () => {}) // its error comes out of `out`, too
+  pipeline([Readable.from(wire), ...layers], () => {}) // `out` reports its errors as well
   try {
     for await (const chunk of out) yield chunk as Buffer
   } catch (cause) {
@@ -145,7 +145,7 @@ async function* decoded(wire: AsyncIterable<Buffer>, codings: readonly string[],
   }
 }
 
-/** Null prototype: a header may be called `__proto__` or `constructor`. */
+/** Null prototype: a header may be named `__proto__` or `constructor`. */
 function plain(raw: RawHeaders): Record<string, string> {
   const headers: Record<string, string> = Object.create(null)
   for (const name of Object.keys(raw)) headers[name] = headerOf(raw, name) ?? ''

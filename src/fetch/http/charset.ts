@@ -1,20 +1,20 @@
-/** Charset: which encoding a body is in, and its text. BOM, then HTTP header, then meta or XML declaration, then a look at it. */
+/** Charset detection and decoding: BOM, then HTTP header, then meta or XML declaration, then the bytes themselves. */
 import { isAscii, isUtf8 } from 'node:buffer'
 import { TextDecoder } from 'node:util'
 import { ScrapeError } from '../../core/errors.ts'
 import { encodingName, htmlDeclaration, xmlDeclaration } from './prescan.ts'
 
 interface ContentType {
-  /** `text/html`, lower case; empty when there was none. */
+  /** `text/html`, lower case; empty if there was none. */
   readonly essence: string
-  /** As the header spells it, lower case; empty when it names none. */
+  /** As written in the header, in lower case; empty if it has none. */
   readonly charsetLabel: string
-  /** WHATWG name of the label in lower case; empty when there is none or it is unknown. */
+  /** WHATWG name of the label in lower case; empty if there is none or it is unknown. */
   readonly charset: string
   readonly markup: 'html' | 'xml' | 'unknown' | 'none'
 }
 
-/** Servers repeat themselves: the same header is parsed once. Bounded, because hostile ones do not. */
+/** Servers repeat themselves, so the same header is parsed once. Bounded, because hostile servers do not. */
 const parsed = new Map<string, ContentType>()
 const PARSED_MAX = 500
 
@@ -38,14 +38,14 @@ function readContentType(header: string): ContentType {
   return { essence, charsetLabel, charset: charsetLabel === '' ? '' : encodingName(charsetLabel), markup }
 }
 
-/** How far a meta element may hide. Browsers look at 1 KiB before they parse, but obey a later one as well. */
+/** How far down a meta element may be. Browsers look at 1 KiB before they parse, but also obey a later one. */
 const PRESCAN_BYTES = 1024
 const PRESCAN_BYTES_MAX = 65_536
-/** UTF-7 is no encoding of the web: what looks like plain letters becomes markup in a reader that believes the label. */
+/** UTF-7 is not used on the web: text that looks harmless becomes markup in a reader that trusts the label. */
 const UTF7 = /^(?:x-)?(?:unicode-\d-\d-)?(?:cs)?(?:unicode11)?utf-?7(?:-imap)?$/
 const UTF7_DECLARED = /(?:charset|encoding)\s*=\s*["']?\s*(?:x-)?(?:unicode-\d-\d-)?utf-?7\b/i
 
-/** WHATWG name, in lower case, of the encoding of `body`. Throws `E_CHARSET` where any guess could be wrong. */
+/** WHATWG name, in lower case, of the encoding of `body`. Throws `E_CHARSET` if any guess could be wrong. */
 export function detectCharset(body: Buffer, type: ContentType): string {
   const bom = bomCharset(body)
   if (bom !== '') return bom
@@ -54,7 +54,7 @@ export function detectCharset(body: Buffer, type: ContentType): string {
   const declared = declaredCharset(body, type)
   if (declared !== '') return usable(declared)
   if (isUtf8(body)) return 'utf-8'
-  // A label nobody knows and bytes that are not UTF-8: whatever we chose would be silently wrong text.
+  // An unknown label and bytes that are not UTF-8: any choice could silently produce wrong text.
   if (type.charsetLabel !== '') throw refused(type.charsetLabel)
   return 'windows-1252'
 }
@@ -76,14 +76,14 @@ function declaredCharset(body: Buffer, { markup }: ContentType): string {
   if (UTF7_DECLARED.test(body.toString('latin1', 0, PRESCAN_BYTES))) throw refused('utf-7')
   if (markup === 'xml') return xmlDeclaration(body)
   const early = htmlDeclaration(body, PRESCAN_BYTES)
-  // ASCII reads the same in everything a late meta could name, so only other pages pay for the long search.
+  // ASCII reads the same in every encoding a late meta could name, so only other pages pay for the long search.
   if (early !== '' || body.length <= PRESCAN_BYTES || isAscii(body)) return early
   return htmlDeclaration(body, PRESCAN_BYTES_MAX)
 }
 
 const decoders = new Map<string, TextDecoder>()
 
-/** Bounded by the number of encodings there are. */
+/** Bounded by the number of encodings. */
 function decoderOf(charset: string): TextDecoder {
   let decoder = decoders.get(charset)
   if (decoder === undefined) {
@@ -93,7 +93,7 @@ function decoderOf(charset: string): TextDecoder {
   return decoder
 }
 
-/** The standard's `replacement` stands for encodings that are refused because they smuggle markup. */
+/** The standard's `replacement` stands for encodings that are refused because they can smuggle markup. */
 function usable(charset: string): string {
   if (charset === 'replacement') throw refused(charset)
   return charset

@@ -1,4 +1,4 @@
-/** What counts as a page: answers without content and files are refused, unless the route accepts them. */
+/** What counts as a page: empty responses and files are refused, unless the route accepts them. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
@@ -28,7 +28,7 @@ const ZIP = zipOf('a.txt', 'hello')
 const NOISE = Buffer.from(Array.from({ length: 4000 }, (_, i) => (i * 7919 + (i >> 3) * 104_729) & 255))
 const HTML = '<html><head><title>A page</title></head><body><h1>A page</h1><p>Something to read.</p></body></html>'
 
-/** One stored file in an archive, as any packer writes it. */
+/** One file in an archive, as any packer writes it. */
 function zipOf(name: string, text: string): Buffer {
   const data = deflateRawSync(text)
   const head = Buffer.alloc(30)
@@ -129,7 +129,7 @@ const CASES: Record<string, Case> = {
   },
 }
 
-describe('an answer', () => {
+describe('a response', () => {
   let answer: Answer
   let http: HttpClient
   let fetcher: ChainFetcher
@@ -212,7 +212,7 @@ describe('an answer', () => {
   })
 })
 
-test('an empty response is empty in a browser, too, and a page rendered by a script is not', () => {
+test('an empty response is empty in a browser too, and a page rendered by a script is not', () => {
   const shown = (html: string): Page =>
     Object.assign(
       new HttpPage({

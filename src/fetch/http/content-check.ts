@@ -10,7 +10,7 @@ import { acceptsStatus, acceptsType, rulesOf } from './accept.ts'
 import { parseContentType } from './charset.ts'
 import { headerOf, keptPage, type RawHeaders } from './http-page.ts'
 
-/** Text, and the formats that are text under another name. */
+/** Text, and text formats with other type names. */
 const READABLE = new RegExp(
   `^(?:${[
     'text/.+',
@@ -19,18 +19,18 @@ const READABLE = new RegExp(
     'application/(?:x-www-form-urlencoded|graphql|sql|x-sh|x-tex|x-subrip|rtf)',
   ].join('|')})$`,
 )
-/** Means as little as no type at all. */
+/** As good as no type at all. */
 const UNSPECIFIED = /^(?:|[^/]*|unknown\/unknown|(?:application|content)\/(?:x-)?unknown|\*\/\*)$/
 
 export function isReadableType(essence: string): boolean {
   return UNSPECIFIED.test(essence) || READABLE.test(essence)
 }
 
-/** Only responses that would be pages are checked. For error pages, and for statuses the route accepts, the status is what matters. */
+/** Checks only responses that would be pages. For error pages, and for statuses the route accepts, the status is what matters. */
 const isPlainPage = (status: number) => status >= 200 && status < 300 && !isWithoutBody(status)
 const isWithoutBody = (status: number) => status === 204 || status === 205
 
-/** By the header alone. */
+/** Looks only at the header. */
 export function isRefusedType(status: number, headers: RawHeaders, accept: Accept | undefined): boolean {
   if (!isPlainPage(status)) return false
   const { essence } = parseContentType(headerOf(headers, 'content-type') ?? '')
@@ -45,7 +45,7 @@ export function contentTypeError(page: Page, what = page.contentType): ScrapeErr
   )
 }
 
-/** A promise only where the first bytes have to be looked at closely. Throws `E_EMPTY`, `E_CONTENT_TYPE`. */
+/** Returns a promise only if the first bytes need a closer look. Throws `E_EMPTY`, `E_CONTENT_TYPE`. */
 export function checkContent(page: Page, accept: Accept | undefined): undefined | Promise<void> {
   const { status, url, headers, body } = page
   const rules = rulesOf(accept)
@@ -77,11 +77,11 @@ export function isBlank(page: Page): boolean {
 
 /** How many bytes browsers look at to detect the type. */
 const LOOKED_AT_BYTES = 1445
-/** More of these than of anything an HTML page may hold by mistake; in random bytes it is a tenth. */
+/** More than an HTML page may contain by mistake; in random bytes it is a tenth. */
 const BINARY_SHARE_MAX = 0.05
 const PDF = '%PDF-'
 
-/** The control characters that no text has (WHATWG MIME Sniffing), in an encoding that has no use for them. */
+/** Counts control characters that do not occur in text (WHATWG MIME Sniffing), in encodings that do not use them. */
 function binaryBytes(body: Buffer): number {
   let count = 0
   for (const byte of body.subarray(0, LOOKED_AT_BYTES))

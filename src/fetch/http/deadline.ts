@@ -1,17 +1,17 @@
-/** One deadline and one signal for a whole exchange, redirects included: one timer, however many hops. */
+/** One deadline and one signal for a whole exchange, redirects included: a single timer, however many hops. */
 import type { ErrorCode } from '../../core/error-table.ts'
 import { ScrapeError } from '../../core/errors.ts'
 
-/** The request under way, as far as the deadline has to know it. */
+/** What the deadline needs to know about the current request. */
 export interface Hop {
   readonly isSent: boolean
   readonly status: number
-  /** `performance.now()` of the latest byte; 0 before. */
+  /** `performance.now()` of the latest byte; 0 before the first. */
   readonly lastByteAtMs: number
   cancel(reason: unknown): void
 }
 
-/** One listener per signal, not per request: a run gives all its requests the same one. */
+/** One listener per signal, not per request: a run uses the same signal for all its requests. */
 const running = new WeakMap<AbortSignal, Set<Deadline>>()
 
 function onAbort(this: AbortSignal): void {
@@ -33,7 +33,7 @@ export class Deadline {
   #giveUp: ((reason: unknown) => void) | undefined
   readonly #lateError: (() => ScrapeError) | undefined
 
-  /** `lateError`: what it fails with when the time is over. Default: a page's, by what was waited for. */
+  /** `lateError`: the error when the time is up. Default: a page's timeout error, depending on the phase. */
   constructor(url: string, timeoutMs: number, signal: AbortSignal, lateError?: () => ScrapeError) {
     this.#lateError = lateError
     this.#url = url
@@ -58,7 +58,7 @@ export class Deadline {
     if (this.failure !== undefined) hop.cancel(this.failure.reason)
   }
 
-  /** Time we spend waiting for our own politeness is not the server's. What the wait throws is the exchange's end. */
+  /** Time spent waiting for our own rate limits does not count against the server. If the wait throws, the exchange ends. */
   async exclude<T>(wait: Promise<T>): Promise<T> {
     const leftMs = this.#endsAtMs - performance.now()
     clearTimeout(this.#timer)
@@ -73,7 +73,7 @@ export class Deadline {
     }
   }
 
-  /** For work that cannot be cancelled: what comes too late is dropped. */
+  /** For work that cannot be cancelled: a late result is discarded. */
   race<T>(work: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#giveUp = reject
@@ -95,7 +95,7 @@ export class Deadline {
     clearTimeout(this.#timer)
     this.#timer = undefined
     this.#peers.delete(this)
-    // A listener left behind would keep a signal made with AbortSignal.any alive.
+    // A listener left behind would keep a signal from AbortSignal.any alive.
     if (this.#peers.size === 0) this.#signal.removeEventListener('abort', onAbort)
   }
 
@@ -103,10 +103,10 @@ export class Deadline {
     return new ScrapeError(this.#phase(), `no page within ${this.#timeoutMs} ms (${this.#url})`, { url: this.#url })
   }
 
-  /** What we were waiting for, when the time ran out. */
+  /** What we were waiting for when the time ran out. */
   #phase(): ErrorCode {
     const hop = this.#hop
-    if (hop === undefined || this.#hops > 1) return 'E_TIMEOUT_TOTAL' // a chain too slow as a whole
+    if (hop === undefined || this.#hops > 1) return 'E_TIMEOUT_TOTAL' // the chain as a whole was too slow
     if (!hop.isSent) return 'E_TIMEOUT_CONNECT'
     if (hop.status === 0) return 'E_TIMEOUT_HEADERS'
     const silentMs = performance.now() - hop.lastByteAtMs

@@ -19,7 +19,7 @@ function encode(data: Uint8Array, names: readonly string[]): Buffer {
 }
 
 describe('decodeBody', () => {
-  it('gives back what was encoded, in any chain', async () => {
+  it('returns what was encoded, in any chain', async () => {
     const property = fc.asyncProperty(fc.uint8Array({ maxLength: 5000 }), codings, async (data, names) => {
       assert.deepEqual(await decodeBody(encode(data, names), names, MIB), Buffer.from(data))
     })
@@ -27,7 +27,7 @@ describe('decodeBody', () => {
   })
 
   for (const name of Object.keys(ENCODERS)) {
-    it(`refuses ${name} cut at any place`, () => {
+    it(`refuses ${name} truncated at any position`, () => {
       const whole = encode(Buffer.from('some text, '.repeat(20)), [name])
       for (let length = 0; length < whole.length; length++) {
         assert.throws(() => decodeBody(whole.subarray(0, length), [name], MIB), { code: 'E_ENCODING' }, `at ${length}`)
@@ -35,7 +35,7 @@ describe('decodeBody', () => {
     })
   }
 
-  it('refuses gzip and zstd with any byte of their data or checksum changed, or reads the same', () => {
+  it('refuses gzip and zstd with any byte of their data or checksum changed, or decodes to the same', () => {
     const text = 'some text, '.repeat(20)
     for (const name of ['gzip', 'zstd']) {
       const whole = encode(Buffer.from(text), [name])
@@ -49,12 +49,12 @@ describe('decodeBody', () => {
           assert.ok(['E_ENCODING', 'E_TOO_LARGE'].includes((error as { code: string }).code))
           continue
         }
-        assert.equal(String(decoded), text, `${name} byte ${at}`) // a time stamp or the like
+        assert.equal(String(decoded), text, `${name} byte ${at}`) // a timestamp or the like
       }
     }
   })
 
-  it('stops at the limit, to the byte, on the loop and off it', async () => {
+  it('stops exactly at the limit, on the event loop and off it', async () => {
     for (const bytes of [1000, 3_000_000]) {
       const body = encode(Buffer.alloc(bytes, 'x'), ['gzip'])
       assert.equal((await decodeBody(body, ['gzip'], bytes)).length, bytes)
@@ -70,14 +70,14 @@ describe('decodeBody', () => {
 })
 
 describe('parseContentEncoding', () => {
-  it('reads lists, case and old names', () => {
+  it('reads lists, any case and old names', () => {
     assert.deepEqual(parseContentEncoding('GZIP, br'), ['gzip', 'br'])
     assert.deepEqual(parseContentEncoding('x-gzip'), ['gzip'])
     assert.deepEqual(parseContentEncoding('identity'), [])
     assert.deepEqual(parseContentEncoding(''), [])
   })
 
-  it('refuses what it does not know and what is too much', () => {
+  it('refuses unknown encodings and too many of them', () => {
     for (const header of ['compress', 'gzip;q=1', 'aes128gcm', 'gzip,gzip,gzip,gzip']) {
       assert.throws(() => parseContentEncoding(header), { code: 'E_ENCODING' }, header)
     }

@@ -1,14 +1,14 @@
-/** Content decoding: gzip, deflate, br and zstd, within a limit on what comes out. A damaged body is an error, never a page. */
+/** Content decoding: gzip, deflate, br and zstd, with a limit on the output. A damaged body is an error, never a page. */
 import type * as Zlib from 'node:zlib'
 import { ScrapeError } from '../../core/errors.ts'
 
-/** Nobody encodes more often than twice in earnest; 1,000-fold chains are attacks. */
+/** No legitimate server encodes more than twice; chains of 1,000 encodings are attacks. */
 const ENCODINGS_MAX = 3
-/** Up to here a body is decoded at once on the event loop: handing it to a thread costs more (about 30 µs) than decoding it. */
+/** Up to this size a body is decoded right on the event loop: a thread costs more (about 30 µs) than decoding it. */
 const SYNC_WIRE_BYTES_MAX = 65_536
-/** … unless more than this comes out: a small bomb must not hold the loop. */
+/** … unless the output is larger than this: a small bomb must not block the event loop. */
 const SYNC_OUTPUT_BYTES_MAX = 1_048_576
-/** A zstd body may be several frames; each costs a call. */
+/** A zstd body may consist of several frames; each costs a call. */
 const FRAMES_MAX = 64
 
 type Coding = 'gzip' | 'deflate' | 'deflate-raw' | 'br' | 'zstd'
@@ -38,7 +38,7 @@ export function parseContentEncoding(header: string): string[] {
   return names
 }
 
-/** A promise only for large bodies; `makeRoom` is asked before more than a megabyte may come out. */
+/** Returns a promise only for large bodies; `makeRoom` is called before more than a megabyte may come out. */
 export function decodeBody(
   wire: Buffer,
   codings: readonly string[],
@@ -66,7 +66,7 @@ interface Job {
   outputBytesMax: number
 }
 
-/** What to inflate, layer by layer and frame by frame; the runner decides on which thread. */
+/** What to inflate, layer by layer and frame by frame; the runner chooses the thread. */
 function* decoding(wire: Buffer, codings: readonly string[], bytesMax: number): Generator<Job, Buffer, Inflated> {
   let body = wire
   for (const name of codings.toReversed()) {
@@ -96,7 +96,7 @@ async function runAsync(steps: Generator<Job, Buffer, Inflated>): Promise<Buffer
   return step.value
 }
 
-/** What follows the frame just read. Only zstd leaves a following frame to us; with the others it is garbage. */
+/** The input after the frame just read. Only with zstd can another frame follow; with the others it is garbage. */
 function nextFrame(coding: Coding, input: Buffer, usedBytes: number, framesRead: number): Buffer {
   const rest = input.subarray(usedBytes)
   if (rest.length > 0 && (coding !== 'zstd' || usedBytes === 0 || framesRead >= FRAMES_MAX)) {
@@ -105,7 +105,7 @@ function nextFrame(coding: Coding, input: Buffer, usedBytes: number, framesRead:
   return rest
 }
 
-/** "deflate" is meant to be zlib data, and often is not: the two-byte header tells them apart. */
+/** "deflate" should mean zlib data, but often does not: the two-byte header tells them apart. */
 function codingOf(name: string, input: Buffer): Coding {
   if (name !== 'deflate') return name as Coding
   const first = input[0] ?? 0
@@ -113,7 +113,7 @@ function codingOf(name: string, input: Buffer): Coding {
   return isZlib ? 'deflate' : 'deflate-raw'
 }
 
-/** Loaded with the first encoded body: 2 ms that a site without encodings does not cost. */
+/** Loaded with the first encoded body: sites without encodings save 2 ms. */
 let codecs: ReturnType<typeof codecsOf> | undefined
 const loaded = () => (codecs ??= codecsOf(process.getBuiltinModule('node:zlib')))
 
@@ -122,13 +122,13 @@ function optionsOf({ coding, outputBytesMax }: Job) {
   return coding === 'zstd' ? { ...options, params: loaded().zstdParams } : options
 }
 
-/** With `info`, zlib answers `{ buffer, engine }`; its types do not know. */
+/** With `info`, zlib returns `{ buffer, engine }`; its types do not say so. */
 function inflateSync(job: Job): Inflated {
   return loaded().sync[job.coding](job.input, optionsOf(job)) as unknown as Inflated
 }
 
 function inflate(job: Job): Promise<Inflated> {
-  // A larger step than by default (16 KiB): each one is a trip to a thread and back.
+  // Larger chunks than the default (16 KiB): each one is a round trip to a thread.
   const options = { ...optionsOf(job), chunkSize: 131_072 }
   return new Promise((resolve, reject) => {
     loaded().async[job.coding](job.input, options, (error, result) =>
@@ -141,7 +141,7 @@ type Inflate = (input: Buffer, options: object, done: (error: Error | null, resu
 
 function codecsOf(zlib: typeof Zlib) {
   return {
-    /** RFC 9659: a window over 8 MiB is not for the web; the decoder would have to hold it in memory. */
+    /** RFC 9659: windows over 8 MiB are not allowed on the web; the decoder would have to hold them in memory. */
     zstdParams: { [zlib.constants.ZSTD_d_windowLogMax]: 23 },
     sync: {
       gzip: zlib.gunzipSync,

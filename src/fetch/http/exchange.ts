@@ -1,13 +1,13 @@
 /**
- * One request on the wire: a handler of undici's low-level dispatch that collects one bounded body.
+ * One request: a handler for undici's low-level dispatch that collects one bounded body.
  *
  *   queued ──onRequestStart──► sent ──onResponseStart──► body ──onResponseEnd──► done
  *      └───────────── cancel(), any error ─────────┴──────────────► failed
  *
- * A redirect and a file are done with their headers: the body is dropped unread. An error page is done whatever happens to its body: the
- * status is the news. Errors are thrown out of the callbacks, not passed to `controller.abort`: a throw also stops the parser,
- * which otherwise goes on with what it has read. What a server sends beyond the body it announced is dropped with the connection, as
- * browsers do: it never becomes part of another page.
+ * Redirects and files are done with their headers: the body is dropped unread. An error page is done whatever happens to its
+ * body: the status is what matters. Errors are thrown out of the callbacks, not passed to `controller.abort`: throwing also
+ * stops the parser, which otherwise continues with the data it has read. Bytes that a server sends beyond the announced body are
+ * dropped with the connection, as browsers do: they never become part of another page.
  */
 import type { Socket } from 'node:net'
 import type { Dispatcher } from 'undici'
@@ -21,16 +21,16 @@ import type { ConnectedHandler, Connection } from './pools.ts'
 import { checkInformational, checkLength, isLostConnection } from './send.ts'
 import { type Outcome, outcomeOf } from './status.ts'
 
-/** As much of an error page as is kept. */
+/** How much of an error page is kept. */
 export const FAILED_BODY_BYTES_MAX = 65_536
 
 const NO_HEADERS: RawHeaders = Object.freeze(Object.create(null))
 
-/** Makes room for so many bytes of a body; a promise where it has to be waited for. */
+/** Makes room for this many bytes of a body; returns a promise if it has to wait. */
 export type MakeRoom = (bytes: number) => Promise<void> | undefined
 
 export class Exchange implements ConnectedHandler {
-  /** Resolves when there is an answer; `outcome` says of which kind. Rejects with whatever went wrong, unmapped. */
+  /** Resolves when there is a response; `outcome` says of which kind. Rejects with the original error, unmapped. */
   readonly done: Promise<void>
   status = 0
   headers: RawHeaders = NO_HEADERS
@@ -39,7 +39,7 @@ export class Exchange implements ConnectedHandler {
   firstByteAtMs = 0
   lastByteAtMs = 0
   isSent = false
-  /** The server may have closed this connection just as we wrote: the one failure that is no one's fault and worth another try. */
+  /** The server may have closed this connection just as we wrote: the one failure that is no one's fault and worth a retry. */
   isStale = false
   connection: Connection | undefined
 
@@ -68,7 +68,7 @@ export class Exchange implements ConnectedHandler {
     })
   }
 
-  /** What arrived of the body, still encoded. Once: an exchange that is over must not hold on to it (`Page.release`). */
+  /** The body received so far, still encoded. Call it once: a finished exchange must not hold on to it (`Page.release`). */
   takeBody(): Buffer {
     return this.#body.take()
   }
@@ -87,7 +87,7 @@ export class Exchange implements ConnectedHandler {
     return this.outcome === 'redirect' || this.outcome === 'file'
   }
 
-  /** A body that came with its headers has been skipped already; one still to come costs the connection. */
+  /** A body that arrived with its headers has already been skipped; one that is still to come costs the connection. */
   dropBody(): void {
     if (!this.#isEnded) this.#controller?.abort(new Error('body dropped'))
   }
@@ -128,8 +128,8 @@ export class Exchange implements ConnectedHandler {
 
   onResponseEnd(): void {
     this.#isEnded = true
-    // A body that ends with its connection is whole only if the connection was closed in order. undici takes a reset for the
-    // end of such a body, so the socket has to be asked.
+    // A body that ends with its connection is complete only if the connection was closed properly. undici treats a reset as the
+    // end of such a body, so the socket has to be checked.
     const error = this.#socket?.errored
     if (error != null && this.outcome === 'page') this.#fail(error)
     else this.#settle()
@@ -150,7 +150,7 @@ export class Exchange implements ConnectedHandler {
     if (bytes > SMALL_BODY_BYTES_MAX) this.#wait(controller, isEncoded ? this.#bodyBytesMax : bytes)
   }
 
-  /** Nothing more is read of a large body before there is room for it. */
+  /** Stops reading a large body until there is room for it. */
   #wait(controller: Dispatcher.DispatchController, bytes: number): void {
     if (this.#hasRoom) return
     this.#hasRoom = true

@@ -4,9 +4,9 @@ declare module 'html-encoding-sniffer' {
     options?: {
       xml?: boolean
       transportLayerEncodingLabel?: string
-      /** What to answer when nothing names an encoding. */
+      /** The result if no encoding is declared. */
       defaultEncoding?: string
-      /** How far to look for a meta element; not in XML. */
+      /** How far to look for a meta element; not used for XML. */
       maxPrescanBytes?: number
     },
   ): string

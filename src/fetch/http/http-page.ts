@@ -1,4 +1,4 @@
-/** A page as HTTP delivers it: what is dear and seldom wanted (text, header object) is made on first use. */
+/** A page as HTTP delivers it: expensive parts that are rarely needed (text, header object) are created on first use. */
 import type { Page, PageTimings } from '../../core/page.ts'
 import type { BodyPlace } from './body-room.ts'
 import { decodeText } from './charset.ts'
@@ -17,7 +17,7 @@ export interface PageParts {
   wireBytes: number
   timings: PageTimings
   fetchedAtMs: number
-  /** Room its body takes, if that is bounded; given back with `release`. */
+  /** The room its body takes, if that is bounded; given back by `release`. */
   place?: BodyPlace | undefined
 }
 
@@ -76,13 +76,13 @@ export class HttpPage implements Page {
     this.giveRoom()
   }
 
-  /** For a page that failed: kept for its snapshot, released by nothing. */
+  /** For a failed page, which is kept for its snapshot and never released. */
   giveRoom(): void {
     this.#place?.[Symbol.dispose]()
   }
 }
 
-/** Null prototype: a header may be called `__proto__` or `constructor`. */
+/** Null prototype: a header may be named `__proto__` or `constructor`. */
 function plainHeaders(raw: RawHeaders): Record<string, string | string[]> {
   const headers: Record<string, string | string[]> = Object.create(null)
   for (const [name, value] of Object.entries(raw)) {
@@ -93,7 +93,7 @@ function plainHeaders(raw: RawHeaders): Record<string, string | string[]> {
   return headers
 }
 
-/** The value of a header that should come once; of several, the first. */
+/** The value of a header that should occur once; the first, if there are several. */
 export function headerOf(headers: RawHeaders, name: string): string | undefined {
   const value = headers[name]
   return typeof value === 'object' ? value[0] : value

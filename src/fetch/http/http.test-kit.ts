@@ -1,4 +1,4 @@
-/** An HTTP client as tests of the chain want it: loopback allowed, nothing waits long. */
+/** An HTTP client for tests of the chain: loopback is allowed, and timeouts are short. */
 import { type HttpClient, openHttp } from './http.ts'
 
 export function openTestHttp(): HttpClient {

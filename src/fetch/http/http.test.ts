@@ -1,4 +1,4 @@
-/** The transport against a server that misbehaves: test/site/hostile.ts has the cases, this file what must come of each. */
+/** The transport against a misbehaving server: test/site/hostile.ts has the cases, this file the expected results. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { type HostileSite, openHostileSite, redirect, respond } from '../../../test/site/hostile.ts'
@@ -11,7 +11,7 @@ import { type HttpClient, type HttpOptions, openHttp } from './http.ts'
 
 const PAGE = '<html><h1>whole page</h1></html>'
 const never = new AbortController().signal
-/** Long enough that a busy machine answers within it what should be answered. */
+/** Long enough for a busy machine to answer what should be answered. */
 const DEADLINE_MS = 1000
 
 function options(site: HostileSite, more: Partial<HttpOptions> = {}): HttpOptions {
@@ -72,7 +72,7 @@ function delivers(names: readonly string[], text = PAGE): void {
 }
 
 describe('a page', () => {
-  it('carries what was asked, what came, and how long it took', async () => {
+  it('has the request, the response and the timings', async () => {
     const page = await get('page')
     assert.equal(page.requestedUrl, site.url('page'))
     assert.equal(page.url, site.url('page'))
@@ -87,7 +87,7 @@ describe('a page', () => {
     assert.equal(page.fromCache, false)
   })
 
-  it('counts bytes on the wire and after decoding apart', async () => {
+  it('counts bytes on the wire and after decoding separately', async () => {
     const page = await get('gzip')
     assert.equal(page.bytes.decoded, 32)
     assert.notEqual(page.bytes.wire, 32)
@@ -99,7 +99,7 @@ describe('a page', () => {
     assert.equal(page.headers, page.headers)
   })
 
-  it('says who we are, and nothing it was not told to', async () => {
+  it('sends who we are, and no other headers', async () => {
     const lines = (await get('echo')).text.split('\n')
     assert.deepEqual(lines, [
       `host: 127.0.0.1:${site.port}`,
@@ -129,7 +129,7 @@ describe('a page', () => {
     assert.equal(error.code, 'E_DEFINITION')
   })
 
-  it('keeps its connection for the next', async () => {
+  it('keeps its connection for the next page', async () => {
     await using other = await openHostileSite()
     await using client = openHttp(options(other, { connectionsPerHost: 1 }))
     for (const name of ['page', 'gzip', 'redirect-relative', 'no-content', 'page']) {
@@ -138,7 +138,7 @@ describe('a page', () => {
     assert.equal(other.connections, 1)
   })
 
-  it('tries again, once, when the server closed the kept connection just then', async () => {
+  it('retries once if the server closed the kept-alive connection just then', async () => {
     await using other = await openHostileSite()
     await using client = openHttp(options(other, { connectionsPerHost: 1 }))
     let asked = 0
@@ -163,9 +163,9 @@ describe('slow servers', () => {
     E_TIMEOUT_HEADERS: ['silent', 'slow-head'],
     E_TIMEOUT_BODY: ['stalled-body'],
     E_TIMEOUT_TOTAL: ['slow-body', 'slow-chain'],
-    E_FORBIDDEN: ['slow-error-body'], // the status is the news
+    E_FORBIDDEN: ['slow-error-body'], // the status is what matters
   }
-  describe('that never come to an end', { concurrency: true }, () => {
+  describe('that never finish', { concurrency: true }, () => {
     for (const [code, names] of Object.entries(expected)) {
       for (const name of names) {
         it(`ends ${name} with ${code} at the deadline`, async () => {
@@ -181,7 +181,7 @@ describe('slow servers', () => {
   fails({ E_TOO_LARGE: ['endless-chunked', 'endless-until-close', 'large-and-close'] })
   delivers(['slow-redirect-body'])
 
-  it('ends at the connect timeout when nobody accepts', async () => {
+  it('ends at the connect timeout if nothing accepts', async () => {
     // A lookup that never answers hangs like a server that drops packets, without needing one.
     await using client = openHttp(options(site, { connectTimeoutMs: 100, lookup: () => {} }))
     const error = await errorOf(client.exchange({ url: 'http://nowhere.test/' }, never))
@@ -237,7 +237,7 @@ describe('an aborted signal', () => {
   })
 })
 
-describe('a client that is closed', () => {
+describe('a closed client', () => {
   it('ends its requests and may be closed twice', async () => {
     const client = openHttp(options(site))
     const page = errorOf(client.exchange({ url: site.url('silent') }, never))
@@ -288,16 +288,16 @@ describe('connections and framing', () => {
     E_HEADERS_TOO_LARGE: ['head-huge', 'head-many', 'head-endless', 'trailers-huge'],
   })
   delivers(['continue-unasked', 'continue-thrice', 'surplus-after-body'])
-  // What follows the announced end is dropped with the connection, as browsers do.
+  // Bytes after the announced end are dropped with the connection, as browsers do.
   delivers(['length-too-small', 'length-too-small-close'], '<html><h1>')
   delivers(['until-close', 'http-1.0', 'chunk-extensions', 'early-hints', 'head-large', 'page-and-close', 'line-after'])
   delivers(['no-content', 'no-content-with-body', 'no-content-then-garbage'], '')
 
-  it('takes a part that was asked for', async () => {
+  it('accepts a part that was requested', async () => {
     assert.equal((await get('partial-unasked', { headers: { range: 'bytes=0-31' } })).status, 206)
   })
 
-  it('keeps odd headers as what they are', async () => {
+  it('keeps odd headers unchanged', async () => {
     const { headers } = await get('head-odd-bytes')
     assert.equal(Object.getPrototypeOf(headers), null)
     assert.equal(Object.getOwnPropertyDescriptor(headers, '__proto__')?.value, 'polluted')
@@ -313,11 +313,11 @@ describe('connections and framing', () => {
     assert.deepEqual(headers['set-cookie'], ['a=1', 'b=2'])
   })
 
-  it('goes on with the next page after each of these', async () => {
+  it('continues with the next page after each of these', async () => {
     assert.equal((await get('page')).text, PAGE)
   })
 
-  it('says that nobody listens', async () => {
+  it('reports that nothing listens', async () => {
     const gone = await openHostileSite()
     await gone[Symbol.asyncDispose]()
     await using client = openHttp(options(gone))
@@ -442,7 +442,7 @@ describe('redirects', () => {
     return { page, target: site.requests.at(-1)!.target }
   }
 
-  it('records the way', async () => {
+  it('records the redirects', async () => {
     const page = await get('redirect-chain', {}, { left: '3' })
     assert.equal(page.requestedUrl, site.url('redirect-chain', { left: '3' }))
     assert.deepEqual(page.redirects, ['3', '2', '1'].map((left) => site.url('redirect-chain', { left }))) // biome-ignore format: short
@@ -460,7 +460,7 @@ describe('redirects', () => {
     assert.equal((await asked('redirect-latin-1')).target, '/echo/caf%C3%A9')
   })
 
-  it('follows the limit’s number of redirects and no more', async () => {
+  it('follows as many redirects as the limit allows, and no more', async () => {
     assert.equal((await get('redirect-chain', {}, { left: '10' })).redirects.length, 10)
     assert.equal((await errorOf(get('redirect-chain', {}, { left: '11' }))).code, 'E_REDIRECT_LIMIT')
   })
@@ -471,7 +471,7 @@ describe('redirects', () => {
     })
   }
 
-  it('gives a redirect to the handler that accepts it', async () => {
+  it('hands a redirect to a route that accepts it', async () => {
     assert.equal((await get('redirect-relative', { accept: [302] })).status, 302)
   })
 
@@ -487,12 +487,12 @@ describe('redirects', () => {
     'http://[::1',
     'http://a b/',
   ]) {
-    it(`does not go to ${to}`, async () => {
+    it(`does not follow a redirect to ${to}`, async () => {
       assert.equal((await errorOf(get('redirect-to', {}, { to }))).code, 'E_REDIRECT_BAD')
     })
   }
 
-  it('does not send credentials that stand in a Location', async () => {
+  it('does not send credentials from a Location', async () => {
     const page = await get('redirect-credentials')
     assert.doesNotMatch(page.text, /authorization|secret/i)
     assert.doesNotMatch(page.url, /secret/)
@@ -506,7 +506,7 @@ describe('redirects', () => {
       assert.equal(text.match(/secret/g)?.length, 3)
     })
 
-    it('drops them when only the port changes, and does not take them up again on the way back', async () => {
+    it('drops them if only the port changes, and does not restore them on the way back', async () => {
       await using other = await openHostileSite()
       const back = other.url('redirect-to', { to: site.url('echo') })
       await using client = openHttp(
@@ -519,7 +519,7 @@ describe('redirects', () => {
       assert.match(text, /user-agent: SluiceTest/)
     })
 
-    it('drops them when only the host changes', async () => {
+    it('drops them if only the host changes', async () => {
       await using client = openHttp(
         options(site, { allowAddresses: [`127.0.0.1:${site.port}`, `localhost:${site.port}`] }),
       )
@@ -544,7 +544,7 @@ describe('redirects', () => {
       assert.match(text, /^cookie: mine=1; secret=1$/m)
     })
 
-    it('asks leave for every redirect, outside the deadline', async () => {
+    it('calls back before every redirect, outside the deadline', async () => {
       await using other = await openHostileSite()
       await using client = openHttp(
         options(site, {
@@ -564,13 +564,13 @@ describe('redirects', () => {
       assert.deepEqual(asked, [other.url('redirect-relative'), other.url('page')])
     })
 
-    it('ends with the reason a redirect is refused for', async () => {
+    it('ends with the reason for which a redirect is refused', async () => {
       const refuse = () => Promise.reject(new ScrapeError('E_ROBOTS', 'not there'))
       const error = await errorOf(http.exchange({ url: site.url('redirect-relative') }, never, refuse))
       assert.equal(error.code, 'E_ROBOTS')
     })
 
-    it('obeys the signal while it waits for leave', async () => {
+    it('obeys the signal during the redirect callback', async () => {
       const controller = new AbortController()
       const wait = () => new Promise<void>((resolve) => controller.signal.addEventListener('abort', () => resolve()))
       const page = http.exchange({ url: site.url('redirect-relative') }, controller.signal, wait)
@@ -600,7 +600,7 @@ describe('statuses', () => {
     999: 'E_STATUS',
   }
   for (const [status, code] of Object.entries(codes)) {
-    it(`calls a ${status} ${code} and keeps its page`, async () => {
+    it(`reports a ${status} as ${code} and keeps its page`, async () => {
       const error = await errorOf(get('status', {}, { code: status }))
       assert.equal(error.code, code)
       assert.equal(error.details.status, Number(status))
@@ -611,11 +611,11 @@ describe('statuses', () => {
   }
 
   for (const status of ['200', '201', '203', '299']) {
-    it(`calls a ${status} a page`, async () =>
+    it(`treats a ${status} as a page`, async () =>
       assert.equal((await get('status', {}, { code: status })).status, +status))
   }
 
-  it('gives the route the statuses it accepts', async () => {
+  it('hands the route the statuses it accepts', async () => {
     const page = await get('status', { accept: [404, 500] }, { code: '404' })
     assert.equal(page.text, '<h1>status 404</h1>')
   })
@@ -642,7 +642,7 @@ describe('statuses', () => {
     assert.ok(length > 1000 && length <= 65_536, `${length} bytes`)
   })
 
-  it('keeps what came of a cut error page, and decodes it where it can', async () => {
+  it('keeps what arrived of a truncated error page, and decodes it if possible', async () => {
     assert.equal(pageOf(await errorOf(get('status-error-cut')))?.text, '<h1>oops')
     assert.equal(pageOf(await errorOf(get('status-error-gzip')))?.text, '<h1>captcha</h1>')
     assert.equal(pageOf(await errorOf(get('status-error-bad-gzip')))?.text, '')
@@ -650,7 +650,7 @@ describe('statuses', () => {
 })
 
 describe('URLs', () => {
-  it('does not send one that is too long', async () => {
+  it('does not request one that is too long', async () => {
     const url = `${site.origin}/${'x'.repeat(1_000_000)}`
     assert.equal((await errorOf(http.exchange({ url }, never))).code, 'E_URL_INVALID')
   })
@@ -661,7 +661,7 @@ describe('URLs', () => {
     })
   }
 
-  it('refuses blanks in a path', async () => {
+  it('refuses spaces in a path', async () => {
     assert.equal((await errorOf(http.exchange({ url: `${site.origin}/a b` }, never))).code, 'E_URL_INVALID')
   })
 
@@ -688,7 +688,7 @@ describe('many at once', () => {
     assert.equal(good.length, 40)
   })
 
-  it('follows redirects of many kinds side by side', async () => {
+  it('follows many kinds of redirects concurrently', async () => {
     site.on('hop', (socket, request, at) => redirect(`/echo?${request.query}`)(socket, request, at))
     const pages = await Promise.all(Array.from({ length: 50 }, (_, i) => get('hop', {}, { n: String(i) })))
     pages.forEach((page, i) => {

@@ -1,4 +1,4 @@
-/** HTTP: from a request to a page, over redirects. Nothing but `ScrapeError` and the signal's own reason comes out. */
+/** HTTP: turns a request into a page and follows redirects. Throws only `ScrapeError` and the signal's own reason. */
 import { ScrapeError } from '../../core/errors.ts'
 import type { Page } from '../../core/page.ts'
 import { URL_BYTES_MAX } from '../../core/url.ts'
@@ -24,37 +24,37 @@ export interface HttpOptions extends AddressOptions, AnswerLimits {
   bodyBytesMax: number
   redirectsMax: number
   connectionsPerHost: number
-  /** `socks5://[user:password@]host:port` or `http://…` (CONNECT). All traffic goes there, and names are resolved there. */
+  /** `socks5://[user:password@]host:port` or `http://…` (CONNECT). Carries all traffic, and resolves the names. */
   proxy?: string
-  /** Everything goes out as an identity, through its proxy; what does not is refused. Default false. */
+  /** Every request must use an identity and its proxy; others are refused. Default false. */
   isOnlyProxied?: boolean
-  /** Bounds the large bodies of all pages; default: `ROOM_BYTES` for this client. */
+  /** Limits the large bodies of all pages; default: `ROOM_BYTES` for this client. */
   bodyRoom?: BodyRoom
-  /** A longer Retry-After is cut to this. */
+  /** A longer Retry-After is reduced to this. */
   retryAfterMsMax: number
   /** Epoch milliseconds. */
   now?: () => number
 }
 
 /**
- * Awaited before a redirect is followed, whatever host it leads to: the place for robots.txt and the rate limit. What it throws
- * ends the exchange. Its time is outside the deadline.
+ * Awaited before a redirect is followed, whatever host it leads to: the place for robots.txt and the rate limit. If it throws,
+ * the exchange ends. Its time does not count toward the deadline.
  */
 type OnRedirect = (url: string, signal: AbortSignal) => Promise<void>
 
 export interface HttpClient extends AsyncDisposable {
-  /** As `identity`: over its connections, with its headers and cookies. Left out: as ourselves. */
+  /** With `identity`: over its connections, with its headers and cookies. If omitted, as ourselves. */
   exchange(request: FetchRequest, signal: AbortSignal, onRedirect?: OnRedirect, identity?: Identity): Promise<Page>
   /**
-   * What is asked for from now on goes through this proxy and over new connections; what is under way ends where it is, but the
-   * next hop of a redirect takes the new way. Throws `E_OPTION` for what is no proxy's URL, and then nothing has changed.
+   * New requests go through this proxy and over new connections; requests in flight keep their connection, but the next hop of a
+   * redirect uses the new proxy. Throws `E_OPTION` if this is not a proxy URL; in that case nothing changes.
    */
   rotate(proxyUrl: string): void
 }
 
 type Chain = Way & Trail & { identity: Identity | undefined }
 
-/** `wire` is the client's from here on, and ends with it. */
+/** The client takes ownership of `wire` and closes it. */
 export function openHttp(options: HttpOptions, wire: Wire = openPools(options)): HttpClient {
   const now = options.now ?? Date.now
   const room = options.bodyRoom ?? new BodyRoom()
@@ -66,7 +66,7 @@ export function openHttp(options: HttpOptions, wire: Wire = openPools(options)):
   }
   const ownHeaderList = Object.entries(ownHeaders).flat()
 
-  /** The headers of every hop come from here and nowhere else. */
+  /** All headers of every hop are created here. */
   function headersFor(chain: Chain): string[] {
     const { request } = chain
     const cookies = chain.cookies?.headerFor(new URL(chain.url)) ?? ''
@@ -80,7 +80,7 @@ export function openHttp(options: HttpOptions, wire: Wire = openPools(options)):
     const headers: Record<string, string> = { ...ownHeaders, ...given }
     if (chain.body !== undefined) headers['content-type'] ??= 'application/json'
     for (const name in given) if (FRAMING.test(name)) throw badHeader(name, request.url)
-    // The server's cookies of a moment ago come last: of two with one name, servers take the last more often than the first.
+    // The cookies the server has just set come last: if a name occurs twice, servers take the last more often than the first.
     if (cookies !== '') headers['cookie'] = [given?.['cookie'], cookies].filter(Boolean).join('; ')
     return Object.entries(headers).flat()
   }
@@ -100,7 +100,7 @@ export function openHttp(options: HttpOptions, wire: Wire = openPools(options)):
     return send(dispatch, chain.url, deadline)
   }
 
-  /** Follows redirects until something else answers. */
+  /** Follows redirects until a response is not one. */
   async function follow(
     first: Exchange,
     chain: Chain,
@@ -129,7 +129,7 @@ export function openHttp(options: HttpOptions, wire: Wire = openPools(options)):
       const { startedAtMs } = deadline
       const body = request.post === undefined ? undefined : JSON.stringify(request.post)
       const cookies = identity?.cookies
-      // Only pages of a crawl: those are released once they are read.
+      // Only pages of a crawl: those are released once they have been read.
       const place = request.task === undefined ? undefined : room.newPlace()
       const makeRoom = roomMaker(place, deadline)
       const chain: Chain = {
@@ -164,7 +164,7 @@ export function openHttp(options: HttpOptions, wire: Wire = openPools(options)):
   }
 }
 
-/** The time spent waiting for room is ours, not the server's. */
+/** The time spent waiting for room does not count against the server. */
 function roomMaker(place: BodyPlace | undefined, deadline: Deadline): MakeRoom | undefined {
   if (place === undefined) return undefined
   return (bytes) => {
@@ -173,7 +173,7 @@ function roomMaker(place: BodyPlace | undefined, deadline: Deadline): MakeRoom |
   }
 }
 
-/** What frames the message is ours to say. */
+/** Headers about message framing, which only we may set. */
 const FRAMING = /^(?:host|connection|content-length|transfer-encoding|keep-alive|upgrade|expect|te|trailer|proxy-.*)$/i
 
 function badHeader(name: string, url: string): ScrapeError {

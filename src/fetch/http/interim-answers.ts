@@ -1,6 +1,6 @@
 /**
- * Works around how undici's parser handles odd status lines. It treats an unsolicited `100 Continue` as a broken connection, but skips
- * every other 1xx and waits for the response, so it is shown a 103 instead of a 100. A status below 100 makes one of its
+ * Works around how undici's parser handles odd status lines. It treats an unsolicited `100 Continue` as a broken connection, but
+ * skips every other 1xx and waits for the response, so it is shown a 103 instead of a 100. A status below 100 makes one of its
  * assertions fail.
  */
 import { createRequire } from 'node:module'

@@ -22,7 +22,7 @@ describe('pools', () => {
     assert.notEqual(pools.get('http://host-0.test'), first)
   })
 
-  it('close at once in the end, even those that were put away with a request under way', async () => {
+  it('close at once in the end, even those that were evicted with a request in flight', async () => {
     await using site = await openHostileSite()
     const failed = Promise.withResolvers<Error>()
     const sent = Promise.withResolvers<void>()
@@ -43,7 +43,7 @@ describe('pools', () => {
     assert.ok((await failed.promise) instanceof Error)
   })
 
-  it('are no more once closed', async () => {
+  it('cannot be used once closed', async () => {
     const pools = openPools(options)
     const pool = pools.get('http://a.test')
     await pools[Symbol.asyncDispose]()

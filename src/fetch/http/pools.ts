@@ -1,4 +1,4 @@
-/** Connections: a pool per origin, and a bound on pools, because a crawl may meet 100,000 hosts. */
+/** Connections: a pool per origin, with a limit on the number of pools, because a crawl may meet 100,000 hosts. */
 
 import type { Socket } from 'node:net'
 import { LRUCache } from 'lru-cache'
@@ -13,9 +13,9 @@ import { openProxyGuard } from '../net/proxy.ts'
 import { Client, Pool } from '../net/undici.ts'
 import { takeInterimAnswers } from './interim-answers.ts'
 
-/** 16 KiB each, used or not; the least recently used pool closes when its requests are done. */
+/** 16 KiB each, used or not; the least recently used pool is closed when its requests are done. */
 const POOLS_MAX = 512
-/** A pool nobody used for this long is closed. Its sockets went before: see the keep-alive times. */
+/** A pool that was not used for this long is closed. Its sockets are closed earlier: see the keep-alive times. */
 export const POOL_IDLE_MS = 60_000
 export const KEEP_ALIVE_MS = 4000
 /** However long the server offers. */
@@ -24,13 +24,13 @@ export const HEAD_BYTES_MAX = 65_536
 
 export interface PoolsOptions extends AddressOptions {
   connectionsPerHost: number
-  /** `socks5://[user:password@]host:port` or `http://…` (CONNECT). All traffic goes there, and names are resolved there. */
+  /** `socks5://[user:password@]host:port` or `http://…` (CONNECT). Carries all traffic, and resolves the names. */
   proxy?: string
-  /** Everything goes out as somebody, through their proxy: what does not is refused. Default false. */
+  /** Every request must use an identity and its proxy; others are refused. Default false. */
   isOnlyProxied?: boolean
 }
 
-/** What carries requests to where they are meant for. */
+/** Carries requests to their origins. */
 export interface Wire extends AsyncDisposable {
   get(origin: string, identity?: Identity): Pick<Dispatcher, 'dispatch'>
   rotate(proxyUrl: string): void
@@ -38,36 +38,36 @@ export interface Wire extends AsyncDisposable {
 
 interface Pools extends Wire {
   /**
-   * `origin` as in a normalised URL: `https://example.com`. Throws `E_URL_INVALID`. Identities share no connection: a server
-   * would see two people behind one.
+   * `origin` as in a normalised URL: `https://example.com`. Throws `E_URL_INVALID`. Identities share no connections: a server
+   * would see two people on one.
    */
   get(origin: string, identity?: Identity): UndiciPool
   readonly size: number
   /**
-   * From now on through this proxy, over new connections only: a kept-alive one still has the old exit and the old user name.
-   * Old pools close when their requests are done, which is soon: every request has a deadline, and a pool without one closes at
-   * once, so there are never more of them than requests under way. Throws `E_OPTION`, and then nothing has changed.
+   * From now on uses this proxy, over new connections only: a kept-alive one still has the old exit and the old user name.
+   * Old pools close when their requests are done, which is soon: every request has a deadline, and a pool without requests closes
+   * at once, so there are never more of them than requests in flight. Throws `E_OPTION`; in that case nothing changes.
    */
   rotate(proxyUrl: string): void
 }
 
-/** A handler that wants to know which connection it runs on. */
+/** A handler that needs to know which connection it runs on. */
 export interface ConnectedHandler extends Dispatcher.DispatchHandler {
   connection: Connection | undefined
 }
 
-/** What undici does not tell a handler about the socket it runs on. Without it, a reset looks like the end of a body. */
+/** What undici does not tell a handler about its socket. Without it, a reset looks like the end of a body. */
 export interface Connection {
   socket: Socket | undefined
   /** Requests sent on this socket. */
   sent: number
-  /** Bytes the parser gave back: they came after the end of a response. */
+  /** Bytes the parser returned: they came after the end of a response. */
   unreadBytes: number
 }
 
 export function openPools(options: PoolsOptions): Pools {
   let guard = options.proxy === undefined ? openAddressGuard(options) : openProxyGuard(options, options.proxy)
-  /** Who has no proxy of their own goes the way of the run. Where everybody must have one, only a site's own setting is direct. */
+  /** Identities without a proxy connect the way the run does. If every request must have one, only a site setting allows that. */
   const guardFor = (identity: Identity | undefined): AddressGuard => {
     if (identity?.guard !== undefined) return identity.guard
     return options.isOnlyProxied === true && identity === undefined ? refuseAll : guard
@@ -79,7 +79,7 @@ export function openPools(options: PoolsOptions): Pools {
     ttlResolution: 1000,
     updateAgeOnGet: true,
     dispose(pool) {
-      // Waits for the requests it still carries; who asks for the origin meanwhile gets a new pool.
+      // Waits for its remaining requests; new requests to the origin get a new pool.
       closing.add(pool)
       pool.close(() => closing.delete(pool))
     },
@@ -96,7 +96,7 @@ export function openPools(options: PoolsOptions): Pools {
     return new Pool(url, {
       connections: options.connectionsPerHost,
       maxHeaderSize: HEAD_BYTES_MAX,
-      // The exchange has one deadline for all phases; a second clock per request would only cost.
+      // The exchange has one deadline for all phases; a second timer per request would only add cost.
       headersTimeout: 0,
       bodyTimeout: 0,
       keepAliveTimeout: KEEP_ALIVE_MS,
@@ -140,11 +140,11 @@ export function parseOrigin(origin: string): URL {
   throw new ScrapeError('E_URL_INVALID', `not a normalised http(s) URL: ${origin.slice(0, 200)}`, { url: origin })
 }
 
-/** Should a request ever come here without an identity, it goes nowhere. */
+/** A request that gets here without an identity goes nowhere. */
 const refuseAll: AddressGuard = () => (_target, callback) =>
   callback(new ScrapeError('E_PROXY', 'no proxy was chosen, and nothing goes out directly'), null)
 
-/** A client that shows its connection to the handlers it runs. */
+/** A client that exposes its connection to its handlers. */
 class KnownClient extends Client {
   readonly #connection: Connection
 
@@ -181,7 +181,7 @@ function watch(socket: Socket, connection: Connection): void {
   connection.unreadBytes = 0
   const { unshift } = socket
   socket.unshift = (data: Buffer) => {
-    // A stray line end after the body is an old custom, not data.
+    // A stray line break after the body is an old habit of servers, not data.
     if (data.some((byte) => byte !== 13 && byte !== 10)) connection.unreadBytes += data.length
     unshift.call(socket, data)
   }

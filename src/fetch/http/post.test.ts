@@ -21,7 +21,7 @@ async function posterTo(answer: RequestListener) {
   }
 }
 
-test('sends what it was given, as who we are', async () => {
+test('sends what it is given, with our user agent', async () => {
   await using receiver = await posterTo(async (request, response) => {
     let body = ''
     for await (const chunk of request) body += chunk
@@ -30,7 +30,7 @@ test('sends what it was given, as who we are', async () => {
   assert.deepEqual(await receiver.post(), { status: 200, body: 'POST /a?b=c test {"a":1}' })
 })
 
-test('a status is an answer, however large its body is, and also when it is cut off', async () => {
+test('a status is an answer, however large its body is, and even if it is cut off', async () => {
   await using large = await posterTo((_, response) => void response.writeHead(201).end('x'.repeat(2_000_000)))
   assert.equal((await large.post()).status, 201)
   await using cut = await posterTo((request, response) => {
@@ -39,7 +39,7 @@ test('a status is an answer, however large its body is, and also when it is cut 
   assert.equal((await cut.post()).status, 202)
 })
 
-test('a connection that the receiver closed while nobody looked is opened anew', async () => {
+test('a connection that the receiver closed while it was idle is reopened', async () => {
   let count = 0
   await using receiver = await posterTo((request, response) => {
     count++

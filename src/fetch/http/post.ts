@@ -1,4 +1,4 @@
-/** One POST to somebody who asked for it: checked addresses, no redirect, no cookie, and little interest in the answer's body. */
+/** Sends one POST to a receiver that asked for it: checked addresses, no redirects, no cookies, and a bounded answer. */
 import type { AddressOptions } from '../net/address.ts'
 import { transportError } from '../net/transport-error.ts'
 import { Exchange } from './exchange.ts'
@@ -9,7 +9,7 @@ interface PosterOptions extends AddressOptions {
 }
 
 export interface Poster extends AsyncDisposable {
-  /** A status is an answer, whatever becomes of its body. Throws `ScrapeError`, or the signal's reason. */
+  /** Any status is an answer, whatever happens to its body. Throws `ScrapeError`, or the signal's reason. */
   post(request: PostedRequest, signal: AbortSignal): Promise<{ status: number; body: string }>
 }
 

@@ -1,4 +1,4 @@
-/** The prescan gives the answers of html-encoding-sniffer, on generated heads and on real pages. */
+/** The prescan gives the same answers as html-encoding-sniffer, on generated heads and on real pages. */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ const PAGES = join(import.meta.dirname, '../../../test/pages')
 const expectedHtml = (body: Buffer, maxPrescanBytes: number) =>
   sniffEncoding(body, { defaultEncoding: '', maxPrescanBytes }).toLowerCase()
 const expectedXml = (body: Buffer) => sniffEncoding(body, { xml: true, defaultEncoding: '' }).toLowerCase()
-/** Byte order marks are found before the prescan is asked. */
+/** Byte order marks are detected before the prescan. */
 const hasMark = (body: Buffer) => /^(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)/.test(body.toString('latin1', 0, 3))
 
 const labels = [
@@ -140,7 +140,7 @@ describe('the prescan', () => {
     )
   })
 
-  it('answers as html-encoding-sniffer does on real pages, cut anywhere', () => {
+  it('answers as html-encoding-sniffer does on real pages, truncated anywhere', () => {
     for (const name of readdirSync(PAGES)) {
       const page = readFileSync(join(PAGES, name))
       if (hasMark(page)) continue

@@ -1,24 +1,24 @@
-/** Follows redirects: cookies on the way, what may be sent on, loops and the limit. */
+/** Follows redirects: collects cookies, decides which headers to keep, detects loops and enforces the limit. */
 import { ScrapeError } from '../../core/errors.ts'
 import type { CookieKeeper } from '../identity/identity-cookies.ts'
 import { ChainCookies } from '../identity/redirect-cookies.ts'
 import type { RawHeaders } from './http-page.ts'
 import { redirectTarget } from './redirect.ts'
 
-/** What the redirects of one request have come to. */
+/** The state of a redirect chain. */
 export interface Trail {
   readonly request: { readonly url: string }
   url: string
-  /** The URLs before it. */
+  /** The URLs before the current one. */
   redirects: string[]
   cookies: CookieKeeper | undefined
-  /** JSON to POST; undefined for a GET, and after a redirect that asks for one. */
+  /** JSON to POST; undefined for a GET, and after a redirect that turns it into one. */
   body: string | undefined
-  /** Still at the origin the caller's headers are meant for; once left, they are not sent again. */
+  /** Still at the origin the caller's headers are for; once it has been left, they are not sent again. */
   isHome: boolean
 }
 
-/** Takes the trail one redirect further. Throws `E_REDIRECT_BAD` or `E_REDIRECT_LIMIT`. */
+/** Follows one redirect. Throws `E_REDIRECT_BAD` or `E_REDIRECT_LIMIT`. */
 type FollowRedirect = (answer: { readonly status: number; readonly headers: RawHeaders }) => void
 
 export function redirectWalk(trail: Trail, redirectsMax: number): FollowRedirect {
@@ -35,7 +35,7 @@ export function redirectWalk(trail: Trail, redirectsMax: number): FollowRedirect
     trail.redirects.push(trail.url)
     trail.url = target.href
     trail.isHome &&= target.origin === from.origin
-    // As browsers do it: only these two ask for the same again, whatever they lead to.
+    // As in browsers: only these two repeat the request as it is, wherever they lead.
     if (status !== 307 && status !== 308) trail.body = undefined
     // The same URL with another cookie is not a loop: that is how cookie walls let clients in.
     const visit = `${method()}${target.href}\n${trail.cookies?.headerFor(target) ?? ''}`.trimEnd()

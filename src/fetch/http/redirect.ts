@@ -1,12 +1,12 @@
-/** Where a redirect leads. */
+/** Resolves the target of a redirect. */
 import { isAscii, isUtf8 } from 'node:buffer'
 import { ScrapeError } from '../../core/errors.ts'
 import { URL_BYTES_MAX } from '../../core/url.ts'
 import type { RawHeaders } from './http-page.ts'
 
 /**
- * The URL a Location header means, seen from `base`, without credentials and fragment. Its query stays as the server wrote it
- * (a normalised one might be redirected again, for ever). Throws `E_REDIRECT_BAD`.
+ * The URL of a Location header, relative to `base`, without credentials and fragment. Its query stays as the server wrote it
+ * (a normalised one might be redirected again, forever). Throws `E_REDIRECT_BAD`.
  */
 export function redirectTarget(headers: RawHeaders, base: URL): URL {
   const value = headers['location'] ?? ''
@@ -26,7 +26,7 @@ export function redirectTarget(headers: RawHeaders, base: URL): URL {
   return target
 }
 
-/** Headers arrive as bytes, one per character; those beyond ASCII are UTF-8 in practice. */
+/** Headers arrive as bytes, one per character; non-ASCII ones are UTF-8 in practice. */
 function readBytes(header: string): string {
   const bytes = Buffer.from(header, 'latin1')
   return !isAscii(bytes) && isUtf8(bytes) ? bytes.toString('utf8') : header

@@ -32,5 +32,5 @@ describe('Retry-After', () => {
     })
   }
 
-  it('reads nothing from nothing', () => assert.equal(parseRetryAfterMs(undefined, NOW, HOUR), undefined))
+  it('returns undefined without a header', () => assert.equal(parseRetryAfterMs(undefined, NOW, HOUR), undefined))
 })

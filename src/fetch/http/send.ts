@@ -1,20 +1,20 @@
-/** One hop of an exchange: puts a request on the wire and waits for its answer. */
+/** One hop of an exchange: sends a request and waits for its response. */
 import { ScrapeError } from '../../core/errors.ts'
 import { transportError } from '../net/transport-error.ts'
 import type { Deadline, Hop } from './deadline.ts'
 import { headerOf, type RawHeaders } from './http-page.ts'
 
-/** 103 Early Hints comes once or twice; a flood of 1xx is an attack. */
+/** 103 Early Hints comes once or twice; a flood of 1xx responses is an attack. */
 const INFORMATIONAL_MAX = 16
 
 interface SentHop extends Hop {
-  /** Resolves when there is an answer. Rejects with whatever went wrong, unmapped. */
+  /** Resolves when there is a response. Rejects with the original error, unmapped. */
   readonly done: Promise<void>
-  /** The server may have closed this connection just as we wrote: the one failure that is no one's fault and worth another try. */
+  /** The server may have closed this connection just as we wrote: the one failure that is no one's fault and worth a retry. */
   readonly isStale: boolean
 }
 
-/** `dispatch` is asked anew for the second try: the first one's pool may have been put away meanwhile, and takes nothing more. */
+/** `dispatch` is called again for the retry: the pool of the first attempt may have been closed, and accepts no more requests. */
 export async function send<H extends SentHop>(dispatch: () => H, url: string, deadline: Deadline): Promise<H> {
   for (let isSecondTry = false; ; isSecondTry = true) {
     const hop = dispatch()
@@ -29,7 +29,7 @@ export async function send<H extends SentHop>(dispatch: () => H, url: string, de
   }
 }
 
-/** Of a normalised URL; a third of the price of parsing it. */
+/** For a normalised URL; takes a third of the time of parsing it. */
 export function splitUrl(url: string): { origin: string; path: string } {
   const start = url.indexOf('/', url.indexOf('//') + 2)
   return start === -1 ? { origin: url, path: '/' } : { origin: url.slice(0, start), path: url.slice(start) }
@@ -45,7 +45,7 @@ export function checkInformational(count: number): void {
     throw new ScrapeError('E_PROTOCOL', `more than ${INFORMATIONAL_MAX} informational responses`)
 }
 
-/** Throws when it is unclear where the body ends. */
+/** Throws if it is unclear where the body ends. */
 export function checkLength(headers: RawHeaders): void {
   const length = headers['content-length']
   if (length === undefined) return

@@ -1,4 +1,4 @@
-/** What a status means: a page, a redirect, or an error with a code. */
+/** Maps a status to a page, a redirect, or an error with a code. */
 import type { ErrorCode } from '../../core/error-table.ts'
 import { type ErrorDetails, ScrapeError } from '../../core/errors.ts'
 import type { FetchRequest } from '../contract.ts'
@@ -9,13 +9,13 @@ import { parseRetryAfterMs } from './retry-after.ts'
 /** page: deliver it · redirect: follow it · failed: an error with a code · file: not a page by its type. */
 export type Outcome = 'page' | 'redirect' | 'failed' | 'file'
 
-/** 429 without Retry-After: long enough to matter, short enough not to lose the run. */
+/** For a 429 without Retry-After: long enough to matter, short enough not to lose the run. */
 const RETRY_AFTER_MS_DEFAULT = 30_000
 
 export function outcomeOf(status: number, headers: RawHeaders, request: FetchRequest): Outcome {
   if (acceptsStatus(request.accept, status)) return 'page'
   if (status >= 200 && status < 300) {
-    // A part we did not ask for would pass for the whole.
+    // An unrequested part would be mistaken for the whole.
     return status === 206 && request.headers?.['range'] === undefined ? 'failed' : 'page'
   }
   const leads = status >= 300 && status < 400 && status !== 304 && status !== 305 && status !== 306

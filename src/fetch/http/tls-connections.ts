@@ -1,4 +1,4 @@
-/** How one identity goes out with a browser's handshake: connections of its own in the TLS library, which lead to a door of ours. */
+/** The connections of one identity with a browser's handshake: its own transport in the TLS library, behind an egress proxy. */
 import type { Transport } from 'wreq-js'
 import type { Profile } from '../identity/profiles.ts'
 import type { AddressGuard } from '../net/address.ts'
@@ -10,7 +10,7 @@ interface TlsWayOptions {
   profile: Profile & { tls: NonNullable<Profile['tls']> }
   guard: AddressGuard
   connectTimeoutMs: number
-  /** It could not be opened: the next request needs another. */
+  /** It could not be opened: the next request needs a new one. */
   onFailure: () => void
   onClose: () => void
 }
@@ -18,7 +18,7 @@ interface TlsWayOptions {
 export interface OpenWay {
   readonly door: EgressProxy
   readonly transport: Transport
-  /** Connections begun so far. */
+  /** Connections opened so far. */
   readonly connections: number
 }
 
@@ -32,7 +32,7 @@ export class TlsWay {
   constructor(library: TlsLibrary, options: TlsWayOptions) {
     this.#onClose = options.onClose
     this.#opened = open(library, options)
-    this.#opened.catch(options.onFailure) // whoever uses it is told why
+    this.#opened.catch(options.onFailure) // requests that use it get the error
   }
 
   async use<T>(send: (way: OpenWay) => Promise<T>): Promise<T> {
@@ -51,7 +51,7 @@ export class TlsWay {
     if (this.#users === 0) await this.close()
   }
 
-  /** At once. */
+  /** Closes at once. */
   close(): Promise<void> {
     this.#closed ??= this.#opened
       .then(async ({ door, transport }) => {
@@ -75,12 +75,12 @@ async function open(library: TlsLibrary, { profile, guard, connectTimeoutMs }: T
     const transport = await library.createTransport({
       browser: profile.tls.browser as never,
       os: profile.tls.os as never,
-      // With the h, names are left to the door. Whatever NO_PROXY says: a proxy that was named is always taken.
+      // With socks5h, names are resolved by the egress proxy. NO_PROXY does not matter: an explicit proxy is always used.
       proxy: door.proxyServer.replace('socks5:', 'socks5h:'),
-      // For the door, which has a clock of its own and better words, and then for the handshake.
+      // Covers the egress proxy, which has its own timeout and clearer errors, and then the handshake.
       connectTimeout: connectTimeoutMs * 2,
       poolIdleTimeout: KEEP_ALIVE_MS,
-      // In HTTP/1.1 it would put Host at the end.
+      // Without this, Host would come last in HTTP/1.1.
       emulation: { origHeaders: profile.isChromium ? ['Host', 'Connection', 'Content-Length'] : ['Host'] },
     })
     return {

@@ -1,18 +1,18 @@
-/** The optional package that shakes hands as a browser does: how it is found, and what its errors mean. */
+/** The optional package that imitates browser TLS handshakes: how it is loaded, and what its errors mean. */
 import type { ErrorCode } from '../../core/error-table.ts'
 import { ScrapeError } from '../../core/errors.ts'
 import { optionalPackage } from '../../core/optional-package.ts'
 
 export type TlsLibrary = Pick<typeof import('wreq-js'), 'createTransport' | 'fetch' | 'getProfiles'>
 
-/** Native code without an install script. Throws `E_PACKAGE_MISSING`, also when it does not start on this machine. */
+/** Native code without an install script. Throws `E_PACKAGE_MISSING`, also if it does not start on this machine. */
 export async function loadTlsLibrary(load: () => Promise<TlsLibrary> = () => import('wreq-js')): Promise<TlsLibrary> {
   return await optionalPackage('the identity tls needs', 'wreq-js', load)
 }
 
 /**
- * The library's errors are sentences without a code. Each pattern has a space, or follows one: a URL, which the sentence repeats,
- * has none, so no site can choose what we read. What none of them fits is a lost connection.
+ * The library's errors are messages without a code. Each pattern contains a space, or follows one: a URL in the message has none,
+ * so no site can influence the match. An error that matches no pattern is a lost connection.
  */
 const SENTENCES: readonly (readonly [RegExp, ErrorCode])[] = [
   [/ \(Connect\): \[[A-Z0-9_]+\]/, 'E_TLS'],
@@ -22,12 +22,12 @@ const SENTENCES: readonly (readonly [RegExp, ErrorCode])[] = [
   [/ invalid [\w -]+ parsed| Invalid chunk size| http2 error: (?:stream|connection) error detected/, 'E_PROTOCOL'],
 ]
 
-/** The door we gave it turned it away: it knows why. */
+/** The egress proxy refused the connection, and knows why. */
 export function isFromDoor(error: unknown): boolean {
   return / \(ProxyConnect\): /.test(String(error))
 }
 
-/** What is seen when a server closes a kept connection just as a request is sent on it. */
+/** What happens when a server closes a kept-alive connection just as a request is sent on it. */
 export function isLostInSending(error: unknown): boolean {
   return / \(SendRequest\): (?:connection closed before message completed|connection reset|.*broken pipe)/i.test(
     String(error),

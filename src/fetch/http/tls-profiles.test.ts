@@ -9,7 +9,7 @@ import { tlsProfiles } from './tls-profiles.ts'
 const NAMES = ['chrome_9', 'chrome_100', 'chrome_149', 'edge_148', 'firefox_151', 'firefox_private_152', 'safari_26.1']
 
 describe('profiles for the TLS library', () => {
-  it('are of the newest version it has a handshake for', () => {
+  it('have the newest version it has a handshake for', () => {
     const chrome = tlsProfiles(NAMES).find(({ name }) => name === 'chrome-windows')!
     assert.deepEqual(chrome.tls, { browser: 'chrome_149', os: 'windows' })
     assert.match(chrome.userAgent, /Chrome\/149\.0\.0\.0/)
@@ -22,18 +22,18 @@ describe('profiles for the TLS library', () => {
     assert.equal(firefox.userAgent, 'Mozilla/5.0 (X11; Linux x86_64; rv:151.0) Gecko/20100101 Firefox/151.0')
   })
 
-  it('are never of one newer than the headers we know', () => {
+  it('are never newer than the headers we know', () => {
     const newer = [...NAMES, `chrome_${VERSIONS.chrome}`, `chrome_${VERSIONS.chrome + 1}`, 'safari_26.1.1', 'safari_99']
     const browsers = tlsProfiles(newer).map(({ tls }) => tls!.browser)
     assert.ok(browsers.includes(`chrome_${VERSIONS.chrome}`))
     assert.ok(browsers.includes('safari_26.1'))
   })
 
-  it('are those of our table: as many, with the same names and platforms', () => {
+  it('match our table: as many, with the same names and platforms', () => {
     assert.deepEqual(tlsProfiles(NAMES).map(({ name }) => name), Object.keys(PROFILES)) // biome-ignore format: one line
   })
 
-  it('send what the library itself would send as that browser', async () => {
+  it('send the same headers as the library itself for that browser', async () => {
     const { getEmulationHeaders, getProfiles } = await import('wreq-js')
     for (const profile of tlsProfiles(getProfiles())) {
       const theirs = getEmulationHeaders(profile.tls!.browser as never, profile.tls!.os as never)
@@ -46,13 +46,13 @@ describe('profiles for the TLS library', () => {
     }
   })
 
-  it('are none when the library has none', () => {
+  it('fail with E_OPTION if the library has none', () => {
     assert.throws(() => tlsProfiles(['okhttp_5']), { code: 'E_OPTION', message: /no chrome up to/ })
   })
 })
 
 describe('identities with a handshake', () => {
-  it('have one of those profiles, and none where a site is to meet ourselves', async () => {
+  it('have one of those profiles, and none for sites that we visit as ourselves', async () => {
     const tls = tlsProfiles(NAMES)
     const siteOf = (host: string) => (host === 'own.test' ? { identity: 'honest' as const } : undefined)
     using identities = createIdentities({ mode: 'tls', tlsProfiles: tls, needsChromium: true, siteOf })
@@ -65,7 +65,7 @@ describe('identities with a handshake', () => {
     assert.equal((await identities.take({ url: 'https://own.test/' }, signal)).profile, undefined)
   })
 
-  it('are shown by our own browser as what it is', async () => {
+  it('show the profile of our own browser in pages that it opens', async () => {
     const sent: Record<string, unknown>[] = []
     const session = { send: async (_name: string, parameters: Record<string, unknown>) => sent.push(parameters) }
     await showProfile(session as never, tlsProfiles(NAMES)[0]!)
@@ -74,7 +74,7 @@ describe('identities with a handshake', () => {
 })
 
 describe('the TLS library', () => {
-  it('that is missing is named, with how to get it', async () => {
+  it('is named if it is missing, with how to install it', async () => {
     const load = () => Promise.reject(new Error('Cannot find package'))
     await assert.rejects(loadTlsLibrary(load), {
       code: 'E_PACKAGE_MISSING',

@@ -1,12 +1,12 @@
 /**
- * The browser profiles a TLS library can pass for: our own, at the newest version that has a handshake there. Headers of one
- * version over the handshake of another would be nobody's.
+ * The browser profiles a TLS library can imitate: ours, at the newest version for which it has a handshake. Headers of one
+ * version with the handshake of another would match no real browser.
  */
 import { ScrapeError } from '../../core/errors.ts'
 import { installCommand } from '../../core/optional-package.ts'
 import { type Profile, profilesAt, VERSIONS } from '../identity/profiles.ts'
 
-/** `names` as the library spells them: `chrome_149`, `safari_26.1`. Throws `E_OPTION`, when it has none for a browser of ours. */
+/** `names` as the library spells them: `chrome_149`, `safari_26.1`. Throws `E_OPTION` if it has none for one of our browsers. */
 export function tlsProfiles(names: readonly string[]): Profile[] {
   const versions = {
     chrome: Number(newestOf('chrome', names)),
@@ -20,7 +20,7 @@ export function tlsProfiles(names: readonly string[]): Profile[] {
   })
 }
 
-/** Not newer than what we know the headers of. */
+/** Not newer than the versions whose headers we know. */
 function newestOf(browser: keyof typeof VERSIONS, names: readonly string[]): string {
   const known = String(VERSIONS[browser])
   const found = names

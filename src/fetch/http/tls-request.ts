@@ -1,6 +1,6 @@
 /**
- * One request by the TLS library, told to a handler as undici tells it: so limits, deadline, redirects, cookies and decoding are
- * the same code for both wires.
+ * One request by the TLS library, reported to a handler the way undici does: so limits, deadline, redirects, cookies and decoding
+ * use the same code with both.
  */
 import type { Dispatcher } from 'undici'
 import { ScrapeError } from '../../core/errors.ts'
@@ -15,10 +15,10 @@ type Reader = ReadableStreamDefaultReader<Uint8Array>
 
 export interface TlsMessage {
   url: URL
-  /** As asked for: a parsed URL may spell it otherwise. */
+  /** As requested: a parsed URL may be spelled differently. */
   href: string
   method: string
-  /** Names and values in turn. */
+  /** Alternating names and values. */
   headers: readonly string[]
   body: string | undefined
   profile: Profile
@@ -55,10 +55,10 @@ export class TlsRequest implements Dispatcher.DispatchController {
     this.#onResume?.()
   }
 
-  /** Never rejects: the handler is told. */
+  /** Never rejects: errors go to the handler. */
   async run(use: <T>(send: (way: OpenWay) => Promise<T>) => Promise<T>, library: TlsLibrary): Promise<void> {
     try {
-      // Only the library knows which connection it takes: whether it was a used one is told with the error.
+      // Only the library knows which connection it uses: the error tells whether it was a reused one.
       ;(this.#handler as ConnectedHandler).connection = { socket: undefined, sent: 1, unreadBytes: 0 }
       this.#handler.onRequestStart?.(this, {})
       await use((way) => this.#send(way, library))
@@ -82,7 +82,7 @@ export class TlsRequest implements Dispatcher.DispatchController {
         redirect: 'manual',
         compress: false,
         disableDefaultHeaders: true,
-        timeout: 0, // the deadline of the exchange is the only one
+        timeout: 0, // the exchange has the only deadline
         signal: this.#abort.signal,
       })
       await this.#receive(answer, () => door.cutsOf(hostname, port) > cuts)
@@ -94,7 +94,7 @@ export class TlsRequest implements Dispatcher.DispatchController {
       if (isOnUsed && isLostInSending(error)) throw Object.assign(error as Error, { code: 'ECONNRESET' })
       throw readTlsError(error, this.#hasResponse)
     } finally {
-      // A body that is not wanted to its end takes its connection, or its stream, with it.
+      // Cancelling a body that is not read to the end also closes its connection or stream.
       await this.#reader?.cancel().catch(() => {})
     }
   }
@@ -114,7 +114,7 @@ export class TlsRequest implements Dispatcher.DispatchController {
       const chunk = Buffer.from(value.buffer, value.byteOffset, value.byteLength)
       this.#handler.onResponseData?.(this, chunk)
     }
-    // A body without a length ends with its connection, and a connection can be cut.
+    // A body without a length ends with its connection, and the connection may have been cut.
     const isFramed = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
     if (!isFramed && wasCut()) throw new ScrapeError('E_BODY_SHORT', 'the connection was reset in the body')
     this.#handler.onResponseEnd?.(this, {})
@@ -136,7 +136,7 @@ export class TlsRequest implements Dispatcher.DispatchController {
   }
 }
 
-/** Null prototype: a header may be called `__proto__` or `constructor`. */
+/** Null prototype: a header may be named `__proto__` or `constructor`. */
 function readHeaders(pairs: Iterable<[string, string]>): RawHeaders {
   const headers: Record<string, string | string[]> = Object.create(null)
   let bytes = 0
@@ -149,7 +149,7 @@ function readHeaders(pairs: Iterable<[string, string]>): RawHeaders {
   throw new ScrapeError('E_HEADERS_TOO_LARGE', `${bytes} bytes of response headers`)
 }
 
-/** Where the browser has it in HTTP/1.1; over HTTP/2 the library leaves it out. */
+/** Puts `Connection` where the browser has it in HTTP/1.1; over HTTP/2 the library omits it. */
 function withConnection(list: readonly string[], { connectionBefore }: Profile): [string, string][] {
   const pairs: [string, string][] = []
   for (let i = 0; i < list.length; i += 2) {

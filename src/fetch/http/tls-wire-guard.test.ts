@@ -1,4 +1,4 @@
-/** Where the wire of the TLS library may lead: the address guard and the proxies hold for it as for everything else. */
+/** Where the TLS library may connect: the address guard and the proxies apply to it as to everything else. */
 import assert from 'node:assert/strict'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
@@ -25,17 +25,17 @@ after(async () => {
   await secure[Symbol.asyncDispose]()
 })
 
-/** Everything but the site itself is behind the guard. */
+/** Guards everything except the site itself. */
 const guarded = (more: Partial<HttpOptions> = {}) =>
   openTlsHttp({ allowPrivate: false, allowAddresses: [`127.0.0.1:${site.port}`], ...more })
 
 describe('the address guard', () => {
-  it('lets through what is allowed', async () => {
+  it('lets allowed addresses through', async () => {
     await using http = guarded()
     assert.equal((await http.exchange({ url: site.url('page') }, never, undefined, as(profiles[0]))).status, 200)
   })
 
-  it('refuses private addresses, however they are written, and names that stand for one', async () => {
+  it('refuses private addresses, however they are written, and names that resolve to one', async () => {
     await using http = guarded()
     const { port } = secure
     const hosts = ['127.0.0.1', '[::1]', '[::ffff:127.0.0.1]', '0.0.0.0', '10.0.0.1', '169.254.169.254', 'localhost', 'inner.test'] // biome-ignore format: one line
@@ -56,11 +56,11 @@ describe('the address guard', () => {
     assert.equal(secure.connections, 0)
   })
 
-  it('asks for a name once for each connection, and the connection goes where it was checked', async () => {
+  it('resolves a name once for each connection, and connects to the address that was checked', async () => {
     let asked = 0
     await using http = guarded({
       allowAddresses: [`rebind.test:${site.port}`],
-      // Public when looked at from the outside, private from the second time on.
+      // Public for the first lookup, private from the second on.
       lookup: (_hostname, callback) => callback(null, [{ address: ++asked === 1 ? '127.0.0.1' : '127.0.0.2', family: 4 }]), // biome-ignore format: one line
     })
     const url = `http://rebind.test:${site.port}/one-request-a-connection`
@@ -70,7 +70,7 @@ describe('the address guard', () => {
     assert.equal(asked, 2)
   })
 
-  it('is not passed by because of NO_PROXY, nor by another protocol a server names', async () => {
+  it('cannot be bypassed with NO_PROXY, nor with another protocol a server offers', async () => {
     process.env['NO_PROXY'] = process.env['no_proxy'] = '*'
     const datagrams = createSocket('udp4').on('message', () => assert.fail('HTTP/3 goes round the door'))
     datagrams.bind(0, '127.0.0.1')
@@ -99,7 +99,7 @@ describe('the address guard', () => {
     }
   })
 
-  it('tells why a host cannot be reached', async () => {
+  it('reports why a host cannot be reached', async () => {
     const failing: HttpOptions['lookup'] = (hostname, callback) =>
       callback(Object.assign(new Error(`${hostname} is unknown`), { code: 'ENOTFOUND' }), [])
     await using http = openTlsHttp({ lookup: failing })
@@ -117,7 +117,7 @@ describe('a proxy', () => {
     ['http', tinyproxyForTests],
     ['socks5', socksForTests],
   ] as const) {
-    it(`of kind ${kind} with a password carries all of it, and resolves the names`, async () => {
+    it(`of kind ${kind} with a password carries all traffic, and resolves the names`, async () => {
       await using proxy = await open(login)
       await using http = openTlsHttp({ lookup: (hostname) => assert.fail(`${hostname} was looked up here`) })
       for (const place of [site, secure]) {
@@ -129,7 +129,7 @@ describe('a proxy', () => {
     })
   }
 
-  it('that refuses our password, or is not there, is named as what failed, without the password', async () => {
+  it('that rejects our password, or is down, is named as the cause, without the password', async () => {
     await using proxy = await tinyproxyForTests({ user: 'a', password: 'b' })
     await using http = openTlsHttp()
     for (const port of [proxy.port, await freePort()]) {
@@ -141,7 +141,7 @@ describe('a proxy', () => {
     }
   })
 
-  it('that is exchanged for another leads nothing more', async () => {
+  it('that was replaced by another is not used any more', async () => {
     await using one = await socksForTests()
     await using other = await socksForTests()
     await using http = openTlsHttp({ proxy: one.url })

@@ -1,4 +1,4 @@
-/** The wire of the TLS library against real servers: whose handshake it is, what it sends, and how answers end. */
+/** The TLS library against real servers: whose handshake it shows, what it sends, and how responses end. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createSecureServer, type Http2SecureServer } from 'node:http2'
@@ -14,7 +14,7 @@ import { type HttpClient, openHttp } from './http.ts'
 
 const portOf = (server: Pick<Server, 'address'>) => (server.address() as AddressInfo).port
 const headersSeen: string[][] = []
-/** HTTP/2, and HTTP/1.1 for those who ask for it. Tells the cookies it was sent, and sets one. */
+/** HTTP/2, and HTTP/1.1 for clients that ask for it. Returns the cookies it was sent, and sets one. */
 const server: Http2SecureServer = createSecureServer(
   { ...CERTIFICATES.good, allowHTTP1: true },
   (request, response) => {
@@ -81,7 +81,7 @@ describe('the handshake', () => {
     assert.ok(node.ciphers.length > 15)
   })
 
-  it('is another for Firefox and Safari', async () => {
+  it('is a different one for Firefox and Safari', async () => {
     const firefox = await helloOf(http, 'firefox-linux')
     assert.equal(firefox.hasGrease, false)
     assert.equal(firefox.ciphers.length, 17)
@@ -91,7 +91,7 @@ describe('the handshake', () => {
   })
 
   for (const name of ['expired', 'future', 'foreign', 'selfSigned'] as const) {
-    it(`is refused when the certificate is ${name}`, async () => {
+    it(`is refused if the certificate is ${name}`, async () => {
       await using other = await openHostileSite({ tls: CERTIFICATES[name] })
       const page = http.exchange({ url: other.url('page') }, never, undefined, as(profileOf('chrome-linux')))
       await assert.rejects(page, { code: 'E_TLS' })
@@ -99,10 +99,10 @@ describe('the handshake', () => {
     })
   }
 
-  it('is refused when the certificate is another host’s', () =>
+  it('is refused if the certificate is another host’s', () =>
     assert.rejects(get('/', undefined, 'shop.test'), { code: 'E_TLS' }))
 
-  it('is not made with who speaks no TLS', async () => {
+  it('fails with a server that does not speak TLS', async () => {
     const plain = createServer((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n').on('error', () => {}))
     plain.listen(0, '127.0.0.1')
     await once(plain, 'listening')
@@ -111,7 +111,7 @@ describe('the handshake', () => {
     plain.close()
   })
 
-  it('that never ends is given up', async () => {
+  it('times out if it never ends', async () => {
     const silent = createServer().listen(0, '127.0.0.1')
     await once(silent, 'listening')
     await using hasty = openTlsHttp({ connectTimeoutMs: 50 })
@@ -139,7 +139,7 @@ describe('a request', () => {
     })
   }
 
-  it('over HTTP/1.1 has the head of the browser', async () => {
+  it('over HTTP/1.1 has the header order of the browser', async () => {
     for (const [name, expected] of [
       ['chrome-windows', /^Host Connection sec-ch-ua .* Accept-Language$/],
       [
@@ -168,7 +168,7 @@ describe('a request', () => {
     assert.equal(headers['x-own'], '1')
   })
 
-  it('carries the cookies of its identity, over redirects, and of no other', async () => {
+  it('carries the cookies of its identity across redirects, and of no other', async () => {
     const [one, other] = [as(profileOf('chrome-linux')), as(profileOf('chrome-linux'))]
     assert.equal((await get('/', one)).text, '<p>no cookies</p>')
     const page = await get('/old', one)
@@ -177,7 +177,7 @@ describe('a request', () => {
     assert.equal((await get('/', other)).text, '<p>no cookies</p>')
   })
 
-  it('of an identity without a profile goes over the other wire', async () => {
+  it('of an identity without a profile uses undici', async () => {
     await get('/', as(undefined))
     assert.equal(headersSeen.at(-1)![0], '1.1')
     assert.ok(headersSeen.at(-1)!.includes('SluiceTest/1.0'))
@@ -189,7 +189,7 @@ describe('a request', () => {
   })
 })
 
-describe('an answer', () => {
+describe('a response', () => {
   const codeOf = (page: Promise<Page>) =>
     page.then(
       ({ text }) => (/^host: /im.test(text) ? 'what we sent' : text),
@@ -198,9 +198,9 @@ describe('an answer', () => {
   const plain = openHttp(optionsFor())
   after(() => plain[Symbol.asyncDispose]())
   const identity = as(profiles[0])
-  /** What the library takes otherwise: nothing of it is held longer, or without a limit. */
+  /** Where the library differs: nothing of it is held longer, or without a limit. */
   const OTHERWISE: Readonly<Record<string, string>> = {
-    'length-too-small': '<html><h1>', // what follows the announced end is not looked at, as browsers do not
+    'length-too-small': '<html><h1>', // bytes after the announced end are ignored, as in browsers
     'length-too-small-close': '<html><h1>',
     'chunk-size-huge': 'E_BODY_SHORT',
     'chunk-no-newline': 'E_BODY_SHORT',
@@ -208,10 +208,10 @@ describe('an answer', () => {
     'continue-unasked': '<html><h1>whole page</h1></html>',
     'switching-unasked': 'E_STATUS',
     'head-lf-only': '<html><h1>whole page</h1></html>',
-    'redirect-utf-8': 'E_REDIRECT_BAD', // headers beyond ASCII are lost
+    'redirect-utf-8': 'E_REDIRECT_BAD', // non-ASCII headers are lost
     'redirect-latin-1': 'E_REDIRECT_BAD',
     'redirect-two': 'E_NOT_FOUND', // both in one line
-    'status-error-cut': 'E_BODY_SHORT', // a body of known length comes with its head, or neither comes
+    'status-error-cut': 'E_BODY_SHORT', // a body of known length arrives with its head, or neither does
   }
   for (const name of Object.keys(CASES).filter(
     (name) => !/^slow-|^silent$|^stalled-|^(?:early-hints|continue)-flood$/.test(name),
@@ -223,7 +223,7 @@ describe('an answer', () => {
     })
   }
 
-  it('that does not come ends with the deadline, and its connection with it', async () => {
+  it('that does not arrive ends with the deadline, and so does its connection', async () => {
     await using other = await openHostileSite()
     await using hasty = openTlsHttp({ timeoutMs: 300 })
     const page = (name: string) => hasty.exchange({ url: other.url(name) }, never, undefined, as(profiles[0]))
@@ -232,14 +232,14 @@ describe('an answer', () => {
     await until('the connection is closed', () => other.open === 0)
   })
 
-  it('is given up when the caller stops', async () => {
+  it('is aborted when the caller stops', async () => {
     const controller = new AbortController()
     const page = http.exchange({ url: site.url('silent') }, controller.signal, undefined, as(profiles[0]))
     controller.abort(new Error('enough'))
     await assert.rejects(page, /enough/)
   })
 
-  it('after the server closed the kept connection just then is asked for once more', async () => {
+  it('is requested once more if the server closed the kept-alive connection just then', async () => {
     await using other = await openHostileSite()
     let asked = 0
     other.on('moody', (socket) => {

@@ -1,9 +1,9 @@
 /**
- * The second wire: identities whose profile has a browser's handshake are carried by the TLS library, all others by undici.
+ * The second transport: the TLS library carries identities whose profile has a browser's handshake, undici all others.
  *
- *   request ──▶ library (TLS, HTTP/1.1 and 2) ──▶ door on loopback ──▶ address guard, or the identity's proxy ──▶ the web
+ *   request ──▶ library (TLS, HTTP/1.1 and 2) ──▶ egress proxy on loopback ──▶ address guard, or the identity's proxy ──▶ the web
  *
- * The library never makes a connection of its own: it knows one address, that of the door, and resolves no name.
+ * The library never connects anywhere itself: it knows only the address of the egress proxy, and resolves no names.
  */
 
 import { LRUCache } from 'lru-cache'
@@ -18,7 +18,7 @@ import { TlsWay } from './tls-connections.ts'
 import type { TlsLibrary } from './tls-library.ts'
 import { type TlsMessage, TlsRequest } from './tls-request.ts'
 
-/** 1 MB each, most of it the authorities the library trusts, and 30 ms to open. */
+/** 1 MB each, mostly for the certificate authorities the library trusts, and 30 ms to open. */
 const WAYS_MAX = 64
 
 export function openTlsWire(library: TlsLibrary, options: PoolsOptions): Wire {
@@ -61,7 +61,7 @@ export function openTlsWire(library: TlsLibrary, options: PoolsOptions): Wire {
       const url = parseOrigin(origin)
       return {
         dispatch({ path, method, headers, body = undefined }, handler) {
-          // As undici does; the library would send something else in its place.
+          // As undici does; the library would silently send something else.
           if (/[^\x21-\xff]/.test(path))
             throw new ScrapeError('E_URL_INVALID', `not a normalised URL: ${origin}${path}`)
           const message: TlsMessage = {

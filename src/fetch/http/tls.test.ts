@@ -1,4 +1,4 @@
-/** HTTPS: the certificate counts, and plain text is no TLS. */
+/** HTTPS: the certificate counts, and plain text is not TLS. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
@@ -37,7 +37,7 @@ const get = (name: string, host = '127.0.0.1', path = 'page') =>
   http.exchange({ url: `https://${host}:${sites.get(name)!.port}/${path}` }, never)
 
 describe('https', () => {
-  it('fetches from a host whose certificate fits', async () => {
+  it('fetches from a host with a matching certificate', async () => {
     assert.equal((await get('good')).status, 200)
     assert.equal((await get('good', 'localhost')).status, 200)
     assert.equal((await get('good', 'site.test', 'gzip')).status, 200)
@@ -61,13 +61,13 @@ describe('https', () => {
 
   it('refuses a good certificate of another host', () => assert.rejects(get('good', 'shop.test'), { code: 'E_TLS' }))
 
-  it('ends a connection cut in the handshake as what it is', async () => {
+  it('reports a connection cut during the handshake as such', async () => {
     await assert.rejects(http.exchange({ url: `http://127.0.0.1:${sites.get('good')!.port}/` }, never), {
       code: 'E_CONNECTION',
     })
   })
 
-  it('does not take a body cut by TLS for a page', () => assert.rejects(get('good', 'localhost', 'close-in-body'), { code: 'E_BODY_SHORT' })) // biome-ignore format: one line reads better
+  it('does not treat a body cut by TLS as a page', () => assert.rejects(get('good', 'localhost', 'close-in-body'), { code: 'E_BODY_SHORT' })) // biome-ignore format: one line reads better
 
   it('does not carry headers from https down to http', async () => {
     const plain = sites.get('plain')!
