@@ -8,14 +8,14 @@ const frontierWith = (urls: Record<string, string>) => {
   return { dead: { list: async () => letters } } as unknown as Frontier
 }
 
-test('a dead letter is found by its URL as the list shows it', async () => {
+test('finds a dead letter by its URL as the list shows it', async () => {
   const frontier = frontierWith({ a1: 'http://x.test/0?token=one', a2: 'http://x.test/1?token=two' })
   assert.equal((await findLetter(frontier, 'http://x.test/1?token=***')).task.id, 'a2')
   assert.equal((await findLetter(frontier, 'http://x.test/1?token=two')).task.id, 'a2')
   await assert.rejects(findLetter(frontier, 'http://x.test/2?token=***'), /no dead letter/)
 })
 
-test('dead letters that are shown alike are listed with their ids, and the exact URL still finds one', async () => {
+test('lists dead letters that look the same with their ids, and still finds one by its exact URL', async () => {
   const frontier = frontierWith({ a1: 'http://x.test/?token=one', a2: 'http://x.test/?token=two' })
   await assert.rejects(
     findLetter(frontier, 'http://x.test/?token=***'),

@@ -1,4 +1,4 @@
-/** Dead letters of a run as a person handles them: one by a short name, many by a filter, and back to work. */
+/** Dead letters of a run as a user handles them: found by a short name or a filter, and retried. */
 import { ScrapeError } from '../core/errors.ts'
 import { MASK, redactText } from '../core/redact-text.ts'
 import type { DeadFilter, DeadLetter, Frontier } from '../frontier/contract.ts'
@@ -7,7 +7,7 @@ import { frontierOf, type OpenRun } from './run-view.ts'
 const PAGE = 500
 const LISTED_MAX = 10
 
-/** Every letter the filter takes, in pages: a million of them never stand in memory together. */
+/** All letters that match the filter, read in pages so that a million of them are never in memory together. */
 export async function* deadLetters(frontier: Frontier, filter: DeadFilter = {}): AsyncGenerator<DeadLetter> {
   let after: string | undefined
   for (;;) {
@@ -18,7 +18,7 @@ export async function* deadLetters(frontier: Frontier, filter: DeadFilter = {}):
   }
 }
 
-/** By URL, also as it is shown, or by the first characters of its id. Throws when none, or more than one, is meant. */
+/** Found by URL, also as it is displayed, or by the first characters of its id. Throws unless exactly one matches. */
 export async function findLetter(frontier: Frontier, word: string): Promise<DeadLetter> {
   const isUrl = /^[a-z]+:\/\//i.test(word)
   const isShown = isUrl && word.includes(MASK)
@@ -47,10 +47,10 @@ export async function findLetter(frontier: Frontier, word: string): Promise<Dead
   return letter
 }
 
-/** Back to pending with fresh tries. A run that has ended has work again, and is opened for it. */
+/** Returns letters to pending with fresh tries. A run that has ended has work again and is reopened. */
 export async function retryLetters(run: OpenRun, filter: DeadFilter): Promise<number> {
   const count = await frontierOf(run).dead.retry(filter)
-  if (count === 0 || (run.isAlive && !run.isOver)) return count // whoever works on it picks them up
+  if (count === 0 || (run.isAlive && !run.isOver)) return count // its workers pick them up
   await run.reopen(`${count} dead letter${count === 1 ? '' : 's'} put back, to be tried again`)
   return count
 }

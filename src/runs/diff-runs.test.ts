@@ -29,7 +29,7 @@ async function diffOf(before: readonly Item[], after: readonly Item[], ignored?:
   }
 }
 
-/** The same in memory, the plain way. */
+/** The same in memory, implemented the plain way. */
 function naive(before: readonly Item[], after: readonly Item[]) {
   const first = (items: readonly Item[]) => {
     const map = new Map<string, Item>()
@@ -50,7 +50,7 @@ function naive(before: readonly Item[], after: readonly Item[]) {
   return found
 }
 
-test('tells added, removed and changed apart, field by field', async () => {
+test('distinguishes added, removed and changed items, field by field', async () => {
   const { found, totals } = await diffOf(
     [
       { id: 'a', price: 1, title: 'A' },
@@ -71,7 +71,7 @@ test('tells added, removed and changed apart, field by field', async () => {
   assert.deepEqual(totals, { added: 1, removed: 1, changed: 1, unchanged: 1, repeated: 0 })
 })
 
-test('another order of the fields, or a field to be ignored, is no change', async () => {
+test('ignores the order of fields, and fields to be ignored', async () => {
   const { totals } = await diffOf(
     [{ id: 'a', price: 1, title: 'A', at: 1 }],
     [{ id: 'a', title: 'A', price: 1, at: 2 }],
@@ -80,7 +80,7 @@ test('another order of the fields, or a field to be ignored, is no change', asyn
   assert.deepEqual(totals, { added: 0, removed: 0, changed: 0, unchanged: 1, repeated: 0 })
 })
 
-test('finds what a comparison in memory finds, whatever the items are', async () => {
+test('finds what a comparison in memory finds, whatever the items', async () => {
   const item = fc.record(
     {
       id: fc.oneof(fc.constantFrom('a', 'b', 'c', 'ü', '\u{1f4da}', ''), fc.string({ maxLength: 2, unit: 'binary' })),

@@ -1,7 +1,7 @@
 /**
- * What changed between two runs, item by item. Both are laid out in a temporary SQLite database (the one with no name: a file
- * that is deleted before it is written to, so that nothing stays behind however this process ends) and compared there, so that
- * a million items need no more memory than a thousand.
+ * What changed between two runs, item by item. Both are loaded into a temporary SQLite database and compared there, so that a
+ * million items need no more memory than a thousand. The database has no name: its file is deleted before it is written to, so
+ * nothing stays behind however this process ends.
  */
 import { DatabaseSync } from 'node:sqlite'
 import { ScrapeError } from '../core/errors.ts'
@@ -17,7 +17,7 @@ export type Difference =
   | { kind: 'removed'; key: string; item: Item }
   | { kind: 'changed'; key: string; fields: Record<string, FieldChange> }
 
-/** Null stands for a field that is not there as well. */
+/** Null also stands for a missing field. */
 interface FieldChange {
   old: Json
   new: Json
@@ -28,7 +28,7 @@ export interface DiffTotals {
   removed: number
   changed: number
   unchanged: number
-  /** Items left out because one of the same key came before, in both runs together. */
+  /** Items skipped because one with the same key came before, in both runs together. */
   repeated: number
 }
 
@@ -40,8 +40,8 @@ export interface DiffSide {
 }
 
 /**
- * Added and changed in the order of the new run, then removed in the order of the old one. Returns the totals. `leftOut` gets
- * the names of those ignored fields that did differ.
+ * Added and changed in the order of the new run, then removed in the order of the old one. Returns the totals. `leftOut` receives
+ * the names of ignored fields that did differ.
  */
 export async function* diffItems(
   before: DiffSide,
@@ -66,7 +66,7 @@ export async function* diffItems(
       if (field in fields) leftOut.add(field)
       delete fields[field]
     }
-    if (Object.keys(fields).length === 0) continue // the same, but for its order
+    if (Object.keys(fields).length === 0) continue // only the order of fields differs
     totals.changed++
     yield { kind: 'changed', key, fields }
   }
@@ -82,14 +82,14 @@ export async function* diffItems(
 
 function openScratch(): DatabaseSync {
   const db = new DatabaseSync('')
-  // Nobody needs it after a crash, so it keeps no journal.
+  // It is not needed after a crash, so it keeps no journal.
   db.exec('pragma journal_mode = off; pragma synchronous = off; pragma cache_size = -16384; pragma temp_store = file')
   for (const table of ['old', 'new'])
     db.exec(`create table ${table} (seq integer primary key, key text not null, json text not null)`)
   return db
 }
 
-/** Rows first and the index after: sorting once is four times as fast as keeping a million random keys sorted. */
+/** Rows first, then the index: sorting once is four times as fast as keeping a million random keys sorted. */
 async function load(
   db: DatabaseSync,
   table: 'old' | 'new',
@@ -112,13 +112,13 @@ async function load(
   return { count: count - Number(changes), repeated: Number(changes) }
 }
 
-/** Field by field, nested values as wholes. */
+/** Compares field by field; nested values are compared as a whole. */
 export function changedFields(before: Item, after: Item): Record<string, FieldChange> {
   const changes = differencesOf(before, after) as { field: string; before: Json; after: Json }[]
   return Object.fromEntries(changes.map(({ field, before: was, after: is }) => [field, { old: was, new: is }]))
 }
 
-/** Fields that only one of two runs has in its schema: a change to the scraper, not to every item. */
+/** Fields that only one of two runs has in its schema: the scraper changed, not every item. */
 export interface SchemaDifference {
   added: string[]
   removed: string[]
@@ -133,18 +133,18 @@ export function schemaDifference(before: OpenRun, after: OpenRun): SchemaDiffere
   }
 }
 
-/** How the items of two runs are told apart: by what, and why not better. */
+/** How the items of two runs are matched, and why not in a better way. */
 interface Identity {
   before: KeyOf
   after: KeyOf
   by: 'field' | 'key' | 'whole'
-  /** Why they are compared as wholes. */
+  /** Why whole items are compared. */
   why: string | undefined
 }
 
 /**
- * The field that was asked for; else the key each run has: from its log, or from its scraper. When one of them has none, both
- * are compared as wholes, because keys of two kinds never meet.
+ * The requested field; else the key of each run, from its log or its scraper. If one of them has none, whole items are compared
+ * in both, because keys of two kinds never match.
  */
 export async function identityOf(before: OpenRun, after: OpenRun, field: string | undefined): Promise<Identity> {
   if (field !== undefined) {
@@ -159,13 +159,13 @@ export async function identityOf(before: OpenRun, after: OpenRun, field: string 
   return { before: own, after: other, by: 'key', why: undefined }
 }
 
-/** A mistyped field would match nothing and call everything changed. */
+/** A mistyped field would match nothing and report everything as changed. */
 async function refuseUnknown(field: string, runs: readonly OpenRun[]): Promise<void> {
   const known = new Set<string>()
   for (const run of runs) {
     for await (const lines of (await itemsToDiff(run)).batches()) {
       for (const { json } of lines) for (const name of Object.keys(JSON.parse(json))) known.add(name)
-      break // the first some hundred tell
+      break // the first few hundred are enough
     }
   }
   if (known.size === 0 || known.has(field)) return
@@ -174,7 +174,7 @@ async function refuseUnknown(field: string, runs: readonly OpenRun[]): Promise<v
 
 const wholeKey: KeyOf = ({ json }) => contentKey(json)
 
-/** An item without a value for its key is told apart by its whole, as in the run itself. */
+/** An item without a value for its key is identified by its whole content, as in the run itself. */
 function readKey(read: (item: Item) => unknown): KeyOf {
   return (line) => {
     const value = read(JSON.parse(line.json) as Item)
@@ -182,7 +182,7 @@ function readKey(read: (item: Item) => unknown): KeyOf {
   }
 }
 
-/** How the items of a run are told apart: by its log, else by its scraper. Text says why there is none. */
+/** How the items of a run are identified: by its log, else by its scraper. A string says why there is no key. */
 export async function ownKey(run: OpenRun): Promise<KeyOf | string> {
   const items = await run.items()
   if (items?.isKeyed) return (line) => line.key ?? wholeKey(line)

@@ -1,4 +1,4 @@
-/** The last run of the same scraper with the same arguments that found something: what an empty run is measured against. */
+/** The last run of the same scraper with the same arguments that found something: the benchmark for an empty run. */
 import { isDeepStrictEqual } from 'node:util'
 import { redactAll } from '../core/redact.ts'
 import { isComplete, type RunRecord } from '../core/run.ts'
@@ -7,11 +7,11 @@ import { listRuns } from './run-folder.ts'
 export interface FullRun {
   id: string
   items: number
-  /** No other finished run was between. */
+  /** No other finished run was in between. */
   isLast: boolean
 }
 
-/** A folder may hold thousands of runs; who has found nothing for so long is used to it. */
+/** A folder may hold thousands of runs; a scraper that has found nothing for this long needs no warning. */
 const RUNS_LOOKED_AT_MAX = 50
 
 export function fullRunBefore(
@@ -19,7 +19,7 @@ export function fullRunBefore(
   { id, scraper, args }: Pick<RunRecord, 'id' | 'scraper' | 'args'>,
 ): FullRun | undefined {
   const earlier = listRuns(out, scraper).filter(({ runId }) => runId < id)
-  const shownArgs = redactAll(args) // as run.json has them
+  const shownArgs = redactAll(args) // as in run.json
   let isLast = true
   for (const folder of earlier.slice(0, RUNS_LOOKED_AT_MAX)) {
     const record = folder.tryReadRecord()

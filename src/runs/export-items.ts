@@ -1,6 +1,6 @@
 /**
- * The items of a run, from where it keeps them to somewhere else, in constant memory. Of a run that is going on, everything it
- * has for certain: never half a line, and nothing that a crash could still take back.
+ * Exports the items of a run in constant memory. For a running run, exports everything that is committed: never half a line, and
+ * nothing that a crash could still undo.
  */
 import { createReadStream, mkdtempSync, rmSync } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
@@ -17,17 +17,17 @@ export type ExportFormat = (typeof EXPORT_FORMATS)[number]
 interface ExportRequest {
   run: OpenRun
   format: ExportFormat
-  /** Columns of a CSV, in order; default: those of the run's own CSV, else every field some item has. */
+  /** Columns of a CSV, in order; default: those of the run's own CSV, else every field of any item. */
   columns?: readonly string[]
   formulaSafe: boolean
 }
 
-/** The output in pieces, ready to be written one after the other. */
+/** The output in chunks, ready to be written one after the other. */
 export async function* exportItems(request: ExportRequest): AsyncGenerator<string | Buffer> {
   const { run, format } = request
   const items = await run.items()
   if (items === undefined) {
-    // Nobody wrote the items as JSON; the one thing that can still be given is the file as it is.
+    // The run wrote no JSON; the only thing left to offer is its own file, unchanged.
     const ready = run.finishedFile(format)
     if (ready === undefined || request.columns !== undefined) throw noItems(run, format)
     yield* createReadStream(ready) as AsyncIterable<Buffer>
@@ -71,7 +71,7 @@ async function* csvOf(items: RunItems, { columns: given, formulaSafe }: ExportRe
     yield `${rows.map(({ json }) => encode(JSON.parse(json) as object)).join('\r\n')}\r\n`
 }
 
-/** Every field some item has, in the order they first come. */
+/** Every field of any item, in order of first appearance. */
 async function fieldsOf(items: RunItems): Promise<string[]> {
   const fields = new Set<string>()
   for await (const rows of items.batches())
@@ -79,7 +79,7 @@ async function fieldsOf(items: RunItems): Promise<string[]> {
   return [...fields]
 }
 
-/** A Parquet file begins with what is known only at its end, so it is made beside and then given. */
+/** A Parquet file begins with what is known only at its end, so it is written to a temporary file first. */
 async function* parquetOf(items: RunItems): AsyncGenerator<Buffer> {
   const { ParquetSink } = await import('../sinks/parquet.ts')
   const folder = mkdtempSync(join(tmpdir(), 'sluice-export-'))
@@ -97,7 +97,7 @@ async function* parquetOf(items: RunItems): AsyncGenerator<Buffer> {
   }
 }
 
-/** To a file that is complete or not there at all. Gives its length. */
+/** Writes a file that is either complete or not there at all. Returns its length. */
 export async function writeExport(pieces: AsyncIterable<string | Buffer>, path: string): Promise<number> {
   const temporary = `${path}.${process.pid}.tmp`
   let bytes = 0

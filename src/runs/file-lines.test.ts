@@ -1,4 +1,4 @@
-/** Lines of a file and their places, also where the disk hands over half of one. */
+/** Lines of a file and their positions, even if a read ends in the middle of a line. */
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,10 +8,10 @@ import { isLineStart, linesOf, placedLinesOf, wholeLines } from './file-lines.ts
 
 const all = async <T>(batches: AsyncIterable<T[]>) => (await Array.fromAsync(batches)).flat()
 
-it('gives each line the place where the next one begins', async () => {
+it('gives each line the position where the next one begins', async () => {
   using folder = temporaryFolder()
   const path = join(folder.path, 'items.jsonl')
-  const lines = Array.from({ length: 500 }, (_, i) => `${i} ${'é東'.repeat(i * 7)}`) // over several reads of the disk
+  const lines = Array.from({ length: 500 }, (_, i) => `${i} ${'é東'.repeat(i * 7)}`) // more than one read from disk
   lines[3] = ''
   lines[200] = 'x'.repeat(600_000)
   writeFileSync(path, `${lines.join('\n')}\nhalf a line`)

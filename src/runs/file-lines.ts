@@ -1,10 +1,10 @@
-/** Whole lines of a file that may still be growing, in bounded memory. */
+/** Reads whole lines of a file that may still be growing, in bounded memory. */
 import { createReadStream } from 'node:fs'
 import { open } from 'node:fs/promises'
 
 const CHUNK_BYTES = 256 * 1024
 
-/** Length of a file up to its last line end. */
+/** Length of a file up to its last newline. */
 export async function wholeLines(path: string): Promise<number> {
   await using file = await open(path, 'r')
   const buffer = Buffer.alloc(CHUNK_BYTES)
@@ -18,18 +18,18 @@ export async function wholeLines(path: string): Promise<number> {
   return 0
 }
 
-/** Whole lines from byte `start` to byte `end`, some hundred at a time. */
+/** Whole lines from byte `start` to byte `end`, a few hundred at a time. */
 export async function* linesOf(path: string, start: number, end: number): AsyncGenerator<string[]> {
   for await (const { bytes } of blocksOf(path, start, end)) yield bytes.toString('utf8').split('\n')
 }
 
 interface PlacedText {
   text: string
-  /** The byte behind its line end: where the next line begins. */
+  /** The byte after its newline, where the next line begins. */
   end: number
 }
 
-/** The same, each with its place. */
+/** The same, each with its position. */
 export async function* placedLinesOf(path: string, start: number, end: number): AsyncGenerator<PlacedText[]> {
   for await (const { bytes, at } of blocksOf(path, start, end)) {
     const lines: PlacedText[] = []
@@ -51,7 +51,7 @@ export async function isLineStart(path: string, at: number): Promise<boolean> {
   return bytesRead === 1 && buffer[0] === 0x0a
 }
 
-/** Whole lines as they come from the disk, without the last line end, and the byte they begin at. */
+/** Blocks of whole lines as read from disk, without the last newline, and the byte they begin at. */
 async function* blocksOf(path: string, start: number, end: number): AsyncGenerator<{ bytes: Buffer; at: number }> {
   if (end <= start) return
   let rest: Buffer[] = []

@@ -1,4 +1,4 @@
-/** Where the records of a run's files are: in its folder, or beside the runs of a fleet. */
+/** Where the records of a run's files are: in its folder, or alongside the runs of a fleet. */
 
 import { existsSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
@@ -23,8 +23,8 @@ export async function openFileRecords(place: string): Promise<FileRecords> {
 }
 
 /**
- * What of a run's files is certain: their records, and the dead letters. What workers counted ends with them; this does not.
- * Undefined where no file was ever recorded and none died.
+ * The confirmed figures about a run's files: their records, and the dead letters. What workers count is lost with them; this is
+ * not. Undefined if no file was ever recorded and none died.
  */
 export async function countFiles(
   place: string,
@@ -38,7 +38,7 @@ export async function countFiles(
   return stored + same + failed === 0 ? undefined : { stored, same, recorded: stored + same, bytes, failed }
 }
 
-/** Pages that are over: the frontier counts tasks, and two of them for each file that is recorded. */
+/** Counts settled pages: the frontier counts tasks, and a recorded file counts as two. */
 export async function countPages(
   place: string,
   runId: string,
@@ -55,7 +55,7 @@ export async function countPages(
 }
 
 const NONE = { stored: 0, same: 0, recorded: 0, bytes: 0 }
-/** More dead letters than this are not looked through for files. */
+/** Maximum number of dead letters searched for files. */
 const LETTERS_MAX = 100_000
 
 async function countDeadFiles({ dead }: Pick<Frontier, 'dead'>): Promise<number> {
@@ -73,7 +73,7 @@ async function countDeadFiles({ dead }: Pick<Frontier, 'dead'>): Promise<number>
 
 const READ_MAX = 500
 
-/** Some hundred at a time; nothing where no file was ever recorded. */
+/** A few hundred at a time; nothing if no file was ever recorded. */
 export async function* listFiles(place: string, runId: string): AsyncGenerator<readonly FileRecord[]> {
   if (!isPostgres(place) && !existsSync(place)) return
   await using records = await openFileRecords(place)

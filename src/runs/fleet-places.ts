@@ -1,4 +1,4 @@
-/** What the machines of a fleet share: where it is, and how it is opened. */
+/** What the machines of a fleet share: where it is, and how to open it. */
 
 import type { ConfigValues } from '../config/option-table.ts'
 import { parseEngineUrl } from '../core/engine-url.ts'
@@ -14,10 +14,10 @@ import { withStoredItems } from './stored-items.ts'
 
 type Places = Pick<ConfigValues, 'frontier' | 'store' | 'redis'>
 
-/** On one machine a fleet needs nothing but its queue. */
+/** On a single machine, a fleet needs nothing but its queue. */
 export const STORE_HERE = 'sqlite:.sluice/sluice.db'
 
-/** Where the fleet's runs are kept; undefined when nobody named a queue that a fleet can share. */
+/** Where the fleet's runs are stored; undefined if no shared queue is configured. */
 export function storeUrlOf({ frontier, store }: Pick<Places, 'frontier' | 'store'>): string | undefined {
   if (store !== undefined) return store
   const { engine, isShared } = parseEngineUrl(frontier)
@@ -30,9 +30,9 @@ export async function openStore(places: Pick<Places, 'frontier' | 'store'>): Pro
 }
 
 export interface StoreDatabase {
-  /** Closes the database with it. */
+  /** Disposing of it closes the database. */
   store: Store
-  /** For what else is kept beside runs and workers. */
+  /** For other data kept alongside runs and workers. */
   db: SqlDatabase
 }
 
@@ -66,18 +66,18 @@ export async function openStoreDatabase(
 }
 
 interface FleetFrontierOptions {
-  /** Keeps the items when the queue does not. */
+  /** Stores the items if the queue does not. */
   store: Store
   /** Routing rules: how long a message is worth delivering. */
   rules?: Json | undefined
   onOutage?: (message: string) => void
-  /** How long it waits for a queue that went away. Default 60,000. */
+  /** How long to wait for a queue that went down. Default 60,000. */
   outageMs?: number
-  /** Throws `E_RUN_NOT_FOUND` instead of making a run. */
+  /** Throws `E_RUN_NOT_FOUND` instead of creating a run. */
   mustExist?: boolean
 }
 
-/** The queue of one run of the fleet. Its items stay: nobody drains them into files. */
+/** The queue of a fleet run. Its items stay there instead of being drained into files. */
 export async function openFleetFrontier(
   places: QueuePlace,
   runId: string,
@@ -99,7 +99,7 @@ export async function openFleetFrontier(
   return frontier.can.keepsItems === true ? frontier : withStoredItems(frontier, store, runId)
 }
 
-/** Who has not named a Redis does not know that one is wanted. */
+/** A user who configured no Redis may not know that one is needed. */
 export function withRedisNamed(error: unknown, places: QueuePlace): unknown {
   const isMeant =
     error instanceof ScrapeError && error.code === 'E_SERVICE' && error.message.startsWith('127.0.0.1:6379')
@@ -115,8 +115,8 @@ export function withRedisNamed(error: unknown, places: QueuePlace): unknown {
 const SAY_EVERY_MS = 5_000
 
 /**
- * Every operation that waits for PostgreSQL tells of it; a person needs one line now and then. The connections to a broker and its
- * Redis tell of each attempt once, whoever waits for it.
+ * Every operation that waits for PostgreSQL reports it; users need one line now and then. The connections to a broker and its
+ * Redis report each attempt once, however many operations wait.
  */
 function sparingly(say: (outage: Outage) => void): (outage: Outage) => void {
   let saidAtMs = Number.NEGATIVE_INFINITY

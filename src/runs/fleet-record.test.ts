@@ -12,12 +12,12 @@ const queue = (completed: number, remaining: number): QueueSeen => ({
   ...{ completed, failed: 0, dead: 0, remaining, seen: completed + remaining, counts: {} },
 })
 
-test('a queue that was lost before any worker had looked at it still counts the pages they did', async () => {
+test('counts the pages done even if the queue was lost before any worker had looked at it', async () => {
   const { completed, remaining, items } = await lastReported(record, [worker(20, 5), worker(4, 9)], store)
   assert.deepEqual([completed, remaining, items], [24, 1, 30])
 })
 
-test('the newest look at the queue counts, and more pages where workers have done more since', async () => {
+test('uses the latest look at the queue, plus pages that workers have done since', async () => {
   const of = async (...workers: StoredWorker[]) => {
     const { completed, remaining } = await lastReported(record, workers, store)
     return [completed, remaining]

@@ -1,4 +1,4 @@
-/** The record of a run that many workers share: counts of its queue, measurements from what each worker reports. */
+/** The record of a run that many workers share: counts from its queue, measurements from the reports of each worker. */
 import type { RunRecord, WorkTally } from '../core/run.ts'
 import type { FrontierStats } from '../frontier/contract.ts'
 import type { Store, StoredWorker } from '../store/contract.ts'
@@ -6,7 +6,7 @@ import { type Measured, type RecordBase, updateRecord } from './run-record.ts'
 
 const NOTHING: RecordBase = { fieldFill: {}, cpuMs: 0, durationMs: 0, rssBytesMax: 0, errors: [] }
 
-/** Brings `record` up to date. The time of a fleet's run is the time since it was started. */
+/** Updates `record`. The duration of a fleet run is the time since it was started. */
 export function updateFleetRecord(
   record: RunRecord,
   stats: FrontierStats,
@@ -18,7 +18,7 @@ export function updateFleetRecord(
   updateRecord(record, NOTHING, stats, mergeTallies(tallies), Math.max(0, endMs - Date.parse(record.startedAt)))
 }
 
-/** Numbers of a run whose queue is not available: what its workers last reported, or the numbers at its start. */
+/** Figures of a run whose queue is not available: what its workers last reported, or those from its start. */
 export async function lastReported(
   record: RunRecord,
   workers: readonly StoredWorker[],
@@ -28,7 +28,7 @@ export async function lastReported(
   const { remaining } = record.pages
   const begun = { completed: 0, failed: 0, dead: 0, remaining, seen: remaining, counts: {} }
   const seen = latest?.report?.queue ?? begun
-  // A worker looks at the queue every few seconds; what it did since then it has counted itself.
+  // A worker looks at the queue every few seconds; it has counted what it did since then.
   const done = workers.reduce((sum, { report }) => sum + (report?.tally.pages.ok ?? 0), 0)
   return {
     ...seen,

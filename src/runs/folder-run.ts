@@ -1,4 +1,4 @@
-/** A run of this machine, seen from outside: its folder. Reading never takes the run's lock. */
+/** A local run, seen from outside: its folder. Reading never takes the run's lock. */
 import { closeSync, createReadStream, existsSync, openSync, readSync, realpathSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { parseEngineUrl } from '../core/engine-url.ts'
@@ -24,12 +24,12 @@ import {
   type RunPlaces,
 } from './run-view.ts'
 
-/** A working run saves its record twice a second: one this old belongs to a process that is gone, or badly stuck. */
+/** A running run saves its record twice a second: if it is this old, its process is gone or badly stuck. */
 const RECORD_FRESH_MS = 5_000
 const SNAPSHOT_HEAD_BYTES = 16 * 1024
 
 export async function openFolderRun(found: RunFolder, places: RunPlaces): Promise<OpenRun> {
-  const folder = new RunFolder(realpathSync(found.path)) // `books/latest` is a link, and no run id
+  const folder = new RunFolder(realpathSync(found.path)) // `books/latest` is a link, not a run id
   const record = folder.readRecord()!
   return new FolderRun(folder, record, await openExisting(folder, queueOf(record, places)), places.out)
 }
@@ -92,7 +92,7 @@ class FolderRun implements OpenRun {
     return listFiles(this.#folder.file('files.db'), this.#folder.runId)
   }
 
-  /** JSON Lines of the run: its own, or those a Parquet file will be made of. */
+  /** The run's items as JSON Lines: its own output, or the source of a Parquet file to come. */
   async items(): Promise<RunItems | undefined> {
     const confirmed = await this.frontier?.items.confirmed()
     for (const [sink, name] of [
@@ -101,7 +101,7 @@ class FolderRun implements OpenRun {
     ] as const) {
       const path = this.#folder.file(name)
       if (!existsSync(path)) continue
-      // Without the queue nobody tells how much is confirmed; whole lines are the next best.
+      // Without the queue it is not known how much is confirmed; whole lines are the next best thing.
       if (confirmed === undefined) return this.#itemsIn(path, await wholeLines(path))
       return this.#itemsIn(path, Number(confirmed.positions[sink]?.split(':')[0] ?? 0))
     }
@@ -131,13 +131,13 @@ class FolderRun implements OpenRun {
 
   async saveRecord(record: RunRecord): Promise<boolean> {
     await this.refresh()
-    if (this.isAlive) return false // it saves its own
+    if (this.isAlive) return false // it saves its own record
     this.#folder.writeRecord(record)
     this.record = record
     return true
   }
 
-  /** Marked as stopped, so that `--resume` finds it. */
+  /** Marks the run as stopped, so that `--resume` finds it. */
   async reopen(reason: string): Promise<void> {
     const { failed, remaining, dead } = (await this.frontier?.stats()) ?? this.record.pages
     await this.saveRecord({
@@ -160,7 +160,7 @@ class FolderRun implements OpenRun {
   }
 }
 
-/** Whoever names no queue means the run's own. A fleet's place in the environment is not the place of every run here. */
+/** If no queue is configured, the run's own is meant. A fleet's queue in the environment does not belong to every run here. */
 function queueOf(record: RunRecord, { frontier, store }: RunPlaces): string {
   const { url, isShared } = parseEngineUrl(frontier)
   if (url !== 'sqlite:' && !isShared) return url
@@ -174,7 +174,7 @@ async function openExisting(folder: RunFolder, given: string): Promise<Frontier 
     return existsSync(path) ? await openFrontier(`sqlite:${path}`) : undefined
   }
   if (engine === 'memory') return undefined
-  if (file !== undefined && !existsSync(file)) return undefined // opening would make an empty one
+  if (file !== undefined && !existsSync(file)) return undefined // opening it would create an empty one
   const frontier = await openFrontier(url, { runId: folder.runId, mustExist: true })
   const owner = await frontier.getMeta('run')
   if (owner === folder.runId) return frontier
@@ -191,7 +191,7 @@ function isWorkedOn(folder: RunFolder, record: RunRecord): boolean {
   return isLocked(folder.file('lock.db'))
 }
 
-/** Asks for a moment's look at the lock, which its holder refuses. Only a silent run is asked, so no start is disturbed. */
+/** Briefly tries to take the lock, which its holder prevents. Only done for a silent run, so that it never disturbs a start. */
 function isLocked(path: string): boolean {
   if (!existsSync(path)) return false
   const lock = new DatabaseSync(path, { readOnly: true })
@@ -228,7 +228,7 @@ async function headerOf(path: string): Promise<string[] | undefined> {
   if (!existsSync(path)) return undefined
   for await (const chunk of createReadStream(path, { end: 64 * 1024 }) as AsyncIterable<Buffer>) {
     const header = /^([^"\r\n]+)\r?\n/.exec(chunk.toString('utf8'))?.[1]
-    return header?.split(',') // names in quotes: rare enough to read the items instead
+    return header?.split(',') // quoted names are rare enough to read the items instead
   }
   return undefined
 }
@@ -240,7 +240,7 @@ async function* placedItems(path: string, start: number, end: number): AsyncGene
     yield lines.map(({ text, end: behind }) => ({ json: text, position: String(behind) }))
 }
 
-/** `log.jsonl`, from where it was read to last. The writer's half line waits for its end. */
+/** `log.jsonl`, read from the last position. A half-written line waits for its end. */
 class FileLog implements RunLogLines {
   readonly #folder: RunFolder
   readonly #isOver: () => boolean
@@ -259,7 +259,7 @@ class FileLog implements RunLogLines {
     this.#at = Math.max(this.#at, end)
   }
 
-  /** A run judges itself before it closes its log; the lock goes last. */
+  /** A run records its result before it closes its log; the lock goes last. */
   isComplete(): boolean {
     return this.#isOver() && !isLocked(this.#folder.file('lock.db'))
   }

@@ -1,7 +1,7 @@
 /**
- * The ledger of an `amqp:` or `redis:` run by itself, for whoever looks: broker and streams only carry tasks, so a run can be read,
- * paused, cancelled and its dead letters put back while a broker is away. Nothing is written before something is to be changed: a
- * finished run keeps the day on which it goes away.
+ * The ledger of an `amqp:` or `redis:` run, for read access: broker and streams only carry tasks, so a run can be read, paused
+ * and cancelled, and its dead letters retried, while a broker is down. Nothing is written until something must change, so a
+ * finished run keeps its expiry date.
  */
 import type { Frontier } from '../frontier/contract.ts'
 import { createDead } from '../frontier/redis/dead.ts'
@@ -12,10 +12,10 @@ import { getMeta } from '../frontier/redis/meta.ts'
 import { openEpoch } from '../frontier/redis/runs.ts'
 import { readNextDueMs, readStats } from '../frontier/redis/stats.ts'
 
-/** Somebody waits for the answer: a server that is away this long is said to be away. */
+/** A client is waiting for the answer: a server that has been down this long is reported as down. */
 const OUTAGE_MS_MAX = 3_000
 
-/** Throws `E_RUN_NOT_FOUND` when Redis does not know the run. */
+/** Throws `E_RUN_NOT_FOUND` if Redis does not know the run. */
 export async function openLedgerToLook(url: string, runId: string): Promise<Frontier> {
   const link = new Link(url, runId, { outageMs: OUTAGE_MS_MAX })
   try {
@@ -26,7 +26,7 @@ export async function openLedgerToLook(url: string, runId: string): Promise<Fron
   }
   const letters = createDead(link, () => {})
   let opened: Promise<Frontier> | undefined
-  /** Opened like a worker's: the run counts as used again, and what it forgets is set anew when it is closed. */
+  /** Opened like a worker's queue: the run counts as used again, and its expiry is set again when it is closed. */
   const whole = () => (opened ??= openRedisFrontier(url, { runId, mustExist: true }))
   return {
     engine: 'redis:',
@@ -37,7 +37,7 @@ export async function openLedgerToLook(url: string, runId: string): Promise<Fron
     dead: {
       list: letters.list,
       groups: letters.groups,
-      // To pending in the ledger: the next claim of any worker finds it there.
+      // Sets it to pending in the ledger, where the next claim of any worker finds it.
       retry: async (filter) => (await whole()).dead.retry(filter),
       drop: async (filter) => (await whole()).dead.drop(filter),
     },
@@ -58,7 +58,7 @@ export async function openLedgerToLook(url: string, runId: string): Promise<Fron
   }
 }
 
-/** Work goes another way. */
+/** Workers use another implementation. */
 async function onlyLooked(): Promise<never> {
   throw new Error('a queue that was opened to be looked at gives no work and takes none')
 }

@@ -8,7 +8,7 @@ import { RunFolder } from './run-folder.ts'
 import { averageRate, runFiles, runStats } from './run-numbers.ts'
 import { startRecord } from './run-record.ts'
 
-/** A run folder as a process leaves it that was killed a minute ago, or is stuck since. */
+/** A run folder left by a process that was killed or got stuck a minute ago. */
 function abandonedRun(out: string): RunFolder {
   const folder = RunFolder.create(out, 'books', Date.now())
   const nowMs = Date.now()
@@ -28,7 +28,7 @@ function abandonedRun(out: string): RunFolder {
   return folder
 }
 
-test('a run whose process is gone counts as stopped, and its record is left as it is', async () => {
+test('counts a run whose process is gone as stopped, and leaves its record unchanged', async () => {
   using place = temporaryFolder()
   const folder = abandonedRun(place.path)
   const before = readFileSync(folder.file('run.json'), 'utf8')
@@ -38,7 +38,7 @@ test('a run whose process is gone counts as stopped, and its record is left as i
   assert.equal(readFileSync(folder.file('run.json'), 'utf8'), before)
 })
 
-test('a silent run that holds its lock is alive, and keeps the lock', async () => {
+test('counts a silent run that holds its lock as alive, and leaves it the lock', async () => {
   using place = temporaryFolder()
   using folder = abandonedRun(place.path)
   folder.lock()
@@ -47,7 +47,7 @@ test('a silent run that holds its lock is alive, and keeps the lock', async () =
   assert.throws(() => new RunFolder(folder.path).lock(), { code: 'E_RUN_LOCKED' })
 })
 
-test('looking at a run without a queue makes none', async () => {
+test('does not create a queue by looking at a run without one', async () => {
   using place = temporaryFolder()
   const folder = abandonedRun(place.path)
   for (const frontier of ['sqlite:', `sqlite:${place.path}/elsewhere.db`, 'memory:']) {
@@ -58,7 +58,7 @@ test('looking at a run without a queue makes none', async () => {
   assert.throws(() => readFileSync(`${place.path}/elsewhere.db`), { code: 'ENOENT' })
 })
 
-test('refuses a queue that belongs to another run', async () => {
+test('rejects a queue that belongs to another run', async () => {
   using place = temporaryFolder()
   abandonedRun(place.path)
   const url = `sqlite:${place.path}/shared.db`
@@ -69,7 +69,7 @@ test('refuses a queue that belongs to another run', async () => {
   await assert.rejects(openRun('books', { out: place.path, frontier: url }), { code: 'E_OPTION' })
 })
 
-test('counts tasks as a queue would when there is none, and takes no file for a page', async () => {
+test('counts tasks like a queue if there is none, and does not mistake a file for a page', async () => {
   using place = temporaryFolder()
   const folder = abandonedRun(place.path)
   const record = folder.readRecord()!

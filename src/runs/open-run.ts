@@ -1,4 +1,4 @@
-/** Finds a run by a word and opens it, in its folder or in the store of a fleet. */
+/** Finds a run by name and opens it, in its folder or in the store of a fleet. */
 import { resolve } from 'node:path'
 import { parseEngineUrl } from '../core/engine-url.ts'
 import { ScrapeError } from '../core/errors.ts'
@@ -8,8 +8,8 @@ import { withoutPassword } from './run-identity.ts'
 import type { OpenRun, RunPlaces } from './run-view.ts'
 
 /**
- * A word that names a run folder (its id, its path) is that one, one that names a scraper the newest of its runs, in folders or
- * in the store; without a word it is the newest of all.
+ * A name that matches a run folder (its id, its path) means that run; the name of a scraper means its newest run, in folders or
+ * in the store; no name means the newest run of all.
  */
 export async function openRun(word: string | undefined, places: RunPlaces): Promise<OpenRun> {
   const isNewest = word === undefined || word === 'latest'
@@ -62,7 +62,7 @@ function notFound(word: string | undefined, { out }: RunPlaces, storeUrl: string
   )
 }
 
-/** What to say of a store that other machines cannot reach; undefined for all others. */
+/** A note about a store that other machines cannot reach; undefined otherwise. */
 export function storeFileNote(storeUrl: string | undefined): string | undefined {
   const { path } = parseEngineUrl(storeUrl ?? '')
   if (path === undefined) return undefined

@@ -1,5 +1,5 @@
 /**
- * Whether a run of the store is in the queue of this process. Processes with different queues may share a store, and a queue that does
+ * Whether a stored run uses the queue of this process. Processes with different queues may share a store, and a queue that does
  * not know the run looks like one with nothing left, so every access to a run's queue goes through here.
  */
 import { parseEngineUrl } from '../core/engine-url.ts'
@@ -11,9 +11,9 @@ import { withoutPassword } from './run-identity.ts'
 type RunQueue = Pick<RunRecord, 'id' | 'frontier'>
 
 /**
- * Opens the queue of a run that exists. `own` is the queue URL of this process; `open` must not create a run. Throws `E_OTHER_QUEUE`, or
- * `E_QUEUE_LOST` if the server is the right one but does not have the run. Machines may know a server by different names, so if the run
- * is found, the names do not matter.
+ * Opens the queue of an existing run. `own` is the queue URL of this process; `open` must not create a run. Throws
+ * `E_OTHER_QUEUE`, or `E_QUEUE_LOST` if the server is the right one but does not have the run. Machines may know a server by
+ * different names, so if the run is found, the names do not matter.
  */
 export async function openQueueOf(run: RunQueue, own: string, open: () => Promise<Frontier>): Promise<Frontier> {
   if (!isSameEngine(run.frontier, own)) throw otherQueue(run, own)
@@ -25,7 +25,7 @@ export async function openQueueOf(run: RunQueue, own: string, open: () => Promis
   }
 }
 
-/** The newest of the runs that is in this queue; throws `E_OTHER_QUEUE` if all are in other queues. */
+/** The newest of the runs that uses this queue; throws `E_OTHER_QUEUE` if all use other queues. */
 export function firstInQueue<T extends { record: RunQueue }>(runs: readonly T[], own: string): T | undefined {
   const found =
     runs.find(({ record }) => isSameQueue(record.frontier, own)) ??
@@ -34,7 +34,7 @@ export function firstInQueue<T extends { record: RunQueue }>(runs: readonly T[],
   return found
 }
 
-/** Short enough for a column. */
+/** Short enough for a table column. */
 export function troubleText({ code, message }: ScrapeError): string {
   return code === 'E_OTHER_QUEUE' ? message.replace(/^run \S+ is /, '') : message
 }

@@ -1,4 +1,4 @@
-/** Runs over RabbitMQ and Redis, looked at while there is no broker: a real Redis, a store in a file. */
+/** Reads runs on RabbitMQ and Redis while there is no broker: with a real Redis, and a store in a file. */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -47,7 +47,7 @@ after(async () => {
 
 let clockMs = Date.now() - 3_600_000
 
-/** Two pages done with an item each, the third is dead; the fourth waits, unless it is to be finished. */
+/** Two pages are done with an item each, the third is dead; the fourth is waiting, unless the run is to be finished. */
 async function workedRun(scraper: string, isFinished = false): Promise<RunRecord> {
   clockMs += 1000 // ids sort by time
   const runId = newRunId(clockMs)
@@ -56,7 +56,7 @@ async function workedRun(scraper: string, isFinished = false): Promise<RunRecord
   const options = { limits: {}, allowPrivate: false, allowAddress: [], userAgent: 'test' }
   await store.createRun({ record, definitionHash: 'hash', options })
   const ledger = await openRedisFrontier(redis.url, { runId })
-  await using frontier = withStoredItems(ledger, store, runId) // as the workers have it, without their broker
+  await using frontier = withStoredItems(ledger, store, runId) // as the workers use it, without their broker
   const task = (n: number) => ({ url: `https://shop.example/${n}`, route: 'page', data: null, depth: 0 })
   await frontier.add([1, 2, 3].map(task))
   const leases = await frontier.claim({ max: 3, workerId: 'w', leaseMs: 30_000 })
@@ -78,7 +78,7 @@ async function workedRun(scraper: string, isFinished = false): Promise<RunRecord
 
 const totalsOf = ({ id }: RunRecord) => `sluice:{${id}}:totals`
 
-test('numbers, items, dead letters and the list of runs need the ledger, not the broker', async () => {
+test('reads numbers, items, dead letters and the list of runs from the ledger, without the broker', async () => {
   const record = await workedRun('shop')
   await using run = await openRun('shop', places())
   assert.equal(run.record.id, record.id)
@@ -97,7 +97,7 @@ test('numbers, items, dead letters and the list of runs need the ledger, not the
   assert.equal(run.broker, undefined)
 })
 
-test('looking writes nothing: a finished run keeps the day on which it goes away', async () => {
+test('writes nothing by looking: a finished run keeps its expiry date', async () => {
   const record = await workedRun('still', true)
   await client.pexpire(totalsOf(record), 5_000_000)
   const clients = await client.hget(totalsOf(record), 'clients')
@@ -111,7 +111,7 @@ test('looking writes nothing: a finished run keeps the day on which it goes away
   assert.ok(leftMs > 0 && leftMs <= 5_000_000, `${leftMs}`)
 })
 
-test('dead letters are put back without the broker: the run is open again and stays', async () => {
+test('retries dead letters without the broker: the run is open again and stays', async () => {
   const record = await workedRun('again', true)
   await client.pexpire(totalsOf(record), 5_000_000)
   {
@@ -135,7 +135,7 @@ test('pause and cancel reach the ledger', async () => {
   assert.equal(await client.hget(`sluice:{${record.id}}:meta`, 'stop'), 'enough')
 })
 
-test('a run that Redis has forgotten still has the numbers of its record', async () => {
+test('still has the numbers of the record of a run that Redis has forgotten', async () => {
   const record = await workedRun('old', true)
   for (const key of await client.keys(`sluice:{${record.id}}:*`)) await client.unlink(key)
   await using run = await openRun(record.id, places())
@@ -145,7 +145,7 @@ test('a run that Redis has forgotten still has the numbers of its record', async
   assert.equal(await client.exists(totalsOf(record)), 0)
 })
 
-test('a half filled run says so, and how to go on', async () => {
+test('says that a run is only half filled, and how to continue', async () => {
   const record = await workedRun('half')
   const meta = `sluice:{${record.id}}:meta`
   await client.hset(meta, 'started', 'no', 'source', 'urls')
@@ -162,7 +162,7 @@ test('a half filled run says so, and how to go on', async () => {
   assert.equal(await why(), '0 workers')
 })
 
-test('a Redis that is away makes the stored runs unreadable at once, and the error names --redis', async () => {
+test('reports stored runs as unreadable at once while Redis is down, and the error names --redis', async () => {
   for (let i = 0; i < 12; i++) await workedRun('many', true)
   const away = { ...places(), redis: 'redis://127.0.0.1:1/0' }
   const startMs = performance.now()

@@ -1,4 +1,4 @@
-/** The queue of a fleet's run, for whoever looks at it. Of an `amqp:` or `redis:` one that is its ledger alone. */
+/** The queue of a fleet run, for read access. For `amqp:` and `redis:` this is the ledger alone. */
 import { parseEngineUrl } from '../core/engine-url.ts'
 import type { RunRecord } from '../core/run.ts'
 import type { Frontier } from '../frontier/contract.ts'
@@ -8,7 +8,7 @@ import { openQueueOf } from './queue-of-run.ts'
 import { type QueuePlace, queueUrlOf } from './run-identity.ts'
 import { withStoredItems } from './stored-items.ts'
 
-/** Where the engine looks for its ledger when nobody names one. */
+/** Where the engine looks for its ledger by default. */
 const REDIS_HERE = 'redis://127.0.0.1:6379/0'
 
 /** Throws `E_OTHER_QUEUE` or `E_QUEUE_LOST` if the run is not in this queue. */
@@ -30,7 +30,7 @@ async function openToLook(places: QueuePlace, runId: string, store: Store): Prom
   return withStoredItems(ledger, store, runId)
 }
 
-/** As the engine finds it. */
+/** The URL by which the engine finds it. */
 function ledgerUrlOf(places: QueuePlace): string {
   const { engine, url } = parseEngineUrl(places.frontier)
   if (engine !== 'amqp') return url

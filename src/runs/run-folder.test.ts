@@ -4,7 +4,7 @@ import { temporaryFolder } from '../../test/sluice.ts'
 import { RunFolder } from './run-folder.ts'
 import { startRecord } from './run-record.ts'
 
-test('a record keeps the names of its fields, also after one that sounds like a secret', () => {
+test('keeps the names of a record’s fields, even after one that sounds like a secret', () => {
   using place = temporaryFolder()
   const folder = RunFolder.create(place.path, 'shops', Date.now())
   const given = { runId: folder.runId, scraper: 'shops', source: 'shops', frontier: 'sqlite:', nowMs: Date.now() }

@@ -1,4 +1,4 @@
-/** The folder of a run: where it is, who works on it, what is kept in it. Never purged by itself. */
+/** The folder of a run: its location, its lock, its contents. Never deleted automatically. */
 import {
   type Dirent,
   existsSync,
@@ -33,7 +33,7 @@ export class RunFolder implements Disposable {
     this.scraper = basename(resolve(this.path, '..'))
   }
 
-  /** Makes a new folder. */
+  /** Creates a new folder. */
   static create(out: string, scraper: string, nowMs: number): RunFolder {
     const base = join(out, scraper)
     try {
@@ -54,7 +54,7 @@ export class RunFolder implements Disposable {
     return join(this.path, name)
   }
 
-  /** One process at a time. The lock is an open SQLite transaction: the system lets go of it however the process ends. */
+  /** Allows one process at a time. The lock is an open SQLite transaction, which the system releases however the process ends. */
   lock(): void {
     const lock = new DatabaseSync(this.file('lock.db'))
     try {
@@ -75,10 +75,10 @@ export class RunFolder implements Disposable {
     const path = this.file('run.json')
     if (!existsSync(path)) return undefined
     const record = recordIn(path)
-    return { ...record, notFetched: record.notFetched ?? {} } // runs of earlier versions have none
+    return { ...record, notFetched: record.notFetched ?? {} } // missing in runs of earlier versions
   }
 
-  /** Undefined for a broken one, too: the record of another run must not break what looks back at it. */
+  /** Also undefined for a broken record: code that compares with earlier runs must not fail because of one. */
   tryReadRecord(): RunRecord | undefined {
     try {
       return this.readRecord()
@@ -87,11 +87,11 @@ export class RunFolder implements Disposable {
     }
   }
 
-  /** Secrets are masked, and the file is replaced atomically: a reader never sees half of it. */
+  /** Masks secrets, and replaces the file atomically: a reader never sees half of it. */
   writeRecord(record: RunRecord): void {
     const path = this.file('run.json')
     try {
-      // Two names of fields would be taken for a pair, and the one after `token` for its value.
+      // Two field names would be mistaken for a pair, and the one after `token` for its value.
       const fields = record.fields === undefined ? {} : { fields: verbatim([...record.fields]) }
       writeFileSync(`${path}.tmp`, `${JSON.stringify(redactAll({ ...record, ...fields }), null, 2)}\n`)
       renameSync(`${path}.tmp`, path)
@@ -100,7 +100,7 @@ export class RunFolder implements Disposable {
     }
   }
 
-  /** Keeps what came back for a dead letter. A disk too full for it must not hide the error it belongs to. */
+  /** Saves the response of a dead letter. A full disk must not hide the error it belongs to. */
   keepSnapshot = (task: Task, page: Page | undefined, screenshot = page?.screenshot): string | undefined => {
     const kept = snapshotsOf(task, page, screenshot)
     try {
@@ -112,7 +112,7 @@ export class RunFolder implements Disposable {
     }
   }
 
-  /** `files/<task>-<safe name>`: names of the web never choose their own folder. */
+  /** `files/<task>-<safe name>`: names from the web never choose their own folder. */
   save = async (task: Task, name: string, bytes: Uint8Array | string): Promise<string> => {
     const safe =
       basename(name)
@@ -125,7 +125,7 @@ export class RunFolder implements Disposable {
     return path
   }
 
-  /** From now on this is the scraper's `latest` run. */
+  /** Makes this the scraper's `latest` run. */
   pointLatest(): void {
     const link = join(this.path, '..', 'latest')
     const temporary = `${link}.${this.runId}`
@@ -133,19 +133,19 @@ export class RunFolder implements Disposable {
     renameSync(temporary, link)
   }
 
-  /** For a run that could not begin. */
+  /** For a run that could not start. */
   discard(): void {
     rmSync(this.path, { recursive: true, force: true })
   }
 
-  /** The lock file stays: whoever unlinked it could take it from under its next holder. */
+  /** The lock file stays: deleting it could take it away from its next holder. */
   [Symbol.dispose](): void {
     this.#lock?.close()
     this.#lock = undefined
   }
 }
 
-/** Only what everything that looks at a run relies on is checked. */
+/** Checks only what all readers of a run rely on. */
 function recordIn(path: string): RunRecord {
   const unreadable = (why: string, cause?: unknown) =>
     new ScrapeError('E_RUN_RECORD', `${path} cannot be read: ${why}`, { cause })
@@ -164,10 +164,10 @@ function recordIn(path: string): RunRecord {
   return record as RunRecord
 }
 
-/** The picture that was taken together with a snapshot, if one was. */
+/** The screenshot taken together with a snapshot, if there is one. */
 export const pictureOf = (snapshot: string) => snapshot.replace(/\.\w+$/, '.png')
 
-/** The document first, then what a person would have seen of it. */
+/** The document first, then its screenshot. */
 export function snapshotsOf(
   { id }: Task,
   page: Page | undefined,
@@ -183,14 +183,14 @@ export function snapshotsOf(
   ]
 }
 
-/** One by one: Node's own `recursive` never ends where a parent exists but refuses children with ENOENT, as /proc does. */
+/** One by one: Node's own `recursive` never returns if a parent exists but refuses children with ENOENT, as /proc does. */
 function makeFolders(path: string): void {
   if (existsSync(path)) return
   makeFolders(resolve(path, '..'))
   makeFolder(path)
 }
 
-/** False when it was there already. */
+/** False if it already exists. */
 function makeFolder(path: string): boolean {
   try {
     mkdirSync(path)
@@ -210,7 +210,7 @@ export function listRuns(out: string, scraper?: string): RunFolder[] {
     .sort((a, b) => (a.runId < b.runId ? 1 : -1))
 }
 
-/** A run by id, by `scraper/id`, by scraper (its latest), by path, or the latest of all when nothing is said. */
+/** A run by id, by `scraper/id`, by scraper (its latest), by path, or the latest of all by default. */
 export function findRun(out: string, word?: string): RunFolder {
   const runs = listRuns(out)
   const found =

@@ -1,4 +1,4 @@
-/** What makes a run the run it is: its queue and its arguments. A resume may not change them. */
+/** What identifies a run: its queue and its arguments. A resume may not change them. */
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../config/config.ts'
@@ -11,23 +11,23 @@ import type { Json } from '../core/task.ts'
 import type { Frontier } from '../frontier/contract.ts'
 import type { RunFolder } from './run-folder.ts'
 
-/** Where the queue is, as the record keeps it: found again from another folder, and without a password. */
+/** Where the queue is, as stored in the record: valid from any folder, and without a password. */
 export function absolutePlace(given: string): string {
   const { path, url } = parseEngineUrl(given)
   return path === undefined ? withoutPassword(url) : `sqlite:${resolve(path)}`
 }
 
-/** The URL to open for a kept place: the one given now when it is the same place, because only that may have a password. */
+/** The URL to open for a stored place: the one given now if it is the same place, because only that may have a password. */
 export function urlOfPlace(place: string, given: string): string {
   return absolutePlace(given) === absolutePlace(place) ? given : place
 }
 
-/** A URL as it may be shown and written down. */
+/** A URL that is safe to display and store. */
 export function withoutPassword(url: string): string {
   const parsed = URL.parse(url)
-  if (parsed === null) return url.replace(/:\/\/.*@/s, '://') // up to the last @: a password may hold any character
-  // A Redis may have a password of its own; how messages are acknowledged is no part of the place, and may change in a resume.
-  // Certificates are files of one machine: the next one may have them elsewhere.
+  if (parsed === null) return url.replace(/:\/\/.*@/s, '://') // up to the last @: a password may contain any character
+  // A Redis may have its own password; how messages are acknowledged does not identify the place, and may change on resume.
+  // Certificates are local files: another machine may have them elsewhere.
   const left = ['password', 'redis', 'ack', 'expired', ...TLS_PARAMETERS].filter((name) =>
     parsed.searchParams.has(name),
   )
@@ -37,13 +37,13 @@ export function withoutPassword(url: string): string {
   return parsed.href
 }
 
-/** The Redis somebody named: by itself, with an `amqp:` queue, or as the queue. */
+/** The configured Redis: on its own, with an `amqp:` queue, or as the queue. */
 export function redisUrlOf({ frontier, redis }: { frontier: string; redis?: string | undefined }): string | undefined {
   const named = URL.parse(frontier)?.searchParams.get('redis') ?? redis
   return named ?? (parseEngineUrl(frontier).engine === 'redis' ? frontier : undefined)
 }
 
-/** The cache to open: `redis:` alone is the Redis somebody named. */
+/** The cache to open: `redis:` alone means the configured Redis. */
 export function cacheStoreOf(values: { cacheStore: string; frontier: string; redis?: string | undefined }): string {
   if (parseEngineUrl(values.cacheStore).url !== 'redis:') return values.cacheStore
   const url = redisUrlOf(values)
@@ -60,7 +60,10 @@ export interface QueuePlace {
   expired?: string | undefined
 }
 
-/** The queue to open: an `amqp:` one needs to know its Redis, and how its messages are treated. What its URL says itself counts. */
+/**
+ * The queue to open: `amqp:` needs to know its Redis, and how its messages are treated. What the URL itself says takes
+ * precedence.
+ */
 export function queueUrlOf({ frontier, ...named }: QueuePlace): string {
   const { redis, ack, expired } = named
   const given = Object.entries({ redis, ack, expired }).filter(
@@ -79,7 +82,7 @@ export function frontierUrlOf(given: string, folder: RunFolder): string {
   return url === 'sqlite:' ? `sqlite:${folder.file('frontier.db')}` : url
 }
 
-/** A frontier holds one run: another run's queue at the same place must not be mixed up with this one. */
+/** A frontier holds one run: another run's queue at the same place must not be confused with this one. */
 export async function claimFrontier(
   frontier: Frontier,
   folder: RunFolder,
@@ -89,7 +92,7 @@ export async function claimFrontier(
   const owner = await frontier.getMeta('run')
   if (owner === folder.runId) return
   if (owner === undefined && !isResumed) return await frontier.setMeta('run', folder.runId)
-  // An empty queue would begin the run anew, and its files with it.
+  // An empty queue would start the run, and its files, from scratch.
   throw new ScrapeError(
     'E_OPTION',
     `the frontier ${url} ${owner === undefined ? 'is empty' : `belongs to run ${owner}`}`,
@@ -101,7 +104,7 @@ export async function claimFrontier(
   )
 }
 
-/** Arguments that are not those the run was started with. */
+/** Arguments that differ from those the run was started with. */
 export function argumentProblems(kept: Json, given: Record<string, unknown>): string[] {
   const before = kept as Record<string, Json>
   return Object.entries(given)
@@ -115,14 +118,17 @@ export function argumentProblems(kept: Json, given: Record<string, unknown>): st
 const ARGS = 'args'
 
 /**
- * The arguments of a run, including secrets, are stored with its tasks in the queue. `run.json` is read by many, so they are masked
- * there.
+ * The arguments of a run, including secrets, are stored with its tasks in the queue. `run.json` has many readers, so they are
+ * masked there.
  */
 export async function keepArgs(frontier: Frontier, given: Record<string, unknown>): Promise<void> {
   await frontier.setMeta(ARGS, JSON.stringify(given))
 }
 
-/** The arguments that a resumed run continues with, checked against those given again. Runs of earlier versions have them in their record. */
+/**
+ * The arguments that a resumed run continues with, checked against those given again. Runs of earlier versions have them in their
+ * record.
+ */
 export async function keptArgs(
   frontier: Frontier,
   previous: RunRecord,
@@ -134,7 +140,7 @@ export async function keptArgs(
   return args
 }
 
-/** What makes a run what it is cannot change in its middle: its arguments and its queue. */
+/** The arguments and the queue of a run cannot change half-way. */
 export function refuseOtherRun(
   previous: RunRecord,
   { args = {} }: { args?: Record<string, unknown> },

@@ -1,4 +1,4 @@
-/** Runs of both kinds, the newest first: those of this machine's folders and those in the store. */
+/** Local and stored runs, newest first. */
 import { ScrapeError } from '../core/errors.ts'
 import { isComplete, type RunState } from '../core/run.ts'
 import type { FrontierStats } from '../frontier/contract.ts'
@@ -13,36 +13,36 @@ import { type OpenRun, queueNote, type RunPlaces } from './run-view.ts'
 export interface ListedRun {
   id: string
   scraper: string
-  /** Only workers of this one take it; undefined: all do. */
+  /** Only workers of this region take it; undefined: all do. */
   region: string | undefined
-  /** unreadable: it is there, but its record or its queue is not to be read; `why` says why. */
+  /** unreadable: it exists, but its record or its queue cannot be read; `why` says why. */
   state: RunState | 'paused' | 'unreadable'
   startedAt: string | undefined
   finishedAt: string | null
   isAlive: boolean
-  /** Tasks: of pages and of files. */
+  /** Tasks of pages and files. */
   numbers: Pick<
     FrontierStats,
     'pending' | 'claimed' | 'completed' | 'remaining' | 'failed' | 'dead' | 'items' | 'lanes' | 'oldestAgeMs'
   >
-  /** Of the tasks, those of pages. */
+  /** The page tasks among them. */
   pages: Pick<PageCounts, 'completed' | 'remaining' | 'failed'>
   files: RunFiles
-  /** Pages settled a second since it began; undefined when nobody works on it. */
+  /** Pages settled per second since it began; undefined if no process is working on it. */
   rate: number | undefined
-  /** Undefined for a run of one machine that is worked on: it does not tell. */
+  /** Undefined for a local run in progress, which does not report it. */
   workers: number | undefined
   place: string
-  /** Why it does not move, or how it ended. */
+  /** Why it makes no progress, or how it ended. */
   why: string | undefined
 }
 
 interface ListRequest {
   places: RunPlaces
-  /** The finished ones too. */
+  /** Include finished runs. */
   isAll: boolean
   max: number
-  /** What an earlier look said of a run that cannot have changed since; undefined: it is looked at. */
+  /** The result of an earlier look, for a run that cannot have changed since; undefined: look again. */
   known?: (id: string) => ListedRun | undefined
 }
 
@@ -76,7 +76,7 @@ export interface FoundRun {
   scraper: string
   place: string
   isStored: boolean
-  /** As it is kept, which may be out of date. Throws for one that cannot be read. */
+  /** As stored, which may be out of date. Throws if the run cannot be read. */
   keptState: () => RunState | undefined
   open: () => Promise<OpenRun>
 }
@@ -102,7 +102,7 @@ export const foundStored = (run: StoredRun, store: Store, places: RunPlaces): Fo
 /** Ids sort by time. */
 export const newestFirst = (found: FoundRun[]): FoundRun[] => found.sort((a, b) => (a.id < b.id ? 1 : -1))
 
-/** In their order. One bad run must not hide the others; a server that is away for one is away for all of them. */
+/** In their order. One bad run must not hide the others; a server that is down for one is down for all of them. */
 export async function lookAtAll(
   found: readonly FoundRun[],
   known: (id: string) => ListedRun | undefined,
@@ -132,7 +132,7 @@ async function lookAt(one: FoundRun): Promise<ListedRun> {
   return await describe(run)
 }
 
-/** What comes later is not waited for, and closes what it opened by itself. */
+/** Does not wait for late results, which close what they opened by themselves. */
 async function inTime<T>(work: Promise<T>): Promise<T> {
   const late = Promise.withResolvers<never>()
   const timer = setTimeout(() => late.reject(new Error(`no answer within ${LOOK_MS_MAX / 1000} s`)), LOOK_MS_MAX)
@@ -154,7 +154,7 @@ function isUnfinished(folder: RunFolder): boolean {
     const record = folder.readRecord()
     return record === undefined || !isComplete(record)
   } catch {
-    return true // a record that cannot be read is shown, with the reason
+    return true // an unreadable record is shown, with the reason
   }
 }
 
@@ -181,7 +181,7 @@ async function describe(run: OpenRun): Promise<ListedRun> {
 
 export const NO_WORKERS = '0 workers'
 
-/** Whom a run waits for: anybody, workers of its region, or those who do the part that others leave to them. */
+/** Which workers a run waits for: any, those of its region, or those for the part that the others leave out. */
 export function workersMissing(run: OpenRun, { remaining, lanes }: FrontierStats): string | undefined {
   const { region } = run.record
   const { pending, claimed } = fileWork(lanes)
@@ -195,11 +195,11 @@ export function workersMissing(run: OpenRun, { remaining, lanes }: FrontierStats
 
 export const FILLING = 'being filled, or its filling was broken off'
 
-/** What only who filled it knows, and must say again. */
+/** The sources, which are not stored and must be given again. */
 export const moreWords = ({ filling }: OpenRun) =>
   filling === 'urls' ? ' with the same --sitemap, --site, --url or --urls-file' : ''
 
-/** Why a run does not move; undefined when it does. */
+/** Why a run makes no progress; undefined if it does. */
 export async function whyStill(run: OpenRun, numbers: FrontierStats, nowMs = Date.now()): Promise<string | undefined> {
   const { record, frontier } = run
   const note = queueNote(run)

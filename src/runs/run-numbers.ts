@@ -1,4 +1,4 @@
-/** The numbers of a run, from its queue and its record. */
+/** The figures of a run, from its queue and its record. */
 import { notFetchedCounters, skippedTasks } from '../core/not-fetched.ts'
 import { isComplete, type RunRecord } from '../core/run.ts'
 import type { FrontierStats } from '../frontier/contract.ts'
@@ -6,7 +6,7 @@ import { fileTasksDone, fileWork, hasFiles } from '../observe/progress-counts.ts
 import type { StoredWorker } from '../store/contract.ts'
 import type { OpenRun } from './run-view.ts'
 
-/** Numbers of the run now: the queue's own where it is here, else what the record says. */
+/** The current figures: from the queue if it is available, else from the record. */
 export async function runStats({ frontier, record }: Pick<OpenRun, 'frontier' | 'record'>): Promise<FrontierStats> {
   if (frontier !== undefined) return await frontier.stats()
   const { pages, files } = record
@@ -31,7 +31,7 @@ export async function runStats({ frontier, record }: Pick<OpenRun, 'frontier' | 
   }
 }
 
-/** Those that are there now: at work, or ending it. */
+/** The workers present now: working or draining. */
 export const livingWorkers = (run: OpenRun): StoredWorker[] | undefined =>
   run.workers?.filter(({ state }) => !isComplete(run.record) && (state === 'working' || state === 'draining'))
 
@@ -39,7 +39,7 @@ export const livingWorkers = (run: OpenRun): StoredWorker[] | undefined =>
 export const stuckWorkers = (run: OpenRun): StoredWorker[] =>
   run.workers?.filter(({ state }) => run.record.state === 'running' && state === 'stuck') ?? []
 
-/** File tasks of a run: what is left of them as the queue has it now, how they ended as the record counted them. */
+/** File tasks of a run: what is left is read from the queue, outcomes come from the record. */
 export interface RunFiles {
   pending: number
   claimed: number
@@ -52,15 +52,18 @@ export function runFiles({ files: { stored, same, failed } }: RunRecord, { lanes
   return { ...fileWork(lanes), stored, same, failed }
 }
 
-/** Pages done and given up on. Files come from the record, so with files it is the record's count: two looks would not fit. */
+/**
+ * Pages done and given up on. The number of files comes from the record, so with files the record's count is used: figures from
+ * different times would not match.
+ */
 export function pagesSettled({ record }: Pick<OpenRun, 'record'>, numbers: FrontierStats): number {
   const { pages, files } = record
   return hasFiles(numbers.lanes, files) ? pages.ok + pages.failed : numbers.completed + numbers.failed
 }
 
-/** Pages settled a second since the run began. */
+/** Pages settled per second since the run began. */
 export function averageRate({ record }: Pick<OpenRun, 'record'>, numbers: FrontierStats): number {
-  // The record is up to 2 s older than the queue: its own count goes with its own time.
+  // The record is up to 2 s older than the queue, so its own count goes with its own duration.
   const { ok, failed } = record.pages
   const settled = record.state === 'running' ? ok + failed : pagesSettled({ record }, numbers)
   return record.durationMs > 0 ? (settled / record.durationMs) * 1000 : 0

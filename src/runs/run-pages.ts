@@ -1,4 +1,4 @@
-/** Runs of both kinds page by page, the newest first: only those of the page are looked at. */
+/** Lists local and stored runs page by page, newest first; only the runs of the page are opened. */
 import type { RunState } from '../core/run.ts'
 import type { Store } from '../store/contract.ts'
 import { listRuns } from './run-folder.ts'
@@ -9,15 +9,15 @@ export interface PageRequest {
   places: RunPlaces
   store: Store
   limit: number
-  /** Runs older than this one. */
+  /** Only runs older than this one. */
   before?: string | undefined
   scraper?: string | undefined
   state?: ListedRun['state'] | undefined
-  /** What an earlier look said of a run that cannot have changed since; undefined: it is looked at. */
+  /** The result of an earlier look, for a run that cannot have changed since; undefined: look again. */
   known: (id: string) => ListedRun | undefined
 }
 
-/** Runs looked at together where most of them are not what is asked for. */
+/** How many runs are looked at together when most of them do not match. */
 const CHUNK = 100
 
 export async function pageOfRuns(request: PageRequest): Promise<{ runs: ListedRun[]; isMore: boolean }> {
@@ -39,7 +39,7 @@ export async function pageOfRuns(request: PageRequest): Promise<{ runs: ListedRu
   return { runs, isMore: false }
 }
 
-/** Each one longer than a page, so that the last of a page knows whether there are more. */
+/** Each chunk is longer than a page, so that it is known whether there are more. */
 async function* chunksOf({ places, store, limit, before, scraper, state }: PageRequest): AsyncGenerator<FoundRun[]> {
   const size = Math.max(limit + 1, CHUNK)
   const isOlder = ({ runId }: { runId: string }) => before === undefined || runId < before
@@ -63,13 +63,13 @@ async function* chunksOf({ places, store, limit, before, scraper, state }: PageR
   }
 }
 
-/** In which a stored run is kept that is shown like this. */
+/** The stored states of a run that is shown in this state. */
 function statesOf(state: ListedRun['state'] | undefined): RunState[] | undefined {
   if (state === undefined || state === 'unreadable') return undefined
   return [state === 'paused' ? 'running' : state]
 }
 
-/** Without a look: one that is kept as running may be paused, or its process is gone. */
+/** Decided without opening the run: one stored as running may be paused, or its process is gone. */
 function mayBe(found: FoundRun, state: ListedRun['state']): boolean {
   if (state === 'unreadable') return true
   try {

@@ -1,4 +1,4 @@
-/** How good the job postings of a run are, by source, and which fields fell against the runs before it. */
+/** The quality of a run's job postings, by source, and which fields got worse compared with earlier runs. */
 
 import { loadScraper } from '../config/load-scraper.ts'
 import { comparable, DAYS_MIN, type DriftAlarm, driftAlarms, ITEMS_MIN } from '../jobs/match/drift.ts'
@@ -11,17 +11,20 @@ import { listRuns, type RunFolder } from './run-folder.ts'
 import type { OpenRun, RunPlaces } from './run-view.ts'
 
 export interface RunQuality {
-  /** Items of the run that are no postings. */
+  /** Items of the run that are not postings. */
   others: number
   reports: QualityReport[]
   alarms: (DriftAlarm & { source: Source })[]
   /** What each report could be compared with: alarms need enough of both. */
   compared: { source: Source; runs: number; runsMin: number; postings: number; postingsMin: number }[]
-  /** Of a scraper of jobs that found none; itself an alarm. `before`: the last run with these arguments that found some. */
+  /**
+   * Set if a job scraper found nothing, which is an alarm in itself. `before`: the last run with these arguments that found
+   * something.
+   */
   empty: { before: FullRun | null } | null
 }
 
-/** Runs before it that it is compared with. */
+/** Number of earlier runs to compare with. */
 const RUNS_BEFORE = 7
 
 export async function runQuality(run: OpenRun, places: RunPlaces): Promise<RunQuality> {
@@ -48,7 +51,7 @@ export async function runQuality(run: OpenRun, places: RunPlaces): Promise<RunQu
   }
 }
 
-/** Whether its scraper is for job postings. One that is gone is for nothing. */
+/** Whether its scraper is for job postings. False if the scraper no longer exists. */
 async function isOfJobs({ record }: OpenRun): Promise<boolean> {
   const loaded = await loadScraper(record.source).catch(() => undefined)
   return loaded?.scraper.item === postingSchema
@@ -84,14 +87,14 @@ async function measure(run: OpenRun): Promise<Pick<RunQuality, 'others' | 'repor
     0,
   )
   const reports = [...bySource.values()].map((quality) => {
-    // A run of several boards does not tell whose requests they were.
+    // A run over several boards does not record which board its requests were for.
     if (bySource.size === 1) quality.addRequests({ requests, emptyPages: 0, blocked, isTruncated })
     return quality.report()
   })
   return { others, reports }
 }
 
-/** Of earlier runs of the same scraper on this machine that went well and found something, oldest first. */
+/** Reports of earlier successful local runs of the same scraper that found something, oldest first. */
 async function reportsBefore(run: OpenRun, places: RunPlaces): Promise<Map<Source, QualityReport[]>> {
   const { id, scraper } = run.record
   const earlier = listRuns(places.out, scraper)

@@ -7,7 +7,7 @@ const given = { runId: '20261116_050000_abcd', scraper: 'books', args: {}, sourc
 const base = { fieldFill: {}, cpuMs: 0, durationMs: 0, rssBytesMax: 0, errors: [] }
 const measured = { fieldFill: {}, latencyMs: { p50: 0, p95: 0 }, rssBytesMax: 0, cpuMs: 0, errors: [] }
 
-test('a finished run of version 0.1, whose queue has no counters, keeps what its record says', () => {
+test('keeps the record of a finished run of version 0.1, whose queue has no counters', () => {
   const record = startRecord({ previous: undefined, ...given, nowMs: 0 })
   const errors = [{ code: 'E_SERVER', class: 'server', count: 2, example: 'https://shop.example/7' }]
   const old = { items: { new: 20, same: 3, changed: 1, invalid: 2 }, fieldFill: { title: 1 }, bytes: 4096, errors }

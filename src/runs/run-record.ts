@@ -1,4 +1,4 @@
-/** The record of a run: begun, kept up to date, and judged at the end. */
+/** The record of a run: created, kept up to date, and judged at the end. */
 import { type Counts, countsOf } from '../core/counts.ts'
 import { ERRORS, type ErrorCode } from '../core/error-table.ts'
 import { exitCodeOfClass } from '../core/errors.ts'
@@ -14,7 +14,7 @@ import { type FullRun, fullRunWords } from './earlier-run.ts'
 const NOTE_LENGTH_MAX = 300
 
 interface RecordStart {
-  /** The record of the run that is resumed. */
+  /** The record of the run being resumed. */
   previous: RunRecord | undefined
   runId: string
   scraper: string
@@ -23,7 +23,7 @@ interface RecordStart {
   isServed?: boolean
   source: string
   frontier: string
-  /** Of the scraper's items; empty if its schema does not list them. */
+  /** Fields of the scraper's items; empty if its schema does not list them. */
   fields?: readonly string[]
   nowMs: number
 }
@@ -60,8 +60,8 @@ export function startRecord({ previous, runId, scraper, nowMs, fields = [], ...g
 }
 
 /**
- * Limits of a session: a resumed run keeps those it was started with, under what `own` says. Whoever goes on after a limit has
- * ended it wants more than that.
+ * Limits of a session: a resumed run keeps those it was started with, overridden by `own`. Resuming a run that a limit ended
+ * means that more than that limit is wanted.
  */
 export function limitsOfSession(previous: RunRecord | undefined, defaults: Limits, own: Limits): Limits {
   if (previous?.limits === undefined) return withLimits(defaults, own)
@@ -75,7 +75,7 @@ export function withLimits(before: Limits, own: Limits): Limits {
   return { ...before, ...own, perHost: { ...before.perHost, ...own.perHost } }
 }
 
-/** What earlier sessions of a resumed run had measured, to add this one's to. */
+/** What earlier sessions of a resumed run measured, to which this session's values are added. */
 export type RecordBase = Pick<RunRecord, 'fieldFill' | 'cpuMs' | 'durationMs' | 'rssBytesMax' | 'errors'>
 
 /** What the queue does not count: measurements of this session's processes, and the order in which things were found. */
@@ -124,7 +124,7 @@ export function updateRecord(
   record.latencyMs = tally.latencyMs
 }
 
-/** A queue of version 0.1 kept no counters: what the record says was counted otherwise, and is all there is. */
+/** A queue of version 0.1 kept no counters: the record's counts are all there is. */
 function isUncounted({ completed, failed, counts }: FrontierStats): boolean {
   return completed + failed > 0 && Object.keys(counts).length === 0
 }
@@ -141,12 +141,12 @@ export function setFiles(record: RunRecord, stats: FrontierStats, files: FileCou
   record.pages.failed = Math.max(0, stats.failed - files.failed)
 }
 
-/** A file that is stored, or was there, and entered is two tasks. */
+/** A file that was stored, or was already there, and then recorded is two tasks. */
 function filesDone({ stored, same, recorded }: FileCounts): number {
   return stored + same + recorded
 }
 
-/** Of all items the handlers emitted, including those whose key was known. Fields in the given order, then by name. */
+/** Based on all items the handlers emitted, including those whose key was known. Fields in the given order, then by name. */
 function fillOf(counts: Counts, order: readonly string[]): Record<string, number> {
   const emitted = counts['items.emitted'] ?? 0
   const filled = new Map(countsOf(counts, 'filled'))
@@ -167,7 +167,10 @@ function errorsOf(counts: Counts, seen: RunRecord['errors']): RunRecord['errors'
     .sort((a, b) => b.count - a.count || (a.code < b.code ? -1 : 1))
 }
 
-/** State, reason and exit code from how the crawl ended and what the scraper expects. `before` found something, where known. */
+/**
+ * Sets state, reason and exit code from how the crawl ended and what the scraper expects. `before`: an earlier run that found
+ * something, if known.
+ */
 export function judge(
   record: RunRecord,
   end: CrawlEnd,
@@ -189,7 +192,7 @@ function suspectWarnings({ pages: { suspect = 0 } }: RunRecord): string[] {
   return [`${pages}: almost no content, or a CAPTCHA and little else; possibly blocked`]
 }
 
-/** Finished, and nothing came out, not even something invalid. */
+/** Finished without any item, not even an invalid one. */
 export function isEmpty(record: RunRecord): boolean {
   const { items } = record
   return isComplete(record) && items.new + items.invalid === 0
@@ -220,7 +223,7 @@ function verdictOf(
       return stopped(pagesReached(compiled.limits.pages))
     case 'halted': {
       const { error } = end
-      if (error.code === 'E_STOPPED') return stopped(error.message) // a handler's own words
+      if (error.code === 'E_STOPPED') return stopped(error.message) // the handler's own message
       const reason = `${error.code}: ${error.message}`
       if (error.class === 'stopped') return stopped(reason)
       return { state: 'failed', reason, exitCode: exitCodeOfClass(error.class) }
@@ -237,7 +240,7 @@ export const SERVER_STOPPED = 'the server stopped'
 export const SERVER_GONE = 'the server is gone'
 export const PROCESS_LOST = 'its process ended without a word'
 
-/** Its server ended, and nobody has said since that the run should not go on. */
+/** Its server ended, and the run was not cancelled since. */
 export const isLeftByServer = ({ isServed, state, reason }: RunRecord) =>
   isServed === true && state === 'stopped' && [SERVER_STOPPED, SERVER_GONE, PROCESS_LOST].includes(reason ?? '')
 
@@ -245,7 +248,7 @@ function stopped(reason: string): RunVerdict {
   return { state: 'stopped', reason, exitCode: 4 }
 }
 
-/** A run may be meant to find nothing, but nobody should have to guess. */
+/** A run may be meant to find nothing, but the user should not have to guess. */
 function emptyWarnings(record: RunRecord, before: FullRun | undefined): string[] {
   if (!isEmpty(record)) return []
   const { ok, failed } = record.pages
@@ -253,7 +256,7 @@ function emptyWarnings(record: RunRecord, before: FullRun | undefined): string[]
   return [before === undefined ? what : `${what}; ${fullRunWords(before)}`]
 }
 
-/** Where nothing went well, why the most frequent failure says it did: the table's own words are too general then. */
+/** If no page succeeded, the message of the most frequent failure: the table's text is too general then. */
 export function failureNotes({ pages }: RunRecord, errors: readonly { count: number; message: string }[]): string[] {
   const [first] = errors
   return pages.ok > 0 || pages.failed === 0 || first === undefined ? [] : [first.message.slice(0, NOTE_LENGTH_MAX)]
@@ -261,10 +264,10 @@ export function failureNotes({ pages }: RunRecord, errors: readonly { count: num
 
 const isForbidden = ({ code }: { code: string }) => code === 'E_ROBOTS'
 
-/** Start pages that robots.txt forbids: the only ones that fail because of it. */
+/** Start pages forbidden by robots.txt: the only pages that fail because of it. */
 const forbidden = ({ errors }: RunRecord) => errors.find(isForbidden)?.count ?? 0
 
-/** Pages that robots.txt forbids are skipped, but a run without its start pages has not done its job. */
+/** Pages forbidden by robots.txt are skipped, but a run without its start pages has not done its job. */
 function forbiddenStart({ pages, notFetched, errors }: RunRecord): string[] {
   const start = pages.dead === 0 ? undefined : errors.find(isForbidden)
   if (start !== undefined)

@@ -1,6 +1,6 @@
 /**
- * A run as it is seen from outside while it may still be running, in another process on this machine or on a fleet. Two
- * implementations: `folder-run.ts` for a run of this machine, `stored-run.ts` for one of a fleet.
+ * A run seen from outside while it may still be running, in another process on this machine or on a fleet. Two implementations:
+ * `folder-run.ts` for a local run, `stored-run.ts` for a fleet run.
  */
 import type { ConfigValues } from '../config/option-table.ts'
 import { parseEngineUrl } from '../core/engine-url.ts'
@@ -12,53 +12,58 @@ import type { StoredWorker } from '../store/contract.ts'
 import { troubleText } from './queue-of-run.ts'
 
 export interface OpenRun extends AsyncDisposable {
-  /** As of the last look. */
+  /** As of the last refresh. */
   readonly record: RunRecord
-  /** Somebody works on it now. */
+  /** A process is working on it now. */
   readonly isAlive: boolean
-  /** It has no worker, and will have none until it is opened again. A fleet's run may be without workers and not be over. */
+  /** It has no worker, and will have none until it is reopened. A fleet run may have no workers without being over. */
   readonly isOver: boolean
-  /** Undefined for a run of one machine, which does not tell. The ended ones are among them: their work counts. */
+  /** Undefined for a local run, which does not report them. Includes workers that have ended: their work counts. */
   readonly workers: readonly StoredWorker[] | undefined
-  /** What the broker last said of its queues (`askBroker`), where the run has one whose management API answers. */
+  /** What the broker last reported about its queues (`askBroker`), if the run has one whose management API answers. */
   readonly broker: readonly BrokerQueue[] | undefined
-  /** Not all of its start tasks are in the queue: they come from a list of URLs, or from the scraper itself. Undefined: all are. */
+  /**
+   * Not all of its start tasks are in the queue: they come from a list of URLs, or from the scraper itself. Undefined: all are.
+   */
   readonly filling: 'urls' | 'start' | undefined
-  /** Undefined when the queue is gone with its process (`memory:`) or is in a place that was not given. */
+  /** Undefined if the queue is gone with its process (`memory:`) or is at a place that was not given. */
   readonly frontier: Frontier | undefined
-  /** Why a fleet's run has no queue here: it is in another one, or lost. Its numbers are then the last that were reported. */
+  /** Why a fleet run has no queue here: it uses another one, or it is lost. Its figures are then the last reported ones. */
   readonly trouble?: ScrapeError | undefined
-  /** Where it is kept, for a person: a folder, or a database. */
+  /** Where it is stored, for display: a folder, or a database. */
   readonly place: string
-  /** Its folder on this machine, if it has one. */
+  /** Its local folder, if it has one. */
   readonly folder: string | undefined
-  /** A word that names exactly this run. */
+  /** A name that identifies exactly this run. */
   readonly word: string
 
-  /** Brings record, workers and liveness up to date. */
+  /** Updates record, workers and liveness. */
   refresh(): Promise<void>
-  /** Brings `broker` up to date, every few seconds at most. A broker that does not answer costs two, and is then left alone. */
+  /**
+   * Updates `broker`, every few seconds at most. A broker that does not answer costs two seconds, and is then left alone for a
+   * while.
+   */
   askBroker(): Promise<void>
-  /** The beginning of what came back for a dead letter, and where the whole of it is. */
+  /** The beginning of a dead letter's response, and where all of it is. */
   snapshot(name: string): Promise<{ place: string; head: string | undefined }>
-  /** The picture of a page that failed in a browser, as a file of this machine; undefined when none was taken. */
+  /** The screenshot of a page that failed in a browser, as a local file; undefined if none was taken. */
   picture(snapshot: string): Promise<string | undefined>
-  /** Undefined when the run keeps none that can be read one by one. */
+  /** Undefined if the run keeps no items that can be read one by one. */
   items(): Promise<RunItems | undefined>
-  /** The files it stored, some hundred records at a time. */
+  /** The files it stored, a few hundred records at a time. */
   files(): AsyncIterable<readonly FileRecord[]>
-  /** A file in this format that the run has finished, here. */
+  /** A finished local output file of the run in this format. */
   finishedFile(format: string): string | undefined
   readonly log: RunLogLines
   /** Replaces the record of a run without workers. False if its state has changed in the meantime. */
   saveRecord(record: RunRecord): Promise<boolean>
-  /** The run has work again: a search for unfinished runs finds it. */
+  /** The run has work again: makes a search for unfinished runs find it. */
   reopen(reason: string): Promise<void>
-  /** What to type to go on with it, without the program's name. */
+  /** The command that resumes it, without the program's name. */
   resumeCommand(): string[]
 }
 
-/** Depths and messages a second, as RabbitMQ's management API tells them. */
+/** Depths and messages per second, as reported by RabbitMQ's management API. */
 export interface BrokerQueue {
   name: string
   ready: number
@@ -69,43 +74,46 @@ export interface BrokerQueue {
   ackRate: number
 }
 
-/** An item as a line of JSON; its key where the run kept it. */
+/** An item as a line of JSON, with its key if the run stored it. */
 export interface ItemLine {
   key?: string
   json: string
 }
 
-/** With the position behind it, from which `after` continues; its form depends on the kind of run. */
+/** With the position after it, from which `after` continues; its form depends on the kind of run. */
 export interface PlacedLine extends ItemLine {
   position: string
 }
 
-/** The accepted items in their order: of a run that is going on, those that nothing can take back any more. */
+/** The accepted items in order: for a running run, those that are committed for good. */
 export interface RunItems {
   /** Every line comes with its key. */
   readonly isKeyed: boolean
-  /** Some hundred at a time. Each call begins anew. */
+  /** A few hundred at a time. Each call starts over. */
   batches(): AsyncIterable<readonly ItemLine[]>
-  /** Those behind a place, some hundred at a time; without one, all. Throws `E_OPTION` for a place that is none of the run's. */
+  /**
+   * Items after a position, a few hundred at a time; without one, all. Throws `E_OPTION` for a position that is not from this
+   * run.
+   */
   after(position?: string): Promise<AsyncIterable<readonly PlacedLine[]>>
-  /** The same as JSON Lines, in pieces that need not end with a line. */
+  /** The same as JSON Lines, in chunks that need not end with a line. */
   text(): AsyncIterable<string | Buffer>
-  /** Of the CSV the run wrote itself, which has the scraper's order. */
+  /** Columns of the CSV that the run wrote itself, in the scraper's order. */
   columns(): Promise<string[] | undefined>
 }
 
 export interface RunLogLines {
-  /** Lines written after the last call, some hundred at a time; the first call begins with the oldest. */
+  /** Lines written since the last call, a few hundred at a time; the first call begins with the oldest. */
   read(): AsyncIterable<readonly string[]>
-  /** No line will be added any more. */
+  /** No more lines will be added. */
   isComplete(): boolean
-  /** A reader of one's own, which begins with the oldest. */
+  /** An independent reader, which begins with the oldest line. */
   fromStart(): RunLogLines
 }
 
 export type RunPlaces = Pick<ConfigValues, 'out' | 'frontier'> & Partial<Pick<ConfigValues, 'store' | 'redis'>>
 
-/** A number of items or bytes that was given out as a position. */
+/** The number of items or bytes that was returned as a position. */
 export function numberOfPosition(position: string | undefined): number {
   if (position === undefined) return 0
   const at = /^\d{1,15}$/.test(position) ? Number(position) : Number.NaN
@@ -139,7 +147,7 @@ export function queueNote({ trouble, record }: Pick<OpenRun, 'trouble' | 'record
   return trouble.code === 'E_QUEUE_LOST' && record.finishedAt !== null ? undefined : troubleText(trouble)
 }
 
-/** Commands shown to a person must find the run again. */
+/** Commands shown to the user must find the run again. */
 export function outFlag(out: string): string[] {
   return out === 'runs' ? [] : ['--out', out]
 }

@@ -1,4 +1,4 @@
-/** Tells of the runs of a store, in the transaction in which one begins or ends: whichever worker ends it. */
+/** Reports the start and end of stored runs in the transaction of that change, whichever worker makes it. */
 import { type Limits, limitsSchema } from '../core/options.ts'
 import { isComplete, type RunRecord } from '../core/run.ts'
 import type { Dialect } from '../drivers/sql.ts'
@@ -32,7 +32,7 @@ export function runWatch(dialect: Dialect): RunWatch {
   }
 }
 
-/** What was set outside the scraper, or the default. */
+/** The value set outside the scraper, or the default. */
 export function failAtOf({ failAt }: Limits): number {
   return limitsSchema.shape.failAt.parse(failAt)
 }

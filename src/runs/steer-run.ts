@@ -1,17 +1,17 @@
-/** What is asked of a run from outside, whether or not somebody works on it now: hold, go on, end. */
+/** Controls a run from outside, whether or not it is being worked on: pause, resume, cancel. */
 import { hostname, userInfo } from 'node:os'
 import { isComplete, type RunRecord } from '../core/run.ts'
 import { isLeftByServer } from './run-record.ts'
 import { frontierOf, type OpenRun } from './run-view.ts'
 
 export interface Steered {
-  /** False when the run was so already, or has ended. */
+  /** False if the run was already in this state, or has ended. */
   isChanged: boolean
-  /** The reason that now stands in the run. */
+  /** The reason now recorded in the run. */
   reason: string | null
 }
 
-/** Nothing more is claimed; what is in flight is finished. Holds over restarts, until `resumeRun`. */
+/** Stops claiming; tasks in flight are finished. Persists across restarts, until `resumeRun`. */
 export async function pauseRun(run: OpenRun, reason = `paused by hand (${whoAmI()})`): Promise<Steered> {
   const frontier = frontierOf(run)
   const { isPaused, pauseReason } = await frontier.stats()
@@ -27,7 +27,7 @@ export async function resumeRun(run: OpenRun): Promise<Steered> {
   return { isChanged: isPaused, reason: run.record.reason }
 }
 
-/** Its workers see the meta with their next heartbeat, hand back their tasks and end; the run can be resumed. */
+/** The run's workers see the meta value with their next heartbeat, hand back their tasks and end; the run can be resumed. */
 export async function cancelRun(run: OpenRun, reason = `cancelled by hand (${whoAmI()})`): Promise<Steered> {
   const { record } = run
   if (run.isOver && record.finishedAt !== null && !isLeftByServer(record))
@@ -41,7 +41,7 @@ export async function cancelRun(run: OpenRun, reason = `cancelled by hand (${who
     finishedAt: new Date().toISOString(),
   }
   if (await run.saveRecord(stopped)) return { isChanged: true, reason }
-  // A run of this machine that is worked on writes its own record; any other has just ended by itself.
+  // A local run in progress writes its own record; any other has just ended by itself.
   await run.refresh()
   return isFinished(run) ? { isChanged: false, reason: run.record.reason } : { isChanged: true, reason }
 }

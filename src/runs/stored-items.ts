@@ -1,13 +1,13 @@
 /**
- * A frontier whose items are kept in the store: for engines that forget what is confirmed. The items of a commit are stored
- * first, each key once, then their pages are settled. A crash between repeats a page, never an item.
+ * A frontier whose items are kept in the store, for engines that forget confirmed items. The items of a commit are stored first,
+ * each key once, then their pages are settled. A crash in between repeats a page, never an item.
  */
 import type { ItemRow } from '../core/item.ts'
 import type { Committed, Frontier, Outcome } from '../frontier/contract.ts'
 import { over } from '../frontier/over.ts'
 import type { Store } from '../store/contract.ts'
 
-/** Counting a million rows for every look would cost more than the look is worth. */
+/** Counting a million rows on every call would cost too much. */
 const COUNT_FRESH_MS = 1_000
 
 export function withStoredItems(inner: Frontier, store: Store, runId: string): Frontier {
@@ -21,7 +21,7 @@ export function withStoredItems(inner: Frontier, store: Store, runId: string): F
     can: { ...inner.can, keepsItems: true },
     items: {
       read: (range) => store.readItems(runId, range),
-      confirm: async () => {}, // they stay
+      confirm: async () => {}, // items stay in the store
       confirmed: async () => ({ seq: 0, positions: {} }),
     },
     async commit(outcomes) {
@@ -49,7 +49,7 @@ function apart(outcomes: readonly Outcome[]): { rows: ItemRow[]; bare: Outcome[]
   return { rows, bare }
 }
 
-/** The inner engine sees no items, so it gets the number of items whose key was taken by other content. */
+/** The inner engine sees no items, so it is given the number of items whose key already had different content. */
 function withChanged(outcomes: readonly Outcome[], bare: Outcome[], answers: readonly Answer[]): Outcome[] {
   if (!answers.includes('changed')) return bare
   let at = 0

@@ -1,4 +1,4 @@
-/** Runs of a fleet through the same door as runs of this machine, on a real database. */
+/** Fleet runs, read through the same interface as local runs, on a real database. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { postgresForTests, type TestDatabase } from '../../test/services/postgres.ts'
@@ -77,7 +77,7 @@ const REPORT: WorkerReport = {
   loopLagMs: 1,
 }
 
-/** Three pages done with an item each, the fourth is dead, the fifth waits. */
+/** Three pages are done with an item each, the fourth is dead, the fifth is waiting. */
 async function worked(record: RunRecord): Promise<void> {
   await using store = await openStore(places())
   await using frontier = await openFleetFrontier({ ...places(), redis: undefined }, record.id, { store })
@@ -120,7 +120,7 @@ test('finds a stored run by id, by scraper and as the newest, with its numbers a
   assert.deepEqual([run.isAlive, run.isOver], [false, false])
 })
 
-test('a path is its folder; a scraper, or nothing, is the newest run in folders and store', async () => {
+test('opens a folder by its path, and the newest run in folders and store by scraper or without a name', async () => {
   using folders = temporaryFolder()
   const here = { ...places(), out: folders.path }
   const old = newRecord('both')
@@ -141,7 +141,7 @@ test('a path is its folder; a scraper, or nothing, is the newest run in folders 
   assert.equal(newest.folder, newer.path)
 })
 
-test('an unknown run is looked for in both places, and the error names them without a password', async () => {
+test('searches both places for an unknown run, and the error names them without a password', async () => {
   const url = new URL(database.url)
   url.password = 'secret'
   await assert.rejects(openRun('nonsense', { ...places(), frontier: url.href }), (error: Error) => {
@@ -151,7 +151,7 @@ test('an unknown run is looked for in both places, and the error names them with
   })
 })
 
-test('gives the items as JSON lines and CSV, with their keys', async () => {
+test('returns the items as JSON lines and CSV, with their keys', async () => {
   const record = await storedRun('items')
   await worked(record)
   await using run = await openRun(record.id, places())
@@ -166,7 +166,7 @@ test('gives the items as JSON lines and CSV, with their keys', async () => {
   assert.deepEqual(csv.trimEnd().split('\r\n').sort(), ['id,title', 'k1,"T, 1"', 'k2,"T, 2"', 'k3,"T, 3"'])
 })
 
-test('dead letters come with their snapshots, and putting them back opens a finished run again', async () => {
+test('shows dead letters with their snapshots, and reopens a finished run to retry them', async () => {
   const record = await storedRun('letters')
   await worked(record)
   await store.putSnapshot(record.id, 'snapshots/x.html', Buffer.from('<h1>Sorry</h1>'))
@@ -185,7 +185,7 @@ test('dead letters come with their snapshots, and putting them back opens a fini
   assert.equal(await dropLetters(run, {}), 0)
 })
 
-test('pauses, resumes and cancels with or without workers, and says how to go on', async () => {
+test('pauses, resumes and cancels with or without workers, and says how to continue', async () => {
   const record = await storedRun('steered')
   await worked(record)
   await using run = await openRun(record.id, places())
@@ -203,7 +203,7 @@ test('pauses, resumes and cancels with or without workers, and says how to go on
   assert.equal((await cancelRun(run)).isChanged, false)
 })
 
-test('a run without workers says so, and one whose workers are silent says how long', async () => {
+test('says that a run has no workers, and how long its workers have been silent', async () => {
   const record = await storedRun('silent')
   await worked(record)
   const why = async () => (await listAllRuns({ places: places(), isAll: false, max: 1 })).runs[0]?.why
@@ -220,7 +220,7 @@ test('a run without workers says so, and one whose workers are silent says how l
   assert.deepEqual([run.isAlive, stuckWorkers(run).length], [false, 1])
 })
 
-test('the log is read once, in order, and then only what is new', async () => {
+test('reads the log once, in order, and then only what is new', async () => {
   const record = await storedRun('logged')
   await using run = await openRun(record.id, places())
   const read = async () => {
@@ -238,7 +238,7 @@ test('the log is read once, in order, and then only what is new', async () => {
   assert.equal(run.log.isComplete(), false)
 })
 
-test('a task of the task protocol is looked for in Redis, also where the runs are in PostgreSQL', async () => {
+test('looks for a task of the task protocol in Redis, even if the runs are in PostgreSQL', async () => {
   await using redis = await redisForTests()
   const result = resultSchema.parse({
     task_id: crypto.randomUUID(),

@@ -1,4 +1,4 @@
-/** A run of a fleet, seen from outside: its record and workers are in the store, its queue and items in the frontier. */
+/** A fleet run, seen from outside: its record and workers are in the store, its queue and items in the frontier. */
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -33,7 +33,7 @@ const SNAPSHOT_HEAD_BYTES = 16 * 1024
 const ITEMS_READ = 500
 const LOG_LINES_READ = 500
 
-/** By id, or the newest of a scraper, or of all. */
+/** Found by id, or the newest of a scraper, or of all. */
 export async function findStoredRun(word: string | undefined, places: RunPlaces): Promise<OpenRun | undefined> {
   const parts = new AsyncDisposableStack()
   try {
@@ -51,7 +51,7 @@ export async function findStoredRun(word: string | undefined, places: RunPlaces)
 interface StoredRunParts {
   store: Store
   places: RunPlaces
-  /** Closed with the run; what it shares with others is not in it. */
+  /** Closed with the run; parts shared with others are not included. */
   parts?: AsyncDisposableStack
 }
 
@@ -76,7 +76,9 @@ export async function openStoredRun(
   }
 }
 
-/** This machine may reach the place by another name; but a task of the task protocol is in Redis, wherever the runs are. */
+/**
+ * This machine may reach the place by another name, but a task of the task protocol is always in Redis, wherever the runs are.
+ */
 function queueUrlFor({ frontier: place }: RunRecord, { frontier, store, redis }: RunPlaces): string {
   const { engine, isShared } = parseEngineUrl(frontier)
   if (engine === 'postgres' && parseEngineUrl(place).engine === 'redis') return urlOfPlace(place, redis ?? '')
@@ -102,14 +104,14 @@ interface FleetRunParts {
   frontier: Frontier | undefined
   trouble: ScrapeError | undefined
   record: RunRecord
-  /** Where those of its files are. */
+  /** Where the records of its files are. */
   records: string
   readQueues: (() => Promise<BrokerQueue[] | undefined>) | undefined
   parts: AsyncDisposableStack
 }
 
 const BROKER_FRESH_MS = 2_000
-/** One that was asked in vain. */
+/** How long to leave a broker alone that did not answer. */
 const BROKER_REST_MS = 5_000
 
 class FleetRun implements OpenRun {
@@ -145,7 +147,7 @@ class FleetRun implements OpenRun {
     return livingWorkers(this)!.length > 0
   }
 
-  /** Without workers it waits for some. */
+  /** A run without workers is waiting for some. */
   get isOver(): boolean {
     return this.record.state !== 'running'
   }
@@ -167,7 +169,7 @@ class FleetRun implements OpenRun {
     this.record = (await this.#asQueued(found.record)) ?? (await this.#withoutQueue(found.record))
   }
 
-  /** Undefined when there is no queue, or none any more. */
+  /** Undefined if there is no queue, or no longer one. */
   async #asQueued(record: RunRecord): Promise<RunRecord | undefined> {
     const { frontier } = this
     if (frontier === undefined) return undefined
@@ -183,7 +185,7 @@ class FleetRun implements OpenRun {
     }
   }
 
-  /** The last reported numbers. Redis expires a run a week after it finished, which loses nothing: its record is complete. */
+  /** The last reported figures. Redis expires a run a week after it finished, which loses nothing: its record is complete. */
   async #withoutQueue(record: RunRecord): Promise<RunRecord> {
     this.filling = undefined
     if (record.finishedAt !== null) return record
@@ -194,7 +196,7 @@ class FleetRun implements OpenRun {
   }
 
   async askBroker(): Promise<void> {
-    // The queues go with the run. What the broker says of them for some seconds more is no news.
+    // The queues go with the run. What the broker reports for a few more seconds is out of date.
     if (isComplete(this.record)) this.broker = undefined
     else await this.#askBroker()
   }
@@ -243,7 +245,7 @@ class FleetRun implements OpenRun {
     return { isKeyed: true, batches: () => batches(), after, text, columns: async () => undefined }
   }
 
-  /** With a ledger, items are in the store, and are still there when the queue is gone. */
+  /** With a ledger, items are in the store, and stay there when the queue is gone. */
   #itemLog(): Pick<ItemLog, 'read'> | undefined {
     const { id, frontier: place } = this.record
     if (this.frontier !== undefined) return this.frontier.items
@@ -263,7 +265,7 @@ class FleetRun implements OpenRun {
     return isSaved
   }
 
-  /** A finished run takes workers again. One that was stopped by hand stays so: who stopped it had a reason. */
+  /** A finished run takes workers again. One that was stopped manually stays stopped: there was a reason. */
   async reopen(): Promise<void> {
     if (!isComplete(this.record)) return
     await frontierOf(this).setMeta('stop', '')
@@ -274,7 +276,7 @@ class FleetRun implements OpenRun {
     const { source, id, state, region } = this.record
     if (this.trouble?.code === 'E_QUEUE_LOST') return ['start', source, '--mode', 'distributed', '--fresh']
     const where = region === undefined ? [] : ['--region', region]
-    // With the same sources once more: what is in the queue already is passed over.
+    // With the same sources once more: URLs that are already in the queue are skipped.
     if (this.filling === 'urls') return ['produce', '--scraper', source, '--run-id', id]
     if (this.filling === 'start') return ['start', source, '--mode', 'distributed', '--resume', id]
     if (state === 'running' || isComplete(this.record)) return ['worker', '--scraper', source, '--run-id', id, ...where]
@@ -286,7 +288,10 @@ class FleetRun implements OpenRun {
   }
 }
 
-/** `started` is no while somebody fills the queue, and stays so when he is killed; where it is missing nobody filled it this way. */
+/**
+ * `started` is `no` while the queue is being filled, and stays so if that process is killed; if it is missing, the queue was
+ * filled another way.
+ */
 async function fillingOf(frontier: Frontier): Promise<OpenRun['filling']> {
   if ((await frontier.getMeta('started')) !== 'no') return undefined
   return (await frontier.getMeta('source')) === 'urls' ? 'urls' : 'start'
@@ -294,7 +299,7 @@ async function fillingOf(frontier: Frontier): Promise<OpenRun['filling']> {
 
 const BROKER_MS_MAX = 2_000
 
-/** Undefined where nobody answers: many brokers have no management API, and none is needed. */
+/** Undefined if there is no answer: many brokers have no management API, and none is needed. */
 async function brokerQueues(url: string, runId: string, frontier: Frontier): Promise<BrokerQueue[] | undefined> {
   const [{ managementOf, readBroker }, { namesOf }] = await Promise.all([
     import('../frontier/rabbit/management.ts'),
