@@ -1,4 +1,4 @@
-/** Stores with one defect each: the conformance suite must refuse every one of them. */
+/** Stores with one defect each, which the conformance suite must reject. */
 import assert from 'node:assert/strict'
 import { cpSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -52,7 +52,7 @@ const DEFECTS: Record<string, (store: FileStore, root: string) => Partial<FileSt
 }
 
 for (const [defect, breakIt] of Object.entries(DEFECTS)) {
-  test(`a store that ${defect} is refused`, async () => {
+  test(`rejects a store that ${defect}`, async () => {
     const root = mkdtempSync(join(tmpdir(), 'sluice-broken-store-'))
     try {
       const rig = {

@@ -1,4 +1,4 @@
-/** Makes the outcomes of file tasks true, in batches. */
+/** Commits the outcomes of file tasks, in batches. */
 import { rm } from 'node:fs/promises'
 import { type ScrapeError, toScrapeError } from '../core/errors.ts'
 import type { EventBus } from '../core/events.ts'
@@ -13,7 +13,7 @@ interface FileCommitterParts {
   frontier: Frontier
   bus: EventBus
   held: HeldLeases<Lease>
-  /** Something came into a lane, or a place in the pool is free. */
+  /** A lane has new tasks, or the pool has room. */
   onNews: () => void
   /** The frontier is gone. */
   onFailure: (error: ScrapeError) => void
@@ -28,12 +28,12 @@ export class FileCommitter {
     this.#parts = parts
   }
 
-  /** What is settled while one commit is on its way makes up the next. */
+  /** Outcomes settled while one commit is in flight form the next. */
   async settle(settled: Settled): Promise<void> {
     this.#settled.push(settled)
     if (this.#isCommitting) return
     this.#isCommitting = true
-    await null // those who settle in this turn come along
+    await null // include those settled in the same tick
     let isNews = false
     try {
       while (this.#settled.length > 0) isNews = (await this.#commit(this.#settled.splice(0, COMMIT_MAX))) || isNews
@@ -45,7 +45,7 @@ export class FileCommitter {
     if (isNews) this.#parts.onNews()
   }
 
-  /** False for records alone: nothing came into a lane, and they took no place in the pool. */
+  /** False for records alone: no lane got new tasks, and they took no place in the pool. */
   async #commit(batch: readonly Settled[]): Promise<boolean> {
     const { frontier, held } = this.#parts
     for (const { outcome } of batch) held.committing(outcome.lease)

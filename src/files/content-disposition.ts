@@ -1,14 +1,14 @@
-/** The file name in a Content-Disposition header (RFC 6266), as servers really write it. Never throws. */
+/** The file name in a Content-Disposition header (RFC 6266), as real servers write it. Never throws. */
 import { isUtf8 } from 'node:buffer'
 
-/** Longer headers are not read: nobody names a file in so many words. */
+/** Longer headers are not read: no real file name needs that much. */
 const HEADER_CHARS_MAX = 4096
 
-/** `filename*` before `filename`; undefined when there is neither, or none that can be read. `header` has one byte a character. */
+/** `filename*` before `filename`; undefined if neither is present and readable. `header` has one byte per character. */
 export function nameInDisposition(header: string): string | undefined {
   const parameters = new Map<string, string>()
   const text = header.slice(0, HEADER_CHARS_MAX)
-  // name = token or "quoted \"string\""; of two of one name the first counts.
+  // name = token or "quoted \"string\""; of two with the same name, the first counts.
   for (const [, name, quoted, token] of text.matchAll(
     /;\s*([\w!#$%&'*+.^`|~-]{1,64})\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;"\s][^;"]*))/gs,
   )) {
@@ -41,13 +41,13 @@ function decodeExtended(value: string): string | undefined {
   }
 }
 
-/** Headers are bytes; many servers write UTF-8 into them against the rules. */
+/** Headers are bytes; many servers write UTF-8 into them, against the specification. */
 function asUtf8(text: string): string {
   const bytes = Buffer.from(text, 'latin1')
   return bytes.toString('latin1') === text && isUtf8(bytes) ? bytes.toString('utf8') : text
 }
 
-/** Others write percents into the plain form, which browsers read, too. */
+/** Others percent-encode the plain form, which browsers also decode. */
 function decodePercents(text: string): string {
   if (!/%[0-9a-f]{2}/i.test(text)) return text
   try {

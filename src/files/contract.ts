@@ -1,22 +1,22 @@
 /**
- * Files: what is too large or too slow for the loop that fetches pages. A file task waits in the lane `files` of the run's own
- * frontier, under the same leases and retries as a page:
+ * Files: downloads that are too large or too slow for the loop that fetches pages. A file task waits in the lane `files` of the
+ * run's own frontier, under the same leases and retries as a page:
  *
  *   handler: file(url) ─▶ download ─┐
  *   browser: kept bytes ─▶ upload ──┴─▶ stored under its final name ─▶ db_update ─▶ recorded
  *
- * Storing and recording are two tasks, joined by the commit that settles the first and adds the second: a database that is
- * away costs no second download.
+ * Storing and recording are two tasks, joined by the commit that settles the first and adds the second, so that a database outage
+ * does not cost a second download.
  */
 import type { ScrapeError } from '../core/errors.ts'
 import type { Json, Task } from '../core/task.ts'
 
-/** What a file task carries as `data`. */
+/** The `data` of a file task. */
 export type FileOrder = DownloadOrder | UploadOrder | RecordOrder
 
 interface DownloadOrder {
   type: 'download'
-  /** What to call it; default: what the server or the URL says. */
+  /** The file's name; default: from the server or the URL. */
   name?: string
   /** Anything the handler wants to find in the record. */
   meta?: Json
@@ -24,7 +24,7 @@ interface DownloadOrder {
 
 export interface UploadOrder {
   type: 'upload'
-  /** A file on the machine the lane is pinned to. It is removed once the task is settled: until then it may be needed again. */
+  /** A file on the machine the lane is pinned to. It is removed once the task is settled; until then it may be needed again. */
   path: string
   name: string
   meta?: Json
@@ -35,90 +35,90 @@ export interface RecordOrder {
   record: FileRecord
 }
 
-/** One stored file of one run, as people find it again. Its identity is run and task. */
+/** The searchable record of one stored file of one run. Identified by run and task. */
 export interface FileRecord {
   runId: string
-  /** Of the download or upload. */
+  /** Task of the download or upload. */
   taskId: string
   scraper: string
-  /** The session it belongs to; empty for nobody's. */
+  /** The session it belongs to; empty for none. */
   user: string
   url: string
   name: string
   bytes: number
   /** Hex. */
   sha256: string
-  /** Sniffed from the bytes; what the server said where they tell nothing. */
+  /** Sniffed from the bytes; if they are inconclusive, the server's Content-Type. */
   contentType: string
   /** `file:///…` or `s3://BUCKET/KEY`. */
   where: string
-  /** True when another task had stored the same bytes before: `where` is theirs. */
+  /** True if another task had already stored the same bytes: `where` is theirs. */
   isSame: boolean
   storedAtMs: number
   meta: Json
-  /** What plug-in steps found out: step → result. */
+  /** Results of plug-in steps: step → result. */
   extra: Record<string, Json>
 }
 
 export interface FileRecords extends AsyncDisposable {
   /** Idempotent by run and task. */
   put(records: readonly FileRecord[]): Promise<void>
-  /** Where these bytes are already, below `place` (the store's own URL). */
+  /** Where these bytes are already stored, below `place` (the store's own URL). */
   findStored(sha256: string, place: string): Promise<string | undefined>
-  /** Of one run. `same` are those whose bytes another task had stored. */
+  /** Counts for one run. `same` are files whose bytes another task had stored. */
   count(runId: string): Promise<{ stored: number; same: number; bytes: number }>
   list(runId: string, options?: { after?: string; limit?: number }): Promise<FileRecord[]>
 }
 
-/** What a file worker is asked to do. Plain data: it is sent to another process. */
+/** A job for a file worker. Plain data: it is sent to another process. */
 export interface FileJob {
   task: Pick<Task, 'id' | 'url' | 'session'>
   order: DownloadOrder | UploadOrder
   runId: string
   scraper: string
-  /** Request headers, cookies included; they never leave the origin. */
+  /** Request headers, including cookies; they are only sent to the file's own origin. */
   headers: Readonly<Record<string, string>>
 }
 
 export interface StoredFile
   extends Pick<FileRecord, 'name' | 'bytes' | 'sha256' | 'contentType' | 'where' | 'isSame' | 'extra'> {
-  /** Bytes that came over the wire for it: fewer than `bytes` when an earlier try had a part. */
+  /** Bytes received for it: fewer than `bytes` if an earlier try left a part. */
   fetchedBytes: number
 }
 
-/** What the one who gives a job has a say in while it runs. What these throw ends the job. */
+/** Callbacks to the job's owner while it runs. Errors they throw end the job. */
 export interface JobHooks {
-  /** Before a redirect is followed: robots.txt and the rate limit of where it leads. */
+  /** Before a redirect is followed: checks robots.txt and the rate limit of its target. */
   onRedirect?: (url: string) => Promise<void>
-  /** All bytes are here: the host they came from has nothing to do with the rest. */
+  /** All bytes are here: the host's slot is no longer needed. */
   onReceived?: () => void
-  /** Before the bytes get their final name: the last chance of a job whose lease is lost. */
+  /** Before the bytes get their final name: the last chance to stop a job whose lease is lost. */
   beforeStore?: () => Promise<void>
-  /** In a process with no other job: for one that may have killed the last. Others need not wait for it. Default false. */
+  /** Run in a process without other jobs, because it may have killed the last one. Others need not wait for it. Default false. */
   isAlone?: boolean
 }
 
-/** Processes that store files. Some always stay; they are used again and again. */
+/** Processes that store files. They are started once and reused. */
 export interface FilePool extends AsyncDisposable {
   /**
-   * Throws `ScrapeError`, or the signal's reason. `E_FILE_WORKER` when its process died under it: with a time to come back
-   * (`retryAfterMs`) when other jobs were in there too and any of them may be to blame, without one when it was alone.
+   * Throws `ScrapeError`, or the signal's reason. `E_FILE_WORKER` if its process died: with `retryAfterMs` if other jobs were in
+   * it and any of them may be to blame, without if it was alone.
    */
   run(job: FileJob, signal: AbortSignal, hooks?: JobHooks): Promise<StoredFile>
-  /** Processes, and jobs they may work on at once, and jobs they have. */
+  /** Processes, how many jobs they can run at once, and how many they have. */
   readonly workers: number
   readonly capacity: number
   readonly busy: number
   resize(workers: number): void
 }
 
-/** Where bytes are kept. A name is visible only when all of its bytes are there. */
+/** Where bytes are stored. A name becomes visible only when all of its bytes are there. */
 export interface FileStore extends AsyncDisposable {
   /** As the operator wrote it, without secrets: `file:///…/`, `s3://BUCKET/PREFIX/`. */
   readonly place: string
-  /** From a complete local file, which is moved or read; returns where it is. Overwrites: a repeated task writes the same. */
+  /** Stores a complete local file, which is moved or read; returns its location. Overwrites: a repeated task writes the same. */
   put(file: NewFile, signal: AbortSignal): Promise<string>
-  /** Whether `where` is still there with that many bytes. */
+  /** Whether `where` still exists with this many bytes. */
   has(where: string, bytes: number): Promise<boolean>
 }
 
@@ -128,23 +128,25 @@ export interface NewFile {
   key: string
   contentType: string
   bytes: number
-  /** `path` is left where it is: it is not ours until the task is settled. Default false. */
+  /** Leave `path` in place: it is not ours until the task is settled. Default false. */
   isKept?: boolean
 }
 
-/** A further look at a stored file: text of a PDF, a thumbnail. Runs in the file worker; a failure is noted, not fatal. */
+/**
+ * Further processing of a stored file: the text of a PDF, a thumbnail. Runs in the file worker; a failure is noted, not fatal.
+ */
 export interface FileStep {
   readonly name: string
-  /** Whether it wants files of this type. */
+  /** Whether it handles files of this type. */
   takes(contentType: string): boolean
-  /** May write more files beside it through `put`, which returns where. */
+  /** May write more files beside it through `put`, which returns their location. */
   run(
     file: { path: string; contentType: string; bytes: number; signal: AbortSignal },
     put: (suffix: string, bytes: Uint8Array, contentType: string) => Promise<string>,
   ): Promise<Json>
 }
 
-/** What becomes of a file task that failed; see `crawl/retry.ts`. `attempt` is the try that failed, from 1. */
+/** The outcome of a failed file task; see `crawl/retry.ts`. `attempt` is the try that failed, from 1. */
 export type Decide = (
   error: ScrapeError,
   attempt: number,

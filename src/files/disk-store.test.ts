@@ -29,7 +29,7 @@ testFileStore('a folder', async () => ({
   list: async () => readdirSync(join(folder, 'store'), { recursive: true }).map(String).sort(),
 }))
 
-test('a link somebody put into the folder does not lead out of it', async () => {
+test('does not follow a symbolic link out of the folder', async () => {
   const root = join(folder, 'linked')
   const outside = join(folder, 'outside')
   mkdirSync(root)
@@ -43,7 +43,7 @@ test('a link somebody put into the folder does not lead out of it', async () => 
   assert.deepEqual(readdirSync(outside), [])
 })
 
-test('a file on another mount of the same disk is copied', async () => {
+test('copies a file from another mount of the same disk', async () => {
   const path = join(folder, 'elsewhere')
   writeFileSync(path, 'hello')
   const move = async () => {
@@ -57,7 +57,7 @@ test('a file on another mount of the same disk is copied', async () => {
   assert.equal(existsSync(path), false)
 })
 
-test('what a crash left half copied is removed a day later', async () => {
+test('removes half-copied files of a crash a day later', async () => {
   const root = join(folder, 'crashed')
   mkdirSync(join(root, '.incoming'), { recursive: true })
   for (const name of ['old', 'new']) writeFileSync(join(root, '.incoming', name), 'x')
@@ -66,7 +66,7 @@ test('what a crash left half copied is removed a day later', async () => {
   assert.deepEqual(readdirSync(join(root, '.incoming')), ['new'])
 })
 
-test('a folder that cannot be written ends the run, and says which', async () => {
+test('ends the run if the folder is not writable, and names it', async () => {
   writeFileSync(join(folder, 'a-file'), 'x')
   await assert.rejects(
     openFileStore(join(folder, 'a-file', 'store')),

@@ -1,6 +1,6 @@
 /**
- * Files in a folder. A file is written and synced elsewhere on the same disk, then renamed: under its final name there is all of
- * it or nothing, and after a power cut, too.
+ * Files in a folder. A file is written and synced elsewhere on the same disk, then renamed: under its final name there is either
+ * all of it or nothing, even after a power failure.
  */
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
@@ -12,7 +12,7 @@ import type { FileStore, NewFile } from './contract.ts'
 import { mustBePlain } from './naming.ts'
 import { diskError } from './store-error.ts'
 
-/** Copies on their way from another disk. What a crash left here is removed after a day. */
+/** Copies in progress from another disk. Leftovers of a crash are removed after a day. */
 const INCOMING = '.incoming'
 const INCOMING_MS_MAX = 86_400_000
 
@@ -35,7 +35,7 @@ export async function openDiskStore(folder: string, { move = rename } = {}): Pro
     const target = join(root, ...key.split('/'))
     const parent = dirname(target)
     await mkdir(parent, { recursive: true })
-    // A link somebody put there must not lead us out.
+    // A symbolic link must not lead out of the folder.
     if (!`${await realpath(parent)}${sep}`.startsWith(trueRoot + sep))
       throw new ScrapeError('E_OUTPUT', `${parent} leads out of the file store ${root}`)
     signal.throwIfAborted()
@@ -45,7 +45,7 @@ export async function openDiskStore(folder: string, { move = rename } = {}): Pro
     return pathToFileURL(target).href
   }
 
-  /** False when it is on another disk. Two mounts of one disk have the same number and are still two to a rename. */
+  /** False if it is on another disk. Two mounts of one disk have the same device number, but rename treats them as two. */
   async function isMoved(path: string, target: string): Promise<boolean> {
     if (!(await isSameDisk(path, root))) return false
     await sync(path)

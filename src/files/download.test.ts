@@ -1,4 +1,4 @@
-/** Downloads from a real server that cuts, lies and changes its mind. */
+/** Downloads from a real server that cuts connections, lies, and changes its files. */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
@@ -34,7 +34,7 @@ after(async () => {
   folder[Symbol.dispose]()
 })
 
-/** A path of its own for each test; forgets what was asked before. */
+/** A separate path for each test; also forgets earlier requests. */
 let paths = 0
 function serve(answer: ReturnType<typeof serveFile>): string {
   const path = `/file-${++paths}`
@@ -60,7 +60,7 @@ async function finish(done: Downloaded): Promise<void> {
   assert.deepEqual(filesIn(spool), [], 'the spool is empty again')
 }
 
-/** Cuts the first answer after `bytes`, then behaves. */
+/** Cuts the first response after `bytes`, then behaves. */
 function cutOnce(bytes: number): () => number | undefined {
   let cuts = 0
   return () => (cuts++ === 0 ? bytes : undefined)
@@ -76,7 +76,7 @@ describe('a download', () => {
     await finish(done)
   })
 
-  it('goes on after a cut, and asks only for the rest', async () => {
+  it('resumes after a cut, and requests only the rest', async () => {
     const url = serve(serveFile(FILE, { etag: '"v1"', cutAfter: cutOnce(200_000) }))
     assert.equal(await codeOf(fetchOnce(url)), 'E_BODY_SHORT')
     const done = await fetchOnce(url)
@@ -89,7 +89,7 @@ describe('a download', () => {
     await finish(done)
   })
 
-  it('goes on by date where there is no ETag', async () => {
+  it('resumes by date if there is no ETag', async () => {
     const lastModified = 'Sun, 15 Nov 2020 08:00:00 GMT'
     const url = serve(serveFile(FILE, { lastModified, cutAfter: cutOnce(100_000) }))
     assert.equal(await codeOf(fetchOnce(url)), 'E_BODY_SHORT')
@@ -99,7 +99,7 @@ describe('a download', () => {
     await finish(done)
   })
 
-  it('begins again when neither answer tells how much there is', async () => {
+  it('starts over if neither response states the total length', async () => {
     let answers = 0
     const url = serve((request, response) => {
       const from = Number(/\d+/.exec(request.headers.range ?? '')?.[0] ?? -1)
@@ -114,7 +114,7 @@ describe('a download', () => {
     await finish(done)
   })
 
-  it('keeps name and type where the rest comes without them', async () => {
+  it('keeps name and type if the rest comes without them', async () => {
     const headers = { 'content-disposition': 'attachment; filename="report.csv"', 'content-type': 'text/csv' }
     const url = serve(serveFile(FILE, { etag: '"v1"', headers, cutAfter: () => 100_000 }))
     assert.equal(await codeOf(fetchOnce(url)), 'E_BODY_SHORT')
@@ -130,7 +130,7 @@ describe('a download', () => {
     ['has a weak one', { etag: 'W/"v1"' }],
     ['has a date of this very second', { lastModified: new Date(Date.now() + 60_000).toUTCString() }],
   ] as const)
-    it(`begins again when the first answer ${what}`, async () => {
+    it(`starts over if the first response ${what}`, async () => {
       const url = serve(serveFile(FILE, { ...options, cutAfter: cutOnce(100_000) }))
       assert.equal(await codeOf(fetchOnce(url)), 'E_BODY_SHORT')
       const done = await fetchOnce(url)
@@ -139,7 +139,7 @@ describe('a download', () => {
       await finish(done)
     })
 
-  it('begins again when the file has changed meanwhile', async () => {
+  it('starts over if the file has changed in the meantime', async () => {
     const url = serve(serveFile(content(300_000, 7), { etag: '"old"', cutAfter: () => 100_000 }))
     assert.equal(await codeOf(fetchOnce(url)), 'E_BODY_SHORT')
     server.paths.set(new URL(url).pathname, serveFile(FILE, { etag: '"new"' }))
@@ -158,7 +158,7 @@ describe('a download', () => {
     'only a piece': (from) => ({ 'content-range': `bytes ${from}-${FILE.length - 2}/${FILE.length}` }),
   }
   for (const [lie, headersFor] of Object.entries(lies))
-    it(`begins again when the rest has ${lie}`, async () => {
+    it(`starts over if the rest has ${lie}`, async () => {
       const url = serve(serveFile(FILE, { etag: '"v1"', cutAfter: cutOnce(100_000) }))
       assert.equal(await codeOf(fetchOnce(url)), 'E_BODY_SHORT')
       server.paths.set(new URL(url).pathname, (request, response) => {
@@ -172,7 +172,7 @@ describe('a download', () => {
       await finish(done)
     })
 
-  it('begins again when the server says that there is no rest', async () => {
+  it('starts over if the server says that there is no rest', async () => {
     const url = serve(serveFile(FILE, { etag: '"v1"', cutAfter: cutOnce(100_000) }))
     assert.equal(await codeOf(fetchOnce(url)), 'E_BODY_SHORT')
     server.paths.set(new URL(url).pathname, (request, response) => {
@@ -184,17 +184,17 @@ describe('a download', () => {
     await finish(done)
   })
 
-  it('does not ask again for what is whole', async () => {
+  it('does not request a complete file again', async () => {
     const url = serve(serveFile(FILE))
     const first = await fetchOnce(url)
-    first.part.release() // the store was away
+    first.part.release() // the store was unreachable
     const done = await fetchOnce(url)
     assert.equal(server.asked.length, 1)
     assert.deepEqual([done.sha256, done.fetchedBytes], [SHA256, 0])
     await finish(done)
   })
 
-  it('leaves the part of one that may only be asleep to it', async () => {
+  it('leaves a part to its owner if that may only be asleep', async () => {
     const url = serve(serveFile(FILE, { etag: '"v1"' }))
     const asleep = await fetchOnce(url) // not released: it could still write
     const done = await fetchOnce(url)
@@ -206,13 +206,13 @@ describe('a download', () => {
     assert.deepEqual(filesIn(spool), [])
   })
 
-  it('that is announced as too large is not begun', async () => {
+  it('is not started if it is announced as too large', async () => {
     const url = serve(serveFile(FILE))
     assert.equal(await codeOf(fetchOnce(url, 299_999)), 'E_FILE_TOO_LARGE')
     assert.deepEqual(filesIn(spool), [])
   })
 
-  it('without end stops at the limit', async () => {
+  it('stops at the limit if it never ends', async () => {
     const tenGigabytes = 10 * 1024 ** 3
     const chunk = Buffer.alloc(65_536)
     const url = serve((_request, response) => {
@@ -228,14 +228,14 @@ describe('a download', () => {
     assert.deepEqual(filesIn(spool), [])
   })
 
-  it('that decompresses to more than the limit stops there, too', async () => {
+  it('stops at the limit even if only its decompressed size exceeds it', async () => {
     const bomb = gzipSync(Buffer.alloc(50_000_000))
     const url = serve((_request, response) => void response.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb))
     assert.equal(await codeOf(fetchOnce(url, 1_000_000)), 'E_FILE_TOO_LARGE')
     assert.deepEqual(filesIn(spool), [])
   })
 
-  it('that comes compressed although nobody asked is stored as it is meant', async () => {
+  it('is stored decompressed if it was compressed without being asked', async () => {
     const url = serve((request, response) => {
       assert.equal(request.headers['accept-encoding'], 'identity')
       response.writeHead(200, { 'content-encoding': 'gzip', etag: '"z"' }).end(gzipSync(FILE))
@@ -245,7 +245,7 @@ describe('a download', () => {
     await finish(done)
   })
 
-  it('that is compressed and damaged is no file', async () => {
+  it('yields no file if it is compressed and damaged', async () => {
     const url = serve((_request, response) => {
       response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(FILE).subarray(0, 1000))
     })
@@ -253,7 +253,7 @@ describe('a download', () => {
     assert.deepEqual(filesIn(spool), [])
   })
 
-  it('shorter than announced is no file', async () => {
+  it('yields no file if it is shorter than announced', async () => {
     const url = serve((_request, response) => {
       response.writeHead(200, { 'content-length': FILE.length + 1 })
       response.write(FILE, () => response.destroy())
@@ -261,7 +261,7 @@ describe('a download', () => {
     assert.equal(await codeOf(fetchOnce(url)), 'E_BODY_SHORT')
   })
 
-  it('that is gone leaves nothing', async () => {
+  it('leaves nothing if the file is gone', async () => {
     const url = serve(serveFile(FILE, { etag: '"v1"', cutAfter: () => 100_000 }))
     assert.equal(await codeOf(fetchOnce(url)), 'E_BODY_SHORT')
     server.paths.delete(new URL(url).pathname)
@@ -274,7 +274,7 @@ describe('a download', () => {
 })
 
 describe('the spool', () => {
-  it('forgets what is old, then the oldest of what is too much, and nothing that is not its own', async () => {
+  it('removes old parts, then the oldest beyond the size limit, and nothing that is not its own', async () => {
     using place = temporaryFolder()
     const nowMs = Date.now()
     const HOUR_MS = 3_600_000
@@ -293,7 +293,7 @@ describe('the spool', () => {
     assert.deepEqual(filesIn(place.path), [`${id('3')}/x.part`, `${id('4')}/x.part`, 'somebody-elses/x.part'])
   })
 
-  it('forgets downloads of a browser that no task can name any more', async () => {
+  it('removes browser downloads that no task can refer to any more', async () => {
     using place = temporaryFolder()
     const nowMs = Date.now()
     mkdirSync(join(place.path, 'uploads'))
@@ -309,11 +309,11 @@ describe('the spool', () => {
     assert.deepEqual(filesIn(place.path), ['uploads/waits'])
   })
 
-  it('prefers a whole part to a longer one that is not', async () => {
+  it('prefers a complete part to a longer incomplete one', async () => {
     using place = temporaryFolder()
     const job = { runId: 'run', taskId: '5'.repeat(64) }
     const note = { url: 'http://x.example/', finalUrl: 'http://x.example/' }
-    // Owners sort by the time they came: the whole one first, so that the longer one comes after it.
+    // Owners sort by time of arrival: the complete one first, so that the longer one comes after it.
     const whole = await openPart(place.path, job)
     writeFileSync(whole.path, 'whole')
     const longer = await openPart(place.path, job)
@@ -326,7 +326,7 @@ describe('the spool', () => {
     assert.equal(readFileSync(next.path, 'utf8'), 'whole')
   })
 
-  it('has one id, whoever asks first', async () => {
+  it('has one id, whichever process asks first', async () => {
     using place = temporaryFolder()
     const spool = join(place.path, 'spool')
     const ids = await Promise.all(Array.from({ length: 10 }, () => spoolId(spool)))

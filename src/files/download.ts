@@ -1,12 +1,13 @@
 /**
- * One download into the spool: streamed, hashed and counted on the way, continued where an earlier try ended.
+ * One download into the spool: streamed, hashed and counted on the way, resumed where an earlier try ended.
  *
- *   part there? ──no──▶ GET ───────────────────────▶ 200: from the start ──▶ whole
- *        └─yes─▶ whole already: nothing to ask         ▲
- *        └─yes─▶ GET Range, If-Range ─▶ 206: append    │ (changed meanwhile, or an answer that does not fit the part)
+ *   part there? ──no──▶ GET ───────────────────────▶ 200: from the start ──▶ complete
+ *        └─yes─▶ complete already: nothing to request  ▲
+ *        └─yes─▶ GET Range, If-Range ─▶ 206: append    │ (changed since, or a response that does not fit the part)
  *                        └──────────────200, 416, misfit┘
  *
- * A cut leaves its part for the next try. What can never become a file (too large, gone, damaged) leaves nothing.
+ * An interrupted download leaves its part for the next try. One that can never become a file (too large, gone, damaged) leaves
+ * nothing.
  */
 import { createHash, type Hash } from 'node:crypto'
 import { type FileHandle, open } from 'node:fs/promises'
@@ -26,19 +27,19 @@ interface DownloadParts {
   onRedirect?: (url: string) => Promise<void>
 }
 
-/** A whole file in the spool. */
+/** A complete file in the spool. */
 export interface Downloaded {
   part: Part
   bytes: number
   sha256: string
   contentType: string
-  /** What server or URL call it; may be anything, also empty. */
+  /** The name given by the server or the URL; may be anything, even empty. */
   name: string
-  /** Bytes that came over the wire this time. */
+  /** Bytes received this time. */
   fetchedBytes: number
 }
 
-/** Chunks are written together: one trip to a thread for so many bytes. */
+/** Chunks are written together: one thread-pool call per this many bytes. */
 const WRITE_BYTES = 262_144
 
 export async function download(job: FileJob, parts: DownloadParts, signal: AbortSignal): Promise<Downloaded> {
@@ -59,7 +60,7 @@ export async function download(job: FileJob, parts: DownloadParts, signal: Abort
   }
 }
 
-/** Another try would not want the part. */
+/** Whether the part is useless for another try. */
 function isHopeless(error: ScrapeError): boolean {
   return error.verdict === 'drop' || error.code === 'E_ENCODING' || error.code === 'E_PROTOCOL'
 }
@@ -100,7 +101,7 @@ async function fill(part: Part, job: FileJob, parts: DownloadParts, signal: Abor
     if (totalBytes !== undefined && bytes !== totalBytes)
       throw new ScrapeError('E_BODY_SHORT', `${bytes} of ${totalBytes} bytes came of ${job.task.url}`)
     const whole = { ...note, totalBytes: bytes, whole: hash.digest('hex') }
-    await part.save(whole) // the store may be away: then the next try begins here
+    await part.save(whole) // if the store is down, the next try starts here
     return { note: whole, bytes, fetchedBytes }
   } finally {
     answer.close()
@@ -124,7 +125,7 @@ function lastOf({ headers }: ByteAnswer): number | undefined {
   return range === null ? undefined : Number(range[2])
 }
 
-/** The answer is exactly the rest of what we have a part of. One that tells no total, after one that told none, may be any piece. */
+/** Whether the response is exactly the rest of our part. If neither response states a total, it may be any piece. */
 function isContinued({ status, headers, isEncoded }: ByteAnswer, from: number, note: PartNote): boolean {
   const range = CONTENT_RANGE.exec(headers['content-range'] ?? '')
   if (status !== 206 || isEncoded || range === null) return false
@@ -139,7 +140,7 @@ function isContinued({ status, headers, isEncoded }: ByteAnswer, from: number, n
   )
 }
 
-/** `earlier`: of the part this answer is the rest of. A server need not repeat there what it said before (RFC 9110 § 15.3.7). */
+/** `earlier` is the note of the part that this response completes. A server need not repeat those headers (RFC 9110 § 15.3.7). */
 function noteOf(
   { headers, url, isEncoded }: ByteAnswer,
   job: FileJob,
@@ -152,13 +153,13 @@ function noteOf(
     servedType: headers['content-type']?.slice(0, 300) ?? earlier?.servedType,
     disposition: headers['content-disposition']?.slice(0, 4096) ?? earlier?.disposition,
     totalBytes,
-    // Without a validator the next try begins at the start, as it must with a body that was decoded on the way.
+    // Without a validator the next try starts over, as it must if the body was decoded on the way.
     etag: isEncoded ? undefined : (headers['etag'] ?? earlier?.etag),
     lastModified: isEncoded ? undefined : (sureDateOf(headers) ?? earlier?.lastModified),
   }
 }
 
-/** A file changed twice within the second of its date has one date for two contents (RFC 9110 § 8.8.2.2). */
+/** A file changed twice within the same second has one date for two contents (RFC 9110 § 8.8.2.2). */
 function sureDateOf(headers: ByteAnswer['headers']): string | undefined {
   const lastModified = headers['last-modified']
   const ageMs = Date.parse(headers['date'] ?? '') - Date.parse(lastModified ?? '')
@@ -174,7 +175,7 @@ interface Receiving {
   parts: DownloadParts
 }
 
-/** Returns how many bytes came. They are in the file when it resolves, and also most of them when it throws. */
+/** Returns how many bytes were received. They are in the file when it resolves, and most of them when it throws. */
 async function receive(answer: ByteAnswer, { file, hash, from, bytesMax, job, parts }: Receiving): Promise<number> {
   let bytes = 0
   let waiting: Uint8Array[] = []
@@ -195,14 +196,14 @@ async function receive(answer: ByteAnswer, { file, hash, from, bytesMax, job, pa
       if (waitingBytes >= WRITE_BYTES) await write()
     }
   } catch (error) {
-    await write().catch(() => {}) // the next try goes on after it
+    await write().catch(() => {}) // the next try continues after it
     throw error
   }
   await write()
   return bytes
 }
 
-/** `writev` may write less than it was given: a full disk takes a part, and says so only at the next call. */
+/** `writev` may write less than it was given: a full disk takes a part, and fails only at the next call. */
 async function writeAll(file: FileHandle, chunks: Uint8Array[]): Promise<void> {
   const total = chunks.reduce((sum, chunk) => sum + chunk.length, 0)
   const { bytesWritten } = await file.writev(chunks)
@@ -211,7 +212,7 @@ async function writeAll(file: FileHandle, chunks: Uint8Array[]): Promise<void> {
   await file.appendFile(rest)
 }
 
-/** The part as an earlier try left it; the file is open for appending, so its end is where the rest belongs. */
+/** Hashes the part left by an earlier try; the file is open for appending, so new bytes go to its end. */
 async function hashUpTo(file: FileHandle, end: number, hash: Hash): Promise<void> {
   const buffer = Buffer.allocUnsafe(WRITE_BYTES)
   for (let at = 0; at < end; ) {

@@ -1,10 +1,10 @@
 /**
- * Kept files that wait for another machine. As long as none of them is done and nothing is heard of it, nobody may be there to do
- * it: that is said, and after a generous time they are given up, so that the run can end.
+ * Kept files that wait for another machine. If none of them is processed and the machine gives no sign of life, it may be gone:
+ * that is reported, and after a generous time the files are given up, so that the run can end.
  *
- *   waits ──a minute──▶ said ──10 min──▶ dead letters
- *     ▲                  │
- *     └─ a heartbeat · a claim · another number · a pause
+ *   waiting ──a minute──▶ reported ──10 min──▶ dead letters
+ *     ▲                     │
+ *     └─ a heartbeat · a claim · a different number · a pause
  */
 import type { EventBus } from '../core/events.ts'
 import type { Frontier } from '../frontier/contract.ts'
@@ -15,7 +15,7 @@ interface ForeignLanesParts {
   frontier: Frontier
   bus: EventBus
   workerId: string
-  /** How long a machine may be silent, so that one that is started again finds its files. Default 10 min. */
+  /** How long a machine may be silent; a restarted one must still find its files. Default 10 min. */
   silentMsMax?: number | undefined
   now?: () => number
 }
@@ -28,7 +28,7 @@ interface LookedAt {
 interface Watched {
   pending: number
   sign: string | undefined
-  /** Of the time it was watched. */
+  /** Silent time, as observed by us. */
   stillMs: number
   saidAtMs: number
 }
@@ -36,7 +36,10 @@ interface Watched {
 const SILENT_MS_MAX = 600_000
 const SAY_MS = 60_000
 const LOOK_MS_MIN = 1_000
-/** After a longer gap between two looks (a queue that was away, a laptop that slept) the others had no chance to be heard either. */
+/**
+ * After a longer gap between two looks (a queue that was down, a laptop that slept), the others had no chance to give a sign
+ * either.
+ */
 const GAP_MS_MAX = 30_000
 
 export class ForeignLanes {
@@ -53,7 +56,7 @@ export class ForeignLanes {
     this.#now = parts.now ?? (() => performance.now())
   }
 
-  /** Of each look at the frontier: the lanes of others that hold anything. */
+  /** Called for each look at the frontier, with the lanes of other machines that hold tasks. */
   async look(found: LookedAt): Promise<void> {
     const nowMs = this.#now()
     const passedMs = nowMs - this.#lookedAtMs
@@ -70,7 +73,7 @@ export class ForeignLanes {
     }
   }
 
-  /** `passedMs` undefined: nobody may work now, so silence says nothing. */
+  /** `passedMs` undefined: no worker may work now, so silence means nothing. */
   async #watch(
     lane: string,
     { pending, claimed }: { pending: number; claimed: number },

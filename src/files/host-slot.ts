@@ -1,8 +1,8 @@
-/** Where a job is a guest: one host at a time, so that two which redirect to each other never wait for each other. */
+/** The host slot of a job: one host at a time, so that two hosts which redirect to each other never wait for each other. */
 import { hostOf } from '../core/url.ts'
 import type { RateLimit, Slot } from '../fetch/contract.ts'
 
-/** Throws what robots.txt has against a URL. */
+/** Throws if robots.txt forbids the URL. */
 export type MayFetch = (url: string, signal: AbortSignal) => Promise<void>
 
 export class DownloadSlot implements Disposable {
@@ -23,7 +23,7 @@ export class DownloadSlot implements Disposable {
     await this.#mayFetch(url, this.#signal)
     if (this.#isOver) return
     this.#slot = await this.#rateLimit.acquire(hostOf(url), this.#signal, { isFile: true })
-    // A process that dies while it asks about a redirect ends the job before the slot has come.
+    // If its process dies while it asks about a redirect, the job ends before the slot is granted.
     if (this.#signal.aborted || this.#isOver) this.leave()
   }
 

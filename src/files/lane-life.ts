@@ -1,4 +1,7 @@
-/** Signs of life of the machine a lane of kept files is pinned to. Compared, never measured: clocks of machines differ. */
+/**
+ * Signs of life of the machine that a lane of kept files is pinned to. Compared for equality only, since clocks differ between
+ * machines.
+ */
 import { hostname } from 'node:os'
 import { FILES_LANE } from '../core/task.ts'
 import type { Frontier } from '../frontier/contract.ts'
@@ -7,7 +10,7 @@ type Meta = Pick<Frontier, 'getMeta' | 'setMeta'>
 
 const SIGN_MS = 20_000
 
-/** Of the machine that has the files. */
+/** Used on the machine that has the files. */
 export class LaneLife {
   readonly #frontier: Meta
   #signedAtMs = Number.NEGATIVE_INFINITY
@@ -25,7 +28,7 @@ export class LaneLife {
   }
 }
 
-/** For all others: the last sign, another one each time, and who gave it. Undefined: there was none. */
+/** For all other machines: the last sign, which changes each time, and who gave it. Undefined: there was none. */
 export async function signOf(frontier: Meta, lane: string): Promise<string | undefined> {
   return await frontier.getMeta(nameOf(lane))
 }

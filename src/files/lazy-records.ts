@@ -1,6 +1,6 @@
 /**
- * Records that are opened when they are first needed, and again until it works: a database that is away at the first file makes
- * its tasks wait, as one that goes away later does.
+ * Records that are opened on first use, and retried until that works: if the database is down at the first file, its tasks wait,
+ * as they do when it goes down later.
  */
 import { ScrapeError } from '../core/errors.ts'
 import type { FileRecords } from './contract.ts'
@@ -12,8 +12,8 @@ export function lazyRecords(open: () => Promise<FileRecords>): FileRecords {
     try {
       return await opening
     } catch (error) {
-      opening = undefined // the next who asks tries again; how often is the loop's to say (`Patience`)
-      if (error instanceof ScrapeError && error.code === 'E_OUTPUT') throw error // a folder that is no folder stays one
+      opening = undefined // the next call tries again; the loop limits how often (`Patience`)
+      if (error instanceof ScrapeError && error.code === 'E_OUTPUT') throw error // an invalid folder stays invalid
       throw new ScrapeError('E_FILE_RECORD', (error as Error).message ?? String(error), { cause: error })
     }
   }

@@ -1,4 +1,4 @@
-/** Gives up files that only a machine has which does not come back: they become dead letters that say where they were. */
+/** Gives up files that exist only on a machine that does not come back: they become dead letters that say where they were. */
 import { ScrapeError } from '../core/errors.ts'
 import type { EventBus } from '../core/events.ts'
 import { isOneOf } from '../core/held-leases.ts'
@@ -13,18 +13,18 @@ interface LostLane {
   lane: string
   /** Ends a sentence that begins with the file's name. */
   why: string
-  /** Asked before each batch: its machine may come back at any time. */
+  /** Called before each batch: the machine may come back at any time. */
   isStillSilent: () => Promise<boolean>
 }
 
-/** Returns how many. Those that are not due yet stay for the next time. */
+/** Returns how many. Tasks that are not due yet stay for the next time. */
 export async function loseFiles(
   { frontier, bus, workerId }: { frontier: Frontier; bus: EventBus; workerId: string },
   { lane, why, isStillSilent }: LostLane,
 ): Promise<number> {
   let count = 0
   while (await isStillSilent()) {
-    // A name of its own: suspects are given only to who holds nothing.
+    // A separate worker id, because suspects are only given to workers that hold nothing else.
     const claim = { max: BATCH_MAX, workerId: `${workerId}/lost`, leaseMs: LEASE_MS, lanes: [lane] }
     const leases = await frontier.claim(claim)
     if (leases.length === 0) break

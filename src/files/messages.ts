@@ -1,4 +1,4 @@
-/** What travels between the pool and its processes. Plain data, so that it survives the trip. */
+/** Messages between the pool and its processes. Plain data, so that it can be serialised. */
 import type { ErrorCode } from '../core/error-table.ts'
 import { ERRORS } from '../core/error-table.ts'
 import { ScrapeError, toScrapeError } from '../core/errors.ts'
@@ -6,25 +6,25 @@ import type { FileJob, StoredFile } from './contract.ts'
 
 /** Pool → process. */
 export type ToWorker =
-  /** First, once: what the composition root's entry needs to put its parts together. */
+  /** Sent first, once: what the entry module needs to assemble its parts. */
   | { kind: 'open'; orders: unknown }
   | { kind: 'job'; id: number; job: FileJob }
   | { kind: 'abort'; id: number }
   | { kind: 'answer'; ask: number; value?: string; error?: SentError }
-  /** Are you there? A process in an endless loop is not. */
+  /** Is the process responsive? One in an endless loop is not. */
   | { kind: 'ping' }
 
 /** Process → pool. */
 export type FromWorker =
-  /** It has its parts: if it dies from now on, a job may be to blame. */
+  /** The process has its parts: if it dies from now on, a job may be to blame. */
   | { kind: 'ready' }
   | { kind: 'pong' }
-  /** All bytes of a download have come. */
+  /** All bytes of a download have arrived. */
   | { kind: 'received'; id: number }
   | { kind: 'ask'; ask: number; id: number; question: Question }
   | { kind: 'done'; id: number; stored: StoredFile }
   | { kind: 'failed'; id: number; error: SentError }
-  /** It cannot work at all: a store that cannot be opened. */
+  /** The process cannot work at all: the store cannot be opened. */
   | { kind: 'broken'; error: SentError }
 
 export type Question =
@@ -32,7 +32,7 @@ export type Question =
   | { what: 'known'; sha256: string; place: string }
   | { what: 'store' }
 
-/** The two ends of a process's channel. */
+/** The process's end of the channel. */
 export interface WorkerChannel {
   send(message: FromWorker): void
   onMessage(listener: (message: ToWorker) => void): void

@@ -6,7 +6,7 @@ import { nameInDisposition } from './content-disposition.ts'
 import { fileKey, mustBePlain, nameOfUrl, safeName } from './naming.ts'
 import { extensionFor, typeOf } from './types.ts'
 
-/** Anything a stranger may call a file. */
+/** Any name that a server may give a file. */
 const anyName = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 400 }),
   fc.string({ unit: 'grapheme', maxLength: 100 }),
@@ -27,7 +27,7 @@ const parts = fc.record({
 const SEGMENT = /^[\p{L}\p{M}\p{N}_-][\p{L}\p{M}\p{N}._-]*$/u
 
 describe('the key of a stored file', () => {
-  it('is four plain segments, whatever it is made of', () => {
+  it('is four plain segments, whatever it is made from', () => {
     fc.assert(
       fc.property(parts, (given) => {
         const key = fileKey(given)
@@ -47,7 +47,7 @@ describe('the key of a stored file', () => {
     )
   })
 
-  it('is another for another task, scraper, run or user', () => {
+  it('differs for another task, scraper, run or user', () => {
     fc.assert(
       fc.property(parts, parts, (one, other) => {
         const isSame = (['scraper', 'runId', 'user', 'taskId'] as const).every((name) => one[name].toWellFormed() === other[name].toWellFormed()) // biome-ignore format: one line reads better
@@ -57,7 +57,7 @@ describe('the key of a stored file', () => {
     )
   })
 
-  it('keeps users apart that look alike once cleaned', () => {
+  it('distinguishes users that look alike once cleaned', () => {
     const keys = ['a/b', 'a-b', 'a\\b', '_', '', '../a', 'a', 'CON'].map((user) =>
       fileKey({ scraper: 's', runId: 'r', user, taskId: 'f'.repeat(64), name: 'x', contentType: 'text/plain' }),
     )
@@ -108,7 +108,7 @@ describe('the name in a Content-Disposition', () => {
   ] as const)
     it(`reads ${JSON.stringify(header)}`, () => assert.equal(nameInDisposition(header), name))
 
-  it('never throws, and is quick with hostile ones', () => {
+  it('never throws, and is fast with hostile headers', () => {
     fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 300 }), (header) => void nameInDisposition(header)))
     for (const unit of ['; filename=', '"\\', "; filename*=UTF-8''%", ';', '; a="', '%41'])
       nameInDisposition(`attachment; filename="${unit.repeat(100_000)}`)
@@ -124,7 +124,7 @@ describe('the name in a Content-Disposition', () => {
 
 describe('the type of a file', () => {
   const text = (value: string) => Buffer.from(value)
-  it('is what its bytes say, then what the server says', async () => {
+  it('is what its bytes say, else what the server says', async () => {
     assert.equal(await typeOf(text('%PDF-1.7\n'), 'image/jpeg'), 'application/pdf')
     assert.equal(await typeOf(text('a,b\n1,2\n'), 'text/csv; charset=utf-8'), 'text/csv')
     assert.equal(await typeOf(text('<!doctype html><p>Not found'), 'application/pdf'), 'text/html')

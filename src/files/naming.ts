@@ -1,8 +1,8 @@
 /**
- * What a stored file is called: `<scraper>/<run>/<user or _>/<task>-<name>.<ext>`.
+ * The name of a stored file: `<scraper>/<run>/<user or _>/<task>-<name>.<ext>`.
  *
- * Names come from strangers. What is kept of them are letters, digits and `. _ -`, in one Unicode form, behind the task's own id:
- * so two names never meet, none is hidden, reserved or a way to another folder, and none is longer than 120 bytes.
+ * Names come from untrusted servers. Only letters, digits and `. _ -` are kept, in one Unicode form, after the task's own id: so
+ * two names never collide, none is hidden, reserved or a path to another folder, and none is longer than 120 bytes.
  */
 import { hash } from 'node:crypto'
 import { ScrapeError } from '../core/errors.ts'
@@ -11,16 +11,16 @@ import { extensionFor, isKnownExtension } from './types.ts'
 interface KeyParts {
   scraper: string
   runId: string
-  /** Empty for nobody's. */
+  /** Empty for none. */
   user: string
   taskId: string
-  /** Anything at all. */
+  /** Any text at all. */
   name: string
   contentType: string
 }
 
 const SEGMENT_BYTES_MAX = 120
-/** 80 bits: among a million files of one run two are alike with a chance of 1 in 10^12. */
+/** 80 bits: among a million files of one run, two collide with a probability of 1 in 10^12. */
 const ID_CHARS = 20
 const EXTENSION_CHARS_MAX = 12
 const NAME_WHEN_NONE = 'file'
@@ -31,13 +31,13 @@ export function fileKey({ scraper, runId, user, taskId, name, contentType }: Key
   return `${folders.join('/')}/${id.slice(0, ID_CHARS)}-${safeName(name, contentType)}`
 }
 
-/** One segment: letters, digits and `. _ -` only, with the extension of what it is. */
+/** One segment: letters, digits and `. _ -` only, with the extension for its type. */
 export function safeName(name: string, contentType: string): string {
   const clean = cleaned(basename(name))
   const dot = clean.lastIndexOf('.')
   const named = dot > 0 && clean.length - dot - 1 <= EXTENSION_CHARS_MAX ? clean.slice(dot + 1).toLowerCase() : ''
   const extension = extensionFor(contentType, /^[a-z0-9]+$/.test(named) ? named : '')
-  // A known extension that lies is replaced; `v1.2` has none.
+  // A known extension that is wrong is replaced; `v1.2` has none.
   const hasOne = named !== '' && (named === extension || isKnownExtension(named))
   const stem = (hasOne ? clean.slice(0, dot) : clean).replace(/[._-]+$/, '') || NAME_WHEN_NONE
   const room = SEGMENT_BYTES_MAX - ID_CHARS - 1 - (extension === '' ? 0 : extension.length + 1)
@@ -45,7 +45,7 @@ export function safeName(name: string, contentType: string): string {
   return extension === '' ? cut : `${cut}.${extension}`
 }
 
-/** Two different texts never become one folder: what had to be changed gets a mark of what it was. */
+/** Two different texts never become the same folder: a text that had to be changed gets a hash of the original. */
 function folder(text: string): string {
   const safe = cutToBytes(cleaned(text), 80).replace(/[.]+$/, '')
   if (safe === text && safe !== '' && safe !== '_' && !RESERVED.test(safe)) return safe
@@ -55,7 +55,7 @@ function folder(text: string): string {
   )
 }
 
-/** What Windows keeps for itself, with or without an extension: stores are copied to all kinds of places. */
+/** Names reserved by Windows, with or without an extension: stores are copied to all kinds of systems. */
 const RESERVED = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i
 
 function basename(text: string): string {
@@ -73,7 +73,7 @@ function cleaned(text: string): string {
     .normalize('NFC')
 }
 
-/** Cut between characters, so that it stays valid text. */
+/** Cuts between characters, so that it stays valid text. */
 function cutToBytes(text: string, bytesMax: number): string {
   if (Buffer.byteLength(text) <= bytesMax) return text
   let cut = ''
@@ -86,18 +86,18 @@ function cutToBytes(text: string, bytesMax: number): string {
   return cut.normalize('NFC')
 }
 
-/** Whether it may be a key of a store, as those from here are. */
+/** Whether it is a valid store key, as created here. */
 export function isPlain(key: string): boolean {
   return /^(?:[\p{L}\p{M}\p{N}_-][\p{L}\p{M}\p{N}._-]*\/)*[\p{L}\p{M}\p{N}_-][\p{L}\p{M}\p{N}._-]*$/u.test(key)
 }
 
-/** For stores: a key that did not come from here is a bug, and must not become somebody else's file. */
+/** For stores: a key that was not created here is a bug, and must not overwrite another file. */
 export function mustBePlain(key: string): void {
   if (isPlain(key)) return
   throw new ScrapeError('E_OUTPUT', `${JSON.stringify(key.slice(0, 200))} is not a valid key of the file store`)
 }
 
-/** The name a URL suggests; empty when it suggests none. */
+/** The name a URL suggests; empty if it suggests none. */
 export function nameOfUrl(url: string): string {
   const last = URL.parse(url)?.pathname.split('/').findLast(Boolean) ?? ''
   try {

@@ -1,4 +1,4 @@
-/** Opens a store of files by its URL: a folder, or a bucket, whose driver is loaded only then. */
+/** Opens a file store by its URL: a folder, or a bucket, whose driver is loaded only then. */
 import { fileURLToPath } from 'node:url'
 import { ScrapeError } from '../core/errors.ts'
 import type { FileStore } from './contract.ts'

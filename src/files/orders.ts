@@ -1,17 +1,17 @@
-/** File tasks: what they look like in the frontier, and what they are read back as. */
+/** File tasks: how they are written to the frontier and read back. */
 import { ScrapeError } from '../core/errors.ts'
 import { FILES_LANE, type Json, type NewTask, type Task } from '../core/task.ts'
 import type { FileJob, FileOrder, FileRecord, StoredFile } from './contract.ts'
 
-/** For files that are on one machine only: in the spool of this id (`spool.ts`). */
+/** For files that exist on one machine only: in the spool with this id (`spool.ts`). */
 export function pinnedLane(spoolId: string): string {
   return `${FILES_LANE}@${spoolId}`
 }
 
-/** Records go first: they are quick, and a file nobody can find is of no use. */
+/** Records go first: they are fast, and a file that cannot be found is of no use. */
 const RECORD_PRIORITY = 1_000_000
 
-/** Throws `E_ROUTE_DATA` for what is no order of ours. */
+/** Throws `E_ROUTE_DATA` for data that is not a file order. */
 export function orderOf({ data, url }: Pick<Task, 'data' | 'url'>): FileOrder {
   const order = data as unknown as FileOrder | null
   const isText = (value: unknown) => typeof value === 'string' && value !== ''
@@ -43,8 +43,8 @@ export function recordOf(job: FileJob, stored: StoredFile, storedAtMs: number): 
 }
 
 /**
- * The task that writes the record. Its URL is not the file's: a record has no host that could be busy. Any machine may do it, so
- * it is never pinned.
+ * The task that writes the record. Its URL is not the file's, because a record has no host that could be busy. It is never
+ * pinned, since any machine can do it.
  */
 export function recordTask(task: Task, record: FileRecord): NewTask {
   return {

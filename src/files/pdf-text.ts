@@ -1,12 +1,12 @@
-/** A step that reads the text of PDFs, so that records can be searched. Needs the package `unpdf`. */
+/** A step that extracts the text of PDFs, so that records can be searched. Needs the package `unpdf`. */
 import { readFile } from 'node:fs/promises'
 import { optionalPackage } from '../core/optional-package.ts'
 import type { FileStep } from './contract.ts'
 
-/** A PDF is parsed in memory: larger ones are left alone. */
+/** A PDF is parsed in memory, so larger ones are skipped. */
 const BYTES_MAX = 50 * 1024 ** 2
 const PAGES_MAX = 500
-/** As much text as a record carries. */
+/** Maximum amount of text in a record. */
 const TEXT_CHARS_MAX = 20_000
 
 export function pdfText(): FileStep {

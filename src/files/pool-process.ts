@@ -1,4 +1,4 @@
-/** One process of the pool as the pool sees it: jobs go in, results come out, and when it dies every job in it ends. */
+/** One process of the pool as the pool sees it: jobs go in, results come out, and if it dies all its jobs end. */
 
 import { type Child, startChild } from '../core/child.ts'
 import { ScrapeError } from '../core/errors.ts'
@@ -7,20 +7,20 @@ import type { FileJob, JobHooks, StoredFile } from './contract.ts'
 import { type FromWorker, fromSentError, type Question, type ToWorker, toSentError } from './messages.ts'
 
 interface ProcessOptions {
-  /** The module that runs in it. */
+  /** The module that runs in the process. */
   entry: string
-  /** For that module. Plain data. */
+  /** Passed to that module. Plain data. */
   orders: unknown
   execArgv: readonly string[]
   env: NodeJS.ProcessEnv
-  /** An aborted job whose process does not say so within this time is stuck, and its process with it. */
+  /** If an aborted job is not confirmed within this time, its process is stuck. */
   abortMsMax: number
-  /** One that has jobs and says nothing for so long, not even when asked, is in an endless loop. */
+  /** A process that has jobs and gives no answer for this long, not even to a ping, is in an endless loop. */
   silenceMsMax: number
   findStored(job: RunningJob, sha256: string, place: string): Promise<string | undefined>
-  /** `isAnswered`: the process said so itself; otherwise it died. */
+  /** `isAnswered`: reported by the process itself; otherwise it died. */
   onSettled(job: RunningJob, isAnswered: boolean, stored?: StoredFile): void
-  /** It is gone. `isBlamed`: on one job that was alone in there; what the process could do by itself, it did. */
+  /** The process is gone. `isBlamed`: a job that was alone in it is to blame, not the process. */
   onExit(how: string, isBlamed: boolean): void
 }
 
@@ -33,9 +33,9 @@ export interface RunningJob {
   reject(error: unknown): void
 }
 
-/** A process that has nothing to do and is told to end. */
+/** How long an idle process may take to exit. */
 const EXIT_MS_MAX = 5000
-/** Questions without an answer. Counted, not timed: an owner that was asleep itself must hear the answers first. */
+/** Maximum number of unanswered pings. Counted, not timed: an owner that was suspended itself must read the answers first. */
 const PINGS_MAX = 4
 
 export class PoolProcess {
@@ -67,7 +67,7 @@ export class PoolProcess {
     return this.#child.pid
   }
 
-  /** It has a job that wants no company. */
+  /** It has a job that must run alone. */
   get isTaken(): boolean {
     return [...this.jobs.values()].some(({ hooks }) => hooks.isAlone === true)
   }
@@ -92,7 +92,7 @@ export class PoolProcess {
     this.isRetired = true
     if (this.jobs.size > 0 || this.#isDismissed) return
     this.#isDismissed = true
-    this.#child.disconnect() // that is how it is told
+    this.#child.disconnect() // which the process takes as the signal to end
     void this.#child.endsWithin(EXIT_MS_MAX)
   }
 
@@ -170,7 +170,7 @@ export class PoolProcess {
     this.#options.onExit(how, isBlamed)
   }
 
-  /** Any of several may be to blame: they come back at once, for free, and then alone. */
+  /** Any of several jobs may be to blame: they are retried at once, at no cost, and then alone. */
   #deathOf(job: RunningJob, how: string, isShared: boolean): unknown {
     if (job.signal.aborted) return job.signal.reason
     if (this.#broken !== undefined) return this.#broken

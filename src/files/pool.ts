@@ -1,13 +1,13 @@
 /**
- * The pool of file processes. They start when there is work for them, stay, and are used again and again.
+ * The pool of file processes. They start when there is work for them, stay, and are reused.
  *
  *   run ──▶ waiting ──a process has room──▶ in a process ──▶ done · failed
- *                                              └─ it died: E_FILE_WORKER; another takes its place, later and later if they
- *                                                 die without a job ended in between
+ *                                              └─ it died: E_FILE_WORKER; it is replaced, after ever longer pauses if they
+ *                                                 die without a job finished in between
  *
- * A job that wants a process of its own gets one, if need be one more than there are: neither it nor the others wait.
+ * A job that must run alone gets its own process, if necessary one more than configured: neither it nor the others wait.
  *
- * In the process that owns the pool no byte of a file is touched: it sends orders and gets results.
+ * The process that owns the pool never touches the bytes of a file: it sends orders and receives results.
  */
 import { doubledMs } from '../core/backoff.ts'
 import { ScrapeError } from '../core/errors.ts'
@@ -16,27 +16,29 @@ import { PoolProcess, type RunningJob } from './pool-process.ts'
 import { SameBytes } from './same-bytes.ts'
 
 export interface FilePoolOptions {
-  /** The module that runs in each process (`app/run/file-process.ts`), and what it is told. Plain data. */
+  /** The module that runs in each process (`app/run/file-process.ts`), and its orders. Plain data. */
   entry: string
   orders: unknown
-  /** Processes. Default 2. */
+  /** Number of processes. Default 2. */
   workers?: number
-  /** Jobs at once in each. Default 4: with large files one core is busy with four, small ones mostly wait for servers. */
+  /** Concurrent jobs per process. Default 4: four large files keep one core busy, small ones mostly wait for servers. */
   jobsPerWorker?: number
   findStored: FileRecords['findStored']
-  /** Wait before another process is started after two have died without a job ended; doubles. Default 100 ms, at most 30 s. */
+  /**
+   * Pause before another process is started after two have died without a finished job; doubles. Default 100 ms, at most 30 s.
+   */
   restartMsMin?: number
   /** A process that does not end an aborted job within this time is killed. Default 10 s. */
   abortMsMax?: number
-  /** A process that has jobs and does not answer for so long is killed. Default 60 s: a step may take 30 s. */
+  /** A process with jobs that is unresponsive for this long is killed. Default 60 s: a step may take 30 s. */
   silenceMsMax?: number
-  /** Told when a process died that should not have. */
+  /** Called when a process died unexpectedly. */
   onDeath?: (pid: number | undefined, how: string) => void
-  /** Added to the environment of the processes, such as the credentials of a bucket. Default: none. */
+  /** Added to the environment of the processes, such as credentials of a bucket. Default: none. */
   env?: NodeJS.ProcessEnv
 }
 
-/** The owner's flags (bin/sluice) are for a crawl. These keep little and make little: chunks of files are not on the heap. */
+/** The owner's flags (bin/sluice) are for a crawl. These suit a small heap: chunks of files are not on it. */
 const LEAN = [
   '--disable-warning=ExperimentalWarning',
   '--max-semi-space-size=2',
@@ -47,11 +49,11 @@ const LEAN = [
 const ABORT_MS_MAX = 10_000
 const SILENCE_MS_MAX = 60_000
 const RESTART_MS = { min: 100, max: 30_000 }
-/** Processes that die this often without one job ended in between are not replaced any more. */
+/** After this many deaths without a finished job in between, processes are no longer replaced. */
 const DEATHS_IN_A_ROW_MAX = 10
 
 export interface OpenFilePool extends FilePool {
-  /** Of the processes that run now. */
+  /** Ids of the running processes. */
   readonly pids: readonly number[]
 }
 
@@ -134,14 +136,14 @@ class Pool implements OpenFilePool {
     return [...this.#processes].filter(({ isRetired }) => !isRetired)
   }
 
-  /** Gives out what waits, to the process with the least to do. */
+  /** Assigns waiting jobs to the least busy process. */
   #pump(): void {
     const dead = this.#failure ?? (this.#isClosed ? closed() : undefined)
     if (dead !== undefined) {
       for (const job of this.#waiting.splice(0)) job.reject(dead)
       return
     }
-    // Those who want to be alone and the others do not wait for each other.
+    // Jobs that must run alone and the others do not wait for each other.
     const full = { alone: false, shared: false }
     this.#waiting = this.#waiting.filter((job) => {
       const kind = job.hooks.isAlone === true ? 'alone' : 'shared'
@@ -156,7 +158,7 @@ class Pool implements OpenFilePool {
   #roomFor({ hooks }: RunningJob): PoolProcess | undefined {
     const active = this.#active().sort((a, b) => a.jobs.size - b.jobs.size)
     const least = active.find((process) => !process.isTaken)
-    // A new one before a second job goes into one that has its hands full.
+    // Start another process before a busy one gets a second job.
     if (least?.jobs.size === 0) return least
     const workersMax = this.#workers + (hooks.isAlone === true ? 1 : 0)
     if (active.length < workersMax && this.#startAgain === undefined) return this.#start()
@@ -193,7 +195,7 @@ class Pool implements OpenFilePool {
 
   #onDeath(worker: PoolProcess, how: string, isBlamed: boolean): void {
     this.#options.onDeath?.(worker.pid, how)
-    if (isBlamed) return // poison, and known as such: it pays with its tries
+    if (isBlamed) return // a job known to kill its process: it uses up its tries
     this.#deaths++
     if (this.#deaths >= DEATHS_IN_A_ROW_MAX)
       this.#failure = new ScrapeError('E_WORKERS_DIE', `file processes died ${this.#deaths} times in a row (${how})`)
@@ -211,7 +213,7 @@ class Pool implements OpenFilePool {
     }, ms)
   }
 
-  /** Jobs are the loop's to drain; what still runs when nobody wants the pool any more is cut off, and its part kept. */
+  /** Draining jobs is up to the loop; jobs still running when the pool is disposed of are cancelled, and their parts kept. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#startAgain)

@@ -1,4 +1,4 @@
-/** Records of stored files in PostgreSQL, beside the runs of a fleet. */
+/** Records of stored files in PostgreSQL, alongside the runs of a fleet. */
 import { ScrapeError } from '../core/errors.ts'
 import { Database } from '../drivers/postgres/database.ts'
 import { migrate } from '../drivers/postgres/migrate.ts'
@@ -6,7 +6,7 @@ import type { FileRecords } from './contract.ts'
 import { fileTable, sqlFileRecords } from './records-sql.ts'
 
 export async function openPostgresRecords(url: string): Promise<FileRecords> {
-  // A database that is away costs the record a try, not the worker its time: its task waits in the queue.
+  // If the database is down, the record costs a try instead of blocking the worker: its task waits in the queue.
   const db = new Database(url, { connectionsMax: 1, outageMs: 0 })
   try {
     await db.attempt(() => migrate(db.pool, { part: 'files', steps: [fileTable('sluice.')] }))

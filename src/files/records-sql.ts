@@ -1,7 +1,7 @@
-/** Records of stored files in SQL, in words that PostgreSQL and SQLite both understand. */
+/** Records of stored files in SQL that both PostgreSQL and SQLite understand. */
 import type { FileRecord, FileRecords } from './contract.ts'
 
-/** A database that has the table. `prefix` stands before its name (`sluice.`), parameters are `$1`, `$2` … */
+/** A database with the table. `prefix` precedes its name (`sluice.`), parameters are `$1`, `$2` … */
 interface RecordsDatabase {
   readonly prefix: string
   rows(sql: string, values: readonly (string | number | null)[]): Promise<Record<string, unknown>[]>
@@ -41,7 +41,7 @@ export function sqlFileRecords(db: RecordsDatabase): FileRecords {
   const changes = COLUMNS.slice(2).map((column) => `${column} = excluded.${column}`)
   return {
     async put(records) {
-      // One statement cannot change a row twice: of two records of one task the last counts.
+      // One statement cannot change a row twice: of two records of the same task, the last counts.
       const unique = [...new Map(records.map((record) => [`${record.runId} ${record.taskId}`, record])).values()]
       for (let at = 0; at < unique.length; at += RECORDS_AT_ONCE) {
         const some = unique.slice(at, at + RECORDS_AT_ONCE)
@@ -86,7 +86,7 @@ export function sqlFileRecords(db: RecordsDatabase): FileRecords {
 }
 
 function valuesOf(record: FileRecord): (string | number)[] {
-  // PostgreSQL's text cannot hold NUL, and neither needs lone surrogates.
+  // PostgreSQL's text cannot contain NUL, and neither database needs lone surrogates.
   const text = (value: string) => value.replaceAll('\0', '').toWellFormed()
   const json = (value: unknown) => JSON.stringify(value).replaceAll('\\u0000', '').toWellFormed()
   return [

@@ -1,4 +1,4 @@
-/** Records in SQLite; the same checks run on PostgreSQL where there is one. */
+/** Records in SQLite; the same checks run on PostgreSQL if available. */
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -45,14 +45,14 @@ function testRecords(name: string, open: () => Promise<FileRecords & { again?():
       assert.deepEqual(await records.list('run-2'), [])
     })
 
-    it('are one for each run and task, however often they come', async () => {
+    it('are unique per run and task, however often they are written', async () => {
       await using records = await open()
       await records.put([record('a'), record('b'), record('a', { bytes: 6 })])
       await records.put([record('a', { bytes: 7 }), record('a', { runId: 'run-2' })])
       assert.deepEqual((await records.list('run-1')).map(({ taskId, bytes }) => [taskId, bytes]), [['a', 7], ['b', 5]]) // biome-ignore format: one line reads better
     })
 
-    it('know where bytes are, below the place that was asked for', async () => {
+    it('know where bytes are stored, below the requested place', async () => {
       await using records = await open()
       const sha256 = 'cd'.repeat(32)
       await records.put([
@@ -66,7 +66,7 @@ function testRecords(name: string, open: () => Promise<FileRecords & { again?():
       assert.equal(await records.findStored('00', 's3://bucket/x/'), undefined)
     })
 
-    it('come in pages', async () => {
+    it('are listed in pages', async () => {
       await using records = await open()
       const ids = Array.from({ length: 130 }, (_, i) => String(i).padStart(4, '0'))
       await records.put(ids.map((id) => record(id)))
@@ -78,7 +78,7 @@ function testRecords(name: string, open: () => Promise<FileRecords & { again?():
       )
     })
 
-    it('take any text a stranger may bring', async () => {
+    it('accept any text from untrusted sources', async () => {
       await using records = await open()
       await records.put([
         record('a', { name: 'nul\0, \ud800 and ’ " \\', meta: { 'k\0': '\0' }, url: `http://h/'; drop table files` }),
@@ -116,7 +116,7 @@ testRecords('PostgreSQL', async () => {
 })
 
 describe('records in SQLite', () => {
-  it('are seen by two who have it open at once', async () => {
+  it('are visible to two connections at once', async () => {
     using folder = temporaryFolder()
     const path = join(folder.path, 'files.db')
     await using one = openSqliteRecords(path)
@@ -125,7 +125,7 @@ describe('records in SQLite', () => {
     assert.equal((await two.list('run-1')).length, 1)
   })
 
-  it('that cannot be opened say why', () => {
+  it('report why they cannot be opened', () => {
     using folder = temporaryFolder()
     writeFileSync(join(folder.path, 'a-file'), '')
     const isSaid = (error: ScrapeError) => error.code === 'E_OUTPUT'

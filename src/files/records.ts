@@ -1,4 +1,4 @@
-/** Records of stored files in one SQLite file, for single runs: several processes of one machine may open it. */
+/** Records of stored files in one SQLite file, for single runs: several processes on one machine may open it. */
 import { resolve } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { ScrapeError } from '../core/errors.ts'

@@ -1,8 +1,8 @@
 /**
- * Files in a bucket of S3 or of a server that speaks its language. Large ones go up in parts, a few at a time; an upload that
- * fails is aborted, so that its parts are not kept (and paid for) for ever. A key is visible when its upload is complete.
+ * Files in a bucket on S3 or a compatible server. Large ones are uploaded in parts, a few at a time; a failed upload is aborted,
+ * so that its parts are not kept (and paid for) forever. A key is visible once its upload is complete.
  *
- * Credentials come the SDK's usual ways (environment, profile, role) and are never in the URL.
+ * Credentials come from the SDK's usual sources (environment, profile, role) and are never in the URL.
  */
 import { createReadStream } from 'node:fs'
 import { ScrapeError } from '../core/errors.ts'
@@ -21,16 +21,16 @@ interface S3Place {
   bucket: string
   /** Empty, or ending in `/`. */
   prefix: string
-  /** Default: Amazon's own, or what AWS_ENDPOINT_URL_S3 says. */
+  /** Default: Amazon's own, or AWS_ENDPOINT_URL_S3. */
   endpoint: string | undefined
-  /** Default: what AWS_REGION or the profile says, `us-east-1` where an endpoint is given. */
+  /** Default: AWS_REGION or the profile; `us-east-1` if an endpoint is given. */
   region: string | undefined
-  /** The bucket in the path in place of the host name. Default: where an endpoint is given. */
+  /** The bucket in the path instead of the host name. Default: true if an endpoint is given. */
   isPathStyle: boolean
 }
 
 const PART_BYTES_MIN = 5 * 1024 ** 2
-/** S3 takes 10,000. */
+/** S3 allows 10,000. */
 const PARTS_MAX = 9000
 const PARTS_AT_ONCE = 2
 const CONNECT_MS_MAX = 5000
@@ -67,12 +67,12 @@ export async function openS3Store(url: string): Promise<FileStore> {
     ...(region === undefined ? {} : { region }),
     forcePathStyle: isPathStyle,
     maxAttempts: TRIES,
-    // The SDK's default sends trailing CRC32 checksums that many S3-compatible servers refuse or store as part of the file.
+    // The SDK's default sends trailing CRC32 checksums that many S3-compatible servers reject or store as part of the file.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: { connectionTimeout: CONNECT_MS_MAX, requestTimeout: ANSWER_MS_MAX, throwOnRequestTimeout: true },
   })
-  const place = `s3://${bucket}/${encodeURI(prefix)}` // as `where` begins: records are looked up by it
+  const place = `s3://${bucket}/${encodeURI(prefix)}` // the prefix of every `where`: records are looked up by it
   const keyOf = (where: string) => decodeURI(where.slice(`s3://${bucket}/`.length))
 
   return {
@@ -104,7 +104,7 @@ export async function openS3Store(url: string): Promise<FileStore> {
         const head = await client.send(new HeadObjectCommand({ Bucket: bucket, Key: keyOf(where) }))
         return head.ContentLength === bytes
       } catch (error) {
-        // Without the right to list, a bucket says 403 for what is not there; and who may only write stores it once more.
+        // Without permission to list, a bucket answers 403 for a missing key; with write access only, the file is stored again.
         if (statusOf(error) === 404 || statusOf(error) === 403) return false
         throw s3Error(error, place)
       }
@@ -119,11 +119,11 @@ function statusOf(error: unknown): number | undefined {
   return (error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode
 }
 
-/** What no waiting mends: the run ends, resumable, and says what to do. */
+/** Errors that waiting does not fix: the run ends, resumable, and says what to do. */
 const WRONG =
   /^(?:NoSuchBucket|AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch|CredentialsProviderError|AuthorizationHeaderMalformed|PermanentRedirect|ExpiredToken)$/
 
-/** The SDK's messages name no secrets; its errors carry whole requests, so only name and message are kept. */
+/** The SDK's messages contain no secrets, but its errors carry whole requests, so only name and message are kept. */
 function s3Error(error: unknown, place: string): ScrapeError {
   const { name, message } = error instanceof Error ? error : new Error(String(error))
   const status = statusOf(error)

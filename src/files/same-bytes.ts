@@ -1,6 +1,7 @@
 /**
- * Equal bytes are stored once: what records do not know yet because it was stored a moment ago, or is being stored now. Of two
- * jobs with the same bytes at the same time the second waits for the first; when that one fails, the second stores them.
+ * Equal bytes are stored once, including those that records do not know yet because they were stored a moment ago or are being
+ * stored now. Of two concurrent jobs with the same bytes, the second waits for the first; if that one fails, the second stores
+ * them.
  */
 import { LRUCache } from 'lru-cache'
 
@@ -11,14 +12,14 @@ const RECENT_MAX = 10_000
 export class SameBytes {
   readonly #find: Find
   readonly #recent = new LRUCache<string, { where: string; taskId: string }>({ max: RECENT_MAX })
-  /** By bytes: who stores them, and what to await for it to end. */
+  /** By hash: the job that stores the bytes, and a promise for its end. */
   readonly #storing = new Map<string, { job: object; ended: Promise<void>; end: () => void }>()
 
   constructor(find: Find) {
     this.#find = find
   }
 
-  /** Where the bytes are; undefined: `job` shall store them, and `settle` when it has, or has failed. */
+  /** Where the bytes are; undefined: `job` must store them, and call `settle` when it has, or has failed. */
   async find(job: object, taskId: string, sha256: string, place: string): Promise<string | undefined> {
     for (;;) {
       const recent = this.#recent.get(sha256)
@@ -41,7 +42,7 @@ export class SameBytes {
     }
   }
 
-  /** `stored` is left out for a job that failed. */
+  /** `stored` is omitted for a job that failed. */
   settle(job: object, taskId: string, stored?: { sha256: string; where: string }): void {
     if (stored !== undefined && !this.#recent.has(stored.sha256))
       this.#recent.set(stored.sha256, { where: stored.where, taskId })

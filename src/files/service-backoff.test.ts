@@ -4,7 +4,7 @@ import { ServiceBackoff } from './service-backoff.ts'
 
 const LIMITS = { waitMsMin: 100, waitMsMax: 1000, awayMsMax: 10_000 }
 
-test('those who fail together wait together; each further knock waits longer, within a bound', () => {
+test('counts concurrent failures as one; each further attempt waits longer, within a bound', () => {
   const patience = new ServiceBackoff(LIMITS)
   assert.equal(patience.waitMs(0), 0)
   assert.deepEqual([patience.failed(0), patience.failed(10), patience.failed(99)], [100, 90, 1])
@@ -15,7 +15,7 @@ test('those who fail together wait together; each further knock waits longer, wi
   assert.equal(patience.failed(1500), 1000)
 })
 
-test('an end is forgotten, and patience has one', () => {
+test('forgets an outage that ended, and gives up on one that does not', () => {
   const patience = new ServiceBackoff(LIMITS)
   patience.failed(0)
   assert.equal(patience.failed(10_001), undefined)

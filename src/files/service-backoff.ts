@@ -1,12 +1,12 @@
 /**
- * Waiting for a service of ours that went away. While it is away nobody's try counts and nobody knocks more often than the
- * backoff says; when that has lasted too long, tries count again, so that a wrong address ends as dead letters and not never.
+ * Backoff for one of our own services that is down. During the outage no tries are counted, and no task retries more often than
+ * the backoff allows; if it lasts too long, tries count again, so that a wrong address ends in dead letters instead of never.
  */
 
 export interface ServiceBackoffLimits {
   waitMsMin: number
   waitMsMax: number
-  /** Since the first failure in a row. */
+  /** Counted from the first failure in a row. */
   awayMsMax: number
 }
 
@@ -22,11 +22,11 @@ export class ServiceBackoff {
     this.#limits = limits
   }
 
-  /** When to come back, in milliseconds from now; undefined when our patience is at an end. */
+  /** When to retry, in milliseconds from now; undefined once the outage has lasted too long. */
   failed(nowMs: number): number | undefined {
     this.#sinceMs ??= nowMs
     const { waitMsMin, waitMsMax, awayMsMax } = this.#limits
-    // Those who fail together are one knock at the door.
+    // Concurrent failures count as one attempt.
     if (nowMs >= this.#untilMs) this.#untilMs = nowMs + Math.min(waitMsMax, waitMsMin * 2 ** this.#rounds++)
     return nowMs - this.#sinceMs > awayMsMax ? undefined : this.#untilMs - nowMs
   }
@@ -37,7 +37,7 @@ export class ServiceBackoff {
     this.#rounds = 0
   }
 
-  /** 0 when one may knock. */
+  /** 0 if a retry is allowed now. */
   waitMs(nowMs: number): number {
     return Math.max(0, this.#untilMs - nowMs)
   }

@@ -1,4 +1,4 @@
-/** From a try at a file task to its outcome for the frontier and its event. */
+/** Turns a try at a file task into its outcome for the frontier and its event. */
 import { addCounts, countsOfTry } from '../core/counts.ts'
 import { type ScrapeError, toErrorRecord } from '../core/errors.ts'
 import type { EventOf } from '../core/events.ts'
@@ -10,9 +10,9 @@ import { recordOf, recordTask } from './orders.ts'
 
 export interface Settled {
   outcome: Outcome
-  /** Emitted once the outcome is true. */
+  /** Emitted once the outcome is committed. */
   event?: EventOf<'file'>
-  /** A kept file that nobody needs once the outcome is true. */
+  /** A kept file that is no longer needed once the outcome is committed. */
   path?: string
 }
 
@@ -86,7 +86,7 @@ function fileEvent(lease: Lease, order: FileOrder['type'], startedMs: number): E
   return { type: 'file', outcome: 'stored', order, url, host: hostOf(url), attempt: lease.attempt, ms }
 }
 
-/** With what it adds to the counters of the run; handed back, it adds nothing. */
+/** Includes what the outcome adds to the run's counters; a task handed back adds nothing. */
 export function countedOutcome({ outcome, event }: Settled): Outcome {
   if (event === undefined) return outcome
   const counts = countsOfTry('files', event)

@@ -1,11 +1,11 @@
 /**
- * The spool: what has come of files that are not stored yet, so that a crash or a cut costs only what had not come.
+ * The spool: the received parts of files that are not stored yet, so that after a crash or a cut only the rest is downloaded.
  *
  *   <spool>/<run>.<task>/<owner>.part    the bytes so far
- *   <spool>/<run>.<task>/<owner>.json    whose bytes they are: URL, validators, length; once whole, also their hash
+ *   <spool>/<run>.<task>/<owner>.json    what they belong to: URL, validators, length; once complete, also their hash
  *
- * A part has one owner: a process (and a count of its own) that alone writes to it. The next try takes over the part of an
- * owner that is gone, and copies that of one which may merely be asleep: when it wakes up it writes into a file of its own.
+ * A part has one owner, a process (and a counter within it), which alone writes to it. The next try takes over the part of an
+ * owner that is gone, and copies that of an owner that may merely be asleep: when it wakes up, it still writes to its own file.
  */
 import { hash, randomUUID } from 'node:crypto'
 import { copyFile, link, mkdir, readdir, readFile, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises'
@@ -16,25 +16,25 @@ export interface PartNote {
   url: string
   etag?: string
   lastModified?: string
-  /** The Content-Type and Content-Disposition the server gave with it, and where redirects led. */
+  /** The server's Content-Type and Content-Disposition, and where redirects led. */
   servedType?: string
   disposition?: string
   finalUrl: string
   totalBytes?: number
-  /** Hex SHA-256; there only when every byte is. */
+  /** Hex SHA-256; present only once every byte is. */
   whole?: string
-  /** Set by `save`. Parts are not synced to the disk while they grow, so those from before a reboot may hold anything. */
+  /** Set by `save`. Parts are not synced to disk while they grow, so those from before a reboot may contain anything. */
   boot?: string
 }
 
 export interface SpoolLimits {
-  /** Parts nobody wrote to for so long are removed. Default 1 day. */
+  /** Parts not written to for this long are removed. Default 1 day. */
   ageMsMax?: number
-  /** Of all parts; the oldest go first. Default 20 GiB. */
+  /** Total size of all parts; the oldest are removed first. Default 20 GiB. */
   bytesMax?: number
   /**
-   * A browser's downloads older than this are removed: those of pages that were repeated, or killed before their commit, belong to
-   * no task. Default 7 days, not one: a task that waits for a store, or in a paused run, still needs its own.
+   * A browser's downloads older than this are removed: those of pages that were repeated, or killed before their commit, belong
+   * to no task. Default 7 days, not one: a task that waits for a store, or in a paused run, still needs its own.
    */
   keptAgeMsMax?: number
 }
@@ -44,16 +44,16 @@ export interface Part {
   readonly bytes: number
   readonly note: PartNote | undefined
   save(note: PartNote): Promise<void>
-  /** What others left of the same task, too. */
+  /** Also removes what other tries left of the same task. */
   remove(): Promise<void>
-  /** Nobody writes to it any more: the next try may go on without a copy. */
+  /** No more writes will follow: the next try may continue without a copy. */
   release(): void
 }
 
 const DAY_MS = 86_400_000
 const KEPT_MS_MAX = 7 * DAY_MS
 const TIDY_BYTES_MAX = 20 * 1024 ** 3
-/** Written to within this time: in use, whatever the limits say. */
+/** A part written to within this time is in use, whatever the limits say. */
 const IN_USE_MS = 600_000
 
 const released = new Set<string>()
@@ -87,7 +87,7 @@ export async function openPart(spool: string, job: { runId: string; taskId: stri
       released.delete(owner)
       await removeOwner(folder, owner)
       for (const other of await owners(folder)) if (isGone(other)) await removeOwner(folder, other)
-      await rmdir(folder).catch(() => {}) // somebody else's part is in it
+      await rmdir(folder).catch(() => {}) // it contains a part of another owner
     },
     release() {
       released.add(owner)
@@ -113,7 +113,7 @@ async function findBest(folder: string): Promise<{ owner: string; note: PartNote
           : best?.note.whole === undefined
       if (isBetter) best = { owner, note, bytes: size }
     } catch {
-      if (isGone(owner)) await removeOwner(folder, owner) // nobody knows what it is a part of
+      if (isGone(owner)) await removeOwner(folder, owner) // it is unknown what it is a part of
     }
   }
   return best
@@ -128,7 +128,10 @@ async function removeOwner(folder: string, owner: string): Promise<void> {
   for (const ending of ['part', 'json', 'json.new']) await rm(join(folder, `${owner}.${ending}`), { force: true })
 }
 
-/** Of this process and released, or of a process of this machine that does not exist. A pid used again only costs a copy. */
+/**
+ * Whether the owner belongs to this process and was released, or to a local process that no longer exists. A reused pid only
+ * costs a copy.
+ */
 function isGone(owner: string): boolean {
   const [machine = '', pid] = owner.split('-')
   return released.has(owner) || isProcessGone({ machine, pid: Number(pid) })
@@ -141,7 +144,9 @@ const OURS = /(?:^|\.)[0-9a-f]{64}$|^step-/
 export const UPLOADS = 'uploads'
 const ID = 'id'
 
-/** Names this spool among those of all machines; made once. A host name would not do: containers get a new one each time. */
+/**
+ * Identifies this spool among those of all machines; created once. A host name would not do: containers get a new one each time.
+ */
 export async function spoolId(spool: string): Promise<string> {
   const path = join(spool, ID)
   const known = await readFile(path, 'utf8').catch(() => '')
@@ -149,7 +154,7 @@ export async function spoolId(spool: string): Promise<string> {
   await mkdir(spool, { recursive: true })
   const draft = join(spool, `${ID}-${process.pid}-${count++}`)
   await writeFile(draft, randomUUID())
-  // Of several processes that come at once, one gives the name.
+  // Of several concurrent processes, one sets the id.
   await link(draft, path).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw error
   })
@@ -157,7 +162,7 @@ export async function spoolId(spool: string): Promise<string> {
   return await readFile(path, 'utf8')
 }
 
-/** Removes what is too old, and the oldest of what is too much. Returns how many bytes it freed. */
+/** Removes what is too old, then the oldest beyond the size limit. Returns how many bytes it freed. */
 export async function tidySpool(
   spool: string,
   { ageMsMax = DAY_MS, bytesMax = TIDY_BYTES_MAX, keptAgeMsMax = KEPT_MS_MAX }: SpoolLimits = {},

@@ -1,4 +1,4 @@
-/** The steps there are, by name. Each loads its library with the first file it wants. */
+/** The available steps, by name. Each loads its library with the first file it handles. */
 import { ScrapeError } from '../core/errors.ts'
 import type { FileStep } from './contract.ts'
 import { pdfText } from './pdf-text.ts'

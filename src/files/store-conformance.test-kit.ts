@@ -1,4 +1,4 @@
-/** What every store of files must do. An adapter's test is four lines; `broken-stores.test.ts` shows that the suite can say no. */
+/** What every file store must do. An adapter's test is four lines; `broken-stores.test.ts` shows that the suite can fail. */
 import assert from 'node:assert/strict'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,9 +8,9 @@ import type { FileStore } from './contract.ts'
 
 export interface StoreRig {
   open(): Promise<FileStore>
-  /** The bytes under `where`, read without the store; undefined when there is nothing. */
+  /** The bytes at `where`, read without the store; undefined if there are none. */
   read(where: string): Promise<Buffer | undefined>
-  /** Every name under the store's place, however it came there. */
+  /** Every name under the store's place, whatever created it. */
   list(): Promise<string[]>
 }
 
@@ -21,7 +21,7 @@ export interface StoreCheck {
 
 const never = new AbortController().signal
 
-/** Larger than one part of a multipart upload, so that it goes up in several. */
+/** Larger than one part of a multipart upload, so that it is uploaded in several. */
 const LARGE_BYTES = 12 * 1024 ** 2
 
 async function withFile<T>(content: Uint8Array | string, use: (path: string) => Promise<T>): Promise<T> {

@@ -1,10 +1,10 @@
-/** What went wrong with a file of ours, in our codes. A full or closed disk ends the run, resumable; the rest passes. */
+/** Maps errors with our own files to our codes. A full or read-only disk ends the run, resumable; the rest is temporary. */
 import { ScrapeError } from '../core/errors.ts'
 
 const NO_ROOM = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
 const CLOSED = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOTDIR'])
 
-/** For errors of the file system, in the spool or in a folder that is the store. */
+/** For file system errors, in the spool or in a folder used as the store. */
 export function diskError(cause: unknown, what: string): unknown {
   const { code = '', message } = cause as NodeJS.ErrnoException
   if (cause instanceof ScrapeError || typeof code !== 'string' || !/^E[A-Z0-9]+$/.test(code)) return cause

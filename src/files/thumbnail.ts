@@ -1,9 +1,9 @@
-/** A step that puts a small picture beside every picture. Needs the package `sharp`. */
+/** A step that stores a thumbnail beside every image. Needs the package `sharp`. */
 import { optionalPackage } from '../core/optional-package.ts'
 import type { FileStep } from './contract.ts'
 
 const BYTES_MAX = 100 * 1024 ** 2
-/** A small file may unfold into a picture that fills the memory. */
+/** A small file may decompress into an image that fills the memory. */
 const PIXELS_MAX = 50_000_000
 const SIDE_PIXELS = 320
 

@@ -1,11 +1,14 @@
-/** What kind of file it is: by its first bytes, and which extensions go with that. */
+/** File types: detected by the first bytes, and which extensions go with them. */
 
-/** So many first bytes are looked at. Office files need a few entries of their archive, the rest a few dozen bytes. */
+/** How many of the first bytes are inspected. Office files need a few entries of their archive, the rest a few dozen bytes. */
 export const SNIFF_BYTES = 16_384
 
 const UNKNOWN_TYPE = 'application/octet-stream'
 
-/** Extensions by type; the first is the one given. Several types hide in one container: those keep the name they came with. */
+/**
+ * Extensions by type; the first is the default. Several types share one container format: those keep the extension they came
+ * with.
+ */
 const EXTENSIONS: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries({
     'application/pdf': ['pdf', 'ai'],
@@ -77,7 +80,7 @@ const EXTENSIONS: ReadonlyMap<string, readonly string[]> = new Map(
   }),
 )
 
-/** Whose first bytes say so without fail: bytes that say nothing are none of these, whatever the name or the server claims. */
+/** Types that the first bytes always reveal: inconclusive bytes are none of these, whatever the name or the server claims. */
 const TOLD_BY_BYTES = new Set(
   ['pdf', 'jpg', 'jpeg', 'png', 'gif', 'webp', 'avif', 'zip', 'docx', 'xlsx', 'pptx', 'epub', 'jar', 'apk'].concat([
     'gz',
@@ -104,7 +107,7 @@ export function isKnownExtension(extension: string): boolean {
   return KNOWN.has(extension)
 }
 
-/** The extension for this type: the one it came with where that fits. Empty when nothing is known. */
+/** The extension for this type: the original one if it fits. Empty if nothing is known. */
 export function extensionFor(contentType: string, named: string): string {
   const fitting = EXTENSIONS.get(contentType)
   if (fitting !== undefined) return fitting.includes(named) ? named : fitting[0]!

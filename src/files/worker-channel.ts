@@ -1,14 +1,16 @@
-/** The process side of the pool: takes jobs from the channel, works on several at once, asks back, answers. */
+/**
+ * The process side of the pool: takes jobs from the channel, works on several at once, asks its owner questions, returns results.
+ */
 import { every } from '../core/every.ts'
 import type { FileJob } from './contract.ts'
 import { fromSentError, type Question, toSentError, type WorkerChannel } from './messages.ts'
 import { tidySpool } from './spool.ts'
 import { type WorkerParts, workOn } from './worker.ts'
 
-/** How often what old tries left in the spool is looked through. */
+/** How often leftovers of old tries in the spool are cleaned up. */
 const TIDY_MS = 600_000
 
-/** Returns at once; jobs are taken until the process ends. The entry (app/run/file-process.ts) brings the parts. */
+/** Returns at once; jobs are taken until the process ends. The entry (app/run/file-process.ts) provides the parts. */
 export function serveFileJobs(parts: WorkerParts, channel: WorkerChannel): void {
   const running = new Map<number, AbortController>()
   const asked = new Map<number, { resolve: (value: string | undefined) => void; reject: (error: unknown) => void }>()

@@ -1,8 +1,8 @@
 /**
  * One file job from start to end, in a file process:
  *
- *   download · kept file ──▶ hash, type, name ──▶ known? ──no──▶ steps look at it ──▶ still wanted? ──▶ stored
- *                                                    └──yes─▶ steps, whose files go beside those that are there already
+ *   download · kept file ──▶ hash, type, name ──▶ known? ──no──▶ run the steps ──▶ still wanted? ──▶ stored
+ *                                                    └──yes─▶ run the steps, whose files go beside the existing ones
  */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
@@ -21,17 +21,17 @@ import { typeOf } from './types.ts'
 export interface WorkerParts {
   source: ByteSource
   store: FileStore
-  /** A folder, best on the disk of the store: then storing is a rename. */
+  /** A folder, ideally on the disk of the store: then storing is a rename. */
   spool: string
   steps: readonly FileStep[]
-  /** Largest file. */
+  /** Maximum file size. */
   bytesMax: number
-  /** Longest time of one step with one file. Default 30 s. */
+  /** Time limit for one step on one file. Default 30 s. */
   stepMsMax?: number
   spoolLimits?: SpoolLimits
 }
 
-/** What only the one who gave the job can answer. */
+/** Questions that only the job's owner can answer. */
 interface JobQuestions {
   onRedirect(url: string): Promise<void>
   /** All bytes of a download are here. */
@@ -40,7 +40,7 @@ interface JobQuestions {
   beforeStore(): Promise<void>
 }
 
-/** A file that is here, whole. */
+/** A complete local file. */
 interface Local {
   path: string
   bytes: number
@@ -121,7 +121,7 @@ async function findKnown({ sha256, bytes }: Local, { store }: WorkerParts, asks:
   return known !== undefined && (await store.has(known, bytes)) ? known : undefined
 }
 
-/** The key of what is stored already: a second thumbnail of the same picture has the name of the first. */
+/** The key of the file already stored: a second thumbnail of the same image gets the name of the first. */
 function keyOf(where: string, { place }: FileStore, otherwise: string): string {
   if (!where.startsWith(place)) return otherwise
   const key = decodeURI(where.slice(place.length))
@@ -134,7 +134,7 @@ async function store(local: Local, key: string, { store }: WorkerParts, asks: Jo
   return await store.put({ path, key, contentType, bytes, isKept }, signal)
 }
 
-/** Every step's result under its name. A step that fails leaves a note there: the file itself is fine. */
+/** The result of every step under its name. A failed step leaves a note there: the file itself is fine. */
 async function look(local: Local, key: string, parts: WorkerParts, signal: AbortSignal): Promise<Record<string, Json>> {
   const { path, contentType, bytes } = local
   const extra: Record<string, Json> = {}
@@ -147,7 +147,7 @@ async function look(local: Local, key: string, parts: WorkerParts, signal: Abort
       extra[step.name] = await ended(step.run({ path, contentType, bytes, signal: limited }, put), limited)
     } catch (error) {
       if (signal.aborted) throw signal.reason
-      if (error instanceof ScrapeError && error.code !== 'E_OPTION') throw error // the store's, not the step's
+      if (error instanceof ScrapeError && error.code !== 'E_OPTION') throw error // an error of the store, not of the step
       extra[step.name] = { error: String((error as Error).message ?? error).slice(0, NOTE_CHARS_MAX) }
     }
   }

@@ -1,13 +1,13 @@
-/** Writes the records of a batch of db_update tasks. One bad record does not cost the others theirs. */
+/** Writes the records of a batch of db_update tasks. One bad record does not affect the others. */
 import { ScrapeError } from '../core/errors.ts'
 import type { Lease } from '../frontier/contract.ts'
 import type { FileRecords, RecordOrder } from './contract.ts'
 import { orderOf } from './orders.ts'
 
-/** Failures in a row after which the database, and not the record, is to blame. */
+/** After this many failures in a row, the database is to blame, not the record. */
 const REFUSED_MAX = 3
 
-/** The leases whose records could not be written, and why. */
+/** Returns the leases whose records could not be written, and why. */
 export async function writeRecords(records: FileRecords, leases: readonly Lease[]): Promise<Map<Lease, ScrapeError>> {
   const refused = new Map<Lease, ScrapeError>()
   const recordsOf = (some: readonly Lease[]) => some.map(({ task }) => (orderOf(task) as RecordOrder).record)
@@ -33,7 +33,7 @@ export async function writeRecords(records: FileRecords, leases: readonly Lease[
   return refused
 }
 
-/** Whatever a database says: the record waits, it does not end the run. A disk without room does. */
+/** Whatever the database's error, the record waits and the run continues, except when the disk is full. */
 function recordError(error: unknown): ScrapeError {
   if (error instanceof ScrapeError && (error.code === 'E_FILE_RECORD' || error.code === 'E_OUTPUT')) return error
   return new ScrapeError('E_FILE_RECORD', (error as Error).message ?? String(error), { cause: error })
