@@ -6,7 +6,7 @@ import { Channel } from './channel.ts'
 const settle = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 describe('writeBatches', () => {
-  it('waits for company when asked to, and writes both together', async () => {
+  it('waits for more values if asked to, and writes them together', async () => {
     const channel = new Channel<number>(8)
     const written: number[][] = []
     const done = writeBatches({

@@ -1,19 +1,19 @@
-/** Takes what is in a channel, up to a batch at a time, and writes it. */
+/** Takes values out of a channel, up to a batch at a time, and writes them. */
 import type { Channel } from './channel.ts'
 
 export interface BatchOptions<T> {
   channel: Channel<T>
-  /** Takes a batch; returns a promise only when it has to wait. */
+  /** Writes a batch; returns a promise only if it has to wait. */
   write: (batch: T[]) => undefined | Promise<void>
   /** Most values per write; default 64. */
   batchMax?: number
-  /** Asked before a batch of `size` values, smaller than `batchMax`, is written: how long to wait for more. */
+  /** Called before a batch of `size` values, smaller than `batchMax`, is written: waits for more if that is worthwhile. */
   gather?: (size: number) => undefined | Promise<void>
 }
 
 /**
- * Resolves when the channel was closed and its last value written. When a write fails, the channel is closed with that error,
- * so that producers stop waiting, and the error is thrown here.
+ * Resolves when the channel is closed and its last value has been written. If a write fails, the channel is closed with that
+ * error, so that producers stop waiting, and the error is thrown here.
  */
 export async function writeBatches<T>({ channel, write, gather, batchMax = 64 }: BatchOptions<T>): Promise<void> {
   try {

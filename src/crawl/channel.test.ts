@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { Channel } from './channel.ts'
 
-/** Lets everything that is ready run. */
+/** Runs everything that is ready. */
 const settle = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 describe('Channel', () => {
@@ -34,7 +34,7 @@ describe('Channel', () => {
     const channel = new Channel<number>(4)
     for (const n of [1, 2, 3, 4]) void channel.push(n)
     const first = channel.push(5)
-    void channel.takeBatch(1) // there is a free place now, but 5 was first
+    void channel.takeBatch(1) // there is a free slot now, but 5 was first
     const second = channel.push(6)
     assert.notEqual(second, undefined)
     void channel.takeBatch(1)
@@ -56,7 +56,7 @@ describe('Channel', () => {
     assert.deepEqual(await Promise.all(workers), [[1, 2], [3, 4], [5]])
   })
 
-  it('gives out what is left after close, then empty batches, and is drained', async () => {
+  it('hands out the remaining values after close, then empty batches, and is drained', async () => {
     const channel = new Channel<number>(2)
     void channel.push(1)
     void channel.push(2)
@@ -76,7 +76,7 @@ describe('Channel', () => {
     assert.throws(() => channel.push(4), /closed/)
   })
 
-  it('ends the wait of every worker at close', async () => {
+  it('ends the wait of every worker on close', async () => {
     const channel = new Channel<number>(2)
     const workers = [channel.takeBatch(1), channel.takeBatch(1)]
     channel.close()
@@ -139,7 +139,7 @@ describe('Channel', () => {
     )
   })
 
-  it('refuses a capacity that is no power of two', () => {
+  it('refuses a capacity that is not a power of two', () => {
     for (const capacity of [0, 3, 1.5, -2]) assert.throws(() => new Channel(capacity), RangeError)
   })
 })

@@ -2,9 +2,9 @@
  * A bounded channel: producers push, workers take batches, and a full channel makes the producer wait. That wait is the
  * backpressure of the whole crawl.
  *
- * A power-of-two ring. `push` answers without a promise while there is room, because a promise per item is what makes other
- * queues slow (fastq 0.43 M items/s, async generators 0.68 M, this ring 8 M without dedup). Waiting producers are let in when
- * the ring is half empty, not at the first free place, so that one wake-up is worth 256 items.
+ * A power-of-two ring. `push` returns no promise while there is room, because a promise per item is what makes other queues slow
+ * (fastq 0.43 M items/s, async generators 0.68 M, this ring 8 M without dedup). Waiting producers are let in when the ring is
+ * half empty, not at the first free slot, so that one wake-up is worth 256 items.
  */
 
 interface WaitingPush<T> {
@@ -22,12 +22,12 @@ export class Channel<T> {
   readonly #ring: (T | undefined)[]
   readonly #mask: number
   readonly #half: number
-  /** Both only grow; `& mask` is the place in the ring. 2^53 items are 100 years at 2.8 M/s. */
+  /** Both only grow; `& mask` is the index in the ring. 2^53 items are 100 years at 2.8 M/s. */
   #taken = 0
   #pushed = 0
   #pushes: WaitingPush<T>[] = []
   #takes: WaitingTake[] = []
-  /** A taker was woken and has not run yet: what is pushed until it does goes into its batch. */
+  /** A taker was woken and has not run yet: values pushed until then go into its batch. */
   #isWaking = false
   #isClosed = false
   #failure: { reason: unknown } | undefined
@@ -53,7 +53,7 @@ export class Channel<T> {
   }
 
   /**
-   * Hands over a value. Undefined: there was room. A promise: the channel is full, and it resolves once the value is in.
+   * Adds a value. Undefined: there was room. If the channel is full, returns a promise that resolves once the value is in.
    * Values come out in the order of the calls, waiting or not. `close(reason)` ends the wait with that reason.
    */
   push(value: T): undefined | Promise<void> {
@@ -67,7 +67,7 @@ export class Channel<T> {
   }
 
   /**
-   * Up to `max` values in order: at once when there are any, else a promise. An empty batch means closed and drained.
+   * Up to `max` values in order: immediately if there are any, otherwise a promise. An empty batch means closed and drained.
    * `close(reason)` ends the wait with that reason.
    */
   takeBatch(max: number): T[] | Promise<T[]> {
@@ -79,8 +79,8 @@ export class Channel<T> {
   }
 
   /**
-   * No more pushes. What is in the channel, or waits to get in, is still taken. With a reason the channel is broken: both
-   * sides get the reason and what is left is dropped.
+   * Accepts no more pushes. Values in the channel, or waiting to get in, can still be taken. With a reason the channel is broken:
+   * both sides get the reason and the remaining values are dropped.
    */
   close(reason?: unknown): void {
     if (reason !== undefined && this.#failure === undefined) {
@@ -94,7 +94,7 @@ export class Channel<T> {
     this.#settleDrained()
   }
 
-  /** Resolves when the channel is closed and its last value was taken; rejects when it was closed with a reason. */
+  /** Resolves when the channel is closed and its last value has been taken; rejects if it was closed with a reason. */
   get drained(): Promise<void> {
     this.#drained ??= Promise.withResolvers()
     this.#settleDrained()

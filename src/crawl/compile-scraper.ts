@@ -1,4 +1,4 @@
-/** A scraper made ready to run: limits resolved, routes and item check compiled. */
+/** A scraper that is ready to run: limits resolved, routes and item check compiled. */
 import { ScrapeError } from '../core/errors.ts'
 import type { ItemRow } from '../core/item.ts'
 import { type Limits, limitsSchema, type ResolvedLimits } from '../core/options.ts'
@@ -8,16 +8,16 @@ import { compileItemCheck, type ItemCheck, toItemRow } from './validate.ts'
 
 export interface CompiledScraper {
   readonly scraper: Scraper
-  /** Absolute path of its file, to point into in errors; undefined when it was defined in memory. */
+  /** Absolute path of its file, for error locations; undefined if it was defined in memory. */
   readonly file: string | undefined
   readonly routes: ReadonlyMap<string, Route>
   readonly limits: ResolvedLimits
   readonly checkItem: ItemCheck
-  /** A checked item as it is committed. Throws E_ITEM_INVALID for what no line of JSON can hold. */
+  /** A checked item as it is committed. Throws E_ITEM_INVALID if it cannot be written as a line of JSON. */
   readonly toRow: (item: object) => ItemRow
-  /** Field names in schema order; empty when the schema does not tell (then the first item does). */
+  /** Field names in schema order; empty if the schema does not say (then the first item decides). */
   readonly fields: readonly string[]
-  /** Whether it is counted how often this field has a value: those of the schema are, and a bounded number of others. */
+  /** Whether values of this field are counted: fields of the schema are, and a limited number of others. */
   readonly isCounted: (field: string) => boolean
 }
 
@@ -45,7 +45,7 @@ function boundedFields(own: readonly string[]): (field: string) => boolean {
   const counted = new Set(own)
   return (field) => {
     if (counted.has(field)) return true
-    // A NUL or half a character cannot be stored everywhere.
+    // A NUL or half a surrogate pair cannot be stored everywhere.
     const isUsable = field.length <= FIELD_LENGTH_MAX && field.isWellFormed() && !field.includes('\0')
     if (counted.size >= FIELDS_COUNTED_MAX || !isUsable) return false
     counted.add(field)

@@ -17,64 +17,64 @@ export interface CrawlParts {
   frontier: Frontier
   fetcher: Fetcher
   rateLimit: RateLimit
-  /** Left out: no route needs one. */
+  /** If omitted, no route needs one. */
   browsers?: BrowserSlots
-  /** An earlier crawl of the same was: routes with `fallback: 'browser'` begin with it. Default false. */
+  /** An earlier crawl of the same scraper was blocked: routes with `fallback: 'browser'` start in a browser. Default false. */
   wasTurnedAway?: boolean
   sessions: Sessions
-  /** Default: one for 512 pages. */
+  /** Default: a channel for 512 pages. */
   channel?: Channel<Settled>
   bus: EventBus
   runId: string
   workerId: string
   args: unknown
   policy: EnqueuePolicy
-  /** Its start pages came from a list or a sitemap: one that robots.txt forbids is left out, as a link is. Default false. */
+  /** Start pages came from a list or a sitemap: those that robots.txt forbids are skipped, as links are. Default false. */
   startsFromList?: boolean
   /** Requests in flight in this process. */
   concurrency: number
-  /** Tasks asked for at once; asked before each claim, since it may follow the load. */
+  /** How many tasks to claim at once; called before each claim, since it may depend on the load. */
   claimMax: () => number
-  /** True while more may come although nothing remains. */
+  /** True while more tasks may come although none remain. */
   isOpenEnded?: () => Promise<boolean>
-  /** Pages this process may finish, in all. */
+  /** How many pages this process may finish in total. */
   pagesMax: number
   leaseMs: number
-  /** How long a stop waits for what is in flight before it hands it back. */
+  /** How long a stop waits for requests in flight before it hands their tasks back. */
   drainMs: number
-  /** Items the sinks may be behind before the crawl waits. */
+  /** How many items the sinks may lag behind before the crawl waits. */
   backlogMax: number
   keepSnapshot: (task: Task, page: Page | undefined, screenshot?: Buffer) => string | undefined
-  /** Takes over what a browser downloaded, before its page is closed. */
+  /** Stores a file that a browser downloaded, before its page is closed. */
   keepDownload: (download: Extract<Download, { kind: 'kept' }>) => Promise<KeptDownload>
-  /** A page has ordered files; they are in the frontier soon. */
+  /** Called when a page has ordered files; their tasks will be in the frontier soon. */
   onFiles?: () => void
-  /** How many claimed pages wait for a browser. */
+  /** Called with the number of claimed pages that wait for a browser. */
   onWaiting?: (pages: number) => void
   save: (task: Task, name: string, bytes: Uint8Array | string) => Promise<string>
-  /** Items whose keys are remembered, to tell a handler that it emitted one before. Default 4,096. */
+  /** How many item keys are remembered, to tell a handler that it emitted an item before. Default 4,096. */
   recentItemsMax?: number
-  /** Sees every page that was read without error (`--record`). */
+  /** Called with every page that was read without an error (`--record`). */
   onRead?: (task: Task, page: Page, reading: PageReading, args: unknown) => void
-  /** Share of traces that are kept. Left out: nothing is traced, and no task carries a trace. */
+  /** Share of traces that are kept. If omitted, nothing is traced, and tasks carry no trace. */
   traceRatio?: number
   now: () => number
   random: () => number
 }
 
-/** Who users are to the sites: kept with the run, for all its workers. */
+/** The sessions of signed-in users: kept with the run, for all its workers. */
 export interface Sessions {
   get(name: string): Promise<SessionState | undefined>
   keep(name: string, state: SessionState): Promise<void>
-  /** Request headers that take its cookies to this URL. */
+  /** Request headers that send its cookies to this URL. */
   headers(state: SessionState, url: string): Readonly<Record<string, string>>
 }
 
 export interface KeptDownload {
   path: string
-  /** Of the machine that has the file. */
+  /** The lane of the machine that has the file. */
   lane: string
 }
 
-/** finished: nothing remains · stopped: the signal · limit: `pagesMax` · halted: an error that ends the run. */
+/** finished: nothing remains · stopped: by the signal · limit: `pagesMax` · halted: an error that ends the run. */
 export type CrawlEnd = { how: 'finished' | 'stopped' | 'limit' } | { how: 'halted'; error: ScrapeError }

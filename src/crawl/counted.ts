@@ -1,10 +1,10 @@
-/** What a settled visit counts durably: its try, its items and how full their fields are. The commit adds it to the run's sums. */
+/** What a settled visit adds to the run's durable counters: its attempt, its items and how many of their fields have values. */
 import { addCounts, countsOfTry } from '../core/counts.ts'
 import type { Outcome } from '../frontier/contract.ts'
 import type { Settled } from './settle.ts'
 
 export function countedOutcome({ outcome, event, filled, invalid = 0 }: Settled): Outcome {
-  if (event === undefined) return outcome // handed back: nothing was tried
+  if (event === undefined) return outcome // handed back: there was no attempt
   const counts = countsOfTry('pages', event)
   const emitted = outcome.kind === 'done' ? (outcome.items?.length ?? 0) : 0
   if (emitted > 0) counts['items.emitted'] = emitted

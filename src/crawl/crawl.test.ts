@@ -1,4 +1,4 @@
-/** The loop with a fake web: real frontiers, real channel, real handlers; only pages and politeness are made up. */
+/** The loop with a fake web: real frontiers, real channel, real handlers; only pages and rate limits are fake. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -24,10 +24,9 @@ import type { Settled } from './settle.ts'
 const Item = z.object({ id: z.string(), version: z.string() })
 const routes = { page: {} }
 type Handler = (context: HandlerContext<typeof Item, typeof routes, 'page', unknown>) => unknown
-/** Answers with the page's text. `nth` counts the requests for this URL from 1. */
+/** Responds with the page's text. `nth` counts the requests for this URL from 1. */
 type Answer = (url: string, signal: AbortSignal, nth: number) => string | Promise<string>
 
-/** A test that hangs fails after this. */
 const folder = mkdtempSync(join(tmpdir(), 'sluice-crawl-'))
 after(() => rmSync(folder, { recursive: true }))
 
@@ -97,7 +96,7 @@ const freeHosts: RateLimit = {
   onFree() {},
 }
 
-/** A fetch that ends only when it is told to. */
+/** A fetch that ends only when it is aborted. */
 const never = (signal: AbortSignal) =>
   new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))
 
@@ -106,7 +105,7 @@ interface Given extends Partial<Omit<CrawlParts, 'fetcher'>> {
   web?: FakeWeb
   handler?: Handler
   limits?: Limits
-  /** Hears every event while the crawl goes on. */
+  /** Receives every event during the crawl. */
   onEvent?: (event: RunEvent) => void
 }
 
@@ -158,7 +157,7 @@ const titlesOf = async (frontier: Frontier) =>
 
 for (const engine of ['memory:', 'sqlite:']) {
   describe(`a crawl on ${engine}`, () => {
-    it('visits every task and what they lead to once, and ends when nothing remains', async () => {
+    it('visits every task and the tasks it leads to once, and ends when nothing remains', async () => {
       await using frontier = await frontierWith(engine, 3)
       const { end, web, pages } = partsOf({
         frontier,
@@ -182,7 +181,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.equal(web.asked.length, 0)
     })
 
-    it('has exactly as many requests in flight as it may', async () => {
+    it('has exactly as many requests in flight as allowed', async () => {
       await using frontier = await frontierWith(engine, 40)
       const full = Promise.withResolvers<string>()
       const web: FakeWeb = new FakeWeb(() => {
@@ -205,7 +204,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.equal(web.asked.length, 7)
     })
 
-    it('does not count a try that is repeated as a page', async () => {
+    it('does not count an attempt that is retried as a page', async () => {
       await using frontier = await frontierWith(engine, 10)
       const web = new FakeWeb((_url, _signal, nth) => {
         if (nth === 1) throw new ScrapeError('E_SERVER', 'busy')
@@ -238,7 +237,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.equal((await frontier.stats()).completed, 2)
     })
 
-    it('keeps the page a handler broke on, and goes on with the others', async () => {
+    it('keeps the page a handler failed on, and continues with the others', async () => {
       await using frontier = await frontierWith(engine, 3)
       const { end } = partsOf({
         frontier,
@@ -254,7 +253,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.equal((await frontier.stats()).completed, 2)
     })
 
-    it('charges no try for “later”', async () => {
+    it('charges no attempt for “later”', async () => {
       await using frontier = await frontierWith(engine, 1)
       const web = new FakeWeb((_url, _signal, nth) => {
         if (nth <= 5) throw new ScrapeError('E_RATE_LIMITED', 'slow down', { retryAfterMs: 0 })
@@ -281,7 +280,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.ok(atMs >= dueMs)
     })
 
-    it('halts when a handler says stop, hands everything back, and can go on later', async () => {
+    it('halts when a handler says stop, hands everything back, and can be resumed later', async () => {
       await using frontier = await frontierWith(engine, 20)
       let isClosed = true
       const handler: Handler = ({ url, stop }) => {
@@ -302,7 +301,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.deepEqual(new Set(again.pages().map(({ attempt }) => attempt)), new Set([1]))
     })
 
-    it('gives what is in flight its time when it is stopped', async () => {
+    it('gives requests in flight time to finish when it is stopped', async () => {
       await using frontier = await frontierWith(engine, 20)
       const stop = new AbortController()
       const afterStop = Promise.withResolvers<string>()
@@ -319,7 +318,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.equal(web.asked.length, 3)
     })
 
-    it('hands back within drainMs what never answers, at no cost of a try', async () => {
+    it('hands back requests that never finish within drainMs, without charging an attempt', async () => {
       await using frontier = await frontierWith(engine, 20)
       const stop = new AbortController()
       const web: FakeWeb = new FakeWeb((_url, signal) => {
@@ -337,7 +336,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.ok(leases.every(({ attempt, losses }) => attempt === 1 && losses === 0))
     })
 
-    it('ends with the error of a commit that fails, without waiting for what never answers', async () => {
+    it('ends with the error of a commit that fails, without waiting for pages that never answer', async () => {
       await using inner = await frontierWith(engine, 20)
       const full = new ScrapeError('E_OUTPUT', 'disk full')
       const frontier = over(inner, { commit: () => Promise.reject(full) })
@@ -376,7 +375,7 @@ for (const engine of ['memory:', 'sqlite:']) {
         const frontier = over(inner, {
           claim: (request) => (++claims === failing ? Promise.reject(broken) : inner.claim({ ...request, max: 2 })),
         })
-        // The last page given out never answers: the end must not wait for it.
+        // The last page handed out never answers: the end must not wait for it.
         const web = new FakeWeb((url, signal) => (url.endsWith('/3') ? never(signal) : ''))
         const error = errorOf(await partsOf({ frontier, web }).end())
         assert.deepEqual([error.code, error.cause], ['E_SERVICE', broken])
@@ -414,7 +413,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.equal((await frontier.stats()).completed, 2)
     })
 
-    it('changes nothing with the outcome of a lease it lost, and visits the page again', async () => {
+    it('ignores the outcome of a lease it lost, and visits the page again', async () => {
       await using frontier = await frontierWith(engine, 1)
       const answered = Promise.withResolvers<string>()
       const web = new FakeWeb((url, _signal, nth) => {
@@ -442,7 +441,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.equal((await frontier.stats()).completed, 2)
     })
 
-    it('says so when the heartbeat finds leases lost', async () => {
+    it('reports leases that the heartbeat finds lost', async () => {
       await using frontier = await frontierWith(engine, 1)
       const noticed = Promise.withResolvers<string>()
       const web = new FakeWeb(async (_url, _signal, nth) => {
@@ -473,7 +472,7 @@ for (const engine of ['memory:', 'sqlite:']) {
         const others = () => web.inFlight - 1
         if (!suspects.has(url)) return ''
         company.push(others())
-        await new Promise(setImmediate) // time for the loop to start another one, if it would
+        await new Promise(setImmediate) // time for the loop to start another one, if it were going to
         company.push(others())
         return ''
       })
@@ -483,7 +482,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.equal((await frontier.stats()).completed, 12)
     })
 
-    it('gives leases of a host that is paused for long back, and serves the other hosts', async () => {
+    it('gives back leases of a host that is paused for long, and serves the other hosts', async () => {
       await using frontier = await frontierWith(engine, 3)
       await frontier.add(seeds(3, 'paused.test'))
       const stop = new AbortController()
@@ -507,7 +506,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.equal((await frontier.stats()).pending, 3)
     })
 
-    it('asks a host again when its wait is over', async () => {
+    it('requests a host again when its wait is over', async () => {
       await using frontier = await frontierWith(engine, 3)
       let freeAtMs = 0
       const rateLimit: RateLimit = { ...freeHosts, waitMs: () => Math.max(0, freeAtMs - performance.now()) }
@@ -524,7 +523,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       assert.ok(startsMs[1]! - startsMs[0]! >= 20 && startsMs[2]! - startsMs[1]! >= 20)
     })
 
-    it('waits for the sinks when they are too far behind, and goes on when they have caught up', async () => {
+    it('waits for the sinks if they are too far behind, and continues when they have caught up', async () => {
       await using frontier = await frontierWith(engine, 60)
       const isFull = Promise.withResolvers<void>()
       const channel = new Channel<Settled>(2)
@@ -591,7 +590,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       const web: FakeWeb = new FakeWeb(async (_url, _signal, nth) => {
         if (nth > 1) return ''
         await frontier.sweep({ lossesMax: 3, workerIds: 'all' })
-        onFree() // the loop claims the page anew, and must wait for its host
+        onFree() // the loop claims the page again, and must wait for its host
         return noticed.promise
       })
       const rateLimit: RateLimit = {
@@ -616,7 +615,7 @@ for (const engine of ['memory:', 'sqlite:']) {
       )
     })
 
-    it('waits while the frontier is paused, and goes on soon after it is resumed', async () => {
+    it('waits while the frontier is paused, and continues soon after it is resumed', async () => {
       await using inner = await frontierWith(engine, 5)
       await inner.pause('by hand')
       let emptyClaims = 0
@@ -647,13 +646,13 @@ for (const engine of ['memory:', 'sqlite:']) {
   })
 }
 
-describe('a crawl on a frontier that others use too', () => {
-  it('shares the work with another loop without doubling any of it', async () => {
+describe('a crawl on a shared frontier', () => {
+  it('shares the work with another loop without doing any of it twice', async () => {
     const file = newFile()
     await using first = await openFrontier(`sqlite:${file}`)
     await using second = await openFrontier(`sqlite:${file}`)
     await first.add(seeds(60))
-    // Nobody gets an answer before both are at work: so both do some of it.
+    // There is no answer before both are working, so both do some of the work.
     const atWork = new Set<string>()
     const both = Promise.withResolvers<string>()
     const webOf = (name: string) =>
@@ -677,7 +676,7 @@ describe('a crawl on a frontier that others use too', () => {
     assert.equal([...one.pages(), ...other.pages()].filter(({ outcome }) => outcome === 'ok').length, 120)
   })
 
-  it('takes over what another loop handed back', async () => {
+  it('takes over tasks that another loop handed back', async () => {
     const file = newFile()
     await using first = await openFrontier(`sqlite:${file}`)
     await using second = await openFrontier(`sqlite:${file}`)
@@ -697,7 +696,7 @@ describe('a crawl on a frontier that others use too', () => {
 })
 
 describe('a pause', () => {
-  it('takes effect on what was claimed and not begun', async () => {
+  it('takes effect on tasks that were claimed but not started', async () => {
     await using frontier = await frontierWith('memory:', 400)
     const web = new FakeWeb(async () => {
       if (web.asked.length === 5) await frontier.pause('lunch')
@@ -722,7 +721,7 @@ describe('lanes', () => {
   const manual = (n: number) => ({ url: `https://a.test/manual/${n}`, route: 'page', depth: 0, lane: 'manual' })
   const isManual = (url: string) => url.includes('/manual/')
 
-  it('fetches what somebody asks for by hand before what it has claimed already', async () => {
+  it('fetches manual tasks before those it has already claimed', async () => {
     await using frontier = await frontierWith('memory:', 400)
     const web = new FakeWeb(async () => {
       if (web.asked.length === 5) await frontier.add([manual(1)])
@@ -735,21 +734,21 @@ describe('lanes', () => {
     assert.ok(web.asked.findIndex(isManual) < 390, 'the manual page was fetched last')
   })
 
-  it('takes no more work by hand than it can do', async () => {
+  it('claims no more manual tasks than it can handle', async () => {
     await using frontier = await frontierWith('memory:', 10)
     await frontier.add(Array.from({ length: 200 }, (_, n) => manual(n)))
     const web = new FakeWeb((_, signal) => never(signal))
     const { end } = partsOf({ frontier, web, concurrency: 2, claimMax: () => 4, drainMs: 0 })
     const stop = new AbortController()
     const ended = end(stop.signal)
-    await new Promise((resolve) => setTimeout(resolve, 1_600)) // three looks
+    await new Promise((resolve) => setTimeout(resolve, 1_600)) // three checks
     const { claimed } = await frontier.stats()
     stop.abort()
     await ended
     assert.ok(claimed <= 8, `${claimed} are claimed`)
   })
 
-  it('does not let work by hand starve the rest', async () => {
+  it('does not let manual tasks starve the rest', async () => {
     await using frontier = await frontierWith('memory:', 20)
     await frontier.add(Array.from({ length: 400 }, (_, n) => manual(n)))
     const { end, web } = partsOf({ frontier, concurrency: 1, claimMax: () => 4 })
@@ -759,7 +758,7 @@ describe('lanes', () => {
     assert.ok(places[0]! < 100 && places.at(-1)! < 400, `bulk pages were fetched at ${places.join(' ')}`)
   })
 
-  it('goes on when all it held was done while it looked for work by hand', async () => {
+  it('continues if everything it held was done while it looked for manual tasks', async () => {
     await using frontier = await frontierWith('memory:', 3)
     const { promise: looksFor, resolve: look } = Promise.withResolvers<void>()
     const { promise: isDone, resolve: done } = Promise.withResolvers<void>()
@@ -787,7 +786,7 @@ describe('lanes', () => {
     assert.deepEqual(await end(), { how: 'finished' })
   })
 
-  it('leaves files to those who store them, and does not end before they are stored', async () => {
+  it('leaves files to the file workers, and does not end before they are stored', async () => {
     await using frontier = await frontierWith('memory:', 3)
     await frontier.add([{ url: 'https://a.test/file', route: '$file', depth: 0, lane: 'files' }])
     const { end, web, pages } = partsOf({ frontier })
@@ -801,7 +800,7 @@ describe('lanes', () => {
 })
 
 describe('a crawl with a handler that never ends', () => {
-  it('hands its page back after drainMs and a little grace', async () => {
+  it('hands its page back after drainMs and a short grace period', async () => {
     await using frontier = await frontierWith('memory:', 5)
     const stop = new AbortController()
     const handler: Handler = () => {

@@ -45,7 +45,7 @@ const link = (url: string, data?: unknown) => ({ url, data, isLink: true })
 const isCode = (code: ErrorCode) => (error: unknown) => error instanceof ScrapeError && error.code === code
 
 describe('toTasks', () => {
-  it('takes a text, a URL, an object, or any iterable of these', () => {
+  it('accepts a string, a URL, an object, or any iterable of these', () => {
     assert.deepEqual(collect('x').tasks, [{ url: 'https://a.test/dir/x', route: 'page', depth: 1 }])
     assert.deepEqual(urls(collect(new URL('https://b.test/#f'))), ['https://b.test/'])
     assert.deepEqual(urls(collect({ url: '/y' })), ['https://a.test/y'])
@@ -57,7 +57,7 @@ describe('toTasks', () => {
     assert.deepEqual(urls(collect('https://u:p@B.test./?utm_source=x&b=1&a=2#f')), ['https://b.test/?a=2&b=1'])
   })
 
-  it('finds the route by the path when none is named', () => {
+  it('finds the route by the path if none is named', () => {
     const found = collect(['/list', '/other', { url: '/job/7', data: { company: 'x' } }], { route: undefined })
     assert.deepEqual(
       found.tasks.map((task) => task.route),
@@ -115,7 +115,7 @@ describe('toTasks', () => {
     assert.deepEqual(task, { url: 'https://a.test/search', route: 'page', depth: 7, key: 'page 2' })
   })
 
-  it('keeps found links to the allowed hosts, ports included, and lets named targets go anywhere', () => {
+  it('restricts found links to the allowed hosts, ports included, and lets named targets go anywhere', () => {
     const policy = { ...open, hosts: new Set(['a.test', 'b.test:81']) }
     const links = ['https://a.test/1', 'https://b.test:81/2', 'https://b.test/3', 'https://c.test/4', 'http://a.test/5']
     const found = collect(
@@ -127,7 +127,7 @@ describe('toTasks', () => {
     assert.deepEqual(collect(links, { policy }).dropped, {})
   })
 
-  it('refuses everything beyond the depth limit and takes what is exactly at it', () => {
+  it('refuses everything beyond the depth limit and accepts what is exactly at it', () => {
     const policy = { ...open, depthMax: 2 }
     assert.equal(collect(['x', 'y'], { policy, depth: 2 }).tasks.length, 2)
     assert.deepEqual(collect(['x', 'y'], { policy, depth: 3 }), { tasks: [], dropped: { depth: 2 } })
@@ -174,7 +174,7 @@ describe('toTasks', () => {
     assert.deepEqual(task!.data, { company: 'x', page: 1 })
   })
 
-  it('throws for data that breaks the schema, and says what is wrong with it', () => {
+  it('throws for data that violates the schema, and says why', () => {
     for (const target of ['/job/7', { url: '/job/7' }, { url: '/job/7', data: { company: 5 } }]) {
       assert.throws(
         () => collect(target, { route: 'job' }),
@@ -188,7 +188,7 @@ describe('toTasks', () => {
     }
   })
 
-  it('leaves the data of a route without a schema as it is', () => {
+  it('leaves the data of a route without a schema unchanged', () => {
     assert.deepEqual(collect({ url: '/x', data: { a: [1] } }).tasks[0]!.data, { a: [1] })
     assert.equal('data' in collect('/x').tasks[0]!, false)
   })
@@ -201,12 +201,12 @@ describe('toTasks', () => {
     assert.throws(() => collect('relative', { base: undefined }), isCode('E_URL_INVALID'))
   })
 
-  it('throws for what is no target at all', () => {
+  it('throws for values that are not targets at all', () => {
     for (const targets of [undefined, null, 5, true, {}, [['ok'], 7], () => '/x'])
       assert.throws(() => collect(targets), isCode('E_URL_INVALID'), String(targets))
   })
 
-  it('refuses a bad link without costing the others', () => {
+  it('refuses a bad link without affecting the others', () => {
     const company = { company: 'x' }
     const found = collect(
       [
@@ -261,7 +261,7 @@ describe('enqueuePolicy', () => {
     assert.equal(policy({ hosts: 'any' }).hosts, 'any')
   })
 
-  it('goes to any depth unless one is set, and 0 is one', () => {
+  it('goes to any depth unless one is set, and 0 counts as set', () => {
     assert.equal(policy({}).depthMax, Number.POSITIVE_INFINITY)
     assert.equal(policy({ depth: 0 }).depthMax, 0)
     assert.equal(policy({ linksMax: 7 }).linksMax, 7)
@@ -271,7 +271,7 @@ describe('enqueuePolicy', () => {
 describe('toTasks for users', () => {
   const of = (session: string, target: unknown) => collect(target, { session }).tasks[0]!
 
-  it('makes another task of one URL for each user, also under a key of its own', () => {
+  it('creates a separate task for each user from one URL, even under an explicit key', () => {
     const keys = [
       of('alice', '/x').key,
       of('bob', '/x').key,
@@ -288,7 +288,7 @@ describe('toTasks for users', () => {
     assert.equal(collect('/x').tasks[0]!.session, undefined)
   })
 
-  it('lets no page wait among the files', () => {
+  it('refuses pages in the lanes for files', () => {
     assert.throws(() => collect({ url: '/x', lane: 'files' }), isCode('E_ROUTE_DATA'))
     assert.throws(() => collect({ url: '/x', lane: 'files@here' }), isCode('E_ROUTE_DATA'))
   })

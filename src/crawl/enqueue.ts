@@ -1,4 +1,4 @@
-/** From what a handler enqueues to tasks for the frontier: normalised, matched to a route, checked, within the limits. */
+/** Turns what a handler enqueues into tasks for the frontier: normalised, matched to a route, checked, within the limits. */
 import { hash } from 'node:crypto'
 import { ScrapeError, toScrapeError } from '../core/errors.ts'
 import { countNotFetched, type NotFetchedCounts, type NotFetchedReason } from '../core/not-fetched.ts'
@@ -11,7 +11,7 @@ import { identityOf, type QueuedRoutes, type RouteConflict } from './queued-rout
 import { postOf } from './request.ts'
 import { claimingRoute, findRoute, type Route, unmatched } from './routes.ts'
 
-/** Where links may lead. Tasks named one by one may go anywhere; found links keep to `hosts`. */
+/** Where links may lead. Tasks named explicitly may go anywhere; links found on a page are restricted to `hosts`. */
 export interface EnqueuePolicy {
   readonly hosts: 'any' | ReadonlySet<string>
   readonly depthMax: number
@@ -34,37 +34,37 @@ interface TargetObject {
   lane?: string
   key?: string
   session?: string
-  /** Found by a selector: a bad one is refused and counted, and does not cost the page. */
+  /** Found by a selector: a bad link is refused and counted, and does not fail the page. */
   isLink?: boolean
 }
 
 export interface ToTasksRequest {
   /** undefined: the route whose `match` claims the URL. */
   route: string | undefined
-  /** It stays with `route`, whichever `match` would claim it: the user wants to see how that route reads it. */
+  /** Keeps `route`, whichever `match` would claim the URL: the user wants to see how that route reads it. */
   isRouteFixed?: true
   targets: unknown
   /** Relative URLs are resolved against it; undefined in `start`. */
   base: string | undefined
   depth: number
-  /** Whose tasks they are unless they say so. */
+  /** The session of tasks that do not name their own. */
   session?: string | undefined
   /** How many more tasks this page may add. */
   room: number
-  /** What this page, or `start`, has queued before; tasks are entered as they are accepted. */
+  /** What this page, or `start`, has queued so far; accepted tasks are added. */
   queued?: QueuedRoutes
   onConflict?: (conflict: RouteConflict) => void
-  /** Links this page has skipped before. Omitted: every one counts. */
+  /** Links this page has already skipped. If omitted, every occurrence counts. */
   dropped?: DroppedLinks
 }
 
 export interface EnqueueCounts {
   refused: number
-  /** The same by reason. */
+  /** The refused ones, by reason. */
   notFetched: NotFetchedCounts
-  /** Named before by the same page, for the same route. */
+  /** Enqueued before by the same page, for the same route. */
   repeated: number
-  /** Went to another route than the one named. */
+  /** Went to a route other than the one named. */
   rerouted: number
   /** Not queued, because another route has the URL or claims it. */
   conflicts: number
@@ -134,7 +134,7 @@ export function reasonOf({ code }: ScrapeError): NotFetchedReason {
   return code === 'E_ROUTE_DATA' || code === 'E_DEFINITION' ? 'data' : 'url'
 }
 
-/** Of what is not a URL. */
+/** For values that are not URLs. */
 const NAME_CHARS_MAX = 200
 
 /** Identifies a skipped link when it appears again on the page. */
@@ -154,7 +154,7 @@ function noSuchRoute({ scraper, routes }: CompiledScraper, name: string): Scrape
   })
 }
 
-/** A conflict if the route that claims the URL cannot take it. */
+/** Returns a conflict if the route that claims the URL cannot take it. */
 function toTask(
   compiled: CompiledScraper,
   { route: name, isRouteFixed, base, depth, session: inherited }: ToTasksRequest,
@@ -218,13 +218,13 @@ function dataFor(
   return undefined
 }
 
-/** One URL answers every body in its own way. */
+/** One URL answers differently to every body. */
 function postKey({ definition: { post } }: Route, data: Json | undefined, url: string): string | undefined {
   if (post === undefined) return undefined
   return `POST ${url} ${hash('sha256', JSON.stringify(postOf(data, post, url)))}`
 }
 
-/** What belongs to a user is another task for each of them, whatever else it is called. */
+/** Each user gets a separate task for the same URL or key. */
 export const keyOf = (session: string, name: string) => JSON.stringify([session, name])
 
 export function checkPriority(priority: number | undefined, url: string): void {
@@ -232,7 +232,7 @@ export function checkPriority(priority: number | undefined, url: string): void {
     throw new ScrapeError('E_ROUTE_DATA', `the priority of a task is a whole number, not ${priority}`, { url })
 }
 
-/** Checked here, so that data nobody can store costs its page and not the commit of its whole batch. */
+/** Checked here, so that data that cannot be stored fails its page and not the commit of the whole batch. */
 function checkData(route: Route, data: unknown, url: string): Json | undefined {
   const problems: string[] = []
   const schema = route.definition.data

@@ -17,7 +17,7 @@ const compiled = compileScraper(
 )
 const lease = (route: string, attempt: number, id = 'a') => ({ task: { route, id } as Task, attempt })
 
-test('a page falls back to a browser once a site has turned it away, and not before', () => {
+test('a page falls back to a browser once a site has blocked it, and not before', () => {
   const fallbacks = new Fallbacks(compiled, true)
   assert.equal(fallbacks.isInBrowser(lease('shy', 1)), false)
   fallbacks.note(lease('shy', 1), 'E_TIMEOUT_HEADERS')
@@ -35,7 +35,7 @@ test('a page falls back to a browser once a site has turned it away, and not bef
   assert.equal(fallbacks.isInBrowser(lease('shy', 3, 'other')), true, 'its last tries, whoever had the first ones')
 })
 
-test('other routes are fetched as they say, and nothing falls back where there is no browser', () => {
+test('other routes are fetched as defined, and nothing falls back if there is no browser', () => {
   const fallbacks = new Fallbacks(compiled, true)
   fallbacks.note(lease('plain', 1), 'E_BLOCKED')
   assert.equal(fallbacks.isInBrowser(lease('plain', 3)), false)

@@ -1,5 +1,5 @@
 /**
- * Which pages go through a browser although their route does without: those a site has turned away, on routes that say
+ * Decides which pages use a browser although their route does not: pages that a site has blocked, on routes with
  * `fallback: 'browser'`.
  */
 import type { ErrorCode } from '../core/error-table.ts'
@@ -8,9 +8,9 @@ import type { Lease } from '../frontier/contract.ts'
 import type { CompiledScraper } from './compile-scraper.ts'
 
 export const TURNED_AWAY: ReadonlySet<ErrorCode> = new Set(['E_BLOCKED', 'E_CAPTCHA', 'E_FORBIDDEN'])
-/** Pages remembered. One that is forgotten, or was turned away in another worker, is tried without a browser once more. */
+/** Pages remembered. One that is forgotten, or was blocked in another worker, is tried without a browser once more. */
 const REMEMBERED_MAX = 10_000
-/** Whatever happened to it, wherever: a page that has come this far gets its last tries in a browser. */
+/** Whatever happened before, and wherever: a page that reaches this attempt gets its last attempts in a browser. */
 const ATTEMPT_IN_BROWSER = 3
 
 export class Fallbacks {
@@ -19,7 +19,7 @@ export class Fallbacks {
   readonly #isAtOnce: boolean
   #turnedAway: LruSet | undefined
 
-  /** `isAtOnce`: an earlier crawl was turned away, so the first try is in a browser, too. */
+  /** `isAtOnce`: an earlier crawl was blocked, so even the first attempt is made in a browser. */
   constructor({ routes }: CompiledScraper, hasBrowsers: boolean, isAtOnce = false) {
     this.#routes = routes
     this.#hasBrowsers = hasBrowsers
@@ -34,7 +34,7 @@ export class Fallbacks {
     return attempt >= ATTEMPT_IN_BROWSER || this.#turnedAway?.has(task.id) === true
   }
 
-  /** A try has failed. */
+  /** Called when an attempt has failed. */
   note({ task }: Pick<Lease, 'task'>, code: ErrorCode): void {
     if (!TURNED_AWAY.has(code) || this.#routes.get(task.route)?.definition.fallback !== 'browser') return
     this.#turnedAway ??= new LruSet(REMEMBERED_MAX)

@@ -17,7 +17,7 @@ const task = (session?: string): Task => ({
 const pageOf = (session?: string) => ({ task: task(session), base: 'https://a.test/list' })
 const isRouteData = (error: unknown) => error instanceof ScrapeError && error.code === 'E_ROUTE_DATA'
 
-test('a file is a task of its own, beside the page of its URL, and another one for each user', () => {
+test('a file is a separate task from the page at its URL, and a separate one for each user', () => {
   const own = downloadTask(pageOf('alice'), 'report.pdf', { name: 'r.pdf', meta: { n: 1 } })
   assert.deepEqual(
     { url: own.url, lane: own.lane, session: own.session, data: own.data },
@@ -33,13 +33,13 @@ test('a file is a task of its own, beside the page of its URL, and another one f
   assert.equal(new Set([...keys, 'https://a.test/report.pdf']).size, 4)
 })
 
-test('what no queue could hold is the handler’s mistake, not the end of the run', () => {
+test('values that no queue can hold are the handler’s mistake, and do not end the run', () => {
   assert.throws(() => downloadTask(pageOf(), 'x', { priority: Number.NaN }), isRouteData)
   assert.throws(() => downloadTask(pageOf(), 'x', { name: 7 as never }), isRouteData)
   assert.throws(() => downloadTask(pageOf(), 'x', { meta: { n: 1n } as never }), isRouteData)
 })
 
-test('links that a browser began to download become downloads, kept bytes uploads of this machine', async () => {
+test('links that a browser began to download become downloads, kept bytes become uploads of this machine', async () => {
   const found = await downloadTasks(
     pageOf('alice'),
     [

@@ -1,4 +1,4 @@
-/** From what a handler or a browser wants kept to tasks of the lane `files`. */
+/** Turns the files that a handler or a browser wants to keep into tasks of the lane `files`. */
 import { ScrapeError } from '../core/errors.ts'
 import type { Download } from '../core/page.ts'
 import type { FileOptions } from '../core/scraper.ts'
@@ -8,7 +8,7 @@ import type { FileOrder } from '../files/contract.ts'
 import type { KeptDownload } from './contract.ts'
 import { checkPriority, keyOf } from './enqueue.ts'
 
-/** The route of file tasks: no scraper can have one of this name. */
+/** The route of file tasks: no scraper can have a route with this name. */
 export const FILE_ROUTE = '$file'
 
 export function downloadTask(
@@ -29,7 +29,7 @@ export function downloadTask(
   }
   return {
     ...fileTask(page.task, address, order),
-    // A file is another task than the page of the same URL, and another one for each user.
+    // A file is a different task than the page at the same URL, and a separate one for each user.
     key: `file ${keyOf(page.task.session ?? '', address)}`,
     ...(priority === undefined ? {} : { priority }),
   }
@@ -48,7 +48,7 @@ export async function downloadTasks(
     }
     const { path, lane } = await keep(download)
     const order: FileOrder = { type: 'upload', path, name: download.name }
-    // The page's own number of the download: a page that is repeated keeps its files anew under the same tasks.
+    // Uses the download's number on the page: if the page is repeated, its files get the same tasks again.
     tasks.push({ ...fileTask(task, task.url, order), key: `upload ${task.id} ${i}`, lane })
   }
   return tasks

@@ -23,7 +23,7 @@ function inboxOf(names: string): Inbox {
 const ids = (leases: Lease[]) => leases.map(({ task }) => task.id).join(' ')
 const FREE = () => 0
 
-/** Takes until nothing is left to take. */
+/** Takes until nothing is left. */
 function takeAll(inbox: Inbox, waitMs: (host: string) => number = FREE): string {
   const taken: Lease[] = []
   for (;;) {
@@ -38,7 +38,7 @@ describe('Inbox', () => {
     assert.equal(takeAll(inboxOf('a1 a2 a3 b1 b2 c1')), 'a1 b1 c1 a2 b2 a3')
   })
 
-  it('puts what comes later behind what waits', () => {
+  it('puts later tasks behind waiting ones', () => {
     const inbox = inboxOf('a1 b1')
     assert.equal(ids([inbox.take(FREE).lease!]), 'a1')
     inbox.add([lease('a2'), lease('b2')])
@@ -54,7 +54,7 @@ describe('Inbox', () => {
     assert.equal(takeAll(inbox), 'a1 a2')
   })
 
-  it('tells how long the soonest host must wait', () => {
+  it('reports how long the soonest host must wait', () => {
     const waits: Record<string, number> = { a: 500, b: 20, c: Number.POSITIVE_INFINITY }
     const inbox = inboxOf('a1 b1 c1')
     assert.deepEqual(
@@ -64,7 +64,7 @@ describe('Inbox', () => {
     assert.equal(inbox.size, 3)
   })
 
-  it('names no time when it is empty or every host is without one', () => {
+  it('reports no time if it is empty or no host has one', () => {
     const never = { lease: undefined, waitMs: Number.POSITIVE_INFINITY }
     assert.deepEqual(new Inbox().take(FREE), never)
     assert.deepEqual(
@@ -73,7 +73,7 @@ describe('Inbox', () => {
     )
   })
 
-  it('asks about each host once, and no more after the first that is free', () => {
+  it('checks each host once, and none after the first that is free', () => {
     const asked: string[] = []
     inboxOf('a1 a2 b1 c1').take((host) => {
       asked.push(host)
@@ -82,20 +82,20 @@ describe('Inbox', () => {
     assert.deepEqual(asked, ['a', 'b'])
   })
 
-  it('takes out what is wanted and keeps the order of the rest', () => {
+  it('removes the wanted tasks and keeps the order of the rest', () => {
     const inbox = inboxOf('a1 a2 a3 b1 b2')
     assert.equal(ids(inbox.remove(({ task }) => /[13]$/.test(task.id))), 'a1 a3 b1')
     assert.equal(inbox.size, 2)
     assert.equal(takeAll(inbox), 'a2 b2')
   })
 
-  it('takes out by host', () => {
+  it('removes tasks by host', () => {
     const inbox = inboxOf('a1 b1 a2')
     assert.equal(ids(inbox.remove((_, host) => host === 'a')), 'a1 a2')
     assert.equal(takeAll(inbox), 'b1')
   })
 
-  it('counts what is in it', () => {
+  it('counts its tasks', () => {
     const inbox = inboxOf('a1 a2 b1')
     assert.equal(inbox.size, 3)
     inbox.take(FREE)
@@ -135,7 +135,7 @@ describe('Inbox', () => {
     assert.equal(takeAll(inbox), 'a1b a3b')
   })
 
-  it('tells hosts with different ports apart', () => {
+  it('distinguishes hosts with different ports', () => {
     const inbox = new Inbox()
     const at = (host: string) => ({ ...lease('a1'), task: { ...lease('a1').task, url: `https://${host}/` } })
     inbox.add([at('a:1'), at('a:2'), at('a')])

@@ -1,15 +1,15 @@
 /**
- * Claimed tasks waiting in this process for their host's turn, and for a browser where they need one. One queue per host,
- * served in rotation; manual tasks overtake the others, but not for ever.
+ * Claimed tasks that wait in this process until their host may be requested, and for a browser if they need one. One queue per
+ * host, served in rotation; manual tasks overtake the others, but cannot starve them.
  */
 
 import { hostOf } from '../core/url.ts'
 import type { Lease } from '../frontier/contract.ts'
 
-/** How long a task must wait: 0 when it may start now, Infinity while nobody can tell. */
+/** How long a task must wait: 0 if it may start now, Infinity if that is not known. */
 export type WaitMs = (host: string, needsBrowser: boolean) => number
 
-/** One turn in so many is not for manual tasks while others wait. */
+/** While other tasks wait, one in this many turns is theirs, not the manual tasks'. */
 export const MANUAL_TURNS = 8
 
 export class Inbox {
@@ -41,7 +41,7 @@ export class Inbox {
     }
   }
 
-  /** The next task whose host may be asked now. Also tells how long the soonest of the others must wait. */
+  /** The next task whose host may be requested now. Otherwise, how long the soonest one must wait. */
   take(waitMs: WaitMs): { lease: Lease } | { lease: undefined; waitMs: number } {
     const isOthersTurn = this.#manual.size > 0 && ++this.#turn % MANUAL_TURNS === 0
     const order = isOthersTurn ? [this.#others, this.#manual] : [this.#manual, this.#others]
@@ -54,7 +54,7 @@ export class Inbox {
     return { lease: undefined, waitMs: soonestMs }
   }
 
-  /** Takes out all tasks for which `isWanted` is true. */
+  /** Removes and returns all tasks for which `isWanted` is true. */
   remove(isWanted: (lease: Lease, host: string) => boolean): Lease[] {
     return [...this.#manual.remove(isWanted), ...this.#others.remove(isWanted)]
   }
@@ -101,7 +101,7 @@ class Queues implements Iterable<Queue> {
       this.size--
       if (queue.needsBrowser) this.waitingForBrowser--
       this.#queues.delete(name)
-      if (queue.leases.length > 0) this.#queues.set(name, queue) // to the end: the next one served is another host
+      if (queue.leases.length > 0) this.#queues.set(name, queue) // to the end: another host is served next
       return { lease }
     }
     return { lease: undefined, waitMs: soonestMs }

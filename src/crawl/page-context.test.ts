@@ -26,7 +26,7 @@ type Handler = (context: Context) => unknown
 
 interface Given {
   html?: string
-  /** Of the task; the page is at `pageUrl` after redirects. */
+  /** The URL of the task; the page is at `pageUrl` after redirects. */
   url?: string
   pageUrl?: string
   route?: keyof Routes & string
@@ -39,7 +39,7 @@ interface Given {
   file?: string
   recall?: (row: ItemRow) => Emitted
   queuedRoutes?: QueuedRoutes
-  /** What the log is warned of. */
+  /** Collects the warnings that are logged. */
   warnings?: string[]
 }
 
@@ -109,7 +109,7 @@ async function failure(handler: Handler, given: Given = {}): Promise<ScrapeError
 const urls = (tasks: readonly NewTask[]) => tasks.map((task) => task.url)
 
 describe('a handler’s context', () => {
-  it('can be taken apart in the parameter list, functions too', async () => {
+  it('can be destructured in the parameter list, functions included', async () => {
     const reading = await read(
       async ({
         $,
@@ -153,7 +153,7 @@ describe('a handler’s context', () => {
     })
   })
 
-  it('reads the page only once however often it is asked', async () => {
+  it('reads the page only once, however often it is accessed', async () => {
     await read((context) => {
       assert.equal(context.$, context.$)
       assert.equal(context.url, context.url)
@@ -169,7 +169,7 @@ describe('a handler’s context', () => {
     )
   })
 
-  it('lets a parsed page go at the end, also when the handler fails', async (t) => {
+  it('releases a parsed page at the end, even if the handler fails', async (t) => {
     const { mock } = t.mock.method(Document.prototype, 'release')
     await read(({ html }) => html)
     assert.equal(mock.callCount(), 0)
@@ -179,7 +179,7 @@ describe('a handler’s context', () => {
     assert.equal(mock.callCount(), 2)
   })
 
-  it('gives path parameters decoded, from the URL that was asked for', async () => {
+  it('returns path parameters decoded, from the requested URL', async () => {
     const params: unknown[] = []
     await read((context) => params.push({ ...context.params }), {
       route: 'list',
@@ -189,7 +189,7 @@ describe('a handler’s context', () => {
     assert.deepEqual(params, [{ tag: 'café/bar &' }])
   })
 
-  it('hands over the data its task carries', async () => {
+  it('returns the data its task carries', async () => {
     await read(({ data }) => assert.deepEqual(data, { company: 'x' }), {
       route: 'job',
       url: 'https://a.test/job/1',
@@ -197,7 +197,7 @@ describe('a handler’s context', () => {
     })
   })
 
-  it('is disposed of twice without harm', () => {
+  it('can be disposed twice', () => {
     const request = requestFor(() => {}, {})
     const reading = { items: [], tasks: [], invalid: [], filled: {}, notFetched: {}, skipped: undefined }
     const context = new PageContext(request, reading)
@@ -208,7 +208,7 @@ describe('a handler’s context', () => {
 })
 
 describe('emit', () => {
-  it('says what is remembered of the item: new, same or changed', async () => {
+  it('returns what is remembered of the item: new, same or changed', async () => {
     const said: Emitted[] = []
     const answers: Emitted[] = ['new', 'same', 'changed']
     const reading = await read(
@@ -221,7 +221,7 @@ describe('emit', () => {
     assert.equal(reading.items.length, 3, 'the commit has the last word, so all of them go there')
   })
 
-  it('makes a row with the item’s key, its JSON in schema order, and a hash of it', async () => {
+  it('creates a row with the item’s key, its JSON in schema order, and a hash of it', async () => {
     const { items } = await read(async ({ emit }) => {
       await emit({ title: 'x', id: '7', junk: true } as never)
       await emit({ title: 'y', id: '8' })
@@ -239,7 +239,7 @@ describe('emit', () => {
     assert.notEqual(items[0]!.content, items[1]!.content)
   })
 
-  it('knows an item without a value for its key by its content', async () => {
+  it('identifies an item without a value for its key by its content', async () => {
     const { items } = await read(async ({ emit }) => {
       await emit({ id: '', title: 'x' })
       await emit({ id: '', title: 'y' })
@@ -251,7 +251,7 @@ describe('emit', () => {
     assert.notEqual(items[0]!.key, items[1]!.key)
   })
 
-  it('keeps an invalid item aside with its problems, asks nobody about it, and does not throw', async () => {
+  it('sets an invalid item aside with its problems, without looking up its key, and does not throw', async () => {
     const circular: Record<string, unknown> = { id: 5 }
     circular['self'] = circular
     const said: Emitted[] = []
@@ -271,7 +271,7 @@ describe('emit', () => {
     assert.equal(reading.invalid[2]!.item, 'undefined')
   })
 
-  it('keeps no more than the beginning of a huge invalid item', async () => {
+  it('keeps only the beginning of a huge invalid item', async () => {
     const { invalid } = await read(({ emit }) => emit({ id: 5, title: 'x'.repeat(100_000) } as never))
     assert.equal(invalid[0]!.item.length, 10_000)
   })
@@ -288,7 +288,7 @@ describe('emit', () => {
 })
 
 describe('enqueue', () => {
-  it('resolves against where the page was found, one level deeper', async () => {
+  it('resolves URLs against the page’s final URL, one level deeper', async () => {
     const { tasks } = await read(({ enqueue }) => enqueue('page', ['next', '?p=2']), {
       depth: 4,
       pageUrl: 'https://b.test/dir/list',
@@ -341,7 +341,7 @@ describe('enqueue', () => {
     assert.deepEqual(urls(tasks), ['https://other.test/'])
   })
 
-  it('counts linksMax over the whole page, not per call', async () => {
+  it('applies linksMax to the whole page, not per call', async () => {
     const answers: unknown[] = []
     const reading = await read(
       async ({ enqueue }) => {
@@ -386,7 +386,7 @@ describe('enqueue', () => {
     assert.deepEqual(reading.notFetched, { links: 1, scheme: 1 })
   })
 
-  it('gives a link to the route whose match is more specific, and says how many', async () => {
+  it('gives a link to the route whose match is more specific, and reports how many', async () => {
     const answers: unknown[] = []
     const { tasks, notFetched } = await read(
       async ({ enqueue }) => {
@@ -452,12 +452,12 @@ describe('enqueue', () => {
     ])
   })
 
-  it('refuses what would be too deep', async () => {
+  it('refuses targets that would be too deep', async () => {
     const reading = await read(({ enqueue }) => enqueue('page', '/1'), { depth: 2, depthMax: 2 })
     assert.deepEqual([reading.tasks.length, reading.notFetched], [0, { depth: 1 }])
   })
 
-  it('fails the page for a named target that is wrong', async () => {
+  it('fails the page for a bad named target', async () => {
     const code = async (handler: Handler): Promise<ErrorCode> => (await failure(handler)).code
     assert.equal(await code(({ enqueue }) => enqueue('page', 'http://')), 'E_URL_INVALID')
     assert.equal(await code(({ enqueue }) => enqueue('job', { url: '/job/1', data: {} as never })), 'E_ROUTE_DATA')
@@ -477,7 +477,7 @@ describe('skip, retry and stop', () => {
     assert.equal(reading.skipped, 'no more of this')
   })
 
-  it('asks for another try after a time in words or milliseconds', async () => {
+  it('requests a retry after a time in words or milliseconds', async () => {
     const after = async (time?: string | number) => (await failure(({ retry }) => retry(time))).details.retryAfterMs
     assert.equal(await after('30s'), 30_000)
     assert.equal(await after(250), 250)
@@ -502,7 +502,7 @@ describe('skip, retry and stop', () => {
 })
 
 describe('errors of a handler', () => {
-  it('name the file and line of the scraper, also through an await', async () => {
+  it('name the file and line of the scraper, even across an await', async () => {
     let line = 0
     const error = await failure(
       async ({ enqueue }) => {
@@ -519,13 +519,13 @@ describe('errors of a handler', () => {
     assert.ok(error.cause instanceof TypeError)
   })
 
-  it('keep their own code when they have one, and still say where', async () => {
+  it('keep their own code if they have one, and still say where', async () => {
     const error = await failure(({ $ }) => $.text('h2.missing'), { file: import.meta.filename })
     assert.equal(error.code, 'E_SELECTOR_EMPTY')
     assert.match(error.details.at!, /page-context\.test\.ts:\d+ \(handler "page"\)$/)
   })
 
-  it('name the handler alone when the stack does not lead to the file', async () => {
+  it('name only the handler if the stack trace does not lead to the file', async () => {
     const thrown = () => {
       throw 'just text'
     }
@@ -534,24 +534,24 @@ describe('errors of a handler', () => {
     assert.equal(error.details.at, '/nowhere/shop.ts (handler "page")')
   })
 
-  it('name no place when the scraper has no file', async () => {
+  it('name no location if the scraper has no file', async () => {
     const error = await failure(() => {
       throw new Error('oops')
     })
     assert.equal(error.details.at, undefined)
   })
 
-  it('come back for a rejected promise as for a throw', async () => {
+  it('are the same for a rejected promise as for a throw', async () => {
     assert.equal((await failure(() => Promise.reject(new Error('late')))).message, 'Error: late')
   })
 
-  it('say so when the scraper has no such route', async () => {
+  it('say so if the scraper has no such route', async () => {
     const request = requestFor(() => {}, {})
     const gone = { ...request, task: { ...request.task, route: 'gone' } }
     await assert.rejects(readPage(gone), (error: ScrapeError) => error.code === 'E_ROUTE_UNMATCHED')
   })
 
-  it('fail the page, not the process, when they come from a call that is not awaited', async () => {
+  it('fail the page, not the process, if they come from a call that is not awaited', async () => {
     const hasty: Handler[] = [
       ({ enqueue }) => void enqueue('nowhere' as 'other', 'https://a.test/'),
       ({ enqueue }) => void enqueue.links('other', 'a[[['),
@@ -575,7 +575,7 @@ describe('errors of a handler', () => {
 })
 
 describe('json', () => {
-  it('is the body, parsed', async () => {
+  it('is the parsed body', async () => {
     await read(({ json }) => assert.deepEqual(json(), { a: [1] }), { html: '{"a":[1]}' })
   })
 
@@ -586,7 +586,7 @@ describe('json', () => {
     assert.ok(error.cause instanceof SyntaxError)
   })
 
-  it('takes an empty body for what it is', async () => {
+  it('rejects an empty body', async () => {
     assert.equal((await failure(({ json }) => json(), { html: '' })).code, 'E_JSON_INVALID')
   })
 })

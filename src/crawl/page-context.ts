@@ -1,6 +1,6 @@
 /**
- * What a handler gets. A class with getters on its prototype, because handlers take it apart in their parameter list: only what
- * they name is made. (An object literal with twenty closures and getters cost 8 µs and 2.5 KB a page.)
+ * What a handler gets. A class with getters on its prototype, because handlers destructure it in their parameter list: only the
+ * parts they name are created. (An object literal with twenty closures and getters cost 8 µs and 2.5 KB per page.)
  */
 
 import { ScrapeError } from '../core/errors.ts'
@@ -108,7 +108,7 @@ export class PageContext implements Disposable {
     return this.#request.page.live?.driver
   }
 
-  /** A page that was recorded shows for ever what it showed when it had loaded. */
+  /** A recorded page always shows what it showed when it had loaded. */
   get render() {
     const { live } = this.#request.page
     return async (): Promise<DocumentSelection> => {
@@ -131,7 +131,7 @@ export class PageContext implements Disposable {
     return () => this.#calls.watch(keep())
   }
 
-  /** What cannot be downloaded (`mailto:`, too many) costs itself, not the page. */
+  /** A file that cannot be downloaded (`mailto:`, too many) is refused, but does not fail the page. */
   get file() {
     const order = (url: string | URL, options?: FileOptions): Enqueued => {
       const { task, page, policy } = this.#request
@@ -249,7 +249,7 @@ export class PageContext implements Disposable {
         elsewhere++
         onConflict({ url: found.url, wanted: found.route, owner, why: 'queued' })
       }
-      tasks.push(found) // also a conflict of another page: whether that page was committed, only the frontier knows
+      tasks.push(found) // even if it conflicts with another page: only the frontier knows whether that page was committed
     }
     const { links } = counts.notFetched
     reportNotFetched(this, counts.notFetched)
@@ -276,7 +276,7 @@ export class PageContext implements Disposable {
   }
 }
 
-/** For links that a built-in handler skips by its own rules. Nothing is counted for a page that is only tried. */
+/** For links that a built-in handler skips by its own rules. Nothing is counted for a page that is only tried out. */
 export function reportNotFetched(context: object, counts: NotFetchedCounts): void {
   if (!(context instanceof PageContext)) return
   for (const [reason, by] of Object.entries(counts) as [NotFetchedReason, number][]) context.countNotFetched(reason, by)

@@ -1,7 +1,7 @@
 /**
- * Pages are read one per turn of the event loop, with a look at the sockets in between. Answers come in bursts; without this a
+ * Reads one page per turn of the event loop, so that sockets are served in between. Responses come in bursts; without this a
  * burst of 64 was read to its end (27 ms) before the last of its sockets got its next request, and a server with 50 ms of
- * delay was asked 17 % less often than it could be.
+ * latency was requested 17 % less often than possible.
  */
 export class PageTurns {
   readonly #waiting: (() => void)[] = []

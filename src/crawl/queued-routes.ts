@@ -9,18 +9,18 @@ export interface RouteConflict {
   wanted: string
   /** The route that has it or, with `data`, that claims it. */
   owner: string
-  /** queued: for `owner` already · data: `owner` claims it, but needs data that was not given. */
+  /** queued: already queued for `owner` · data: `owner` claims it, but needs data that was not given. */
   why: 'queued' | 'data'
 }
 
-/** Whether one URL can be queued for two routes: otherwise there is nothing to remember. */
+/** Whether one URL can be queued for two routes: if not, there is nothing to remember. */
 export function canConflict(routes: ReadonlyMap<string, Route>): boolean {
   const shapes = new Set<string>()
   for (const { specificity } of routes.values()) shapes.add(JSON.stringify(specificity ?? null))
   return shapes.size < routes.size
 }
 
-/** Routes by the identity of tasks in the frontier (`identityOf`). A `Map` will do. */
+/** Routes by the identity of tasks in the frontier (`identityOf`). A plain `Map` is sufficient. */
 export interface QueuedRoutes {
   get(identity: string): string | undefined
   set(identity: string, route: string): void
@@ -31,7 +31,7 @@ export const identityOf = ({ key, url }: Pick<NewTask, 'key' | 'url'>) => key ??
 /** About 3 MB of URLs. */
 const REMEMBERED_MAX = 20_000
 
-/** The latest ones: a start list of a million URLs, or a run of any length, takes no more memory than a short one. */
+/** Only the latest ones: a start list of a million URLs, or a run of any length, takes no more memory than a short one. */
 export class LatestRoutes implements QueuedRoutes {
   readonly #routes = new Map<string, string>()
 
@@ -49,7 +49,7 @@ export class LatestRoutes implements QueuedRoutes {
   }
 }
 
-/** In a few words, for a log line or a list of refused links. */
+/** A short description, for a log line or a list of refused links. */
 export function conflictWords({ owner, why }: Pick<RouteConflict, 'owner' | 'why'>): string {
   return why === 'queued'
     ? `is already queued for route ${owner}`

@@ -1,4 +1,4 @@
-/** Reads one page with its route's handler: what it emitted, what it enqueued, what was wrong with it. It holds no state. */
+/** Reads one page with its route's handler and collects what it emits, enqueues and gets wrong. Holds no state. */
 import { ScrapeError, toScrapeError } from '../core/errors.ts'
 import type { ItemRow } from '../core/item.ts'
 import type { NotFetchedCounts } from '../core/not-fetched.ts'
@@ -20,7 +20,7 @@ export interface PageReading {
   /** Links and files of this page that are skipped, by reason. */
   readonly notFetched: NotFetchedCounts
   skipped: string | undefined
-  /** The handler asked to end the run; what it emitted before stays. */
+  /** The handler asked to end the run; items it emitted before are kept. */
   stop?: ScrapeError
 }
 
@@ -33,16 +33,16 @@ export interface ReadingRequest {
   args: unknown
   policy: EnqueuePolicy
   log: (task: Task) => Log
-  /** Keeps bytes with the run; returns where. */
+  /** Stores bytes with the run; returns where. */
   save: (task: Task, name: string, bytes: Uint8Array | string) => Promise<string>
   sessions: Pick<Sessions, 'keep'>
-  /** What pages of this process have queued recently. Omitted: nothing is known about other pages. */
+  /** What pages of this process have queued recently. If omitted, nothing is known about other pages. */
   queuedRoutes?: QueuedRoutes | undefined
-  /** Tells what this process remembers of an item's key; the commit has the last word. */
+  /** What this process remembers about an item's key; the commit has the last word. */
   recall: (row: ItemRow) => Emitted
 }
 
-/** Throws `ScrapeError` only: the handler's own bugs come back as E_HANDLER with the place in its file. */
+/** Throws `ScrapeError` only: the handler's own bugs are rethrown as E_HANDLER with the location in its file. */
 export async function readPage(request: ReadingRequest): Promise<PageReading> {
   const reading: PageReading = {
     items: [],
@@ -79,7 +79,7 @@ export async function readPage(request: ReadingRequest): Promise<PageReading> {
   return reading
 }
 
-/** Adds where in the scraper's file an error came from, read off the stack. */
+/** Adds the location in the scraper's file, taken from the stack trace. */
 function withPlace(error: ScrapeError, thrown: unknown, { compiled, task }: ReadingRequest): ScrapeError {
   if (error.details.at !== undefined || compiled.file === undefined) return error
   const stack = thrown instanceof Error ? (thrown.stack ?? '') : ''

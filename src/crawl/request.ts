@@ -1,4 +1,4 @@
-/** From a task to what the fetch chain is asked: the route's headers, its browser, and whoever the page belongs to. */
+/** Turns a task into a request for the fetch chain: the route's headers, its browser, and the session of its user. */
 import { ScrapeError } from '../core/errors.ts'
 import type { Json } from '../core/task.ts'
 import type { FetchRequest } from '../fetch/contract.ts'
@@ -9,11 +9,11 @@ import type { Sessions } from './contract.ts'
 interface RequestParts {
   compiled: CompiledScraper
   isInBrowser: boolean
-  /** Its first tasks come from a list of pages, not from the `start` of the scraper. Default false. */
+  /** Its first tasks come from a list of pages, not from the scraper's `start`. Default false. */
   startsFromList?: boolean | undefined
 }
 
-/** A promise only where there is a session to look up: most pages are nobody's. */
+/** Returns a promise only if there is a session to look up: most pages have none. */
 export function requestOf(
   { compiled: { routes }, isInBrowser, startsFromList = false }: RequestParts,
   { task: { id, url, route, session, data, depth }, attempt }: Pick<Lease, 'task' | 'attempt'>,
@@ -38,7 +38,7 @@ export function skipsFiles({ routes }: CompiledScraper, route: string): boolean 
   return accept !== undefined && 'files' in accept && accept.files === 'skip'
 }
 
-/** What a route with `post` sends. Throws `E_ROUTE_DATA` when its data has no such field. */
+/** The body that a route with `post` sends. Throws `E_ROUTE_DATA` if its data has no such field. */
 export function postOf(data: Json | undefined, field: string, url: string): Json {
   const fields = typeof data === 'object' && data !== null && !Array.isArray(data) ? data : {}
   const body = Object.hasOwn(fields, field) ? fields[field] : undefined

@@ -1,6 +1,6 @@
 /**
- * Fewer pages at once when the machine has no file descriptors or memory left for more. Each refusal halves the limit, at most once
- * a second, since one shortage refuses many at the same moment; every ten seconds without one raise it by one page.
+ * Reduces the number of concurrent pages when the machine runs out of file descriptors or memory. Each refusal halves the limit,
+ * at most once a second, since one shortage refuses many pages at the same moment; every ten seconds without one raise it by one.
  */
 const HALVE_MS = 1_000
 const REGROW_MS = 10_000

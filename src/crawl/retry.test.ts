@@ -96,7 +96,7 @@ for (const { title, code, attempt = 1, details = {}, expected } of cases) {
   })
 }
 
-test('decides about every code there is, and ends each within the tries allowed', () => {
+test('decides about every code, and ends each within the allowed attempts', () => {
   for (const code of Object.keys(ERRORS) as ErrorCode[]) {
     const { kind } = decide(new ScrapeError(code, 'x'), { attempt: limits.retries + 1 }, limits, NOW_MS)
     assert.ok(kind === 'dead' || kind === 'halt', `${code}: ${kind}`)

@@ -1,18 +1,18 @@
 /**
- * Retry manager: what becomes of a task that failed.
+ * Retry manager: what happens to a task that failed.
  *
- *   verdict        tries left          no tries left
- *   retry          retry               dead
- *   later, rotate  postpone (no try)   postpone (no try)    while a time is named
- *   later, rotate  retry               dead                 when none is
- *   drop           dead                dead
- *   halt           halt                halt
+ *   verdict        attempts left           no attempts left
+ *   retry          retry                   dead
+ *   later, rotate  postpone (no attempt)   postpone (no attempt)    while a time is named
+ *   later, rotate  retry                   dead                     if none is
+ *   drop           dead                    dead
+ *   halt           halt                    halt
  *
- * A postponement costs no try, and a lease does not count them, so their end is bound elsewhere: `later` and `rotate` are free only while
- * the error names a time (`retryAfterMs`) within `retryAfterMax`. The fetch chain names one for as long as the host may be
- * expected to recover; once the host has answered nothing but 429 or blocks several pauses in a row it stops naming it, and from then
- * on every answer costs a try. A Retry-After beyond the limit costs one too: we come back before the server wants us. A page that
- * was not sent (no status: its host is paused, its circuit open, or robots.txt fails) pays for neither.
+ * A postponement costs no attempt, and a lease does not count them, so they are limited elsewhere: `later` and `rotate` are free
+ * only while the error names a time (`retryAfterMs`) within `retryAfterMax`. The fetch chain names one as long as the host may
+ * be expected to recover; once the host has answered nothing but 429 or blocks several pauses in a row it stops naming one, and
+ * from then on every response costs an attempt. A Retry-After beyond the limit does too: we come back before the server wants
+ * us to. A page that was not sent (no status: its host is paused, its circuit open, or robots.txt fails) pays for neither.
  */
 
 import { backoffMs } from '../core/backoff.ts'
@@ -66,6 +66,6 @@ function retryOrDead(
   const triesMax = Math.min(limits.retries + 1, kind.triesMax ?? Number.POSITIVE_INFINITY)
   if (lease.attempt >= triesMax) return { kind: 'dead' }
   const waitMs = backoffMs(lease.attempt, { delayMsMin: limits.backoff, delayMsMax: limits.backoffMax }, random)
-  const floorMs = Math.min(error.details.retryAfterMs ?? 0, limits.retryAfterMax) // the server's own word, within reason
+  const floorMs = Math.min(error.details.retryAfterMs ?? 0, limits.retryAfterMax) // what the server asked for, within reason
   return { kind: 'retry', atMs: nowMs + Math.max(waitMs, floorMs) }
 }

@@ -21,7 +21,7 @@ function match(pattern: string | undefined, path: string): Record<string, string
 }
 
 describe('a route’s pattern', () => {
-  it('fits the whole path and nothing more', () => {
+  it('matches the whole path and nothing more', () => {
     assert.deepEqual(match('/jobs', '/jobs'), {})
     assert.equal(match('/jobs', '/jobs/'), undefined)
     assert.equal(match('/jobs', '/jobs/7'), undefined)
@@ -29,30 +29,30 @@ describe('a route’s pattern', () => {
     assert.equal(match('/jobs', '/Jobs'), undefined)
   })
 
-  it('gives the parameters of a path by name', () => {
+  it('returns the parameters of a path by name', () => {
     assert.deepEqual(match('/job/:id', '/job/42'), { id: '42' })
     assert.deepEqual(match('/:shop/p/:sku_1', '/north/p/x-1'), { shop: 'north', sku_1: 'x-1' })
   })
 
-  it('takes a parameter inside a segment', () => {
+  it('accepts a parameter inside a segment', () => {
     assert.deepEqual(match('/c/:name/page-:n.html', '/c/toys/page-12.html'), { name: 'toys', n: '12' })
     assert.equal(match('/page-:n.html', '/page-12xhtml'), undefined)
     assert.deepEqual(match('/:from-:to', '/a-b-c'), { from: 'a', to: 'b-c' })
   })
 
-  it('wants at least one character for a parameter, and no slash', () => {
+  it('requires at least one character for a parameter, and no slash', () => {
     assert.equal(match('/job/:id', '/job/'), undefined)
     assert.equal(match('/job/:id', '/job/a/b'), undefined)
   })
 
-  it('decodes parameters once, an encoded slash too, and keeps a stray % as it is', () => {
+  it('decodes parameters once, including an encoded slash, and keeps a stray %', () => {
     assert.deepEqual(match('/t/:tag', '/t/caf%C3%A9%20%2F%3F'), { tag: 'café /?' })
     assert.deepEqual(match('/t/:tag', '/t/%2541'), { tag: '%41' })
     assert.deepEqual(match('/t/:tag', '/t/100%'), { tag: '100%' })
     assert.deepEqual(match('/t/:tag', '/t/%FF'), { tag: '%FF' })
   })
 
-  it('lets * stand for anything, also nothing and slashes', () => {
+  it('lets * match anything, including nothing and slashes', () => {
     assert.deepEqual(match('/docs/*', '/docs/a/b.html'), {})
     assert.deepEqual(match('/docs/*', '/docs/'), {})
     assert.deepEqual(match('/*/:id', '/a/b/c'), { id: 'c' })
@@ -65,7 +65,7 @@ describe('a route’s pattern', () => {
     assert.equal(match('/a+', '/aa'), undefined)
   })
 
-  it('keeps parameters apart from what every object has', () => {
+  it('keeps parameters apart from the properties every object has', () => {
     const params = compile({ a: { match: '/:constructor' } })
       .get('a')!
       .match('/x')!
@@ -74,11 +74,11 @@ describe('a route’s pattern', () => {
     assert.equal(compile({ a: {} }).get('a')!.match('/x')!['toString'], undefined)
   })
 
-  it('takes any path when there is none', () => {
+  it('matches any path if there is none', () => {
     assert.deepEqual(match(undefined, '/whatever'), {})
   })
 
-  it('refuses the longest path at once where each segment has one parameter', () => {
+  it('rejects the longest path at once if each segment has one parameter', () => {
     const tookMs = cpuMs(() => {
       assert.equal(match('/:a/page-:b.html', `/x/page-${'-.htm'.repeat(1600)}`), undefined)
       assert.equal(match(`/${':a/'.repeat(40)}end`, `/${'x'.repeat(200).concat('/').repeat(40)}`), undefined)
@@ -87,7 +87,7 @@ describe('a route’s pattern', () => {
   })
 })
 
-/** A path, the pattern that claims it, and one that fits it as well. */
+/** A path, the pattern that claims it, and another one that matches it as well. */
 const SPECIFICITY: readonly (readonly [path: string, narrow: string, wide: string])[] = [
   ['/job/1', '/job/:id', '/*'],
   ['/job/1', '/job/:id', '/:section/:id'],
@@ -159,7 +159,7 @@ describe('findRoute', () => {
     assert.equal(findRoute(routes, 'shop', url('/p/7')).name, 'sku')
   })
 
-  it('takes the route without a pattern only when no pattern fits', () => {
+  it('takes the route without a pattern only if no pattern matches', () => {
     const routes = compile({ rest: {}, job: { match: '/job/:id' }, other: {} })
     assert.equal(findRoute(routes, 'shop', url('/job/1')).name, 'job')
     assert.equal(findRoute(routes, 'shop', url('/x')).name, 'rest')
@@ -170,7 +170,7 @@ describe('findRoute', () => {
     assert.equal(findRoute(routes, 'shop', url('/jobs?page=2')).name, 'list')
   })
 
-  it('says which routes there are when none fits', () => {
+  it('names the existing routes if none matches', () => {
     const routes = compile({ list: { match: '/jobs' }, job: { match: '/job/:id' } })
     assert.throws(
       () => findRoute(routes, 'shop', url('/about')),
@@ -185,7 +185,7 @@ describe('findRoute', () => {
   })
 })
 
-it('no path keeps a pattern busy, however it is made', () => {
+it('no malicious path keeps a pattern busy', () => {
   // With an expression that could backtrack, the first of these took 27 s and the second more than a minute.
   const routes = compile({ pairs: { match: '/:a-:b/:c-:d/:e-:f/:g-:h/end' }, triple: { match: '/:a-:b-:c.html' } })
   assert.equal(routes.get('pairs')!.match(`/${`${'-'.repeat(100)}/`.repeat(4)}x`), undefined)

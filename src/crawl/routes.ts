@@ -1,4 +1,4 @@
-/** Routes: from a URL to the route that reads it and the parameters in its path. */
+/** Routes: finds the route that reads a URL, and the parameters in its path. */
 import { ScrapeError } from '../core/errors.ts'
 import type { RouteDefinition, Scraper } from '../core/scraper.ts'
 
@@ -7,13 +7,13 @@ export interface Route {
   readonly definition: RouteDefinition
   /** undefined: accepts any URL it is enqueued for, and claims none. */
   readonly specificity: Specificity | undefined
-  /** The parameters of a path, or undefined when it does not fit. */
+  /** The parameters of a path, or undefined if it does not match. */
   match(pathname: string): Record<string, string> | undefined
 }
 
 /**
  * How specific a pattern is: one pair for each of its segments, left to right. The first number is the kind of the segment, the
- * second the characters it spells out.
+ * second the number of literal characters.
  */
 type Specificity = readonly (readonly [kind: number, literals: number])[]
 
@@ -49,8 +49,8 @@ export function compileMatch(pattern: string | undefined): Route['match'] {
 }
 
 /**
- * A parameter stops at the slash; one that another follows in the same segment also stops at the character between them. So
- * there is one way to match at most, and no path, however made, can keep the expression busy.
+ * A parameter ends at the slash; if another one follows in the same segment, it also ends at the character between them. So
+ * there is at most one way to match, and no malicious path can keep the expression busy.
  */
 function segmentSource(segment: string, names: string[]): string {
   const parts = segment.split(/:([A-Za-z_]\w*)/) // text, name, text, name, … text
@@ -73,7 +73,7 @@ function decode(segment: string): string {
   try {
     return decodeURIComponent(segment)
   } catch {
-    return segment // a stray % is the site's spelling, not our error
+    return segment // a stray % is how the site spells it, not an error
   }
 }
 
@@ -89,9 +89,10 @@ function specificityOf(pattern: string | undefined): Specificity | undefined {
 }
 
 /**
- * Positive when `a` is more specific than `b`. Segments are compared left to right, and the first difference decides: text
- * beats text with a parameter, which beats a bare parameter, which beats `*`; of the same kind the one that spells out more
- * wins. If one pattern is a prefix of the other, the longer one wins. This is a total order, so the result does not depend on the order of the calls.
+ * Positive if `a` is more specific than `b`. Segments are compared left to right, and the first difference decides: text
+ * beats text with a parameter, which beats a bare parameter, which beats `*`; of the same kind the one with more literal
+ * characters wins. If one pattern is a prefix of the other, the longer one wins. This is a total order, so the result does not
+ * depend on the order of the calls.
  */
 function compareSpecificity(a: Specificity, b: Specificity): number {
   for (let i = 0; i < Math.min(a.length, b.length); i++) {
@@ -102,9 +103,9 @@ function compareSpecificity(a: Specificity, b: Specificity): number {
 }
 
 /**
- * The route whose `match` claims a path: the most specific one that matches. Where several are equally specific, `named` if it is
- * among them, else the first in the order of the definition. A task of a route with `post` is known by its body, so such a
- * route claims nothing from a named one. undefined: no pattern matches.
+ * The route whose `match` claims a path: the most specific one that matches. If several are equally specific, `named` if it is
+ * among them, otherwise the first in the order of the definition. A task of a route with `post` is identified by its body, so
+ * such a route claims nothing from a named one. undefined: no pattern matches.
  */
 export function claimingRoute(
   routes: ReadonlyMap<string, Route>,
@@ -121,7 +122,7 @@ export function claimingRoute(
   return best
 }
 
-/** The route whose `match` claims the URL; else the first that takes any URL. */
+/** The route whose `match` claims the URL; otherwise the first that accepts any URL. */
 export function findRoute(routes: ReadonlyMap<string, Route>, scraper: string, url: URL): Route {
   const found =
     claimingRoute(routes, url.pathname) ?? [...routes.values()].find((route) => route.specificity === undefined)

@@ -84,7 +84,7 @@ describe('settleDone', () => {
     skipped: undefined,
   }
 
-  it('hands what was read to the frontier under its lease', () => {
+  it('passes the reading to the frontier under its lease', () => {
     const lease = leaseOf()
     const { outcome, filled } = settleDone(lease, page, reading, times)
     const counts = { 'notFetched.depth': 4, 'notFetched.links': 1 }
@@ -112,7 +112,7 @@ describe('settleDone', () => {
 })
 
 describe('settleFailure', () => {
-  it('gives a task with tries left another one after its backoff', () => {
+  it('gives a task with attempts left another one after its backoff', () => {
     const { settled, lease, snapshots } = fail('E_SERVER', { status: 503 })
     const error = { code: 'E_SERVER', class: 'server-error', message: 'it broke', status: 503 }
     assert.deepEqual(settled.outcome, { kind: 'retry', lease, atMs: NOW_MS + 500, error })
@@ -123,7 +123,7 @@ describe('settleFailure', () => {
     assert.equal(snapshots(), 0)
   })
 
-  it('postpones a throttled task to when the server wants it', () => {
+  it('postpones a throttled task to the time the server asks for', () => {
     const { settled, lease, snapshots } = fail('E_RATE_LIMITED', { attempt: 9, retryAfterMs: 7000 })
     assert.deepEqual(settled.outcome, { kind: 'postpone', lease, atMs: NOW_MS + 7000, reason: 'it broke' })
     assert.equal(settled.event!.outcome, 'postponed')
@@ -131,7 +131,7 @@ describe('settleFailure', () => {
     assert.equal(snapshots(), 0)
   })
 
-  it('sends a task without tries left to the dead letters, with its snapshot', () => {
+  it('sends a task without attempts left to the dead letters, with its snapshot', () => {
     const { settled, lease, snapshots } = fail('E_SERVER', { attempt: 3, snapshot: 'snapshots/1.html' })
     const error = { code: 'E_SERVER', class: 'server-error', message: 'it broke' }
     assert.deepEqual(settled.outcome, { kind: 'dead', lease, error, snapshot: 'snapshots/1.html' })
@@ -140,14 +140,14 @@ describe('settleFailure', () => {
     assert.equal(snapshots(), 1)
   })
 
-  it('leaves the snapshot out when nothing was kept', () => {
+  it('omits the snapshot if nothing was kept', () => {
     const { settled } = fail('E_NOT_FOUND', { status: 404 })
     assert.equal('snapshot' in settled.outcome, false)
     assert.equal('snapshot' in settled.event!, false)
     assert.equal(settled.event!.status, 404)
   })
 
-  it('hands the task back untried when the error ends the run, and says so to nobody but the loop', () => {
+  it('hands the task back without an attempt if the error ends the run, and tells only the loop', () => {
     const { settled, lease, error } = fail('E_STOPPED')
     assert.deepEqual(settled.outcome, { kind: 'postpone', lease, atMs: 0, reason: 'it broke' })
     assert.equal(settled.event, undefined)
@@ -159,7 +159,7 @@ describe('settleFailure', () => {
       assert.equal(fail(code as ErrorCode).settled.halt !== undefined, verdict === 'halt', code)
   })
 
-  it('skips and counts what robots.txt forbids, unless it is a start page', () => {
+  it('skips and counts pages that robots.txt forbids, unless it is a start page', () => {
     const { settled, lease, snapshots } = fail('E_ROBOTS', { isStart: false })
     assert.deepEqual(settled.outcome, { kind: 'done', lease, counts: { 'notFetched.robots': 1 } })
     assert.deepEqual([settled.event!.outcome, settled.event!.error!.code, snapshots()], ['skipped', 'E_ROBOTS', 0])
@@ -174,7 +174,7 @@ describe('settleFailure', () => {
     assert.deepEqual([outcome.kind, outcome.counts], ['done', { 'notFetched.file': 1 }])
   })
 
-  it('keeps a message within bounds', () => {
+  it('keeps messages within bounds', () => {
     const error = new ScrapeError('E_NOT_FOUND', 'x'.repeat(100_000))
     const context = {
       limits: limitsSchema.parse({}),
@@ -191,7 +191,7 @@ describe('settleFailure', () => {
 })
 
 describe('settleHandedBack', () => {
-  it('costs no try, is due at once unless told otherwise, and is no page for observers', () => {
+  it('costs no attempt, is due at once unless told otherwise, and emits no page event', () => {
     const lease = leaseOf()
     assert.deepEqual(settleHandedBack(lease, 'why'), {
       outcome: { kind: 'postpone', lease, atMs: 0, reason: 'why' },

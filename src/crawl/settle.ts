@@ -1,4 +1,4 @@
-/** From how a try ended to what the frontier is told and what observers hear. */
+/** Turns the result of an attempt into an outcome for the frontier and an event for observers. */
 
 import type { ErrorCode } from '../core/error-table.ts'
 import { type ScrapeError, toErrorRecord } from '../core/errors.ts'
@@ -11,13 +11,13 @@ import type { Lease, Outcome } from '../frontier/contract.ts'
 import type { PageReading } from './read-page.ts'
 import { decide } from './retry.ts'
 
-/** A finished try on its way through the channel to the commit. */
+/** A finished attempt on its way through the channel to the commit. */
 export interface Settled {
   readonly outcome: Outcome
-  /** undefined for a task handed back untried. */
+  /** undefined for a task that was handed back without an attempt. */
   readonly event?: EventOf<'page'>
   readonly filled?: Record<string, number>
-  /** Items the schema refused. */
+  /** Items that the schema rejected. */
   readonly invalid?: number
 }
 
@@ -59,13 +59,13 @@ interface FailureContext {
   isStart: boolean
   /** The route skips URLs that turn out to be files. */
   skipsFiles: boolean
-  /** Keeps what came back for a person to look at; called only for what is given up. */
+  /** Keeps the response for people to look at; called only when a page is given up. */
   keepSnapshot: () => string | undefined
 }
 
 const FILE_CODES: ReadonlySet<ErrorCode> = new Set(['E_CONTENT_TYPE', 'E_BROWSER_DOWNLOAD'])
 
-/** A 'halt' has no outcome of its own: the task is handed back and the run ends with the error. */
+/** A 'halt' has no outcome: the task is handed back and the run ends with the error. */
 export function settleFailure(
   lease: Lease,
   error: ScrapeError,
@@ -103,7 +103,7 @@ export function settleFailure(
   }
 }
 
-/** Done, without having been fetched. */
+/** Done without having been fetched. */
 function settleSkipped(lease: Lease, error: ScrapeError, reason: NotFetchedReason, times: TryTimes): Settled {
   return {
     outcome: { kind: 'done', lease, ...countersOf({ [reason]: 1 }) },
@@ -116,7 +116,7 @@ function countersOf(counts: NotFetchedCounts): Pick<Outcome, 'counts'> {
   return counters === undefined ? {} : { counts: counters }
 }
 
-/** Costs no try: a draining worker, a host that is paused for long. */
+/** Costs no attempt: used when a worker drains, or a host is paused for long. */
 export function settleHandedBack(lease: Lease, reason: string, atMs = 0): Settled {
   return { outcome: { kind: 'postpone', lease, atMs, reason } }
 }

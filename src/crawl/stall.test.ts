@@ -6,7 +6,7 @@ import { restorePauses, StallWatch } from './stall.ts'
 
 const START_MS = Date.UTC(2026, 10, 16, 5)
 
-/** Three pages of host `a` left. */
+/** Three pages of host `a` are left. */
 function given(more: { waitMs?: number; isOpenEnded?: () => Promise<boolean> } = {}) {
   const time = { nowMs: START_MS }
   const meta = new Map<string, string>()
@@ -93,7 +93,7 @@ test('stops when the first page left is due much later, but not for a configured
   assert.equal(await watch.check([]), undefined)
 })
 
-test('waits forever if configured, while more tasks may come, and while a person has paused the run', async () => {
+test('waits forever if configured, while more tasks may come, and while the run is paused manually', async () => {
   for (const more of [{ waitMs: Number.POSITIVE_INFINITY }, { isOpenEnded: async () => true }]) {
     const { watch, pause } = given(more)
     pause('a', 600_000)
@@ -105,7 +105,7 @@ test('waits forever if configured, while more tasks may come, and while a person
   assert.equal(await watch.check([]), undefined)
 })
 
-test('keeps the pauses of its hosts for the resumed run, which says so', async () => {
+test('keeps the pauses of its hosts for the resumed run, which reports them', async () => {
   const { watch, pause, meta } = given()
   pause('a', 600_000)
   await watch.check([])

@@ -1,11 +1,12 @@
 /**
- * Can this run still make progress? Checked while a worker has nothing in flight.
+ * Detects a stalled run: can it still make progress? Checked while a worker has nothing in flight.
  *
- *   a host that is not paused has tasks · another worker has some in hand · paused by hand   → yes
- *   all that is left waits for longer than `waitMs`                                          → no: nothing would happen for too long
- *   all hosts left are paused, and no page was settled for `waitMs`                          → no: probing does not help
+ *   a host that is not paused has tasks · another worker is busy · the run is paused manually   → yes
+ *   all remaining tasks wait for longer than `waitMs`                        → no: nothing would happen for too long
+ *   all remaining hosts are paused, and no page was settled for `waitMs`     → no: probing does not help
  *
- * A run that cannot make progress stops with `E_STALLED` and can be resumed; no page is given up. Hosts stay paused when it is resumed.
+ * A run that cannot make progress stops with `E_STALLED` and can be resumed; no page is given up. Hosts stay paused when it is
+ * resumed.
  */
 import { ScrapeError } from '../core/errors.ts'
 import type { EventBus } from '../core/events.ts'
@@ -17,7 +18,7 @@ interface StallParts {
   rateLimit: Pick<RateLimit, 'pauses'>
   /** Infinity: wait as long as it takes. */
   waitMs: number
-  /** Waiting for a retry up to this long is not a stall. */
+  /** Waiting for a retry for up to this long is not a stall. */
   backoffMsMax: number
   /** True while more tasks may be added. */
   isOpenEnded?: () => Promise<boolean>
@@ -33,7 +34,7 @@ export class StallWatch {
   readonly #monotonicNow: () => number
   #isAsking = false
   #settled = -1
-  /** When a page was last seen settled, by any worker. */
+  /** When a page was last seen to be settled, by any worker. */
   #movedAtMs: number
 
   constructor(parts: StallParts) {
@@ -42,7 +43,7 @@ export class StallWatch {
     this.#movedAtMs = this.#monotonicNow()
   }
 
-  /** Why the run cannot move; undefined while it can. `heldHosts`: those of tasks this worker has claimed and not begun. */
+  /** Why the run is stalled; undefined while it is not. `heldHosts`: hosts of tasks this worker has claimed but not started. */
   async check(heldHosts: readonly string[]): Promise<ScrapeError | undefined> {
     const { frontier, rateLimit, waitMs, isOpenEnded } = this.#parts
     if (!Number.isFinite(waitMs) || this.#isAsking) return undefined
@@ -76,7 +77,7 @@ export class StallWatch {
     if (claimed - ofPaused > 0) return undefined // another worker is busy with another host
     const [first, ...others] = waiting.toSorted((one, other) => one.untilMs - other.untilMs)
     const why = `${first!.host}: ${first!.reason}${moreHosts(others)}`
-    // With many hosts, the queue names only some of them. About the others it is only known that no page has succeeded.
+    // With many hosts, the queue names only some of them. For the others we only know that no page has succeeded.
     const areAllNamed = hosts.reduce((sum, host) => sum + host.pending, 0) >= pending
     if (areAllNamed && first!.untilMs - now() > waitMs) return `must wait until ${timeText(first!.untilMs)}: ${why}`
     const idleMs = this.#monotonicNow() - this.#movedAtMs

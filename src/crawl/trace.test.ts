@@ -1,4 +1,4 @@
-/** Where a page is in its trace: by the chance and the clock that are given, and by no text that is not a trace. */
+/** A page's position in its trace, with a given random source and clock, and ignoring texts that are not traces. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { EventOf } from '../core/events.ts'
@@ -17,7 +17,7 @@ function traced(trace: string | undefined, random = () => 0.5) {
   return { own: event.trace, tasks }
 }
 
-test('a new trace is made of the chance that is given', () => {
+test('a new trace is created from the given random source', () => {
   const { own, tasks } = traced(undefined)
   assert.deepEqual(own, { own: `00-${'80000000'.repeat(4)}-${'80000000'.repeat(2)}-01`, startedAtMs: 7, itemKeys: [] })
   assert.deepEqual(
@@ -27,13 +27,13 @@ test('a new trace is made of the chance that is given', () => {
   assert.equal(traced(undefined, () => 0.6).own, undefined, 'not within the share')
 })
 
-test('a page goes on with the trace of its task, or links to it', () => {
+test('a page continues the trace of its task, or links to it', () => {
   assert.equal(traced(PARENT).own!.parent, PARENT)
   assert.equal(traced(PARENT).own!.own.slice(0, 35), PARENT.slice(0, 35))
   assert.equal(traced(`~${PARENT}`).own!.link, PARENT)
 })
 
-test('what is no trace becomes neither a parent nor a link', () => {
+test('a text that is not a trace becomes neither a parent nor a link', () => {
   for (const odd of ['', '~', '~x', `~${PARENT}x`, `~~${PARENT}`, `~${PARENT.toUpperCase()}`, 'x'.repeat(100_000)]) {
     const { own } = traced(odd)
     assert.deepEqual([own!.parent, own!.link], [undefined, undefined], odd.slice(0, 80))

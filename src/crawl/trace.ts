@@ -1,15 +1,15 @@
 /**
- * Where a try at a page is in its trace: ids only, so that it costs no package and travels with the task.
+ * The position of an attempt in its trace: IDs only, so that it needs no package and travels with the task.
  *
  *   list page ─▶ new trace ─▶ its page's span ─▶ `trace` of every task it finds ─▶ their pages' spans
- *       └─ the next list page (same route): a new trace, with a link back. Else all pages of a run would be one trace.
+ *       └─ the next list page (same route): a new trace, with a link back. Otherwise all pages of a run would be one trace.
  */
 import type { Settled } from './settle.ts'
 
 /** `00-<trace>-<span>-<flags>`, as in the W3C recommendation. */
 const TRACEPARENT = /^00-([0-9a-f]{32})-[0-9a-f]{16}-0([01])$/
 
-/** Before the traceparent of a page that is to be linked to, not continued. */
+/** Precedes the traceparent of a page that is to be linked to, not continued. */
 const LINK = '~'
 
 interface TraceOptions {
@@ -19,7 +19,7 @@ interface TraceOptions {
   random: () => number
 }
 
-/** Gives the try a place in its trace, and its tasks the way back to it. */
+/** Gives the attempt its position in the trace, and its tasks the reference to it. */
 export function tracePage({ outcome, event }: Settled, { startedAtMs, ratio, random }: TraceOptions): void {
   if (event === undefined) return
   const { task } = outcome.lease
@@ -27,7 +27,7 @@ export function tracePage({ outcome, event }: Settled, { startedAtMs, ratio, ran
   const isKept = found === null ? random() < ratio : found[2] === '1'
   const traceId = found?.[1] ?? randomHex(32, random)
   const own = `00-${traceId}-${randomHex(16, random)}-0${isKept ? 1 : 0}`
-  // Also when it is not kept: what is found there must not begin a trace in the middle.
+  // Even if it is not kept: tasks found there must not start a trace in the middle.
   if (outcome.kind === 'done')
     for (const next of outcome.tasks ?? []) next.trace = next.route === task.route ? LINK + own : own
   if (!isKept) return
@@ -40,7 +40,7 @@ export function tracePage({ outcome, event }: Settled, { startedAtMs, ratio, ran
   }
 }
 
-/** A task may come from elsewhere, with anything in this place. */
+/** A task may come from elsewhere, with any text here. */
 function linkOf(trace: string | undefined): { link?: string } {
   const link = trace?.startsWith(LINK) ? trace.slice(LINK.length) : ''
   return TRACEPARENT.test(link) ? { link } : {}

@@ -8,7 +8,7 @@ const fails = async () => {
   throw new Error('no such route')
 }
 
-test('waits for calls that nothing awaits', async () => {
+test('waits for calls that are not awaited', async () => {
   const calls = new UnawaitedCalls()
   const { promise, resolve } = Promise.withResolvers<void>()
   void calls.watch(promise)
@@ -22,7 +22,7 @@ test('waits for calls that nothing awaits', async () => {
   await settled
 })
 
-test('reports the failure of a call that nothing awaits, once it has ended', async () => {
+test('reports the failure of a call that is not awaited, once it has ended', async () => {
   const calls = new UnawaitedCalls()
   void calls.watch(Promise.resolve())
   void calls.watch(fails())
@@ -30,7 +30,7 @@ test('reports the failure of a call that nothing awaits, once it has ended', asy
   await assert.rejects(calls.settle(), /no such route/)
 })
 
-test('leaves failures alone that the scraper handles', async () => {
+test('ignores failures that the scraper handles', async () => {
   const calls = new UnawaitedCalls()
   await assert.rejects(async () => await calls.watch(fails()), /no such route/)
   assert.equal(await calls.watch(fails()).catch(() => 'handled'), 'handled')

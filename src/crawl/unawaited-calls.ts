@@ -1,4 +1,4 @@
-/** Calls a scraper may forget to await: they are waited for all the same, and one that fails is reported instead of ending the process. */
+/** Calls a scraper may forget to await: they are awaited anyway, and a failure is reported instead of ending the process. */
 export class UnawaitedCalls {
   readonly #calls = new Set<{ promise: Promise<unknown>; isAwaited: boolean }>()
 
@@ -6,12 +6,12 @@ export class UnawaitedCalls {
   watch<T>(promise: Promise<T>): Promise<T> {
     const call = { promise, isAwaited: false }
     this.#calls.add(call)
-    // Kept when it failed unheard, and forgotten otherwise: there may be millions of them.
+    // Kept if it failed without being awaited, and dropped otherwise: there may be millions of them.
     promise.then(
       () => this.#calls.delete(call),
       () => call.isAwaited && this.#calls.delete(call),
     )
-    // Not a promise itself: `await` would listen to one without telling us.
+    // Not a real promise: `await` would subscribe to one without calling our `then`.
     const then: Promise<T>['then'] = (onDone, onFailed) => {
       call.isAwaited = true
       return promise.then(onDone, onFailed)
@@ -24,7 +24,7 @@ export class UnawaitedCalls {
     }
   }
 
-  /** Does it now. Only a failure needs watching, so that what succeeds costs nothing more. */
+  /** Runs it now. Only a failure needs watching, so that a success has no extra cost. */
   do<T>(work: () => T): Promise<T> {
     try {
       return Promise.resolve(work())
@@ -33,7 +33,7 @@ export class UnawaitedCalls {
     }
   }
 
-  /** Resolves when all have ended; rejects with the first failure that nothing awaits. */
+  /** Resolves when all have ended; rejects with the first failure that is not awaited. */
   async settle(): Promise<void> {
     for (const call of this.#calls) await (call.isAwaited ? call.promise.catch(() => {}) : call.promise)
   }

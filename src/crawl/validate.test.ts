@@ -14,13 +14,13 @@ const book = z.object({
   seenAt: z.date().optional(),
 })
 
-/** A schema of no library: a string field `id` is all it asks for. */
+/** A schema without a library: it only requires a string field `id`. */
 function plainSchema(validate: StandardSchemaV1['~standard']['validate']): StandardSchemaV1 {
   return { '~standard': { version: 1, vendor: 'test', validate } }
 }
 
 describe('compileItemCheck', () => {
-  it('gives the schema’s output, without what the schema does not know', () => {
+  it('returns the schema’s output, without fields the schema does not know', () => {
     const result = compileItemCheck(book)({ price: 1.5, junk: true, title: 'A' })
     assert.deepEqual(result, { ok: true, value: { title: 'A', price: 1.5 } })
   })
@@ -37,7 +37,7 @@ describe('compileItemCheck', () => {
     })
   })
 
-  it('says `item` where the value as a whole is wrong', () => {
+  it('says `item` if the value as a whole is wrong', () => {
     assert.deepEqual(compileItemCheck(book)('text'), {
       ok: false,
       problems: ['item: expected object, received string'],
@@ -48,7 +48,7 @@ describe('compileItemCheck', () => {
     })
   })
 
-  it('takes any Standard Schema', () => {
+  it('accepts any Standard Schema', () => {
     const check = compileItemCheck(
       plainSchema((value) =>
         typeof (value as { id?: unknown }).id === 'string'
@@ -60,7 +60,7 @@ describe('compileItemCheck', () => {
     assert.deepEqual(check({ id: 1 }), { ok: false, problems: ['id: must be text'] })
   })
 
-  it('refuses a schema that checks asynchronously, zod’s or another', () => {
+  it('refuses a schema that validates asynchronously, zod’s or another', () => {
     const isDefinitionError = (error: unknown) => error instanceof ScrapeError && error.code === 'E_DEFINITION'
     const slow = z.object({ a: z.string().refine(async () => true) })
     assert.throws(() => compileItemCheck(slow)({ a: 'x' }), isDefinitionError)
@@ -70,7 +70,7 @@ describe('compileItemCheck', () => {
     assert.throws(() => compileItemCheck(failing)({ a: 'x' }), isDefinitionError)
   })
 
-  it('lets an error inside the schema through as what it is', () => {
+  it('passes through an error inside the schema', () => {
     const broken = z.object({ a: z.string().transform(() => JSON.parse('{')) })
     assert.throws(() => compileItemCheck(broken)({ a: 'x' }), SyntaxError)
   })
@@ -92,7 +92,7 @@ describe('toItemRow', () => {
     assert.equal(toItemRow({ at: new Date(0) }, ['at'], byId).json, '{"at":"1970-01-01T00:00:00.000Z"}')
   })
 
-  it('knows an item without a key by its content', () => {
+  it('identifies an item without a key by its content', () => {
     const one = toItemRow({ a: 1, b: 2 }, ['a', 'b'], () => undefined)
     const same = toItemRow({ b: 2, a: 1 }, ['a', 'b'], () => undefined)
     const other = toItemRow({ a: 1, b: 3 }, ['a', 'b'], () => undefined)
@@ -105,7 +105,7 @@ describe('toItemRow', () => {
     assert.equal(toItemRow({ id: key }, ['id'], byId).key, key)
   })
 
-  it('does not keep the page alive that its key was cut from', () => {
+  it('does not keep the page in memory that its key was cut from', () => {
     setFlagsFromString('--expose-gc')
     const gc = runInNewContext('gc') as () => void
     const keys: string[] = []
@@ -121,7 +121,7 @@ describe('toItemRow', () => {
     assert.equal(keys.length, 40)
   })
 
-  it('refuses what no line of JSON can hold', () => {
+  it('refuses values that cannot be written as JSON', () => {
     const isItemError = (error: unknown) => error instanceof ScrapeError && error.code === 'E_ITEM_INVALID'
     assert.throws(() => toItemRow({ n: 1n }, ['n'], byId), isItemError)
     const circular: Record<string, unknown> = {}

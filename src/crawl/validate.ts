@@ -1,4 +1,4 @@
-/** From what a handler emitted to a row of the item log: checked against the schema, one line of JSON, with its key. */
+/** Turns what a handler emitted into a row of the item log: checked against the schema, one line of JSON, with its key. */
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { ScrapeError } from '../core/errors.ts'
 import { contentKey, type ItemRow } from '../core/item.ts'
@@ -8,7 +8,7 @@ export type ItemCheck = (value: unknown) => { ok: true; value: object } | { ok: 
 
 type Issue = StandardSchemaV1.Issue
 
-/** Any Standard Schema whose check is synchronous: zod, valibot, arktype … */
+/** Any Standard Schema that validates synchronously: zod, valibot, arktype … */
 export function compileItemCheck(schema: StandardSchemaV1): ItemCheck {
   const validate = isZod(schema) ? zodValidate(schema) : standardValidate(schema)
   return (value) => {
@@ -22,7 +22,7 @@ export function compileItemCheck(schema: StandardSchemaV1): ItemCheck {
   }
 }
 
-/** Zod's own door skips one wrapper object per item, and says by its error class when a check is asynchronous. */
+/** Zod's own method saves one wrapper object per item, and its error class tells that a check is asynchronous. */
 interface Zod {
   safeParse(value: unknown): { success: true; data: unknown } | { success: false; error: { issues: readonly Issue[] } }
 }
@@ -50,7 +50,7 @@ function standardValidate(schema: StandardSchemaV1): (value: unknown) => Result 
   return (value) => {
     const result = validate(value)
     if (!(result instanceof Promise)) return result
-    result.catch(() => undefined) // its outcome is of no use any more, and must not become an unhandled rejection
+    result.catch(() => undefined) // no longer needed, and must not become an unhandled rejection
     throw asyncSchema()
   }
 }
@@ -80,8 +80,8 @@ function kindOf(value: unknown): string {
 }
 
 /**
- * The row of a checked item. `fields` gives the order of the JSON's keys; further keys follow in their own order. Without a
- * key of its own (`keyOf` gives undefined) an item is known by its content. Dates become ISO strings.
+ * The row of a checked item. `fields` is the order of the JSON's keys; further keys follow in their own order. An item without
+ * its own key (`keyOf` returns undefined) is identified by its content. Dates become ISO strings.
  */
 export function toItemRow(
   value: object,
@@ -93,7 +93,7 @@ export function toItemRow(
   try {
     json = JSON.stringify(isInOrder(value, fields) ? value : inOrder(value, fields))
   } catch (error) {
-    // A bigint or a circular reference: the schema let through what no line of JSON can hold.
+    // A bigint or a circular reference: the schema accepted something that cannot be written as JSON.
     const why = error instanceof Error ? error.message.split('\n', 1)[0] : String(error)
     throw new ScrapeError('E_ITEM_INVALID', `the item cannot be written as JSON: ${why}`, { cause: error })
   }
@@ -129,8 +129,8 @@ function inOrder(value: object, fields: readonly string[]): object {
 }
 
 /**
- * A copy that shares nothing. V8 makes a piece of a long string (13 characters or more) a window into it, so one key cut out
- * of a page would keep the whole page in memory for as long as an engine remembers the key: 100,000 keys, 5 GB.
+ * A copy that shares nothing. V8 represents a slice of a long string (13 characters or more) as a window into it, so one key cut
+ * from a page would keep the whole page in memory for as long as an engine remembers the key: 100,000 keys, 5 GB.
  */
 function ownString(text: string): string {
   return text.length < 13 ? text : (JSON.parse(JSON.stringify(text)) as string)
