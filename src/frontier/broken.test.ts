@@ -1,4 +1,4 @@
-/** The suite must refuse engines that break a promise: each one here is the `memory:` engine with one fault. */
+/** The suite must reject engines that break a promise: each one here is the `memory:` engine with one fault. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { addCounts, noCounts } from '../core/counts.ts'
@@ -9,7 +9,7 @@ import { openMemoryFrontier } from './memory/engine.ts'
 
 type Fault = (inner: Frontier, now: () => number) => Partial<Frontier>
 
-/** Which checks an engine with this fault fails; only those named `expected` are run when there are any. */
+/** The checks that an engine with this fault fails; if `expected` is given, only the checks it matches are run. */
 async function refusals(fault: Fault, expected?: RegExp): Promise<string[]> {
   const open = async ({ now }: { now: () => number }): Promise<Frontier> => {
     const inner = openMemoryFrontier({ now })
@@ -327,7 +327,7 @@ for (const { name, refusedBy, fault } of faults) {
   })
 }
 
-test('the random history alone finds a fault that shows only in figures', async () => {
+test('the random history alone finds a fault that shows only in the stats', async () => {
   const miscount: Fault = (inner) => ({
     stats: async () => {
       const stats = await inner.stats()

@@ -1,10 +1,10 @@
 /**
- * The conformance suite of the frontier: what the contract promises, asked of an engine. A third party runs it in four lines:
+ * The conformance suite of the frontier: checks an engine against the contract. A third party runs it in four lines:
  *
  *   import { frontierConformance } from './conformance.ts'
  *   frontierConformance('mine:', ({ place, now, fresh }) => openMine(place, { now, fresh }))
  *
- * What an engine declares it cannot do is left out. Time is turned, never slept.
+ * Checks for capabilities that an engine does not declare are skipped. Time is simulated: the suite never sleeps.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -26,7 +26,7 @@ const modelled = [
   }),
 ]
 
-/** Every check, to be run by hand: `await check.run(open)` rejects when the engine breaks the promise. */
+/** Every check, to be run individually: `await check.run(open)` rejects if the engine breaks the promise. */
 export const frontierChecks: readonly FrontierCheck[] = [
   ...adding,
   ...claiming,
@@ -39,7 +39,7 @@ export const frontierChecks: readonly FrontierCheck[] = [
 ]
 
 interface ConformanceOptions {
-  /** What the engine declares it cannot do (`can`): those checks are left out, and the declaration itself is checked. */
+  /** Capabilities the engine does not declare (`can`): their checks are skipped, and the declaration itself is checked. */
   cannot?: readonly ('durable' | 'shared')[]
 }
 

@@ -1,15 +1,15 @@
-/** What the crash tests of all engines share: a site that is a tree of pages, workers that crawl it, and kill -9 for them. */
+/** Shared by the crash tests of all engines: a site that is a tree of pages, workers that crawl it, and kill -9 for them. */
 import type { ChildProcess } from 'node:child_process'
 import { hash } from 'node:crypto'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Frontier, Lease, Outcome } from './contract.ts'
 
-/** No task dies of its losses here: what is killed is the worker, on purpose. */
+/** Tasks must not die of losses here: workers are killed on purpose. */
 export const LOSSES_MAX = 1000
 const WORKERS = 3
 
-/** Page n links to 3n+1 … 3n+3, and to pages that are known already. */
+/** Page n links to 3n+1 … 3n+3, and to pages that are already known. */
 function linksOf(n: number, pages: number): number[] {
   return [3 * n + 1, 3 * n + 2, 3 * n + 3, n, Math.floor(n / 3), 0].filter((link) => link < pages)
 }
@@ -18,14 +18,14 @@ function pageTask(n: number) {
   return { url: `https://h${n % 7}.example/${n}`, route: 'page', depth: 0, data: n }
 }
 
-/** Some pages fail once, some are put off, some die: the same ones every time. */
+/** Some pages fail once, some are postponed, some die: the same ones every time. */
 export function fateOf(n: number): 'done' | 'retry' | 'postpone' | 'dead' {
   if (n % 97 === 96) return 'dead'
   if (n % 31 === 30) return 'retry'
   return n % 41 === 40 ? 'postpone' : 'done'
 }
 
-/** What a crawl without any crash finds: a dead page links to nothing. */
+/** What a crawl without crashes finds: a dead page links to nothing. */
 export function crawlInOneGo(pages: number): Set<number> {
   const reached = new Set([0])
   for (const n of reached) if (fateOf(n) !== 'dead') for (const link of linksOf(n, pages)) reached.add(link)
@@ -44,7 +44,7 @@ function outcomeOf(lease: Lease, pages: number): Outcome {
   return { kind: 'done', lease, items, tasks: linksOf(n, pages).map(pageTask) }
 }
 
-/** In a process of its own, which may be killed at any moment: claims, commits, discovers and emits until nothing is left. */
+/** Runs in a separate process that may be killed at any moment: claims, commits, discovers and emits until nothing is left. */
 export async function crawlUntilDone(frontier: Frontier, pages: number, { max, pollMs } = { max: 5, pollMs: 2 }) {
   const workerId = workerIdOf(process.pid)
   await frontier.add([pageTask(0)])
@@ -52,7 +52,7 @@ export async function crawlUntilDone(frontier: Frontier, pages: number, { max, p
   for (;;) {
     const leases = await frontier.claim({ max, workerId, leaseMs: 60_000 })
     if (leases.length > 0) {
-      await sleep(Math.random() * 4) // the time of the fetch: most kills hit a worker that holds leases
+      await sleep(Math.random() * 4) // simulates the fetch: most kills hit a worker that holds leases
       await frontier.commit(leases.map((lease) => outcomeOf(lease, pages)))
       continue
     }
@@ -65,7 +65,7 @@ export function workerIdOf(pid: number | undefined): string {
   return `worker-${pid}`
 }
 
-/** Kills a worker somewhere in its work and puts another one in its place, again and again. Gives those that live. */
+/** Kills a worker at a random point and starts another one, again and again. Returns the surviving workers. */
 export async function killAgainAndAgain(
   frontier: Frontier,
   fork: () => ChildProcess,

@@ -20,7 +20,7 @@ test('opens an engine by its scheme', async (t) => {
   }
 })
 
-test('says which engines there are when it does not know one', async () => {
+test('lists the known engines if it does not know one', async () => {
   const isRefusal = (message: RegExp) => (error: unknown) =>
     error instanceof ScrapeError &&
     error.code === 'E_OPTION' &&
@@ -30,6 +30,6 @@ test('says which engines there are when it does not know one', async () => {
   await assert.rejects(openFrontier('frontier.db'), isRefusal(/named by a URL/))
 })
 
-test('wants a path for sqlite:', async () => {
+test('requires a path for sqlite:', async () => {
   await assert.rejects(openFrontier('sqlite:'), /needs a path/)
 })

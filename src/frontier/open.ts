@@ -1,13 +1,13 @@
-/** Opens a frontier by its URL. The engine's code is loaded only when its scheme is asked for. */
+/** Opens a frontier by its URL. An engine's code is loaded only when its scheme is used. */
 import { ENGINE_SCHEMES, type Engine, type EngineUrl, parseEngineUrl } from '../core/engine-url.ts'
 import { ScrapeError } from '../core/errors.ts'
 import { assertInstalled } from '../core/optional-package.ts'
 import type { Frontier, FrontierOptions } from './contract.ts'
 
 interface OpenOptions extends FrontierOptions {
-  /** Where the ledger of an `amqp:` frontier is (`redis://…`); other engines ignore it. Also as `?redis=` of its URL. */
+  /** Where the ledger of an `amqp:` frontier is (`redis://…`); other engines ignore it. Also possible as `?redis=` in its URL. */
   redisUrl?: string
-  /** After how long a message of an `amqp:` frontier expires, if before its queue says so; other engines ignore it. */
+  /** When a message of an `amqp:` frontier expires, if earlier than its queue says; other engines ignore it. */
   messageTtlMs?: (message: { url: string }) => number | undefined
 }
 
@@ -25,8 +25,8 @@ const ENGINES: Record<Engine, Open> = {
 }
 
 /**
- * `memory:`, `sqlite:path` (`sqlite:///absolute/path` too), `postgres://user:password@host/database`,
- * `redis://user:password@host:port/number`, or `amqp://user:password@host/vhost?redis=redis://host`, which may also say `ack=` and
+ * `memory:`, `sqlite:path` (also `sqlite:///absolute/path`), `postgres://user:password@host/database`,
+ * `redis://user:password@host:port/number`, or `amqp://user:password@host/vhost?redis=redis://host`, optionally with `ack=` and
  * `expired=`.
  */
 export async function openFrontier(url: string, options: OpenOptions = {}): Promise<Frontier> {

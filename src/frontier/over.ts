@@ -1,4 +1,4 @@
-/** A frontier on top of another: everything goes to the inner one, except what is given here. */
+/** A frontier that wraps another: everything is passed to the inner one, except what is overridden here. */
 import type { Frontier } from './contract.ts'
 
 export function over(inner: Frontier, own: Partial<Frontier>): Frontier {

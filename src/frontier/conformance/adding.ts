@@ -1,10 +1,10 @@
-/** Checks: what `add` promises. */
+/** Checks for `add`. */
 import assert from 'node:assert/strict'
 import type { NewTask } from '../../core/task.ts'
 import { taskId } from '../../core/url.ts'
 import { check, done, error, task, tasks } from './rig.ts'
 
-/** More than this between source and frontier is no chunk any more. */
+/** An engine that reads further ahead than this does not work in chunks. */
 const HELD_TASKS_MAX = 10_000
 
 export const adding = [

@@ -1,4 +1,4 @@
-/** Checks: whom a claim gives what, and when. */
+/** Checks for `claim`: which worker gets which tasks, and when. */
 import assert from 'node:assert/strict'
 import { check, done, error, hostsOf, LEASE_MS, pathsOf, task, tasks, urlsOf } from './rig.ts'
 
@@ -118,7 +118,7 @@ const hosts = [
     assert.deepEqual(hostsOf(await rig.claim(10, { avoidHosts })), ['h79.example', 'h79.example'])
     assert.deepEqual(await rig.claim(10, { avoidHosts: all }), [])
     assert.deepEqual(hostsOf(await rig.claim(2, { workerId: 'worker-2' })), ['h0.example', 'h1.example'])
-    // An avoided host may stand before the others with many priorities.
+    // An avoided host may come before the others at many priorities.
     const many = Array.from({ length: 40 }, (_, i) => task(i, { priority: 100 + i }))
     await rig.frontier.add(many)
     assert.deepEqual(hostsOf(await rig.claim(1, { avoidHosts: ['a.example'] })), ['h2.example'])

@@ -1,11 +1,11 @@
-/** Checks: dead letters. */
+/** Checks for dead letters. */
 import assert from 'node:assert/strict'
 import type { ErrorRecord } from '../../core/errors.ts'
 import type { NewTask } from '../../core/task.ts'
 import type { DeadLetter } from '../contract.ts'
 import { check, error, type Rig, task, tasks } from './rig.ts'
 
-/** Adds the task and lets it die at once; a millisecond passes. */
+/** Adds a task and makes it a dead letter at once; a millisecond passes. */
 async function kill(rig: Rig, dying: NewTask, record: ErrorRecord, snapshot?: string): Promise<string> {
   await rig.frontier.add([dying])
   const lease = await rig.claimOne()

@@ -1,4 +1,4 @@
-/** Checks: figures, notes of the run, the end of a process, several processes. */
+/** Checks for stats, metadata of the run, the end of a process, and several processes. */
 import assert from 'node:assert/strict'
 import { check, done, error, item, LEASE_MS, pathsOf, task, tasks, urlsOf } from './rig.ts'
 
@@ -47,7 +47,7 @@ const figures = [
     await rig.frontier.add([task('new', { priority: 5 })])
     const tellsAge = rig.frontier.can.tellsAge === true
     assert.equal(await ageMs(), tellsAge ? 5000 : undefined)
-    if (!tellsAge) return // only the order is kept
+    if (!tellsAge) return // only the order is stored
     await rig.claim(2)
     assert.equal(await ageMs(), undefined, 'what is claimed does not wait, and the other is not due')
     rig.nowMs += 56_000

@@ -1,4 +1,4 @@
-/** Checks: the item log between commit and sinks. */
+/** Checks for the item log between commit and sinks. */
 import assert from 'node:assert/strict'
 import type { ItemRow } from '../../core/item.ts'
 import type { Committed } from '../contract.ts'

@@ -1,4 +1,4 @@
-/** Checks: what happens to the tasks of workers that are gone. */
+/** Checks for the tasks of lost workers. */
 import assert from 'node:assert/strict'
 import { check, done, error, LEASE_MS, pathsOf, task, tasks } from './rig.ts'
 

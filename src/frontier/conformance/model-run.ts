@@ -1,4 +1,4 @@
-/** Random histories, after each step of which the engine must agree with the model. */
+/** Random histories: after each step the engine must agree with the model. */
 import assert from 'node:assert/strict'
 import type { Arbitrary } from 'fast-check'
 import { optionalPackage } from '../../core/optional-package.ts'
@@ -57,7 +57,7 @@ type Step = typeof step extends Arbitrary<infer T> ? T : never
 class Run {
   readonly #rig: Rig
   readonly #model = new Model()
-  /** Every lease ever given: old ones come back as stale. */
+  /** Every lease ever given: old ones are used again as stale leases. */
   readonly #leases: Lease[] = []
   #items = 0
 
@@ -198,7 +198,7 @@ export async function agreeOnHistories(rig: Rig): Promise<void> {
   const startMs = performance.now()
   await fc.assert(
     fc.asyncProperty(histories, async (history) => {
-      // A slow machine checks fewer. A limit of fast-check's would abandon a history that still uses the engine.
+      // A slow machine checks fewer. fast-check's own time limit would abandon a history that still uses the engine.
       if (performance.now() - startMs > HISTORIES_MS_MAX) return
       await rig.reopen({ fresh: true })
       const run = new Run(rig)
@@ -207,7 +207,7 @@ export async function agreeOnHistories(rig: Rig): Promise<void> {
         await run.check()
       }
     }),
-    // Shrinking on disk would take minutes; the seed it prints is enough to come back.
+    // Shrinking on disk would take minutes; the printed seed is enough to reproduce a failure.
     { numRuns: 30, endOnFailure: true },
   )
 }

@@ -1,4 +1,4 @@
-/** The promises of the contract as a small model, and the questions it asks of an engine after every step. */
+/** The promises of the contract as a small model, and the checks it makes on an engine after every step. */
 import assert from 'node:assert/strict'
 import type { NewTask } from '../../core/task.ts'
 import { hostOf } from '../../core/url.ts'
@@ -43,7 +43,7 @@ export class Model {
     return [...this.tasks.values()].filter(({ lease }) => lease?.workerId === workerId)
   }
 
-  /** The task whose current lease this is. */
+  /** The task that is currently under this lease. */
   holderOf(lease: Lease): ModelTask | undefined {
     const found = this.tasks.get(lease.task.url)
     return found?.lease?.lease.token === lease.token ? found : undefined
@@ -53,7 +53,7 @@ export class Model {
     return [...this.tasks.values()].filter(({ state }) => states.includes(state))
   }
 
-  /** Checks what a claim gave against what it had to give, then believes it. */
+  /** Checks what a claim returned against what it had to return, then adopts it. */
   claimed(request: ClaimRequest, leases: readonly Lease[], nowMs: number): void {
     const held = this.held(request.workerId)
     const claimable = this.in('pending').filter(({ atMs, lane, task }) => {
@@ -99,7 +99,7 @@ export class Model {
     }
   }
 
-  /** Conservation: the engine's figures are those of the model. */
+  /** Conservation: the engine's stats match the model. */
   check(stats: FrontierStats): void {
     const pending = this.in('pending').length
     const claimed = this.in('claimed').length

@@ -1,18 +1,18 @@
-/** What every check of the suite stands on: a frontier with a clock that the check turns, and words for the usual steps. */
+/** The base of every check in the suite: a frontier with a simulated clock, and helpers for common steps. */
 import assert from 'node:assert/strict'
 import type { ErrorRecord } from '../../core/errors.ts'
 import type { ItemRow } from '../../core/item.ts'
 import type { NewTask } from '../../core/task.ts'
 import type { ClaimRequest, Committed, Frontier, FrontierStats, Lease, Outcome } from '../contract.ts'
 
-/** Opens the engine under test. Equal places are one frontier, where the engine is durable or shared; others are strangers. */
+/** Opens the engine under test. If it is durable or shared, equal places are the same frontier; different ones are separate. */
 export type OpenForCheck = (options: { place: string; now: () => number; fresh?: boolean }) => Promise<Frontier>
 
 /** One promise of the queue contract, as a check. */
 export interface FrontierCheck {
   /** A sentence about behaviour. */
   readonly title: string
-  /** Asked only of engines that can do this. */
+  /** Run only for engines with this capability. */
   readonly needs?: 'durable' | 'shared'
   run(open: OpenForCheck): Promise<void>
 }
@@ -36,7 +36,7 @@ export class Rig implements AsyncDisposable {
     return this.#frontier
   }
 
-  /** One more handle on the same place; the first one becomes `frontier`. */
+  /** Opens another handle on the same place; the first one becomes `frontier`. */
   async open(options: { fresh?: boolean } = {}): Promise<Frontier> {
     const frontier = await this.#open({ place: this.place, now: () => this.nowMs, ...options })
     this.#opened.push(frontier)
@@ -44,7 +44,7 @@ export class Rig implements AsyncDisposable {
     return frontier
   }
 
-  /** As after the end of the process. */
+  /** Simulates a restart of the process. */
   async reopen(options: { fresh?: boolean } = {}): Promise<void> {
     await this[Symbol.asyncDispose]()
     await this.open(options)
@@ -65,7 +65,7 @@ export class Rig implements AsyncDisposable {
     return this.frontier.commit(outcomes)
   }
 
-  /** Claims and finishes all there is, and returns the URLs in the order they were given. */
+  /** Claims and completes everything there is; returns the URLs in the order they were given. */
   async drain(more: Partial<ClaimRequest> = {}): Promise<string[]> {
     const urls: string[] = []
     for (;;) {
@@ -76,12 +76,12 @@ export class Rig implements AsyncDisposable {
     }
   }
 
-  /** The leases of `workerId` are lost, as when it was killed. */
+  /** Loses the leases of `workerId`, as if it had been killed. */
   lose(workerId: string, lossesMax = 3): Promise<{ returned: number; dead: number }> {
     return this.frontier.sweep({ lossesMax, workerIds: [workerId] })
   }
 
-  /** Compares only the figures named. */
+  /** Compares only the given figures. */
   async expect(figures: Partial<FrontierStats>): Promise<void> {
     const stats = await this.frontier.stats()
     const actual = Object.fromEntries(Object.keys(figures).map((name) => [name, stats[name as keyof FrontierStats]]))
@@ -102,7 +102,7 @@ export class Rig implements AsyncDisposable {
 
 let places = 0
 
-/** A check with a frontier of its own. */
+/** A check with its own frontier. */
 export function check(title: string, run: (rig: Rig) => Promise<void>, needs?: FrontierCheck['needs']): FrontierCheck {
   return {
     title,

@@ -1,4 +1,4 @@
-/** Checks: outcomes, fencing, heartbeats, tries, counters. */
+/** Checks for outcomes, fencing, heartbeats, tries and counters. */
 import assert from 'node:assert/strict'
 import type { Outcome } from '../contract.ts'
 import { check, done, error, item, LEASE_MS, pathsOf, task, tasks } from './rig.ts'
@@ -23,7 +23,7 @@ const fencing = [
     assert.deepEqual(late, { settled: 0, stale: [lost], added: 0, seen: 0, items })
     await rig.expect({ pending: 1, claimed: 0, completed: 0, seen: 1, items: 0 })
     assert.deepEqual(await rig.frontier.items.read({ afterSeq: 0, max: 10 }), [])
-    // What the stale outcome brought is not even remembered: its successor brings it again.
+    // Nothing in the stale outcome is remembered, not even as seen: its successor can add it again.
     const lease = await rig.claimOne({ workerId: 'worker-2' })
     const good = await rig.commit({ kind: 'done', lease, tasks: [task(2)], items: [item('late')] })
     assert.deepEqual([good.settled, good.added, good.items.new], [1, 1, 1])

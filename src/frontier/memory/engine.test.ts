@@ -1,4 +1,4 @@
-/** The `memory:` engine keeps the contract, as far as memory can. */
+/** The `memory:` engine keeps the contract, as far as memory allows. */
 import { frontierConformance } from '../conformance.ts'
 import { openMemoryFrontier } from './engine.ts'
 

@@ -1,4 +1,4 @@
-/** The `memory:` engine: everything in this process and gone with it. For tests, tries and small single runs. */
+/** The `memory:` engine: everything is in this process and gone when it ends. For tests, experiments and small single runs. */
 import { addCounts, noCounts } from '../../core/counts.ts'
 import type { ErrorRecord } from '../../core/errors.ts'
 import { contentKey, type ItemRow, type LoggedItem } from '../../core/item.ts'
@@ -29,7 +29,7 @@ class MemoryFrontier implements c.Frontier {
   readonly #seen = new Set<string>()
   readonly #queues = new Queues()
   readonly #delayed = new Heap<Delayed>((a, b) => a.atMs - b.atMs)
-  /** In the order they are tried: whoever is lost again goes to the end. */
+  /** In the order they are tried: a suspect that is lost again goes to the end. */
   readonly #suspects = new Set<Entry>()
   readonly #claimed = new Map<string, Entry>()
   readonly #dead = new Map<string, { entry: Entry; letter: c.DeadLetter }>()
@@ -177,7 +177,7 @@ class MemoryFrontier implements c.Frontier {
       if (expiresMs > this.#now() && workerIds !== 'all' && !workerIds.includes(workerId)) continue
       this.#release(entry)
       entry.losses++
-      // The first loss only makes it a suspect; from then on it is lost alone.
+      // The first loss only makes it a suspect; after that it runs alone.
       if (entry.losses > lossesMax) {
         this.#bury(entry, leaseLost(entry.losses), undefined)
         result.dead++
@@ -246,7 +246,7 @@ class MemoryFrontier implements c.Frontier {
     this.#count.claimed--
   }
 
-  /** To pending: now, or when it is due. */
+  /** Moves it to pending: now, or when it is due. */
   #place(entry: Entry, atMs: number): void {
     entry.queue.pending++
     this.#count.pending++
@@ -295,7 +295,7 @@ class MemoryFrontier implements c.Frontier {
   }
 
   #confirm(seq: number, positions: c.SinkPositions): void {
-    if (seq < this.#confirmed.seq) return // a reader that was replaced must not set the sinks back
+    if (seq < this.#confirmed.seq) return // a reader that was replaced must not move the sinks back
     this.#confirmed = { seq: Math.min(seq, this.#count.items), positions: { ...positions } }
     this.#log = this.#log.filter((item) => item.seq > seq)
   }

@@ -1,4 +1,4 @@
-/** A binary heap: the least element first, in memory. */
+/** A binary heap in memory: the smallest element comes first. */
 
 export class Heap<T> {
   readonly #items: T[] = []

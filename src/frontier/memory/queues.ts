@@ -5,16 +5,16 @@ import type { ClaimRequest, FrontierStats } from '../contract.ts'
 import { byTurn, type Candidate, deal, laneGroups } from '../shared/fair-share.ts'
 import { Heap } from './heap.ts'
 
-/** A task that is not finished, wherever it is. */
+/** A task that is not finished, in whatever state. */
 export interface Entry {
   readonly task: Task
-  /** Age: the order in which tasks were added. A task that comes back keeps its place. */
+  /** Age: the order in which tasks were added. A task that is returned keeps its place. */
   readonly seq: number
   readonly queue: Queue
   readonly addedAtMs: number
   attempts: number
   losses: number
-  /** While it is claimed. */
+  /** Set while it is claimed. */
   lease: { token: string; workerId: string; expiresMs: number } | undefined
 }
 
@@ -24,7 +24,7 @@ class Queue implements Candidate {
   readonly host: string
   readonly tasks = new Heap<Entry>((a, b) => a.seq - b.seq)
   turn = 0
-  /** Waiting, due or not: more than `ready` when some are delayed or suspects. */
+  /** Waiting, due or not: more than `ready` if some are delayed or suspects. */
   pending = 0
   claimed = 0
 
@@ -41,7 +41,7 @@ class Queue implements Candidate {
 
 export class Queues {
   readonly #all = new Map<string, Queue>()
-  /** Lane → priority → the queues with a ready task in the order of their turn. */
+  /** Lane → priority → the queues with a ready task, in round-robin order. */
   readonly #ready = new Map<string, Map<number, Set<Queue>>>()
   #turn = 0
 
@@ -72,7 +72,7 @@ export class Queues {
     return taken
   }
 
-  /** The first of each queue: the oldest of all that is ready is among them. */
+  /** The first task of each queue: the oldest ready task is among them. */
   *heads(): Iterable<Entry> {
     for (const levels of this.#ready.values())
       for (const level of levels.values()) for (const queue of level) yield queue.tasks.peek()!

@@ -1,7 +1,7 @@
-/** How tasks come in, on the server. */
+/** Adding tasks, on the server. */
 import { BY_HASH, BY_KEY, NOW } from './functions.ts'
 
-/** The parameters of tasks, wherever they come from. Whole arrays are null when no task has such a value. */
+/** Parameters for tasks, whatever their origin. An array is null if no task has such a value. */
 export const TASK_PARAMETERS = `
     p_urls text[], p_keys text[], p_queues int[], p_routes text[], p_depths int[], p_datas text[], p_sessions text[],
     p_delays bigint[]`

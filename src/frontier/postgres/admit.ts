@@ -1,14 +1,14 @@
-/** How tasks come in, on our side: what is known is left out, the rest becomes arrays. */
+/** Adding tasks, on the client: known tasks are left out, the rest become arrays. */
 import { LruSet } from '../../core/lru-set.ts'
 import type { NewTask } from '../../core/task.ts'
 import { identityOf, packData } from '../shared/intake.ts'
 import { numbersText, textsText } from './array-text.ts'
 import type { Queues } from './queues.ts'
 
-/** Links repeat: of the twenty links of a page most were on the page before. */
+/** Links repeat: most of the twenty links on a page were also on the page before. */
 const RECENT_MAX = 16_384
 
-/** In the order of `TASK_PARAMETERS`, and the queues to open; all null when there are no tasks. */
+/** In the order of `TASK_PARAMETERS`, then the queues to open; all null if there are no tasks. */
 type TaskValues = (string | null)[]
 const NO_TASKS: TaskValues = Array(9).fill(null)
 
@@ -16,7 +16,7 @@ export const ADD = `select sluice.add($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $
 
 export class Admission {
   readonly #queues: Queues
-  /** A hit is always true: what is seen stays seen, whoever saw it. Only what is committed may be in here. */
+  /** A hit is always correct: a seen task stays seen, whichever process added it. May only contain committed tasks. */
   readonly #recent = new LruSet(RECENT_MAX)
 
   constructor(queues: Queues) {
@@ -37,7 +37,7 @@ export class Admission {
   async valuesOf(tasks: readonly NewTask[], nowMs: number): Promise<TaskValues> {
     if (tasks.length === 0) return NO_TASKS
     const queues = await this.#queues.idsOf(tasks)
-    // From the clock of this machine to a time from now: the server adds it to its own.
+    // Converts local times to delays from now: the server adds them to its own clock.
     const delays = tasks.map(({ notBeforeMs }) => Math.max(0, Math.ceil((notBeforeMs ?? 0) - nowMs)))
     return [
       textsText(tasks.map(({ url }) => url)),

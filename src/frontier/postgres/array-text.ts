@@ -1,10 +1,10 @@
-/** Arrays as PostgreSQL reads them. Faster than the driver's own, which looks at the type of every element; null when empty. */
+/** Array literals for PostgreSQL; null if empty. Faster than the driver's own, which checks the type of every element. */
 
 export function numbersText(values: readonly (number | string)[]): string | null {
   return values.length === 0 ? null : `{${values.join(',')}}`
 }
 
-/** Null elements are NULL. An array of nothing else is null itself. */
+/** Null elements become NULL. An array of only nulls becomes null. */
 export function textsText(values: readonly (string | null | undefined)[]): string | null {
   let text = ''
   let isNull = true
@@ -21,7 +21,7 @@ export function textsText(values: readonly (string | null | undefined)[]): strin
 
 const NEEDS_CARE = /["\\\0]/
 
-/** PostgreSQL's text cannot hold a NUL: it becomes the sign for a character that cannot be shown. */
+/** PostgreSQL text cannot contain NUL: it becomes the replacement character. */
 function plainText(text: string): string {
   return text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text
 }

@@ -1,19 +1,19 @@
 /**
- * The claim, on the server: promotes what is due, gives a suspect to empty hands, else deals tasks out over the open queues of the
- * top priority, then of the next, until there are enough.
+ * The claim, on the server: promotes due tasks, gives a suspect to a worker without leases, else deals tasks out over the open
+ * queues of the top priority, then of the next, until there are enough.
  *
- * The client brings what it remembers: the queue that was served last of each level (whose turn it is), and of each queue
- * a watermark below which it found nothing (`turns.ts`). Without the watermark a claim wades through the dead index entries of
- * all that was claimed since the last vacuum.
+ * The client sends what it remembers: the queue of each level that was served last (for round-robin), and for each queue a
+ * watermark below which it found nothing (`queue-marks.ts`). Without the watermark a claim wades through the dead index entries
+ * of everything claimed since the last vacuum.
  *
- * Rows it returns, by `what`: 0 a lease · 1 a queue that got due tasks, from `seq` on · 2 a queue that had less than its share ·
- * 3 the last: `queue` 1 when all that was due at `seq` (epoch ms) has been promoted, `attempts` how many ms the looking took.
+ * Returned rows, by `what`: 0 a lease · 1 a queue that got due tasks, from `seq` on · 2 a queue that had less than its share · 3
+ * the last row: `queue` is 1 if everything due at `seq` (epoch ms) was promoted, `attempts` is how many ms the search took.
  */
 import { RUN_GONE } from '../../drivers/postgres/database.ts'
 import { BY_KEY, NOW } from './functions.ts'
 import { BODY } from './schema.ts'
 
-/** Due tasks made ready by one claim: a bound on its time. What is left over follows with the next claim. */
+/** Maximum number of due tasks that one claim promotes, to bound its time. The rest follow with the next claim. */
 const PROMOTE_MAX = 5000
 
 const PROMOTE = `
@@ -42,7 +42,7 @@ const PROMOTE = `
 
 type By = { column: 'class' | 'lane'; value: string }
 
-/** The next queues of the level in the order of the ring, from the one after the last that was served. */
+/** The next queues of the level in ring order, starting after the one served last. */
 const nextQueues = ({ column, value }: By) => `
             select array_agg(c.id), array_agg(least(
                 case when p_mark_queues[width_bucket(c.id, p_mark_queues)] = c.id
@@ -63,7 +63,7 @@ const NEXT_QUEUES = `
             else ${nextQueues({ column: 'lane', value: 'v_group' })}
             end if;`
 
-/** All lanes: the classes of lanes are one ascending order with the priorities. Named lanes: one after the other. */
+/** All lanes: lane classes and priorities form one ascending order. Named lanes: one after the other. */
 const NEXT_LEVEL = `
           if p_lanes is null then
             select q.class, q.weight into v_class, v_next from sluice.queue q

@@ -1,4 +1,4 @@
-/** Claims, on our side: whose turn it is, where to begin looking, and leases out of rows. */
+/** Claims, on the client: which queue is next, where to start looking, and turning rows into leases. */
 import type { Database } from '../../drivers/postgres/database.ts'
 import type { ClaimRequest, Lease } from '../contract.ts'
 import { unpackData } from '../shared/intake.ts'
@@ -9,12 +9,12 @@ import type { Queue, Queues } from './queues.ts'
 
 const CLAIM = 'select * from sluice.claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)'
 
-/** Tallies are folded by whoever claims, this often. */
+/** Claims also fold the tallies, this often. */
 const FOLD_MS = 5000
 
 /**
- * Due tasks are looked for from a little before the last look (a transaction may have been slow), and from the beginning only
- * now and then. See `turns.ts` for the reason.
+ * Due tasks are searched for from a little before the last search (a transaction may have been slow), and from the beginning only
+ * occasionally. See `queue-marks.ts` for the reason.
  */
 const DUE_SLACK_MS = 1000
 const DUE_LOOK_MS = 5000
@@ -35,7 +35,7 @@ interface ClaimParts {
   operations: Operations
   queues: Queues
   turns: QueueMarks
-  /** The time of a test; null: the server's. */
+  /** Simulated time in tests; null: the server's clock. */
   now: () => number | null
 }
 
@@ -51,8 +51,8 @@ export class Claim {
   }
 
   /**
-   * One at a time: two that overlap look at the same rows, and the second has to try the lock of each that the first holds. Three
-   * at once gave 17,000 tasks a second, one after the other 27,000.
+   * One claim at a time: overlapping claims read the same rows, and the second has to try the lock of each row that the first
+   * holds. Three at once gave 17,000 tasks a second, one after the other 27,000.
    */
   claim(request: ClaimRequest): Promise<Lease[]> {
     if (request.max < 1 || request.lanes?.length === 0) return Promise.resolve([])
@@ -67,7 +67,7 @@ export class Claim {
     const { rows, short } = await this.#ask(request, sent)
     const leases = await this.#leases(rows, request, sent)
     if (leases.length >= request.max || leases.some(({ losses }) => losses > 0)) return leases
-    // Somebody may have put tasks back below our marks: what is there has to be found before we say there is nothing.
+    // Another client may have returned tasks below our marks: look there before reporting that there is nothing.
     const again = turns.worthALook(short, sent)
     if (again.size === 0) return leases
     const rest = { ...request, max: request.max - leases.length }
@@ -80,7 +80,7 @@ export class Claim {
     const { db, runId, operations, turns, now } = this.#parts
     const op = operations.next()
     const { levels } = sent
-    const marks = [...sent.marks].sort(([a], [b]) => a - b) // the server halves to find one
+    const marks = [...sent.marks].sort(([a], [b]) => a - b) // the server uses a binary search
     const isFolding = sent.atMs - this.#foldedMs > FOLD_MS
     if (isFolding) this.#foldedMs = sent.atMs
     const isFullLook = sent.atMs - this.#dueLookedMs > DUE_LOOK_MS
@@ -118,7 +118,7 @@ export class Claim {
     return { ...given, rows: given.rows.map((row) => withOp(row, op)) }
   }
 
-  /** In the order in which they are to be worked on: lanes, priorities, then one of each queue per round. */
+  /** In the order in which they should be processed: lanes, priorities, then one task of each queue per round. */
   async #leases(rows: readonly Row[], request: ClaimRequest, sent: Sent): Promise<Lease[]> {
     if (rows.length === 0) return []
     const byQueue = Map.groupBy(rows, ([, queue]) => Number(queue))
@@ -139,9 +139,9 @@ export class Claim {
       for (const [round, row] of own.entries()) {
         dealt.push({ lease: leaseOf(row, queue), rank: rank(queue), priority: queue.priority, round, place })
       }
-      if (own[0]![4] !== '0') continue // a suspect: nobody's turn
+      if (own[0]![4] !== '0') continue // a suspect: does not affect the round-robin
       this.#parts.turns.served(queue, { last: Number(own.at(-1)![2]), sent })
-      // The turn ends with the last of those that gave most: with 3 hosts and 4 tasks the one that gave 2.
+      // The round ends with the last queue among those that gave most: with 3 hosts and 4 tasks, the one that gave 2.
       const end = ends.get(level)
       if (end === undefined || own.length > end.count || (own.length === end.count && place > end.place)) {
         ends.set(level, { group, weight, count: own.length, place, id })
@@ -153,13 +153,13 @@ export class Claim {
   }
 }
 
-/** The number of the claim travels in place of `what`, which has done its service. */
+/** Replaces `what`, which is no longer needed, with the number of the claim. */
 function withOp(row: Row, op: string): Row {
   row[0] = op
   return row
 }
 
-/** A token is the number of the claim, that of the task and that of its queue: `17.4711.3`. */
+/** A token consists of the numbers of the claim, the task and its queue: `17.4711.3`. */
 function leaseOf(row: Row, { lane, priority }: Queue): Lease {
   const [op, queue, seq, attempts, losses, depth, hash, url, route, data, session] = row
   return {
@@ -185,7 +185,7 @@ export interface Token {
   readonly queue: number
 }
 
-/** Anything else than a token of ours matches no lease. */
+/** Anything that is not one of our tokens matches no lease. */
 export function readToken(token: string): Token {
   const [lease = '', seq, queue] = token.split('.')
   const isOurs = /^\d{1,18}$/.test(lease) && Number.isSafeInteger(Number(seq))

@@ -1,4 +1,4 @@
-/** The database's clock decides; a worker's own may be wrong. */
+/** The database's clock decides; a worker's own clock may be wrong. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { postgresForTests } from '../../../test/services/postgres.ts'
@@ -16,11 +16,11 @@ for (const [name, skewMs] of [
   ['fast', HOUR_MS],
   ['slow', -HOUR_MS],
 ] as const) {
-  test(`takes no harm from a worker whose clock is an hour ${name}`, async (t) => {
+  test(`is not affected by a worker whose clock is an hour ${name}`, async (t) => {
     const trueNow = Date.now
     await using right = await openPostgresFrontier(database.url, { runId: name })
     await using wrong = await openPostgresFrontier(database.url, { runId: name })
-    // As on a machine whose clock is wrong: what the engine reads is what the worker reads.
+    // Simulates a machine with a wrong clock: engine and worker read the same time.
     const asWrong = async <T>(body: (nowMs: number) => Promise<T>): Promise<T> => {
       t.mock.method(Date, 'now', () => trueNow() + skewMs)
       try {
@@ -51,7 +51,7 @@ for (const [name, skewMs] of [
   })
 }
 
-test('runs leases out by the clock of the database', async () => {
+test('expires leases by the clock of the database', async () => {
   await using frontier = await openPostgresFrontier(database.url, { runId: 'expiry' })
   await frontier.add([page(1)])
   await frontier.claim({ max: 1, workerId: 'w', leaseMs: 50 })

@@ -1,15 +1,15 @@
 /**
- * The commit, on the server: outcomes leave `inflight` only by the token of their lease; what stale ones brought is
- * left out; then tasks, then items, all in one transaction. It answers a repeat as it answered the first time.
+ * The commit, on the server: outcomes leave `inflight` only with the token of their lease; tasks and items of stale outcomes are
+ * left out; then tasks, then items, all in one transaction. A repeated commit gets the answer of the first one.
  */
 import { TASK_ARGUMENTS, TASK_PARAMETERS } from './admit-sql.ts'
 import { BY_KEY, LOCKS, NOW, SUM_OF_COUNTS } from './functions.ts'
 import { BODY } from './schema.ts'
 
 /**
- * The leases a settlement takes out of `inflight`: by task number, which is in there once, and by the number of the claim, which
- * is the fence. `p_seqs` are ascending, so the place in the arrays is found by halving; `p_nos` are the places in the list of all
- * outcomes, by which stale ones are named.
+ * The leases that a commit removes from `inflight`: by task number, which is unique there, and by claim number, which is the
+ * fencing token. `p_seqs` are ascending, so the index in the arrays is found by binary search; `p_nos` are the indexes in the
+ * list of all outcomes, which identify stale ones.
  */
 const GONE = `
       delete from sluice.inflight i where i.seq = any(p_seqs) and i.lease_id = p_leases[width_bucket(i.seq, p_seqs)]
@@ -70,8 +70,8 @@ const SETTLE = `
 `
 
 /**
- * Items of one run are numbered without gaps, in the order in which their commits become visible: whoever has new ones holds the
- * run's lock from the numbering to the end of its transaction, and locks nothing after it.
+ * Items of one run are numbered without gaps, in the order in which their commits become visible: a commit with new items holds
+ * the run's lock from the numbering to the end of its transaction, and takes no other lock after it.
  */
 const ACCEPT = `
   create function sluice.accept_items(

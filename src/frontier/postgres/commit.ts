@@ -1,4 +1,4 @@
-/** Commits, on our side: outcomes sorted by kind into arrays, and the answer put back together. */
+/** Commits, on the client: outcomes are sorted by kind into arrays, and the answer is put back together. */
 
 import { addCounts, noCounts } from '../../core/counts.ts'
 import { contentKey, type ItemRow } from '../../core/item.ts'
@@ -26,9 +26,9 @@ interface CommitParts {
   admission: Admission
   turns: QueueMarks
   now: () => number
-  /** The time of a test; null: the server's. */
+  /** Simulated time in tests; null: the server's clock. */
   serverNow: () => number | null
-  /** Nobody drains the items: there is no backlog. */
+  /** Items are not drained, so there is no backlog. */
   keepsItems: boolean
 }
 
@@ -65,7 +65,7 @@ export async function commit(parts: CommitParts, outcomes: readonly Outcome[]): 
   }
 }
 
-/** `late`: a second outcome of one lease, whatever became of the first. */
+/** `late`: a second outcome for the same lease, whatever became of the first. */
 function sort(outcomes: readonly Outcome[]) {
   const done: Numbered<'done'>[] = []
   const again: Numbered<'retry' | 'postpone'>[] = []
@@ -86,7 +86,7 @@ function sort(outcomes: readonly Outcome[]) {
   return { done, again, dead, late }
 }
 
-/** Tasks with the places of the outcomes that brought them; `known`: the same for those that need no asking. */
+/** Tasks with the indexes of their outcomes; `known`: the same for tasks known to be seen, which need no query. */
 function found(done: readonly Numbered<'done'>[], admission: Admission) {
   const tasks: NewTask[] = []
   const taskNos: number[] = []
@@ -105,7 +105,7 @@ function found(done: readonly Numbered<'done'>[], admission: Admission) {
 
 type Values = (string | null)[]
 
-/** Places, leases and task numbers. */
+/** Indexes, leases and task numbers. */
 function leasesOf(numbered: readonly { no: number; token: Token }[]): Values {
   return leaseValues(numbered.toSorted(bySeq))
 }
@@ -140,7 +140,7 @@ function deadOf(dead: readonly Numbered<'dead'>[]): Values {
   ]
 }
 
-/** Of two leases on one task the server looks at the last, and only the later one can still be held. */
+/** Of two leases on one task the server checks the last one, and only the later lease can still be held. */
 function bySeq({ token: a }: { token: Token }, { token: b }: { token: Token }): number {
   return a.seq - b.seq || a.lease.length - b.lease.length || (a.lease < b.lease ? -1 : 1)
 }
@@ -154,7 +154,7 @@ function itemsOf(items: readonly { no: number; item: ItemRow }[]): Values {
   ]
 }
 
-/** All together, and of each for a commit some of whose leases turn out to be stale. */
+/** The sum of all counts, and the counts of each outcome in case some leases turn out to be stale. */
 function countsOf(numbered: readonly { no: number; outcome: Outcome }[]): Values {
   const counting = numbered.filter(({ outcome }) => outcome.counts !== undefined)
   if (counting.length === 0) return [null, null, null]

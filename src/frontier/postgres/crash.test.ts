@@ -1,4 +1,4 @@
-/** kill -9 at any moment, dozens of times: no page and no item is lost, none is doubled, and the counters stay true. */
+/** kill -9 at any moment, dozens of times: no page or item is lost or duplicated, and the counters stay correct. */
 import assert from 'node:assert/strict'
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -13,7 +13,7 @@ const PAGES = 16_000
 const KILLS = 16
 const WORKER = join(import.meta.dirname, 'crash-worker.test-kit.ts')
 
-test('loses and doubles nothing when workers are killed at any moment', async (t) => {
+test('loses and duplicates nothing when workers are killed at any moment', async (t) => {
   await using database = await postgresForTests()
   await using frontier = await openPostgresFrontier(database.url, { runId: 'crash' })
   const workers = await killAgainAndAgain(frontier, () => fork(WORKER, [database.url, String(PAGES)]), {
@@ -22,7 +22,7 @@ test('loses and doubles nothing when workers are killed at any moment', async (t
   })
   const { remaining } = await frontier.stats()
   t.diagnostic(`${remaining} tasks were left after the last of ${KILLS} kills`)
-  // A kill may leave a transaction that commits its claim after our sweep: those leases are lost, too.
+  // A killed worker may leave a transaction that commits its claim after our sweep: those leases are lost too.
   const sweeper = setInterval(() => void sweepKilled(), 200)
   const alive = new Set(workers.map(({ pid }) => workerIdOf(pid)))
   async function sweepKilled() {
@@ -52,7 +52,7 @@ test('loses and doubles nothing when workers are killed at any moment', async (t
   await checkTables(database.url, { completed, dead, seen })
 })
 
-/** What the engine's own counters say must also be true of the tables. */
+/** The tables must agree with the engine's own counters. */
 async function checkTables(url: string, { completed, dead, seen }: Record<'completed' | 'dead' | 'seen', number>) {
   const tables = ['seen', 'done', 'dead', 'ready', 'delayed', 'suspect', 'inflight']
   const [counts] = await query(

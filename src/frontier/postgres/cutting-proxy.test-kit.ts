@@ -1,13 +1,13 @@
-/** A proxy for tests in front of PostgreSQL: it can lose an answer, so that a client does not know whether it was heard. */
+/** A test proxy in front of PostgreSQL: it can lose an answer, so that the client does not know whether its request arrived. */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
 export interface CuttingProxy extends AsyncDisposable {
-  /** The database of the URL it was given, through the proxy. */
+  /** URL of the same database, through the proxy. */
   readonly url: string
   /** Answers lost so far. */
   readonly cuts: number
-  /** The next message with this text reaches the server; its answer is lost, and the connection with it. */
+  /** The next message with this text reaches the server; its answer is lost, along with the connection. */
   loseAnswerTo(text: string): void
 }
 

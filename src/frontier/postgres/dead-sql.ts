@@ -1,8 +1,8 @@
-/** Dead letters, on the server: found by filter, counted by cause, brought back or dropped. */
+/** Dead letters, on the server: filtered, counted by cause, retried or dropped. */
 import { GROUPS_MAX } from '../shared/dead-letters.ts'
 import { BODY } from './schema.ts'
 
-/** Dead letters moved in one transaction, so that reviving a million does not lock the others out. */
+/** Dead letters moved per transaction, so that retrying a million does not lock out others. */
 const REMOVE_MAX = 1000
 
 const MATCHES = `

@@ -32,7 +32,7 @@ export function createDead(parts: { db: Database; runId: number; queues: Queues;
   const { db, runId, queues, turns } = parts
 
   async function remove(filter: DeadFilter, isRevived: boolean): Promise<number> {
-    // Letters that die meanwhile are left for the next call, or a poison task would be revived for ever.
+    // Letters that die in the meantime are left for the next call: otherwise a poison task would be retried for ever.
     const [last] = await db.rows<[string]>(LAST, [runId])
     let removed = 0
     for (let turn = '0'; ; ) {
@@ -49,7 +49,7 @@ export function createDead(parts: { db: Database; runId: number; queues: Queues;
   return {
     async list({ limit = 100, after, ...filter } = {}) {
       const found = after === undefined ? [] : await db.rows<[string]>(TURN, [runId, bytesOf(after)])
-      // A letter that was retried or dropped since is no landmark: from the start, so that none is passed over.
+      // If that letter has been retried or dropped since, start from the beginning, so that none is skipped.
       const turn = found[0]?.[0] ?? '0'
       const rows = await db.rows<Row>(FIND, [runId, turn, LAST_TURN, ...filterValues(filter), limit])
       const named = await queues.byId(new Set(rows.map(([, queue]) => Number(queue))))
@@ -91,7 +91,7 @@ function filterValues({
   return [cls, code, host, ids === undefined || ids === null ? null : (textsText(ids.map(bytesOf)) ?? '{}')]
 }
 
-/** What is no id of a task matches none. */
+/** A text that is not a task id matches nothing. */
 function bytesOf(id: string): string {
   return /^(?:[0-9a-f]{2})+$/.test(id) ? `\\x${id}` : '\\x'
 }

@@ -1,4 +1,4 @@
-/** The `postgres:` engine: one database, many runs, any number of machines. Its clock is the one that counts. */
+/** The `postgres:` engine: one database, many runs, any number of machines. The database's clock is authoritative. */
 import { ScrapeError } from '../../core/errors.ts'
 import type { NewTask } from '../../core/task.ts'
 import { Database, type DatabaseOptions } from '../../drivers/postgres/database.ts'
@@ -68,7 +68,7 @@ class PostgresFrontier implements Frontier {
 
   readonly #parts
   readonly #claim: Claim
-  /** Of the latest claim. */
+  /** Lease duration of the latest claim. */
   #leaseMs = 0
 
   constructor(base: { db: Database; runId: number; clientNo: number }, options: PostgresFrontierOptions) {
@@ -126,8 +126,8 @@ class PostgresFrontier implements Frontier {
   }
 
   /**
-   * Not within a lease's time of an outage: the leases that ran out in it belong to workers that were cut off as we were, and
-   * are about to extend them.
+   * Does nothing within a lease duration of an outage: leases that expired during it belong to workers that were cut off like us
+   * and are about to extend them.
    */
   async sweep(options: SweepOptions): Promise<{ returned: number; dead: number }> {
     const isNamed = (options.workerIds?.length ?? 0) > 0

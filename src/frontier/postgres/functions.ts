@@ -1,33 +1,33 @@
 /**
  * What all our PL/pgSQL functions have in common. One call is one round trip and one transaction, so they work through a pooler
- * in transaction mode; their plans are cached on the server without a prepared statement of the client.
+ * in transaction mode; their plans are cached on the server without a prepared statement on the client.
  *
- * A plan is made once per connection, often while the tables are still empty, and must be right for five million rows and for
- * a million dead ones, too. So no plan may depend on statistics: it is generic, and there is only one way to carry it out.
- * Tables are never joined with each other or with what the caller brought, since such a join may be turned round and walk the
- * whole index (30–100 ms a commit while a snapshot was held). Rows are looked up by `= any(array)`, by a scalar subquery, by
- * a lateral subquery with a limit, or by ctid; the two prices below make a ctid cheaper than any walk, however small the table.
+ * A plan is made once per connection, often while the tables are still empty, and must also be right for five million rows and a
+ * million dead ones. So no plan may depend on statistics: it is generic, and there is only one way to execute it. Tables are
+ * never joined with each other or with the caller's input, because the planner may reverse such a join and scan the whole index
+ * (30–100 ms a commit while a snapshot was held). Rows are looked up by `= any(array)`, by a scalar subquery, by a lateral
+ * subquery with a limit, or by ctid; the two costs below make a ctid lookup cheaper than any scan, however small the table.
  */
 export const BY_KEY = `
   set plan_cache_mode = force_generic_plan set jit = off set enable_seqscan = off set enable_bitmapscan = off
   set enable_hashjoin = off set enable_mergejoin = off set enable_nestloop = on set random_page_cost = 0.001
   set cpu_operator_cost = 0.1`
 
-/** The same for statements that match two things the caller brought, thousands of each. */
+/** The same for statements that join two inputs from the caller, thousands of rows each. */
 export const BY_HASH = `
   set plan_cache_mode = force_generic_plan set jit = off set enable_seqscan = off set enable_bitmapscan = off
   set enable_hashjoin = on set enable_mergejoin = off set enable_nestloop = off`
 
-/** Now, by the clock of the database unless a test brings its own. */
+/** The current time, by the clock of the database unless a test passes its own. */
 export const NOW = 'coalesce(p_now, (extract(epoch from clock_timestamp()) * 1000)::bigint)'
 
-/** Objects of counters in the rows of a table or query, added up; null when there are none. */
+/** Sums the JSON counters in the rows of a table or query; null if there are none. */
 export const SUM_OF_COUNTS = (rows: string) => `(
         select jsonb_object_agg(c.name, c.sum) from (
           select e.key as name, sum(e.value::int8) as sum from ${rows} r cross join lateral jsonb_each_text(r.counts) e group by e.key
         ) c)`
 
-/** First numbers of our advisory locks, all of them held to the end of a transaction only. */
+/** First keys of our advisory locks, all of them held only until the end of a transaction. */
 export const LOCKS = {
   runs: 0x534c_0002,
   items: 0x534c_0003,

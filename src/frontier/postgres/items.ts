@@ -1,4 +1,4 @@
-/** Items: kept for good in the database, read in order, with a mark up to where the sinks hold them. */
+/** Items: kept permanently in the database, read in order, with a mark up to which the sinks have them. */
 import type { Pool } from 'pg'
 import type { LoggedItem } from '../../core/item.ts'
 import type { Database } from '../../drivers/postgres/database.ts'
@@ -17,7 +17,7 @@ const READ = 'select seq, key, json from sluice.item where run_id = $1 and seq >
 const UNCONFIRMED = `
   select seq, key, json from sluice.item
   where run_id = $1 and seq > greatest($2, (select m.seq from sluice.item_mark m where m.run_id = $1)) order by seq limit $3`
-// A reader that was replaced must not set the sinks back.
+// A reader that was replaced must not move the sinks back.
 const CONFIRM = `
   insert into sluice.item_mark (run_id, seq, positions)
   select $1, least($2::bigint, coalesce((select max(i.seq) from sluice.item i where i.run_id = $1), 0)), $3

@@ -11,7 +11,7 @@ import { TABLES, VIEW } from './schema.ts'
 import { STATS } from './stats-sql.ts'
 import { SWEEP } from './sweep-sql.ts'
 
-/** Drops and creates the functions of a text again: their parameters may have changed. */
+/** Drops and recreates the functions in a text: their parameters may have changed. */
 const again = (functions: string) => {
   const names = [...functions.matchAll(/create function sluice\.(\w+)/g)].map(([, name]) => `'${name}'`)
   return `
@@ -26,7 +26,7 @@ const again = (functions: string) => {
   ${functions}`
 }
 
-/** Since the outcomes of a commit count. What step 1 made already has it; a database from before gets it here. */
+/** Added when commits began to count. New databases have it from step 1; older ones get it here. */
 const COUNTS = `
   alter table sluice.tally add column if not exists counts jsonb;
   ${again([HELPERS, COMMIT, STATS].join('\n'))}`

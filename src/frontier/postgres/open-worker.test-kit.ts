@@ -1,4 +1,4 @@
-/** A process for the test of the first moment: opens the frontier with nine others, adds a task, and ends. */
+/** A process for the test of concurrent migration: opens the frontier along with nine others, adds a task, and exits. */
 import { openPostgresFrontier } from './engine.ts'
 
 if (process.argv[1] === import.meta.filename) {

@@ -1,13 +1,13 @@
 /**
- * Numbers for operations that may have to be repeated. A claim's number is that of its lease; under the number of an add or
- * a commit the server keeps its answer until it hears that we have it.
+ * Numbers for operations that may have to be repeated. A claim's number is also the number of its lease. For an add or a commit,
+ * the server keeps the answer under its number until we confirm that we received it.
  */
 export class Operations {
   readonly #base: bigint
   #last = 0n
   #heard: string[] = []
 
-  /** `clientNo` is from the database: no two clients have the same, and none after a restart. */
+  /** `clientNo` comes from the database and is never reused, not even after a restart. */
   constructor(clientNo: number) {
     this.#base = BigInt(clientNo) << 32n
   }
@@ -16,7 +16,7 @@ export class Operations {
     return String(this.#base + ++this.#last)
   }
 
-  /** One that has an answer to be kept. `forget`: those the server may drop, because we have them. */
+  /** Runs an operation whose answer is kept. `forget`: answers the server may drop, because we have them. */
   async answered<T>(call: (op: string, forget: readonly string[]) => Promise<T>): Promise<T> {
     const op = this.next()
     const forget = this.#heard.splice(0)

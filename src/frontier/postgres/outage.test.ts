@@ -1,4 +1,4 @@
-/** The server goes away and comes back; an answer gets lost: the run goes on, and nothing is done or counted twice. */
+/** The server goes down and comes back, or an answer is lost: the run continues, and nothing is done or counted twice. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { postgresForTests, startPostgres } from '../../../test/services/postgres.ts'
@@ -16,7 +16,7 @@ const LEASE_MS = 60_000
 const pages = (count: number): NewTask[] =>
   Array.from({ length: count }, (_, n) => ({ url: `https://a.example/${n}`, route: 'page', depth: 0 }))
 
-test('answers a commit whose first answer was lost like the first time', async () => {
+test('repeats the first answer to a commit if it was lost', async () => {
   await using proxy = await cuttingProxy(database.url)
   const outages: Outage[] = []
   const onOutage = (info: Outage) => void outages.push(info)
@@ -47,7 +47,7 @@ test('answers a commit whose first answer was lost like the first time', async (
   )
 })
 
-test('answers an add whose first answer was lost like the first time', async () => {
+test('repeats the first answer to an add if it was lost', async () => {
   await using proxy = await cuttingProxy(database.url)
   await using frontier = await openPostgresFrontier(proxy.url, { runId: 'add' })
   proxy.loseAnswerTo('sluice.add')
@@ -56,7 +56,7 @@ test('answers an add whose first answer was lost like the first time', async () 
   assert.equal((await frontier.stats()).pending, 5)
 })
 
-test('gives the leases of a claim whose first answer was lost, not others beside them', async () => {
+test('gives the same leases again, and no others, if the first answer to a claim was lost', async () => {
   await using proxy = await cuttingProxy(database.url)
   await using frontier = await openPostgresFrontier(proxy.url, { runId: 'claim' })
   await frontier.add(pages(8))
@@ -69,7 +69,7 @@ test('gives the leases of a claim whose first answer was lost, not others beside
   assert.equal(settled, 5)
 })
 
-/** Claims and finishes until nothing is left. */
+/** Claims and completes until nothing is left. */
 async function workOff(frontier: Frontier, workerId: string, onBatch: () => void = () => {}): Promise<number> {
   let settled = 0
   for (;;) {
@@ -80,7 +80,7 @@ async function workOff(frontier: Frontier, workerId: string, onBatch: () => void
   }
 }
 
-test('goes on after the server was stopped and started in the middle of a run', async () => {
+test('continues after the server was stopped and started in the middle of a run', async () => {
   await using server = await startPostgres({ fsync: true })
   await using place = await server.createDatabase()
   const outages: Outage[] = []
@@ -116,7 +116,7 @@ test('gives up after `outageMs` and names the place, never the password', async 
   )
 })
 
-test('says at once what no waiting will mend', async () => {
+test('reports at once an error that waiting cannot fix', async () => {
   const url = new URL(database.url)
   url.pathname = '/no_such_database'
   await assert.rejects(openPostgresFrontier(url.href), (error) => isService(error, 'no_such_database'))

@@ -1,4 +1,4 @@
-/** A claim and a commit look at a few rows per task, whatever the statistics were when their plans were made. */
+/** A claim and a commit read a few rows per task, whatever the statistics were when their plans were made. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Client } from 'pg'
@@ -8,7 +8,7 @@ import type { Frontier, Lease, Outcome } from '../contract.ts'
 import { openPostgresFrontier } from './engine.ts'
 
 const TASKS = 12_000
-/** Index entries read per task, over all indexes of all tables; a full look of a queue each second included. */
+/** Index entries read per task, over all indexes of all tables; includes a full look at a queue each second. */
 const ENTRIES_PER_TASK_MAX = 20
 
 function* pages(from: number, to: number): Generator<NewTask> {
@@ -43,7 +43,7 @@ test('reads few rows per task with plans made on empty tables, while a snapshot 
     await using frontier = await openPostgresFrontier(database.url, { connectionsMax: 1 })
     await frontier.add(pages(0, 20))
     await workOff(frontier, 20)
-    // From here on the statistics say that all tables are empty, and all plans are made anew.
+    // From here on the statistics say that all tables are empty, and all plans are made again.
     await frontier.dead.drop()
     await other.query('vacuum analyze')
     await frontier.add(pages(20, 40))

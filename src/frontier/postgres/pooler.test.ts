@@ -1,4 +1,4 @@
-/** Through a pooler in transaction mode, where a session keeps nothing, the engine keeps the contract all the same. */
+/** Through a pooler in transaction mode, where a session keeps no state, the engine still keeps the contract. */
 import { after } from 'node:test'
 import { pgbouncerForTests } from '../../../test/services/pgbouncer.ts'
 import { postgresForTests } from '../../../test/services/postgres.ts'

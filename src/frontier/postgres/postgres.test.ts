@@ -1,4 +1,4 @@
-/** The `postgres:` engine keeps the contract, and refuses a database it does not understand. */
+/** The `postgres:` engine keeps the contract, and rejects a database it does not understand. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { Pool } from 'pg'
@@ -15,7 +15,7 @@ frontierConformance('postgres:', ({ place, ...options }) =>
   openPostgresFrontier(database.url, { runId: place, ...options }),
 )
 
-test('migrates each part of the schema by itself, and refuses one that is newer than it knows', async () => {
+test('migrates each part of the schema separately, and refuses one that is newer than it knows', async () => {
   await using other = await postgresForTests()
   const pool = new Pool({ connectionString: other.url, max: 1 })
   try {

@@ -1,31 +1,31 @@
 /**
- * What a client remembers between its claims, so that no row on the server has to: which queue of a level was served last, and
- * of each queue the number below which nothing is left.
+ * What a client remembers between its claims, so that no row on the server has to: which queue of each level was served last, and
+ * for each queue the number below which nothing is left.
  *
- * A level is a lane (or all lanes that share) and a priority. Its queues are a ring in the order of their numbers; a claim goes
- * on after the one that was served last, so the client can tell which come next and sends only their marks.
+ * A level is a lane (or all lanes that share one) and a priority. Its queues form a ring ordered by number; a claim continues
+ * after the queue served last, so the client knows which come next and sends only their marks.
  *
- * A mark may be wrong: somebody else handed a task back, or a slow transaction committed a smaller number late. So now and then a
- * queue is looked at from its beginning: every second, or more rarely where such a look takes long, because dead rows cannot be
- * vacuumed while a snapshot is held somewhere.
+ * A mark may be wrong: another client returned a task, or a slow transaction committed a smaller number late. So from time to
+ * time a queue is searched from its beginning: every second, or less often if such a search takes long, because dead rows cannot
+ * be vacuumed while a snapshot is held somewhere.
  */
 import { isFileLane } from '../../core/task.ts'
 import type { Queue } from './queues.ts'
 
 const LOOK_MS = 1000
-/** A full look may take this share of the time. */
+/** Full searches may take up to this share of the time. */
 const LOOK_SHARE_MAX = 1 / 20
-/** Up to this a full look is done whenever a queue gives too little. */
+/** A full search this cheap is done whenever a queue gives too little. */
 const LOOK_CHEAP_MS = 20
 const MARKS_MAX = 50_000
 const LEVELS_MAX = 64
-/** More levels than this are served without marks. */
+/** Levels beyond this number are served without marks. */
 const LEVELS_MARKED_MAX = 8
 
 interface Mark {
   seq: number
   lookedMs: number
-  /** How long the claim took in which it was last looked at from its beginning. */
+  /** Duration of the claim in which the queue was last searched from its beginning. */
   costMs: number
   readonly ring: number[]
 }
@@ -40,20 +40,20 @@ export interface Sent {
   levels: Level[]
   marks: Map<number, number>
   atMs: number
-  /** On the server, once it is known. */
+  /** Time on the server, once it is known. */
   tookMs: number
 }
 
 const FIRST_LANES = ['manual', 'priority']
 
 export class QueueMarks {
-  /** By group and weight, the last used at the end. */
+  /** By group and weight; most recently used last. */
   readonly #levels = new Map<string, Level>()
   readonly #marks = new Map<number, Mark>()
   /** Numbers of the queues that have a mark, ascending, by class and weight. */
   readonly #rings = new Map<string, number[]>()
 
-  /** What the next claim should know. `ignored`: queues to be looked at from their beginning. */
+  /** What to send with the next claim. `ignored`: queues to search from their beginning. */
   toSend(max: number, ignored?: ReadonlySet<number>): Sent {
     const atMs = performance.now()
     const levels = [...this.#levels.values()]
@@ -71,7 +71,7 @@ export class QueueMarks {
     return { levels, marks, atMs, tookMs: 0 }
   }
 
-  /** Tasks were given out of these queues, `last` being the highest number of each, in the order of the ring. */
+  /** Tasks were given out from this queue; `last` is the highest number among them. */
   served(queue: Queue, { last, sent }: { last: number; sent: Sent }): void {
     const known = this.#marks.get(queue.id)
     if (known !== undefined && sent.marks.has(queue.id)) {
@@ -82,7 +82,7 @@ export class QueueMarks {
     this.#marks.set(queue.id, { seq: last + 1, lookedMs: sent.atMs, costMs: sent.tookMs, ring })
   }
 
-  /** The level goes on after this queue. */
+  /** The level continues after this queue. */
   turned(group: string, weight: number, turn: number): void {
     const name = `${group} ${weight}`
     this.#levels.delete(name)
@@ -90,13 +90,13 @@ export class QueueMarks {
     if (this.#levels.size > LEVELS_MAX) this.#levels.delete(this.#levels.keys().next().value!)
   }
 
-  /** Something is there again from `seq` on. */
+  /** There are tasks again from `seq` on. */
   returned(queueId: number, seq: number): void {
     const mark = this.#marks.get(queueId)
     if (mark !== undefined && seq < mark.seq) mark.seq = seq
   }
 
-  /** Looked at from their beginning, they had too little: nothing is left there. */
+  /** These queues had too little even when searched from their beginning: nothing is left there. */
   emptied(short: readonly number[], sent: Sent): void {
     for (const id of short) {
       const mark = sent.marks.has(id) ? undefined : this.#marks.get(id)
@@ -106,7 +106,7 @@ export class QueueMarks {
     }
   }
 
-  /** Of the queues that gave too little because of a mark, those worth a look from their beginning now. */
+  /** The queues that gave too little because of a mark and are worth searching from their beginning now. */
   worthALook(short: readonly number[], sent: Sent): Set<number> {
     const nowMs = performance.now()
     return new Set(
@@ -133,7 +133,7 @@ export class QueueMarks {
   }
 }
 
-/** As in `sluice.queue`: the lanes that come first have a class each, those of files one, all others share one. */
+/** As in `sluice.queue`: each lane that comes first has its own class, file lanes have one, all others share one. */
 export function classOf(laneOrClass: string): string {
   if (/^[0123]$/.test(laneOrClass)) return laneOrClass
   if (isFileLane(laneOrClass)) return '3'
@@ -141,7 +141,7 @@ export function classOf(laneOrClass: string): string {
   return String(place === -1 ? FIRST_LANES.length : place)
 }
 
-/** Where the first number that is not below `id` stands. */
+/** Index of the first number that is not below `id`. */
 function placeIn(ring: readonly number[], id: number): number {
   let low = 0
   let high = ring.length

@@ -1,4 +1,4 @@
-/** The dictionary of queues: a number for each host, lane and priority. Rows never change their name, so they may be cached. */
+/** The dictionary of queues: a number for each host, lane and priority. Rows are never renamed, so they can be cached. */
 import { LRUCache } from 'lru-cache'
 import type { NewTask } from '../../core/task.ts'
 import { DEFAULT_LANE } from '../../core/task.ts'
@@ -28,7 +28,7 @@ export class Queues {
     this.#runId = runId
   }
 
-  /** The numbers of the tasks' queues, in their order. Asks the server only for names it has not met. */
+  /** The numbers of the tasks' queues, in order. Queries the server only for unknown names. */
   async idsOf(tasks: readonly NewTask[]): Promise<number[]> {
     const missing = new Map<string, Named>()
     const names = tasks.map((task) => {
@@ -37,7 +37,7 @@ export class Queues {
       if (!this.#byName.has(name)) missing.set(name, queue)
       return name
     })
-    // Of more names than the cache holds, the first would be gone before they are used.
+    // With more names than the cache holds, the first would be evicted before they are used.
     const found = missing.size === 0 ? undefined : await this.#create(missing)
     return names.map((name) => (found?.get(name) ?? this.#byName.get(name)!).id)
   }
@@ -59,7 +59,6 @@ export class Queues {
     return found
   }
 
-  /** The queues of these numbers. */
   async byId(ids: Iterable<number>): Promise<Map<number, Queue>> {
     const found = new Map<number, Queue>()
     const missing: number[] = []

@@ -1,4 +1,4 @@
-/** Many runs live in one database. What a run keeps for good has partitions of its own, made and dropped with it. */
+/** Many runs share one database. The permanent data of a run has its own partitions, created and dropped with it. */
 import type { Pool } from 'pg'
 import { ScrapeError } from '../../core/errors.ts'
 import { LOCKS } from './functions.ts'
@@ -6,8 +6,8 @@ import { LOCKS } from './functions.ts'
 const PARTITIONED = "array['seen', 'done']"
 
 /**
- * Attached, not created as partitions: that would lock out everybody who reads or writes other runs. Dropping one cannot do
- * without that lock, so it waits for it only so long, and the caller tries again.
+ * Attached, not created as partitions: that would lock out everyone who reads or writes other runs. Dropping one needs that lock,
+ * so it waits for it only briefly, and the caller tries again.
  */
 export const RUNS = `
   create function sluice.open_run(p_name text) returns int language plpgsql as $$
@@ -50,7 +50,7 @@ export const RUNS = `
 const LOCK_NOT_AVAILABLE = '55P03'
 const TRIES_MAX = 20
 
-/** Forgets a run with all it has seen, done and emitted. False when there is none of that name. */
+/** Deletes a run with everything it has seen, done and emitted. False if there is no run of that name. */
 export async function dropRun(pool: Pool, name: string): Promise<boolean> {
   for (let attempt = 1; ; attempt++) {
     try {

@@ -1,6 +1,6 @@
 /**
- * Tables of a `postgres:` frontier. Location is state: a task's row is in exactly one of ready, delayed, suspect, inflight, dead or
- * done, and moves there with its whole body. No index has a status in it, so no claim gets slower by what is finished, and a
+ * Tables of a `postgres:` frontier. Location is state: a task's row is in exactly one of ready, delayed, suspect, inflight, dead
+ * or done, and moves there with its whole body. No index contains a status, so finished tasks do not slow down claims, and a
  * heartbeat touches no index at all.
  *
  *   seen ──▶ ready ──claim──▶ inflight ──done──▶ done
@@ -9,18 +9,18 @@
  *
  * Times are epoch milliseconds of the database's clock.
  *
- * Whoever writes takes locks in this order, so that no two wait for each other: op · inflight · seen · queue · items. A claim skips
- * what is locked, and holds a queue's row only at its end, when it waits for nothing any more.
+ * Writers take locks in this order, to avoid deadlocks: op · inflight · seen · queue · items. A claim skips locked rows, and
+ * locks a queue's row only at its end, when it no longer waits for anything.
  */
 
-/** The columns of a task that travel from table to table. */
+/** The columns of a task that move from table to table. */
 export const BODY = 'queue_id, seq, created_ms, depth, attempts, url_hash, url, route, data, session'
 
 const BODY_TYPES = `
     seq bigint not null, created_ms bigint not null, queue_id int not null, depth int not null, attempts int not null,
     url_hash bytea not null, url text not null, route text not null, data text, session text`
 
-/** Dead rows at the head of a queue are what makes it slow: vacuumed by number, not by share of a large table. */
+/** Dead rows at the head of a queue make it slow: vacuum by absolute number, not by share of a large table. */
 const CHURNS =
   'autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0'
 
@@ -94,7 +94,7 @@ export const TABLES = `
   ) with (${CHURNS});
 `
 
-/** One row per task in the columns of a classic work queue, for people and their SQL. */
+/** One row per task in the columns of a classic work queue, for people to query with SQL. */
 export const VIEW = `
   create view sluice.url_work_queue as
   with task as (

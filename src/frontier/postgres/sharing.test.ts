@@ -43,7 +43,7 @@ async function open(count: number, runId: string): Promise<{ all: Frontier[] } &
   }
 }
 
-test('is migrated once when ten processes open an empty database in the same moment', async () => {
+test('is migrated once when ten processes open an empty database at the same moment', async () => {
   await using empty = await postgresForTests()
   const children = Array.from({ length: 10 }, (_, n) => {
     return fork(join(import.meta.dirname, 'open-worker.test-kit.ts'), [empty.url, String(n)])
@@ -68,7 +68,7 @@ test('four clients add overlapping batches in any order without a deadlock', asy
   assert.equal(rows[0]!['deadlocks'], 0)
 })
 
-test('a claim of ten never gives more, whoever claims beside it', async () => {
+test('a claim of ten never gives more, whichever claims run beside it', async () => {
   await using clients = await open(4, 'ten')
   await clients.all[0]!.add(pages(1000, 7))
   const given: string[] = []
@@ -86,8 +86,8 @@ test('a claim of ten never gives more, whoever claims beside it', async () => {
   assert.equal(new Set(given).size, 1000)
 })
 
-test('forgets no queue that runs empty and is filled again at the same time', async () => {
-  // A claim closes a queue it finds empty. With a task at a time on two hosts that happens all the time, between all the adds.
+test('does not forget a queue that runs empty while it is filled again', async () => {
+  // A claim closes a queue that it finds empty. With one task at a time on two hosts this happens all the time, between adds.
   await using clients = await open(4, 'trickle')
   const [first, second, third, fourth] = clients.all as [Frontier, Frontier, Frontier, Frontier]
   const source = pages(1200, 2)
@@ -110,14 +110,14 @@ test('forgets no queue that runs empty and is filled again at the same time', as
   assert.equal(a + b, 1200)
 })
 
-test('finds a task that another client handed back below what it has served', async () => {
+test('finds a task that another client returned below what it has served', async () => {
   await using clients = await open(2, 'handed-back')
   const [mine, other] = clients.all as [Frontier, Frontier]
   await mine.add(pages(40))
   const early = await other.claim({ max: 10, workerId: 'other', leaseMs: LEASE_MS })
   await mine.claim({ max: 20, workerId: 'mine', leaseMs: LEASE_MS })
   await other.commit(early.map((lease) => ({ kind: 'postpone', lease, atMs: 0, reason: 'drain' })))
-  // Where looking again is dear, on a busy machine, it is done a little later.
+  // On a busy machine, where searching again is expensive, it happens a little later.
   let found = 0
   await until('all are found', async () => {
     found += (await mine.claim({ max: 30, workerId: 'mine', leaseMs: LEASE_MS })).length
@@ -126,7 +126,7 @@ test('finds a task that another client handed back below what it has served', as
   assert.equal(found, 20)
 })
 
-test('keeps the runs of one database apart', async () => {
+test('keeps the runs of one database separate', async () => {
   await using one = await openPostgresFrontier(database.url, { runId: 'one' })
   await using two = await openPostgresFrontier(database.url, { runId: 'two' })
   await one.add(pages(20))
@@ -145,7 +145,7 @@ test('keeps the runs of one database apart', async () => {
   assert.equal((await two.stats()).claimed, 6)
 })
 
-test('drops a run with all it has, and no other; its workers are told', async () => {
+test('drops a run with everything it has, and no other; its workers get an error', async () => {
   await using dropped = await openPostgresFrontier(database.url, { runId: 'dropped' })
   await using kept = await openPostgresFrontier(database.url, { runId: 'kept' })
   for (const frontier of [dropped, kept]) {
@@ -172,7 +172,7 @@ test('drops a run with all it has, and no other; its workers are told', async ()
   await assert.rejects(dropped.add(pages(30)), { code: 'E_RUN_NOT_FOUND' })
 })
 
-test('keeps items that are confirmed, for whoever reads the run', async () => {
+test('keeps confirmed items for readers of the run', async () => {
   await using frontier = await openPostgresFrontier(database.url, { runId: 'items', keepsItems: true })
   await frontier.add(pages(1))
   const [lease] = await frontier.claim({ max: 1, workerId: 'w', leaseMs: LEASE_MS })
@@ -187,7 +187,7 @@ test('keeps items that are confirmed, for whoever reads the run', async () => {
   assert.deepEqual([all.length, last.map(({ key }) => key)], [3, ['c']])
 })
 
-test('numbers items in the order in which they can be read, however many commit at once', async () => {
+test('numbers items in the order in which they become readable, however many commit at once', async () => {
   await using clients = await open(4, 'item-order')
   await clients.all[0]!.add(pages(400))
   let isDone = false

@@ -1,4 +1,4 @@
-/** Figures, on the server. */
+/** Stats, on the server. */
 import { RUN_GONE } from '../../drivers/postgres/database.ts'
 import { BY_HASH, BY_KEY, NOW, SUM_OF_COUNTS } from './functions.ts'
 

@@ -1,20 +1,20 @@
-/** Figures: totals are kept and exact; per lane and host they are counted, at once while the queue is small. */
+/** Stats: totals are maintained and exact; numbers per lane and host are counted, on every call while the queue is small. */
 import type { Counts } from '../../core/counts.ts'
 import type { Database } from '../../drivers/postgres/database.ts'
 import type { FrontierStats } from '../contract.ts'
 import { NOW } from './functions.ts'
 
-/** Up to this many tasks are counted each time (1 ms): idle workers ask often. */
+/** Up to this many tasks are counted each time (1 ms): idle workers call often. */
 const COUNTED_TASKS_MAX = 2000
 const COUNT_MS = 5000
-/** Counting may take this share of the time. */
+/** Counting may take up to this share of the time. */
 const COUNT_SHARE_MAX = 1 / 50
 
 const TOTALS =
   'select pending, claimed, completed, failed, dead, items, is_paused, pause_reason, counts from sluice.totals($1)'
 const BREAKDOWN = 'select what, name, pending, claimed from sluice.breakdown($1)'
 
-/** In milliseconds. The head of each open queue, the delayed that are due (in their order of time) and the few suspects. */
+/** In milliseconds. Considers the head of each open queue, the delayed tasks that are due (by time) and the few suspects. */
 const OLDEST = `
   with given(p_run, p_now) as (values ($1::int, $2::bigint)), clock as (select p_run, ${NOW} as now_ms from given)
   select now_ms - least(

@@ -1,4 +1,4 @@
-/** Heartbeats, and the sweep of leases whose holders are gone, on the server. */
+/** Heartbeats, and the sweep of leases of lost workers, on the server. */
 import { BY_KEY, NOW } from './functions.ts'
 import { BODY } from './schema.ts'
 

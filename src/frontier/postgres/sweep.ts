@@ -1,4 +1,4 @@
-/** Heartbeats and sweeps, on our side. */
+/** Heartbeats and sweeps, on the client. */
 
 import { ScrapeError } from '../../core/errors.ts'
 import type { Database } from '../../drivers/postgres/database.ts'
@@ -13,18 +13,18 @@ const SWEEP = 'select returned, died from sluice.sweep($1, $2, $3, $4, $5, $6, $
 interface SweepParts {
   db: Database
   runId: number
-  /** The time of a test; null: the server's. */
+  /** Simulated time in tests; null: the server's clock. */
   serverNow: () => number | null
 }
 
-/** Those that are lost. */
+/** Returns the lost leases. */
 export async function extend(
   { db, serverNow }: SweepParts,
   leases: readonly Lease[],
   leaseMs: number,
 ): Promise<Lease[]> {
   const held = new Set<string>()
-  // A task has one lease at a time; whoever asks for two of one task asks twice.
+  // A task has one lease at a time; two leases on the same task need two calls.
   for (let left = [...new Set(leases.map(({ token }) => token))]; left.length > 0; ) {
     const bySeq = new Map(left.map((token) => [readToken(token).seq, token]))
     const seqs = [...bySeq.keys()].sort((a, b) => a - b)
@@ -50,7 +50,7 @@ export async function sweep({ db, runId, serverNow }: SweepParts, options: Sweep
   const total = { returned: 0, dead: 0 }
   for (;;) {
     const values = [runId, serverNow(), isAll, workers, lossesMax, code, cls, causeOf(message), error]
-    // Begun before an outage it must not be carried out right after it: see the engine.
+    // A sweep that started before an outage must not run right after it: see the engine.
     const [row] = await db.rows<[string, string]>(SWEEP, (isRepeat) => {
       if (isRepeat && workerIds.length === 0) throw new ScrapeError('E_SERVICE', 'swept during an outage: next time')
       return values

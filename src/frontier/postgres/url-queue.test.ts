@@ -1,4 +1,4 @@
-/** The work queue of URLs, and the view that shows it. */
+/** The URL work queue, and the view that shows it. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { postgresForTests } from '../../../test/services/postgres.ts'
@@ -10,7 +10,7 @@ after(() => database[Symbol.asyncDispose]())
 
 const urls = (count: number) => Array.from({ length: count }, (_, n) => `https://a.example/${n}`)
 
-test('takes URLs once, gives them out in batches, and counts what becomes of them', async () => {
+test('adds URLs once, gives them out in batches, and counts the results', async () => {
   let nowMs = Date.now()
   await using queue = await openUrlQueue(database.url, { runId: 'five', now: () => nowMs })
   assert.deepEqual(await queue.enqueueUrls([...urls(5), 'https://A.example:443/0#top']), { added: 5, seen: 1 })
@@ -25,7 +25,7 @@ test('takes URLs once, gives them out in batches, and counts what becomes of the
   assert.deepEqual(await queue.getQueueStats(), { pending: 4, claimed: 0, completed: 1, failed: 0, remaining: 4 })
 })
 
-test('gives a URL up after its retries, and one whose lease runs out as often', async () => {
+test('gives up on a URL after its retries, or when its lease expires as often', async () => {
   let nowMs = Date.now()
   await using queue = await openUrlQueue(database.url, { runId: 'limit', retries: 2, now: () => nowMs })
   await queue.enqueueUrls(urls(1))

@@ -1,4 +1,4 @@
-/** The work queue of URLs in five operations, for programs that bring their own workers. A thin face of the frontier. */
+/** A URL work queue with five operations, for programs that have their own workers. A thin wrapper around the frontier. */
 import { type BackoffLimits, steadyBackoffMs } from '../../core/backoff.ts'
 import { toErrorRecord, toScrapeError } from '../../core/errors.ts'
 import { normaliseUrl } from '../../core/url.ts'
@@ -10,23 +10,23 @@ const RETRIES = 3
 const ROUTE = 'page'
 const RETRY: BackoffLimits = { delayMsMin: 1000, delayMsMax: 60_000 }
 
-/** Whose queue, and how long its claims last. */
+/** Which queue, and how often its URLs are tried. */
 export interface UrlQueueOptions extends Pick<PostgresFrontierOptions, 'now' | 'fresh' | 'outageMs' | 'onOutage'> {
-  /** The run whose URLs these are. */
+  /** The run that owns the URLs. */
   runId: string
-  /** Tries after the first one, and lost leases, before a URL is given up. Default 3. */
+  /** Retries and lost leases allowed before a URL is given up. Default 3. */
   retries?: number
 }
 
-/** A queue of URLs for programs that fetch by their own means. */
+/** A queue of URLs for programs that do their own fetching. */
 export interface UrlQueue extends AsyncDisposable {
-  /** Any number; each URL once per run, in its normal spelling. */
+  /** Any number; each normalised URL once per run. */
   enqueueUrls(urls: Iterable<string>): Promise<Added>
-  /** At most `batchSize`, each with no other live lease. Default lease: 300 s. */
+  /** At most `batchSize`, none with another live lease. Default lease: 300 s. */
   claimBatch(workerId: string, batchSize: number, leaseMs?: number): Promise<Lease[]>
-  /** With an `error` it is tried again, later each time, or becomes a dead letter. False: the lease was lost, nothing has changed. */
+  /** With an `error` it is retried, later each time, or becomes a dead letter. False: the lease was lost, nothing changed. */
   completeUrl(lease: Lease, outcome?: { error?: unknown }): Promise<boolean>
-  /** URLs whose worker is gone go back, or to the dead letters at the limit. They are then claimed one at a time (ADR 0005). */
+  /** Returns URLs of lost workers to the queue, or at the limit to the dead letters. They are then claimed alone (ADR 0005). */
   releaseExpiredLeases(): Promise<{ returned: number; dead: number }>
   getQueueStats(): Promise<{ pending: number; claimed: number; completed: number; failed: number; remaining: number }>
 }

@@ -1,12 +1,12 @@
 /**
- * Acknowledgements of one channel, sent together: one frame says "all up to here". A claim's messages mostly follow each other,
- * so a batch of fifty costs one frame in place of fifty.
+ * Acknowledgements of one channel, sent together: one frame acknowledges everything up to a tag. The messages of a claim are
+ * mostly consecutive, so a batch of fifty costs one frame instead of fifty.
  */
 import type { Channel } from 'rabbitmq-client'
 
 export class Acks {
   readonly #channel: Channel
-  /** Delivered and not yet answered, in order: the tag, and whether we have said yes. */
+  /** Delivered and not yet acknowledged, in order: the tag, and whether we have acknowledged it (it may not be sent yet). */
   readonly #open = new Map<number, boolean>()
   #said: number[] = []
 
@@ -14,13 +14,13 @@ export class Acks {
     this.#channel = channel
   }
 
-  /** What to do with one message. On a channel that is gone neither means anything: the broker delivers again. */
+  /** How to answer one message. On a closed channel neither has an effect: the broker delivers again. */
   of(tag: number): { ack: () => void; nack: () => void } {
     this.#open.set(tag, false)
     return { ack: () => this.#ack(tag), nack: () => this.#nack(tag) }
   }
 
-  /** Sends what has been said. */
+  /** Sends the pending acknowledgements. */
   flush(): void {
     const said = this.#said
     this.#said = []

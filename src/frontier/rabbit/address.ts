@@ -1,13 +1,13 @@
-/** The URL of a broker: what is one, and how it may be shown. */
+/** The URL of a broker: parsing it, and showing it without secrets. */
 import { ScrapeError } from '../../core/errors.ts'
 
-/** Options of the frontier that may stand in the broker's URL. They are none of the client library's. */
+/** Options of the frontier that may be in the broker's URL. The client library does not know them. */
 export const FRONTIER_PARAMETERS = ['redis', 'ack', 'expired', 'prefetch', 'belt'] as const
 
-/** Those of the AMQP URI that the client library understands and that change nothing but its pace. */
+/** AMQP URI parameters that the client library understands and that only affect timing and limits. */
 export const CLIENT_PARAMETERS = ['heartbeat', 'connection_timeout', 'channel_max'] as const
 
-/** Throws `E_OPTION` when it is none. */
+/** Throws `E_OPTION` if it is not one. */
 export function brokerUrl(text: string): URL {
   const url = URL.parse(text)
   if (url !== null && /^amqps?:$/.test(url.protocol)) return url

@@ -1,10 +1,10 @@
-/** URLs of RabbitMQ: what the client library may read in them, and what is refused. */
+/** URLs of RabbitMQ: what the client library may read from them, and what is rejected. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Broker } from './broker.ts'
 import { namesOf } from './names.ts'
 
-test('options of a broker’s URL that nobody reads, or others would, are refused', async () => {
+test('rejects options in a broker’s URL that are unknown or meant for the client library', async () => {
   for (const option of ['cacertfile=/ca.pem', 'tls=0', 'sslmode=disable', 'frameMax=1'])
     assert.throws(
       () => new Broker(`amqps://u:geheim@mq.example/x?${option}`, namesOf('r')),

@@ -1,11 +1,11 @@
 /**
- * The way to the broker: connections that are made again when one is lost, with one word per attempt.
+ * The connection to the broker: reconnects when it is lost, and reports each attempt.
  *
  *   (none) ──session()──▶ connecting ──declared──▶ open ──lost──▶ (none) ──session()──▶ …
- *                             └─ failed: told, waited, again ─┘
+ *                             └─ failed: reported, waited, retried ─┘
  *
- * The client library reconnects by itself, too, but it reports only the first failure, and it would give back channels whose
- * unacknowledged messages are no longer theirs; so one connection object is one connection here.
+ * The client library reconnects by itself too, but it reports only the first failure, and it would return channels whose
+ * unacknowledged messages no longer belong to them; so here one connection object is one connection.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Channel, Connection } from 'rabbitmq-client'
@@ -18,15 +18,15 @@ import { declare, type Names } from './names.ts'
 import { isRefusal, refused, unreachable } from './outage.ts'
 
 interface BrokerOptions {
-  /** How long an operation waits for a broker that went away before it fails. Default 60,000. */
+  /** How long an operation waits for an unreachable broker before it fails. Default 60,000. */
   outageMs?: number
-  /** Told before each wait, so that somebody can log it. */
+  /** Called before each wait, for logging. */
   onOutage?: (outage: Outage) => void
 }
 
 /**
- * Two connections, with all that must be there declared: the broker stops reading from one that publishes while it is short of
- * memory, and acknowledgements must get through all the same.
+ * Two connections, with everything declared that must exist: when the broker is short of memory it stops reading from a
+ * connection that publishes, and acknowledgements must still get through.
  */
 export interface Session {
   readonly connections: readonly Connection[]
@@ -68,7 +68,7 @@ export class Broker {
     this.#onOutage = onOutage
   }
 
-  /** The broker is short of memory or disk and takes no messages for now. */
+  /** The broker is short of memory or disk and accepts no messages for now. */
   get isBlocked(): boolean {
     return this.#isBlocked
   }
@@ -77,12 +77,12 @@ export class Broker {
     return this.#open !== undefined
   }
 
-  /** Called each time a connection is lost: what was delivered over it is no longer ours. */
+  /** Called each time a connection is lost: messages delivered over it are no longer ours. */
   onLost(listener: () => void): void {
     this.#lostListeners.push(listener)
   }
 
-  /** The open connection, or a new one. Fails when the broker stays away for longer than `outageMs`. */
+  /** The open connection, or a new one. Fails if the broker is unreachable for longer than `outageMs`. */
   session(): Promise<Session> {
     this.#session ??= this.#connect().catch((error) => {
       this.#session = undefined
@@ -91,7 +91,7 @@ export class Broker {
     return this.#session
   }
 
-  /** Makes sure that the queue of a lane is there. */
+  /** Makes sure that the queue of a lane exists. */
   async declareLane(lane: string): Promise<Session> {
     const session = await this.session()
     if (session.lanes.has(lane)) return session
@@ -100,7 +100,7 @@ export class Broker {
     return session
   }
 
-  /** The connection is of no use any more. */
+  /** The connection can no longer be used. */
   drop(session: Session): void {
     if (this.#open !== session) return
     this.#open = undefined
@@ -204,7 +204,7 @@ export class Broker {
   }
 }
 
-/** Logs in and out again. Throws what a run would say. */
+/** Logs in and out again. Throws the error a run would report. */
 export async function pingBroker(url: string): Promise<void> {
   const { bareUrl, tls } = read(url)
   const connection = new rabbit.Connection({ ...CONNECTION, url: bareUrl, ...(tls === undefined ? {} : { tls }) })
@@ -221,7 +221,7 @@ export async function pingBroker(url: string): Promise<void> {
   }
 }
 
-/** What the client library is told, and nothing else: it would read more in the URL by itself. */
+/** Only what the client library should see: it would read more from the URL by itself. */
 function read(url: string): { bareUrl: string; tls: TlsOptions | undefined } {
   const bare = brokerUrl(url)
   const tls = takeTls(bare, bare.protocol === 'amqps:')
@@ -230,7 +230,7 @@ function read(url: string): { bareUrl: string; tls: TlsOptions | undefined } {
   return { bareUrl: bare.href, tls }
 }
 
-/** Not at once: when we learn of the loss the library has not yet begun to reconnect, and would do so afterwards. */
+/** Not immediately: when we learn of the loss, the library has not yet started to reconnect, and would do so afterwards. */
 function destroySoon(connections: readonly Connection[]): void {
   setImmediate(() => {
     for (const connection of connections) connection.unsafeDestroy()

@@ -1,4 +1,4 @@
-/** The client library of RabbitMQ, which only projects that use RabbitMQ install. */
+/** The RabbitMQ client library, installed only by projects that use RabbitMQ. */
 import { optionalPackage } from '../../core/optional-package.ts'
 
 export const rabbit = await optionalPackage('RabbitMQ needs', 'rabbitmq-client', () => import('rabbitmq-client'))

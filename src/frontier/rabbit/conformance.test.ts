@@ -1,4 +1,4 @@
-/** The `amqp:` engine keeps the contract. Its claims choose among the whole belt here; for the limits see ADR 0009. */
+/** The `amqp:` engine keeps the contract. Here its claims choose among all tasks in the broker; for the limits see ADR 0009. */
 import { after } from 'node:test'
 import { rabbitForTests } from '../../../test/services/rabbitmq.ts'
 import { redisForTests } from '../../../test/services/redis.ts'
@@ -11,7 +11,7 @@ after(async () => {
   await redis[Symbol.asyncDispose]()
 })
 
-/** Order is exact as far as a worker sees: so it sees all, and waits for all. */
+/** Order is exact only among the messages a worker sees: so here it sees all, and waits for all. */
 const EXACT = { prefetch: 5000, beltMax: 5000, waitMs: 1000, chooseMs: 400 }
 
 frontierConformance('amqp:', ({ place, ...options }) => {

@@ -1,4 +1,4 @@
-/** Messages that were delivered and not yet acknowledged: those a claim may choose from, and those whose tasks are claimed. */
+/** Messages that were delivered but not acknowledged: those a claim may choose from, and those whose tasks are claimed. */
 import { hostOf } from '../../core/url.ts'
 import type { ClaimRequest } from '../contract.ts'
 import { byTurn, type Candidate, deal, isServed, laneGroups } from '../shared/fair-share.ts'
@@ -8,13 +8,13 @@ export interface Delivery {
   readonly message: TaskMessage
   readonly seq: string
   readonly lane: string
-  /** Undefined when the broker does not wait for an acknowledgement. */
+  /** Undefined if the broker does not wait for an acknowledgement. */
   readonly ack: (() => void) | undefined
   readonly nack: (() => void) | undefined
   readonly receivedMs: number
 }
 
-/** Those of one lane, priority and host, as in the ready queues of an engine. */
+/** Deliveries of one lane, priority and host, like the ready queues of an engine. */
 class Queue implements Candidate {
   readonly lane: string
   readonly host: string
@@ -37,14 +37,14 @@ class Queue implements Candidate {
 export class Deliveries {
   readonly #queues = new Map<string, Queue>()
   readonly #waiting = new Map<string, Delivery>()
-  /** By the token of the lease. */
+  /** By lease token. */
   readonly #held = new Map<string, Delivery>()
   #turn = 0
   readonly #perLane = new Map<string, number>()
-  /** Called with each delivery. */
+  /** Called on each delivery. */
   readonly #waiters = new Set<() => void>()
 
-  /** Not yet chosen, of these lanes. */
+  /** Number of deliveries of these lanes that no claim has chosen yet. */
   waiting(lanes?: readonly string[]): number {
     if (lanes === undefined) return this.#waiting.size
     let count = 0
@@ -56,7 +56,7 @@ export class Deliveries {
     return this.#held.size
   }
 
-  /** Waits until `isEnough`, as long as messages keep coming: no longer than `quietMs` after the last. */
+  /** Waits until `isEnough`, as long as messages keep coming: at most `quietMs` after the last one. */
   until(isEnough: () => boolean, quietMs: number): Promise<void> {
     if (quietMs <= 0 || isEnough()) return Promise.resolve()
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -77,7 +77,7 @@ export class Deliveries {
   put(delivery: Delivery): void {
     const { seq, lane, message } = delivery
     const name = `${lane} ${message.priority} ${hostOf(message.url)}`
-    // Messages may come twice; one of them is enough. (While its task is claimed it may be a new one, for the time after.)
+    // Messages may arrive twice; one is enough. (While its task is claimed, a second one may announce the task's next turn.)
     if (this.#waiting.has(seq)) {
       delivery.ack?.()
       return
@@ -93,7 +93,7 @@ export class Deliveries {
     for (const waiter of this.#waiters) waiter()
   }
 
-  /** Takes up to `max` out, by the rules of the contract among those that are here. */
+  /** Takes up to `max`, by the rules of the contract, among those that have arrived. */
   choose({ lanes, avoidHosts }: ClaimRequest, max: number): Delivery[] {
     const avoid = new Set(avoidHosts)
     const queues = [...this.#queues.values()].filter(({ host }) => !avoid.has(host))
@@ -114,7 +114,7 @@ export class Deliveries {
     return chosen
   }
 
-  /** Takes out what has been here for `ageMs` and is of a host or lane the worker cannot use now, nor another of its claims. */
+  /** Takes out those older than `ageMs` whose host or lane neither this claim nor another one of the worker can use now. */
   takeUnusable({ lanes, avoidHosts = [] }: ClaimRequest, others: readonly ClaimRequest[], ageMs: number): Delivery[] {
     const beforeMs = performance.now() - ageMs
     return this.#takeOut(({ lane, message, receivedMs }) => {
@@ -129,7 +129,7 @@ export class Deliveries {
     return this.#takeOut(() => true)
   }
 
-  /** Its task is claimed: it is acknowledged when the lease is over. */
+  /** Its task is claimed: acknowledged when the lease is over. */
   hold(token: string, delivery: Delivery): void {
     if (delivery.ack !== undefined) this.#held.set(token, delivery)
   }
@@ -142,7 +142,7 @@ export class Deliveries {
     delivery.ack!()
   }
 
-  /** The connection is gone: the broker will deliver again what was not acknowledged, and nothing of what needed no such thing. */
+  /** The connection is lost: the broker will redeliver unacknowledged messages, but not those that needed no acknowledgement. */
   forget(): void {
     this.#held.clear()
     const kept = this.takeAll().filter(({ ack }) => ack === undefined)

@@ -1,4 +1,4 @@
-/** The `amqp:` engine: Redis is the ledger, RabbitMQ carries the tasks that are ready to the workers. */
+/** The `amqp:` engine: Redis is the ledger, RabbitMQ delivers ready tasks to the workers. */
 
 import { ScrapeError } from '../../core/errors.ts'
 import type { NewTask } from '../../core/task.ts'
@@ -14,22 +14,22 @@ import type { TransportOptions } from './options.ts'
 import { rabbitTransport } from './transport.ts'
 
 export interface RabbitFrontierOptions extends RedisFrontierOptions, TransportOptions {
-  /** Where the ledger is: `redis://…`. Also as `?redis=` of the URL. Default `redis://127.0.0.1:6379/0`. */
+  /** Where the ledger is: `redis://…`. Can also be given as `?redis=` in the URL. Default `redis://127.0.0.1:6379/0`. */
   redisUrl?: string
-  /** Tasks of a lane on their way through the broker; the others wait in the ledger, in its order. Default 2000. */
+  /** Maximum number of a lane's tasks in the broker; the others wait in the ledger, in its order. Default 2000. */
   beltMax?: number
 }
 
 const BELT_MAX = 2000
 
-/** `amqp://user:password@host:port/vhost`, with `?redis=URL`, `?ack=auto`, `?expired=dead`, `?prefetch=N`, `?belt=N` if wanted. */
+/** `amqp://user:password@host:port/vhost`, optional: `?redis=URL`, `?ack=auto`, `?expired=dead`, `?prefetch=N`, `?belt=N`. */
 export async function openRabbitFrontier(url: string, options: RabbitFrontierOptions = {}): Promise<Frontier> {
   const all = { ...optionsOf(url), ...options }
   const names = namesOf(all.runId ?? DEFAULT_RUN)
   const broker = new Broker(withoutOptions(url), names, all)
   let link: Link | undefined
   try {
-    await broker.session() // first: an emptied ledger is no use without a broker
+    await broker.session() // first: do not empty the ledger if there is no broker
     link = await openLedger(all.redisUrl ?? 'redis://127.0.0.1:6379/0', all)
     const { epoch } = link
     if (all.fresh === true) await purge(broker, names)
@@ -92,7 +92,7 @@ function countOf(params: URLSearchParams, name: string): number | undefined {
   throw new ScrapeError('E_OPTION', `${name}=${text} in the frontier’s URL is not a whole number from 1 to 65535`)
 }
 
-/** What is left is for the client library. */
+/** The rest of the URL is for the client library. */
 function withoutOptions(url: string): string {
   const parsed = URL.parse(url)
   if (parsed === null) return url

@@ -1,4 +1,4 @@
-/** The broker, Redis and the wire between go away and come back: the run goes on, with nothing lost and nothing twice. */
+/** The broker, Redis and the network fail and recover: the run continues, with nothing lost or duplicated. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
@@ -27,7 +27,7 @@ const pages = Array.from({ length: PAGES }, (_, i) => ({
 const open = (runId: string, options: RabbitFrontierOptions = {}) =>
   openRabbitFrontier(rabbit.url, { redisUrl: redis.url, runId, ...options })
 
-/** Works until nothing is left; tells how many are done. Each page emits one item. */
+/** Works until nothing is left; reports how many are done. Each page emits one item. */
 async function work(frontier: Frontier, workerId: string, told: (done: number) => void = () => {}): Promise<number> {
   for (let done = 0; ; ) {
     const leases = await frontier.claim({ max: 10, workerId, leaseMs: 60_000 })
@@ -65,7 +65,7 @@ async function workThrough(
   assert.equal(shares[0] + shares[1], PAGES, 'no lease was lost on the way')
 }
 
-test('goes on when the broker is killed and started again, and says each attempt', async () => {
+test('continues when the broker is killed and restarted, and reports each attempt', async () => {
   const outages: Outage[] = []
   await workThrough(
     'broker',
@@ -81,7 +81,7 @@ test('goes on when the broker is killed and started again, and says each attempt
   for (const { error, waitMs } of outages) assert.ok(error.message.length > 0 && waitMs > 0)
 })
 
-test('goes on when Redis is killed and started again', async () => {
+test('continues when Redis is killed and restarted', async () => {
   const outages: Outage[] = []
   await workThrough(
     'redis',
@@ -95,7 +95,7 @@ test('goes on when Redis is killed and started again', async () => {
   assert.ok(outages.length > 0)
 })
 
-test('goes on when the wire is cut', async () => {
+test('continues when the connection is cut', async () => {
   await using amqp = await wire(rabbit.port)
   await using resp = await wire(redis.port)
   const runId = 'wire'
@@ -119,7 +119,7 @@ test('goes on when the wire is cut', async () => {
   assert.deepEqual({ completed, items }, { completed: PAGES, items: PAGES })
 })
 
-test('goes on after half a minute without broker and Redis', async () => {
+test('continues after half a minute without broker and Redis', async () => {
   await using amqp = await wire(rabbit.port)
   await using resp = await wire(redis.port)
   const outages: Outage[] = []
@@ -139,10 +139,10 @@ test('goes on after half a minute without broker and Redis', async () => {
   assert.equal(await working, PAGES)
   const { completed, items, failed } = await frontier.stats()
   assert.deepEqual({ completed, items, failed }, { completed: PAGES, items: PAGES, failed: 0 })
-  assert.ok(outages.length >= 15, `told of ${outages.length} attempts`) // they are 2 s apart in the end
+  assert.ok(outages.length >= 15, `told of ${outages.length} attempts`) // in the end they are 2 s apart
 })
 
-/** What is published by anybody in this process, through whatever connection. */
+/** Everything that this process publishes, through any connection. */
 async function publications(t: TestContext) {
   const connection = new Connection(rabbit.url)
   const channel = await connection.acquire()
@@ -152,7 +152,7 @@ async function publications(t: TestContext) {
   return () => mock.callCount()
 }
 
-test('sends nothing while the broker is short of memory, and goes on afterwards', async (t) => {
+test('sends nothing while the broker is short of memory, and resumes afterwards', async (t) => {
   const published = await publications(t)
   const outages: string[] = []
   let nowMs = 1_700_000_000_000
@@ -161,19 +161,19 @@ test('sends nothing while the broker is short of memory, and goes on afterwards'
   await frontier.add(pages.slice(0, 10))
   assert.equal(await work(frontier, 'one'), 10)
   await frontier.add(pages.slice(10, 30))
-  assert.equal((await frontier.claim({ max: 1, workerId: 'other', leaseMs: 600_000 })).length, 1) // so all of them are on the belt
+  assert.equal((await frontier.claim({ max: 1, workerId: 'other', leaseMs: 600_000 })).length, 1) // so the broker has all of them
   await rabbit.ctl('set_vm_memory_high_watermark', 'absolute', '1MB')
-  await frontier.add(pages.slice(30, 40)) // a broker says that it must not be sent more when it is sent more
+  await frontier.add(pages.slice(30, 40)) // a broker reports that it is blocked only when it is sent more
   while (!outages.some((line) => /takes no messages for now/.test(line))) await sleep(20)
   const before = published()
   assert.equal(before, 40)
   await frontier.add(pages.slice(40, 60))
-  // What has been delivered is worked on meanwhile.
+  // Delivered tasks can still be processed.
   const leases = await frontier.claim({ max: 10, workerId: 'two', leaseMs: 600_000 })
   assert.equal(leases.length, 10)
   const error = { code: 'E_NOT_FOUND', class: 'not-found', message: 'x' } as const
   await frontier.commit(leases.map((lease, i) => (i === 0 ? { kind: 'dead', lease, error } : { kind: 'done', lease })))
-  // What is unconfirmed for ten seconds would be sent again, and again.
+  // Messages unconfirmed for ten seconds would be sent again and again.
   for (let i = 0; i < 3; i++) {
     nowMs += 10_001
     await frontier.commit((await frontier.claim({ max: 1, workerId: 'two', leaseMs: 600_000 })).map((lease) => ({ kind: 'postpone', lease, atMs: 0, reason: 'test' }))) // biome-ignore format: one line reads better
@@ -185,7 +185,7 @@ test('sends nothing while the broker is short of memory, and goes on afterwards'
   assert.equal(await working, 40)
 })
 
-test('says at once and clearly what is wrong with an address', async () => {
+test('reports at once and clearly what is wrong with a URL', async () => {
   const isService = (message: RegExp) => (error: ScrapeError) =>
     error.code === 'E_SERVICE' && message.test(error.message)
   const outages: Outage[] = []
@@ -211,7 +211,7 @@ interface Wire extends AsyncDisposable {
   mend(): void
 }
 
-/** A wire to a port of this machine that can be cut: all connections die, new ones are refused until it is mended. */
+/** A proxy to a local port that can be cut: all connections die, and new ones are refused until it is restored. */
 async function wire(to: number): Promise<Wire> {
   const sockets = new Set<Socket>()
   let isCut = false

@@ -1,4 +1,4 @@
-/** The sending side: puts ready tasks on the belt and publishes them, and tells people what has failed. */
+/** The sending side: stages ready tasks, publishes them to the broker, and publishes copies of dead letters for people. */
 import { randomUUID } from 'node:crypto'
 import type { Task } from '../../core/task.ts'
 import type { ClaimRequest } from '../contract.ts'
@@ -17,12 +17,12 @@ interface FeederParts {
   messageTtlMs?: MessageTtl | undefined
 }
 
-/** Claims nothing: only puts tasks on the belt. */
+/** Claims nothing: only stages tasks for the broker. */
 const FEED: ClaimRequest = { max: 0, workerId: '', leaseMs: 0 }
 
 export class Feeder {
   readonly #parts: FeederParts
-  /** What goes on beside the claims. */
+  /** Work in the background of claims. */
   readonly #working = new Set<Promise<unknown>>()
   #feeding: Promise<void> | undefined
   #isFedAgain = false
@@ -32,7 +32,7 @@ export class Feeder {
     this.#parts = parts
   }
 
-  /** Puts what is ready on the belt until it is full. One at a time; failures are left to the next claim. */
+  /** Stages ready tasks until the broker has enough. One at a time; failures are left to the next claim. */
   fed(): void {
     this.#isFedAgain = true
     this.#feeding ??= this.#feed().finally(() => {
@@ -40,7 +40,7 @@ export class Feeder {
     })
   }
 
-  /** Work that nobody waits for. When a server is away, what is unconfirmed stays noted in the ledger, and is published again. */
+  /** Work that no caller waits for. If a server is down, the ledger remembers unconfirmed messages, and they are sent again. */
   aside(work: Promise<unknown>): void {
     const working = work.catch(() => {}).finally(() => this.#working.delete(working))
     this.#working.add(working)
@@ -51,7 +51,7 @@ export class Feeder {
     if (staged.length > 0) this.aside(this.#publish(staged))
   }
 
-  /** A copy for people in `failed_urls`; the letter itself is in the ledger. Without a broker that takes it there is none. */
+  /** Publishes copies to `failed_urls` for people; the letters are in the ledger. Skipped if the broker accepts nothing. */
   tell(failures: readonly object[]): void {
     const { broker } = this.#parts
     if (failures.length === 0 || !broker.isOpen || broker.isBlocked) return
@@ -59,7 +59,7 @@ export class Feeder {
     this.aside(broker.session().then(({ publisher }) => publishAll(publisher, notices)))
   }
 
-  /** All that was begun has ended. */
+  /** Resolves when all started work has ended. */
   async settled(): Promise<void> {
     await this.#feeding
     await Promise.allSettled(this.#working)
@@ -81,7 +81,7 @@ export class Feeder {
         if (staged.length > 0) this.#isFedAgain = true
       }
     } catch {
-      // The broker or Redis is away; whoever claims next goes on here.
+      // The broker or Redis is down; the next claim continues here.
     }
   }
 
@@ -95,7 +95,7 @@ export class Feeder {
     if (confirmed.length > 0) await belt.sent(confirmed)
     const back = [...unroutable, ...failed]
     if (back.length > 0) await belt.unstage(back)
-    if (unroutable.length > 0) broker.drop(session) // somebody deleted a queue: a new session declares it again
+    if (unroutable.length > 0) broker.drop(session) // a queue was deleted: a new session declares it again
   }
 
   #outgoing({ seq, lane, message }: Staged): Outgoing {

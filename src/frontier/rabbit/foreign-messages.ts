@@ -1,4 +1,4 @@
-/** Messages that are not simply tasks to be done: expired ones, those of other programs, and nonsense. */
+/** Messages that are not simply tasks to do: expired ones, those of other programs, and malformed ones. */
 import { hash } from 'node:crypto'
 import { ScrapeError, toErrorRecord } from '../../core/errors.ts'
 import type { NewTask, Task } from '../../core/task.ts'
@@ -7,10 +7,10 @@ import type { Feeder } from './feeder.ts'
 import type { InBroker } from './in-broker.ts'
 import type { Stray } from './intake.ts'
 
-/** What becomes of a task whose message expired: it waits again, or it is a dead letter. */
+/** What happens to a task whose message expired: it waits again, or becomes a dead letter. */
 export type ExpiredPolicy = 'requeue' | 'dead'
 
-/** Only what has expired may die of it: a message that was handed to twenty workers in vain comes the same way. */
+/** Only expired messages may become dead letters: those that twenty workers received without settling arrive the same way. */
 export function createExpired(belt: InBroker, feeder: Feeder, policy: ExpiredPolicy) {
   return async function expired(seq: string, { hasExpired }: { hasExpired: boolean }): Promise<void> {
     if (policy === 'requeue' || !hasExpired) {
@@ -24,7 +24,7 @@ export function createExpired(belt: InBroker, feeder: Feeder, policy: ExpiredPol
   }
 }
 
-/** `add` takes a task somebody else has put into our queues. */
+/** `add` takes a task that another program has put into our queues. */
 export function createStray(belt: InBroker, feeder: Feeder, add: (task: NewTask) => Promise<unknown>) {
   return async function stray({ received, queue, lane }: Stray): Promise<void> {
     if (received.kind === 'foreign') {

@@ -1,13 +1,13 @@
 /**
- * The belt: the tasks that are on their way through the broker, as the ledger sees them. The ready queues in Redis are its
- * outbox: a task is put on the belt, published, confirmed; what a crash left unconfirmed is published again.
+ * The tasks on their way through the broker (the "belt"), as the ledger sees them. The ready queues in Redis act as an outbox: a
+ * task is staged, published, confirmed; tasks that a crash left unconfirmed are published again.
  *
  *   ready ──stage──▶ belt + sending ──(publish, confirm) sent──▶ belt ──lease──▶ claimed
  *     ▲                    └── unconfirmed for 10 s: published again      │
  *     └──────────────────── unstage: expired, unusable here, lost ◀───────┘
  *
- * It is bounded: what the ledger still holds is given out in its own order (priority, hosts in turn); what is on the belt is
- * first in, first out.
+ * Their number is bounded: tasks still in the ledger are given out in its own order (priority, hosts in turn), but those in the
+ * broker are first in, first out.
  */
 import type { ErrorRecord } from '../../core/errors.ts'
 import type { Task } from '../../core/task.ts'
@@ -20,11 +20,11 @@ import { type Arg, script } from '../redis/script.ts'
 import { lanesArg, setArg, TAKE } from '../redis/take.ts'
 import { messageOf, type TaskMessage } from './message.ts'
 
-/** Tasks put on the belt by one call. */
+/** Tasks staged per call. */
 const STAGE_MAX = 500
-/** Share of the belt above which nothing is added. */
+/** Share of the limit above which no tasks are added. */
 const BELT_FULL = 0.75
-/** A confirm takes milliseconds; after this the one who waits for it is taken for dead. */
+/** A confirm takes milliseconds; after this, the process that waits for it is presumed dead. */
 const CONFIRM_MS_MAX = 10_000
 
 const UNSTAGE_LUA = `
@@ -36,7 +36,7 @@ local function unstage(seq)
 end
 `
 
-/** Is a repeat, max to claim (0: only stage), worker, lease in ms, lanes, hosts to avoid, room of each lane's belt (0: send nothing). */
+/** Is a repeat, max to claim (0: only stage), worker, lease in ms, lanes, hosts to avoid, limit per lane (0: send nothing). */
 const TEND = script(
   'tend',
   `${BASE}${PLACES}${TAKE}${LEASE}
@@ -87,7 +87,7 @@ return { 0, staged, counts }`,
 
 const SENT = script('sent', `${BASE} for i = argAt + 1, #ARGV do call('ZREM', P .. 'sending', ARGV[i]) end`)
 
-/** Is a repeat, worker, lease in ms, number of tasks; of each lane and number. Answers with leases and the numbers that are not to be had. */
+/** Is a repeat, worker, lease in ms, number of tasks; lane and number of each. Returns leases, and numbers not claimable. */
 const LEASE_STAGED = script(
   'lease-staged',
   `${BASE}${LEASE}
@@ -110,7 +110,7 @@ flush()
 return { given, gone, 0 }`,
 )
 
-/** Numbers of tasks; those still on the belt go back to the ready queues. */
+/** Numbers of tasks; those still in the broker go back to the ready queues. */
 const UNSTAGE = script(
   'unstage',
   `${BASE}${PLACES}${UNSTAGE_LUA}
@@ -125,7 +125,7 @@ end
 return count`,
 )
 
-/** Record of the death, number of a task; if it is still on the belt it dies. Answers with its queue and body then. */
+/** Death record, number of a task; if it is still in the broker it becomes a dead letter. Then returns its queue and body. */
 const BURY_STAGED = script(
   'bury-staged',
   `${BASE}${PLACES}${UNSTAGE_LUA}${BURY}
@@ -137,7 +137,7 @@ flush()
 return { queueOf(task.queue).name, task.body }`,
 )
 
-/** Lane, age in ms. What has been on the belt for longer goes back to the ready queues. */
+/** Lane, age in ms. Tasks that have been in the broker for longer go back to the ready queues. */
 const UNSTAGE_OLD = script(
   'unstage-old',
   `${BASE}${PLACES}${UNSTAGE_LUA}
@@ -155,7 +155,7 @@ end
 return #old`,
 )
 
-/** Hash, name of a queue, death, body. A message that is no task becomes a dead letter, once. */
+/** Hash, name of a queue, death record, body. A message that is not a task becomes a dead letter, once. */
 const BURY_MESSAGE = script(
   'bury-message',
   `${BASE}${BURY}
@@ -172,11 +172,11 @@ export interface Staged {
 }
 
 interface Tended {
-  /** Nothing may be taken from the belt: paused, or a suspect is (or has been) given. */
+  /** Nothing may be claimed from the broker: the run is paused, or a suspect is (or was) given. */
   alone: Lease[] | undefined
   /** To be published now. */
   staged: Staged[]
-  /** How many are on the belt of each lane. */
+  /** Number of tasks in the broker, by lane. */
   counts: Map<string, number>
 }
 
@@ -184,7 +184,7 @@ export function createInBroker(link: Link, { epoch, beltMax }: { epoch: string; 
   const setSeqs = (what: typeof SENT, seqs: readonly string[]) => link.run<number>(what, { args: () => seqs })
 
   return {
-    /** Gives a suspect, or puts ready tasks on the belt. `max` 0: only the latter. */
+    /** Claims a suspect, or stages ready tasks. `max` 0: only stages. */
     async tend(request: ClaimRequest, { isBlocked }: { isBlocked: boolean }): Promise<Tended> {
       const { max, workerId, leaseMs, lanes, avoidHosts } = request
       const op = link.nextOp()
@@ -216,7 +216,7 @@ export function createInBroker(link: Link, { epoch, beltMax }: { epoch: string; 
     unstage: (seqs: readonly string[]) => setSeqs(UNSTAGE, seqs),
     unstageOld: (lane: string, ageMs: number) => link.run<number>(UNSTAGE_OLD, { args: () => [lane, ageMs] }),
 
-    /** Undefined when it is not on the belt any more. */
+    /** Undefined if it is no longer in the broker. */
     async bury(seq: string, error: ErrorRecord): Promise<Task | undefined> {
       const row = await link.run<[string, string] | []>(BURY_STAGED, { args: () => [deathOf('', error), seq] })
       return row.length === 0 ? undefined : taskFrom(...row)

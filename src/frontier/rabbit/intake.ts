@@ -1,4 +1,4 @@
-/** The consumers of this process: one per lane it serves and one for what has expired, made again after a lost connection. */
+/** The consumers of this process: one per lane it serves and one for expired messages, recreated after a lost connection. */
 import { DEFAULT_LANE } from '../../core/task.ts'
 import { Acks } from './acks.ts'
 import type { Broker, Session } from './broker.ts'
@@ -10,13 +10,13 @@ export type AckMode = 'manual' | 'auto'
 
 export interface Stray {
   received: Extract<Received, { kind: 'foreign' | 'malformed' }>
-  /** Where it was found. */
+  /** The queue where it was found. */
   queue: string
   lane: string
 }
 
 type Reply = Pick<Delivery, 'ack' | 'nack'>
-/** The broker does not wait for one. */
+/** The broker does not expect an acknowledgement. */
 const NO_REPLY: Reply = { ack: undefined, nack: undefined }
 
 interface IntakeParts {
@@ -25,28 +25,28 @@ interface IntakeParts {
   epoch: string
   ackOf: (lane: string) => AckMode
   /**
-   * A task that was not worked on in time, or (`hasExpired` false) was handed to one worker after the other in vain. Acknowledged
-   * when this resolves.
+   * A task that was not processed in time, or (`hasExpired` false) was delivered to one worker after another without being
+   * settled. Acknowledged when this resolves.
    */
   onExpired: (seq: string, how: { hasExpired: boolean }) => Promise<void>
-  /** A message that is not one of ours. Acknowledged when this resolves. */
+  /** A message that is not ours. Acknowledged when this resolves. */
   onStray: (stray: Stray) => Promise<void>
 }
 
 const EXPIRED_PREFETCH = 100
-/** The first window; it grows with what is claimed at once. */
+/** The initial window; it grows with the size of claims. */
 const WINDOW_MIN = 16
 
 export class Intake {
   readonly deliveries = new Deliveries()
   readonly #parts: IntakeParts
-  /** Of the session they were made on, by the names of their queues. */
+  /** Consumers of the current session, by queue name. */
   #consumers = new Map<string, Promise<string>>()
   #session: Session | undefined
   #acks: Acks | undefined
   #window: number
   readonly #isFixed: boolean
-  /** Work on expired and stray messages that is not finished. */
+  /** Unfinished work on expired and foreign messages. */
   readonly #working = new Set<Promise<void>>()
 
   constructor(parts: IntakeParts, prefetch: number | undefined) {
@@ -60,12 +60,12 @@ export class Intake {
     })
   }
 
-  /** How many may be unacknowledged at once, per lane. */
+  /** How many messages may be unacknowledged at once, per lane. */
   get window(): number {
     return this.#window
   }
 
-  /** Messages of these lanes come in from now on, up to `wanted` of them beside those in work. */
+  /** Receives messages of these lanes from now on, up to `wanted` in addition to those in progress. */
   async consume(lanes: readonly string[], wanted: number): Promise<void> {
     const session = await this.#parts.broker.session()
     if (this.#session !== session) {
@@ -73,7 +73,7 @@ export class Intake {
       this.#acks = new Acks(session.consumer)
       this.#consumers = new Map()
     }
-    // Twice what a claim takes: the next ones are here when it comes back (7,400/s in place of 5,400 with once).
+    // Twice what a claim takes: the next ones are here when it comes back (7,400/s instead of 5,400 with once).
     const needed = this.deliveries.held + 2 * wanted
     if (this.#window < needed && !this.#isFixed) {
       await this.#cancel(session)
@@ -87,7 +87,7 @@ export class Intake {
     ])
   }
 
-  /** Nobody claims here for now: others may have what waits. Answers with what the broker cannot give them, in auto mode. */
+  /** No one claims here for now: lets others have the waiting messages. Returns those the broker cannot redeliver (auto mode). */
   async rest(): Promise<Delivery[]> {
     if (this.#session !== undefined) await this.#cancel(this.#session).catch(() => {})
     const waiting = this.deliveries.takeAll()
@@ -96,7 +96,7 @@ export class Intake {
     return waiting.filter(({ nack }) => nack === undefined)
   }
 
-  /** When this resolves no message is in work. */
+  /** Resolves when no message is being processed. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.#working)
     this.#acks?.flush()
@@ -141,7 +141,7 @@ export class Intake {
     return consumerTag
   }
 
-  /** Called by the library, which has nobody to tell of an error: it would end the process, and then the next one that gets the message. */
+  /** Must not throw: the library would let an error end this process, and then the next one that receives the message. */
   #receive(body: unknown, at: { queue: string; lane: string; reply: Reply }, onOurs: (message: TaskMessage) => void) {
     const { queue, lane, reply } = at
     let received: Received
@@ -155,7 +155,7 @@ export class Intake {
     else this.#work(this.#parts.onStray({ received, queue, lane }), reply)
   }
 
-  /** Acknowledged when it is done; left to be delivered again when that failed. */
+  /** Acknowledged when the work is done; left to be delivered again if it failed. */
   #work(work: Promise<void>, { ack, nack }: Reply): void {
     const working: Promise<void> = work
       .then(

@@ -27,7 +27,7 @@ async function serve(t: TestContext, listener: RequestListener): Promise<string>
 }
 
 describe('the management API', () => {
-  it('tells depth, unacknowledged messages and rates of the queues asked for', async () => {
+  it('reports depth, unacknowledged messages and rates of the requested queues', async () => {
     const { url, vhost } = managementOf(rabbit.url)
     assert.equal(vhost, rabbit.vhost)
     const connection = new Connection(rabbit.url)
@@ -47,7 +47,7 @@ describe('the management API', () => {
 
     const ask = () => readBroker(url, { vhost, queues: [...queues, 'never_made'] })
     let readings = await ask()
-    assert.deepEqual([readings[0]!.isThere, readings[2]!.isThere], [true, false]) // known at once, the numbers later
+    assert.deepEqual([readings[0]!.isThere, readings[2]!.isThere], [true, false]) // known at once, the numbers come later
     for (; readings[0]!.unacked !== 1 || readings[0]!.publishRate === 0; readings = await ask()) {
       for (const queue of queues) await publisher.send(queue, 'x')
       await delay(200)
@@ -60,7 +60,7 @@ describe('the management API', () => {
     assert.deepEqual([none!.isThere, none!.ready, none!.publishRate], [false, 0, 0])
   })
 
-  it('is looked for where RabbitMQ has it, with the user of the broker', () => {
+  it('is expected at RabbitMQ’s default port, with the user of the broker', () => {
     assert.deepEqual(managementOf('amqp://me:p%40ss@mq.example/jobs'), {
       url: 'http://me:p%40ss@mq.example:15672',
       vhost: 'jobs',
@@ -73,7 +73,7 @@ describe('the management API', () => {
     assert.throws(() => managementOf('redis://localhost'), { code: 'E_OPTION' })
   })
 
-  it('says what to do when it is switched off, refuses, or is something else', async (t) => {
+  it('says what to do if it is disabled, refuses, or is something else', async (t) => {
     const { url, vhost } = managementOf(rabbit.url)
     const ask = (from: string) => readBroker(from, { vhost, queues: ['a'], timeoutMs: 2000 })
     await assert.rejects(ask('http://127.0.0.1:1'), { code: 'E_SERVICE', fix: /rabbitmq-plugins enable/ })
@@ -93,7 +93,7 @@ describe('the management API', () => {
     )
   })
 
-  it('is not waited for longer than was said', async (t) => {
+  it('is not waited for longer than the timeout', async (t) => {
     const silent = await serve(t, () => {})
     const question = { queues: ['a'], timeoutMs: 100 }
     await assert.rejects(readBroker(silent, question), { code: 'E_SERVICE', message: /no answer in time/ })
@@ -103,7 +103,7 @@ describe('the management API', () => {
     await assert.rejects(asking, { name: 'AbortError' })
   })
 
-  it('takes the rate from the counts of the last 15 s, not from the last moment', async (t) => {
+  it('computes rates from the counts of the last 15 s, not from the last moment', async (t) => {
     const at = (count: number, seconds: number) => ({ sample: count, timestamp: 1_700_000_000_000 + seconds * 1000 })
     const stats = {
       publish_details: { rate: 0, avg_rate: 150, samples: [at(2955, 15), at(2205, 10), at(1455, 5), at(705, 0)] },
@@ -120,7 +120,7 @@ describe('the management API', () => {
     assert.match(asked, /msg_rates_age=15&msg_rates_incr=5/)
   })
 
-  it('makes zeros of what a young queue does not say yet', async (t) => {
+  it('uses zeros for values a young queue does not report yet', async (t) => {
     const young = await serve(t, (_, response) => response.end('{"message_stats":{"publish_details":{"rate":2.5}},"messages_ready":"x"}')) // biome-ignore format: one line reads better
     const [reading] = await readBroker(young, { queues: ['a'] })
     const zeros = { ready: 0, unacked: 0, consumers: 0, deliverRate: 0, ackRate: 0 }

@@ -1,4 +1,4 @@
-/** What RabbitMQ's management API says about our queues: depths and rates, for `stats` and `watch`. Nothing here is needed to work. */
+/** Queue depths and rates from RabbitMQ's management API, for `stats` and `watch`. No run depends on it. */
 import { Agent, fetch } from 'undici'
 import { ScrapeError } from '../../core/errors.ts'
 import { TLS_PARAMETERS, takeTls, tlsTrouble } from '../../core/server-tls.ts'
@@ -7,24 +7,24 @@ import { brokerUrl, portOf } from './address.ts'
 interface BrokerQuestion {
   /** Default `/`. */
   vhost?: string
-  /** Their names, as RabbitMQ knows them (`names.ts` makes them). */
+  /** Queue names as in RabbitMQ (see `names.ts`). */
   queues: readonly string[]
-  /** For all of them together. Default 5,000. */
+  /** Timeout for all of them together. Default 5,000. */
   timeoutMs?: number
   signal?: AbortSignal
 }
 
-/** As of the broker's latest statistics, which it makes every 5 s: a queue younger than that has only zeros. */
+/** From the broker's latest statistics, which are collected every 5 s: a younger queue has only zeros. */
 interface QueueReading {
   readonly name: string
-  /** False: the broker has no such queue (of a run that is over, or has not begun). Its numbers are then 0. */
+  /** False: the broker has no such queue (its run is over, or has not started). The numbers are then 0. */
   readonly isThere: boolean
-  /** Waiting in the broker. */
+  /** Messages waiting in the broker. */
   readonly ready: number
-  /** Delivered and not acknowledged yet. */
+  /** Delivered but not acknowledged yet. */
   readonly unacked: number
   readonly consumers: number
-  /** A second, over the broker's last quarter of a minute. */
+  /** Per second, over the broker's last 15 s. */
   readonly publishRate: number
   readonly deliverRate: number
   readonly ackRate: number
@@ -32,18 +32,18 @@ interface QueueReading {
 
 const TIMEOUT_MS = 5000
 const ASKED_AT_ONCE = 8
-/** Of one queue; with the columns we ask for it is below one KiB. */
+/** Per queue; with the columns we request it is below one KiB. */
 const ANSWER_BYTES_MAX = 256 * 1024
 const COLUMNS = 'messages_ready,messages_unacknowledged,consumers,message_stats'
 /**
- * Counts at every 5 s of the last 15. The plain "rate" is that of the last moment: measured at a steady 150 messages a second, a
- * broker that makes its statistics every second gave 0 two times of three.
+ * Counts at every 5 s of the last 15. The plain "rate" is that of the last moment: at a steady 150 messages a second, a broker
+ * that collects its statistics every second reported 0 two times out of three.
  */
 const SAMPLES = 'msg_rates_age=15&msg_rates_incr=5'
-/** RabbitMQ's own ports are 5672 and 15672, 5671 and 15671 with TLS. */
+/** RabbitMQ's default ports are 5672 and 15672, or 5671 and 15671 with TLS. */
 const PORT_OFFSET = 10_000
 
-/** In the order of the question. Throws `E_SERVICE` when the API cannot be asked, `E_OPTION` when the URL is none. */
+/** In the order of the question. Throws `E_SERVICE` if the API is unreachable, `E_OPTION` if the URL is invalid. */
 export async function readBroker(managementUrl: string, question: BrokerQuestion): Promise<QueueReading[]> {
   await using api = new Api(managementUrl)
   const { vhost = '/', queues, timeoutMs = TIMEOUT_MS, signal } = question
@@ -59,7 +59,7 @@ export async function readBroker(managementUrl: string, question: BrokerQuestion
   return readings
 }
 
-/** Where the API of a broker is unless somebody has moved it: `amqp://user:password@host:5672/vhost` → `http://…:15672`. */
+/** The default location of a broker's API: `amqp://user:password@host:5672/vhost` → `http://…:15672`. */
 export function managementOf(amqpUrl: string): { url: string; vhost: string } {
   const parsed = brokerUrl(amqpUrl)
   const isTls = parsed.protocol === 'amqps:'
@@ -97,7 +97,7 @@ class Api implements AsyncDisposable {
     this.#headers = { authorization: `Basic ${Buffer.from(user).toString('base64')}` }
   }
 
-  /** Undefined: there is no such thing. */
+  /** Undefined: not found. */
   async get(path: string, signal: AbortSignal): Promise<Record<string, unknown> | undefined> {
     try {
       const response = await fetch(`${this.#base}${path}`, {
@@ -125,9 +125,9 @@ class Api implements AsyncDisposable {
     try {
       const answer: unknown = JSON.parse(text)
       if (isRecord(answer)) return answer
-      if (Array.isArray(answer) && answer.length === 0) return {} // an object without fields, as Erlang writes it
+      if (Array.isArray(answer) && answer.length === 0) return {} // an empty object, as Erlang writes it
     } catch {
-      // said below
+      // reported below
     }
     throw this.#strange('its answer is not the JSON of a queue')
   }
@@ -146,7 +146,7 @@ class Api implements AsyncDisposable {
 
   #unreachable(error: unknown): unknown {
     const { name, message, cause } = error as Error
-    if (name === 'AbortError') return error // the caller's own wish
+    if (name === 'AbortError') return error // the caller aborted
     const badTls = tlsTrouble(cause ?? error, `RabbitMQ’s management API at ${this.#place}`, 'cacert')
     if (badTls !== undefined) return badTls
     const reason = name === 'TimeoutError' ? 'no answer in time' : cause instanceof Error ? cause.message : message
@@ -157,7 +157,7 @@ class Api implements AsyncDisposable {
   }
 }
 
-/** Undefined when it is too long. */
+/** Undefined if it is too long. */
 async function readText(response: Pick<Response, 'body'>): Promise<string | undefined> {
   const chunks: Uint8Array[] = []
   let bytes = 0
@@ -169,7 +169,7 @@ async function readText(response: Pick<Response, 'body'>): Promise<string | unde
   return Buffer.concat(chunks).toString()
 }
 
-/** Fields are missing until something has happened in the queue, and until its first statistics. */
+/** Fields are missing until something has happened in the queue and its first statistics exist. */
 function toReading(name: string, queue: Record<string, unknown> | undefined): QueueReading {
   const stats = isRecord(queue?.['message_stats']) ? queue['message_stats'] : {}
   const rate = (kind: string) => {
@@ -188,7 +188,7 @@ function toReading(name: string, queue: Record<string, unknown> | undefined): Qu
   }
 }
 
-/** Since the queue's first message, when that is within the samples: zeros before it would only thin the rate out. */
+/** Measured from the queue's first message if it is within the samples: earlier zeros would only dilute the rate. */
 function rateOf({ samples, rate }: Record<string, unknown>): number {
   const counts = (Array.isArray(samples) ? samples : [])
     .filter(isRecord)

@@ -1,13 +1,13 @@
-/** A message: a hint that a task is ready, with what a person wants to see. The ledger alone says whether it is so. */
+/** A message: a hint that a task is ready, readable for people. Only the ledger knows whether the task really is ready. */
 
 import { isFileLane, type NewTask, type Task } from '../../core/task.ts'
 import { normaliseUrl } from '../../core/url.ts'
 
-/** Its type as a property of the message, for whoever reads the queue with other tools. */
+/** Set as the `type` property of the message, for other tools that read the queue. */
 export const MESSAGE_TYPE = 'sluice.task'
 
 export interface TaskMessage {
-  /** Which beginning of the run it belongs to: a run that is begun afresh numbers its tasks from 1 again. */
+  /** The start of the run it belongs to: a run that is started from scratch numbers its tasks from 1 again. */
   epoch: string
   seq: number
   id: string
@@ -23,17 +23,17 @@ export function messageOf(epoch: string, seq: string, { id, url, route, lane, pr
 
 export type Received =
   | { kind: 'ours'; message: TaskMessage }
-  /** Of an earlier beginning of this run. */
+  /** From an earlier start of this run. */
   | { kind: 'old' }
-  /** Somebody else put a URL with a route into our queue: a task like any other. */
+  /** Another program put a URL with a route into our queue: treated like any task. */
   | { kind: 'foreign'; task: NewTask }
   | { kind: 'malformed'; why: string; text: string }
 
 const TEXT_CHARS_MAX = 500
-/** It becomes part of the name of a queue, which has at most 255 bytes. */
+/** Becomes part of a queue name, which is limited to 255 bytes. */
 const LANE = /^[\w-]{1,50}$/
 
-/** `body` as the client gives it: parsed when it says it is JSON, otherwise text or bytes. `lane` is that of the queue it was in. */
+/** `body` as the client library provides it: parsed if declared as JSON, otherwise text or bytes. `lane` is that of its queue. */
 export function receive(body: unknown, { epoch, lane: foundIn }: { epoch: string; lane: string }): Received {
   const malformed = (why: string): Received => ({ kind: 'malformed', why, text: textOf(body).slice(0, TEXT_CHARS_MAX) })
   let value: unknown = body
@@ -63,7 +63,7 @@ export function receive(body: unknown, { epoch, lane: foundIn }: { epoch: string
   }
 }
 
-/** Only for what is shown: objects nested thousands deep can be parsed, but not put into text again (a RangeError that killed workers). */
+/** For display only: objects nested thousands deep can be parsed but not stringified again (a RangeError that killed workers). */
 function textOf(body: unknown): string {
   if (typeof body === 'string') return body
   if (Buffer.isBuffer(body)) return body.toString('utf8', 0, TEXT_CHARS_MAX * 4)

@@ -1,12 +1,12 @@
 /**
- * Exchanges and queues of a run. The run `default` has the plain names, others have theirs behind a dot.
+ * Exchanges and queues of a run. The run `default` has the plain names, others append theirs after a dot.
  *
  *   url_work (topic) ── RUN.LANE ──▶ url_queue_ttl     lane bulk; other lanes url_queue_ttl_LANE      1 h ─┐
  *                                    priority_queue    lane priority; manual: priority_queue_manual   30 min ─┤ expired
  *   failed_exchange (direct) ── expired.RUN ──▶ expired_urls   read by the workers: back to the ledger ◀──────┘
  *                            └─ failed ──▶ failed_urls   24 h, read by people: dead letters, messages that are not ours
  *
- * A queue for each lane: a worker that serves some lanes must not have its window filled with what it cannot use.
+ * One queue per lane: the prefetch window of a worker that serves some lanes must not fill up with messages it cannot use.
  */
 import type { Channel } from 'rabbitmq-client'
 import { DEFAULT_LANE } from '../../core/task.ts'
@@ -17,10 +17,10 @@ export const FAILED_EXCHANGE = 'failed_exchange'
 
 const TTL_MS = { work: 3_600_000, priority: 1_800_000, failed: 86_400_000 }
 
-/** A queue of another run than `default` that nobody uses goes away by itself; the ledger still has its tasks. */
+/** An unused queue of a run other than `default` is deleted by the broker; the ledger still has its tasks. */
 const UNUSED_MS_MAX = 7 * 86_400_000
 
-/** A message that was handed to so many consumers in vain goes the way of the expired ones. */
+/** A message delivered this often without being settled is treated like an expired one. */
 const DELIVERIES_MAX = 20
 
 const PRIORITY_LANES = ['manual', 'priority']
@@ -33,7 +33,7 @@ interface QueueDeclaration {
 
 export interface Names {
   readonly runId: string
-  /** Of a lane. */
+  /** Queue of a lane. */
   work(lane: string): QueueDeclaration
   workKey(lane: string): string
   readonly expired: QueueDeclaration
@@ -57,7 +57,7 @@ export function namesOf(runId: string): Names {
         'x-message-ttl': PRIORITY_LANES.includes(lane) ? TTL_MS.priority : TTL_MS.work,
         'x-dead-letter-exchange': FAILED_EXCHANGE,
         'x-dead-letter-routing-key': expiredKey,
-        // The broker forgets an expired message only when the other queue has it.
+        // The broker drops an expired message only when the other queue has it.
         'x-dead-letter-strategy': 'at-least-once',
         'x-overflow': 'reject-publish',
         'x-delivery-limit': DELIVERIES_MAX,
@@ -76,7 +76,7 @@ function baseOf(lane: string): string {
   return PRIORITY_LANES.includes(lane) ? `priority_queue_${lane}` : `url_queue_ttl_${lane}`
 }
 
-/** Makes sure that everything is there. Harmless when it is; an error when it is there in another way. */
+/** Makes sure that everything exists. Harmless if it does; an error if it exists with other arguments. */
 export async function declare(channel: Channel, names: Names, lanes: readonly string[]): Promise<void> {
   const { expired, expiredKey, failed, failedKey } = names
   await channel.exchangeDeclare({ exchange: WORK_EXCHANGE, type: 'topic', durable: true })

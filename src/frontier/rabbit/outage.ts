@@ -1,15 +1,15 @@
-/** Tells trouble with the broker that passes from trouble that stays, and says it in our words. */
+/** Distinguishes transient from permanent errors of the broker, and describes them in our words. */
 import { ScrapeError } from '../../core/errors.ts'
 import { rabbit } from './client.ts'
 
-/** Wrong password, no such virtual host, no right to it, a queue of that name with other arguments: a person has to mend it. */
+/** Wrong password, no such virtual host, no permission, a queue of that name with other arguments: a person has to fix it. */
 const REFUSALS = new Set(['ACCESS_REFUSED', 'NOT_ALLOWED', 'PRECONDITION_FAILED', 'RESOURCE_LOCKED'])
 
 export function isRefusal(error: unknown): boolean {
   return REFUSALS.has(String((error as { code?: unknown }).code))
 }
 
-/** The connection or channel an operation was on is gone; with a new one it may succeed. */
+/** The connection or channel of an operation is lost; it may succeed on a new one. */
 export function isConnectionLoss(error: unknown): boolean {
   return (
     error instanceof rabbit.AMQPError ||

@@ -1,4 +1,4 @@
-/** What the prototype this engine descends from got wrong, each as a promise kept. */
+/** What the prototype of this engine got wrong, each as a promise that is kept. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -34,7 +34,7 @@ async function until(isTrue: () => Promise<boolean>): Promise<void> {
   while (!(await isTrue())) await sleep(20)
 }
 
-/** Something done on a channel of one's own, as another program would. */
+/** Uses a separate channel, as another program would. */
 async function aside<T>(body: (channel: Awaited<ReturnType<Connection['acquire']>>) => Promise<T>): Promise<T> {
   const connection = new Connection(rabbit.url)
   connection.on('error', () => {})
@@ -51,7 +51,7 @@ async function aside<T>(body: (channel: Awaited<ReturnType<Connection['acquire']
 const depth = (queue: string) =>
   aside(async (channel) => (await channel.queueDeclare({ queue, passive: true })).messageCount)
 
-test('what the producer fills is what the workers consume, under the original’s names', async () => {
+test('workers consume what the producer publishes, under the original’s names', async () => {
   await using frontier = await open('default', { fresh: true })
   await frontier.add([...pages(3), page('news', { lane: 'priority' })])
   await until(async () => (await depth('url_queue_ttl')) === 3 && (await depth('priority_queue')) === 1)
@@ -61,7 +61,7 @@ test('what the producer fills is what the workers consume, under the original’
   await until(async () => (await depth('url_queue_ttl')) === 0)
 })
 
-test('messages are persistent and say for human eyes what they are about', async () => {
+test('messages are persistent and readable for people', async () => {
   await using frontier = await open('default', { fresh: true })
   await frontier.add([page('seen')])
   await until(async () => (await depth('url_queue_ttl')) === 1)
@@ -72,7 +72,7 @@ test('messages are persistent and say for human eyes what they are about', async
   assert.deepEqual(pathsOf(await claim(frontier, 1)), ['seen'])
 })
 
-test('a URL that has to wait is neither dropped nor given out at once', async () => {
+test('a postponed URL is neither dropped nor given out at once', async () => {
   let nowMs = 1_700_000_000_000
   await using frontier = await open(newRun(), { now: () => nowMs })
   await frontier.add([page(1), page(2)])
@@ -100,7 +100,7 @@ test('an expired message is caught and its task waits again', async () => {
   await using frontier = await open(runId, { messageTtlMs: () => ttlMs })
   await frontier.add(pages(20))
   await until(async () => (await depth(`expired_urls.${runId}`)) === 20)
-  ttlMs = undefined // the queue's own hour counts from now on: the smaller of both
+  ttlMs = undefined // from now on the queue's own hour applies: the smaller of both
   const given = new Set<string>()
   await until(async () => {
     const leases = await claim(frontier, 10)
@@ -111,7 +111,7 @@ test('an expired message is caught and its task waits again', async () => {
   assert.equal((await frontier.stats()).completed, 20)
 })
 
-test('an expired message becomes a dead letter with its own cause, where that is wanted', async () => {
+test('an expired message becomes a dead letter with its own cause, if configured', async () => {
   const runId = newRun()
   await using frontier = await open(runId, {
     messageTtlMs: ({ lane }) => (lane === 'priority' ? 30 : undefined),
@@ -128,7 +128,7 @@ test('an expired message becomes a dead letter with its own cause, where that is
   await until(async () => (await depth(`failed_urls.${runId}`)) === 1)
 })
 
-test('a task whose message went from worker to worker in vain has not expired, and does not die of it', async () => {
+test('a task whose message went from worker to worker unsettled has not expired and does not become a dead letter', async () => {
   const runId = newRun()
   await using frontier = await open(runId, { expired: 'dead' })
   await frontier.add([page('handed around')])
@@ -149,7 +149,7 @@ test('a task whose message went from worker to worker in vain has not expired, a
   assert.deepEqual([pathsOf(given), (await frontier.stats()).dead], [['handed%20around'], 0])
 })
 
-test('a queue declared otherwise by somebody else is said, not fought over', async () => {
+test('a queue declared differently by another program is reported, not fought over', async () => {
   const runId = newRun()
   await aside((channel) =>
     channel.queueDeclare({ queue: `url_queue_ttl.${runId}`, durable: false, exclusive: false, autoDelete: true }),
@@ -161,7 +161,7 @@ test('a queue declared otherwise by somebody else is said, not fought over', asy
   })
 })
 
-test('a worker has no more unacknowledged messages than its prefetch, and others get the rest', async () => {
+test('a worker has no more unacknowledged messages than its prefetch; others get the rest', async () => {
   const runId = newRun()
   await using one = await open(runId, { prefetch: 10 })
   await using two = await open(runId, { prefetch: 10, waitMs: 2000 })
@@ -193,7 +193,7 @@ test('several workers share the work evenly', async () => {
   for (const share of shares) assert.ok(share > 100, `shares were ${shares}`)
 })
 
-test('a URL that was noted as seen and never published is published by the next one', async () => {
+test('a URL that was recorded as seen but never published is published later', async () => {
   const runId = newRun()
   let nowMs = 1_700_000_000_000
   const now = () => nowMs
@@ -207,7 +207,7 @@ test('a URL that was noted as seen and never published is published by the next 
   const leases = await claim(frontier, 3)
   assert.equal(leases.length, 3)
   await finish(frontier, leases)
-  // Put on the belt and not confirmed: the relay died before the broker had it.
+  // Staged and not confirmed: the process died before the broker had it.
   const prefix = `sluice:{${runId}}:`
   const client = new Redis(redis.url)
   await client.zadd(`${prefix}sending`, nowMs, '4', nowMs, '5')
@@ -218,7 +218,7 @@ test('a URL that was noted as seen and never published is published by the next 
   assert.deepEqual(pathsOf(rest).sort(), ['3', '4'])
 })
 
-test('a page whose worker was lost before its acknowledgement is repeated, its item is not', async () => {
+test('a page whose worker was lost before the acknowledgement is repeated, its item is not', async () => {
   const runId = newRun()
   const item = { key: 'a', json: '{"a":1}' }
   await using frontier = await open(runId)
@@ -236,7 +236,7 @@ test('a page whose worker was lost before its acknowledgement is repeated, its i
   assert.equal((await frontier.items.read({ afterSeq: 0, max: 10 })).length, 1)
 })
 
-test('a message that is not ours goes to the dead letters and to failed_urls, and hurts nobody', async () => {
+test('a foreign message goes to the dead letters and to failed_urls, and does no harm', async () => {
   const runId = newRun()
   await using frontier = await open(runId, { waitMs: 100 })
   const queue = `url_queue_ttl.${runId}`
@@ -255,7 +255,7 @@ test('a message that is not ours goes to the dead letters and to failed_urls, an
     ]) {
       await channel.basicPublish({ routingKey: queue }, body)
     }
-    const deep = `${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}` // can be parsed, but not put into text again
+    const deep = `${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}` // can be parsed, but not stringified again
     for (const body of ['{nonsense', deep])
       await channel.basicPublish({ routingKey: queue, contentType: 'application/json' }, Buffer.from(body))
     await channel.basicPublish({ routingKey: queue }, { url: 'https://b.example/x?utm_source=y', route: 'page' })
@@ -276,7 +276,7 @@ test('a message that is not ours goes to the dead letters and to failed_urls, an
   assert.equal(pending + claimed + completed + failed, seen)
 })
 
-test('a message of another program in a queue that no task was ever in is a task, and the run is not over before', async () => {
+test('a foreign message in a queue that never had a task becomes a task, and the run does not end before', async () => {
   const runId = newRun()
   await using frontier = await open(runId)
   const queue = `priority_queue.${runId}`
@@ -291,7 +291,7 @@ test('a message of another program in a queue that no task was ever in is a task
   assert.equal((await frontier.stats()).remaining, 0)
 })
 
-test('a dead letter has a copy in failed_urls for people, whatever it died of', async () => {
+test('every dead letter has a copy in failed_urls for people, whatever its cause', async () => {
   const runId = newRun()
   await using frontier = await open(runId)
   await frontier.add([page('gone'), page('poison')])
@@ -313,7 +313,7 @@ test('a dead letter has a copy in failed_urls for people, whatever it died of', 
   assert.deepEqual(copies.sort(), [['https://a.example/gone', 'E_NOT_FOUND'], ['https://a.example/poison', error.code]]) // biome-ignore format: one line reads better
 })
 
-test('in auto mode the broker waits for nothing, and what a lost worker had comes back all the same', async () => {
+test('in auto mode the broker waits for nothing, and the tasks of a lost worker still come back', async () => {
   const runId = newRun()
   const auto = { ack: 'auto' as const, waitMs: 200, lostMs: 300 }
   await using frontier = await open(runId, auto)
@@ -332,20 +332,20 @@ test('in auto mode the broker waits for nothing, and what a lost worker had come
   assert.equal((await frontier.stats()).completed, 50)
 })
 
-test('a lane may have any name, even none', async () => {
+test('a lane may have any name, even an empty one', async () => {
   await using frontier = await open(newRun())
   await frontier.add([page('nameless', { lane: '' })])
   assert.deepEqual(pathsOf(await claim(frontier, 1)), ['nameless'])
 })
 
-test('a priority that is no place in an order is refused, not lost on the way', async () => {
+test('a priority that cannot be ordered is rejected, not lost on the way', async () => {
   await using frontier = await open(newRun())
   for (const priority of [Number.POSITIVE_INFINITY, Number.NaN])
     await assert.rejects(frontier.add([page(1, { priority })]), { code: 'E_OPTION', message: /priority/ })
   assert.equal((await frontier.stats()).seen, 0)
 })
 
-test('a queue that somebody purged or deleted is filled again from the ledger', async () => {
+test('a queue that was purged or deleted is refilled from the ledger', async () => {
   const runId = newRun()
   await using frontier = await open(runId, { waitMs: 100, lostMs: 300 })
   await frontier.add(pages(30))
@@ -368,7 +368,7 @@ test('a queue that somebody purged or deleted is filled again from the ledger', 
   assert.equal((await frontier.stats()).completed, 31)
 })
 
-test('hosts that a worker avoids do not stand in the way of the others', async () => {
+test('hosts that a worker avoids do not block the others', async () => {
   const runId = newRun()
   await using frontier = await open(runId, { prefetch: 16, beltMax: 50, waitMs: 100 })
   await frontier.add([
@@ -384,7 +384,7 @@ test('hosts that a worker avoids do not stand in the way of the others', async (
   assert.equal((await frontier.stats()).pending, 500)
 })
 
-test('who claims nothing for a while gives back what was delivered to him', async () => {
+test('a process that claims nothing for a while gives back what was delivered to it', async () => {
   const runId = newRun()
   await using idle = await open(runId, { idleMs: 100 })
   await using busy = await open(runId, { waitMs: 2000 })
@@ -394,7 +394,7 @@ test('who claims nothing for a while gives back what was delivered to him', asyn
   assert.equal((await claim(busy, 10)).length, 9)
 })
 
-test('a finished run leaves nothing for good', async () => {
+test('a finished run leaves nothing behind for good', async () => {
   const runId = newRun()
   {
     await using frontier = await open(runId, { keepMs: 60_000 })
@@ -408,7 +408,7 @@ test('a finished run leaves nothing for good', async () => {
     for (const key of keys) assert.ok((await client.pttl(key)) > 0, key)
     const queues = (await rabbit.api('GET', `/queues/${rabbit.vhost}`)) as { name: string }[]
     assert.deepEqual(queues.filter(({ name }) => name.endsWith(`.${runId}`)).map(({ name }) => name), [`failed_urls.${runId}`]) // biome-ignore format: one line reads better
-    // Opened again, it stays.
+    // Once opened again, it stays.
     await using frontier = await open(runId)
     assert.equal((await frontier.stats()).completed, 10)
     assert.deepEqual(await frontier.add(pages(11)), { added: 1, seen: 10 })
@@ -418,7 +418,7 @@ test('a finished run leaves nothing for good', async () => {
   }
 })
 
-test('runs know nothing of each other', async () => {
+test('runs are isolated from each other', async () => {
   await using one = await open(newRun())
   await using two = await open(newRun())
   await one.add(pages(5))
@@ -427,7 +427,7 @@ test('runs know nothing of each other', async () => {
   assert.equal((await claim(one, 5)).length, 5)
 })
 
-test('a worker goes on that finds more to do after another one has taken the finished run for ended', async () => {
+test('a worker that finds more to do continues after another one considered the run finished', async () => {
   const runId = newRun()
   await using staying = await open(runId, { waitMs: 200 })
   {

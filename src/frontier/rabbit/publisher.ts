@@ -1,30 +1,30 @@
-/** Publishes with confirms, a bounded number in flight, and learns which messages found no queue. */
+/** Publishes with confirms, a bounded number in flight, and reports messages that no queue accepted. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Channel, Envelope, ReturnedMessage } from 'rabbitmq-client'
 
-/** Unconfirmed at once. */
+/** Maximum number of unconfirmed messages. */
 export const IN_FLIGHT_MAX = 1000
 
 export interface Outgoing {
-  /** Names it in the answer. */
+  /** Identifies it in the result. */
   key: string
   envelope: Envelope
   body: object | string | Buffer
 }
 
 interface Published {
-  /** Durable at the broker. */
+  /** Durable in the broker. */
   confirmed: string[]
-  /** There is no queue for them. */
+  /** No queue is bound for them. */
   unroutable: string[]
-  /** Not taken, or unknown: to be published again. */
+  /** Rejected, or unknown: to be published again. */
   failed: string[]
   error: Error | undefined
 }
 
 const returnedOf = new WeakMap<Channel, Set<string>>()
 
-/** Never throws: what has become of each message is the answer. */
+/** Never throws: the result says what became of each message. */
 export async function publishAll(channel: Channel, messages: readonly Outgoing[]): Promise<Published> {
   const returned = watch(channel)
   const result: Published = { confirmed: [], unroutable: [], failed: [], error: undefined }
@@ -38,7 +38,7 @@ export async function publishAll(channel: Channel, messages: readonly Outgoing[]
       }),
     )
     closed.stop()
-    await nextTurn() // a return comes before its confirm, but is told a turn later
+    await nextTurn() // a return arrives before its confirm, but is reported one tick later
     for (const [i, outcome] of outcomes.entries()) {
       const { key } = batch[i]!
       if (outcome.status === 'rejected') {
@@ -51,7 +51,7 @@ export async function publishAll(channel: Channel, messages: readonly Outgoing[]
   return result
 }
 
-/** Rejects when the channel closes: a message that was just being written then would otherwise be waited for without end. */
+/** Rejects when the channel closes: otherwise a message that was just being written would be awaited forever. */
 function closing(channel: Channel): { promise: Promise<never>; stop: () => void } {
   const { promise, reject } = Promise.withResolvers<never>()
   promise.catch(() => {})

@@ -1,7 +1,7 @@
 /**
- * Ready tasks go to their workers over RabbitMQ. The ledger puts them on the belt, we publish them with confirms, whoever gets a
- * message asks the ledger for the lease, and acknowledges when the lease is over. A message is a hint: a lost one is noticed and
- * sent again, one too many is thrown away.
+ * Delivers ready tasks to workers over RabbitMQ. The ledger stages them, we publish them with confirms, a worker that receives a
+ * message requests the lease from the ledger, and acknowledges when the lease is over. A message is only a hint: a lost one is
+ * noticed and sent again, a superfluous one is discarded.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -24,21 +24,21 @@ interface TransportParts {
   broker: Broker
   names: Names
   epoch: string
-  /** Adds a task somebody else has put into our queues. */
+  /** Adds a task that another program has put into our queues. */
   add: (task: NewTask) => Promise<unknown>
 }
 
-/** A message for a host that is avoided here is given back after this, for others. */
+/** A message for a host that is avoided here is given back after this long, for other workers. */
 const UNUSABLE_MS_MAX = 1000
-/** Lanes whose queues other programs publish into. */
+/** Lanes whose queues other programs may publish to. */
 const OPEN_LANES = ['bulk', 'priority']
-/** Reading what is left in the queues of a run that has nothing left. */
+/** For reading leftover messages from the queues of a run that has nothing left to do. */
 const READ_AT_ONCE = 256
 const READ_POLL_MS = 20
 const READ_MS_MAX = 5_000
-/** A broker that is short of memory confirms nothing; what is unconfirmed stays noted in the ledger. */
+/** A broker that is short of memory confirms nothing; unconfirmed messages stay recorded in the ledger. */
 const CLOSE_MS_MAX = 5000
-/** A claim that loses its connection so often in a row gives up. */
+/** A claim that loses its connection this often in a row gives up. */
 const LOSSES_MAX = 5
 
 export function rabbitTransport(parts: TransportParts, options: TransportOptions = {}): ReadyTransport {
@@ -52,7 +52,7 @@ class RabbitTransport implements ReadyTransport {
   readonly #intake: Intake
   readonly #idle: NodeJS.Timeout
   #lastClaimMs = performance.now()
-  /** By their lanes: pages and files are claimed through one engine, and each leaves the other's alone. */
+  /** By lanes: pages and files are claimed through one engine, and neither gives back the messages of the other. */
   readonly #asked = new Map<string, { request: ClaimRequest; atMs: number }>()
   #lastAuditMs = performance.now()
   #claiming = 0
@@ -100,7 +100,7 @@ class RabbitTransport implements ReadyTransport {
         const isMore = await this.#claimSome({ ...request, max: wanted }, leases)
         if (!isMore || leases.length >= request.max) break
       } catch (error) {
-        if (leases.length > 0) break // they are ours, whatever happened then
+        if (leases.length > 0) break // they are ours, whatever happened afterwards
         if (!isConnectionLoss(error)) throw error
         if (++losses > LOSSES_MAX) throw unreachable(this.#parts.broker.place, error as Error)
       }
@@ -109,11 +109,11 @@ class RabbitTransport implements ReadyTransport {
     return leases
   }
 
-  /** Puts ready tasks on the belt and takes some off it. False when it is not worth trying again at once. */
+  /** Stages ready tasks and claims some from the broker. False if it is not worth trying again at once. */
   async #claimSome(request: ClaimRequest, leases: Lease[]): Promise<boolean> {
     const { belt, broker } = this.#parts
     const isExact = (this.#options.chooseMs ?? 0) > 0
-    await broker.session() // without a broker nothing is put on the belt
+    await broker.session() // without a broker nothing is staged
     if (isExact) await this.#feeder.settled()
     const { alone, staged, counts } = await belt.tend(request, { isBlocked: broker.isBlocked })
     if (alone !== undefined) {
@@ -126,7 +126,7 @@ class RabbitTransport implements ReadyTransport {
     const onBelt = [...counts.values()].reduce((sum, count) => sum + count, 0)
     const taken = await this.#takeFromBelt(request, { lanes, onBelt, leases })
     if (taken === 0 && onBelt > 0) await this.#audit(lanes)
-    // One call puts only so many on the belt; a claim for more goes on.
+    // One call stages only so many; a larger claim continues.
     return taken > 0 && staged.length > 0
   }
 
@@ -178,7 +178,7 @@ class RabbitTransport implements ReadyTransport {
     await deliveries.until(hasAll, chooseMs)
   }
 
-  /** What is of no use to this worker for now goes back to the ledger, so that it neither fills the window nor waits in vain. */
+  /** Tasks this worker cannot use for now go back to the ledger, so that they neither fill the window nor are held up here. */
   async #giveBack(request: ClaimRequest): Promise<void> {
     const { deliveries, window } = this.#intake
     const isFull = deliveries.waiting() + deliveries.held >= window
@@ -190,7 +190,7 @@ class RabbitTransport implements ReadyTransport {
     for (const { ack } of unusable) ack?.()
   }
 
-  /** Tasks are on the belt, but nothing comes: have their messages been lost (a purged queue, a worker killed in auto mode)? */
+  /** There are tasks in the broker, but none arrive: were their messages lost (a purged queue, a worker killed in auto mode)? */
   async #audit(lanes: readonly string[]): Promise<void> {
     const { broker, belt, names } = this.#parts
     const { lostMs = 60_000 } = this.#options
@@ -228,7 +228,7 @@ class RabbitTransport implements ReadyTransport {
     try {
       await Promise.race([this.#readQueues(over.signal), late])
     } catch (error) {
-      if (!isConnectionLoss(error)) throw error // whoever claims next waits for the broker
+      if (!isConnectionLoss(error)) throw error // the next claim waits for the broker
     } finally {
       over.abort()
     }
@@ -240,7 +240,7 @@ class RabbitTransport implements ReadyTransport {
       const { consumer } = await broker.session()
       const waiting: string[] = []
       for (const lane of OPEN_LANES) {
-        const { messageCount } = await consumer.queueDeclare(names.work(lane)) // answers with how many wait
+        const { messageCount } = await consumer.queueDeclare(names.work(lane)) // returns how many are waiting
         if (messageCount > 0) waiting.push(lane)
       }
       isMore = waiting.length > 0
@@ -248,7 +248,7 @@ class RabbitTransport implements ReadyTransport {
         await this.#intake.consume(waiting, READ_AT_ONCE)
         await sleep(READ_POLL_MS)
       }
-      for (const { ack } of this.#intake.deliveries.takeAll()) ack?.() // hints of tasks that are settled
+      for (const { ack } of this.#intake.deliveries.takeAll()) ack?.() // hints for tasks that are already settled
       await this.#intake.settled()
     }
   }
@@ -261,7 +261,7 @@ class RabbitTransport implements ReadyTransport {
   async close({ isFinished }: { isFinished: boolean }): Promise<void> {
     const { broker, names } = this.#parts
     clearInterval(this.#idle)
-    if (!broker.isOpen) await broker.close() // whoever waits for it need not any longer
+    if (!broker.isOpen) await broker.close() // releases anyone waiting for it
     const orderly = async () => {
       await this.#feeder.close()
       await this.#rest()
@@ -283,7 +283,7 @@ class RabbitTransport implements ReadyTransport {
     const queues = [...lanes].map((lane) => names.work(lane).queue)
     for (const queue of [...queues, names.expired.queue]) {
       const { messageCount } = await consumer.queueDeclare({ queue, passive: true })
-      if (messageCount === 0) await consumer.queueDelete({ queue }) // quorum queues know no ifEmpty
+      if (messageCount === 0) await consumer.queueDelete({ queue }) // quorum queues do not support ifEmpty
     }
   }
 }

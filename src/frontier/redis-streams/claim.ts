@@ -1,8 +1,8 @@
 /**
- * Claims over streams: one script. A task is put on the stream of its lane when it is chosen, not before: a stream is first in, first
- * out, and what is on it could neither be overtaken by a higher priority nor be left to others by who avoids its host. From there
- * it is read under the worker's name at once, and stays pending in the group until its lease is over, with which it is acknowledged
- * and deleted. So the streams hold the work in hand, and nothing else.
+ * Claims over streams: one script. A task is put on the stream of its lane when it is chosen, not before: a stream is first in,
+ * first out, so a higher priority could not overtake it, and a worker that avoids its host could not leave it to others. It is
+ * read at once under the worker's name and stays pending in the group until its lease is over; then it is acknowledged and
+ * deleted. So the streams contain exactly the tasks in progress.
  *
  *   ready ──claim: XADD, XREADGROUP──▶ pending under the worker's name ──commit, sweep: XACK, XDEL──▶ gone
  */
@@ -37,7 +37,7 @@ local function readSent(worker)
 end
 `
 
-/** Whoever finds nothing is noted as waiting, in the same step: what becomes ready later wakes it, however soon that is. */
+/** A worker that finds nothing is registered as waiting in the same step: a task that becomes ready afterwards wakes it. */
 const WAIT = `
 local function waitingClasses(lanes)
   local classes = {}
@@ -55,7 +55,7 @@ local function waitFor(worker, lanes, avoid, waitMs)
 end
 `
 
-/** Is a repeat, max, worker, lease in ms, the note of this wait, that of one that is over, how long it would, lanes, hosts to avoid. */
+/** Is a repeat, max, worker, lease in ms, ids of this wait and the one before, how long it would wait, lanes, hosts to avoid. */
 const CLAIM = script(
   'streams-claim',
   `${BASE}${PLACES}${TAKE}${LEASE}${STREAM}${DELIVER}${WAIT}
@@ -91,14 +91,14 @@ return { given, waits }`,
 
 interface Claimed {
   leases: Lease[]
-  /** Noted as waiting for so long; 0: not at all. */
+  /** Registered as waiting for this long; 0: not at all. */
   waitsMs: number
 }
 
 interface Waiting {
-  /** Of a wait that begins with this claim. */
+  /** Id of the wait that starts with this claim. */
   note: string
-  /** Of one that nobody ended: whoever wakes takes the note of one who waits, not always of the one that hears it. */
+  /** Id of an earlier wait that is still registered: waking removes the id of any waiting worker, maybe not of the one woken. */
   over?: string | undefined
   /** How long the claim would wait if there is nothing. */
   waitMs: number

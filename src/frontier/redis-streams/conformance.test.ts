@@ -1,4 +1,4 @@
-/** The `redis:` engine keeps the contract, also while its claims wait for work. */
+/** The `redis:` engine keeps the contract, even while its claims wait for work. */
 import { after } from 'node:test'
 import { redisForTests } from '../../../test/services/redis.ts'
 import { frontierConformance } from '../conformance.ts'

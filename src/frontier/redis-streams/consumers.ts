@@ -1,12 +1,12 @@
-/** Names of workers that nothing is pending for: a fleet whose workers come and go must not leave thousands of them behind. */
+/** Removes consumers without pending messages: a fleet whose workers come and go must not leave thousands of them behind. */
 import type { Link } from '../redis/link.ts'
 import { BASE, GROUP } from '../redis/lua.ts'
 import { script } from '../redis/script.ts'
 
-/** A worker that has read nothing for so long is gone; if it is not, its next claim makes the name again. */
+/** A worker that has read nothing for this long is gone; if not, its next claim creates the consumer again. */
 const IDLE_MS_MAX = 600_000
 
-/** Number of workers that are going, their names. */
+/** Number of workers that are leaving, their names. */
 const TIDY = script(
   'streams-tidy',
   `${BASE}

@@ -1,4 +1,4 @@
-/** The `redis:` engine: the ledger in Redis, and Redis Streams for the way of its tasks to the workers. */
+/** The `redis:` engine: the ledger in Redis, with Redis Streams delivering its tasks to the workers. */
 import type { Frontier } from '../contract.ts'
 import { LedgerFrontier, openLedger, type RedisFrontierOptions } from '../redis/engine.ts'
 import { Link } from '../redis/link.ts'
@@ -16,7 +16,7 @@ export async function openRedisStreamsFrontier(url: string, options: RedisStream
     link.close()
     throw error
   }
-  // It waits out no outage and tells of none: the ledger's own connection does.
+  // It neither waits for an unreachable server nor reports one: the ledger's own connection does.
   const waiter = new Link(url, options.runId ?? 'default', { outageMs: 0 })
   const transport = streamsTransport({ link, waiter }, options)
   return new LedgerFrontier({ engine: 'redis:', link, transport, options })

@@ -1,4 +1,4 @@
-/** What the streams add to the ledger: work in hand that Redis itself shows, and claims that wait for work. */
+/** What the streams add to the ledger: work in progress that Redis itself shows, and claims that wait for work. */
 import assert from 'node:assert/strict'
 import { after, type TestContext, test } from 'node:test'
 import { Redis } from 'ioredis'
@@ -16,12 +16,12 @@ after(async () => {
   await redis[Symbol.asyncDispose]()
 })
 
-/** Far longer than any test: what is answered was woken. */
+/** Far longer than any test: a claim that is answered must have been woken. */
 const WAIT_MS = 60_000
 
 let runs = 0
 
-/** A run of the test's own, and handles on it that are closed with the test. */
+/** A separate run for the test, and handles on it that are closed with the test. */
 function place(t: TestContext) {
   const runId = `streams-${++runs}`
   const handles: Frontier[] = []
@@ -48,7 +48,7 @@ const claim = (frontier: Frontier, workerId: string, more: object = {}) =>
 const done = (lease: Lease) => ({ kind: 'done' as const, lease })
 const pathsOf = (leases: readonly Lease[]) => leases.map(({ task: { url } }) => url.slice('https://a.example/'.length))
 
-/** How many messages are pending for each worker, as XPENDING tells it. */
+/** How many messages are pending for each worker, according to XPENDING. */
 async function inHand(stream: string): Promise<Record<string, number>> {
   const [, , , consumers] = (await client.xpending(stream, 'workers')) as [number, string, string, string[][] | null]
   return Object.fromEntries((consumers ?? []).map(([name, count]) => [name!, Number(count)]))
@@ -58,7 +58,7 @@ async function waitingOn(prefix: string, lane = ''): Promise<number> {
   return await client.zcard(`${prefix}waiting${lane}`)
 }
 
-test('redis: what a worker has in hand is pending under its name until it is settled', async (t) => {
+test('redis: a worker’s claimed tasks are pending under its name until they are settled', async (t) => {
   const { open, tasks } = place(t)
   const frontier = await open()
   await frontier.add(pages(6))
@@ -89,7 +89,7 @@ test('redis: the tasks of a killed worker are taken over, and are then pending f
   assert.equal((await frontier.stats()).completed, 3)
 })
 
-test('redis: the ledger by itself settles and sweeps what was given out over streams', async (t) => {
+test('redis: the ledger alone can settle and sweep tasks given out over streams', async (t) => {
   const { open, runId, tasks } = place(t)
   const frontier = await open()
   await frontier.add(pages(2))
@@ -101,7 +101,7 @@ test('redis: the ledger by itself settles and sweeps what was given out over str
   assert.equal(await client.xlen(tasks), 0)
 })
 
-test('redis: a claim that finds nothing is answered when somebody adds a task', async (t) => {
+test('redis: a claim that finds nothing is answered when another process adds a task', async (t) => {
   const { open, prefix } = place(t)
   const [worker, other] = [await open(), await open()]
   await other.add([page('held')])
@@ -117,7 +117,7 @@ test('redis: a claim that finds nothing is answered when somebody adds a task', 
   assert.equal(await waitingOn(prefix), 0)
 })
 
-test('redis: a waiting claim is answered by what is due, put back or lost elsewhere', async (t) => {
+test('redis: a waiting claim is answered by tasks that become due, are put back or lost elsewhere', async (t) => {
   const { open, prefix } = place(t)
   const [worker, other] = [await open(), await open()]
   const error = { code: 'E_SERVER', class: 'server-error', message: 'test' } as const
@@ -140,7 +140,7 @@ test('redis: a waiting claim is answered by what is due, put back or lost elsewh
   assert.deepEqual(pathsOf(await claim(worker, 'idle')), ['soon'])
 })
 
-test('redis: as many are woken as there is work, and only those who serve its lane', async (t) => {
+test('redis: wakes as many workers as there are tasks, and only those that serve the lane', async (t) => {
   const { open, prefix } = place(t)
   const feeder = await open()
   await feeder.add([page('held')])
@@ -149,7 +149,7 @@ test('redis: as many are woken as there is work, and only those who serve its la
   const wait = async (name: string, more: object = {}) => {
     const worker = await open()
     let leases: Lease[] = []
-    // One that is woken for what another has taken meanwhile asks again, as the loop does.
+    // A worker that is woken for a task another one has taken in the meantime claims again, as the loop does.
     while (leases.length === 0) leases = await claim(worker, name, more)
     given.push(...leases.map(({ task }) => `${task.lane} to ${name.split('-')[0]}`))
   }
@@ -168,7 +168,7 @@ test('redis: as many are woken as there is work, and only those who serve its la
   assert.deepEqual(given, ['bulk to page', 'bulk to page', 'files@here to file', 'bulk to page'])
 })
 
-test('redis: a claim does not wait where waiting is of no use', async (t) => {
+test('redis: a claim does not wait if waiting is pointless', async (t) => {
   const { open } = place(t)
   const [worker, other] = [await open(), await open()]
   assert.deepEqual(await claim(worker, 'w'), [], 'an empty run')
@@ -186,7 +186,7 @@ test('redis: a claim does not wait where waiting is of no use', async (t) => {
   assert.deepEqual(await claim(worker, 'w'), [], 'the run is over')
 })
 
-test('redis: whoever waits is told when the run is over', async (t) => {
+test('redis: waiting workers are woken when the run is over', async (t) => {
   const { open, prefix } = place(t)
   const [worker, other] = [await open(), await open()]
   await other.add([page('last')])
@@ -197,7 +197,7 @@ test('redis: whoever waits is told when the run is over', async (t) => {
   assert.deepEqual(await waiting, [])
 })
 
-test('redis: a claim that waits while the server is restarted ends, and the next one finds the task', async () => {
+test('redis: a claim that waits while the server restarts ends, and the next one finds the task', async () => {
   await using own = await startRedis()
   const options = { runId: 'restarted', waitMs: 20_000 }
   await using worker = await openRedisStreamsFrontier(own.url, options)
@@ -220,7 +220,7 @@ test('redis: a claim that waits while the server is restarted ends, and the next
   assert.deepEqual(pathsOf(await claim(worker, 'idle')), ['after'])
 })
 
-test('redis: streams stay empty of what is done, and forget workers that have gone', async (t) => {
+test('redis: streams contain no finished tasks, and forget workers that have left', async (t) => {
   const { open, tasks, prefix } = place(t)
   const frontier = await open({ waitMs: 0 })
   await frontier.add(pages(3000))
@@ -241,7 +241,7 @@ test('redis: streams stay empty of what is done, and forget workers that have go
   assert.ok(Number(await client.memory('USAGE', tasks, 'SAMPLES', 0)) < 4096)
 })
 
-test('redis: two runs in one server know nothing of each other', async (t) => {
+test('redis: two runs on one server are isolated from each other', async (t) => {
   const [one, two] = [place(t), place(t)]
   const [a, b] = [await one.open({ waitMs: 0 }), await two.open({ waitMs: 0 })]
   await a.add(pages(3))
@@ -254,7 +254,7 @@ test('redis: two runs in one server know nothing of each other', async (t) => {
   assert.deepEqual([(await a.stats()).claimed, (await b.stats()).pending], [3, 2])
 })
 
-test('redis: refuses a server that would throw tasks away, and a run nobody has begun', async (t) => {
+test('redis: rejects a server that would evict tasks, and a run that was never started', async (t) => {
   await using own = await startRedis()
   const look = new Redis(own.url)
   t.after(() => look.disconnect())
@@ -264,7 +264,7 @@ test('redis: refuses a server that would throw tasks away, and a run nobody has 
   await assert.rejects(open({}), /maxmemory-policy allkeys-lru/)
 })
 
-test('redis: a database the server does not have is refused, not exchanged for the first', async () => {
+test('redis: a database the server does not have is rejected, not replaced by the first', async () => {
   const base = redis.url.replace(/\/\d*$/, '')
   await assert.rejects(openRedisStreamsFrontier(`${base}/99`), /no database 99/)
   await using other = await openRedisStreamsFrontier(`${base}/3`)

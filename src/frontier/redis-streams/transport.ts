@@ -1,4 +1,4 @@
-/** The way of ready tasks over streams: a claim that finds nothing waits in a blocking read until somebody has something for it. */
+/** Ready tasks over streams: a claim that finds nothing waits in a blocking read until there is something for it. */
 import { randomBytes } from 'node:crypto'
 import type { ClaimRequest, Lease } from '../contract.ts'
 import type { Link } from '../redis/link.ts'
@@ -9,15 +9,15 @@ import { waitForWake } from './wake.ts'
 
 export interface StreamsTransportOptions {
   /**
-   * How long a claim of a worker with empty hands waits when there is nothing for it: well below 10,000, after which
-   * a connection counts as silent. Default 1000; 0: not at all.
+   * How long a claim waits if there is nothing for it and its worker holds no leases: well below 10,000, after which a connection
+   * counts as silent. Default 1000; 0: not at all.
    */
   waitMs?: number
 }
 
 interface StreamsTransportParts {
   link: Link
-  /** A second connection: a blocking read keeps the first one from everything else. */
+  /** A second connection: a blocking read would block everything else on the first one. */
   waiter: Link
 }
 
@@ -35,7 +35,7 @@ export function streamsTransport(
   async function claim(request: ClaimRequest): Promise<Lease[]> {
     if (request.max < 1) return []
     workers.add(request.workerId)
-    // One at a time on the second connection; another claim of this process asks again later, as it would elsewhere.
+    // One wait at a time on the second connection; another claim of this process does not wait and is repeated by its caller.
     if (isWaiting) return (await claimOnce(link, request, { note: '', waitMs: 0 })).leases
     isWaiting = true
     try {
@@ -53,9 +53,9 @@ export function streamsTransport(
       const { leases, waitsMs } = await claimOnce(link, request, { note, over, waitMs: leftMs })
       if (leases.length > 0 || waitsMs === 0) return leases
       const how = await waitForWake(waiter, request.lanes, waitsMs)
-      // A note in several lanes was taken from one of them.
+      // An id registered in several lanes was removed from only one of them.
       over = how === 'woken' && request.lanes === undefined ? undefined : note
-      // A wait that was cut short ends when a task is due; after a whole one there is still nothing.
+      // A shortened wait ends when a task is due; after a full one there is still nothing.
       if (how === 'failed' || (how === 'late' && waitsMs >= Math.floor(leftMs))) return []
     }
   }

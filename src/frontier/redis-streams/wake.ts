@@ -1,11 +1,11 @@
-/** The blocking read in which a worker without work waits. An entry wakes one of those that wait, whichever came first. */
+/** The blocking read in which a worker without work waits. An entry wakes one of the waiting workers, whichever came first. */
 import type { Link } from '../redis/link.ts'
 import { GROUP } from '../redis/lua.ts'
 
-/** All who wait are one consumer: nothing is pending for it, since an entry is only a hint to claim again. */
+/** All waiting workers are one consumer: nothing is pending for it, because an entry is only a hint to claim again. */
 const CONSUMER = 'waiting'
 
-/** Whether somebody woke it, the time is over, or the wait itself went wrong. */
+/** Whether it was woken, the time is over, or the wait itself failed. */
 type Woken = 'woken' | 'late' | 'failed'
 
 export async function waitForWake(waiter: Link, lanes: readonly string[] | undefined, waitMs: number): Promise<Woken> {
@@ -15,6 +15,6 @@ export async function waitForWake(waiter: Link, lanes: readonly string[] | undef
     const read = await waiter.attempt(() => waiter.redis.xreadgroup(...how, ...streams, ...streams.map(() => '>')))
     return read === null ? 'late' : 'woken'
   } catch {
-    return 'failed' // the run was begun afresh, or the server is away: the next claim sees to that
+    return 'failed' // the run was started from scratch, or the server is down: the next claim deals with it
   }
 }

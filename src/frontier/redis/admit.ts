@@ -1,4 +1,4 @@
-/** Lets tasks in that this run has not seen: what is sent for them, and the script that remembers, numbers and places them. */
+/** Adds tasks this run has not seen: the arguments for them, and the script that remembers, numbers and places them. */
 import { LruSet } from '../../core/lru-set.ts'
 import type { NewTask } from '../../core/task.ts'
 import { hostOf } from '../../core/url.ts'
@@ -7,10 +7,10 @@ import { bodyOf, queueName } from './lease.ts'
 import { BASE, PLACES } from './lua.ts'
 import { type Arg, script } from './script.ts'
 
-/** Links repeat: of the twenty links of a page most were on the page before. */
+/** Links repeat: most of the twenty links on a page were also on the page before. */
 const RECENT_MAX = 8192
 
-/** The number of queues, their names, the number of tasks; of each its hash, queue, time and body. */
+/** Number of queues, their names, number of tasks; hash, queue, time and body of each. */
 export const ADMIT = `
 local function admit()
   local names, ids = {}, {}
@@ -42,14 +42,14 @@ flush()
 return answer({ added })`,
 )
 
-/** Bytes of SHA-256 a URL is remembered by. Among 10^9 URLs the chance that two share them is 10^-21. */
+/** Bytes of SHA-256 that identify a URL. Among 10^9 URLs the chance that two share them is 10^-21. */
 const HASH_BYTES = 16
 
 export class Admission {
-  /** A hit is true as long as the server forgets nothing: what is seen stays seen, whichever process saw it. */
+  /** A hit is correct as long as the server forgets nothing: a seen task stays seen, whichever process added it. */
   readonly #recent = new LruSet(RECENT_MAX)
 
-  /** The arguments of `admit`, without the tasks that are known to be seen. To be made again when the call is repeated. */
+  /** The arguments of `admit`, without tasks known to be seen. Must be built again when the call is repeated. */
   argsOf(tasks: readonly NewTask[]): Arg[] {
     const queues = new Map<string, number>()
     const rows: Arg[] = []
@@ -68,13 +68,12 @@ export class Admission {
 
   /**
    * The connection was lost: a server that comes back without its last second (`appendfsync everysec`, a replica that took over)
-   * has not seen what we saw, and the links of a page that is done again would be left out.
+   * has not seen what we saw, and the links of a page that is processed again would be left out.
    */
   forget(): void {
     this.#recent.clear()
   }
 
-  /** They are in the ledger now. */
   remember(tasks: readonly NewTask[]): void {
     for (const task of tasks) this.#recent.add(identityOf(task))
   }

@@ -1,4 +1,4 @@
-/** What becomes of leases: outcomes of their holders with the tasks and items they bring, and heartbeats. */
+/** Settling leases: outcomes with the tasks and items they bring, and heartbeats. */
 import { hash } from 'node:crypto'
 import { contentKey, type ItemRow } from '../../core/item.ts'
 import type { NewTask } from '../../core/task.ts'
@@ -12,17 +12,18 @@ import { BASE, PLACES } from './lua.ts'
 import { type Arg, script } from './script.ts'
 
 /**
- * Arguments of one call, roughly: what keeps the others waiting for some tenths of a second. Redis itself takes no more than
- * 1,048,576. What is more goes in several calls, and is then no longer one transaction.
+ * Approximate arguments per call: a larger one would keep others waiting for tenths of a second. Redis itself accepts at most
+ * 1,048,576. A larger commit goes in several calls, and is then no longer one transaction.
  */
 const ARGS_MAX = 50_000
-/** Tasks and items of one row: an outcome with more brings them in parts first, while its lease is held, and is settled last. */
+/** Tasks and items per row: an outcome with more sends them in parts first, while its lease is held, and is settled last. */
 const PART_TASKS_MAX = 10_000
 const PART_ITEMS_MAX = 10_000
 
 /**
- * The number of rows; of each: op, seq, kind (`part`: only brings tasks and items), time, death, what it counts (JSON or empty),
- * number of items (key, content, line each), number of tasks' arguments, and those. The arguments of a stale one are skipped.
+ * Number of rows; for each: op, seq, kind (`part`: only brings tasks and items), time, death record, counts (JSON or empty),
+ * number of items (key, content, line each), number of arguments for tasks, and those. The arguments of a stale outcome are
+ * skipped.
  */
 const COMMIT = script(
   'commit',
@@ -80,7 +81,7 @@ flush()
 return answer({ stale, added, counts.new, counts.same, counts.changed, call('LLEN', P .. 'items') })`,
 )
 
-/** Until, number of leases; of each op and seq. Answers with the places of the lost ones. */
+/** Until, number of leases; op and seq of each. Returns the indexes of the lost ones. */
 const EXTEND = script(
   'extend',
   `${BASE}${LEASE}
@@ -94,7 +95,7 @@ return lost`,
 
 type Answer = [stale: number[], added: number, new_: number, same: number, changed: number, backlog: number]
 
-/** What is sent of an outcome at once: all of it, or a part. */
+/** What is sent of an outcome in one call: all of it, or a part. */
 interface Row {
   outcome: Outcome
   isPart: boolean
@@ -140,13 +141,13 @@ export function createCommit(link: Link, admission: Admission) {
   }
 }
 
-/** The rows of each call. At least one call: an empty commit asks for the backlog. */
+/** The rows of each call. At least one call: an empty commit queries the backlog. */
 function* callsOf(outcomes: readonly Outcome[]): Generator<Row[]> {
   let rows: Row[] = []
   let args = 0
   for (const outcome of outcomes) {
     for (const row of rowsOf(outcome)) {
-      const more = 9 + 3 * row.items.length + 5 * row.tasks.length // at most: each task may have a queue of its own
+      const more = 9 + 3 * row.items.length + 5 * row.tasks.length // at most: each task may have a separate queue
       if (rows.length > 0 && args + more > ARGS_MAX) {
         yield rows
         rows = []
@@ -170,7 +171,7 @@ function* rowsOf(outcome: Outcome): Generator<Row> {
   yield { outcome, isPart: false, tasks, items }
 }
 
-/** As little as possible goes before the rest, which is settled together with the lease. */
+/** As little as possible is sent first; the rest is settled together with the lease. */
 function excess<T>(all: readonly T[], max: number): readonly T[] {
   return all.slice(0, Math.min(max, Math.max(0, all.length - max)))
 }

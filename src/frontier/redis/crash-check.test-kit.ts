@@ -1,4 +1,4 @@
-/** The crash test of the engines on Redis: kill -9 again and again, then nothing may be lost, doubled or left behind. */
+/** The crash test of the engines on Redis: kill -9 again and again, then nothing may be lost, duplicated or left behind. */
 import assert from 'node:assert/strict'
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -34,7 +34,7 @@ export async function crashCheck(t: TestContext, plan: CrashPlan, kills: number)
   await checkKeys(plan)
 }
 
-/** What the ledger's own counters say must also be true of its keys. */
+/** The keys must agree with the ledger's own counters. */
 async function checkKeys({ redisUrl, runId }: CrashPlan): Promise<void> {
   const redis = new Redis(redisUrl)
   try {

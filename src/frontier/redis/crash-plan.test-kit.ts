@@ -1,4 +1,4 @@
-/** Which engine on Redis a crash test is about, and where it is. */
+/** Which engine on Redis a crash test covers, and where it is. */
 import type { Frontier } from '../contract.ts'
 
 export interface CrashPlan {

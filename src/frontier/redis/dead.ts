@@ -1,4 +1,4 @@
-/** Dead letters: whole records by the order of their death, until they are retried or dropped. */
+/** Dead letters: whole records in the order of their death, until they are retried or dropped. */
 import type { ErrorRecord } from '../../core/errors.ts'
 import type { DeadFilter, DeadGroup, DeadLetter, DeadLetters } from '../contract.ts'
 import { GROUPS_MAX, groupByCause, matches } from '../shared/dead-letters.ts'
@@ -7,10 +7,10 @@ import type { Link } from './link.ts'
 import { BASE, PLACES } from './lua.ts'
 import { script } from './script.ts'
 
-/** Letters read or moved by one script: a bound on the time it keeps others waiting. */
+/** Letters read or moved per script, to bound the time it keeps others waiting. */
 const PAGE = 500
 
-/** A letter is `queue attempts losses died length|death body`; `death` begins with the id of its task. */
+/** A letter is `queue attempts losses died length|death body`; `death` starts with the id of its task. */
 export const BURY = `
 local function bury(task, death)
   local head = task.queue .. ' ' .. task.attempts .. ' ' .. task.losses .. ' ' .. now .. ' ' .. string.len(death)
@@ -34,7 +34,7 @@ local function letterOf(seq)
 end
 `
 
-/** After which id ('' = from the start) or turn, up to which turn, how many. */
+/** Start after this id ('' = from the start) or turn, up to which turn, how many. */
 const LIST = script(
   'dead-list',
   `${BASE}${LETTER}
@@ -51,7 +51,7 @@ end
 return found`,
 )
 
-/** Those of some ids, in the order of their death. */
+/** Letters with the given ids, in the order of their death. */
 const FIND = script(
   'dead-find',
   `${BASE}${LETTER}
@@ -66,7 +66,7 @@ end
 return found`,
 )
 
-/** Whether they come back, number of letters, their numbers. */
+/** Whether they return to pending, number of letters, their numbers. */
 const REMOVE = script(
   'dead-remove',
   `${BASE}${PLACES}${LETTER}
@@ -125,7 +125,7 @@ function found([turn, seq, attempts, losses, died, queue, death, body]: Row): Fo
   return { turn: Number(turn), seq, letter: { task, error, attempts, losses, diedAtMs: Number(died), snapshot } }
 }
 
-/** `revived` is told that tasks came back to pending. */
+/** `revived` is called when tasks have returned to pending. */
 export function createDead(link: Link, revived: () => void): DeadLetters {
   async function* pages(filter: DeadFilter, range: { after?: string; last?: number } = {}): AsyncGenerator<Found[]> {
     if (filter.ids !== undefined) {
@@ -145,7 +145,7 @@ export function createDead(link: Link, revived: () => void): DeadLetters {
   }
 
   async function remove(filter: DeadFilter, isRevived: boolean): Promise<number> {
-    // Letters that die meanwhile are left for the next call, or a poison task would be revived for ever.
+    // Letters that die in the meantime are left for the next call: otherwise a poison task would be retried for ever.
     const last = await link.run<number>(LAST_TURN, {})
     let removed = 0
     for await (const page of pages(filter, { last })) {

@@ -1,6 +1,6 @@
 /**
- * The ledger in Redis as a frontier: every change is one Lua script. With ready queues inside Redis it is an engine by itself;
- * with another transport only the way of ready tasks to their workers differs.
+ * The ledger in Redis as a frontier: every change is one Lua script. With ready queues inside Redis it is a complete engine; with
+ * another transport, only the delivery of ready tasks to workers differs.
  */
 import { every } from '../../core/every.ts'
 import type { NewTask } from '../../core/task.ts'
@@ -30,13 +30,13 @@ import { createSweep } from './sweep.ts'
 import { type ReadyTransport, redisTransport } from './transport.ts'
 
 export interface RedisFrontierOptions extends FrontierOptions, LinkOptions {
-  /** Runs in one Redis know nothing of each other. Default `default`. */
+  /** Runs in one Redis are isolated from each other. Default `default`. */
   runId?: string
   /** How long the keys of a finished run are kept. Default 7 days. */
   keepMs?: number
 }
 
-/** The run says every so often that it is alive. */
+/** How often the run is marked as in use. */
 const TOUCH_MS = 3_600_000
 
 export async function openRedisFrontier(url: string, options: RedisFrontierOptions = {}): Promise<Frontier> {
@@ -44,7 +44,7 @@ export async function openRedisFrontier(url: string, options: RedisFrontierOptio
   return new LedgerFrontier({ engine: 'redis:', link, transport: redisTransport(link), options })
 }
 
-/** A connection to the ledger of a run, which is emptied first when it is to be `fresh`. */
+/** A connection to the ledger of a run, which is emptied first if `fresh`. */
 export async function openLedger(url: string, options: RedisFrontierOptions): Promise<Link> {
   const link = new Link(url, options.runId ?? 'default', options)
   try {
@@ -136,7 +136,7 @@ export class LedgerFrontier implements Frontier {
     return this.#transport.claim(request)
   }
 
-  /** A run is not over before what other programs sent is read. */
+  /** A run is not over until messages from other programs have been read. */
   async stats(): Promise<FrontierStats> {
     const stats = await readStats(this.#link, (count) => this.#tellOfStrays(count))
     if (stats.remaining > 0) return stats
@@ -182,12 +182,12 @@ export class LedgerFrontier implements Frontier {
     clearInterval(this.#touch)
     const isFinished = await this.#isFinished()
     await this.#transport.close({ isFinished })
-    // A finished run goes away by itself. Opened again it stays; whoever opens the run next sees to what an outage prevented.
+    // A finished run expires. If it is opened again it stays; the next process that opens it does what an outage prevented.
     if (isFinished) await expireRun(this.#link, this.#keepMs).catch(() => {})
     this.#link.close()
   }
 
-  /** Somebody who closed the run when nothing was left may have set its end, and then we found more to do. */
+  /** Another process may have closed the run when nothing was left and set it to expire, and then we found more to do. */
   async #stayAlive(): Promise<void> {
     await touchRun(this.#link)
     const { isEnding } = await openEpoch(this.#link, { mustExist: true })

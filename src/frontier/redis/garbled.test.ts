@@ -1,4 +1,4 @@
-/** A middlebox that loses or repeats bytes: an answer that is not one closes the connection, is asked for again, and is never used. */
+/** A middlebox that loses or repeats bytes: an invalid reply closes the connection, is requested again, and is never used. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { garblingProxy, seeded } from '../../../test/services/garbling-proxy.ts'
@@ -12,20 +12,20 @@ const redis = await startRedis()
 after(() => redis[Symbol.asyncDispose]())
 
 const PAGES = 60
-/** A connection that waits for bytes that were lost is given up soon. */
+/** A connection that waits for lost bytes is given up soon. */
 const TIMES = { outageMs: 60_000, silenceMsMax: 150, answerMsMax: 300 }
 
 const page = (n: number) => ({ url: `https://a.example/${n}`, route: 'page', depth: 0 })
 const pathOf = (url: string) => url.slice('https://a.example/'.length)
 
-/** Page N leads to 2N and 2N + 1, and has one item. */
+/** Page N links to 2N and 2N + 1, and has one item. */
 function outcomeOf(lease: Awaited<ReturnType<Frontier['claim']>>[number]): Outcome {
   const n = Number(pathOf(lease.task.url))
   const tasks = [2 * n, 2 * n + 1].filter((next) => next <= PAGES).map(page)
   return { kind: 'done', lease, tasks, items: [{ key: String(n), json: `{"n":${n}}` }] }
 }
 
-/** Several claims, commits and looks under way at once, as in a worker. */
+/** Several claims, commits and reads in progress at once, as in a worker. */
 async function workToEnd(frontier: Frontier, workerId: string): Promise<void> {
   for (let left = 1; left > 0; ) {
     const [leases] = await Promise.all([
@@ -45,7 +45,7 @@ async function workToEnd(frontier: Frontier, workerId: string): Promise<void> {
 interface Check {
   open: (port: number, runId: string) => Promise<Frontier>
   seed: number
-  /** About one answer in so many is garbled. */
+  /** About one reply in this many is garbled. */
   every: number
 }
 

@@ -1,11 +1,11 @@
-/** The item log: a list whose first entry follows the last confirmed one, so that a number is a place. */
+/** The item log: a list whose first entry follows the last confirmed one, so that a number gives the position. */
 import type { ItemRow, LoggedItem } from '../../core/item.ts'
 import type { ItemLog, SinkPositions } from '../contract.ts'
 import type { Link } from './link.ts'
 import { BASE } from './lua.ts'
 import { script } from './script.ts'
 
-/** After, max. Answers with the number of the first line, and the lines. */
+/** After, max. Returns the number of the first line, and the lines. */
 const READ = script(
   'items-read',
   `${BASE}
@@ -29,7 +29,7 @@ return 1`,
 
 const CONFIRMED = script('items-confirmed', `${BASE} return { total('confirmed'), call('GET', P .. 'sinks') or '{}' }`)
 
-/** `length:key json`: no quoting of what is JSON already. */
+/** `length:key json`: avoids quoting JSON again. */
 export function logLine({ key, json }: ItemRow): string {
   return `${key.length}:${key}${json}`
 }

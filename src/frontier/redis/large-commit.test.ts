@@ -1,4 +1,4 @@
-/** Pages with more links and items than one call to Redis may carry. */
+/** Pages with more links and items than one call to Redis can carry. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { redisForTests } from '../../../test/services/redis.ts'
@@ -11,7 +11,7 @@ const page = (name: string) => ({ url: `https://a.example/${name}`, route: 'page
 const links = (count: number) => Array.from({ length: count }, (_, i) => page(`link ${i}`))
 const items = (count: number) => Array.from({ length: count }, (_, i) => ({ key: `item ${i}`, json: '{}' }))
 
-test('redis: takes a page with tens of thousands of links and items', async () => {
+test('redis: accepts a page with tens of thousands of links and items', async () => {
   await using frontier = await openRedisFrontier(redis.url, { runId: 'large' })
   await frontier.add([page('hub')])
   const [lease] = await frontier.claim({ max: 1, workerId: 'w', leaseMs: 600_000 })
@@ -28,7 +28,7 @@ test('redis: takes a page with tens of thousands of links and items', async () =
   assert.deepEqual({ pending, completed, seen }, { pending: 35_000, completed: 1, seen: 35_001 })
 })
 
-test('redis: divides a commit of many pages, and says of each what became of it', async () => {
+test('redis: splits a commit of many pages, and reports the result of each', async () => {
   await using frontier = await openRedisFrontier(redis.url, { runId: 'many' })
   await frontier.add(Array.from({ length: 6 }, (_, i) => page(`hub ${i}`)))
   const leases = await frontier.claim({ max: 6, workerId: 'w', leaseMs: 600_000 })
@@ -43,7 +43,7 @@ test('redis: divides a commit of many pages, and says of each what became of it'
   assert.deepEqual(committed.items, { new: 5, same: 0, changed: 0, backlog: 5 })
 })
 
-test('redis: takes nothing of a large page whose lease is lost', async () => {
+test('redis: accepts nothing from a large page whose lease is lost', async () => {
   await using frontier = await openRedisFrontier(redis.url, { runId: 'stale' })
   await frontier.add([page('hub')])
   const [lease] = await frontier.claim({ max: 1, workerId: 'w', leaseMs: 600_000 })

@@ -1,4 +1,4 @@
-/** Leases: from pending to claimed under the number of the call, suspects alone, and what an answer with leases looks like. */
+/** Leases: from pending to claimed under the number of the call, suspects alone, and the format of replies with leases. */
 import type { Json, Task } from '../../core/task.ts'
 import type { Lease } from '../contract.ts'
 
@@ -90,15 +90,15 @@ local function claimSuspect(worker, expires, lanes, avoid)
 end
 `
 
-/** As `leased` in Lua puts it. */
+/** As returned by `leased` in Lua. */
 export type LeaseRow = [seq: string, attempts: number, losses: number, queueName: string, body: string]
 
-/** A queue's name in Redis: it is also how Lua learns its parts. */
+/** A queue's name in Redis, from which Lua also reads its parts. */
 export function queueName({ lane, priority }: Pick<Task, 'lane' | 'priority'>, host: string): string {
   return JSON.stringify([lane, String(priority), host])
 }
 
-/** What of a task never changes and is in no queue's name. */
+/** The parts of a task that never change and are not in its queue's name. */
 export function bodyOf({ id, url, route, depth, data, session, trace }: Task): string {
   const body = [id, url, route, depth, data, session ?? null]
   return JSON.stringify(trace === undefined ? body : [...body, trace])
@@ -119,12 +119,12 @@ export function taskFrom(queue: string, body: string): Task {
   return trace === undefined ? task : { ...task, trace }
 }
 
-/** A token is the number of the claim and that of the task: `3-17.4711`. */
+/** A token consists of the numbers of the claim and the task: `3-17.4711`. */
 export function leaseFrom(op: string, [seq, attempts, losses, queue, body]: LeaseRow): Lease {
   return { task: taskFrom(queue, body), token: `${op}.${seq}`, attempt: attempts + 1, losses }
 }
 
-/** Anything else than a token of ours matches no lease. */
+/** Anything that is not one of our tokens matches no lease. */
 export function numbersOf(lease: Lease): [op: string, seq: string] {
   const dot = lease.token.lastIndexOf('.')
   return [lease.token.slice(0, dot), lease.token.slice(dot + 1)]

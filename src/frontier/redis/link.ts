@@ -1,4 +1,4 @@
-/** The frontier's way to Redis: scripts on the keys of one run, each call carried out once however often it is sent. */
+/** The frontier's connection to Redis: scripts on the keys of one run, each call executed once however often it is sent. */
 import { randomBytes } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { ScrapeError } from '../../core/errors.ts'
@@ -7,27 +7,27 @@ import { LOST } from './lua.ts'
 import type { Arg, Script } from './script.ts'
 
 export interface LinkOptions extends ConnectionOptions {
-  /** The clock of the run. Default: that of the server, so that workers need not agree. */
+  /** The clock of the run. Default: the server's, so that workers need not agree. */
   now?: () => number
 }
 
 interface Call {
-  /** Number of the call, when it must not be carried out twice. */
+  /** Number of the call, if it must not be executed twice. */
   op?: string
-  /** The ledger keeps its answer until it hears that we have it. */
+  /** The ledger keeps its answer until we confirm that we received it. */
   hasAnswer?: boolean
   args?: (isRepeat: boolean) => readonly Arg[]
 }
 
 export class Link {
-  /** `sluice:{run}:`, the beginning of every key of the run. */
+  /** `sluice:{run}:`, the prefix of every key of the run. */
   readonly prefix: string
   readonly runId: string
   readonly #connection: Connection
   readonly #now: (() => number) | undefined
   /**
-   * No other client has it, of whatever beginning of the run. A counter in Redis gave two live clients one number when the run was
-   * begun afresh, or when Redis came back without its last second: leases of the one were good for the other.
+   * Unique among clients, across all starts of the run. A counter in Redis gave two live clients the same number when the run was
+   * started from scratch, or when Redis came back without its last second: leases of one were then valid for the other.
    */
   readonly #client = randomBytes(9).toString('base64url')
   #lastOp = 0
@@ -55,7 +55,7 @@ export class Link {
     return this.#epoch
   }
 
-  /** From now on every script checks that the run is still this one. */
+  /** From now on every script checks that this is still the same run. */
   setEpoch(epoch: string): void {
     this.#epoch = epoch
   }
@@ -65,12 +65,12 @@ export class Link {
     this.redis.on('close', listener)
   }
 
-  /** For a call that must be carried out once; also the number of the leases of a claim. */
+  /** For a call that must be executed once; also the number of the leases of a claim. */
   nextOp(): string {
     return `${this.#client}-${++this.#lastOp}`
   }
 
-  /** Runs a script. Without `op` it must be safe to carry out twice. */
+  /** Runs a script. Without `op` it must be safe to execute twice. */
   async run<T>(script: Script, { op = '', hasAnswer = false, args = () => [] }: Call): Promise<T> {
     let heard: string[] = []
     try {
@@ -97,7 +97,7 @@ export class Link {
     )
   }
 
-  /** A script that is about more than one run: once, with no second try after an outage. */
+  /** Runs a script that concerns more than one run: once, without a retry after an outage. */
   evaluate(script: Script, args: readonly Arg[], options?: EvaluateOptions): Promise<unknown> {
     return this.#connection.evaluate(script, args, options)
   }
@@ -107,7 +107,7 @@ export class Link {
     return this.#connection.garbled(call)
   }
 
-  /** Runs `body` until it is through: again after a wait while the server is away. */
+  /** Runs `body` until it succeeds: waits and retries while the server is down. */
   attempt<T>(body: (isRepeat: boolean) => Promise<T>): Promise<T> {
     return this.#connection.attempt(body)
   }
@@ -117,7 +117,7 @@ export class Link {
   }
 }
 
-/** The braces keep the name of the run apart from what follows: no run's prefix is the beginning of another's. */
+/** The braces delimit the name of the run: no run's prefix is the prefix of another's. */
 export function prefixOf(runId: string): string {
   return `sluice:{${runId}}:`
 }

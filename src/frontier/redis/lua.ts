@@ -1,8 +1,8 @@
 /**
  * What all our Lua scripts have in common. One call is one round trip and one transaction: Redis runs a script alone.
  *
- * Keys of a run; they are on one server, our client knows no cluster. Location is state: the number of a task is in exactly one of
- * ready/back, delayed, suspect, belt, lease or dead, or it is finished and only its hash is left.
+ * Keys of a run; they are on one server, because our client does not support clusters. Location is state: the number of a task is
+ * in exactly one of ready/back, delayed, suspect, belt, lease or dead, or the task is finished and only its hash is left.
  *
  *   totals            counters of the run                     task              number → `queue attempts losses|body`
  *   crawled_urls:N    what was seen: 16 bytes of SHA-256      item_keys:N       hash of an item's key → hash of its content
@@ -12,7 +12,7 @@
  *   lease, expiry     number → `op alone queue[@id] worker`, by time  held, alone       leases of a worker; who holds a suspect
  *   dead, letter, dead:id   dead letters by turn              items, sinks      the item log (a list) and where the sinks stand
  *   belt:L, sending   on the way through a broker             answers           of calls whose answer may have been lost
- *   tasks:L           stream of what is in the workers' hands  waiting*, wake*   who waits for a task, and the stream that wakes them
+ *   tasks:L           stream of tasks in progress              waiting*, wake*   waiting workers, and the stream that wakes them
  */
 
 /** 16,384 buckets: small hashes are packed, up to 512 entries each, so a URL takes 23 bytes where a set takes 72. */
@@ -25,11 +25,11 @@ export const LOST = 'QUEUELOST the run is gone'
 export const GROUP = 'workers'
 
 /**
- * ARGV of every script: 1 now in ms ('' = the server's clock) · 2 number of the call ('' = none) · 3 calls whose answers were heard,
- * joined by commas · 4 the run's epoch ('' = not known yet) · 5… its own.
+ * ARGV of every script: 1 now in ms ('' = the server's clock) · 2 number of the call ('' = none) · 3 calls whose answers were
+ * heard, joined by commas · 4 the run's epoch ('' = not known yet) · 5… its own.
  *
- * If the epoch differs, this is not the run that the caller opened: the server was emptied, came back without its data, or the run was
- * started again. Empty keys would look like a run with nothing left to do, so every script stops here.
+ * If the epoch differs, this is not the run that the caller opened: the server was emptied, came back without its data, or the
+ * run was started again. Empty keys would look like a run with nothing left to do, so every script stops here.
  */
 export const BASE = `
 local P, call, floor = KEYS[1], redis.call, math.floor
@@ -197,7 +197,7 @@ local function saveTask(task)
 end
 `
 
-/** The places where a pending task waits, and the way from one to the next. */
+/** The places where a pending task waits, and the moves between them. */
 export const PLACES = `
 local opened = {}
 local function open(queueId)

@@ -1,4 +1,4 @@
-/** Answers that are lost on their way, wires that go silent, and a server that forgets: calls are repeated, and carried out once. */
+/** Lost replies, silent connections, and a server that forgets: calls are repeated, and executed once. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
@@ -17,7 +17,7 @@ import { dropAbandoned } from './runs.ts'
 const redis = await startRedis()
 after(() => redis[Symbol.asyncDispose]())
 
-/** A wire to Redis that cuts itself in place of the next answer, when told to. */
+/** A proxy to Redis that on request cuts the connection instead of passing on the next reply. */
 async function swallowing() {
   const sockets = new Set<Socket>()
   const state = { isSwallowing: false, swallowed: 0 }
@@ -54,7 +54,7 @@ async function swallowing() {
   }
 }
 
-/** A client of the test's own. */
+/** A separate client for the test. */
 function clientOf(t: TestContext, url: string): Redis {
   const client = new Redis(url)
   t.after(() => client.disconnect())
@@ -64,7 +64,7 @@ function clientOf(t: TestContext, url: string): Redis {
 const page = (n: number) => ({ url: `https://a.example/${n}`, route: 'page', depth: 0 })
 const pages = (count: number) => Array.from({ length: count }, (_, i) => page(i))
 
-test('redis: carries out a call once whose answer was lost', async () => {
+test('redis: executes a call once if its reply was lost', async () => {
   await using wire = await swallowing()
   const outages: Outage[] = []
   await using frontier = await openRedisFrontier(wire.url, {
@@ -106,7 +106,7 @@ test('redis: carries out a call once whose answer was lost', async () => {
   assert.ok(outages.length >= 6)
 })
 
-test('redis: tells of each attempt to connect again once, however many calls wait for it', async () => {
+test('redis: reports each reconnection attempt once, however many calls wait for it', async () => {
   await using own = await startRedis()
   const outages: Outage[] = []
   await using frontier = await openRedisFrontier(own.url, { onOutage: (outage) => outages.push(outage) })
@@ -119,7 +119,7 @@ test('redis: tells of each attempt to connect again once, however many calls wai
   for (const { error, waitMs } of outages) assert.ok(error.message.length > 0 && waitMs > 0)
 })
 
-/** A wire whose connections can be made silent without being cut. Later ones are not. */
+/** A proxy whose connections can be silenced without being cut. Later connections are not affected. */
 async function hushing() {
   const sockets = new Set<Socket>()
   const made: { isSilent: boolean }[] = []
@@ -165,7 +165,7 @@ test('redis: gives up a silent connection long before it gives up the call', () 
   assert.ok(silenceMsMax <= answerMsMax && answerMsMax * 3 <= outageMs)
 })
 
-test('redis: a worker of an earlier beginning of the run settles nothing of the new one, and gets no answers of it', async () => {
+test('redis: a worker from an earlier start of the run settles nothing in the new one, and gets none of its answers', async () => {
   await using old = await openRedisFrontier(redis.url, { runId: 'again' })
   await old.add([page(1)])
   const [stale] = await old.claim({ max: 1, workerId: 'old', leaseMs: 60_000 })
@@ -182,7 +182,7 @@ test('redis: a worker of an earlier beginning of the run settles nothing of the 
   assert.equal((await fresh.stats()).seen, 3)
 })
 
-test('redis: finds the links of a page again when the server has forgotten its last second', async (t) => {
+test('redis: adds the links of a page again after the server has forgotten its last second', async (t) => {
   await using own = await startRedis()
   const client = clientOf(t, own.url)
   await using frontier = await openRedisFrontier(own.url, { runId: 'forgets' })
@@ -201,7 +201,7 @@ test('redis: finds the links of a page again when the server has forgotten its l
   assert.equal((await frontier.stats()).pending, 19)
 })
 
-test('redis: does not take a server that lost its data for a run with nothing left', async (t) => {
+test('redis: does not mistake a server that lost its data for a run with nothing left', async (t) => {
   await using own = await startRedis({ settings: ['--appendonly', 'no'] })
   const isLost = ({ code, message }: ScrapeError) =>
     code === 'E_QUEUE_LOST' && message.includes(`127.0.0.1:${own.port}/0`)
@@ -227,7 +227,7 @@ test('redis: does not take a server that lost its data for a run with nothing le
   }
 })
 
-test('redis: forgets the answers that were heard', async () => {
+test('redis: forgets answers that were received', async () => {
   await using frontier = await openRedisFrontier(redis.url, { runId: 'heard' })
   for (let i = 0; i < 20; i++) await frontier.add([page(i)])
   const client = new Redis(redis.url)
@@ -238,7 +238,7 @@ test('redis: forgets the answers that were heard', async () => {
   }
 })
 
-test('redis: fails with E_SERVICE when the server stays away', async () => {
+test('redis: fails with E_SERVICE when the server stays down', async () => {
   const isService = (error: ScrapeError) =>
     error.code === 'E_SERVICE' && /127.0.0.1:1\/0 is unreachable/.test(error.message)
   await assert.rejects(openRedisFrontier('redis://127.0.0.1:1/0', { outageMs: 300 }), isService)
@@ -255,7 +255,7 @@ test('redis: fails with E_SERVICE when the server stays away', async () => {
   )
 })
 
-test('redis: refuses a server that would throw tasks away', async (t) => {
+test('redis: rejects a server that would evict tasks', async (t) => {
   await using own = await startRedis()
   const client = clientOf(t, own.url)
   for (const policy of ['allkeys-lru', 'volatile-ttl']) {
@@ -264,7 +264,7 @@ test('redis: refuses a server that would throw tasks away', async (t) => {
   }
 })
 
-test('redis: drops what nobody has touched for a month when another run is opened', async () => {
+test('redis: drops runs unused for a month when another run is opened', async () => {
   const client = new Redis(redis.url)
   try {
     {
@@ -279,7 +279,7 @@ test('redis: drops what nobody has touched for a month when another run is opene
   }
 })
 
-test('redis: believes the clock of the server about abandoned runs, not that of this machine', async (t) => {
+test('redis: trusts the clock of the server about abandoned runs, not that of this machine', async (t) => {
   await using living = await openRedisFrontier(redis.url, { runId: 'living' })
   await living.add(pages(3))
   const now = Date.now
@@ -306,7 +306,7 @@ test('redis: leaves a run alone that is in use again by the time it would be dro
   }
 })
 
-test('redis: skips entries of another program, and says so once', async (t) => {
+test('redis: skips entries of another program, and reports them once', async (t) => {
   const client = clientOf(t, redis.url)
   const warnings: string[] = []
   await using frontier = await openRedisFrontier(redis.url, {

@@ -1,4 +1,4 @@
-/** The ledger in Redis with ready queues of its own keeps the contract. */
+/** The ledger in Redis with its own ready queues keeps the contract. */
 import { after } from 'node:test'
 import { redisForTests } from '../../../test/services/redis.ts'
 import { frontierConformance } from '../conformance.ts'

@@ -1,17 +1,17 @@
-/** Many runs live in one Redis. How one is forgotten, kept for a while after its end, and kept again when it is resumed. */
+/** Many runs share one Redis. How a run is deleted, kept for a while after its end, and kept again when it is resumed. */
 import { randomBytes } from 'node:crypto'
 import { ScrapeError } from '../../core/errors.ts'
 import type { Link } from './link.ts'
 import { BASE, BUCKETS } from './lua.ts'
 import { script } from './script.ts'
 
-/** Keys looked at by one command of a scan. */
+/** Keys inspected per SCAN command. */
 const SCAN_COUNT = 1000
 
-/** Of all runs in this Redis: when each was last opened or worked on, by the clock of the server. */
+/** For all runs in this Redis: when each was last opened or worked on, by the clock of the server. */
 const RUNS_KEY = 'sluice:runs'
 
-/** How long a finished run is kept, and one that nobody touches. */
+/** How long a finished run is kept, and an unused one. */
 export const KEEP_MS = { finished: 7 * 24 * 3_600_000, abandoned: 30 * 24 * 3_600_000 }
 
 const GLOB = /[\\*?[\]]/g
@@ -20,7 +20,7 @@ const GLOB = /[\\*?[\]]/g
 const SCAN = script('scan', `return redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ${SCAN_COUNT})`)
 
 async function* keysOf(link: Link, prefix: string): AsyncGenerator<string[]> {
-  // Buckets by name: a scan goes through the whole database, so the fewer keys are left to it the better.
+  // Buckets are listed by name: a scan goes through the whole database, so the fewer keys are left to it the better.
   for (const kind of ['crawled_urls', 'item_keys']) {
     for (let from = 0; from < BUCKETS; from += SCAN_COUNT) {
       yield Array.from({ length: Math.min(SCAN_COUNT, BUCKETS - from) }, (_, i) => `${prefix}${kind}:${from + i}`)
@@ -42,7 +42,7 @@ const DROP = script(
 if #ARGV == 1 then redis.call('ZREM', '${RUNS_KEY}', ARGV[1]) end`,
 )
 
-/** Forgets a run with all it has seen, done and emitted. */
+/** Deletes a run with everything it has seen, done and emitted. */
 export async function dropRun(link: Link): Promise<void> {
   for await (const keys of keysOf(link, link.prefix)) await link.evaluate(DROP, [link.prefix, ...keys])
   await link.evaluate(DROP, [link.prefix])
@@ -58,7 +58,7 @@ for i = argAt + 1, #ARGV do
 end`,
 )
 
-/** Every key of the run goes away by itself after `keepMs`; 0: none does. */
+/** Every key of the run expires after `keepMs`; 0: none does. */
 export async function expireRun(link: Link, keepMs: number): Promise<void> {
   for await (const keys of keysOf(link, link.prefix)) await link.run(EXPIRE, { args: () => [keepMs, ...keys] })
 }
@@ -69,7 +69,7 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local abandoned = now - ${KEEP_MS.abandoned}
 `
 
-/** The prefix of a run. Answers with those of some that nobody has used for a month. */
+/** The prefix of a run. Returns the prefixes of some runs unused for a month. */
 const TOUCH = script(
   'touch',
   `${ABANDONED}
@@ -77,7 +77,7 @@ redis.call('ZADD', '${RUNS_KEY}', now, ARGV[1])
 return redis.call('ZRANGEBYSCORE', '${RUNS_KEY}', '-inf', abandoned, 'LIMIT', 0, 10)`,
 )
 
-/** The prefix of a run, and some of its keys: they go, unless somebody has used it since. */
+/** The prefix of a run, and some of its keys: deletes them, unless the run has been used since. */
 const DROP_ABANDONED = script(
   'drop-abandoned',
   `${ABANDONED}
@@ -87,12 +87,12 @@ for i = 2, #ARGV do redis.call('UNLINK', ARGV[i]) end
 return 1`,
 )
 
-/** Notes that the run is in use, and forgets those that nobody has used for a month. The clock of this machine may be wrong. */
+/** Records that the run is in use, and deletes runs unused for a month. The clock of this machine may be wrong. */
 export async function touchRun(link: Link): Promise<void> {
   for (const prefix of (await link.evaluate(TOUCH, [link.prefix])) as string[]) await dropAbandoned(link, prefix)
 }
 
-/** False when it is in use again. */
+/** False if it is in use again. */
 export async function dropAbandoned(link: Link, prefix: string): Promise<boolean> {
   for await (const keys of keysOf(link, prefix)) {
     if ((await link.evaluate(DROP_ABANDONED, [prefix, ...keys])) === 0) return false
@@ -102,8 +102,8 @@ export async function dropAbandoned(link: Link, prefix: string): Promise<boolean
 }
 
 /**
- * An epoch for a run that has none yet, and whether the run must exist (1). Returns the one it has ('' if it was never started), and
- * whether its keys expire. Runs of version 0.1 have tasks but no epoch: they get one when they are next opened.
+ * An epoch for a run that has none yet, and whether the run must exist (1). Returns the one it has ('' if it was never started),
+ * and whether its keys expire. Runs of version 0.1 have tasks but no epoch: they get one when they are next opened.
  */
 const OPEN = script(
   'open',
@@ -125,8 +125,8 @@ export async function openEpoch(link: Link, { mustExist }: { mustExist: boolean 
 const MEMORY = script('memory', `return redis.call('INFO', 'memory')`)
 
 /**
- * A Redis that throws keys away when its memory is full would lose tasks without a word. `volatile-*` throws away only what has
- * an end, but a finished run has one, and is half gone when it is opened again.
+ * A Redis that evicts keys when its memory is full would silently lose tasks. `volatile-*` evicts only keys that expire, but
+ * those of a finished run do, so it would be incomplete when it is opened again.
  */
 export async function refuseEviction(link: Link): Promise<void> {
   const info = String(await link.evaluate(MEMORY, []))

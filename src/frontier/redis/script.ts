@@ -1,2 +1,2 @@
-/** A Lua script by its name and hash. Given on for the scripts of `rabbit/`: only what is named redis may use `src/redis`. */
+/** A Lua script by its name and hash. Re-exported for `rabbit/`: only folders named after Redis may import `drivers/redis`. */
 export { type Arg, type Script, script } from '../../drivers/redis/script.ts'

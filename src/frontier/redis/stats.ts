@@ -1,4 +1,4 @@
-/** Figures from kept counters, and the next time at which something happens. */
+/** Stats from maintained counters, and the next time at which something happens. */
 import type { FrontierStats } from '../contract.ts'
 import type { Link } from './link.ts'
 import { BASE } from './lua.ts'
@@ -47,7 +47,7 @@ type Answer = [
   strays: number,
 ]
 
-/** `strays` receives the number of entries that were not ours. */
+/** `strays` is called with the number of entries that were not ours. */
 export async function readStats(link: Link, strays: (count: number) => void = () => {}): Promise<FrontierStats> {
   const [totals, waiting, out, hosts, isPaused, pauseReason, counts, strayed] = await link.run<Answer>(STATS, {})
   const [pending, claimed, completed, failed, dead, seen, items] = totals

@@ -1,4 +1,4 @@
-/** Leases whose holders are gone: back to pending as suspects, or to the dead letters. */
+/** Leases of lost workers: returned to pending as suspects, or moved to the dead letters. */
 import type { SweepOptions } from '../contract.ts'
 import { leaseLost } from '../shared/dead-letters.ts'
 import { BURY, deathOf } from './dead.ts'
@@ -7,15 +7,15 @@ import type { Link } from './link.ts'
 import { BASE, PLACES } from './lua.ts'
 import { script } from './script.ts'
 
-/** Stands in for the number of losses, which only the script knows. */
+/** Placeholder for the number of losses, which only the script knows. */
 const LOSSES = 987_654_321
 
-/** Dead tasks of which a sweep tells; the others are in the ledger, too. */
+/** Maximum number of dead tasks that a sweep reports; the others are in the ledger too. */
 const LETTERS_MAX = 1000
 
 type Answer = [returned: number, dead: number, letters: [queue: string, body: string, losses: number][]]
 
-/** Losses allowed, record of a death, number of workers known to be dead (-1: all), their ids. */
+/** Losses allowed, death record, number of workers known to be dead (-1: all), their ids. */
 const SWEEP = script(
   'sweep',
   `${BASE}${PLACES}${LEASE}${BURY}
@@ -58,7 +58,7 @@ flush()
 return answer({ returned, dead, letters })`,
 )
 
-/** `died` is told of letters that no outcome brought, for whoever wants to show them. */
+/** `died` is called with dead letters that no outcome reported, so that they can be shown. */
 export function createSweep(link: Link, died: (letters: readonly object[]) => void) {
   return async function sweep({
     lossesMax,

@@ -1,6 +1,6 @@
 /**
- * The ready queues inside Redis: whose turn it is. The rules of `fair-share.ts`, where the data is: lanes in order, the top
- * priority first, and within it one task of each host per round.
+ * The ready queues inside Redis, in round-robin order. Applies the rules of `fair-share.ts` where the data is: lanes in order,
+ * the top priority first, and within it one task of each host per round.
  */
 export const TAKE = `
 local function argSet()

@@ -1,11 +1,11 @@
-/** One cause is one group, whatever the pages say. */
+/** One cause is one group, whatever text pages contain. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ScrapeError, toErrorRecord } from '../../core/errors.ts'
 import { refusedTask } from '../../core/refused.ts'
 import { causeOf, groupByCause } from './dead-letters.ts'
 
-test('what pages and lists say in quotes is no cause of its own', () => {
+test('quoted text from pages and lists does not make a separate cause', () => {
   const texts = ['garbage', 'http://', '', 'with \\ and "quotes" in it', 'ünï']
   const causes = texts.map((text) => causeOf(`not a URL: ${JSON.stringify(text)}`))
   assert.deepEqual(new Set(causes), new Set(['not a URL: <text>']))
@@ -16,18 +16,18 @@ test('what pages and lists say in quotes is no cause of its own', () => {
   )
 })
 
-test('names of the scraper’s own tell causes apart', () => {
+test('names defined by the scraper distinguish causes', () => {
   assert.equal(causeOf('"p.price" matches nothing in "about"'), '"p.price" matches nothing in <text>')
   assert.notEqual(causeOf('"h1" matches nothing'), causeOf('"h2.x" matches nothing'))
   assert.equal(causeOf('no route of "jobs" matches https://a.example/7'), 'no route of "jobs" matches <url>')
   assert.equal(causeOf('data for route "list" cannot be used'), 'data for route "list" cannot be used')
 })
 
-test('a stray quotation mark takes nothing with it', () => {
+test('a stray quotation mark removes nothing else', () => {
   assert.equal(causeOf('a 5" disk is full'), 'a <n>" disk is full')
 })
 
-test('nine letters of lines that are no URLs are one group, with an example', () => {
+test('nine letters about lines that are not URLs are one group, with an example', () => {
   const letters = ['a', 'b c', 'http://', '::', '%%%', '', 'x"y', 'd', 'e'].map((text) => {
     const error = toErrorRecord(new ScrapeError('E_URL_INVALID', `not a URL: ${JSON.stringify(text)}`))
     const { url, route, lane = '', data = null, depth } = refusedTask(text, error)

@@ -1,20 +1,20 @@
-/** What all engines say alike about dead letters: one cause for many messages, and the record of a lost worker. */
+/** What all engines have in common about dead letters: one cause for many messages, and the record of a lost worker. */
 import type { ErrorRecord } from '../../core/errors.ts'
 import { ScrapeError, toErrorRecord } from '../../core/errors.ts'
 import { hostOf } from '../../core/url.ts'
 import type { DeadFilter, DeadGroup, DeadLetter } from '../contract.ts'
 
-/** Groups shown at once; more causes than this is one cause that `causeOf` fails to see. */
+/** Maximum number of groups: more causes than this are one cause that `causeOf` fails to recognise. */
 export const GROUPS_MAX = 1000
 
 const CAUSE_CHARS_MAX = 300
 
-/** Text in quotes, with the word before it that makes it a name of the scraper's own. */
+/** Quoted text, with a preceding word that marks it as a name defined by the scraper. */
 const QUOTED = /(\b(?:route|scraper|handler|field|header|for|of) )?"(?:[^"\\]|\\.)*"/gi
 
 /**
- * A message without what differs from page to page, so that one cause is one group. What pages say stands in quotes and goes; a
- * selector (at the beginning), a route or a field is a name, and another name is another cause.
+ * A message without the parts that differ from page to page, so that one cause is one group. Quoted text from pages is removed; a
+ * selector (at the beginning), a route or a field is a name, and a different name is a different cause.
  */
 export function causeOf(message: string): string {
   return message
@@ -40,7 +40,7 @@ export function matches(letter: DeadLetter, filter: DeadFilter): boolean {
   )
 }
 
-/** The largest group first. */
+/** Largest group first. */
 export function groupByCause(letters: Iterable<DeadLetter>): DeadGroup[] {
   const groups = new Map<string, DeadGroup>()
   for (const { task, error, diedAtMs } of letters) {

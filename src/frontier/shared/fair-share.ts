@@ -1,12 +1,12 @@
-/** Whose turn it is: the order of lanes, and the tasks of a claim dealt out over the hosts of one priority. */
+/** Fair sharing: the order of lanes, and how the tasks of a claim are dealt out over the hosts of one priority. */
 import { isFileLane } from '../../core/task.ts'
 
-/** A host's tasks of one lane and priority, as an engine offers it to a claim. */
+/** A host's tasks in one lane and priority, as an engine offers them to a claim. */
 export interface Candidate {
   readonly lane: string
   readonly host: string
   readonly priority: number
-  /** Grows each time the queue was served or became non-empty: the lowest has waited longest. */
+  /** Grows each time the queue is served or becomes non-empty: the lowest has waited longest. */
   readonly turn: number
   /** Tasks that can be claimed now; at least 1. */
   readonly ready: number
@@ -33,8 +33,8 @@ export function byTurn(a: Candidate, b: Candidate): number {
 }
 
 /**
- * One entry per task to claim, in the order in which they are given out: the top priority first, and within it one task of
- * each queue per round. `candidates` are in the order of `byTurn`.
+ * One entry per task to claim, in the order in which they are given out: the top priority first, and within it one task of each
+ * queue per round. `candidates` are in the order of `byTurn`.
  */
 export function deal<Q extends Candidate>(candidates: readonly Q[], max: number): Q[] {
   const dealt: Q[] = []

@@ -1,10 +1,10 @@
-/** What stands around a task's data in engines that keep it as text. */
+/** How a trace is stored around a task's data in engines that keep it as text. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Json } from '../../core/task.ts'
 import { packData, unpackData } from './intake.ts'
 
-test('a trace travels with any data, and data that looks like one comes back as it was', () => {
+test('a trace is stored with any data, and data that looks like one is returned unchanged', () => {
   const all: Json[] = [null, 7, 'text', [1], { a: { b: 1 } }, { $trace: 'mine', data: 2 }]
   for (const data of all) {
     assert.deepEqual(unpackData(packData({ data })), { data })

@@ -1,16 +1,16 @@
-/** How tasks come in: any amount, a chunk at a time, with every default filled in. */
+/** Adding tasks: any number, a chunk at a time, with every default filled in. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { ScrapeError } from '../../core/errors.ts'
 import { DEFAULT_LANE, type Json, type NewTask, type Task } from '../../core/task.ts'
 import { taskId } from '../../core/url.ts'
 
-/** What `add` holds at once. One chunk is one transaction, and other writers wait that long. */
+/** Tasks that `add` holds at once. One chunk is one transaction, and other writers wait that long. */
 const CHUNK_TASKS_MAX = 2000
 
 /** A slow source must not keep its first tasks from the workers until the chunk is full. */
 const CHUNK_AGE_MS_MAX = 500
 
-/** Chunks of at most `CHUNK_TASKS_MAX`; between two the event loop runs, so that a long add stops no heartbeat. */
+/** Chunks of at most `CHUNK_TASKS_MAX`; the event loop runs between two, so that a long add does not delay heartbeats. */
 export async function* chunksOf(tasks: Iterable<NewTask> | AsyncIterable<NewTask>): AsyncGenerator<NewTask[]> {
   const chunks = Symbol.asyncIterator in tasks ? asyncChunks(tasks) : syncChunks(tasks)
   for await (const chunk of chunks) {
@@ -46,7 +46,7 @@ export function identityOf(task: NewTask): string {
   return task.key ?? task.url
 }
 
-/** Throws `E_OPTION` for a priority that has no place in an order: no engine could give such a task out. */
+/** Throws `E_OPTION` for a priority that cannot be ordered: no engine could give out such a task. */
 export function taskOf(task: NewTask): Task {
   const { priority = 0 } = task
   if (!Number.isFinite(priority))
@@ -69,7 +69,7 @@ export function taskOf(task: NewTask): Task {
 
 const TRACED = '{"$trace":'
 
-/** A task's data as text, and its trace around it: a column of its own would be empty in nearly every run. */
+/** A task's data as text, with its trace around it: a separate column would be empty in nearly every run. */
 export function packData({ data, trace }: Pick<NewTask, 'data' | 'trace'>): string | null {
   const json = data === undefined || data === null ? null : JSON.stringify(data)
   if (trace === undefined && json?.startsWith(TRACED) !== true) return json

@@ -1,4 +1,4 @@
-/** Lets tasks in that this run has not seen, inside the caller's transaction. */
+/** Adds tasks this run has not seen, inside the caller's transaction. */
 import { LruSet } from '../../core/lru-set.ts'
 import type { NewTask } from '../../core/task.ts'
 import type { Added } from '../contract.ts'
@@ -7,7 +7,7 @@ import type { Database } from './database.ts'
 import type { Ledger } from './ledger.ts'
 import type { Places } from './places.ts'
 
-/** Links repeat: of the twenty links of a page most were on the page before. A third of a megabyte. */
+/** Links repeat: most of the twenty links on a page were also on the page before. A third of a megabyte. */
 const RECENT_MAX = 8192
 
 export function createAdmission({ db, ledger, places }: { db: Database; ledger: Ledger; places: Places }) {
@@ -15,7 +15,7 @@ export function createAdmission({ db, ledger, places }: { db: Database; ledger: 
   const insertTask = db.prepare(
     'insert into task (seq, id, queue, url, route, data, depth, session) values (?, ?, ?, ?, ?, ?, ?, ?)',
   )
-  // A hit is always true: what is seen stays seen, whichever process saw it.
+  // A hit is always correct: a seen task stays seen, whichever process added it.
   const recent = new LruSet(RECENT_MAX)
   let uncommitted = new Set<string>()
 
@@ -30,7 +30,7 @@ export function createAdmission({ db, ledger, places }: { db: Database; ledger: 
   }
 
   return {
-    /** Tasks keep the order they come in. */
+    /** Tasks keep their order. */
     admit(tasks: readonly NewTask[], nowMs: number): Added {
       const candidates = []
       for (const task of tasks) {
@@ -39,7 +39,7 @@ export function createAdmission({ db, ledger, places }: { db: Database; ledger: 
         const hash = Buffer.from(filled.id, 'hex')
         candidates.push({ filled, hash, notBeforeMs: task.notBeforeMs ?? 0, isNew: false })
       }
-      // In the order of their hashes, neighbours share a page of the index.
+      // Sorted by hash, neighbours share a page of the index.
       const sorted =
         candidates.length < 2 ? candidates : candidates.toSorted((a, b) => (a.filled.id < b.filled.id ? -1 : 1))
       for (const candidate of sorted) {
@@ -58,7 +58,7 @@ export function createAdmission({ db, ledger, places }: { db: Database; ledger: 
       return { added, seen: tasks.length - added }
     },
 
-    /** Only what is committed may be called known without asking the table. */
+    /** Only committed tasks may be considered known without querying the table. */
     ended(isCommitted: boolean): void {
       if (isCommitted) for (const identity of uncommitted) recent.add(identity)
       if (uncommitted.size > 0) uncommitted = new Set()

@@ -24,7 +24,7 @@ export function createClaim({ db, ledger, places }: { db: Database; ledger: Ledg
   const readyTasks = db.prepareRows<Row>(`
     select ${COLUMNS} from ready r cross join task t on t.seq = r.seq where r.queue = ? order by r.seq limit ?`)
   const deleteReady = db.prepare('delete from ready where queue = ? and seq <= ?')
-  // With many hosts a claim takes one task of each: one statement for all of them in place of two for each.
+  // With many hosts a claim takes one task of each: one statement for all of them instead of two for each.
   const firstTasks = db.prepareRows<Row>(`
     select ${COLUMNS} from json_each(?) q cross join task t
     on t.seq = (select r.seq from ready r where r.queue = q.value order by r.seq limit 1) order by q.key`)
@@ -105,7 +105,7 @@ export function createClaim({ db, ledger, places }: { db: Database; ledger: Ledg
     return leases
   }
 
-  /** A suspect for a worker with empty hands; nothing for one that holds a suspect; undefined: claim as usual. */
+  /** A suspect for a worker without leases; nothing for a worker that holds a suspect; undefined: claim as usual. */
   function claimSuspect(request: ClaimRequest & { nowMs: number }): Lease[] | undefined {
     const [alone] = heldBy.get(request.workerId)!
     if (alone !== null) return alone === 1 ? [] : undefined
@@ -127,7 +127,7 @@ export function createClaim({ db, ledger, places }: { db: Database; ledger: Ledg
     return undefined
   }
 
-  /** Inside the caller's transaction. */
+  /** Runs inside the caller's transaction. */
   return function claim(request: ClaimRequest & { nowMs: number }): Lease[] {
     if (ledger.totals.pause_reason !== null || ledger.totals.pending === 0) return []
     places.promote(request.nowMs)

@@ -1,4 +1,4 @@
-/** What the outcomes count: one statement for all counters of a commit. */
+/** Counters of outcomes: one statement for all counters of a commit. */
 import type { Counts } from '../../core/counts.ts'
 import type { Database } from './database.ts'
 
@@ -12,7 +12,7 @@ export function createCounters(db: Database) {
 
   return {
     add(counts: Counts): void {
-      for (const _ in counts) return void add.run(JSON.stringify(counts)) // only where there is one
+      for (const _ in counts) return void add.run(JSON.stringify(counts)) // only if there is one
     },
 
     sums(): Counts {

@@ -1,4 +1,4 @@
-/** kill -9 at any moment, dozens of times: no page and no item is lost, none is doubled, and the file stays whole. */
+/** kill -9 at any moment, dozens of times: no page or item is lost or duplicated, and the file stays intact. */
 import assert from 'node:assert/strict'
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -14,7 +14,7 @@ const PAGES = 12_000
 const KILLS = 20
 const WORKER = join(import.meta.dirname, 'crash-worker.test-kit.ts')
 
-test('loses and doubles nothing when workers are killed at any moment', async (t) => {
+test('loses and duplicates nothing when workers are killed at any moment', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-crash-'))
   t.after(() => rmSync(folder, { recursive: true }))
   const path = join(folder, 'frontier.db')
@@ -42,7 +42,7 @@ test('loses and doubles nothing when workers are killed at any moment', async (t
   checkFile(path)
 })
 
-/** What the engine's own counters say must also be true of the tables. */
+/** The tables must agree with the engine's own counters. */
 function checkFile(path: string): void {
   const db = new DatabaseSync(path, { readOnly: true })
   const count = (table: string) => Number(db.prepare(`select count(*) as n from ${table}`).get()!['n'])

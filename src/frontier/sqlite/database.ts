@@ -1,4 +1,4 @@
-/** The file of a `sqlite:` frontier: opening, migrating, transactions that wait their turn, and errors in our own words. */
+/** The file of a `sqlite:` frontier: opening, migrating, transactions that wait for each other, and errors in our own words. */
 import { rmSync } from 'node:fs'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { ScrapeError } from '../../core/errors.ts'
@@ -6,7 +6,7 @@ import { openSqliteAsync, SQLITE_BUSY, sqliteCode, whenFree } from '../../driver
 import { type RowsOf, rowsOf } from '../../drivers/sqlite/rows.ts'
 import { APPLICATION_ID, MIGRATIONS } from './schema.ts'
 
-/** How long a writer may wait for the others before it is an error: many times what a healthy disk needs. */
+/** How long a writer may wait for others before it is an error: many times what a healthy disk needs. */
 const BUSY_MS_MAX = 60_000
 
 /** SQLite itself waits this long, which blocks the event loop; after that we wait without blocking it. */
@@ -19,8 +19,8 @@ const UNWRITABLE = new Set([3, 8, 10, 13, 14])
 
 // synchronous=NORMAL: a killed process loses nothing; a power cut may lose the last transactions, never consistency.
 // A small page cache (2 MB), since the kernel caches the file as well: 300,000 adds cost 17.3 µs each with 2 MB and 16.2 µs with
-// 16 MB, and the process is 27 MB smaller. A WAL of 64 MB: a claim over many hosts touches many pages, and the longer the WAL the more
-// often a page is written there before it is written back (1,000,000 pending on 1,000 hosts: 28,000/s and p99 22 ms with
+// 16 MB, and the process is 27 MB smaller. A WAL of 64 MB: a claim over many hosts touches many pages, and the longer the WAL the
+// more often a page is written there before it is written back (1,000,000 pending on 1,000 hosts: 28,000/s and p99 22 ms with
 // 16 MB, 36,000/s and 5 ms with 64 MB).
 const PRAGMAS = `
   pragma cache_size = -2000;
@@ -64,7 +64,7 @@ export class Database {
     }
   }
 
-  /** A statement that gives rows as arrays: half the price of objects where thousands are read. */
+  /** A statement that returns rows as arrays: half the cost of objects when thousands are read. */
   prepareRows<T extends unknown[]>(sql: string): RowsOf<T> {
     const statement = this.#db.prepare(sql)
     statement.setReturnArrays(true)
@@ -76,19 +76,19 @@ export class Database {
   }
 
   /**
-   * One write transaction. `body` and `after` are synchronous: nothing else of this process can come between. `after` learns
-   * whether it is committed.
+   * One write transaction. `body` and `after` are synchronous: nothing else in this process can run in between. `after` is told
+   * whether it was committed.
    */
   write<T>(body: () => T, after?: (isCommitted: boolean) => void): Promise<T> {
     return this.#named(() => this.#transaction(this.#beginWrite, body, after))
   }
 
-  /** Several reads of one moment. */
+  /** Several reads from one snapshot. */
   read<T>(body: () => T): Promise<T> {
     return this.#named(() => this.#transaction(this.#beginRead, body))
   }
 
-  /** A single statement that reads: needs no transaction around it. */
+  /** A single reading statement, which needs no transaction. */
   look<T>(body: () => T): Promise<T> {
     return this.#named(body)
   }
@@ -113,7 +113,7 @@ export class Database {
       after?.(true)
       return result
     } catch (error) {
-      // A full disk may have rolled back by itself.
+      // A full disk may already have caused a rollback.
       if (this.#db.isTransaction) this.#db.exec('rollback')
       after?.(false)
       throw error
@@ -133,7 +133,7 @@ function newer(path: string, version: number): ScrapeError {
   })
 }
 
-/** File and disk trouble becomes E_OUTPUT; whatever else goes wrong is a bug and passes as it is. */
+/** File and disk errors become E_OUTPUT; any other error is a bug and is passed on. */
 function named(error: unknown, path: string): unknown {
   if (error instanceof ScrapeError) return error
   const code = sqliteCode(error)

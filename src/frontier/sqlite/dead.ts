@@ -8,7 +8,7 @@ import type { Database } from './database.ts'
 import type { Ledger } from './ledger.ts'
 import type { Places } from './places.ts'
 
-/** Dead letters moved in one transaction, so that reviving a million does not lock the others out. */
+/** Dead letters moved per transaction, so that retrying a million does not lock out others. */
 const REMOVE_MAX = 1000
 
 const MATCHES = `
@@ -71,7 +71,7 @@ export function createDead({ db, ledger, places }: { db: Database; ledger: Ledge
   return {
     list({ limit = 100, after, ...filter }: DeadFilter & { limit?: number; after?: string } = {}): DeadLetter[] {
       const found = after === undefined ? undefined : turnOf.get(Buffer.from(after, 'hex'))
-      // A letter that was retried or dropped since is no landmark: from the start, so that none is passed over.
+      // If that letter has been retried or dropped since, start from the beginning, so that none is skipped.
       const [turn] = found ?? [0]
       return find(filter, { turn, last: Number.MAX_SAFE_INTEGER, limit }).map(letterOf)
     },
@@ -87,7 +87,7 @@ export function createDead({ db, ledger, places }: { db: Database; ledger: Ledge
       return lastTurn.get()![0]
     },
 
-    /** One transaction's worth of the letters after `turn` up to `last`, to pending when there is a `nowMs`; the turn of the last one, to go on from. */
+    /** Removes some letters after `turn` up to `last`, to pending if `nowMs` is given. Returns the last turn to continue from. */
     removeSome(filter: DeadFilter, { turn, last, nowMs }: { turn: number; last: number; nowMs: number | undefined }) {
       const rows = find(filter, { turn, last, limit: REMOVE_MAX })
       for (const row of rows) {

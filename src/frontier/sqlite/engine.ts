@@ -1,4 +1,4 @@
-/** The `sqlite:` engine: one file, any number of processes of one machine, everything durable when the promise resolves. */
+/** The `sqlite:` engine: one file, any number of processes on one machine, everything durable when the promise resolves. */
 import { addCounts, noCounts } from '../../core/counts.ts'
 import type { NewTask } from '../../core/task.ts'
 import type {
@@ -31,7 +31,7 @@ export async function openSqliteFrontier(path: string, options: FrontierOptions 
   return frontierOn(await Database.open(path, options), options)
 }
 
-/** The engine on a file that is already open, and closed with it. */
+/** The engine on a file that is already open; it is closed with the engine. */
 export function frontierOn(db: Database, { now = Date.now }: Pick<FrontierOptions, 'now'> = {}): Frontier {
   return new SqliteFrontier(db, now)
 }
@@ -91,7 +91,7 @@ class SqliteFrontier implements Frontier {
   }
 
   async claim(request: ClaimRequest): Promise<Lease[]> {
-    // An idle worker that asks again and again must not take the write lock each time.
+    // An idle worker that claims again and again must not take the write lock each time.
     const [pending, pauseReason] = await this.#db.look(() => this.#parts.peek.get()!)
     if (pending === 0 || pauseReason !== null || request.max < 1) return []
     return this.#write(() => this.#parts.claim({ ...request, nowMs: this.#now() }))
@@ -117,7 +117,7 @@ class SqliteFrontier implements Frontier {
         result.settled++
         addCounts(sums, outcome.counts)
         if (outcome.kind !== 'done') continue
-        for (const task of outcome.tasks ?? []) discovered.push(task) // a spread of 200,000 overflows the stack
+        for (const task of outcome.tasks ?? []) discovered.push(task) // spreading 200,000 would overflow the stack
         for (const item of outcome.items ?? []) counts[items.accept(item)]++
       }
       const { added, seen } = admission.admit(discovered, nowMs)
@@ -166,7 +166,7 @@ class SqliteFrontier implements Frontier {
 
   async #removeDead(filter: DeadFilter, nowMs: number | undefined): Promise<number> {
     const { dead } = this.#parts
-    // Letters that die meanwhile are left for the next call, or a poison task would be revived for ever.
+    // Letters that die in the meantime are left for the next call: otherwise a poison task would be retried for ever.
     const last = await this.#db.look(() => dead.lastTurn())
     let removed = 0
     for (let turn = 0; ; ) {
@@ -177,7 +177,7 @@ class SqliteFrontier implements Frontier {
     }
   }
 
-  /** A transaction with the counters loaded before and saved after. */
+  /** A transaction that loads the counters first and saves them at the end. */
   #write<T>(body: () => T): Promise<T> {
     const { ledger, admission, items } = this.#parts
     const run = () => {

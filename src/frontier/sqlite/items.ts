@@ -1,4 +1,4 @@
-/** Items: each key once, logged in the transaction that settles their page, forgotten when all sinks hold them. */
+/** Items: each key once, logged in the transaction that settles their page, forgotten when all sinks have them. */
 import { hash } from 'node:crypto'
 import { contentKey, type ItemRow, type LoggedItem } from '../../core/item.ts'
 import type { SinkPositions } from '../contract.ts'
@@ -22,7 +22,7 @@ export function createItems({ db, ledger }: { db: Database; ledger: Ledger }) {
 
   return {
     accept(item: ItemRow): 'new' | 'same' | 'changed' {
-      const key = Buffer.from(hash('sha256', item.key, 'hex'), 'hex') // a third of the time of asking for a buffer
+      const key = Buffer.from(hash('sha256', item.key, 'hex'), 'hex') // takes a third of the time of requesting a buffer
       const content = item.content ?? contentKey(item.json)
       if (insertKey.run(key, content).changes === 1) {
         const seq = ++ledger.totals.items
@@ -35,12 +35,12 @@ export function createItems({ db, ledger }: { db: Database; ledger: Ledger }) {
       return content === known ? 'same' : 'changed'
     },
 
-    /** After each transaction: only what is committed may be read. */
+    /** Called after each transaction: only committed items may be read. */
     ended(isCommitted: boolean): void {
       fresh.ended(isCommitted)
     },
 
-    /** For the one reader of the log, who moves forward only. */
+    /** For the single reader of the log, which only moves forward. */
     read({ afterSeq, max }: { afterSeq: number; max: number }): LoggedItem[] {
       const known = fresh.take(afterSeq, max)
       if (known.length > 0) return known
@@ -49,7 +49,7 @@ export function createItems({ db, ledger }: { db: Database; ledger: Ledger }) {
 
     confirm(seq: number, at: SinkPositions): void {
       const { totals } = ledger
-      if (seq < totals.confirmed) return // a reader that was replaced must not set the sinks back
+      if (seq < totals.confirmed) return // a reader that was replaced must not move the sinks back
       totals.confirmed = Math.min(seq, totals.items)
       fresh.forget(totals.confirmed)
       totals.backlog -= Number(deleteLog.run(totals.confirmed).changes)

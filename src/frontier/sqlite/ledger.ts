@@ -1,6 +1,6 @@
 /**
- * The counters of a `sqlite:` frontier. Each transaction loads the totals, notes what moves between the queues, and saves the
- * sums once at its end, so that fifty tasks of one host cost one update, and nothing is ever counted over a table.
+ * The counters of a `sqlite:` frontier. Each transaction loads the totals, records what moves between the queues, and saves the
+ * sums once at its end, so that fifty tasks of one host cost one update, and counting never scans a table.
  */
 import { LRUCache } from 'lru-cache'
 import type { Task } from '../../core/task.ts'
@@ -8,10 +8,10 @@ import { hostOf } from '../../core/url.ts'
 import { rowsOf } from '../../drivers/sqlite/rows.ts'
 import type { Database } from './database.ts'
 
-/** Queue rows never change their name, so they may be cached across processes. */
+/** Queues are never renamed, so they can be cached across processes. */
 const QUEUES_CACHED_MAX = 10_000
 
-/** Queues with fewer pending tasks are left out of the index of large ones: with 100,000 hosts it would only churn. */
+/** Queues with fewer pending tasks are left out of the index of large ones: with 100,000 hosts it would only cause churn. */
 const SIZE_PENDING_MIN = 16
 
 export interface Queue {
@@ -90,7 +90,7 @@ export function createLedger(db: Database) {
       lanes.set(queue.lane, lane)
       lane.pending += pending
       lane.claimed += claimed
-      // What is claimed is counted per lane; per host the inflight table, small as it is, is asked when somebody wants to know.
+      // Claimed tasks are counted per lane; numbers per host come from the inflight table on request, as it is small.
       if (ready === 0 && pending === 0 && !isServed) continue
       const row =
         ready !== 0 || isServed
@@ -114,7 +114,7 @@ export function createLedger(db: Database) {
       before = JSON.stringify(totals)
     },
 
-    /** Writes what has moved so far. Called before the queues are read, and at the end of the transaction. */
+    /** Writes the moves so far. Called before the queues are read, and at the end of the transaction. */
     save(): void {
       const lanes = new Map<string, { pending: number; claimed: number }>()
       applyMoves(lanes)
@@ -165,7 +165,7 @@ function nameOf({ host, lane, priority }: Omit<Queue, 'id'>): string {
   return `${host} ${lane} ${priority}`
 }
 
-/** Logarithmic, so that a queue changes its place in the index of large ones 20 times on its way to a million, not a million times. */
+/** Logarithmic, so that a queue moves in the index of large ones 20 times on its way to a million, not a million times. */
 function sizeOf(pending: number): number {
   return pending < SIZE_PENDING_MIN ? 0 : 32 - Math.clz32(pending)
 }

@@ -1,8 +1,8 @@
-/** The places where a pending task waits (ready, delayed, suspect), and the way from one to the next. */
+/** The places where a pending task waits (ready, delayed, suspect), and the moves between them. */
 import type { Database } from './database.ts'
 import type { Ledger, Queue } from './ledger.ts'
 
-/** Due tasks made ready by one claim: a bound on its time. What is left over follows with the next claim. */
+/** Maximum number of due tasks that one claim promotes, to bound its time. The rest follow with the next claim. */
 const PROMOTE_MAX = 5000
 
 export type Places = ReturnType<typeof createPlaces>
@@ -28,7 +28,7 @@ export function createPlaces({ db, ledger }: { db: Database; ledger: Ledger }) {
   }
 
   return {
-    /** To pending: now, or when it is due. */
+    /** Moves it to pending: now, or when it is due. */
     put(waiting: { seq: number; queue: Queue; isSuspect: boolean; atMs: number; nowMs: number }): void {
       const { seq, queue, isSuspect, atMs, nowMs } = waiting
       ledger.moves(queue).pending++

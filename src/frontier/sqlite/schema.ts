@@ -1,17 +1,17 @@
 /**
  * Tables of a `sqlite:` frontier. Location is state: a task's number is in exactly one of ready, delayed, suspect, inflight or
- * dead, or it is finished and only its hash in `seen` is left. Nothing is marked, so nothing has to be skipped: a claim costs
- * the same with a thousand and with a million tasks behind it.
+ * dead, or the task is finished and only its hash in `seen` is left. No row is marked, so none has to be skipped: a claim costs
+ * the same after a thousand tasks and after a million.
  *
  *   seen ──▶ task + ready ──claim──▶ task + inflight ──done──▶ (counted)
  *                ▲  delayed ◀─retry/postpone─┤ │
  *                └── suspect ◀───────sweep───┘ └──▶ dead (whole row)
  */
 
-/** 'SLCF': tells our files from other people's databases. */
+/** 'SLCF': distinguishes our files from other databases. */
 export const APPLICATION_ID = 0x534c4346
 
-/** One entry per version, run in order; `PRAGMA user_version` is how many a file has had. Never edit one that was released. */
+/** One entry per version, run in order; `PRAGMA user_version` counts those applied to a file. Never edit a released one. */
 export const MIGRATIONS: readonly string[] = [
   `
   -- Insert only. 32 bytes of SHA-256 are the whole row: 1,000,000 take 41 MB.

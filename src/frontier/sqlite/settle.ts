@@ -1,4 +1,4 @@
-/** What becomes of leases: outcomes of their holders, and the sweep of those whose holders are gone. */
+/** Settling leases: outcomes, and the sweep of leases of lost workers. */
 import type { ErrorRecord } from '../../core/errors.ts'
 import type { Lease, Outcome, SweepOptions } from '../contract.ts'
 import { causeOf, leaseLost } from '../shared/dead-letters.ts'
@@ -51,7 +51,7 @@ export function createSettle({ db, ledger, places }: { db: Database; ledger: Led
   }
 
   return {
-    /** False when the lease is stale: nothing has changed then. */
+    /** False if the lease is stale: then nothing has changed. */
     settle(outcome: Outcome, nowMs: number): boolean {
       const held = take(...numbersOf(outcome.lease))
       if (held === undefined) return false
@@ -89,7 +89,7 @@ export function createSettle({ db, ledger, places }: { db: Database; ledger: Led
         const held = take(seq, lease)!
         const losses = lossesBefore + 1
         countLoss.run(seq)
-        // The first loss only makes it a suspect; from then on it is lost alone.
+        // The first loss only makes it a suspect; after that it runs alone.
         if (losses > lossesMax) {
           toDead(held, { error: leaseLost(losses), nowMs })
           result.dead++
@@ -108,7 +108,7 @@ export function createSettle({ db, ledger, places }: { db: Database; ledger: Led
   }
 }
 
-/** A token is the number of the claim and that of the task: `17.4711`. Anything else matches no lease. */
+/** A token consists of the numbers of the claim and the task: `17.4711`. Anything else matches no lease. */
 function numbersOf(lease: Lease): [seq: number, lease: number] {
   const [claim, seq] = lease.token.split('.')
   return [Number(seq), Number(claim)]

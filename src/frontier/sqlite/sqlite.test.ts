@@ -17,7 +17,7 @@ frontierConformance('sqlite:', ({ place, ...options }) => openSqliteFrontier(joi
 
 const isCode = (code: string) => (error: unknown) => error instanceof ScrapeError && error.code === code
 
-test('makes the folder of its file', async () => {
+test('creates the folder of its file', async () => {
   await using frontier = await openSqliteFrontier(join(folder, 'deep/er/frontier.db'))
   assert.equal((await frontier.add([{ url: 'https://a.example/', route: 'page', depth: 0 }])).added, 1)
 })
@@ -30,7 +30,7 @@ test('reports a path that cannot be written as E_OUTPUT', async () => {
   await assert.rejects(openSqliteFrontier(join(text, 'frontier.db')), isCode('E_OUTPUT'))
 })
 
-test('reports a full disk as E_OUTPUT, loses nothing, and goes on when there is room', async () => {
+test('reports a full disk as E_OUTPUT, loses nothing, and continues when there is space', async () => {
   const db = await Database.open(join(folder, 'full.db'))
   await using frontier = frontierOn(db)
   const page = (n: number) => ({ url: `https://a.example/${n}`, route: 'page', depth: 0, data: 'x'.repeat(5000) })
@@ -52,7 +52,7 @@ test('refuses the database of another program', async () => {
   await assert.rejects(openSqliteFrontier(path), isCode('E_OPTION'))
 })
 
-test('refuses a file of a newer version', async () => {
+test('refuses a file from a newer version', async () => {
   const path = join(folder, 'newer.db')
   await (await openSqliteFrontier(path))[Symbol.asyncDispose]()
   const file = new DatabaseSync(path)
@@ -61,7 +61,7 @@ test('refuses a file of a newer version', async () => {
   await assert.rejects(openSqliteFrontier(path), isCode('E_OPTION'))
 })
 
-/** A frontier that commits items of the given keys, each batch as one page. */
+/** A frontier that commits items with the given keys, each batch as one page. */
 async function committer(path: string) {
   const frontier = await openSqliteFrontier(path)
   let page = 0
@@ -76,7 +76,7 @@ async function committer(path: string) {
   }
 }
 
-test('hands the reader every item once and in order, whoever committed it and however far behind he is', async () => {
+test('gives the reader every item once and in order, whoever committed it and however far behind the reader is', async () => {
   const path = join(folder, 'fresh.db')
   const one = await committer(path)
   const two = await committer(path)
@@ -106,7 +106,7 @@ test('hands the reader every item once and in order, whoever committed it and ho
   assert.deepEqual(read, written)
 })
 
-test('gives an item again to a reader who asks again, and none that is confirmed', async () => {
+test('gives an item again to a reader that asks again, but none that is confirmed', async () => {
   const { frontier, commit } = await committer(join(folder, 'again.db'))
   await using _ = frontier
   const keysAfter = async (afterSeq: number) => (await frontier.items.read({ afterSeq, max: 9 })).map(({ key }) => key)
@@ -120,7 +120,7 @@ test('gives an item again to a reader who asks again, and none that is confirmed
   assert.deepEqual(await keysAfter(3), [])
 })
 
-test('hands the reader nothing of a commit that was rolled back', async () => {
+test('gives the reader nothing from a commit that was rolled back', async () => {
   const db = await Database.open(join(folder, 'rolled-back.db'))
   await using frontier = frontierOn(db)
   assert.deepEqual(await frontier.items.read({ afterSeq: 0, max: 9 }), [])

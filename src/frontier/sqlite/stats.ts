@@ -1,4 +1,4 @@
-/** Figures from kept counters. */
+/** Stats from maintained counters. */
 import type { FrontierStats } from '../contract.ts'
 import type { Counters } from './counters.ts'
 import type { Database } from './database.ts'
@@ -6,7 +6,7 @@ import type { Ledger } from './ledger.ts'
 
 const HOSTS_MAX = 50
 
-/** Up to this many queues all are summed; beyond, the hosts of the largest queues are. */
+/** Up to this many queues, all are summed; beyond that, only the hosts of the largest queues. */
 const QUEUES_SUMMED_MAX = 2000
 
 /** Name, pending, claimed. */
@@ -20,7 +20,7 @@ export function createStats({ db, ledger, counters }: { db: Database; ledger: Le
     left join (select queue, count(*) as claimed from inflight group by queue) i on i.queue = q.id
     ${condition} group by q.host having sum(q.pending) + sum(coalesce(i.claimed, 0)) > 0 order by 2 desc, 1 limit ${HOSTS_MAX}`
   const allHosts = db.prepareRows<CountRow>(sums(''))
-  // With a hundred thousand hosts a full sum takes 24 ms, this 0.1 ms: the largest by order of magnitude, filled up with any ready.
+  // With a hundred thousand hosts a full sum takes 24 ms, this 0.1 ms: the largest by order of magnitude, then any ready ones.
   const largestHosts = db.prepareRows<CountRow>(
     sums(`where q.host in (
       select host from (select host from queue where size > 0 order by size desc limit ${QUEUES_SUMMED_MAX / 4})
