@@ -1,4 +1,4 @@
-/** `sluice audit`: who did what through the API, and who was refused. */
+/** `sluice audit`: who did what through the API, and which requests were refused. */
 import type { Command } from 'commander'
 import { addReadFlags, print, printJson, type ReadFlags } from './output.ts'
 import { addPlaces, type PlaceFlags, placesOf } from './run-place.ts'

@@ -1,4 +1,4 @@
-/** Workers by the depth of the queue: real processes, a real database, the demo shop. */
+/** Scales workers by queue depth: real processes, a real database, the demo shop. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -44,7 +44,7 @@ interface Line {
   runs: { run: string; target: number; workers: number }[]
 }
 
-/** Its decisions as they come, each once. */
+/** Yields each decision once, as it is made. */
 function autoscale(...args: string[]) {
   const started = startSluice(['autoscale', '--scraper', 'books', '--json', ...FAST, ...args], { env })
   const lines: Line[] = []
@@ -80,7 +80,7 @@ test('starts workers as the queue grows, and ends with the run and its workers',
   assert.deepEqual([state, items, fleet], ['finished', 500, []])
 })
 
-test('a killed worker is replaced; SIGTERM drains all and leaves the run to go on', async () => {
+test('replaces a killed worker, and on SIGTERM drains all and leaves the run resumable', async () => {
   const id = await start()
   const scaling = autoscale('--run-id', id, '--max', '2', '--min', '2', '--', '--concurrency', '1', '--lease', '2s')
   try {
@@ -100,7 +100,7 @@ test('a killed worker is replaced; SIGTERM drains all and leaves the run to go o
   await json('cancel', id)
 })
 
-test('a second run gets its share from the first, and all of it while that one is paused', async () => {
+test('gives a second run its share of workers from the first, and all of them while that one is paused', async () => {
   const first = await start()
   const scaling = autoscale('--max', '2', '--min', '2', '--', '--concurrency', '1')
   const staffed = (...expected: [run: string, workers: number][]) =>
@@ -123,14 +123,14 @@ test('a second run gets its share from the first, and all of it while that one i
   }
 })
 
-test('workers that stop at the limit of their run have not died', async () => {
+test('does not count workers that stop at a limit of their run as dead', async () => {
   const id = await start('--pages', '10')
   const { code, stderr } = await autoscale('--run-id', id, '--min', '8', '--cooldown', '0s').result
   assert.equal(code, 0, stderr)
   assert.equal((await json('stats', id)).state, 'stopped')
 })
 
-test('gives up on workers that cannot begin, with their own words', async () => {
+test('gives up on workers that cannot start, with their own error', async () => {
   const id = await start()
   const { code, stderr } = await autoscale('--run-id', id, '--', '--nonsense').result
   assert.equal(code, 1)
@@ -140,7 +140,7 @@ test('gives up on workers that cannot begin, with their own words', async () => 
   await json('cancel', id)
 })
 
-test('runs a command with the number in place of own processes', async () => {
+test('runs a command with the number instead of its own processes', async () => {
   const id = await start()
   const file = join(folder.path, 'asked')
   const scaling = autoscale('--run-id', id, '--exec', `echo scale={n} >> ${file}`)
@@ -156,7 +156,7 @@ test('runs a command with the number in place of own processes', async () => {
   assert.equal(readFileSync(file, 'utf8'), 'scale=1\nscale=0\n')
 })
 
-test('says all that is wrong with its flags, and when there is nothing to do', async () => {
+test('reports all invalid flags, and when there is nothing to do', async () => {
   const wrong = await sluice(['autoscale', '--scraper', 'books', '--min', '9', '--max', '2', '--interval', 'soon'], {
     env,
   })
@@ -168,7 +168,7 @@ test('says all that is wrong with its flags, and when there is nothing to do', a
   assert.match(idle.stderr, /no run of "books" is going on/)
 })
 
-test('the reasons of many runs are five and a number', () => {
+test('shortens the reasons of many runs to five and a number', () => {
   const reasons = (count: number) => Array.from({ length: count }, (_, i) => `run${i}: the first look`).join('; ')
   assert.equal(shortened(reasons(5)), reasons(5))
   assert.equal(shortened(`${reasons(20)}; fair shares of 8`), `${reasons(5)}; … and 16 more`)

@@ -1,4 +1,4 @@
-/** `sluice autoscale`: as many workers as the queue deserves, on this machine or through a command. */
+/** `sluice autoscale`: runs as many workers as the queue needs, on this machine or through a command. */
 import type { Command } from 'commander'
 import type { Config } from '../config/config.ts'
 import type { ScalePolicy } from '../fleet/autoscale.ts'
@@ -171,7 +171,7 @@ async function crewOf({ flags, workerFlags, policy, config, store, say }: CrewPa
 
 const REASONS_SHOWN_MAX = 5
 
-/** A reason for each run: of a hundred runs, nobody reads them in one line. */
+/** There is one reason per run: with a hundred runs, the line would be unreadable. */
 export function shortened(why: string): string {
   const reasons = why.split('; ')
   const more = reasons.length - REASONS_SHOWN_MAX
@@ -204,7 +204,7 @@ function show(
     )
 }
 
-/** First signal: drain. Second Ctrl-C: leave at once; the workers end by themselves. */
+/** First signal: drain. Second Ctrl-C: exit at once; the workers end by themselves. */
 function stopOnSignals(say: (line: string) => void) {
   const stop = new AbortController()
   const onSignal = (signal: NodeJS.Signals) => {

@@ -1,9 +1,9 @@
-/** `sluice bench` measures a real run, and refuses what it cannot do. */
+/** `sluice bench` measures a real run, and rejects invalid flags. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sluice } from '../../test/sluice.ts'
 
-test('bench scrapes its own site and tells how fast that was', async () => {
+test('bench scrapes its own site and reports how fast that was', async () => {
   const { code, stdout, stderr } = await sluice(['bench', '--pages', '60', '--concurrency', '4', '--json'])
   assert.equal(code, 0, stderr)
   const result = JSON.parse(stdout)
@@ -12,7 +12,7 @@ test('bench scrapes its own site and tells how fast that was', async () => {
   assert.ok(result.pagesPerSecond > 0 && result.cpuMsPerPage > 0 && result.rssBytesMax > 1e7, stdout)
 })
 
-test('bench refuses a number of pages that is none', async () => {
+test('bench rejects an invalid number of pages', async () => {
   const { code, stderr } = await sluice(['bench', '--pages', 'many'])
   assert.equal(code, 2)
   assert.match(stderr, /--pages takes a whole number/)

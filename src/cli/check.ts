@@ -1,4 +1,4 @@
-/** `sluice check`: a few live pages against what the scraper expects; for a monitor, or before a long run. */
+/** `sluice check`: compares a few live pages with what the scraper expects; for a monitor, or before a long run. */
 import type { Command } from 'commander'
 import type { Check, RouteCheck } from '../app/tools/check-scraper.ts'
 import type { OptionName } from '../config/option-table.ts'

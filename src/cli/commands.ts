@@ -1,4 +1,4 @@
-/** All commands, in the order of the help, by what they are for. Only the called one is loaded, and all of them for the help. */
+/** All commands, in the order of the help, grouped by purpose. Only the one called is loaded, or all of them for the help. */
 import { Command } from 'commander'
 
 type Define = (program: Command) => void
@@ -66,7 +66,7 @@ export async function defineCommands(program: Command, word: string | undefined)
     Object.entries(commands).map(([name, load]) => ({ name, group, load })),
   )
   const called = all.filter(({ name }) => name === word)
-  // Completion is made from the whole tree of commands.
+  // Completion is generated from the whole command tree.
   for (const { group, load } of called.length === 0 || word === 'completion' ? all : called) {
     const known = new Set(program.commands)
     ;(await load())(program)
@@ -83,7 +83,7 @@ export function helpCommand(): Command {
     .helpGroup(`${Object.keys(GROUPS).at(-1)}:`)
 }
 
-/** `run [scraper]`: that there are options, the help of the command says. */
+/** `run [scraper]`: the command's own help mentions its options. */
 export const subcommandTerm = (command: Command): string =>
   [command.name(), ...command.registeredArguments.map(argumentTerm)].join(' ')
 

@@ -1,10 +1,10 @@
-/** Completion scripts of three shells from one description of the commands. */
+/** Completion scripts for three shells, from one description of the commands. */
 import type { Argument, Command, Option } from 'commander'
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const
 type Shell = (typeof SHELLS)[number]
 
-/** What may stand at a place: words, files, folders, names that are asked for when needed, or nothing we know. */
+/** What may be completed: words, files, folders, names looked up on demand, or anything. */
 type Values = { words: string[] } | 'file' | 'folder' | 'scraper' | 'any'
 
 interface FlagSpec {
@@ -15,10 +15,10 @@ interface FlagSpec {
 }
 
 interface CommandSpec {
-  /** `''` for the program itself, `dlq list` for a part of a command. */
+  /** `''` for the program itself, `dlq list` for a subcommand. */
   path: string
   describe: string
-  /** Names and sentences of its parts. */
+  /** Names and descriptions of its subcommands. */
   parts: [name: string, describe: string][]
   flags: FlagSpec[]
   values: Values
@@ -46,11 +46,11 @@ function firstSentence(text: string): string {
 
 function flagOf(option: Option): FlagSpec {
   const names = [option.long, option.short].filter((name) => name != null)
-  const isValued = option.required // an optional value may be left out: what follows can be anything
+  const isValued = option.required // an optional value may be omitted, so anything may follow
   return { names, describe: firstSentence(option.description), values: isValued ? optionValues(option) : undefined }
 }
 
-/** `<jsonl|csv>` names its words, `<FILE>` and `<DIR>` what they are. */
+/** `<jsonl|csv>` lists its words, `<FILE>` and `<DIR>` name their kind. */
 function optionValues({ flags, argChoices }: Option): Values {
   if (argChoices !== undefined) return { words: argChoices }
   const value = /[<[](.+)[>\]]/.exec(flags)?.[1] ?? ''
@@ -98,7 +98,7 @@ function pathCases(commands: CommandSpec[], variable: string): string[] {
   )
 }
 
-/** What comes after a flag that takes a value; nothing where only the user can know it. */
+/** The completions after a flag that takes a value; none if only the user can know it. */
 function flagCases(commands: CommandSpec[], reply: (values: Values) => string): string[] {
   const places = new Map<string, string[]>()
   for (const { path, flags } of commands) {

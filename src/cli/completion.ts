@@ -1,4 +1,4 @@
-/** `sluice completion`: scripts that complete commands, flags and names in the shell, made from the commands themselves. */
+/** `sluice completion`: shell scripts that complete commands, flags and names, generated from the commands themselves. */
 import type { Command } from 'commander'
 import { printData } from './output.ts'
 

@@ -1,4 +1,4 @@
-/** `sluice config`: every option, its value, and where that came from. */
+/** `sluice config`: every option, its value, and where it comes from. */
 import type { Command } from 'commander'
 import { OPTIONS, type OptionName } from '../config/option-table.ts'
 import type { OptionValue } from '../config/option-values.ts'
@@ -30,7 +30,7 @@ export function defineConfig(program: Command): void {
       process.exitCode = await config(words, flags)
     })
   addReadFlags(command, 'the options')
-  // Flags count here as they would on `run`, and are shown as such; the help of `run` lists them.
+  // Flags count here as they would for `run`, and are shown as such; the help of `run` lists them.
   addOptions(command, Object.keys(OPTIONS) as OptionName[])
   for (const option of command.options) if (option.attributeName() in OPTIONS) option.hideHelp()
 }
@@ -41,7 +41,7 @@ async function config(words: string[], flags: ConfigFlags): Promise<number> {
     import('../app/tools/one-page.ts'),
   ])
   const resolved = await configOf(flags as Record<string, unknown>)
-  limitsOf(resolved.limits) // throws for what a run would refuse
+  limitsOf(resolved.limits) // throws for limits that a run would reject
   const scraper =
     flags.scraper === undefined
       ? undefined
@@ -82,7 +82,7 @@ async function chosen(words: string[], all: OptionValue[]): Promise<OptionValue[
   })
 }
 
-/** Durations and sizes in words; the number alone says nothing. */
+/** Durations and sizes with units; a bare number would say nothing. */
 async function readable({ name, value, accepts, origin }: OptionValue): Promise<string> {
   const [{ formatMs }, { optionBounds }] = await Promise.all([
     import('./style.ts'),

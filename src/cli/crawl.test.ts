@@ -29,7 +29,7 @@ function rowsOf(out: string): Row[] {
 
 const MONTHS = ['January', 'February', 'March', 'April', 'May', 'June', 'July', 'August', 'September', 'October', 'November', 'December'] // biome-ignore format: one line reads better
 
-/** Corners that never end, one folder each; `hits` counts requests by folder. */
+/** Endless areas, one folder each; `hits` counts requests by folder. */
 async function startTraps() {
   const hits: Record<string, number> = Object.create(null)
   let serial = 0
@@ -97,7 +97,7 @@ async function startTraps() {
 }
 
 describe('sluice crawl', { concurrency: 2 }, () => {
-  test('notes every page of a site, with the fields that were asked for', async () => {
+  test('records every page of a site, with the requested fields', async () => {
     await using site = await startBooksSite({ products: 40 })
     using folder = temporaryFolder()
     const fields = ['--select', 'price=.product_main p.price_color', '--select', 'cover=#product_gallery img@src']
@@ -117,7 +117,7 @@ describe('sluice crawl', { concurrency: 2 }, () => {
     assert.match(csv, /^url,status,title,links,depth,type,from,note,price,cover\r?\n/)
   })
 
-  test('stops at its limit, goes on where it stopped, in several processes', async () => {
+  test('stops at its limit and resumes in several processes', async () => {
     await using site = await startBooksSite({ products: 40 })
     using folder = temporaryFolder()
     const options = ['--rps', '0', '--out', folder.path, '--quiet', '--processes', '2']
@@ -134,7 +134,7 @@ describe('sluice crawl', { concurrency: 2 }, () => {
     assert.match(third.stderr, /E_RUN_NOT_FOUND {2}no unfinished crawl/)
   })
 
-  test('leaves traps with the reason, and what only looks like one in full', async () => {
+  test('leaves traps with the reason, and crawls in full what only looks like one', async () => {
     using site = await startTraps()
     using folder = temporaryFolder()
     const result = await sluice(['crawl', site.url, '--rps', '0', '--depth', '1000', '--out', folder.path])
@@ -160,7 +160,7 @@ describe('sluice crawl', { concurrency: 2 }, () => {
     assert.ok(rows.some((row) => row.note?.startsWith('repeats the content of ')))
   })
 
-  test('fails when the start page does not come', async () => {
+  test('fails if the start page cannot be fetched', async () => {
     await using site = await startBooksSite({ products: 20 })
     using folder = temporaryFolder()
     const result = await sluice(['crawl', `${site.url}nothing`, '--rps', '0', '--out', folder.path, '--json'])
@@ -168,7 +168,7 @@ describe('sluice crawl', { concurrency: 2 }, () => {
     assert.deepEqual([result.code, record.pages.failed, record.errors[0].code], [1, 1, 'E_NOT_FOUND'])
   })
 
-  test('says what is wrong with its words before it asks anybody', async () => {
+  test('reports invalid arguments before it sends any request', async () => {
     const wrong = [
       ['crawl'],
       ['crawl', 'shop.example'],

@@ -1,4 +1,4 @@
-/** `sluice crawl`: follows the links of a site and notes every page. No code needed. */
+/** `sluice crawl`: follows the links of a site and records every page. No code needed. */
 import type { Command } from 'commander'
 import { addOptions, collect, configOf, RUN_HERE_OPTIONS } from './flags.ts'
 import { print } from './output.ts'

@@ -1,4 +1,4 @@
-/** `sluice demo`: the site of the project templates, in the foreground. */
+/** `sluice demo`: serves the site of the project templates, in the foreground. */
 import type { Command } from 'commander'
 
 const HELP = `

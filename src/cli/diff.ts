@@ -78,7 +78,7 @@ async function diff(before: string, after: string, flags: DiffFlags): Promise<nu
         }
       }
       await toStdout(pieces())
-      if (totals === undefined || !flags.exitCode) return 0 // undefined: its reader went away
+      if (totals === undefined || !flags.exitCode) return 0 // undefined: the reader closed the pipe
       return totals.added + totals.removed + totals.changed > 0 ? 1 : 0
     }),
   )
@@ -86,7 +86,7 @@ async function diff(before: string, after: string, flags: DiffFlags): Promise<nu
 
 interface View {
   difference(difference: Difference): string
-  /** With the fields that differed and were not to be compared. */
+  /** Includes fields that differed but were not to be compared. */
   totals(totals: DiffTotals, leftOut: readonly string[], schema: SchemaDifference): string
 }
 

@@ -1,4 +1,4 @@
-/** Dead letters as a person reads them in a terminal, and as a script reads them in JSON. */
+/** Dead letters as text for a terminal, and as JSON for scripts. */
 
 import { ERRORS } from '../core/error-table.ts'
 import { redactText } from '../core/redact-text.ts'
@@ -48,7 +48,7 @@ export function letterJson({ task, error, attempts, losses, diedAtMs, snapshot }
     route,
     data,
     depth,
-    /** Whose page or file it was; null for nobody's. */
+    /** The session of the page or file; null for none. */
     session: session ?? null,
     error,
     attempts,
@@ -88,7 +88,7 @@ interface LetterView {
   run: OpenRun
   path: string | null
   head: string | undefined
-  /** Of a page that failed in a browser. */
+  /** The screenshot of a page that failed in a browser. */
   picture: string | undefined
   commandOf: CommandOf
 }
@@ -117,7 +117,7 @@ export function letterText(letter: DeadLetter, { run, path, picture, head, comma
     ['snapshot', path ?? 'none was kept'],
     ...(picture === undefined ? [] : [['picture', picture] as [string, string]]),
   ]
-  // What the web sent is shown as text: no escape sequence of it reaches the terminal.
+  // Content from the web is shown as plain text: its escape sequences never reach the terminal.
   const lines = redactText(head ?? '')
     .split(/\r\n|\r|\n/)
     .map((line) => printable(line).trimEnd())

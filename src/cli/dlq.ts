@@ -1,4 +1,4 @@
-/** `sluice dlq`: the pages a run gave up on, by cause; to look at, try again, or forget. */
+/** `sluice dlq`: the pages a run gave up on, by cause; to inspect, retry, or drop. */
 import type { Command } from 'commander'
 import type { DeadFilter, DeadLetter } from '../frontier/contract.ts'
 import type { OpenRun } from '../runs/run-view.ts'
@@ -235,7 +235,7 @@ async function dropThem([word]: string[], flags: DlqFlags): Promise<number> {
   })
 }
 
-/** Typed on a terminal; a script says --yes. */
+/** Asks on a terminal; a script must pass --yes. */
 async function isConfirmed(question: string): Promise<boolean> {
   if (process.stdin.isTTY !== true || process.stderr.isTTY !== true) {
     const { ScrapeError } = await import('../core/errors.ts')

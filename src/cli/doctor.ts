@@ -1,4 +1,4 @@
-/** `sluice doctor`: is this machine ready, and if not, what to do. */
+/** `sluice doctor`: checks whether this machine is ready, and if not, what to do. */
 import type { Command } from 'commander'
 import type { Finding } from '../app/doctor/finding.ts'
 import { addOptions } from './flags.ts'

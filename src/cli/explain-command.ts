@@ -1,4 +1,4 @@
-/** `sluice explain`: an error in full, or all of them. */
+/** `sluice explain`: one error in full, or the list of all. */
 import type { Command } from 'commander'
 import { addReadFlags, print, printJson, type ReadFlags } from './output.ts'
 

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { ERRORS, EVERY_ERROR } from '../core/error-table.ts'
 import { explainAllText, explainText } from './explain.ts'
 
-test('tells all about a code', () => {
+test('explains a code in full', () => {
   assert.equal(
     explainText('E_ENCODING'),
     `E_ENCODING  the body cannot be decompressed
@@ -23,11 +23,11 @@ test('explains the codes of the API', () => {
   )
 })
 
-test('takes a code in any spelling', () => {
+test('accepts a code in any spelling', () => {
   assert.equal(explainText('timeout-total'), explainText('E_TIMEOUT_TOTAL'))
 })
 
-test('proposes the code that was meant', () => {
+test('suggests the code that was meant', () => {
   assert.throws(
     () => explainText('E_ROBTOS'),
     (error: Error & { code: string; fix: string }) => {

@@ -1,4 +1,4 @@
-/** `sluice explain CODE`: all there is to know about an error, from the one table of errors. */
+/** `sluice explain CODE`: everything about an error, from the error table. */
 
 import { didYouMean } from '../core/did-you-mean.ts'
 import {
@@ -57,13 +57,13 @@ function outcomeRows(kind: ErrorKind | ApiErrorKind, exit: number | null): strin
   ]
 }
 
-/** With which code a command ends because of it; null when it does not end one. */
+/** The exit code of a command that ends with it; null if it does not end one. */
 export function exitCodeFor(code: ErrorCode | ApiErrorCode): number | null {
   const kind = EVERY_ERROR[code]
   return 'verdict' in kind && kind.verdict === 'halt' ? exitCodeOf(new ScrapeError(code as ErrorCode, kind.what)) : null
 }
 
-/** Every code with its sentence, by class. */
+/** Every code with its description, by class. */
 export function explainAllText(paint: Paint = plain): string {
   const rows = Object.entries(EVERY_ERROR).map(([code, kind]) => [
     paint('bold', code),

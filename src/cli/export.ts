@@ -85,13 +85,13 @@ function formatOf({ format }: ExportFlags, known: readonly ExportFormat[]): Expo
   return known.find((one) => one === (format === 'json' ? 'jsonl' : format))
 }
 
-/** `| head` goes away in the middle: then we are done. */
+/** A reader such as `| head` may close the pipe early: then we are done. */
 export async function toStdout(pieces: AsyncIterable<string | Buffer>): Promise<void> {
   let isGone = false
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error
     isGone = true
-    process.stdout.emit('drain') // whoever waits for room waits no more
+    process.stdout.emit('drain') // release writers that wait for the buffer to drain
   })
   for await (const piece of pieces) {
     if (isGone) return
@@ -100,7 +100,7 @@ export async function toStdout(pieces: AsyncIterable<string | Buffer>): Promise<
   }
 }
 
-/** Scraped text must not steer the terminal of who looks at it; a file or a pipe gets it as it is. */
+/** Scraped text must not send escape sequences to a terminal; a file or a pipe gets it unchanged. */
 function harmless(text: string): string {
   return text.split('\n').map(printableData).join('\n')
 }

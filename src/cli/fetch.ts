@@ -1,4 +1,4 @@
-/** `sluice fetch`: one URL through the whole fetch chain, and what we see of it. */
+/** `sluice fetch`: sends one URL through the whole fetch chain, and shows the result. */
 import type { Command } from 'commander'
 import type { Visit } from '../app/tools/one-page.ts'
 import type { OptionName } from '../config/option-table.ts'
@@ -99,7 +99,7 @@ async function keepPicture(file: string, page: Page | undefined): Promise<void> 
   else await written(file, async () => (await import('node:fs')).writeFileSync(file, picture))
 }
 
-/** Before a browser is started for it. */
+/** Checked before a browser is started for it. */
 async function checkPicture(file: string): Promise<void> {
   const [{ accessSync, constants, existsSync, openSync, closeSync }, { dirname }] = await Promise.all([
     import('node:fs'),
@@ -169,16 +169,16 @@ function headerRows(headers: Readonly<Record<string, string | string[]>>): [stri
     .map((line, i) => [i === 0 ? 'headers' : '', printable(line)])
 }
 
-/** What a run would do about an error. */
+/** What a run would do about the error. */
 export function verdictText(error: ScrapeError, paint: Paint = plain): string {
   return `  ${paint('dim', 'in a run:')} ${error.verdict}: ${VERDICTS[error.verdict]}`
 }
 
-/** To the byte as it is in a pipe; at a terminal the text of a page must not be able to command it. */
+/** Byte for byte into a pipe; on a terminal, the text of a page must not contain escape sequences. */
 function printBody(text: string): void {
   process.stdout.once('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error
-    process.exit() // `| head` has seen enough
+    process.exit() // `| head` has closed the pipe
   })
   const safe = (line: string) => line.split('\t').map(printableData).join('\t')
   process.stdout.write(process.stdout.isTTY ? text.split('\n').map(safe).join('\n') : text)

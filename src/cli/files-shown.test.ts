@@ -1,4 +1,4 @@
-/** stats, ps, watch and dlq of a run that downloads files: none of them is taken for a page. */
+/** stats, ps, watch and dlq of a run that downloads files: none of them counts as a page. */
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
@@ -9,7 +9,7 @@ import { type SluiceResult, sluice, startSluice, temporaryFolder } from '../../t
 const FILES = 5
 const folder = temporaryFolder()
 
-/** Files wait until somebody opens the gate; one does not exist. */
+/** Files are held until the test opens the gate; one does not exist. */
 const held: ServerResponse[] = []
 let isOpen = false
 const giveFile = (response: ServerResponse) =>
@@ -53,7 +53,7 @@ const out = join(folder.path, 'runs')
 
 const json = ({ stdout }: SluiceResult) => JSON.parse(stdout)
 
-test('a run that only downloads is shown as one, while it goes on and afterwards', async () => {
+test('shows a run that only downloads as such, while it is running and afterwards', async () => {
   const run = startSluice(['run', scraper, '--out', out, '--rps', '0', '--retries', '0', '--fail-at', '90%'])
   const look = async (...words: string[]) => await sluice([...words, '--out', out])
   try {
@@ -78,7 +78,7 @@ test('a run that only downloads is shown as one, while it goes on and afterwards
   const ended = json(await look('stats', 'filed', '--json'))
   const { stored, same, ...rest } = ended.files
   assert.deepEqual([stored + same, rest], [FILES, { pending: 0, claimed: 0, failed: 1 }])
-  // Of the many tasks one was a page.
+  // Only one of the many tasks was a page.
   assert.ok(Math.abs(ended.rate - 1000 / ended.durationMs) < 0.01, `${ended.rate} pages/s in ${ended.durationMs} ms`)
   const watched = json(await look('watch', 'filed', '--json'))
   assert.deepEqual(watched.files, ended.files)
@@ -86,7 +86,7 @@ test('a run that only downloads is shown as one, while it goes on and afterwards
   assert.deepEqual(runs[0].files, ended.files)
 })
 
-test('a dead letter names its user', async () => {
+test('names the user of a dead letter', async () => {
   const { letters } = json(await sluice(['dlq', 'list', 'filed', '--out', out, '--json']))
   assert.deepEqual(
     letters.map(({ session }: { session: string }) => session),
@@ -99,7 +99,7 @@ test('a dead letter names its user', async () => {
   assert.equal(json(await sluice(['dlq', 'show', 'filed', letters[0].id, '--out', out, '--json'])).session, 'alice')
 })
 
-test('try lists files with name and URL, for the user it is told', async () => {
+test('try lists files with name and URL, for the given user', async () => {
   const args = ['try', scraper, `${site}/list`, '--session', 'bob']
   const result = await sluice([...args, '--json'])
   const { session, files, links } = json(result)

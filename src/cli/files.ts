@@ -1,4 +1,4 @@
-/** `sluice files`: what a run downloaded, and where it is. */
+/** `sluice files`: the files a run downloaded, and where they are. */
 import type { Command } from 'commander'
 import { addReadFlags, print, printJsonLine, type ReadFlags } from './output.ts'
 import { addPlaces, type PlaceFlags, RUN_HELP, withRun } from './run-place.ts'

@@ -1,13 +1,13 @@
-/** Flags of the run options, made from their one declaration, and the configuration they end up in. */
+/** Flags of the run options, created from their declarations, and the resulting configuration. */
 import { type Command, Option } from 'commander'
 import { type Config, resolveConfig } from '../config/config.ts'
 import { optionBounds } from '../config/option-bounds.ts'
 import { flagName, OPTIONS, type OptionName, specOf } from '../config/option-table.ts'
 import { ScrapeError } from '../core/errors.ts'
 
-/** Every option of a run, in the order of their declaration. */
+/** Every option of a run, in order of declaration. */
 export const RUN_OPTIONS = Object.keys(OPTIONS) as OptionName[]
-/** Those of a run that only this machine works on. */
+/** Options of a run that only this machine works on. */
 export const RUN_HERE_OPTIONS = RUN_OPTIONS.filter((name) => name !== 'region')
 
 /** With more options than this, rarely needed ones are listed under their own heading. */
@@ -23,7 +23,7 @@ export function addOptions(command: Command, names: readonly OptionName[]): Comm
     if (isAdvanced && names.length > SHORT_LIST_MAX) option.helpGroup('Advanced options:')
     command.addOption(option)
   }
-  // Made when the help is printed, not at every start: reading all schemas takes longer than parsing the command line.
+  // Created when the help is printed, not at every start: reading all schemas takes longer than parsing the command line.
   return command.configureHelp({
     ...command.configureHelp(),
     optionDescription: (option) => describeOption(option, names),
@@ -49,7 +49,7 @@ export function describeOption(option: Option, names: readonly OptionName[] = RU
 /** For flags that may be repeated. */
 export const collect = (value: string, before: string[] = []): string[] => [...before, value]
 
-/** Flags of a command → the whole configuration. */
+/** Flags of a command → the complete configuration. */
 export async function configOf(flags: Record<string, unknown>): Promise<Config> {
   const known = Object.entries(flags).filter(([name, value]) => name in OPTIONS && value !== undefined)
   return await resolveConfig({ flags: Object.fromEntries(known) })

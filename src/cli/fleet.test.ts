@@ -1,4 +1,4 @@
-/** Every command that looks at or steers a run, on a run of a fleet: real workers, a real database, the demo shop. */
+/** Every command that inspects or controls a run, on a fleet run: real workers, a real database, the demo shop. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -55,7 +55,7 @@ const untilNumbers = (what: string, id: string, isSo: (numbers: RunStats) => boo
 
 const linesOf = (stdout: string) => stdout.trimEnd().split('\n')
 
-test('a run waits for workers, is worked off, and can be looked at from anywhere', async () => {
+test('a run waits for workers, is processed, and can be inspected from anywhere', async () => {
   const id = await start(site)
   assert.deepEqual(
     (await json('ps')).runs.map((run: { id: string; why: string }) => [run.id, run.why]),
@@ -81,7 +81,7 @@ test('a run waits for workers, is worked off, and can be looked at from anywhere
   assert.equal((await json('ps', '--all')).runs[0].state, 'finished')
 })
 
-test('export gives the items of the store as JSON lines, CSV and Parquet', async () => {
+test('export returns the items of the store as JSON lines, CSV and Parquet', async () => {
   const lines = linesOf(await text('export', 'books')).map((line) => JSON.parse(line))
   assert.equal(lines.length, ITEMS)
   const csv = linesOf(await text('export', 'books', '--format', 'csv', '--columns', 'title,price'))
@@ -124,7 +124,7 @@ test('diff compares two runs of a fleet by the keys of their items', async () =>
   assert.deepEqual([first.kind, Object.keys(first.fields)], ['changed', ['scraped_at']])
 })
 
-test('pause, resume and cancel reach workers anywhere; a cancelled run goes on with start --resume', async () => {
+test('pause, resume and cancel reach workers anywhere; a cancelled run continues with start --resume', async () => {
   const id = await start(slow)
   const work = worker(id, '--concurrency', '2')
   try {
@@ -163,7 +163,7 @@ test('a single run on a queue in PostgreSQL is a run of its folder', async () =>
   assert.equal(linesOf(await text('export', 'books')).length, numbers.items)
 })
 
-test('a database that does not answer ends with exit code 3', async () => {
+test('ends with exit code 3 if the database does not answer', async () => {
   const { code, stderr } = await sluice(['stats', 'other'], {
     env: { ...env, SLUICE_FRONTIER: 'postgres://u:secret@127.0.0.1:1/x' },
   })

@@ -1,4 +1,4 @@
-/** Durations of `sluice key` and `sluice webhook`: how long an old secret works on, and how long a new one lives. */
+/** Durations of `sluice key` and `sluice webhook`: how long an old secret stays valid, and how long a new one is. */
 import { ScrapeError } from '../core/errors.ts'
 import { parseDurationMs } from '../core/options.ts'
 

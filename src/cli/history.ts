@@ -1,4 +1,4 @@
-/** `sluice history`: what happened to one item over all runs that a server has read. */
+/** `sluice history`: what happened to one item across all runs that a server has read. */
 import type { Command } from 'commander'
 import { verbatim } from '../core/redact.ts'
 import type { EntityHistory } from '../server/history/read.ts'

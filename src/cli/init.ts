@@ -1,4 +1,4 @@
-/** `sluice init`: a folder to write scrapers in. */
+/** `sluice init`: creates a project folder for scrapers. */
 import type { Command } from 'commander'
 import { PROJECTS } from '../app/tools/templates.ts'
 

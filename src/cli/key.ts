@@ -1,4 +1,4 @@
-/** `sluice key`: who may ask the API, and what. */
+/** `sluice key`: manages API keys and their roles. */
 import type { Command } from 'commander'
 import { verbatim } from '../core/redact.ts'
 import { ROLES, type Role } from '../core/role.ts'

@@ -1,4 +1,4 @@
-/** `sluice list`: the scrapers there are, with what they take. */
+/** `sluice list`: the available scrapers and their arguments. */
 import type { Command } from 'commander'
 import type { Config } from '../config/config.ts'
 import { addOptions, configOf } from './flags.ts'
@@ -39,9 +39,9 @@ interface ListedScraper {
   isBundled: boolean
   routes: Record<string, string | null>
   args: { name: string; default: unknown }[]
-  /** Off until `boards` names it; null when it has no such switch. */
+  /** Disabled until `boards` lists it; null if it has no such switch. */
   optIn: { isOn: boolean; why: string } | null
-  /** Why it does not load. */
+  /** Why it cannot be loaded. */
   error: string | null
 }
 

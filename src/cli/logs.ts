@@ -1,4 +1,4 @@
-/** `sluice logs`: what happened in a run, line by line, and what happens now. In constant memory, however long the log is. */
+/** `sluice logs`: what happened in a run, line by line, and what is happening now. In constant memory, however long the log. */
 import type { Command } from 'commander'
 import type { OpenRun } from '../runs/run-view.ts'
 import { addReadFlags, type ReadFlags } from './output.ts'
@@ -59,7 +59,7 @@ async function logs(word: string | undefined, flags: LogsFlags): Promise<number>
 
 interface LogLine {
   text: string
-  /** Undefined for a line that is no JSON: it is shown as it is. */
+  /** Undefined for a line that is not JSON: it is shown unchanged. */
   fields: { time?: string; level?: string; message?: string; url?: string } | undefined
 }
 
@@ -68,7 +68,7 @@ async function* pieces(
   { least, isFollowed, show }: { least: number; isFollowed: boolean; show: (line: LogLine) => string },
 ): AsyncGenerator<string> {
   for (;;) {
-    const isComplete = run.log.isComplete() // asked before reading: what comes between is read next time
+    const isComplete = run.log.isComplete() // asked before reading: lines written in between are read next time
     for await (const lines of run.log.read()) {
       const shown = lines.map(parse).filter((line) => weightOf(line) >= least)
       if (shown.length > 0) yield shown.map((line) => `${show(line)}\n`).join('')
@@ -89,12 +89,12 @@ function parse(text: string): LogLine {
 
 function weightOf({ fields }: LogLine): number {
   const weight = LEVELS.indexOf(fields?.level ?? '')
-  return weight === -1 ? LEVELS.length : weight // whatever cannot be weighed is shown
+  return weight === -1 ? LEVELS.length : weight // lines of unknown level are shown
 }
 
 const COLOURS = { debug: 'dim', info: 'cyan', warn: 'yellow', error: 'red' } as const
 
-/** Time, level, message, url. What the web sent is shown as text: no escape sequence of it reaches the terminal. */
+/** Time, level, message, url. Content from the web is shown as plain text: its escape sequences never reach the terminal. */
 async function humanLine(paint: Paint): Promise<(line: LogLine) => string> {
   const { printable } = await import('./style.ts')
   return ({ text, fields }) => {

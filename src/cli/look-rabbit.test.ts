@@ -1,4 +1,4 @@
-/** A run over RabbitMQ and Redis as a person follows it: with the broker there, and with the broker away. */
+/** A run on RabbitMQ and Redis as a user follows it: while the broker is up, and while it is down. */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -11,7 +11,7 @@ import type { RunPlaces } from '../runs/run-view.ts'
 
 const PRODUCTS = 70
 const ITEMS = PRODUCTS - 2 // one is missing, one is broken
-const SLOW_PRODUCTS = 1200 // ten seconds at least: rates are counted over five
+const SLOW_PRODUCTS = 1200 // at least ten seconds: rates are counted over five
 
 const folder = temporaryFolder()
 const parts = new AsyncDisposableStack()
@@ -49,7 +49,7 @@ const worker = (id: string, ...more: string[]) =>
 const messagesIn = ({ broker: queues }: Pick<RunStats, 'broker'>) =>
   queues?.some(({ publishRate, ackRate }) => publishRate > 10 && ackRate > 10) ?? false
 
-test('stats and watch show what goes over the broker, while there is something', async () => {
+test("stats and watch show the broker's queues, while there are any", async () => {
   const id = await start(slow)
   const watch = startSluice(['watch', id, '--json'], { env, cwd: folder.path })
   const plain = startSluice(['watch', id], { env, cwd: folder.path })
@@ -65,10 +65,10 @@ test('stats and watch show what goes over the broker, while there is something',
   assert.match((await plain.result).stdout, new RegExp(`^  url_queue_ttl.${id}: [\\d,]+ ready, `, 'm'))
   const numbers = await json('stats', id)
   assert.deepEqual([numbers.state, numbers.items], ['finished', SLOW_PRODUCTS])
-  assert.equal(numbers.broker, null) // they are deleted
+  assert.equal(numbers.broker, null) // the queues are deleted
 })
 
-test('start says that a store in a file is of this machine only', async () => {
+test('start warns that a store in a file belongs to this machine only', async () => {
   const { stdout, stderr } = await sluice([...START, '--site', site.url], { env, cwd: folder.path })
   assert.match(stdout, /now start workers, as many as you like, on this machine:/)
   assert.match(
@@ -84,7 +84,7 @@ test('start says that a store in a file is of this machine only', async () => {
   assert.match(problem, /another --out or --store: a file is seen from its own machine and folder only/)
 })
 
-test('a run whose filling was broken off says so, and what it says to type goes on with it', async () => {
+test('says that filling a run was interrupted, and the command it prints resumes it', async () => {
   const filling = startSluice([...START, '--urls-file', '-'], { env, cwd: folder.path, keepsInputOpen: true })
   const page = new URL('catalogue/page-1.html', site.url).href
   filling.child.stdin!.write(`${page}\n`)
@@ -102,7 +102,7 @@ test('a run whose filling was broken off says so, and what it says to type goes 
   await text('cancel', id)
 })
 
-test('dead letters that are put back reach a worker that waits', async () => {
+test('delivers retried dead letters to a waiting worker', async () => {
   const id = await start(site)
   const waiting = worker(id, '--forever', '--quiet')
   await until('it is done', async () => (await statsOf(id, places)).completed >= ITEMS)
@@ -116,7 +116,7 @@ test('dead letters that are put back reach a worker that waits', async () => {
   assert.equal((await waiting.result).code, 4)
 })
 
-test('with the broker away a run is read, held and ended all the same', async () => {
+test('can read, pause and cancel a run while the broker is down', async () => {
   const id = (await json('stats', 'books')).id
   await broker.stop('SIGTERM')
   try {

@@ -1,4 +1,4 @@
-/** The commands that look at one page, as processes against sites on loopback. */
+/** The commands that inspect one page, as processes against sites on loopback. */
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -12,7 +12,7 @@ const ROBOTS = 'User-agent: *\nDisallow: /catalogue/page-3.html\nCrawl-delay: 1\
 const site = await startBooksSite({ products: 60, robots: ROBOTS })
 const folder = temporaryFolder()
 
-/** What the book shop cannot do: redirects, sitemaps, compressed pages, odd headers. */
+/** For what the book shop does not have: redirects, sitemaps, compressed pages, odd headers. */
 const server = createServer((request, response) => {
   const { url, headers } = request
   const send = (type: string, body: string | Buffer, more: Record<string, string> = {}) =>
@@ -50,7 +50,7 @@ after(async () => {
 const json = (result: { stdout: string }) => JSON.parse(result.stdout)
 
 describe('sluice fetch', { concurrency: 2 }, () => {
-  test('shows what came, over redirects, decoded', async () => {
+  test('shows the response, decoded and after redirects', async () => {
     const result = await sluice(['fetch', `${other}/moved`, '--allow-private', '--json'])
     const { ok, status, finalUrl, redirects, charset, bytes, timings, error } = json(result)
     assert.deepEqual([result.code, ok, status, error], [0, true, 200, null])
@@ -67,7 +67,7 @@ describe('sluice fetch', { concurrency: 2 }, () => {
     assert.deepEqual([led.code, json(led).error.code], [1, 'E_PRIVATE_ADDRESS'])
   })
 
-  test('says what a run would do about a page that does not come', async () => {
+  test('says what a run would do about a page that cannot be fetched', async () => {
     const result = await sluice(['fetch', `${other}/nothing`, '--allow-private'])
     assert.equal(result.code, 1)
     assert.match(result.stdout, /^404 /)
@@ -81,7 +81,7 @@ describe('sluice fetch', { concurrency: 2 }, () => {
     assert.equal((await sluice(['fetch', url, '--allow-private', '--robots', 'ignore', '--quiet'])).code, 0)
   })
 
-  test('prints the decoded text alone, and sends the headers it was given', async () => {
+  test('prints only the decoded text, and sends the given headers', async () => {
     const body = await sluice(['fetch', `${other}/zipped`, '--allow-private', '--body'])
     assert.equal(body.stdout, '<h1>café</h1>'.repeat(99))
     const headers = ['--header', 'X-One: 1', '--header', 'accept: application/json']
@@ -89,7 +89,7 @@ describe('sluice fetch', { concurrency: 2 }, () => {
     assert.deepEqual([echoed['x-one'], echoed.accept], ['1', 'application/json'])
   })
 
-  test('says before it starts a browser that the picture has no place', async () => {
+  test('reports an unwritable screenshot file before it starts a browser', async () => {
     const result = await sluice(['fetch', other, '--allow-private', '--screenshot', '/nonexist/x.png'])
     assert.equal(result.code, 2)
     assert.match(result.stderr, /error E_OUTPUT {2}--screenshot \/nonexist\/x\.png cannot be written: ENOENT/)
@@ -97,7 +97,7 @@ describe('sluice fetch', { concurrency: 2 }, () => {
     assert.match(inFolder.stderr, /E_OUTPUT.*EISDIR/)
   })
 
-  test('ends with 2 for words that are no URL and no header', async () => {
+  test('exits with 2 for an invalid URL or header', async () => {
     const noScheme = await sluice(['fetch', 'shop.example/x'])
     assert.equal(noScheme.code, 2)
     assert.match(noScheme.stderr, /perhaps: https:\/\/shop\.example\/x/)
@@ -136,12 +136,12 @@ describe('sluice robots and map', { concurrency: 2 }, () => {
     assert.match(result.stderr, /sitemap http.*: 5 URLs\nstopped at 5/)
   })
 
-  test('tell once of entries for other hosts', async () => {
+  test('report entries for other hosts once', async () => {
     const { stderr } = await sluice(['map', other, '--rps', '0'])
     assert.match(stderr, /: 9 URLs\n1 entry for other hosts skipped; --any-host lists them\n$/)
   })
 
-  test('take the links of the page where there is no sitemap', async () => {
+  test('use the links of the page if there is no sitemap', async () => {
     const result = await sluice(['map', `${site.url}`, '--allow-private', '--json', '--rps', '0', '--robots', 'ignore'])
     const { urls, sources } = json(result)
     assert.deepEqual(
@@ -181,7 +181,7 @@ describe('sluice try', { concurrency: 2 }, () => {
   const file = join(folder.path, 'links.ts')
   writeFileSync(file, SCRAPER)
 
-  test('reads a page with the route its URL names', async () => {
+  test('reads a page with the route that its URL matches', async () => {
     const result = await sluice(['try', 'books', `${site.url}catalogue/page-2.html`])
     assert.equal(result.code, 0)
     assert.match(
@@ -235,7 +235,7 @@ describe('sluice try', { concurrency: 2 }, () => {
     assert.match(result.stdout, /\n1 item\n/)
   })
 
-  test('asks for what it lacks', async () => {
+  test('reports missing arguments', async () => {
     const unmatched = await sluice(['try', 'books', `${site.url}about`])
     assert.equal(unmatched.code, 2)
     assert.match(unmatched.stderr, /no route of "books" matches[\s\S]*routes: listing [\s\S]*--route listing\|book/)
@@ -253,7 +253,7 @@ describe('sluice shell', { concurrency: 2 }, () => {
     assert.equal(value, other.slice(7))
   })
 
-  test('evaluates the lines of a pipe, one after the other', async () => {
+  test('evaluates piped lines, one after the other', async () => {
     const input =
       'const first = links("h3 a")[0]\nawait fetch(first); $.text("h1")\n[1,\n2].length\nnowhere\nconsole.log("on")\n'
     const result = await sluice(['shell', site.url], { input })
@@ -262,7 +262,7 @@ describe('sluice shell', { concurrency: 2 }, () => {
     assert.match(result.stderr, /ReferenceError: nowhere is not defined/)
   })
 
-  test('reads a saved file, with its links where it came from', async () => {
+  test('reads a saved file, with links relative to its original URL', async () => {
     const file = join(folder.path, 'saved.html')
     writeFileSync(file, '<title>Saved</title><a href="x">x</a>')
     const args = ['shell', file, '--base', 'https://shop.example/a/', '--json', '-e']
@@ -274,7 +274,7 @@ describe('sluice shell', { concurrency: 2 }, () => {
     assert.equal(missing.code, 2)
   })
 
-  test('tells what went wrong with a selector', async () => {
+  test('explains what is wrong with a selector', async () => {
     const result = await sluice(['shell', site.url, '-e', "$.text('.none')"])
     assert.equal(result.code, 1)
     assert.match(result.stderr, /E_SELECTOR_EMPTY {2}"\.none" found nothing/)

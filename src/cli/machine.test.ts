@@ -8,9 +8,9 @@ import { fileURLToPath } from 'node:url'
 import { sluice, temporaryFolder } from '../../test/sluice.ts'
 
 const BIN = fileURLToPath(new URL('../../bin/sluice', import.meta.url))
-const LOCAL = ['--host', 'localhost'] // no test asks the internet
+const LOCAL = ['--host', 'localhost'] // no test reaches the internet
 
-test('doctor finds this machine ready, and says what would be better', async () => {
+test('doctor finds this machine ready, and suggests improvements', async () => {
   using folder = temporaryFolder()
   const { code, stdout } = await sluice(['doctor', ...LOCAL, '--json'], { cwd: folder.path })
   const { findings, isReady } = JSON.parse(stdout) as {
@@ -23,7 +23,7 @@ test('doctor finds this machine ready, and says what would be better', async () 
   assert.match(contact?.fix ?? '', /SLUICE_CONTACT/)
 })
 
-test('doctor ends with 1 for what must be mended and with 3 for a service that does not answer', async () => {
+test('doctor exits with 1 for what must be fixed and with 3 for a service that does not answer', async () => {
   using folder = temporaryFolder()
   writeFileSync(join(folder.path, 'sluice.config.ts'), 'export default { nonsense: 1 }\n')
   writeFileSync(join(folder.path, 'package.json'), '{"type":"module"}')
@@ -37,7 +37,7 @@ test('doctor ends with 1 for what must be mended and with 3 for a service that d
   assert.ok(!missing.stdout.includes('hunter2'))
 })
 
-test('doctor asks the browser for its version, and does not take any program for one', async () => {
+test('doctor asks the browser for its version, and does not mistake any program for one', async () => {
   using folder = temporaryFolder()
   const program = (name: string, script: string) => {
     writeFileSync(join(folder.path, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
@@ -63,7 +63,7 @@ test('doctor asks the browser for its version, and does not take any program for
   assert.match(stuck.what, /no answer within 5 s/)
 })
 
-test('config tells each value and where it came from, and no secret', async () => {
+test('config shows each value and where it comes from, and no secret', async () => {
   using folder = temporaryFolder()
   writeFileSync(join(folder.path, 'sluice.config.ts'), 'export default { rps: 3, timeout: "5s" }\n')
   writeFileSync(join(folder.path, 'package.json'), '{"type":"module"}')
@@ -81,7 +81,7 @@ test('config tells each value and where it came from, and no secret', async () =
   assert.ok(!stdout.includes('hunter2'))
 })
 
-test('config shows no password that has a space in it or stands in a URL without slashes', async () => {
+test('config shows no password that contains a space or stands in a URL without slashes', async () => {
   const env = { SLUICE_SINK: 'foo:u:hunter2@h', SLUICE_FRONTIER: 'postgres://me:pa hunter2@db/x', SLUICE_REDIS: 'redis://me:pa hunter2@h' } // biome-ignore format: one line reads better
   const { code, stdout, stderr } = await sluice(['config', '--json'], { env })
   assert.equal(code, 0, stderr)
@@ -93,13 +93,13 @@ test('config shows no password that has a space in it or stands in a URL without
   assert.ok(!refused.stderr.includes('hunter2'))
 })
 
-test('the help about a wrong URL of a queue is shown whole', async () => {
+test('shows the help about an invalid queue URL in full', async () => {
   const { stderr } = await sluice(['ps'], { env: { SLUICE_FRONTIER: 'postgres://u:pa/hunter2@db/x' } })
   assert.match(stderr, /For example postgres:\/\/user:password@localhost:5432\/sluice; in a password \/ is %2F/)
   assert.ok(!stderr.includes('hunter2'))
 })
 
-test('config --explain has bounds and a sentence for every option, and knows a scraper’s own limits', async () => {
+test('config --explain has bounds and a description for every option, and knows a scraper’s own limits', async () => {
   const { stdout } = await sluice(['config', '--explain'])
   assert.match(
     stdout,
@@ -114,7 +114,7 @@ test('config --explain has bounds and a sentence for every option, and knows a s
   assert.deepEqual([bad.code, /rps \(environment SLUICE_RPS\)/.test(bad.stderr)], [2, true])
 })
 
-test('explain tells one error or all of them', async () => {
+test('explain shows one error or all of them', async () => {
   const [one, all, wrong] = await Promise.all([
     sluice(['explain', 'e-tls', '--json']),
     sluice(['explain']),
@@ -126,7 +126,7 @@ test('explain tells one error or all of them', async () => {
   assert.equal(wrong.code, 2)
 })
 
-test('the bash completion completes commands, their parts, flags, values and scrapers', async () => {
+test('the bash completion completes commands, subcommands, flags, values and scrapers', async () => {
   const asked: [words: string[], expected: string][] = [
     [['doc'], 'doctor'],
     [['dlq', 're'], 'retry'],
@@ -151,7 +151,7 @@ test('the bash completion completes commands, their parts, flags, values and scr
   )
 })
 
-test('every command and flag is in the completions of all shells', async () => {
+test('the completions of all shells include every command and flag', async () => {
   const [bash, zsh, fish] = await Promise.all(['bash', 'zsh', 'fish'].map((shell) => sluice(['completion', shell])))
   for (const { stdout } of [bash!, zsh!]) assert.match(stdout, /'dlq\/groups'/)
   assert.match(fish!.stdout, /__fish_seen_subcommand_from dlq; and __fish_seen_subcommand_from retry' -l code/)

@@ -6,7 +6,7 @@ import { startSluice } from '../../test/sluice.ts'
 
 test('a reader that closes our output early causes no stack trace', async () => {
   const { child, result } = startSluice(['help'])
-  child.stdout!.destroy() // as `| head` does, before the first line is there
+  child.stdout!.destroy() // as `| head` does, before the first line is printed
   const { code, stderr } = await result
   assert.equal(code, 0, stderr)
   assert.equal(stderr, '')
@@ -22,7 +22,7 @@ test('help lists the commands in groups, and fits the terminal', async () => {
   )
 })
 
-test('help of run says defaults and bounds, rare flags last', async () => {
+test('the help of run shows defaults and bounds, with rare flags last', async () => {
   const { stdout } = await startSluice(['help', 'run']).result
   const [usual, advanced] = stdout.split('Advanced options:') as [string, string]
   assert.match(usual, /--retries <N> .*\(0 to 100;\s+default: 3\)/)
@@ -31,7 +31,7 @@ test('help of run says defaults and bounds, rare flags last', async () => {
 })
 
 test('commands only print through the functions that mask secrets', () => {
-  // What they write themselves: data as it is, cursor movements, a counter that is redrawn.
+  // What they write themselves: raw data, cursor movements, a counter that is redrawn.
   const allowed = ['output.ts', 'export.ts', 'fetch.ts', 'watch-screen.ts', 'bench.ts', 'shell.ts']
   const folder = new URL('.', import.meta.url)
   const files = readdirSync(folder).filter((name) => /(?<!\.test)\.ts$/.test(name) && !allowed.includes(name))

@@ -1,4 +1,4 @@
-/** `sluice map`: the URLs a site lists itself, one per line. */
+/** `sluice map`: the URLs that a site lists itself, one per line. */
 import type { Command } from 'commander'
 import type { SiteMap } from '../app/site/site-map.ts'
 import type { OptionName } from '../config/option-table.ts'
@@ -52,7 +52,7 @@ export function defineMap(program: Command): void {
   addOptions(command, OPTIONS)
 }
 
-/** What a sitemap may weigh by its own protocol. */
+/** The maximum size of a sitemap according to its protocol. */
 const SITEMAP_BYTES_MAX = 50 * 1024 ** 2
 const URLS_MAX = 10_000_000
 

@@ -1,4 +1,4 @@
-/** `sluice new`: a scraper for a site, with first selectors guessed when the site can be seen. */
+/** `sluice new`: a scraper for a site, with initial selectors guessed if the site can be fetched. */
 import type { Command } from 'commander'
 import type { ListGuess, PageGuess } from '../app/tools/guess-selectors.ts'
 import type { OptionName } from '../config/option-table.ts'
@@ -76,7 +76,7 @@ async function create(name: string, given: string, flags: NewFlags): Promise<voi
 
 const routeCode = (match: string | undefined) => (match === undefined ? '{}' : `{ match: '${match}' }`)
 
-/** Undefined when the site cannot be seen; said on standard error, for the file is made all the same. */
+/** Undefined if the site cannot be fetched; reported on standard error, since the file is created anyway. */
 async function look(url: string, flags: NewFlags): Promise<(ListGuess & PageGuess) | undefined> {
   const [one, { guessList, guessPage }] = await Promise.all([
     import('../app/tools/one-page.ts'),

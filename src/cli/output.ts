@@ -27,12 +27,12 @@ export function printData(text: string): void {
   process.stdout.write(text.endsWith('\n') ? text : `${text}\n`)
 }
 
-/** Without secrets; parts marked by `verbatim` stay as they are. */
+/** With secrets masked; parts marked by `verbatim` stay as they are. */
 export function printJson(value: unknown): void {
   printData(JSON.stringify(redactAll(value), null, 2))
 }
 
-/** One line of JSON, likewise. */
+/** The same, on one line. */
 export function printJsonLine(value: unknown): void {
   printData(JSON.stringify(redactAll(value)))
 }
@@ -54,7 +54,7 @@ function leaveQuietly(): void {
   })
 }
 
-/** A word as the shell takes it. */
+/** A word quoted for the shell. */
 export function shellWord(word: string): string {
   return /^[\w./@:=,+-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 }

@@ -21,11 +21,11 @@ test('says what, where, why and what to do', () => {
   )
 })
 
-test('puts the second command below the advice where the terminal is narrow', () => {
+test('puts the second command below the advice if the terminal is narrow', () => {
   assert.match(errorText(unmatched, { columns: 60 }), /url\)\n {2}sluice explain E_ROUTE_UNMATCHED$/)
 })
 
-test('shows all problems of one message, one a line', () => {
+test('shows all problems of one message, one per line', () => {
   const error = new ScrapeError(
     'E_OPTION',
     '2 options are not right\nretries: must be at most 100\nrpz: unknown, did you mean rps?',
@@ -35,13 +35,13 @@ test('shows all problems of one message, one a line', () => {
   assert.match(errorText(several), /E_OPTION[\s\S]*\n\nerror E_ROUTE_UNMATCHED/)
 })
 
-test('shows the stack and the causes only when asked', () => {
+test('shows the stack trace and the causes only on request', () => {
   const error = new ScrapeError('E_SERVICE', 'no answer', { cause: new Error('ECONNREFUSED') })
   assert.doesNotMatch(errorText(error), /print-error\.test/)
   assert.match(errorText(error, { verbose: true }), /print-error\.test[\s\S]*caused by Error: ECONNREFUSED/)
 })
 
-test('shows an error nobody named as a bug', () => {
+test('shows an unknown error as a bug', () => {
   assert.match(errorText(new TypeError('x is undefined')), /^error {2}TypeError: x is undefined\n {2}fix: .* -v/)
   assert.match(errorText('text'), /^error {2}text\n/)
 })
@@ -54,11 +54,11 @@ test('prints no secret and no escape sequence', () => {
   assert.ok(!text.includes('hunter2') && !text.includes('\x1b'), text)
 })
 
-test('colours the code and the fix where colour is wanted', () => {
+test('colours the code and the fix if colours are enabled', () => {
   assert.ok(errorText(unmatched, { paint: coloured }).startsWith('\x1b[31m'))
 })
 
-test('ends with the exit code that fits', () => {
+test('ends with the matching exit code', () => {
   const of = (code: ConstructorParameters<typeof ScrapeError>[0]) => exitCodeOf(new ScrapeError(code, ''))
   assert.deepEqual(
     [of('E_USAGE'), of('E_DEFINITION'), of('E_ROUTE_UNMATCHED'), of('E_SERVICE'), of('E_STOPPED'), of('E_OUTPUT')],

@@ -1,9 +1,9 @@
-/** An error as a person reads it: what, where, why, what to do. And the exit code it ends the process with. */
+/** An error as text: what, where, why, what to do. Also the exit code it ends the process with. */
 import { exitCodeOfClass, ScrapeError } from '../core/errors.ts'
 import { redactText } from '../core/redact-text.ts'
 import { displayWidth, type Paint, plain, printable, self } from '../observe/terminal.ts'
 
-/** What the shell sees. Scripts rely on these numbers. */
+/** Exit codes. Scripts rely on these numbers. */
 export const EXIT_CODES = {
   0: 'finished within its thresholds',
   1: 'finished, but over `failAt`, below `expect`, or a check or test failed',
@@ -17,7 +17,7 @@ type ExitCode = keyof typeof EXIT_CODES
 
 interface PrintErrorOptions {
   paint?: Paint
-  /** `-v`: with the stack and the chain of causes. */
+  /** `-v`: with the stack trace and the chain of causes. */
   verbose?: boolean
   columns?: number
 }
@@ -25,11 +25,11 @@ interface PrintErrorOptions {
 export function exitCodeOf(error: unknown): ExitCode {
   if (error instanceof AggregateError && error.errors.length > 0) return exitCodeOf(error.errors[0])
   if (!(error instanceof ScrapeError)) return 1
-  // Thrown to here, the run never began. A full disk passes; any other trouble with --out is a wrong --out.
+  // If the error gets here, the run never began. A full disk is temporary; any other problem with --out means a wrong --out.
   return error.class === 'output' && !isDiskFull(error) ? 2 : exitCodeOfClass(error.class)
 }
 
-/** Full, and the I/O error of a disk with too little room for SQLite's shared memory. */
+/** Disk full, and the I/O error of a disk with too little space for SQLite's shared memory. */
 const SQLITE_NO_ROOM = new Set([13, 10])
 
 function isDiskFull({ cause }: Error): boolean {
@@ -38,7 +38,7 @@ function isDiskFull({ cause }: Error): boolean {
   return code === 'ENOSPC' || code === 'EDQUOT' || SQLITE_NO_ROOM.has((errcode ?? 0) & 0xff) || isDiskFull(cause)
 }
 
-/** Several lines without a newline at the end. Every error of an `AggregateError` is shown: all problems in one message. */
+/** Several lines without a newline at the end. Shows every error of an `AggregateError`: all problems in one message. */
 export function errorText(error: unknown, options: PrintErrorOptions = {}): string {
   if (error instanceof AggregateError && error.errors.length > 0) {
     return error.errors.map((one) => errorText(one, options)).join('\n\n')
@@ -58,14 +58,14 @@ function namedErrorText(
   lines.push(...notes.map((note) => `  ${safe(note)}`))
   const fix = `  ${paint('green', 'fix:')} ${safe(error.fix)}`
   const explain = paint('dim', `${self()} explain ${error.code}`)
-  // Beside the advice where there is room, below it where there is not.
+  // Beside the advice if there is room, otherwise below it.
   const isWide = displayWidth(fix) + displayWidth(explain) + 4 <= columns
   lines.push(isWide ? `${fix}         ${explain}` : `${fix}\n  ${explain}`)
   if (verbose) lines.push(...stackLines(error, paint))
   return lines.join('\n')
 }
 
-/** An error nobody named is a bug, ours or the scraper's, and is shown as one. */
+/** An error without a code is a bug, ours or the scraper's, and is shown as one. */
 function bugText(error: unknown, { paint = plain, verbose = false }: PrintErrorOptions): string {
   const [what = '', ...more] = safeLines(error instanceof Error ? `${error.name}: ${error.message}` : String(error))
   const lines = [`${paint(['red', 'bold'], 'error')}  ${what}`, ...more.map((line) => `  ${line}`)]
@@ -89,5 +89,5 @@ function stackLines(error: unknown, paint: Paint): string[] {
 }
 
 const safe = (text: string) => printable(text)
-/** Redacted as a whole: a private key has many lines. */
+/** Redacted as a whole, since a private key spans many lines. */
 const safeLines = (text: string) => redactText(text).split('\n').map(safe)

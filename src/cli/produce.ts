@@ -30,9 +30,9 @@ Examples:
   sluice produce --scraper books --site https://shop.example/ --since 2026-11-01
   sluice produce --urls-file urls.txt --rules rules.json --run-id 20261115_113501_x7k2`
 
-/** What a sitemap may weigh by its own protocol. */
+/** The maximum size of a sitemap according to its protocol. */
 const SITEMAP_BYTES_MAX = 50 * 1024 ** 2
-/** Of an index with ten thousand dead files, these say enough. */
+/** Enough for an index with ten thousand dead files. */
 const PROBLEMS_SHOWN_MAX = 100
 const NOT_OURS = new Set(['format', 'sink', 'processes', 'formulaSafe', 'metrics', 'out'])
 

@@ -1,4 +1,4 @@
-/** init, new and list: what they make runs and compiles. */
+/** init, new and list: the files they create run and compile. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -26,7 +26,7 @@ after(async () => {
   folder[Symbol.dispose]()
 })
 
-test('init adds what is missing, and overwrites nothing', async () => {
+test('init adds missing files, and overwrites nothing', async () => {
   const readme = join(project, 'README.md')
   writeFileSync(readme, 'mine')
   rmSync(join(project, 'tsconfig.json'))
@@ -36,13 +36,13 @@ test('init adds what is missing, and overwrites nothing', async () => {
   assert.equal(readFileSync(readme, 'utf8'), 'mine')
 })
 
-test('init names the templates when it is asked for one that is none', async () => {
+test('init lists the templates when it is asked for an unknown one', async () => {
   const { code, stderr } = await sluice(['init', 'other', '--template', 'toString'], { cwd: folder.path })
   assert.equal(code, 2)
   assert.match(stderr, /basic, browser, api, jobs, distributed/)
 })
 
-test('run without a name runs the only scraper, and of several says which there are', async () => {
+test('run without a name runs the only scraper, and lists them if there are several', async () => {
   const several = join(folder.path, 'several')
   mkdirSync(join(several, 'scrapers'), { recursive: true })
   const none = await sluice(['run'], { cwd: several })
@@ -57,7 +57,7 @@ test('run without a name runs the only scraper, and of several says which there 
   assert.match(two.stderr, /in \.\/scrapers: one, two/)
 })
 
-test('new guesses selectors with which the scraper brings home every page', async () => {
+test('new guesses selectors with which the scraper reads every page', async () => {
   const made = await sluice(['new', 'demo', site.url], { cwd: project })
   assert.equal(made.code, 0, made.stderr)
   assert.match(made.stdout, /links article h3 a · next li\.next a, li\.prev a, li\.previous a · title h1/)
@@ -67,7 +67,9 @@ test('new guesses selectors with which the scraper brings home every page', asyn
   assert.deepEqual([items.new, items.invalid, fieldFill.title, fieldFill.price], [60, 0, 1, 1])
 })
 
-/** A shop whose list has nothing but links: 45 products, ten a page, with a way on, a way back and a way home. */
+/**
+ * A shop whose list has nothing but links: 45 products, ten per page, with links to the next page, the previous page and home.
+ */
 function startPlainShop() {
   const pageOf = (target: string): string => {
     const { pathname, searchParams } = new URL(target, 'http://shop.test/')
@@ -82,7 +84,7 @@ function startPlainShop() {
   return startHttpServer({ port: 0, handle })
 }
 
-test('new tells the pages of a list from its things, where all of them are plain links', async () => {
+test('new distinguishes the pages of a list from its entries if all of them are plain links', async () => {
   await using shop = await startPlainShop()
   const made = await sluice(['new', 'plain', `http://127.0.0.1:${shop.port}/`], { cwd: project })
   assert.equal(made.code, 0, made.stderr)
@@ -92,7 +94,7 @@ test('new tells the pages of a list from its things, where all of them are plain
   assert.deepEqual([items.new, items.invalid, pages.failed], [45, 0, 0])
 })
 
-/** A shop with 27 products, nine a page, that numbers the pages of its list beside the link to the next one. */
+/** A shop with 27 products, nine per page, that numbers the pages of its list beside the link to the next one. */
 function startNumberedShop(pathOf: (page: number) => string, strays: string[]) {
   const numbers = [1, 2, 3]
   const lists = new Map([['/', 1], ...numbers.map((page) => [pathOf(page), page] as const)])
@@ -116,7 +118,7 @@ const NUMBERED = [
   { name: 'by-query', start: '/', strays: STRAYS, pathOf: (page: number) => `/?page=${page}` },
 ]
 for (const { name, start, strays, pathOf } of NUMBERED)
-  test(`new takes no numbered page of a list for a thing (${name})`, async () => {
+  test(`new does not mistake a numbered page of a list for an entry (${name})`, async () => {
     await using shop = await startNumberedShop(pathOf, strays)
     const made = await sluice(['new', name, `http://127.0.0.1:${shop.port}${start}`], { cwd: project })
     assert.equal(made.code, 0, made.stderr)
@@ -134,14 +136,14 @@ for (const { name, start, strays, pathOf } of NUMBERED)
     )
   })
 
-test('new makes a scraper for a site it cannot see, and says so', async () => {
+test('new creates a scraper for a site it cannot fetch, and says so', async () => {
   const { code, stderr } = await sluice(['new', 'away', 'http://127.0.0.1:1/shop'], { cwd: project })
   assert.equal(code, 0)
   assert.match(stderr, /could not be fetched/)
   assert.match(readFileSync(join(project, 'scrapers/away/away.ts'), 'utf8'), /127\.0\.0\.1:1\/shop/)
 })
 
-test('new refuses names that are none, addresses that are none, and names that are taken', async () => {
+test('new rejects invalid names and addresses, and names that are taken', async () => {
   const [name, url, taken] = await Promise.all([
     sluice(['new', 'My Shop', site.url], { cwd: project }),
     sluice(['new', 'other', 'shop.example'], { cwd: project }),
@@ -154,7 +156,7 @@ test('new refuses names that are none, addresses that are none, and names that a
   assert.equal(existsSync(join(project, 'scrapers/other')), false)
 })
 
-test('a new page without links becomes a scraper of that page, whatever its address holds', async () => {
+test('new turns a page without links into a scraper of that page, whatever its address', async () => {
   const made = await sluice(['new', 'single', `${site.url}healthz?q=it's`], { cwd: project })
   assert.equal(made.code, 0, made.stderr)
   const { code, stdout } = await sluice(['run', 'single', '--dry-run'], { cwd: project })
@@ -162,7 +164,7 @@ test('a new page without links becomes a scraper of that page, whatever its addr
   assert.match(stdout, /page {2}http.*healthz\?q=it%27s/)
 })
 
-test('everything made compiles under the project’s own tsconfig', async () => {
+test('everything created compiles under the project’s own tsconfig', async () => {
   const { code, stdout } = await new Promise<{ code: number | null; stdout: string }>((resolve) => {
     const child = execFile(process.execPath, [TSC, '-p', project, '--singleThreaded'], (_error, stdout) =>
       resolve({ code: child.exitCode, stdout }),
@@ -185,7 +187,7 @@ test('list shows own scrapers before the bundled ones, and names the one that do
   assert.deepEqual(Object.keys(books?.routes ?? {}), ['listing', 'book'])
 })
 
-test('list and suggestions leave the bundled job boards out until they are asked for', async () => {
+test('list and suggestions omit the bundled job boards unless asked for them', async () => {
   const names = async (...flags: string[]) =>
     (await sluice(['list', '--names', ...flags], { cwd: project })).stdout.split('\n')
   assert.ok(!(await names()).includes('greenhouse'))
@@ -197,7 +199,7 @@ test('list and suggestions leave the bundled job boards out until they are asked
   assert.match(stderr, /sluice list --all/)
 })
 
-test('a template brings the packages that it needs, and says how to install those that are missing', async () => {
+test('a template lists the packages that it needs, and says how to install missing ones', async () => {
   const hook = `import { registerHooks } from 'node:module'
 registerHooks({ resolve(name, context, next) {
   if (name === 'pg') throw Object.assign(new Error('hidden'), { code: 'ERR_MODULE_NOT_FOUND' })

@@ -1,4 +1,4 @@
-/** `sluice ps`: the runs that are going on or unfinished, here and in the fleet, and why one does not move. */
+/** `sluice ps`: running and unfinished runs, local and in the fleet, and why a run makes no progress. */
 import type { Command } from 'commander'
 import type { ListedRun } from '../runs/run-list.ts'
 import { addReadFlags, print, printJson, type ReadFlags } from './output.ts'

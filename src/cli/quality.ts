@@ -59,7 +59,7 @@ async function emptyText({ before }: NonNullable<RunQuality['empty']>): Promise<
   return `! no postings; ${before === null ? 'nor had a run with these arguments before' : fullRunWords(before)}`
 }
 
-/** Silence must not pass for "nothing fell". */
+/** No output must not be mistaken for "nothing got worse". */
 function printUncompared({ source, runs, runsMin, postings, postingsMin }: RunQuality['compared'][number]): void {
   if (postings < postingsMin) print(`${source}: too few postings to compare (${postings} of ${postingsMin})`)
   else if (runs < runsMin) print(`${source}: too few runs before to compare (${runs} of ${runsMin})`)

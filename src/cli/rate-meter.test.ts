@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createRateMeter } from './rate-meter.ts'
 
-test('tells the rate over the last ten seconds of looks', () => {
+test('computes the rate over the last ten seconds of looks', () => {
   let nowMs = 0
   const meter = createRateMeter(() => nowMs)
   assert.equal(meter.rate(100), undefined)

@@ -1,9 +1,9 @@
-/** Pages a second over the last looks at a run, by whoever looks now and then. */
+/** Pages per second over the last looks at a run, for code that polls it. */
 
 const WINDOW_MS = 10_000
 
 export interface RateMeter {
-  /** Of a count that only grows; undefined at the first look, when there is nothing to compare with. */
+  /** The rate of a monotonic count; undefined at the first look, when there is nothing to compare with. */
   rate(count: number): number | undefined
 }
 
@@ -13,7 +13,7 @@ export function createRateMeter(now: () => number = Date.now): RateMeter {
     rate(count) {
       const atMs = now()
       looks.push({ atMs, count })
-      // The oldest look is the last one that is at least a window old, so that the window is always full.
+      // The oldest look kept is the last one that is at least a window old, so that the window is always full.
       while (looks.length > 2 && looks[1]!.atMs <= atMs - WINDOW_MS) looks.shift()
       const oldest = looks[0]!
       return atMs > oldest.atMs ? Math.max(0, (count - oldest.count) / ((atMs - oldest.atMs) / 1000)) : undefined

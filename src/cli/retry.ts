@@ -1,4 +1,4 @@
-/** `sluice retry`: what a run gave up on, tried once more. */
+/** `sluice retry`: retries what a run gave up on. */
 import type { Command } from 'commander'
 import { addFilter, type DlqFlags } from './dlq.ts'
 import { addReadFlags } from './output.ts'

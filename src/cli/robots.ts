@@ -1,4 +1,4 @@
-/** `sluice robots`: what a site's robots.txt says about a URL, and the line that says it. */
+/** `sluice robots`: what a site's robots.txt says about a URL, and the deciding line. */
 import type { Command } from 'commander'
 import type { RobotsAnswer } from '../app/site/robots-answer.ts'
 import type { OptionName } from '../config/option-table.ts'

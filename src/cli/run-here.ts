@@ -1,4 +1,4 @@
-/** Runs a scraper in the foreground: progress, signals, summary, exit code. `run` and `crawl` end here. */
+/** Runs a scraper in the foreground: progress, signals, summary, exit code. Shared by `run` and `crawl`. */
 
 import { type Run, startRun } from '../app/run/run.ts'
 import type { Config } from '../config/config.ts'
@@ -13,7 +13,7 @@ import { note, print, printJson } from './output.ts'
 interface RunHereRequest {
   scraper: Scraper
   file?: string
-  /** The scraper as it was named on the command line. */
+  /** The scraper as named on the command line. */
   source?: string
   config: Config
   args: Record<string, unknown>
@@ -91,7 +91,7 @@ function runToResume(out: string, scraper: string, word: string | true): RunFold
   })
 }
 
-/** First signal: drain. Second Ctrl-C: leave at once; nothing committed is lost. */
+/** First signal: drain. Second Ctrl-C: exit at once; nothing committed is lost. */
 function stopOnSignals(run: Run, say: (line: string) => void): () => void {
   let count = 0
   const onSignal = (signal: NodeJS.Signals) => {

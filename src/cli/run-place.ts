@@ -1,4 +1,4 @@
-/** The run a command is about, found by its word and flags, and the commands about it that a person can type next. */
+/** The run a command refers to, found by its name and flags, and follow-up commands that the user can type next. */
 import type { Command } from 'commander'
 import type { Config } from '../config/config.ts'
 import { type ConfigValues, flagName, type OptionName } from '../config/option-table.ts'
@@ -7,7 +7,7 @@ import type { OpenRun } from '../runs/run-view.ts'
 import { addOptions, configOf } from './flags.ts'
 import { shellWord } from './output.ts'
 
-/** Flags that say where runs are. */
+/** Flags that say where runs are stored. */
 const PLACES: readonly OptionName[] = ['out', 'frontier', 'store', 'redis']
 
 export const RUN_HELP = `
@@ -22,14 +22,14 @@ export interface PlaceFlags {
   redis?: string | undefined
 }
 
-/** Words of a command → the line to type, which finds the same run from this folder. */
+/** Arguments of a command → the command line to type, which finds the same run from this folder. */
 export type CommandOf = (...words: string[]) => string
 
 export interface RunPlace {
   run: OpenRun
   places: ConfigValues
   commandOf: CommandOf
-  /** The line that goes on with the run. */
+  /** The command line that resumes the run. */
   resume(): string
 }
 
@@ -53,7 +53,7 @@ export async function withRun<T>(
   })
 }
 
-/** A frontier named by a flag is named in what is typed next too, but never with its password. */
+/** A frontier given as a flag is repeated in the next command, but never with its password. */
 export async function placesOf(flags: PlaceFlags) {
   const { self } = await import('../observe/terminal.ts')
   const { values, origins } = await configOf(flags as Record<string, unknown>)
@@ -64,7 +64,7 @@ export async function placesOf(flags: PlaceFlags) {
   return { places: values, placeFlags, lineOf }
 }
 
-/** Places and boards that were named by flags, which a worker's shell does not know. Passwords are not for command lines. */
+/** Places and boards given as flags, which a worker's shell does not know. Command lines must not contain passwords. */
 export function workerPlaces({ values, origins }: Config): string[] {
   const places = (['frontier', 'store', 'redis'] as const).flatMap((name) => {
     const value = values[name]

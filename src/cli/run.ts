@@ -1,4 +1,4 @@
-/** `sluice run`: runs a scraper here, shows how it goes, says how it went. */
+/** `sluice run`: runs a scraper in this process, shows its progress and its result. */
 import type { Command } from 'commander'
 import { addArgs, addOptions, argsOf, configOf, RUN_HERE_OPTIONS } from './flags.ts'
 import { note, print } from './output.ts'

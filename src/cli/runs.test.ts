@@ -50,7 +50,7 @@ test('stats finds a run by id, by scraper, by path, by its latest link, and the 
   }
 })
 
-test('stats names the runs there are when it finds none', async () => {
+test('stats lists the existing runs if it finds none', async () => {
   const { code, stderr } = await sluice(['stats', 'nonsense'], { env })
   assert.equal(code, 2)
   assert.match(stderr, /no run "nonsense"/)
@@ -69,7 +69,7 @@ test('dlq groups dead letters by cause, with an example and the next command', a
   assert.match(stdout, new RegExp(`dlq retry ${id} --out ${out}`))
 })
 
-test('dlq list filters, and proposes the class that was meant', async () => {
+test('dlq list filters, and suggests the class that was meant', async () => {
   const { letters, hasMore } = await json('dlq', 'list', '--class', 'not-found')
   assert.deepEqual([letters.length, hasMore, letters[0].error.code], [1, false, 'E_NOT_FOUND'])
   assert.equal((await json('dlq', 'list', '--limit', '1')).hasMore, true)
@@ -78,7 +78,7 @@ test('dlq list filters, and proposes the class that was meant', async () => {
   assert.match(stderr, /did you mean not-found\?/)
 })
 
-test('dlq show gives the beginning of what came back as text that no terminal obeys', async () => {
+test('dlq show prints the beginning of the response without escape sequences', async () => {
   const { letters } = await json('dlq', 'list', '--code', 'E_SELECTOR_EMPTY')
   const [{ id: letter, url, snapshot }] = letters
   writeFileSync(join(runFolder(), snapshot), '<h1>\u001b[31mSorry\u001b[2J</h1>\n')
@@ -92,14 +92,14 @@ test('dlq show gives the beginning of what came back as text that no terminal ob
   assert.equal(unknown.code, 2)
 })
 
-test('dlq drop wants --yes where nobody can be asked', async () => {
+test('dlq drop requires --yes without a terminal', async () => {
   const { code, stderr } = await sluice(['dlq', 'drop', '--class', 'not-found'], { env })
   assert.equal(code, 2)
   assert.match(stderr, /Add --yes/)
   assert.equal((await json('stats')).dead, 2)
 })
 
-test('dlq retry puts letters back and names the command that goes on, which works', async () => {
+test('dlq retry puts letters back and prints the command that continues, which works', async () => {
   const { retried, next } = await json('dlq', 'retry', 'books', '--code', 'not-found')
   assert.equal(retried, 1)
   const stopped = await json('stats')
@@ -114,7 +114,7 @@ test('dlq retry puts letters back and names the command that goes on, which work
   assert.deepEqual((await json('stats')).dead, 1)
 })
 
-test('export gives the items as the run wrote them, as JSON lines and as CSV', async () => {
+test('export returns the items as the run wrote them, as JSON lines and as CSV', async () => {
   const [lines, csv, some] = await Promise.all([
     sluice(['export', 'books'], { env }),
     sluice(['export', 'books', '--format', 'csv'], { env }),
@@ -139,7 +139,7 @@ test('export writes Parquet that reads back as the items', async () => {
   )
 })
 
-test('export ends quietly when its reader goes away', async () => {
+test('export ends quietly when its reader closes the pipe', async () => {
   const bin = fileURLToPath(new URL('../../bin/sluice', import.meta.url))
   const child = spawn('/bin/bash', ['-c', `"${bin}" export books | head -n 1; echo "\${PIPESTATUS[0]}"`], {
     env: { ...process.env, ...env },
@@ -152,7 +152,7 @@ test('export ends quietly when its reader goes away', async () => {
   assert.deepEqual([text.trim().split('\n').length, text.trim().split('\n')[1], complaint], [2, '0', ''])
 })
 
-test('export gives only confirmed items, and whole lines where the queue is gone', async () => {
+test('export returns only confirmed items, and whole lines if the queue is gone', async () => {
   const file = join(runFolder(), 'items.jsonl')
   const whole = readFileSync(file, 'utf8')
   appendFileSync(file, '{"title":"torn')
@@ -166,7 +166,7 @@ test('export gives only confirmed items, and whole lines where the queue is gone
   assert.match(stderr, /there is no frontier\.db/)
 })
 
-test('stats and export read a run that is going on, without disturbing it', async () => {
+test('stats and export read a running run without disturbing it', async () => {
   await using slow = await startBooksSite({ products: 400, delayMs: 20 })
   const live = join(folder.path, 'live')
   const args = ['run', 'books', '--site', slow.url, '--arg', 'details=true', '--rps', '0', '--out', live, '--quiet']

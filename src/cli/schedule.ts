@@ -1,4 +1,4 @@
-/** `sluice schedule`: runs that begin by the clock of a server (`sluice serve`). */
+/** `sluice schedule`: runs that a server (`sluice serve`) starts on a schedule. */
 import type { Command } from 'commander'
 import type { NewSchedule, Overlap, Schedule } from '../server/schedule/contract.ts'
 import type { Schedules } from '../server/schedule/schedules.ts'
@@ -68,7 +68,7 @@ export function defineSchedule(program: Command): void {
 
 type Work = (schedules: Schedules, flags: ScheduleFlags, word: string) => Promise<void>
 
-/** Commander hands over the argument first where there is one. */
+/** Commander passes the argument first if there is one. */
 function run(work: Work) {
   return async (...given: unknown[]) => {
     const [word, flags] = (typeof given[0] === 'string' ? given : ['', given[0]]) as [string, ScheduleFlags]
@@ -161,7 +161,7 @@ const remove: Work = async (schedules, flags, word) => {
   else if (!flags.quiet) print(`${word} is gone; its runs are still there`)
 }
 
-/** Written down as a fire that waits: whichever server looks next starts it. */
+/** Recorded as a pending fire: whichever server looks next starts it. */
 const runNow: Work = async (schedules, flags, word) => {
   const schedule = await schedules.get(word)
   const fire = await schedules.fireNow(schedule, Date.now(), 'queued')

@@ -33,7 +33,7 @@ Examples:
   curl -s localhost:7700/v1/scrapers
   curl -s localhost:7700/v1/runs -H 'content-type: application/json' -d '{"scraper":"books","args":{"pages":2}}'`
 
-/** Options of one run that a server does not decide. */
+/** Options of a single run, which a server does not set. */
 const NOT_OURS = new Set(['processes', 'failAt', 'time', 'metrics'])
 
 export function defineServe(program: Command): void {

@@ -1,4 +1,4 @@
-/** `sluice shell`: a prompt with a page in it, to find selectors before they go into a scraper. */
+/** `sluice shell`: a prompt with a loaded page, to find selectors before they go into a scraper. */
 import { inspect } from 'node:util'
 import type { Command } from 'commander'
 import type { PageShell } from '../app/tools/page-shell.ts'
@@ -71,7 +71,7 @@ interface PromptOptions {
   isVerbose: boolean
 }
 
-/** Evaluates each line and prints its value. An error is told and the next line goes on; the exit code remembers it. */
+/** Evaluates each line and prints its value. An error is printed and the next line continues; the exit code reflects it. */
 async function evaluateLines(
   session: PageShell,
   lines: Iterable<string> | AsyncIterable<string>,
@@ -119,18 +119,18 @@ function terminalText(value: unknown, options: PromptOptions): string {
   })
 }
 
-/** Text as it is, so that it can be piped on; everything else as one would write it. */
+/** Text unchanged, so that it can be piped; everything else as JavaScript. */
 function valueText(value: unknown, { isJson }: PromptOptions): string | undefined {
   if (value === undefined) return undefined
   if (isJson) return JSON.stringify(value, null, 2)
   return typeof value === 'string' ? value : inspect(value, { depth: 6, maxArrayLength: 1000, maxStringLength: 10_000 })
 }
 
-/** Errors of the page and the web as everywhere; those of the line itself in one line. */
+/** Errors of the page and the site as everywhere; those of the line itself in one line. */
 function problemText(error: unknown, { isVerbose }: PromptOptions): string {
   const paint = paintFor(process.stderr)
   if (error instanceof ScrapeError) return errorText(error, { paint, verbose: isVerbose })
-  // What the line threw comes from another realm, where it is no instance of our Error.
+  // An error thrown by the line comes from another realm, so it is not an instance of our Error.
   const { name = 'Error', message = String(error), stack } = (error ?? {}) as Partial<Error>
   return `${paint(['red', 'bold'], 'error')}  ${printable(`${name}: ${message}`)}${isVerbose && stack ? `\n${stack}` : ''}`
 }

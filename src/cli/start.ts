@@ -1,4 +1,4 @@
-/** `sluice start`: the orchestrator's door. Runs a scraper here, or makes a run for a fleet and says how workers join it. */
+/** `sluice start`: the orchestrator's command. Runs a scraper here, or creates a fleet run and says how workers join it. */
 import type { Command } from 'commander'
 import type { Config } from '../config/config.ts'
 import type { LoadedScraper } from '../config/load-scraper.ts'
@@ -85,7 +85,7 @@ async function start(name: string, flags: StartFlags): Promise<number> {
   })
 }
 
-/** A run that is known to the store is a fleet's, whatever the scraper says. */
+/** A run in the store is a fleet run, whatever the scraper says. */
 async function modeOfRun({ resume }: StartFlags, { values }: Config): Promise<'distributed' | undefined> {
   const { openStore, storeUrlOf } = await import('../runs/fleet-places.ts')
   if (typeof resume !== 'string' || storeUrlOf(values) === undefined) return undefined
@@ -93,7 +93,7 @@ async function modeOfRun({ resume }: StartFlags, { values }: Config): Promise<'d
   return (await store.findRun(resume))?.record.id === resume ? 'distributed' : undefined
 }
 
-/** Options of a run that a fleet's run cannot take along: each worker has its own, or there are no files to write. */
+/** Options that do not apply to a fleet run: each worker has its own, or there are no files to write. */
 const NOT_CARRIED: readonly OptionName[] = [
   'proxy',
   'proxies',

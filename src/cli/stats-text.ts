@@ -1,4 +1,4 @@
-/** The numbers of a run as a person reads them in a terminal, and as a script reads them in JSON. */
+/** The figures of a run as text for a terminal, and as JSON for scripts. */
 
 import { type NotFetchedReason, notFetchedOf, notFetchedWords } from '../core/not-fetched.ts'
 import type { FrontierStats } from '../frontier/contract.ts'
@@ -28,16 +28,16 @@ export function statsJson(run: OpenRun, numbers: FrontierStats, rate: number) {
     items,
     /** Links and pages that were not fetched, by reason. Such pages are also counted in `completed`. */
     notFetched: notFetchedOf(numbers.counts),
-    /** Of the tasks above, those of files that are left; and how files ended. */
+    /** Remaining file tasks (included above), and outcomes of files. */
     files: runFiles(record, numbers),
-    /** Pages settled a second. */
+    /** Pages settled per second. */
     rate: Math.round(rate * 100) / 100,
-    /** Those alive. A run of one machine tells only when there are none. */
+    /** Workers alive. For a local run it is only known when there are none. */
     workers: livingWorkers(run)?.length ?? (isAlive ? null : 0),
     stuckWorkers: stuckWorkers(run).length,
     isPaused,
     pauseReason: pauseReason ?? null,
-    /** Whom it waits for, where it is not just any worker. */
+    /** Which workers it waits for, if not just any. */
     waitsFor: missingText(run, numbers),
     lanes: numbers.lanes,
     hosts: numbers.hosts,
@@ -46,11 +46,11 @@ export function statsJson(run: OpenRun, numbers: FrontierStats, rate: number) {
     durationMs: record.durationMs,
     folder: run.folder ?? null,
     place: run.place,
-    /** The workers there are or should be; null for a run of one machine. */
+    /** The workers that exist or should exist; null for a local run. */
     fleet: run.workers === undefined ? null : present(run).map(workerJson),
     /** `urls` or `start`: not all of its start tasks are queued. Null: all are. */
     filling: run.filling ?? null,
-    /** The broker's own view of the queues; null where it is not asked or does not answer. */
+    /** The broker's own view of the queues; null if it was not asked or does not answer. */
     broker: run.broker ?? null,
   }
 }
@@ -87,7 +87,7 @@ const HOSTS_SHOWN_MAX = 5
 const WORKERS_SHOWN_MAX = 20
 const COLOURS = { running: 'cyan', paused: 'yellow', finished: 'green', stopped: 'yellow', failed: 'red' } as const
 
-/** That there are no workers at all has a row of its own. */
+/** A run without any workers has its own row. */
 function missingText(run: OpenRun, numbers: FrontierStats): string | null {
   const missing = run.isOver || run.workers === undefined ? undefined : workersMissing(run, numbers)
   return missing === undefined || missing === NO_WORKERS ? null : missing
@@ -137,7 +137,7 @@ export function statsText({ place, numbers, rate, isRateNow }: StatsSheet): stri
   ].join('\n')
 }
 
-/** Empty when the run has none. */
+/** Empty if the run has none. */
 export function filesText({ record }: OpenRun, numbers: FrontierStats): string {
   const { pending, claimed, stored, same, failed } = runFiles(record, numbers)
   if (pending + claimed + stored + same + failed === 0) return ''
@@ -179,7 +179,7 @@ function workersLine(run: OpenRun): string {
   return parts.join(', ')
 }
 
-/** The broker's own view, a row for each of its queues. */
+/** The broker's own view, one row per queue. */
 export function brokerRows({ broker = [] }: OpenRun): [queue: string, text: string][] {
   return broker.map(({ name, ready, unacked, consumers, publishRate, deliverRate, ackRate }) => [
     printable(name),
@@ -188,7 +188,7 @@ export function brokerRows({ broker = [] }: OpenRun): [queue: string, text: stri
   ])
 }
 
-/** One line for each worker that is there or should be. */
+/** One line for each worker that exists or should exist. */
 export function workerLines(run: OpenRun, paint = paintFor(process.stdout)): string[] {
   const there = present(run)
   if (there.length === 0) return []

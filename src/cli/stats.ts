@@ -1,4 +1,4 @@
-/** `sluice stats`: the numbers of a run, going on or ended. */
+/** `sluice stats`: the figures of a run, running or ended. */
 import type { Command } from 'commander'
 import { addReadFlags, print, printJson, printJsonLine, type ReadFlags } from './output.ts'
 import { addPlaces, type PlaceFlags, RUN_HELP, withRun } from './run-place.ts'

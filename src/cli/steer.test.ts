@@ -1,4 +1,4 @@
-/** ps, watch, logs, pause, resume, cancel, retry and diff: real processes on real runs of this machine. */
+/** ps, watch, logs, pause, resume, cancel, retry and diff: real processes on real local runs. */
 import assert from 'node:assert/strict'
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -47,7 +47,7 @@ const runBooks = (on: BooksSite, ...more: string[]) => [
   ...more,
 ]
 
-/** A run that would take half a minute, with its first items in. */
+/** A run that would take half a minute, and already has its first items. */
 async function startLongRun(...more: string[]): Promise<{ run: SluiceProcess; id: string }> {
   const run = startSluice(runBooks(slow, '--concurrency', '2', '--lease', '2s', ...more), { env })
   let id: string | undefined
@@ -61,7 +61,7 @@ async function startLongRun(...more: string[]): Promise<{ run: SluiceProcess; id
   return { run, id: id! }
 }
 
-test('a run can be paused, resumed and cancelled from another process, and goes on later', async () => {
+test('a run can be paused, resumed and cancelled from another process, and resumed later', async () => {
   const { run, id } = await startLongRun()
   try {
     const paused = await json('pause', id)
@@ -126,7 +126,7 @@ test('watch and logs -f follow a run to its end and end with it', async () => {
   assert.deepEqual([events[0], events.at(-1)], ['run.started', 'run.finished'])
 })
 
-test('watch leaves the run alone when it is left with Ctrl-C', async () => {
+test('watch leaves the run alone when it is ended with Ctrl-C', async () => {
   const { run, id } = await startLongRun()
   try {
     const watch = startSluice(['watch', id], { env })

@@ -1,4 +1,4 @@
-/** `sluice pause`, `resume` and `cancel`: a run held, let go, or ended, from anywhere it can be reached. */
+/** `sluice pause`, `resume` and `cancel`: controls a run from any machine that can reach it. */
 
 import type { Command } from 'commander'
 import { isComplete } from '../core/run.ts'
@@ -70,7 +70,7 @@ async function steer(verb: Verb, word: string, flags: SteerFlags): Promise<numbe
   })
 }
 
-/** What to type to make the run move again; undefined where there is nothing to type. */
+/** The command that gets the run going again; undefined if there is none. */
 function nextOf(verb: Verb, { run, commandOf, resume }: RunPlace): string | undefined {
   if (isComplete(run.record)) return undefined
   switch (verb) {

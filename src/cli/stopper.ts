@@ -1,4 +1,4 @@
-/** Ctrl-C and SIGTERM for commands that only look: they stop looking, tidy up, and end well. */
+/** Ctrl-C and SIGTERM for read-only commands: they stop, clean up, and exit with success. */
 
 interface Stopper extends Disposable {
   readonly isStopped: boolean

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { coloured } from '../observe/terminal.ts'
 import { table } from './style.ts'
 
-test('lines up columns, numbers to the right, colours not counted', () => {
+test('aligns columns, numbers to the right, not counting colours', () => {
   const text = table(
     [
       ['books', '1,284', 'ok'],

@@ -1,4 +1,4 @@
-/** How the command line writes: colour where it is wanted, numbers as people read them, columns that line up. */
+/** Output of the command line: colours if enabled, human-readable numbers, aligned columns. */
 import { displayWidth, padEnd, padStart } from '../observe/terminal.ts'
 
 export {
@@ -27,7 +27,10 @@ export {
   truncateMiddle,
 } from '../observe/terminal.ts'
 
-/** Rows as aligned columns, two spaces between; `right` names the columns (from 0) of numbers. Colours keep their place. */
+/**
+ * Rows as aligned columns, two spaces apart; `right` lists the numeric columns (from 0). Colour codes do not affect the
+ * alignment.
+ */
 export function table(
   rows: readonly (readonly string[])[],
   options: { right?: readonly number[]; indent?: number } = {},

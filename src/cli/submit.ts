@@ -1,4 +1,4 @@
-/** `sluice submit`: puts one task of the task protocol on its stream. */
+/** `sluice submit`: adds one task of the task protocol to its stream. */
 import type { Command } from 'commander'
 import { ScrapeError } from '../core/errors.ts'
 import { parseDurationMs } from '../core/options.ts'
@@ -25,12 +25,12 @@ Examples:
   sluice submit greenhouse --arg board=acme --wait
   sluice submit indeed --param search_term='software engineer' --param location=Berlin --param results_wanted=50`
 
-/** Longest a retry is put off, and what a worker needs besides. */
+/** The longest retry delay, plus what a worker needs in addition. */
 const WAIT_SLACK_MS = 330_000
 const SECONDS_MAX = 86_400
-/** A timer that is longer ends at once. */
+/** A longer timer fires at once. */
 const TIMER_MS_MAX = 2 ** 31 - 1
-/** A search for the year 2026 is one for a word. */
+/** A search for 2026 is a search for text. */
 const TEXTS = new Set(['search_term', 'location', 'job_type', 'proxy', 'user_agent'])
 
 export function defineSubmit(program: Command): void {
@@ -65,7 +65,7 @@ async function submit(type: string, flags: SubmitFlags): Promise<number> {
     import('../app/protocol/protocol-place.ts'),
     import('../protocol/messages.ts'),
   ])
-  const { frontier, redis } = flags as { frontier?: string; redis?: string } // its --timeout is not the one of a run
+  const { frontier, redis } = flags as { frontier?: string; redis?: string } // its --timeout is not that of a run
   const { values } = await configOf({ frontier, redis })
   const params = paramsOf(flags, PARAM_NAMES)
   const timeout = secondsOf(flags.timeout, '--timeout', 1)
@@ -85,7 +85,7 @@ async function submit(type: string, flags: SubmitFlags): Promise<number> {
   return await report(submitted, flags)
 }
 
-/** What a worker of ours would take for an argument of its scraper is more likely a slip: arguments have a flag of their own. */
+/** A parameter that a worker would take as a scraper argument is probably a mistake: arguments have their own flag. */
 function paramsOf({ arg, param }: SubmitFlags, known: readonly string[]): Record<string, unknown> {
   const named = pairsOf(param, '--param')
   const unknown = named.flatMap(([name]) => (known.includes(name) ? [] : [name]))
@@ -115,7 +115,7 @@ function secondsOf(text: string | undefined, flag: string, min: number): number 
   throw new ScrapeError('E_USAGE', `${flag} takes ${what}, got ${JSON.stringify(text)}`)
 }
 
-/** Texts stay texts; what spells a number, a truth or a list is one. */
+/** Texts stay texts; anything else that reads as a number, a boolean or a list becomes one. */
 function spelled(name: string, text: string): unknown {
   if (TEXTS.has(name)) return text
   try {

@@ -1,4 +1,4 @@
-/** `sluice test`: reads saved pages again, offline, and compares with what was made of them before. */
+/** `sluice test`: replays saved pages offline, and compares the output with what was recorded. */
 import type { Command } from 'commander'
 import type { Replayed } from '../app/tools/replay.ts'
 import { addReadFlags, print, printJson, type ReadFlags } from './output.ts'
@@ -36,7 +36,7 @@ async function test(name: string, flags: TestFlags): Promise<number> {
   const { scraper, file } = await loadScraper(name)
   const folder = pagesFolder(file)
   const first = await replay(scraper, folder, { file, update: flags.update === true })
-  // Read once more: what an update could not bless is still a failure.
+  // Read once more: a page that the update could not accept is still a failure.
   const pages = flags.update ? await replay(scraper, folder, { file }) : first
   const failed = pages.filter((page) => page.problems.length > 0).length
   const notReplayable = pages.filter((page) => page.notReplayable !== undefined).length

@@ -1,4 +1,4 @@
-/** `sluice try` on a page that gives its files to a browser. */
+/** `sluice try` on a page whose files are browser downloads. */
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -29,7 +29,7 @@ export default defineScraper({
 })
 `
 
-test('try lists what a browser downloads beside what the handler orders', async () => {
+test('try lists browser downloads beside the files that the handler requests', async () => {
   using folder = temporaryFolder()
   const attachment = { 'content-type': 'text/csv', 'content-disposition': 'attachment; filename=served.csv' }
   await using site = await openSite({ '/app': PAGE, '/served.csv': status(200, attachment, 'c,d') })

@@ -1,4 +1,4 @@
-/** `sluice try`: one page through a scraper, now. */
+/** `sluice try`: sends one page through a scraper. */
 import { inspect } from 'node:util'
 import type { Command } from 'commander'
 import type { TriedPage } from '../app/tools/try-page.ts'

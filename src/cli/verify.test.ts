@@ -81,7 +81,7 @@ export default defineScraper({
 })
 `
 
-test('test says which pages of a browser cannot be replayed, and does not fail for them alone', async () => {
+test('test says which pages need a browser and cannot be replayed, and does not fail for them alone', async () => {
   const file = join(folder.path, 'scrapers/live/live.ts')
   const pages = join(folder.path, 'scrapers/live/pages')
   mkdirSync(pages, { recursive: true })
@@ -112,7 +112,7 @@ test('test says which pages of a browser cannot be replayed, and does not fail f
   assert.match(stdout, /1 page of live read as recorded\n1 page not replayable/)
   const { passed, failed, notReplayable } = JSON.parse((await sluice(['test', file, '--json'], { cwd })).stdout)
   assert.deepEqual([passed, failed, notReplayable], [1, 0, 1])
-  // A bug of a handler that does not touch the page is still one.
+  // A bug in a handler that does not touch the page is still a failure.
   writeFileSync(file, LIVE.replace("$.text('b')", 'undefined.x'))
   const broken = await sluice(['test', file], { cwd })
   assert.equal(broken.code, 1)

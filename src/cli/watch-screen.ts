@@ -1,4 +1,4 @@
-/** What `sluice watch` shows: frames redrawn in place on a terminal, a plain line now and then elsewhere, or JSON. */
+/** The output of `sluice watch`: frames redrawn in place on a terminal, otherwise a plain line now and then, or JSON. */
 
 import type { FrontierStats } from '../frontier/contract.ts'
 import type { ProgressView } from '../observe/progress-lines.ts'
@@ -14,7 +14,7 @@ const PLAIN_LINE_MS = 10_000
 const ERRORS_SHOWN_MAX = 5
 const ROWS_DEFAULT = 24
 
-/** What was seen at one look. */
+/** The result of one look. */
 export interface Look {
   run: OpenRun
   numbers: FrontierStats
@@ -24,7 +24,7 @@ export interface Look {
 
 interface Screen extends Disposable {
   show(look: Look): void
-  /** Takes away what is redrawn. */
+  /** Removes what is redrawn. */
   clear(): void
 }
 
@@ -46,7 +46,7 @@ export async function createScreen(flags: { json?: boolean; quiet?: boolean }): 
   )
 }
 
-/** Where the cursor cannot move: a line now and then. */
+/** If the cursor cannot be moved: a line now and then. */
 async function lines(
   everyMs: number,
   lineOf: (look: Look) => string,
@@ -75,7 +75,7 @@ const SHOW_CURSOR = '\x1b[?25h'
 const CLEAR_LINE_END = '\x1b[K'
 const CLEAR_BELOW = '\x1b[J'
 
-/** One write for all of it: a terminal that shows half a frame flickers. */
+/** A single write: a terminal that shows half a frame flickers. */
 async function redrawn(): Promise<Screen> {
   const [{ progressLines }, { brokerRows, workerLines }, { paintFor, table, truncate }, viewOf] = await Promise.all([
     import('../observe/progress-lines.ts'),
@@ -127,7 +127,7 @@ function errorLines({ record }: OpenRun, paint: Paint): string[] {
     )
 }
 
-/** Looks as the progress of a run shows them: what only the run itself can count is left out. */
+/** Turns looks into the progress view of a run: what only the run itself can count is omitted. */
 async function viewMaker(): Promise<(look: Look) => ProgressView> {
   const [{ createTally }, { livingWorkers }, { createRateMeter }] = await Promise.all([
     import('../observe/tally.ts'),

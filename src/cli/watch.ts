@@ -1,4 +1,4 @@
-/** `sluice watch`: a run as it goes, in this process or on a hundred machines. Looking costs the run nothing. */
+/** `sluice watch`: follows a run, local or on a hundred machines. Watching does not slow the run down. */
 import type { Command } from 'commander'
 import { ScrapeError } from '../core/errors.ts'
 import { addReadFlags, print, type ReadFlags } from './output.ts'
@@ -13,7 +13,7 @@ Examples:
   sluice watch books
   sluice watch 20261115_113501_x7k2 --json`
 
-/** On a terminal that is a redraw too: well under the five a second at most. */
+/** Also the redraw interval on a terminal: well below five per second. */
 const LOOK_MS = 500
 
 export function defineWatch(program: Command): void {
@@ -70,7 +70,7 @@ async function watch(word: string | undefined, flags: WatchFlags): Promise<numbe
   })
 }
 
-/** A database that is away for a while is shown, not fatal: the run goes on without being looked at. */
+/** A database that is down for a while is shown, but not fatal: the run continues unobserved. */
 function asBefore(last: Look, error: unknown): Look {
   if (error instanceof ScrapeError && error.class === 'service') return { ...last, why: error.message }
   throw error

@@ -1,4 +1,4 @@
-/** `sluice webhook`: who is told of what happens, by a server (`sluice serve`). */
+/** `sluice webhook`: manages the webhooks of a server (`sluice serve`). */
 import type { Command } from 'commander'
 import { verbatim } from '../core/redact.ts'
 import type { SqlDatabase } from '../drivers/sql.ts'
@@ -73,7 +73,7 @@ type Work = (
   word: string,
 ) => Promise<void>
 
-/** Commander hands over the argument first where there is one. */
+/** Commander passes the argument first if there is one. */
 function run(work: Work) {
   return async (...given: unknown[]) => {
     const [word, flags] = (typeof given[0] === 'string' ? given : ['', given[0]]) as [string, WebhookFlags]
@@ -134,7 +134,7 @@ const add: Work = async ({ subscriptions }, flags, url) => {
     )
 }
 
-/** Only the server knows what it may reach. */
+/** Only the server knows which addresses it may reach. */
 async function notePrivate(url: string): Promise<void> {
   const { refusedLiteral } = await import('../fetch/net/address.ts')
   const target = new URL(url)
@@ -165,7 +165,7 @@ const test: Work = async ({ subscriptions, log, db }, flags, word) => {
   else if (!flags.quiet) print(await endText(ended, subscription.name))
 }
 
-/** As it is when it is over, or when there is no more time. */
+/** The delivery once it has ended, or its state when the time is up. */
 async function endOf(log: DeliveryLog, made: Delivery, waitMs: number): Promise<Delivery> {
   const { setTimeout: pause } = await import('node:timers/promises')
   let now = made

@@ -59,21 +59,21 @@ async function workUntilOthersWait(
   }
 }
 
-/** A worker that stays outlives its store's restart; whoever watches it hears of it at /healthz. */
+/** A persistent worker outlives a restart of its store; /healthz reports the outage. */
 function outage(error: unknown, isForever: boolean, say: (line: string) => void): 'away' {
   if (!isForever || !(error instanceof ScrapeError) || error.class !== 'service') throw error
   say(`${error.message}: waiting for it`)
   return 'away'
 }
 
-/** While it works, it looks now and then whether others need it more. */
+/** While working, checks now and then whether other runs need it more. */
 function giveWay(worker: FleetWorker, chooser: RunChooser): Disposable {
   const sinceMs = performance.now()
   let isLooking = false
   const looking = every(async () => {
     if (isLooking) return
     isLooking = true
-    // A store that is away is the worker's own trouble, which it tells of.
+    // If the store is down, the worker itself reports it.
     const isTime = await chooser.mustGiveWay(worker, sinceMs).catch(() => false)
     if (isTime) worker.stop('there is more to do elsewhere')
     isLooking = false

@@ -1,4 +1,4 @@
-/** A worker on one run: joins, shows how it goes, says how it ended. */
+/** A worker on one run: joins it, shows progress, reports how it ended. */
 
 import type { FleetWorker, FleetWorkerEnd } from '../app/fleet/fleet-worker.ts'
 import type { Vitals } from '../app/fleet/worker-vitals.ts'
@@ -17,7 +17,7 @@ export interface RunFlags {
   quiet?: boolean
 }
 
-/** What holds for all runs of a process. */
+/** What applies to all runs of a process. */
 export interface WorkerProcess {
   flags: RunFlags
   config: Config
@@ -27,13 +27,13 @@ export interface WorkerProcess {
   vitals: Vitals
 }
 
-/** On the run that was named, or the newest one of this scraper. */
+/** Works on the named run, or the newest one of this scraper. */
 export async function workOnScraper(name: string, place: WorkerProcess): Promise<number> {
   const { loadScraper } = await import('../config/load-scraper.ts')
   return exitCodeOf(await workOnRun(await loadScraper(name), place.flags.runId, place))
 }
 
-/** `whileAtWork` is called with the worker once it is there; what it returns is disposed of when the worker ends. */
+/** `whileAtWork` is called with the worker once it has joined; the returned object is disposed of when the worker ends. */
 export async function workOnRun(
   loaded: LoadedScraper,
   runId: string | undefined,
@@ -110,7 +110,8 @@ function report(
     print(
       `worker ${worker.id} ${end.how}${why}\n` +
         `  this worker  ${pages.ok} pages, ${pages.failed} failed, ${items.new} items\n` +
-        // Its other numbers are added up from reports that the others may not have made yet: each of us would say something else.
+        // The other figures are added up from reports that other workers may not have sent yet: each worker would print different
+        // ones.
         `  the run      ${record.state}, ${record.pages.remaining} left; all its numbers: ${self()} stats ${worker.runId}\n`,
     )
   } else if (end.how === 'halted') note(`worker ${worker.id} halted: ${end.error.message}`)

@@ -1,10 +1,10 @@
-/** How a worker hears that it should end. */
+/** Signals that tell a worker to end. */
 
 export type Signals = ReturnType<typeof listenForSignals>
 
 /**
- * First signal: drain. Second Ctrl-C: leave at once; nothing committed is lost. A second SIGTERM only where nobody passes signals on:
- * a worker of an autoscaler gets the one to the group, and the one from its parent.
+ * First signal: drain. Second Ctrl-C: exit at once; nothing committed is lost. A second SIGTERM only counts if no parent forwards
+ * signals: a worker of an autoscaler gets the one to the group, and the one from its parent.
  */
 export function listenForSignals({ isSecondTermFinal }: { isSecondTermFinal: boolean }) {
   let reason: string | undefined
@@ -21,7 +21,7 @@ export function listenForSignals({ isSecondTermFinal }: { isSecondTermFinal: boo
   process.on('SIGTERM', onSignal)
   return {
     isStopped: () => reason !== undefined,
-    /** Called at once when it is stopped already. Disposing of what is returned ends it. */
+    /** Called at once if it has already been stopped. Dispose of the returned object to unsubscribe. */
     onStop(listener: (reason: string) => void): Disposable {
       listeners.add(listener)
       if (reason !== undefined) listener(reason)

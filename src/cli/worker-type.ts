@@ -67,7 +67,7 @@ export async function workOnType({ flags, config, batchSize, signals, vitals }: 
     healthMs,
     retryMs,
   }
-  const { type } = await workerType(spec) // what is wrong with it is said once, and not by every instance
+  const { type } = await workerType(spec) // report problems once, not in every instance
   const isQuiet = flags.quiet === true || flags.json === true
   const say = (line: string) => void (isQuiet || note(`${printable(line)}`))
   const done = { tasks: 0, failed: 0, retried: 0, items: 0, requests: 0 }

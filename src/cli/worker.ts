@@ -1,4 +1,4 @@
-/** `sluice worker`: one of many that work on the runs of a fleet, on any machine that reaches its database. */
+/** `sluice worker`: one of many workers on the runs of a fleet, on any machine that can reach its database. */
 import type { Command } from 'commander'
 import { addOptions, collect, configOf, RUN_OPTIONS } from './flags.ts'
 import { note } from './output.ts'
@@ -31,7 +31,7 @@ Examples:
   sluice worker --type indeed --concurrency 50 --instances 4 --frontier redis://cache
                                                       takes tasks of the task protocol from Redis streams until stopped`
 
-/** Options of a run that a worker does not decide. */
+/** Options of a run that a worker does not set. */
 const NOT_OURS = new Set(['format', 'sink', 'processes', 'formulaSafe', 'failAt', 'time'])
 
 export function defineWorker(program: Command): void {

@@ -1,6 +1,6 @@
-/** Wraps the notes of a help text to the width of the terminal; the parser of the command line wraps only its own parts. */
+/** Wraps the notes of a help text to the width of the terminal; the command-line parser wraps only its own parts. */
 
-/** Paragraphs with a line that is too long are filled again. Indented lines (examples, tables) stay as they are. */
+/** Paragraphs with a line that is too long are rewrapped. Indented lines (examples, tables) are left alone. */
 export function wrapParagraphs(text: string, width: number): string {
   return text
     .split('\n\n')

@@ -12,7 +12,7 @@ export function lazyRecords(open: () => Promise<FileRecords>): FileRecords {
     try {
       return await opening
     } catch (error) {
-      opening = undefined // the next call tries again; the loop limits how often (`Patience`)
+      opening = undefined // the next call tries again; the loop limits how often (`ServiceBackoff`)
       if (error instanceof ScrapeError && error.code === 'E_OUTPUT') throw error // an invalid folder stays invalid
       throw new ScrapeError('E_FILE_RECORD', (error as Error).message ?? String(error), { cause: error })
     }
