@@ -8,7 +8,6 @@ import type { NewTask, Task } from '../core/task.ts'
 import type { CompiledScraper } from './compile-scraper.ts'
 import type { Sessions } from './contract.ts'
 import type { EnqueuePolicy } from './enqueue.ts'
-import { PageContext, SkipPage } from './page-context.ts'
 import type { QueuedRoutes } from './queued-routes.ts'
 
 export interface PageReading {
@@ -42,6 +41,9 @@ export interface ReadingRequest {
   recall: (row: ItemRow) => Emitted
 }
 
+/** Loaded with the first page: together with `extract/` it is 26 modules, and would delay the first request by 19 ms. */
+let loaded: typeof import('./page-context.ts') | undefined
+
 /** Throws `ScrapeError` only: the handler's own bugs are rethrown as E_HANDLER with the location in its file. */
 export async function readPage(request: ReadingRequest): Promise<PageReading> {
   const reading: PageReading = {
@@ -59,7 +61,8 @@ export async function readPage(request: ReadingRequest): Promise<PageReading> {
       url: task.url,
     })
   }
-  const context = new PageContext(request, reading)
+  loaded ??= await import('./page-context.ts')
+  const context = new loaded.PageContext(request, reading)
   try {
     await handler(context as never)
     await context.settle()
@@ -68,7 +71,7 @@ export async function readPage(request: ReadingRequest): Promise<PageReading> {
       reading.stop = error
       return reading
     }
-    if (error instanceof SkipPage) {
+    if (error instanceof loaded.SkipPage) {
       reading.skipped = error.message
       return reading
     }
