@@ -180,6 +180,18 @@ test('has everything in the file after a flush, and takes a second close', async
   log.record(failed)
 })
 
+test('gives each line the time of its event, not that of its writing', async () => {
+  let nowMs = 1000
+  const { log, errors } = await logged({ now: () => nowMs }, ({ record }) => {
+    record({ type: 'run.started', runId: 'r1', scraper: 'books', resumed: false })
+    nowMs = 2000
+    record(failed)
+    nowMs = 3000
+  })
+  const times = [...log, ...errors].map((line) => Date.parse(line['time'] as string))
+  assert.deepEqual(times, [1000, 2000, 2000])
+})
+
 test('keeps what it was told when the process crashes', async () => {
   const folder = await newFolder()
   const script = `
@@ -190,6 +202,19 @@ test('keeps what it was told when the process crashes', async () => {
   const { status } = spawnSync(process.execPath, ['--input-type=module', '-e', script], { stdio: 'pipe' })
   assert.equal(status, 1)
   assert.equal((await linesOf(folder, 'log.jsonl'))[0]?.['message'], 'run started')
+})
+
+test('leaves a process its exit code when the folder is gone', async () => {
+  const folder = await newFolder()
+  const script = `
+    import { rmSync } from 'node:fs'
+    import { openRunLog } from ${JSON.stringify(new URL('./logs.ts', import.meta.url).href)}
+    const log = await openRunLog({ folder: ${JSON.stringify(folder)} })
+    log.record({ type: 'run.started', runId: 'r1', scraper: 'books', resumed: false })
+    rmSync(${JSON.stringify(folder)}, { recursive: true })
+    process.exit(4)`
+  const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' })
+  assert.deepEqual({ status, stderr }, { status: 4, stderr: '' })
 })
 
 test('says E_OUTPUT when the folder cannot be written', async () => {

@@ -1,5 +1,6 @@
 /** The files a run leaves for whoever wants to know: `log.jsonl`, all that happened, and `errors.jsonl`, all that failed. */
 import { open } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type { DestinationStream, Logger, LoggerOptions } from 'pino'
 import { ScrapeError } from '../core/errors.ts'
@@ -25,8 +26,6 @@ export interface RunLogOptions {
 interface RunLog extends AsyncDisposable {
   /** Give it to `bus.on`. */
   readonly record: (event: RunEvent) => void
-  /** For lines that are no event. */
-  readonly logger: Logger
   /** Everything recorded so far is in the files when it resolves. */
   flush(): Promise<void>
   /** Flushes and closes both files. May be called twice. */
@@ -56,6 +55,9 @@ const FLUSH_EVERY_MS = 1000
 /** A disk that does not keep up loses log lines, not memory. */
 const WAITING_BYTES_MAX = 16 * 1024 * 1024
 
+/** Events that are held until pino is loaded. */
+const HELD_MAX = 100
+
 type Destination = DestinationStream & {
   flush(done: (error?: Error) => void): void
   end(): void
@@ -63,59 +65,134 @@ type Destination = DestinationStream & {
   once(event: string, listener: () => void): void
 }
 
-/** pino is loaded here and not at the top: commands that run nothing need not pay its 7 MB. */
+/** Throws `E_OUTPUT` when the files cannot be written. */
 export async function openRunLog(options: RunLogOptions): Promise<RunLog> {
-  const { pino } = await import('pino')
-  const now = options.now ?? Date.now
-  const { level = 'info' } = options
-  let hasFailed = false
+  for (const path of pathsIn(options.folder)) await endTornLine(path)
+  return new PatientLog(options)
+}
 
-  async function destination(name: string): Promise<Destination> {
-    const path = join(options.folder, name)
-    await endTornLine(path)
-    const file = pino.destination({
-      dest: path,
-      append: true,
-      sync: false, // pino itself flushes what waits when the process exits
-      minLength: BUFFER_BYTES,
-      maxLength: WAITING_BYTES_MAX,
-      periodicFlush: FLUSH_EVERY_MS,
-    }) as unknown as Destination
-    file.on('error', (cause) => {
-      if (hasFailed) return
-      hasFailed = true
-      options.onError?.(new ScrapeError('E_OUTPUT', `cannot write ${path}: ${cause.message}`, { cause }))
-    })
-    return file
+const pathsIn = (folder: string) => [join(folder, 'log.jsonl'), join(folder, 'errors.jsonl')] as const
+
+/**
+ * Buffers the events of the first second, which is how long lines may wait anyway. Loading pino takes 20 ms, and the first request should
+ * not have to wait for it.
+ */
+class PatientLog implements RunLog {
+  readonly #options: RunLogOptions
+  readonly #now: () => number
+  readonly #opening: NodeJS.Timeout
+  #held: { event: RunEvent; atMs: number }[] = []
+  #files: LogFiles | undefined
+  #closing: Promise<void> | undefined
+
+  constructor(options: RunLogOptions) {
+    this.#options = options
+    this.#now = options.now ?? Date.now
+    this.#opening = setTimeout(() => this.#open(), FLUSH_EVERY_MS).unref()
+    leftAtExit.add(this)
   }
 
-  const logFile = await destination('log.jsonl')
-  const errorFile = await destination('errors.jsonl')
-  const logger = pino(lineFormat(level, options.runId === undefined ? {} : { run: options.runId }, now), logFile)
-  const writeEvent = eventWriter(logger)
-  const writeError = (line: Omit<ErrorLine, 'time'>) =>
-    void errorFile.write(`${JSON.stringify({ time: new Date(now()).toISOString(), ...line })}\n`)
-
-  function record(event: RunEvent): void {
-    if (closing !== undefined) return
-    writeEvent(event)
-    if (event.type === 'page' && event.outcome === 'failed') writeError(failedPageLine(event))
-    else if (event.type === 'item.invalid') writeError(invalidItemLine(event))
+  readonly record = (event: RunEvent): void => {
+    if (this.#closing !== undefined) return
+    const atMs = this.#now()
+    if (this.#files !== undefined) this.#files.write(event, atMs)
+    else if (this.#held.push({ event, atMs }) >= HELD_MAX) this.#open()
   }
 
-  let closing: Promise<void> | undefined
-  function close(): Promise<void> {
-    closing ??= (async () => {
-      await flush()
-      await Promise.all([ended(logFile), ended(errorFile)])
-    })()
-    return closing
-  }
-  async function flush(): Promise<void> {
-    await Promise.all([flushed(logFile), flushed(errorFile)])
+  flush(): Promise<void> {
+    return this.#open().flush()
   }
 
-  return { record, logger, flush, close, [Symbol.asyncDispose]: close }
+  close(): Promise<void> {
+    this.#closing ??= this.#open().close()
+    return this.#closing
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  /** When the process exits; pino itself writes the lines it has. */
+  writeHeld(): void {
+    this.#open({ sync: true })
+  }
+
+  #open(how: { sync: boolean } = { sync: false }): LogFiles {
+    if (this.#files !== undefined) return this.#files
+    clearTimeout(this.#opening)
+    leftAtExit.delete(this)
+    this.#files = new LogFiles(this.#options, how)
+    for (const { event, atMs } of this.#held.splice(0)) this.#files.write(event, atMs)
+    return this.#files
+  }
+}
+
+const leftAtExit = new Set<PatientLog>()
+process.on('exit', () => {
+  for (const log of leftAtExit) {
+    try {
+      log.writeHeld()
+    } catch {} // its folder may be gone: a log is not worth another exit code
+  }
+})
+
+class LogFiles {
+  readonly #log: Destination
+  readonly #errors: Destination
+  readonly #writeEvent: (event: RunEvent) => void
+  #atMs = 0
+  #hasFailed = false
+
+  /** `sync`: every line is in its file at once. */
+  constructor({ folder, level = 'info', runId, onError }: RunLogOptions, { sync }: { sync: boolean }) {
+    const { pino } = createRequire(import.meta.url)('pino') as typeof import('pino')
+    const open = (dest: string): Destination => {
+      const file = pino.destination({
+        dest,
+        append: true,
+        sync, // where it is not, pino itself flushes what waits when the process exits
+        minLength: sync ? 0 : BUFFER_BYTES,
+        maxLength: WAITING_BYTES_MAX,
+        periodicFlush: FLUSH_EVERY_MS,
+      }) as unknown as Destination
+      file.on('error', (cause) => {
+        if (this.#hasFailed) return
+        this.#hasFailed = true
+        onError?.(new ScrapeError('E_OUTPUT', `cannot write ${dest}: ${cause.message}`, { cause }))
+      })
+      return file
+    }
+    const [log, errors] = pathsIn(folder)
+    this.#log = open(log)
+    this.#errors = open(errors)
+    const base: Record<string, string> = runId === undefined ? {} : { run: runId }
+    this.#writeEvent = eventWriter(
+      pino(
+        lineFormat(level, base, () => this.#atMs),
+        this.#log,
+      ),
+    )
+  }
+
+  write(event: RunEvent, atMs: number): void {
+    this.#atMs = atMs
+    this.#writeEvent(event)
+    if (event.type === 'page' && event.outcome === 'failed') this.#writeError(failedPageLine(event))
+    else if (event.type === 'item.invalid') this.#writeError(invalidItemLine(event))
+  }
+
+  #writeError(line: Omit<ErrorLine, 'time'>): void {
+    this.#errors.write(`${JSON.stringify({ time: new Date(this.#atMs).toISOString(), ...line })}\n`)
+  }
+
+  async flush(): Promise<void> {
+    await Promise.all([flushed(this.#log), flushed(this.#errors)])
+  }
+
+  async close(): Promise<void> {
+    await this.flush()
+    await Promise.all([ended(this.#log), ended(this.#errors)])
+  }
 }
 
 interface LineLogOptions {
