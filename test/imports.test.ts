@@ -19,6 +19,8 @@ import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve, sep } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { startBooksSite } from './site/books.ts'
+import { sluice, temporaryFolder } from './sluice.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const STAGES = ['sources', 'frontier', 'fetch', 'extract', 'sinks', 'files', 'observe', 'server']
@@ -212,6 +214,48 @@ test('the version is printed without the command line, and a run starts without 
   // Importing node:http touches its lazy exports, which load the HTTP client of Node: 30 ms.
   for (const file of ['src/cli/run.ts', 'src/cli/run-here.ts', 'src/app/demo/demo-for-run.ts'])
     assert.ok(!loadedWith(file).has('node:http'), file)
+})
+
+/** In the process of a run: prints what is loaded when its first socket is made, packages and modules of ours by their paths. */
+const PRINT_LOADED = `
+  import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+  import { writeSync } from 'node:fs'
+  import { registerHooks } from 'node:module'
+  const loaded = new Set()
+  registerHooks({ load: (url, context, next) => (loaded.add(url), next(url, context)) })
+  subscribe('net.client.socket', function print() {
+    unsubscribe('net.client.socket', print)
+    const builtin = process.moduleLoadList.filter((name) => name.startsWith('NativeModule '))
+    writeSync(1, JSON.stringify([...loaded, ...builtin.map((name) => name.replace('NativeModule ', 'node:'))]))
+  })`
+/** What a run has loaded when its first request leaves: 320 modules, each about 0.3 ms of its start. */
+const BEFORE_FIRST_REQUEST_MAX = 330
+
+test('the first request waits for nothing that reads pages, writes logs or speaks HTTP/2', async () => {
+  using folder = temporaryFolder()
+  await using site = await startBooksSite()
+  const env = { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(PRINT_LOADED)}` }
+  const args = ['run', 'books', '--site', site.url, '--pages', '1', '--quiet', '--out', folder.path]
+  const { stdout, stderr } = await sluice(args, { cwd: folder.path, env })
+  assert.ok(stdout.startsWith('["'), stdout + stderr)
+  const loaded = (JSON.parse(stdout) as string[]).map((url) => url.replace(`file://${ROOT}`, ''))
+  const has = (start: string) => loaded.filter((name) => name.startsWith(start))
+  assert.ok(has('src/fetch/http/').length > 10 && has('node_modules/undici/').length > 10 && has('node:net').length > 0)
+  for (const start of [
+    'src/extract/',
+    'src/crawl/page-context.ts',
+    'src/observe/progress',
+    'src/observe/summary',
+    'node_modules/css-what/',
+    'node_modules/htmlparser2/',
+    'node_modules/cheerio/',
+    'node_modules/tough-cookie/',
+    'node_modules/pino/',
+    'node:http2',
+  ])
+    assert.deepEqual(has(start), [])
+  const files = loaded.filter((name) => !name.startsWith('node:') && !name.startsWith('data:'))
+  assert.ok(files.length <= BEFORE_FIRST_REQUEST_MAX, `${files.length} modules: which of them can wait?`)
 })
 
 test('an import against the rule is found', () => {
