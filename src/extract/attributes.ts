@@ -1,4 +1,4 @@
-/** Attributes, read from a start tag's text when somebody asks. */
+/** Attributes, read from a start tag's text on demand. */
 import { decodeEntities } from './entities.ts'
 import type { PageIndex } from './page-index.ts'
 import { isSpace } from './scan.ts'
@@ -7,7 +7,7 @@ import { isSpace } from './scan.ts'
 export let valueStart = 0
 export let valueEnd = 0
 
-/** Steps to the next attribute from `at`; its name is `html[nameStart…nameEnd)`. Returns where to go on, or -1 at the tag's end. */
+/** Moves to the next attribute; its name is `html[nameStart…nameEnd)`. Returns where to continue, or -1 at the tag's end. */
 let nameStart = 0
 let nameEnd = 0
 function next(html: string, from: number): number {
@@ -37,7 +37,7 @@ function next(html: string, from: number): number {
   return i
 }
 
-/** Where the attributes of the start tag at `token` begin, or -1 for an element that an end tag stands for. */
+/** Where the attributes of the start tag at `token` begin, or -1 for an element created by an end tag. */
 function attributesStart(index: PageIndex, token: number): number {
   const { html } = index
   let i = index.start[token]! + 1
@@ -46,7 +46,7 @@ function attributesStart(index: PageIndex, token: number): number {
   return i
 }
 
-/** Finds an attribute by its lower-case name; the first of several wins. The value lies at `valueStart…valueEnd`. */
+/** Finds an attribute by its lower-case name; the first of several wins. The value is at `valueStart…valueEnd`. */
 export function findAttribute(index: PageIndex, token: number, name: string): boolean {
   const { html } = index
   let at = attributesStart(index, token)

@@ -1,4 +1,4 @@
-/** Cheerio on a page that is already indexed: the same tree by construction, so both tiers always agree. */
+/** Cheerio on a page that is already indexed: both tiers share the same tree, so they always agree. */
 import { createRequire } from 'node:module'
 import type { CheerioAPI } from 'cheerio'
 import type { DomHandler, Element } from 'domhandler'
@@ -53,7 +53,7 @@ export function domOf(index: PageIndex): Dom {
   return { cheerio: slim().load(handler.root as never), elements, tokens }
 }
 
-/** Comments, true and bogus, and the doctype; end tags leave nothing. */
+/** Comments, real and bogus, and the doctype; end tags leave nothing. */
 function addOther(handler: DomHandler, source: string): void {
   if (/^<!doctype/i.test(source)) {
     if (source.endsWith('>')) handler.onprocessinginstruction('!doctype', source.slice(1, -1))
@@ -64,7 +64,7 @@ function addOther(handler: DomHandler, source: string): void {
   }
 }
 
-/** What cheerio finds inside `scope` (-1: the page), as tokens in page order. */
+/** Cheerio's matches inside `scope` (-1: the page), as tokens in page order. */
 export function findWithCheerio(dom: Dom, css: string, scope: number): number[] {
   const { cheerio, elements, tokens } = dom
   const place = scope === -1 ? cheerio.root() : cheerio(elements.get(scope) as never)
@@ -73,7 +73,7 @@ export function findWithCheerio(dom: Dom, css: string, scope: number): number[] 
       .find(css)
       .toArray()
       .map((element) => tokens.get(element))
-      .filter((token) => token !== undefined) // a handler may have added elements of its own
+      .filter((token) => token !== undefined) // a handler may have added its own elements
   } catch (error) {
     // css-select recurses along the tree for some pseudo-classes.
     if (error instanceof RangeError)

@@ -55,7 +55,7 @@ test('decodes entities in text and attributes as htmlparser2 does', () => {
   )
 })
 
-test('decodes attribute values that hold both quotes', () => {
+test('decodes attribute values that contain both quotes', () => {
   assert.equal(decodeEntities(`a"b'c&eacute;`, 'attribute'), `a"b'cé`)
 })
 

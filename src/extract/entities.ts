@@ -1,18 +1,18 @@
-/** Entities in text and attribute values, as htmlparser2 reads them. Called only where there is an `&`. */
+/** Entities in text and attribute values, as htmlparser2 reads them. Called only if there is an `&`. */
 import { createRequire } from 'node:module'
 import type { Tokenizer } from 'htmlparser2'
 import { TextBuilder } from './text-builder.ts'
 
 const COMMON: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: '\u00a0' }
 
-/** Decodes `text`. In an attribute, a name without `;` followed by `=` or a letter is no entity (`?a=1&copy=2`). */
+/** Decodes `text`. In an attribute, a name without `;` followed by `=` or a letter is not an entity (`?a=1&copy=2`). */
 export function decodeEntities(text: string, where: 'text' | 'attribute'): string {
   const out = new TextBuilder()
   let from = 0
   for (let at = text.indexOf('&'); at !== -1; at = text.indexOf('&', at + 1)) {
     const semicolon = at + 9 < text.length ? text.slice(at, at + 9).indexOf(';') : text.indexOf(';', at) - at
     const value = semicolon > 1 && semicolon < 9 ? commonEntity(text, at + 1, at + semicolon) : undefined
-    // Two thousand names and the rules for missing semicolons are the library's business; these few are nearly all there are.
+    // The two thousand names and the rules for missing semicolons are left to the library; nearly all pages need only these few.
     if (value === undefined) {
       decodeAll(text.slice(from), where, out)
       return out.text()
@@ -40,7 +40,7 @@ function commonEntity(text: string, from: number, to: number): string | undefine
     else if (isHex && (c | 32) >= 97 && (c | 32) <= 102) code = code * 16 + (c | 32) - 87
     else return undefined
   }
-  // Below and above live the exceptions: control characters, windows-1252 numbers, surrogates.
+  // The exceptions are below and above: control characters, windows-1252 numbers, surrogates.
   return (code >= 32 && code <= 126) || (code >= 160 && code < 0xd800) ? String.fromCharCode(code) : undefined
 }
 
@@ -86,7 +86,7 @@ function decodeAll(text: string, where: 'text' | 'attribute', out: TextBuilder):
     tokenize(`<a b=${quote}${text}${quote}>`, out)
     return
   }
-  // A `<` in a text (of a title, say) must not start a tag here: the pieces between them are decoded one by one.
+  // A `<` in text (of a title, say) must not start a tag here, so the pieces between them are decoded one by one.
   for (let from = 0; ; ) {
     const at = text.indexOf('<', from)
     tokenize(at === -1 ? text.slice(from) : text.slice(from, at), out)

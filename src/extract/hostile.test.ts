@@ -7,10 +7,10 @@ import { ScrapeError } from '../core/errors.ts'
 import { allLinks, release, select } from './html.ts'
 
 const MB = 1 << 20
-/** Enough: work that grows with the square of it takes longer than `readAll` allows. */
+/** Large enough: quadratic work takes longer than `readAll` allows. */
 const MANY = 100_000
 
-/** Everything a handler may ask, on a page that wants to hang it. Generous: linear work on these takes a tenth of it. */
+/** Everything a handler may call, on a page designed to hang it. Generous: linear work takes a tenth of this. */
 function readAll(html: string): string {
   let outcome = ''
   const tookMs = cpuMs(() => {
@@ -56,7 +56,7 @@ test('reads 10,000 nested tags, with cheerio too', () => {
   assert.throws(() => $.text('div:has(p)'), { code: 'E_HTML_LIMIT' }) // css-select's own stack
 })
 
-test('looks at long chains of ancestors and siblings once', () => {
+test('walks long chains of ancestors and siblings only once', () => {
   assert.equal(readAll('<i>'.repeat(9990) + '<b></b>'.repeat(MANY)), 'read')
   assert.equal(readAll('<i></i><y></y>'.repeat(100_000)), 'read')
   assert.equal(readAll(`${'<b>'.repeat(2000)}${'</x></y></z>'.repeat(100_000)}`), 'read')
@@ -122,7 +122,7 @@ test('reads the text of millions of pieces in a heap of 40 MB', async () => {
   await promisify(execFile)(process.execPath, ['--max-old-space-size=40', '--input-type=module', '-e', script])
 })
 
-test('one bad link never costs the others', () => {
+test('one bad link never affects the others', () => {
   const bad = [
     'http://',
     'http://[::1',

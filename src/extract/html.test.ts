@@ -30,20 +30,20 @@ const code = (run: () => unknown): string => {
   return 'no error'
 }
 
-test('gives text trimmed and folded, entities decoded', () => {
+test('returns text trimmed and collapsed, with entities decoded', () => {
   assert.equal($.text('title'), 'Shop & more')
   assert.equal($.text('p.availability'), 'In stock (22 available)')
 })
 
-test('leaves scripts, styles and comments out of a text', () => {
+test('omits scripts, styles and comments from text', () => {
   assert.equal($.text('#about'), 'one two three four' + 'five')
 })
 
-test('gives a script’s own text when asked for it', () => {
+test('returns a script’s own text when asked for it', () => {
   assert.equal($.text('#data'), '{"n": [1, 2, "<b>"]}')
 })
 
-test('gives the text of the place itself without a selector', () => {
+test('returns the text of the place itself without a selector', () => {
   assert.deepEqual(
     $.all('h3').map((h3) => h3.text()),
     ['A Li…', 'Bagain'],
@@ -51,7 +51,7 @@ test('gives the text of the place itself without a selector', () => {
   assert.match($.text(), /^Shop & more A Li… £51\.77/)
 })
 
-test('looks inside the place only', () => {
+test('looks only inside the place', () => {
   const [first, second] = $.all('article.product_pod')
   assert.equal(first!.text('p.price_color'), '£51.77')
   assert.equal(second!.text('p.price_color'), 'sold out')
@@ -61,7 +61,7 @@ test('looks inside the place only', () => {
   assert.equal(second!.exists('> a'), false)
 })
 
-test('lets the leftmost part of a selector be the place itself, and nothing outside it', () => {
+test('lets the leftmost part of a selector match the place itself, and nothing outside it', () => {
   const [place] = select('<div><b></b><div id=s><p>x</p></div></div>', 'http://h/').all('#s')
   assert.equal(place!.exists('div > p'), true)
   assert.equal(place!.exists('div > div p'), false)
@@ -71,7 +71,7 @@ test('lets the leftmost part of a selector be the place itself, and nothing outs
   assert.equal(place!.exists('div div p'), false)
 })
 
-test('goes on after a script that SVG lets close itself', () => {
+test('continues after a self-closing script in SVG', () => {
   assert.equal(select('<svg><script/>x<style/>y</svg>', 'http://h/').text('svg'), 'xy')
 })
 
@@ -85,7 +85,7 @@ test('reads numbers', () => {
   )
 })
 
-test('gives attributes decoded, links absolute', () => {
+test('returns attributes decoded, links absolute', () => {
   assert.equal($.attr('h3 > a', 'title'), 'A "Light"')
   assert.equal($.attr('h3 > a', 'href'), 'http://shop.test/a_1/index.html?x=1&y=2')
   assert.equal($.attr('svg', 'viewbox'), '0 0 1 1')
@@ -95,7 +95,7 @@ test('takes the first match that has the attribute', () => {
   assert.equal($.all('article')[1]!.attr('a', 'href'), 'http://shop.test/b')
 })
 
-test('gives an element’s own attribute as it stands', () => {
+test('returns an element’s own attribute unchanged', () => {
   assert.equal($.all('h3 > a')[0]!.ownAttr('href'), '../a_1/index.html?x=1&y=2')
   assert.equal($.all('h3 > a')[0]!.ownAttr('TITLE'), 'A "Light"')
   assert.equal($.all('h3 > a')[0]!.ownAttr('id'), undefined)
@@ -111,14 +111,14 @@ test('reads JSON out of a script', () => {
   )
 })
 
-test('gives inner HTML as the page has it', () => {
+test('returns inner HTML as the page has it', () => {
   assert.equal($.html('svg'), '<title>Icon</title><a href="/svg">s</a>')
   assert.equal($.all('h3')[1]!.html(), '<a title="B">B</a><a href="/b">again</a>')
   assert.equal($.html(), page)
   assert.equal($.html('br'), '')
 })
 
-test('fails with the selector’s name where nothing matches', () => {
+test('fails with the selector if nothing matches', () => {
   assert.equal(
     code(() => $.text('h2.missing')),
     'E_SELECTOR_EMPTY: "h2.missing" found nothing',
@@ -138,7 +138,7 @@ test('fails with the selector’s name where nothing matches', () => {
   assert.equal($.exists('h2'), false)
 })
 
-test('names a selector that is no CSS', () => {
+test('reports invalid CSS selectors', () => {
   for (const css of ['h2[', '', 'a,', 'a:nonsense', 'a::before', 'svg|a', ':not(']) {
     assert.match(
       code(() => $.exists(css)),
@@ -148,7 +148,7 @@ test('names a selector that is no CSS', () => {
   }
 })
 
-test('leaves what it does not know to cheerio, with the same answers around', () => {
+test('leaves selectors it does not support to cheerio, with the same results', () => {
   assert.equal($.text('article:has(a[title=B]) .price_color'), 'sold out')
   assert.equal($.number('p:contains("51")'), 51.77)
   assert.equal($.all('li:first-of-type')[0]!.attr('a', 'title'), 'A "Light"')
@@ -162,7 +162,7 @@ test('offers cheerio on the same tree', () => {
   assert.equal($.cheerio('li').first().children().attr('class'), 'product_pod')
 })
 
-test('resolves against base href, but never against one that leads away from the web', () => {
+test('resolves against base href, unless that is not an http(s) URL', () => {
   const attr = (base: string): string => select(`<base href="${base}"><a href="x">`, 'http://h/d/p').attr('a', 'href')
   assert.equal(attr('/other/'), 'http://h/other/x')
   assert.equal(attr('https://cdn.test/y/z'), 'https://cdn.test/y/x')
@@ -175,7 +175,7 @@ test('resolves against base href, but never against one that leads away from the
   )
 })
 
-test('passes over a link that is no URL', () => {
+test('skips a link that is not a URL', () => {
   assert.equal(select('<a href="http://[">1</a><a href="/ok">2</a>', 'http://h/').attr('a', 'href'), 'http://h/ok')
   assert.match(
     code(() => select('<a href="http://[">', 'http://h/').attr('a', 'href')),
@@ -183,7 +183,7 @@ test('passes over a link that is no URL', () => {
   )
 })
 
-test('reads a released page again when it is used later', () => {
+test('indexes a released page again if it is used later', () => {
   const late = select('<ul><li>1<li>2</ul>', 'http://h/')
   const items = late.all('li')
   release(late)
@@ -196,7 +196,7 @@ test('reads a released page again when it is used later', () => {
   assert.equal(other.text('i'), 'y')
 })
 
-test('gives strings that do not keep the page in memory', () => {
+test('returns strings that do not keep the page in memory', () => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   const kept: string[] = []

@@ -25,7 +25,7 @@ test('leaves entities alone in a block that parses', () => {
   assert.deepEqual(parseLooseJson('{"a":"<p>&quot;x&quot; &amp;#xa;</p>"}'), { a: '<p>&quot;x&quot; &amp;#xa;</p>' })
 })
 
-test('gives nothing for what is no JSON at all, however long', () => {
+test('returns nothing for text that is not JSON at all, however long', () => {
   for (const block of ['', 'hello', '{"a":"b', '{"a":', '<!-- -->', '{"a":'.repeat(100_000), ', '.repeat(500_000)])
     assert.equal(parseLooseJson(block), undefined)
 })

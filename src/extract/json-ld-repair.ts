@@ -1,20 +1,20 @@
-/** JSON as it stands in pages: written by templates, escaped once too often, cut and commented. */
+/** JSON as it appears in pages: written by templates, escaped once too often, truncated and commented. */
 import { decodeEntities } from './entities.ts'
 
-/** The first reading that parses wins, from what is written to what was meant; undefined when none does. */
+/** The first reading that parses wins, from the literal text to the most repaired one; undefined if none does. */
 export function parseLooseJson(block: string): unknown {
   const text = withoutGuards(block)
   for (const reading of [() => text, () => mended(text), () => unescaped(text), () => mended(unescaped(text))]) {
     try {
       return JSON.parse(reading())
     } catch {
-      // The next reading.
+      // Try the next reading.
     }
   }
   return undefined
 }
 
-/** Old pages hide a block from older browsers in a comment or CDATA section, and those in a comment of JavaScript. */
+/** Old pages hide a block from older browsers in a comment or CDATA section, and that in a JavaScript comment. */
 function withoutGuards(block: string): string {
   const text = block.trim()
   const start = /^(?:\s|\/\/|\/\*|\*\/|<!--|<!\[CDATA\[)*/.exec(text)![0].length
@@ -24,12 +24,12 @@ function withoutGuards(block: string): string {
 }
 const GUARD_CHARS_MAX = 64
 
-/** Only where the whole block was escaped: in good JSON, an `&quot;` belongs to the text. */
+/** Only if the whole block was escaped: in valid JSON, an `&quot;` belongs to the text. */
 function unescaped(text: string): string {
   return decodeEntities(text, 'text')
 }
 
-/** Control characters inside strings escaped, escapes JSON does not know opened, commas before a bracket dropped. */
+/** Escapes control characters inside strings, unescapes escapes JSON does not know, and drops commas before a bracket. */
 function mended(text: string): string {
   const out: string[] = []
   let from = 0
@@ -62,7 +62,7 @@ function isEscape(text: string, at: number): boolean {
   return letter !== undefined && '"\\/bfnrt'.includes(letter)
 }
 
-/** The next character that is no white space. Looks a bounded way: `, , , ,` with kilometres between is no JSON. */
+/** The text from the next character that is not white space. Bounded: `, , , ,` with huge gaps is not JSON. */
 function nextSolid(text: string, at: number): string {
   return text.slice(at, at + SPACE_CHARS_MAX).trimStart()
 }

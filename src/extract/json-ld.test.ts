@@ -7,7 +7,7 @@ const block = (...texts: string[]): string =>
   texts.map((it) => `<script type="application/ld+json">${it}</script>`).join('\n')
 const nodes = (html: string, type?: string) => select(html, 'http://h/').jsonLd(type)
 
-test('opens arrays and graphs', () => {
+test('flattens arrays and graphs', () => {
   const html = block(
     '[{"@type":"A"},[{"@type":"B"}]]',
     '{"@context":"https://schema.org","@graph":[{"@type":"C"},{"@type":"D","x":[{"@type":"E"}]}]}',
@@ -19,7 +19,7 @@ test('opens arrays and graphs', () => {
   )
 })
 
-test('filters by type, also in lists of types and written in full', () => {
+test('filters by type, including lists of types and full URLs', () => {
   const html = block(
     '[{"@type":["Thing","Product"],"n":1},{"@type":"https://schema.org/Product","n":2},{"@type":"schema:Product","n":3}]',
     '[{"@type":"ProductGroup"},{"@type":null},{"n":4},5,"Product",null]',
@@ -30,7 +30,7 @@ test('filters by type, also in lists of types and written in full', () => {
   )
 })
 
-test('leaves out blocks that are beyond repair', () => {
+test('skips blocks that are beyond repair', () => {
   assert.deepEqual(nodes(block('{"@type":"A"', '', '{"@type":"B"}', 'null', '7')), [{ '@type': 'B' }])
 })
 
@@ -39,7 +39,7 @@ test('reads blocks hidden in comments, of any case and with a charset', () => {
   assert.equal(nodes(html).length, 2)
 })
 
-test('takes __proto__ as a name like any other', () => {
+test('treats __proto__ like any other name', () => {
   const [node] = nodes(
     block('{"@type":"A","__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}'),
   )
@@ -50,7 +50,7 @@ test('takes __proto__ as a name like any other', () => {
   assert.deepEqual(jsonLdNodes('{"__proto__":{"@graph":[{"@type":"X"}]}}').length, 1)
 })
 
-test('is not impressed by deep nesting or many nodes', () => {
+test('handles deep nesting and many nodes', () => {
   assert.deepEqual(jsonLdNodes(`${'['.repeat(100_000)}${']'.repeat(100_000)}`), [])
   assert.equal(jsonLdNodes(`[${'{},'.repeat(50_000)}{}]`).length, 10_000)
 })

@@ -1,16 +1,16 @@
 /** JSON-LD blocks (`<script type="application/ld+json">`), flattened to a list of nodes. */
 import { parseLooseJson } from './json-ld-repair.ts'
 
-/** More nodes than this on one page are no description of it. */
+/** More nodes than this cannot describe one page. */
 const NODES_MAX = 10_000
 
 type Node = Record<string, unknown>
 
-/** The nodes of one block, arrays and `@graph` opened; nothing when it is beyond repair. Nodes are never merged or copied. */
+/** The nodes of one block, with arrays and `@graph` flattened; none if it is beyond repair. Nodes are never merged or copied. */
 export function jsonLdNodes(block: string, type?: string): Node[] {
   const nodes: Node[] = []
   const waiting: unknown[] = [parseLooseJson(block)]
-  // A stack of our own: a block may nest as deep as it likes.
+  // An explicit stack: a block may be nested arbitrarily deep.
   while (waiting.length > 0 && nodes.length < NODES_MAX) {
     const value = waiting.pop()
     if (Array.isArray(value)) {

@@ -1,7 +1,7 @@
-/** JSON out of pages. */
+/** JSON in pages. */
 import { ScrapeError } from '../core/errors.ts'
 
-/** Parses, or throws `E_JSON_INVALID` that names where the text came from. */
+/** Parses, or throws `E_JSON_INVALID` with the source of the text. */
 export function parseJson(text: string, where: string, url: string): unknown {
   try {
     return JSON.parse(text)

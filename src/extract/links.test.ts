@@ -8,7 +8,7 @@ const page = `<base href="/dir/"><a href="a">A  link</a> <a href=" b ">B</a> <a>
 <!-- <a href="/comment"> --><script>'<a href="/script">'</script><textarea><a href="/textarea"></textarea><a href="data:text/html,x">d</a>`
 const base = 'http://h.test/p.html'
 
-test('gives every web link of a page once, absolute, in page order', () => {
+test('returns every web link of a page once, absolute, in page order', () => {
   assert.deepEqual(
     allLinks(page, base).map((link) => link.url),
     [
@@ -30,7 +30,7 @@ test('flags links that ask not to be followed', () => {
   assert.deepEqual(whole, [{ url: 'http://h.test/x', rel: '', nofollow: true }])
 })
 
-test('stops at the most links it may give', () => {
+test('stops at the maximum number of links', () => {
   assert.equal(allLinks(page, base, { max: 2 }).length, 2)
 })
 
@@ -45,11 +45,11 @@ test('counts links to several anchors of one page once, and skipped links by rea
   assert.deepEqual(leftOut, { links: 1, scheme: 1, url: 1 })
 })
 
-test('gives texts when asked', () => {
+test('returns texts if requested', () => {
   assert.equal(allLinks(page, base, { text: true })[0]!.text, 'A link')
 })
 
-test('gives anchors for following, and counts those that are no URL', () => {
+test('returns anchors for following, and counts those that are not URLs', () => {
   const $ = select(page, base)
   const found = anchors($, 'a')
   assert.equal(found.bad, 1)

@@ -1,4 +1,4 @@
-/** Links of a page, for following. One bad link never costs the others. */
+/** Links of a page, for following. One bad link never affects the others. */
 import { countNotFetched, type NotFetchedCounts } from '../core/not-fetched.ts'
 import type { Anchor, DocumentSelection } from '../core/selection.ts'
 import { attributeOf } from './attributes.ts'
@@ -14,7 +14,7 @@ interface FoundAnchors {
   otherSchemes: number
 }
 
-/** More links than this are a trap or a sitemap. */
+/** A page with more links is a trap or a sitemap. */
 export const LINKS_MAX = 10_000
 
 const isWeb = (url: string): boolean => url.startsWith('http://') || url.startsWith('https://')
@@ -37,15 +37,15 @@ class Link implements Anchor {
   }
 }
 
-/** Where a link leads as the page writes it; links inside SVG may still use the old name. */
+/** The link target as written in the page; links inside SVG may still use the old name. */
 function hrefOf(place: Place): string | undefined {
   const { index } = place.document
   return attributeOf(index, place.token, 'href') ?? attributeOf(index, place.token, 'xlink:href')
 }
 
 /**
- * What `enqueue.links` follows: every match of `css` with an http(s) href, in page order. The others are counted: those that are not
- * URLs at all, and distinct ones of other schemes.
+ * What `enqueue.links` follows: every match of `css` with an http(s) href, in page order. The others are counted: those that are
+ * not URLs at all, and distinct ones with other schemes.
  */
 export function anchors($: DocumentSelection, css: string): FoundAnchors {
   const found: Anchor[] = []
@@ -64,23 +64,23 @@ export function anchors($: DocumentSelection, css: string): FoundAnchors {
 
 export interface PageLink {
   readonly url: string
-  /** The rel attribute, lower case; empty when there is none. */
+  /** The rel attribute, lower case; empty if there is none. */
   readonly rel: string
-  /** The link, or the whole page in its robots meta tag, asks crawlers not to follow. */
+  /** The link, or the page's robots meta tag, asks crawlers not to follow. */
   readonly nofollow: boolean
-  /** Only when asked for. */
+  /** Only if requested. */
   readonly text?: string
 }
 
 export interface AllLinksOptions {
-  /** At most this many, the first ones of the page. */
+  /** At most this many, the first ones on the page. */
   max?: number
   text?: boolean
-  /** Counts links that are left out: over `max`, of other schemes, not URLs. */
+  /** Counts omitted links: over `max`, with other schemes, not URLs. */
   leftOut?: NotFetchedCounts
 }
 
-/** Every distinct http(s) link of a page (`a` and `area`), in page order. Places on one page (`#part`) are one link. */
+/** Every distinct http(s) link of a page (`a` and `area`), in page order. Fragments (`#part`) are ignored. */
 export function allLinks(page: string | DocumentSelection, baseUrl: string, options: AllLinksOptions = {}): PageLink[] {
   const { max = LINKS_MAX, text = false, leftOut = {} } = options
   const $ = typeof page === 'string' ? new Place(new Document(page, baseUrl), -1, '') : page

@@ -1,6 +1,6 @@
 /**
- * Runs compiled selectors over a page's index, from right to left. Time is linear in the page for every selector: what a look
- * at all ancestors or all earlier siblings has found is remembered, so nobody looks at the same chain twice.
+ * Runs compiled selectors over a page's index, from right to left. The time is linear in the page for every selector: results for
+ * all ancestors or all earlier siblings are remembered, so no chain is walked twice.
  */
 import { findAttribute, foundValue, valueEnd, valueStart } from './attributes.ts'
 import type { PageIndex, Siblings } from './page-index.ts'
@@ -24,7 +24,7 @@ import {
   WORD,
 } from './selector.ts'
 
-/** Tokens of the elements inside `scope` (-1: the page) that match, in page order. */
+/** Tokens of the matching elements inside `scope` (-1: the page), in page order. */
 export function findAll(index: PageIndex, selector: CompiledSelector, scope: number): number[] {
   const found: number[] = []
   const stop = scope === -1 ? index.count : index.close[scope]!
@@ -43,10 +43,10 @@ export function findFirst(index: PageIndex, selector: CompiledSelector, scope: n
   return nextMatch(index, selector, scope + 1, scope === -1 ? index.count : index.close[scope]!)
 }
 
-// The state of one search. Searches do not overlap, so module variables serve all and nothing is allocated.
+// The state of one search. Searches do not overlap, so module variables are enough and nothing is allocated.
 let place = -1
 let stamp = 0
-/** Per far-looking relation and element: `2 * stamp` for no, `2 * stamp + 1` for yes; other numbers are older searches'. */
+/** Per far-reaching relation and element: `2 * stamp` for no, `2 * stamp + 1` for yes; other numbers are from older searches. */
 let memory = new Int32Array(4096)
 
 function prepare(index: PageIndex, selector: CompiledSelector, scope: number): void {
@@ -88,7 +88,7 @@ function tagIdIn(index: PageIndex, compound: Compound): number {
   return compound.tagId === -2 ? (index.names.get(compound.tag) ?? -2) : compound.tagId
 }
 
-/** Whether the element matches the compound and everything left of it. As in cheerio, the leftmost may be the place itself. */
+/** Whether the element matches the compound and everything left of it. As in cheerio, the leftmost may be the scope itself. */
 function matches(index: PageIndex, compounds: readonly Compound[], i: number, token: number): boolean {
   const compound = compounds[i]!
   if (!matchesCompound(index, compound, token)) return false
@@ -110,7 +110,7 @@ function matches(index: PageIndex, compounds: readonly Compound[], i: number, to
   }
 }
 
-/** Whether any ancestor (or earlier sibling) matches what is left of compound `i`. */
+/** Whether any ancestor (or earlier sibling) matches the part left of compound `i`. */
 function matchesFar(index: PageIndex, compounds: readonly Compound[], i: number, token: number): boolean {
   const { relation, column } = compounds[i]!
   const isDescendant = relation === DESCENDANT
@@ -132,7 +132,7 @@ function matchesFar(index: PageIndex, compounds: readonly Compound[], i: number,
       break
     }
   }
-  // The answer holds for everything passed on the way: it is about an element *or* what lies beyond it.
+  // The answer holds for every element passed on the way: it is about an element *or* the rest of its chain.
   for (let passed = chain[token]!; passed !== at; passed = chain[passed]!)
     memory[base + passed] = answer ? yes : yes - 1
   return answer
@@ -162,7 +162,7 @@ function matchesTest(index: PageIndex, test: Test, token: number): boolean {
   }
 }
 
-/** Compares the attribute value just found. The two commonest comparisons read it where it stands. */
+/** Compares the attribute value just found. The two most common comparisons read it in place. */
 function matchesValue(index: PageIndex, test: Test): boolean {
   const { op, value } = test
   if (op === EXISTS) return true
@@ -191,7 +191,7 @@ function matchesValue(index: PageIndex, test: Test): boolean {
   }
 }
 
-/** Whether `word` is one of the words at `html[from…to)`; undefined when an entity there hides the answer. */
+/** Whether `word` is one of the words at `html[from…to)`; undefined if an entity there hides the answer. */
 function hasWord(html: string, from: number, to: number, word: string): boolean | undefined {
   const first = word.charCodeAt(0)
   let isStart = true
@@ -215,8 +215,8 @@ function hasWord(html: string, from: number, to: number, word: string): boolean 
 }
 
 /**
- * The element before this one under the same parent, or -1. Found by walking back: the steps of all elements of a page together
- * are no more than its tokens, and a page asked for one `+` need not have the table of all siblings built (10 µs).
+ * The element before this one under the same parent, or -1. Found by walking back: all steps for all elements of a page together
+ * are no more than its tokens, and a page with a single `+` does not need the table of all siblings (10 µs).
  */
 function previousOf(index: PageIndex, token: number): number {
   if (index.siblings !== undefined) return index.siblings.previous[token]!

@@ -132,7 +132,7 @@ const other = fc.constantFrom(
   '<svg/>',
 )
 
-/** Ends outside a tag: where a page is cut inside one, htmlparser2 may leave a stray character behind (see page-index.ts). */
+/** Ends outside a tag: if a page is truncated inside one, htmlparser2 may leave a stray character (see page-index.ts). */
 export const messyHtml = fc
   .array(
     fc.oneof(
@@ -177,7 +177,7 @@ const simple = fc.oneof(
     ':nth-child(-n+2)',
   ),
 )
-/** Selectors both tiers answer. */
+/** Selectors that both tiers support. */
 export const selector = fc
   .tuple(simple, fc.array(fc.tuple(fc.constantFrom(' ', ' > ', ' + ', ' ~ ', ', '), simple), { maxLength: 3 }))
   .map(([first, rest]) => first + rest.map(([combinator, next]) => combinator + next).join(''))

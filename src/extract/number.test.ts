@@ -48,7 +48,7 @@ for (const [text, number] of CASES) {
   test(`reads ${JSON.stringify(text.slice(0, 40))} as ${number}`, () => assert.equal(firstNumber(text), number))
 }
 
-test('reads back any price as English and as German write it', () => {
+test('reads back any price in English and German notation', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 1e12 }), (cents) => {
       const price = cents / 100

@@ -10,8 +10,8 @@ const GROUPS_MAX = 20
 const isDigit = (c: number): boolean => c >= 48 && c <= 57
 
 /**
- * With two different marks the last is the decimal one. Alone, a mark that occurs twice or a comma before exactly three digits
- * groups thousands ("1,234" is 1234); any other is decimal ("12,5" is 12.5, "1.234" is 1.234, "0,123" is 0.123).
+ * With two different marks the last is the decimal one. A single kind of mark groups thousands if it occurs twice, or if it is a
+ * comma before exactly three digits ("1,234" is 1234); else it is decimal ("12,5" is 12.5, "1.234" is 1.234, "0,123" is 0.123).
  */
 export function firstNumber(text: string): number | undefined {
   let at = 0
@@ -24,7 +24,7 @@ export function firstNumber(text: string): number | undefined {
   return isNegative(text, at) ? -number : number
 }
 
-/** "1,234.50" into its digits (1 · 234 · 50) and the marks between them (, · .). */
+/** Splits "1,234.50" into its digits (1 · 234 · 50) and the marks between them (, · .). */
 function split(text: string, from: number): { groups: string[]; marks: string[] } {
   const groups: string[] = []
   const marks: string[] = []

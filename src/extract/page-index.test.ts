@@ -7,12 +7,12 @@ import { domOf } from './dom.ts'
 import { messyHtml } from './messy-html.test-kit.ts'
 import { indexPage } from './page-index.ts'
 
-/** A tree as lines. Names in lower case: htmlparser2 spells SVG's as SVG does, and then CSS cannot find them. */
+/** A tree as lines. Names in lower case: htmlparser2 uses SVG's own spelling, and then CSS cannot find them. */
 function lines(nodes: readonly AnyNode[], indent = ''): string[] {
   return nodes.flatMap((node) => {
     if ('children' in node) {
       const name = 'name' in node ? node.name.toLowerCase() : node.type
-      // An attribute of that name is lost in htmlparser2's plain object.
+      // An attribute with that name is lost in htmlparser2's plain object.
       const attributes = Object.entries('attribs' in node ? node.attribs : {}).filter(([name]) => name !== '__proto__')
       return [`${indent}${name} ${JSON.stringify(attributes)}`, ...lines(node.children as AnyNode[], `${indent}  `)]
     }
@@ -64,7 +64,7 @@ for (const [title, html] of Object.entries(CASES)) {
 test('builds htmlparser2’s tree from any messy page', () => {
   fc.assert(
     fc.property(messyHtml, (html) => {
-      // In a title, htmlparser2 overlooks an entity straight after the beginning of an end tag. The standard does not.
+      // In a title, htmlparser2 misses an entity right after the beginning of an end tag. The standard does not.
       fc.pre(!/<\/?[a-z]*&/i.test(html))
       assert.deepEqual(ourTree(html), theirTree(html))
     }),

@@ -1,9 +1,9 @@
 /**
- * A page as numbers: one pass over the text finds every tag and how they nest, and keeps them in typed arrays. No node objects,
- * no attributes, no text: those are read from the page's text when a selector asks for them.
+ * A page as numbers: one pass over the text finds every tag and how they nest, and stores them in typed arrays. No node objects,
+ * no attributes, no text: those are read from the page's text when a selector needs them.
  *
- * The tree is htmlparser2's (version 12, HTML mode); page-index.test.ts compares the two. We differ where a page is cut inside
- * a tag (the cut tag is dropped whole; htmlparser2 may leave its last character as text) and spell SVG's names in lower case.
+ * The tree is htmlparser2's (version 12, HTML mode); page-index.test.ts compares the two. We differ if a page is truncated inside
+ * a tag (we drop that tag completely; htmlparser2 may leave its last character as text) and write SVG names in lower case.
  */
 import { ScrapeError } from '../core/errors.ts'
 import { attributesEnd, commentEnd, isAlpha, nameEnd, rawTextEnd } from './scan.ts'
@@ -20,18 +20,18 @@ import {
 } from './tags.ts'
 import { freeArray, growTokens, NO_TOKENS, newTokens, recycleTokens, type Tokens } from './tokens.ts'
 
-/** Deeper pages are traps: a browser flattens at 512. Such a page is refused, not flattened: its tree means nothing. */
+/** Deeper pages are traps: a browser flattens at 512. Such a page is refused, not flattened: its tree is meaningless. */
 const DEPTH_MAX = 10_000
-/** Tags and comments of one page, 21 bytes each: 42 MB for a page of nothing but `<b>`. Real pages of 16 MB stay below a million. */
+/** Tags and comments of one page, 21 bytes each: 42 MB for a page of only `<b>`. Real pages of 16 MB stay below a million. */
 const TOKENS_MAX = 2_000_000
-/** Characters of a page read at a time: most pages whole, a page of 15 MB without a copy of 30 MB. */
+/** How many characters of a page are read at a time: most pages completely, a page of 15 MB without a copy of 30 MB. */
 const WINDOW = (1 << 17) - 1
-/** A window that a long tag has made larger than this is not kept for the next page. */
+/** A window that had to grow beyond this for a long tag is not kept for the next page. */
 const KEPT_WINDOW_MAX = 1 << 21
 
-/** What a token is. Everything from `ELEMENT` on is an element's start tag. */
-export const OTHER = 0 // end tag, comment, doctype: no part of any text
-export const CDATA = 1 // text as it stands, inside svg and math
+/** The kind of a token. Everything from `ELEMENT` on is an element's start tag. */
+export const OTHER = 0 // end tag, comment, doctype: not part of any text
+export const CDATA = 1 // literal text, inside svg and math
 export const ELEMENT = 2
 export const ELEMENT_VOID = 3 // no content
 export const ELEMENT_RAW = 4 // its text has no entities
@@ -43,7 +43,7 @@ export interface PageIndex extends Tokens {
   readonly count: number
   /** This page's unknown tag names, with ids from `KNOWN` on. */
   readonly names: ReadonlyMap<string, number>
-  /** Filled in by the first selector that asks about siblings. */
+  /** Filled in by the first selector that needs siblings. */
   siblings: Siblings | undefined
 }
 
@@ -62,7 +62,7 @@ export function indexPage(html: string): PageIndex {
   return indexer.run(html)
 }
 
-/** Gives a page's arrays to the next page. Nobody may use the index afterwards. */
+/** Hands a page's arrays to the next page. The index must not be used afterwards. */
 export function recycle(index: PageIndex): void {
   const { start, end, kind, tag, parent, close } = index
   recycleTokens({ start, end, kind, tag, parent, close })
@@ -72,12 +72,12 @@ const HTML = 0
 const SVG = 1
 const MATH = 2
 
-/** The pass. One instance serves all pages: a pass is not interrupted. */
+/** The pass over a page. One instance serves all pages: a pass is not interrupted. */
 class Indexer {
   #html = ''
   /**
    * A window on the page's characters: those from `#base` up to `#readTo`, then a `>`. Reading them here takes half the time of
-   * charCodeAt (35 against 69 µs for 48 KB). No tag crosses the window's end: it is read again in a window that begins with it.
+   * charCodeAt (35 against 69 µs for 48 KB). A tag that crosses the window's end is read again in a window that begins with it.
    */
   #codes = new Uint16Array(WINDOW + 1)
   #bytes = Buffer.from(this.#codes.buffer)
@@ -86,13 +86,13 @@ class Indexer {
   #tokens: Tokens = NO_TOKENS
   #capacity = 0
   #count = 0
-  /** Tokens of the open elements, and how many of each name there are: an end tag nobody waits for costs no search. */
+  /** Tokens of the open elements, and how many of each name there are: an end tag without a start tag costs no search. */
   readonly #open = new Int32Array(DEPTH_MAX)
   #depth = 0
   readonly #openByTag = new Int32Array(KNOWN)
   #names: Map<string, number> | undefined
   #openByName: number[] = []
-  /** Nested svg, math, and places inside them where HTML rules return; innermost last. */
+  /** Nested svg, math, and elements inside them where HTML rules apply again; the innermost is last. */
   readonly #contexts: number[] = []
 
   run(html: string): PageIndex {
@@ -127,7 +127,7 @@ class Indexer {
     this.#contexts.length = 0
   }
 
-  /** Moves the window to `from`; one that is there already was too small, and is made larger. */
+  /** Moves the window to `from`; if it is already there, it was too small, and is enlarged. */
   #read(from: number): void {
     const html = this.#html
     if (from === this.#base && this.#readTo > from) this.#makeRoom(2 * this.#codes.length)
@@ -144,7 +144,7 @@ class Indexer {
     this.#bytes = Buffer.from(this.#codes.buffer)
   }
 
-  /** Reads what begins with the `<` at `at`; returns where the next `<` is, or -1. */
+  /** Reads the markup that begins with the `<` at `at`; returns the position of the next `<`, or -1. */
   #markup(at: number): number {
     if (at + 2 >= this.#readTo && this.#readTo < this.#html.length) this.#read(at)
     const codes = this.#codes
@@ -155,7 +155,7 @@ class Indexer {
       if (isAlpha(codes[at + 2 - base]!)) return this.#endTag(at)
       if (at + 2 >= this.#html.length) return -1
     } else if (c !== 33 && c !== 63) {
-      // A lone `<` is text; floods of them are passed without a call each.
+      // A lone `<` is text; floods of them are skipped without a call each.
       let next = at + 1
       while (codes[next - base] === 60) next++
       return next === at + 1 ? this.#html.indexOf('<', next) : next - 1
@@ -213,7 +213,7 @@ class Indexer {
     const isSelfClosing = end < 0
     end = (isSelfClosing ? -end : end) + base
     if (end > readTo) {
-      if (readTo === html.length) return this.#add(at, readTo, OTHER) // cut by the end of the page
+      if (readTo === html.length) return this.#add(at, readTo, OTHER) // truncated by the end of the page
       this.#read(at)
       return this.#startTag(at)
     }
@@ -221,7 +221,7 @@ class Indexer {
     if (id === -1) id = this.#idOfName(html.slice(at + 1, nameStop).toLowerCase())
     const context = this.#context()
     if (id === TAG.image && context === HTML) id = TAG.img
-    else if (id === TAG.form && this.#isOpen(id)) return this.#add(at, end, OTHER) // a form inside a form is no element
+    else if (id === TAG.form && this.#isOpen(id)) return this.#add(at, end, OTHER) // a form inside a form is not an element
 
     if (id < KNOWN) {
       if (IMPLIES_ANY_END[id] === 1) this.#closeImplied(id)
@@ -234,7 +234,7 @@ class Indexer {
     }
     const isIntegration = id === TAG.foreignobject && context === SVG
     if (isSelfClosing && this.#contextInside(id, isIntegration) !== HTML) {
-      return this.#addElement(at, end, ELEMENT_VOID, id) // only svg and math know self-closing elements
+      return this.#addElement(at, end, ELEMENT_VOID, id) // only svg and math have self-closing elements
     }
     return this.#push(at, end, isIntegration ? ELEMENT_INTEGRATION : ELEMENT, id)
   }
@@ -258,7 +258,7 @@ class Indexer {
     }
   }
 
-  /** The token being read closes the innermost open element. */
+  /** The current token closes the innermost open element. */
   #closeInnermost(): void {
     const tokens = this.#tokens
     const token = this.#open[--this.#depth]!
@@ -307,7 +307,7 @@ class Indexer {
     return this.#nextMarkup(end)
   }
 
-  /** Every third tag follows another directly; the others are worth a call of indexOf. */
+  /** Every third tag directly follows another; for the others, indexOf is worth the call. */
   #nextMarkup(from: number): number {
     const codes = this.#codes
     const base = this.#base

@@ -1,4 +1,4 @@
-/** A place in a page: what `$` is. The index is built on first use; what it cannot answer, cheerio does. */
+/** A place in a page, which is what `$` is. The index is built on first use; cheerio answers what the index cannot. */
 import type { CheerioAPI } from 'cheerio'
 import { ScrapeError } from '../core/errors.ts'
 import type { DocumentSelection, Selection } from '../core/selection.ts'
@@ -14,7 +14,7 @@ import { type CompiledSelector, compile } from './selector.ts'
 import { innerHtmlOf, rawTextOf, textOf } from './text.ts'
 import { detached } from './text-builder.ts'
 
-/** What all places of a page share, each part built on first use. */
+/** What all places of a page share; each part is built on first use. */
 export class Document {
   readonly html: string
   readonly url: string
@@ -37,7 +37,7 @@ export class Document {
     return this.#dom
   }
 
-  /** The first base href, unless it leads away from http(s); then the page's own URL. */
+  /** The first base href if it is an http(s) URL; otherwise the page's own URL. */
   get base(): Base | undefined {
     if (this.#base === null) {
       const token = findFirst(this.index, compile('base[href]'), -1)
@@ -82,7 +82,7 @@ interface Optional {
 export class Place implements DocumentSelection {
   readonly document: Document
   readonly token: number
-  /** For error messages: how we came here. */
+  /** For error messages: the selectors that led here. */
   readonly #path: string
 
   constructor(document: Document, token: number, path: string) {
@@ -117,7 +117,7 @@ export class Place implements DocumentSelection {
     const { document } = this
     const wanted = name.toLowerCase()
     const isUrl = wanted === 'href' || wanted === 'src'
-    // Nearly always the first match has it; only then is the search not repeated for all of them.
+    // The first match nearly always has it; only if it does not is the search repeated for all of them.
     const first = document.first(css, this.token)
     let value = first === -1 ? undefined : this.#value(first, wanted, isUrl)
     if (value === undefined && first !== -1) {

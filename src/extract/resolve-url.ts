@@ -1,4 +1,4 @@
-/** Links made absolute. Parsing a URL takes 1–2 µs and a page has a hundred links, so the usual ones are joined by hand. */
+/** Resolves links. Parsing a URL takes 1–2 µs and a page has a hundred links, so common ones are joined without parsing. */
 import { detached } from './text-builder.ts'
 
 export interface Base {
@@ -13,23 +13,23 @@ export interface Base {
 export function baseOf(href: string, against?: string): Base | undefined {
   const url = URL.parse(href, against)
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) return undefined
-  // Credentials never belong into a link, but they are part of what relative links are joined to.
+  // Credentials never belong in a link, but they are part of what relative links are joined to.
   const origin = url.href.slice(0, url.href.indexOf('/', url.protocol.length + 2))
   return { href: url.href, origin, folder: url.pathname.slice(0, url.pathname.lastIndexOf('/') + 1) }
 }
 
-/** The absolute URL of a link as written in a page, or undefined when it is none. Same answers as `new URL(link, base)`. */
+/** The absolute URL of a link as written in a page, or undefined if it is not a URL. Same results as `new URL(link, base)`. */
 export function resolveUrl(link: string, base: Base): string | undefined {
   const url = joined(link, base)
   return url === undefined ? URL.parse(link, base.href)?.href : detached(url)
 }
 
-/** Characters that stand for themselves in paths and queries alike. */
+/** Characters that need no escaping in paths or queries. */
 const PLAIN = new Uint8Array(128)
 for (const c of 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_~.!$&()*+,;=@/?')
   PLAIN[c.charCodeAt(0)] = 1
 
-/** For plain relative paths with dot segments at the front only; undefined for all else. */
+/** For plain relative paths with dot segments only at the front; undefined for anything else. */
 function joined(link: string, base: Base): string | undefined {
   const { length } = link
   if (length === 0 || length > 2048) return undefined

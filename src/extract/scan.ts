@@ -1,4 +1,4 @@
-/** Where things in markup end. `codes` are characters of the page with a `>` behind the last, at `length`. */
+/** Finds where parts of the markup end. `codes` are characters of the page followed by a `>`, at `length`. */
 
 export const isSpace = (c: number): boolean => c === 32 || c === 10 || c === 9 || c === 13 || c === 12
 export const isAlpha = (c: number): boolean => (c >= 97 && c <= 122) || (c >= 65 && c <= 90)
@@ -10,7 +10,7 @@ export function nameEnd(codes: Uint16Array, from: number): number {
   return i
 }
 
-/** One past the `>` of a start tag; negative when it closes itself (`/>`); beyond `length` when they end before. */
+/** One past the `>` of a start tag; negative if it is self-closing (`/>`); beyond `length` if the characters end first. */
 export function attributesEnd(codes: Uint16Array, length: number, from: number): number {
   let i = from
   for (;;) {
@@ -39,7 +39,7 @@ export function attributesEnd(codes: Uint16Array, length: number, from: number):
   }
 }
 
-/** One past the `-->` or `--!>` of a comment whose text begins at `from`, or 0. `<!-->` and `<!--->` are whole comments. */
+/** One past the `-->` or `--!>` of a comment whose text begins at `from`, or 0. `<!-->` and `<!--->` are complete comments. */
 export function commentEnd(html: string, from: number): number {
   if (html.startsWith('>', from)) return from + 1
   if (html.startsWith('->', from)) return from + 2
@@ -53,7 +53,7 @@ export function commentEnd(html: string, from: number): number {
   return 0
 }
 
-/** Where the end tag of a raw text begins that was opened with the name at `html[nameStart…nameStop)`, or -1. */
+/** Where the end tag begins of the raw text element whose name is at `html[nameStart…nameStop)`, or -1. */
 export function rawTextEnd(html: string, from: number, nameStart: number, nameStop: number): number {
   const length = nameStop - nameStart
   for (let at = html.indexOf('</', from); at !== -1; at = html.indexOf('</', at + 2)) {

@@ -1,4 +1,4 @@
-/** CSS selectors, compiled once. What this tier does not know is left to cheerio; what nobody knows is an error. */
+/** CSS selectors, compiled once. Cheerio handles those that this tier does not support; invalid ones are an error. */
 import { AttributeAction, parse, type Selector, SelectorType } from 'css-what'
 import { LRUCache } from 'lru-cache'
 import { ScrapeError } from '../core/errors.ts'
@@ -28,28 +28,28 @@ export interface Test {
   readonly b: number
 }
 
-/** How a compound stands to the one before it. */
+/** How a compound relates to the one before it. */
 export const FIRST = 0
 export const DESCENDANT = 1
 export const CHILD = 2
 export const NEXT = 3
 const LATER = 4
 
-/** What is written without a combinator between: `a.next[href]`. */
+/** Simple selectors without a combinator between them: `a.next[href]`. */
 export interface Compound {
   relation: number
   /** Lower case; empty for any. */
   tag: string
-  /** Of a tag name known everywhere; -1 for any, -2 for a name each page numbers itself. */
+  /** The ID of a known tag name; -1 for any, -2 for a name that each page numbers itself. */
   tagId: number
   tests: Test[]
-  /** Column of the matcher's memory, for relations that look far. */
+  /** Column of the matcher's memory, for far-reaching relations. */
   column: number
 }
 
 export interface CompiledSelector {
   readonly css: string
-  /** The comma list; undefined when cheerio has to answer. */
+  /** The comma-separated list; undefined if cheerio has to answer. */
   readonly alternatives: readonly (readonly Compound[])[] | undefined
   readonly columns: number
   /** Begins with `>`. */
@@ -58,7 +58,7 @@ export interface CompiledSelector {
 
 /** Scrapers use dozens of selectors; one that builds them from data must not fill the memory. */
 const cache = new LRUCache<string, CompiledSelector>({ max: 1000 })
-/** The most recent one, without the price of a look-up: handlers ask the same thing of every element of a list. */
+/** The most recent one, without the cost of a lookup: handlers use the same selector for every element of a list. */
 let latest: CompiledSelector | undefined
 
 export function compile(css: string): CompiledSelector {
@@ -108,7 +108,7 @@ function newCompound(relation: number, counter: { columns: number }): Compound {
   return { relation, tag: '', tagId: -1, tests: [], column: looksFar ? counter.columns++ : -1 }
 }
 
-/** undefined: beyond this tier. */
+/** undefined: not supported by this tier. */
 function compoundsOf(tokens: Selector[], counter: { columns: number }): Compound[] | undefined {
   let current = newCompound(FIRST, counter)
   const compounds = [current]
@@ -116,7 +116,7 @@ function compoundsOf(tokens: Selector[], counter: { columns: number }): Compound
     const relation = RELATIONS[token.type]
     if (relation !== undefined) {
       if (i === 0) {
-        if (relation !== CHILD) return undefined // `+ a` looks outside the place
+        if (relation !== CHILD) return undefined // `+ a` would look outside the scope
         current.relation = CHILD
         continue
       }
@@ -129,7 +129,7 @@ function compoundsOf(tokens: Selector[], counter: { columns: number }): Compound
   return compounds
 }
 
-/** Adds one simple selector; false when it is beyond this tier. */
+/** Adds one simple selector; false if this tier does not support it. */
 function add(compound: Compound, token: Selector): boolean {
   switch (token.type) {
     case SelectorType.Universal:
@@ -172,7 +172,7 @@ const OPS: Partial<Record<AttributeAction, number>> = {
   [AttributeAction.Hyphen]: HYPHEN,
 }
 
-/** Attributes whose values HTML compares without regard to case (css-select's list, the HTML standard's). */
+/** Attributes whose values HTML compares case-insensitively (css-select's list, from the HTML standard). */
 const CASELESS = new Set(
   (
     'accept accept-charset align alink axis bgcolor charset checked clear codetype color compact declare defer dir direction ' +

@@ -11,7 +11,7 @@ import { compile } from './selector.ts'
 const fold = (text: string): string => text.replace(/\s+/g, ' ').trim()
 const isKnownDifference = (html: string): boolean => /<\/?[a-z]*&/i.test(html)
 
-/** cheerio on htmlparser2's own tree: nothing of ours is involved. */
+/** cheerio on htmlparser2's own tree: none of our code is involved. */
 const reference = (html: string) => load(parseDocument(html) as never)
 
 test('finds what cheerio finds, for any selector in any messy page', () => {
@@ -55,7 +55,7 @@ test('reads the text cheerio reads, without scripts and styles', () => {
   )
 })
 
-test('looks inside a place only, as cheerio’s find does', () => {
+test('looks only inside a place, as cheerio’s find does', () => {
   fc.assert(
     fc.property(messyHtml, selector, (html, css) => {
       fc.pre(!isKnownDifference(html))
@@ -76,7 +76,7 @@ test('looks inside a place only, as cheerio’s find does', () => {
   )
 })
 
-/** Text nodes under a node, leaving out scripts and styles. */
+/** Text nodes under a node, without scripts and styles. */
 function textWithout(node: object): string {
   if ('data' in node && 'type' in node) return node.type === 'text' ? String(node.data) : ''
   if (!('children' in node)) return ''

@@ -1,4 +1,4 @@
-/** Tag names as small numbers, and the rules htmlparser2 attaches to them: void, raw text, implied end tags. */
+/** Tag names as small numbers, and htmlparser2's rules for them: void, raw text, implied end tags. */
 
 const NAMES = (
   'a abbr acronym address annotation-xml applet area article aside audio b base basefont bdi bdo big blink blockquote body br ' +
@@ -11,7 +11,7 @@ const NAMES = (
   'video wbr xmp'
 ).split(' ')
 
-/** Ids below this are known everywhere; a page numbers its own unknown names from here on. */
+/** IDs below this are the same for all pages; a page numbers its own unknown names from here on. */
 export const KNOWN = NAMES.length
 
 const idByName = new Map(NAMES.map((name, id) => [name, id]))
@@ -34,13 +34,13 @@ const mask = (names: string): Uint8Array => {
 export const IS_VOID = mask(
   'area base basefont br col command embed frame hr img input isindex keygen link meta param source track wbr',
 )
-/** Content is text up to the element's own end tag. */
+/** Their content is text up to the element's own end tag. */
 export const IS_RAW = mask('iframe noembed noframes plaintext script style textarea title xmp')
-/** Raw, but entities count. */
+/** Raw text, but with entities. */
 export const IS_RAW_WITH_ENTITIES = mask('textarea title')
 /** Not part of a place's text, unless the place is such an element itself. */
 export const IS_SILENT = mask('script style')
-/** Back to HTML rules inside svg and math. */
+/** Elements inside svg and math where HTML rules apply again. */
 export const IS_INTEGRATION = mask('mi mo mn ms mtext annotation-xml desc title')
 
 export const TAG = {
@@ -59,7 +59,7 @@ export const TAG = {
 const formTags = 'input option optgroup select button datalist textarea'
 const headings = 'h1 h2 h3 h4 h5 h6'
 
-/** `IMPLIES_END[opened * KNOWN + open]`: opening the first ends the second when it is the innermost open element. */
+/** `IMPLIES_END[opened * KNOWN + open]`: opening the first ends the second if that is the innermost open element. */
 export const IMPLIES_END = new Uint8Array(KNOWN * KNOWN)
 function impliesEnd(opened: string, ended: string): void {
   for (const a of ids(opened)) for (const b of ids(ended)) IMPLIES_END[a * KNOWN + b] = 1
@@ -82,7 +82,7 @@ impliesEnd(
   'p',
 )
 
-/** Whether a tag can end another at all: most cannot, and need no look at the stack. */
+/** Whether a tag can end another at all: most cannot, and need no check of the stack. */
 export const IMPLIES_ANY_END = new Uint8Array(KNOWN)
 for (let id = 0; id < KNOWN; id++)
   IMPLIES_ANY_END[id] = IMPLIES_END.subarray(id * KNOWN, id * KNOWN + KNOWN).includes(1) ? 1 : 0
@@ -104,7 +104,7 @@ function slotOf(first: number, last: number, length: number): number {
   return ((first & 31) * 37 + (last & 31) * 11 + length * 101) & (SLOTS - 1)
 }
 
-/** The id of the known tag name at `codes[start…end)`, whatever its case, or -1. */
+/** The ID of the known tag name at `codes[start…end)`, in any case, or -1. */
 export function knownTagAt(codes: Uint16Array, start: number, end: number): number {
   const length = end - start
   for (let slot = slotOf(codes[start]!, codes[end - 1]!, length); ; slot = (slot + 1) & (SLOTS - 1)) {

@@ -1,9 +1,9 @@
-/** Text put together from many pieces, without the memory that V8 takes for it. */
+/** Builds text from many pieces, without V8's memory overhead. */
 
-/** Up to here `+=` is best. It only notes what to join, 32 bytes or more for each piece, until the result is read. */
+/** Up to here `+=` is best. It only records what to join, 32 bytes or more per piece, until the result is read. */
 const PART_CHARS = 131_072
 
-/** `+=`, but a long text is made of flat parts: piece by piece, the text of 800,000 paragraphs takes 46 MB more. */
+/** Like `+=`, but a long text consists of flat parts: with `+=` alone, the text of 800,000 paragraphs takes 46 MB more. */
 export class TextBuilder {
   #rest = ''
   #parts: string[] | undefined
@@ -17,7 +17,7 @@ export class TextBuilder {
     if (this.#rest.length > PART_CHARS) this.#flatten()
   }
 
-  /** Everything added; nothing may be added afterwards. It may keep the page alive, see `detached`. */
+  /** The whole text; nothing may be added afterwards. It may keep the page in memory, see `detached`. */
   text(): string {
     return this.#parts === undefined ? this.#rest : this.#join(this.#parts)
   }
@@ -38,8 +38,8 @@ export class TextBuilder {
 }
 
 /**
- * A copy that does not keep the page alive. V8 cuts a string of 13 characters or more as a window into the whole page, and a
- * key in a dedup table would hold 40 KB for each 60-character URL.
+ * A copy that does not keep the page in memory. V8 makes a slice of 13 characters or more a window into the whole page, so
+ * a key in a dedup table would hold 40 KB for each 60-character URL.
  */
 export function detached(text: string): string {
   return text.length < 13 ? text : `\0${text}`.slice(1)

@@ -1,13 +1,13 @@
-/** The text of an element: its text nodes joined, without scripts and styles, white space folded. */
+/** The text of an element: its text nodes joined, without scripts and styles, white space collapsed. */
 import { decodeEntities } from './entities.ts'
 import { CDATA, ELEMENT, ELEMENT_RAW, ELEMENT_VOID, type PageIndex } from './page-index.ts'
 import { IS_SILENT, KNOWN } from './tags.ts'
 import { detached, TextBuilder } from './text-builder.ts'
 
-/** White space that is not already one plain space. Replacing every `\s+` takes four times as long. */
+/** White space other than a single plain space. Replacing every `\s+` takes four times as long. */
 const SPACES = / \s+|[^\S ]\s*/g
 
-/** As JavaScript's `\s`: also no-break and thin spaces. */
+/** As JavaScript's `\s`: includes no-break and thin spaces. */
 function isSpace(c: number): boolean {
   if (c <= 160) return c === 32 || (c >= 9 && c <= 13) || c === 160
   return (
@@ -23,7 +23,7 @@ function isSpace(c: number): boolean {
   )
 }
 
-/** The next token whose following text belongs to the element, leaving out scripts and styles. */
+/** The next token whose following text belongs to the element, skipping scripts and styles. */
 function step(index: PageIndex, token: number, stop: number): number {
   const { tag, kind } = index
   let t = token + 1
@@ -37,7 +37,7 @@ export function textOf(index: PageIndex, token: number): string {
   return foldedTextOf(index, token) ?? detached(fold(rawTextOf(index, token)))
 }
 
-/** undefined where entities or CDATA are involved: what they stand for may be a space, so only the slow way is right. */
+/** undefined if entities or CDATA are involved: they may contain white space, so only the slow path is correct. */
 function foldedTextOf(index: PageIndex, token: number): string | undefined {
   if (token !== -1 && index.kind[token] === ELEMENT_VOID) return ''
   const { html, start, end, kind } = index
@@ -74,7 +74,7 @@ function foldedTextOf(index: PageIndex, token: number): string | undefined {
 
 const fold = (text: string): string => text.replace(SPACES, ' ').trim()
 
-/** The text as it stands: entities decoded, white space kept. */
+/** The raw text: entities decoded, white space kept. */
 export function rawTextOf(index: PageIndex, token: number): string {
   if (token !== -1 && index.kind[token] === ELEMENT_VOID) return ''
   const { html, start, end, kind } = index
@@ -89,7 +89,7 @@ export function rawTextOf(index: PageIndex, token: number): string {
   return out.text()
 }
 
-/** The page's own text between an element's tags. */
+/** The source between an element's tags. */
 export function innerHtmlOf(index: PageIndex, token: number): string {
   return index.kind[token] === ELEMENT_VOID ? '' : index.html.slice(index.end[token], index.start[index.close[token]!])
 }

@@ -1,10 +1,10 @@
-/** What a source gives: URLs for the queue of a run, as they were found. */
+/** What a source returns: URLs for the queue of a run, as they were found. */
 import type { ErrorRecord } from '../core/errors.ts'
 
 export interface FoundUrl {
-  /** As it was written; whether it is a URL is found out when it is queued. */
+  /** As written; it is checked when it is queued. */
   text: string
-  /** Where, for a person: `line 12`, the address of a sitemap. */
+  /** Where it was found, for people to read: `line 12`, the URL of a sitemap. */
   from: string
   /**
    * The user typed its host and port, in the URL itself or in that of the sitemap that lists it. Such a host may be
@@ -13,6 +13,6 @@ export interface FoundUrl {
   isNamed: boolean
   priority?: number
   lane?: string
-  /** Why it cannot be queued, when the source knows already. */
+  /** Why it cannot be queued, if the source already knows. */
   error?: ErrorRecord
 }

@@ -6,7 +6,7 @@ import { temporaryFolder } from '../../test/sluice.ts'
 import { URL_BYTES_MAX } from '../core/url.ts'
 import { urlLines } from './file.ts'
 
-test('gives the lines of a list with their numbers, without comments, empty lines, BOM and CR', async () => {
+test('returns the lines of a list with their numbers, without comments, empty lines, BOM and CR', async () => {
   using folder = temporaryFolder()
   const path = join(folder.path, 'urls.txt')
   writeFileSync(path, '\uFEFFhttp://a.example/\r\n\r\n# no\r\n  http://b.example/ \r\nhttp://c.example/')
@@ -17,7 +17,7 @@ test('gives the lines of a list with their numbers, without comments, empty line
   ])
 })
 
-test('finds the ends of lines wherever the pieces of a file end', async () => {
+test('finds line ends wherever the chunks of a file end', async () => {
   using folder = temporaryFolder()
   const path = join(folder.path, 'urls.txt')
   const PIECE_BYTES = 65_536
@@ -39,12 +39,12 @@ test('finds the ends of lines wherever the pieces of a file end', async () => {
   }
 })
 
-test('gives a line too long for a URL as invalid, with its number, and holds little of it', async () => {
+test('returns a line too long for a URL as invalid, with its number, and holds little of it', async () => {
   using folder = temporaryFolder()
   const path = join(folder.path, 'urls.txt')
   const longest = `http://a.example/${'x'.repeat(URL_BYTES_MAX - 'http://a.example/'.length)}`
   writeFileSync(path, `${longest}\n${longest}x\n# ${longest}\nhttp://b.example/\nhttp://c.example/`)
-  truncateSync(path, 64 * 1024 ** 2) // the last line goes on; one of 512 MiB, as a whole, ended the process
+  truncateSync(path, 64 * 1024 ** 2) // the last line continues; read as a whole, a line of 512 MiB ended the process
   const before = process.memoryUsage.rss()
   const found = await Array.fromAsync(urlLines(path))
   assert.deepEqual(
@@ -68,7 +68,7 @@ test('says which file cannot be read', async () => {
   })
 })
 
-test('ends with the reason when it is told to, in the middle of a list', async () => {
+test('ends with the signal’s reason when it is aborted in the middle of a list', async () => {
   using folder = temporaryFolder()
   const path = join(folder.path, 'urls.txt')
   writeFileSync(path, 'http://a.example/\n'.repeat(100_000))
@@ -79,7 +79,7 @@ test('ends with the reason when it is told to, in the middle of a list', async (
   await assert.rejects(reading, /enough/)
 })
 
-test('holds a few of 200 MB of lines', async () => {
+test('holds only a few of 200 MB of lines in memory', async () => {
   using folder = temporaryFolder()
   const path = join(folder.path, 'urls.txt')
   writeFileSync(path, `http://a.example/${'x'.repeat(4000)}\n`.repeat(50_000))

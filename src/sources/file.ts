@@ -1,4 +1,4 @@
-/** URLs from a file, one a line: any number of them, never held together. */
+/** URLs from a file, one per line: any number of them, never all in memory. */
 
 import { createReadStream } from 'node:fs'
 import type { Readable } from 'node:stream'
@@ -6,13 +6,13 @@ import { type ErrorRecord, ScrapeError, toErrorRecord } from '../core/errors.ts'
 import { URL_BYTES_MAX } from '../core/url.ts'
 import type { FoundUrl } from './contract.ts'
 
-/** Empty lines and those that begin with `#` are passed over; a line too long for a URL is given as invalid. `-`: standard input. */
+/** Skips empty lines and lines that begin with `#`; a line too long for a URL is returned as invalid. `-`: standard input. */
 export async function* urlLines(path: string, signal?: AbortSignal): AsyncGenerator<FoundUrl> {
   const input: Readable = path === '-' ? process.stdin : createReadStream(path)
   let failure: unknown
   const onAbort = () => {
     failure ??= signal!.reason
-    input.destroy() // somebody may be waiting for a line that never comes
+    input.destroy() // a read may be waiting for a line that never comes
   }
   signal?.addEventListener('abort', onAbort, { once: true })
   try {
@@ -40,23 +40,23 @@ const TOO_LONG: ErrorRecord = toErrorRecord(
 )
 
 interface Line {
-  /** Without space around it; its beginning when it is too long. */
+  /** Without surrounding white space; only the beginning if it is too long. */
   text: string
   isCut: boolean
 }
 
-/** As many as came at once. By hand: `readline` gathers a line whatever its length, and a string of 512 MiB ends the process. */
+/** As many lines as arrive at once. Not `readline`: it buffers lines of any length, and a string of 512 MiB ends the process. */
 async function* linesOf(input: AsyncIterable<Uint8Array>): AsyncGenerator<Line[]> {
   const decoder = new TextDecoder()
   let rest = ''
   let isAfterReturn = false
   for await (const chunk of input) {
     let text = decoder.decode(chunk, { stream: true })
-    if (isAfterReturn && text.startsWith('\n')) text = text.slice(1) // the other half of a \r\n
+    if (isAfterReturn && text.startsWith('\n')) text = text.slice(1) // the second half of a \r\n
     if (text === '') continue
     isAfterReturn = text.endsWith('\r')
     const lines = (rest + text).split(/\r\n|\r|\n/)
-    // Kept is one character more than a URL may have: enough to see that it has too many.
+    // Keep one character more than a URL may have: enough to see that the line is too long.
     rest = lines
       .pop()!
       .trimStart()

@@ -5,7 +5,7 @@ interface HostRule {
   sites: readonly string[]
   /** Other hosts whose pages are accepted, as `host` or `host:port`. */
   more?: readonly string[]
-  /** Take pages of any host. */
+  /** Accept pages of any host. */
   isAny?: boolean
 }
 

@@ -1,15 +1,15 @@
-/** Routing rules: which lane, which priority and how long a URL is worth fetching, by what it looks like. */
+/** Routing rules: the lane, priority and time to live of a URL, depending on what it looks like. */
 import { readFileSync } from 'node:fs'
 import * as z from 'zod'
 import { ScrapeError } from '../core/errors.ts'
 import { parseDurationMs } from '../core/options.ts'
 
 const ruleSchema = z.strictObject({
-  /** Regular expression, without regard to case. */
+  /** Regular expression, case-insensitive. */
   match: z.string().min(1),
   lane: z.string().min(1).optional(),
   priority: z.number().optional(),
-  /** A message not fetched in this time expires, where the queue can do that (`amqp:`); the queue's own limit counts too. */
+  /** A message that is not fetched in this time expires, if the queue supports it (`amqp:`); the queue's own limit counts too. */
   ttl: z.union([z.string(), z.number()]).transform(parseDurationMs).optional(),
 })
 const rulesSchema = z.array(ruleSchema).max(1000)
@@ -20,7 +20,7 @@ export interface Routing {
   ttlMs?: number
 }
 
-/** The first rule that matches decides; undefined: the scraper does. */
+/** The first matching rule decides; undefined: the scraper decides. */
 export type Route = (url: string) => Routing | undefined
 
 export function readRules(path: string): Route {

@@ -1,4 +1,4 @@
-/** From the bytes of one sitemap, feed or list of URLs to its entries. Forgives what it can and says what it could not. */
+/** Parses the bytes of one sitemap, feed or list of URLs into entries. Tolerates what it can and reports the rest. */
 import { SaxesParser, type SaxesTagPlain } from 'saxes'
 
 export interface SitemapEntry {
@@ -7,29 +7,29 @@ export interface SitemapEntry {
   loc: string
   lastmod?: string
   priority?: string
-  /** Of Google's image extension. */
+  /** From Google's image extension. */
   images?: string[]
 }
 
 interface SitemapParser {
   write(chunk: Uint8Array): void
   end(): void
-  /** The entries complete so far, each once. */
+  /** The entries completed since the last call. */
   take(): SitemapEntry[]
-  /** The file is no use any more. */
+  /** The rest of the file cannot be used. */
   readonly isStopped: boolean
 }
 
-/** Sitemaps are 3 deep, feeds 4 or 5; a million open tags are an attack on the memory. */
+/** Sitemaps are 3 levels deep, feeds 4 or 5; a million open tags are an attack on the memory. */
 const DEPTH_MAX = 64
 const TEXT_CHARS_MAX = 8192
-/** The protocol allows as many for one page. */
+/** The protocol's limit for one page. */
 const IMAGES_MAX = 1000
-/** Each costs the parser an Error with its stack (some 10 µs); a file of 50 MiB could hold 50 million of them. */
+/** Each costs the parser an Error with a stack trace (some 10 µs); a file of 50 MiB could contain 50 million. */
 const FAULTS_MAX = 1000
-/** Of a fault's message, which may quote the file. */
+/** Limit for the message of a fault, which may quote the file. */
 const FAULT_CHARS_MAX = 200
-/** Comments, texts, attributes: the parser gathers them, and no entry is as long. */
+/** The parser buffers comments, texts and attributes, and no entry is this long. */
 const TAGLESS_CHARS_MAX = 1024 ** 2
 const WEB_PAGE = 'a web page (HTML) instead of a sitemap'
 
@@ -58,7 +58,7 @@ export function createSitemapParser(onProblem: (message: string) => void): Sitem
     let rest = text
     if (reader === undefined) {
       rest = text.trimStart()
-      if (rest === '') return // nothing but space yet
+      if (rest === '') return // only white space so far
       if (/^<!doctype\s+html\b/i.test(rest)) throw new Error(WEB_PAGE) // the parser knows only the upper-case spelling
       reader = rest.startsWith('<') ? createXmlReader(emit, onProblem) : createTextReader(emit)
     }
@@ -90,7 +90,7 @@ export function createSitemapParser(onProblem: (message: string) => void): Sitem
   }
 }
 
-/** BOM, then the XML declaration, else UTF-8. Bytes that are none of it become U+FFFD: one bad entry, not a bad file. */
+/** BOM, then the XML declaration, otherwise UTF-8. Invalid bytes become U+FFFD: one bad entry, not a bad file. */
 function decoderOf(chunk: Uint8Array) {
   const head = Buffer.from(chunk.buffer, chunk.byteOffset, Math.min(chunk.length, 200)).toString('latin1')
   if (head.startsWith('\xFF\xFE')) return new TextDecoder('utf-16le')
@@ -118,7 +118,7 @@ function createTextReader(emit: Emit): Reader {
   return {
     write(text) {
       const lines = (rest + text).split(/\r\n|\r|\n/)
-      rest = lines.pop()!.slice(0, TEXT_CHARS_MAX + 1) // longer is no URL anyway
+      rest = lines.pop()!.slice(0, TEXT_CHARS_MAX + 1) // anything longer is not a URL
       for (const each of lines) line(each)
     },
     end: () => line(rest),
@@ -132,7 +132,7 @@ function createXmlReader(emit: Emit, onProblem: (message: string) => void): Read
   let entry: Partial<SitemapEntry> = {}
   let text = ''
   let taglessChars = 0
-  parser.on('error', faults.count) // the parser reads on behind what it did not understand
+  parser.on('error', faults.count) // the parser continues after an error
   parser.on('opentag', (tag) => {
     taglessChars = 0
     if (path.push(localName(tag.name)) > DEPTH_MAX) throw new Error(`tags nested more than ${DEPTH_MAX} deep`)
@@ -146,11 +146,11 @@ function createXmlReader(emit: Emit, onProblem: (message: string) => void): Read
     if (text.length <= TEXT_CHARS_MAX) text += bounded(more)
   }
   parser.on('text', addText)
-  parser.on('cdata', (raw) => addText(raw.replaceAll('&amp;', '&'))) // undoes escapeBare; doubly escaped links gain by it
+  parser.on('cdata', (raw) => addText(raw.replaceAll('&amp;', '&'))) // undoes escapeBare; doubly escaped links benefit from it
   parser.on('closetag', (tag) => {
     taglessChars = 0
     const name = localName(tag.name)
-    // A closing tag nobody opened is ignored, one that was forgotten is closed with its parent.
+    // A closing tag without an opening one is ignored; a missing closing tag is implied by its parent's.
     const at = path.lastIndexOf(name)
     if (at === -1) return
     readText(name, path[at - 1], text.trim(), entry)
@@ -172,7 +172,7 @@ function createXmlReader(emit: Emit, onProblem: (message: string) => void): Read
       parser.write(escapeBare(mayGoOn ? text.slice(0, cut) : text))
       if (taglessChars > TAGLESS_CHARS_MAX) throw new Error(`more than ${TAGLESS_CHARS_MAX} characters without a tag`)
     },
-    // The parser's own close() would only complain of the tags that are still open, each by itself.
+    // The parser's own close() would only report every tag that is still open, one by one.
     end() {
       parser.write(escapeBare(held))
       const open = path.at(-1)
@@ -182,9 +182,9 @@ function createXmlReader(emit: Emit, onProblem: (message: string) => void): Read
 }
 
 interface Faults {
-  /** Throws when there are too many. */
+  /** Throws if there are too many. */
   count(error: Error): void
-  /** Says what the first one was. Not before the first tag: HTML is one fault, and it has a name of its own. */
+  /** Reports the first one. Not before the first tag: HTML is also a fault, but has its own message. */
   report(): void
 }
 
@@ -211,14 +211,14 @@ function countFaults(onProblem: (message: string) => void): Faults {
 const ENTITY_CHARS_MAX = 10
 
 /**
- * `?a=1&b=2` is everywhere, and saxes would read from the & to the next semicolon. So whatever is not one of XML's own entities
- * is made plain text, and with it every entity a DTD could declare.
+ * `?a=1&b=2` is everywhere, and saxes would read from the & to the next semicolon. So everything except XML's own entities
+ * becomes plain text, including all entities a DTD could declare.
  */
 function escapeBare(text: string): string {
   return text.includes('&') ? text.replace(/&(?!(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[\da-f]{1,6});)/gi, '&amp;') : text
 }
 
-/** Some files prefix every name (`sm:loc`). `image:loc` is kept apart by its parent, `image:image`. */
+/** Some files prefix every name (`sm:loc`). `image:loc` is distinguished by its parent, `image:image`. */
 function localName(name: string): string {
   return name.slice(name.indexOf(':') + 1).toLowerCase()
 }
@@ -244,7 +244,7 @@ function readFeedLink(tag: SaxesTagPlain, entry: Partial<SitemapEntry>): void {
   if (href !== undefined && rel === 'alternate') entry.loc ??= bounded(href)
 }
 
-/** Longer is no URL anyway. A copy: a slice would keep the whole of it in memory for as long as it lives itself. */
+/** Anything longer is not a URL. A copy: a slice would keep the whole text in memory. */
 function bounded(text: string): string {
   return text.length <= TEXT_CHARS_MAX ? text : Buffer.from(text.slice(0, TEXT_CHARS_MAX + 1)).toString()
 }

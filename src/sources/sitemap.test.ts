@@ -42,7 +42,7 @@ const urlset = (...paths: string[]) =>
 const index = (...urls: string[]) =>
   `<sitemapindex>${urls.map((url) => `<sitemap><loc>${url}</loc></sitemap>`).join('')}</sitemapindex>`
 
-test('reads pages with what is said about them', async () => {
+test('reads pages with their metadata', async () => {
   const { pages } = await read(`<urlset>
     <url><loc> https://a.example/b?y=1&amp;x=2 </loc><lastmod>2026-01-02</lastmod><priority>0.8</priority></url>
     <url><loc><![CDATA[https://a.example/c]]></loc><priority>high</priority></url>
@@ -55,7 +55,7 @@ test('reads pages with what is said about them', async () => {
   ])
 })
 
-test('does not take pictures and translations for pages', async () => {
+test('does not mistake images and translations for pages', async () => {
   const { urls } = await read(`<urlset><url>
     <image:image><image:loc>https://a.example/x.png</image:loc></image:image>
     <xhtml:link rel="alternate" href="https://a.example/de"/>
@@ -88,7 +88,7 @@ test('reads no file twice because of a fragment', async () => {
   assert.deepEqual(asked, [ROOT, 'https://a.example/1.xml'])
 })
 
-test('goes on when one file of an index is missing, and fails when the first one is', async () => {
+test('continues if one file of an index is missing, and fails if the first one is', async () => {
   const { urls, problems } = await read({
     [ROOT]: index('https://a.example/gone.xml', 'https://a.example/2.xml'),
     'https://a.example/2.xml': urlset('/y'),
@@ -98,7 +98,7 @@ test('goes on when one file of an index is missing, and fails when the first one
   await assert.rejects(read({}), { code: 'E_NOT_FOUND' })
 })
 
-test('unpacks gzip whatever the name, and reads what came of a damaged file', async () => {
+test('unpacks gzip whatever the name, and reads the intact part of a damaged file', async () => {
   const packed = gzipSync(urlset('/a', '/b'))
   assert.deepEqual((await read(packed)).urls, ['https://a.example/a', 'https://a.example/b'])
   const paths = Array.from({ length: 5000 }, (_, i) => `/${i}-${Math.random()}`)
@@ -110,10 +110,10 @@ test('unpacks gzip whatever the name, and reads what came of a damaged file', as
   damaged.fill(0, long.length >> 1, (long.length >> 1) + 100)
   const { urls, problems } = await read(damaged)
   assert.ok(urls.length > 500, `${urls.length} before the damage`)
-  assert.ok(problems.length >= 1) // of the gzip or of the XML, whichever notices first
+  assert.ok(problems.length >= 1) // from gzip or XML, whichever notices first
 })
 
-test('loses nothing of what came before the cut, wherever it is', async () => {
+test('loses no entries before the end of a truncated file', async () => {
   const paths = Array.from({ length: 5000 }, (_, i) => `/${i}-${Math.random()}`)
   const file = urlset(...paths)
   const long = gzipSync(file)
@@ -124,7 +124,7 @@ test('loses nothing of what came before the cut, wherever it is', async () => {
   }
 })
 
-test('reads a gzip that zeros follow, and one of several parts', async () => {
+test('reads a gzip file followed by zeros, and one with several members', async () => {
   const whole = gzipSync(urlset('/a', '/b'))
   const { urls, problems } = await read(Buffer.concat([whole, Buffer.alloc(100_000)]))
   assert.deepEqual([urls.length, problems], [2, []])
@@ -141,7 +141,7 @@ test('holds no more of an entry than a URL may have', async () => {
   for await (const entry of readSitemap(ROOT, fetchBytes)) assert.ok('error' in entry && entry.text.length < 20_000)
 })
 
-test('says so when a file is cut, is a web page, or has no entry, and uses what can be read', async () => {
+test('reports a file that is truncated, a web page, or without entries, and uses what can be read', async () => {
   const cut = urlset('/a', '/b', '/c').slice(0, -20)
   assert.deepEqual(await read(cut).then(({ urls, problems }) => [urls.length, problems]), [
     2,
@@ -162,7 +162,7 @@ test('says so when a file is cut, is a web page, or has no entry, and uses what 
   assert.deepEqual((await read(urlset('/a'))).problems, [])
 })
 
-test('stops at the limits of a file and says so', async () => {
+test('stops at the limits of a file and reports it', async () => {
   const paths = Array.from({ length: 300 }, (_, i) => `/${i}`)
   const many = await read(urlset(...paths), { urlsMax: 100 })
   assert.equal(many.urls.length, 100)
@@ -181,7 +181,7 @@ test('does not unpack a bomb', async () => {
   assert.ok(process.memoryUsage().rss - startedRss < 100 * 1024 ** 2)
 })
 
-test('skips what is broken in the middle and keeps the rest', async () => {
+test('skips broken parts in the middle and keeps the rest', async () => {
   const good = urlset('/a', '/b')
   const broken: Record<string, string | Buffer> = {
     'bad bytes': Buffer.from(
@@ -210,7 +210,7 @@ test('expands no entity and reads no other file through a DTD', async () => {
   assert.deepEqual(asked, [ROOT])
 })
 
-test('gives up on a file of nothing but open tags', async () => {
+test('gives up on a file of only open tags', async () => {
   const { urls, problems } = await read('<a>'.repeat(1_000_000))
   assert.deepEqual(urls, [])
   assert.deepEqual(problems, ['tags nested more than 64 deep; the rest is skipped'])
@@ -240,7 +240,7 @@ const HOSTILE: Record<string, [string, string, RegExp]> = {
 }
 
 for (const [what, [head, filling, said]] of Object.entries(HOSTILE)) {
-  test(`gives up soon on a file of ${what}, and lets others work meanwhile`, async () => {
+  test(`gives up soon on a file of ${what}, and lets other work run in the meantime`, async () => {
     const PIECE_BYTES = 65_536
     const body = Buffer.concat([Buffer.from(head), Buffer.alloc(5 * 1024 ** 2, filling)])
     let sent = 0
@@ -270,7 +270,7 @@ for (const [what, [head, filling, said]] of Object.entries(HOSTILE)) {
   })
 }
 
-test('reads an entity that two chunks share', async () => {
+test('reads an entity that is split between two chunks', async () => {
   const file = `${urlset().replace('</urlset>', '')}<url><loc>/${'x'.repeat(7777 - 4 - urlset().length + 9 - 12)}?a&amp;b&c</loc></url></urlset>`
   for (let shift = 0; shift < 12; shift++) {
     const { urls } = await read(`${' '.repeat(shift)}${file}`)
@@ -285,7 +285,7 @@ test('reads other encodings by BOM and declaration', async () => {
   assert.deepEqual((await read(latin1)).urls, ['https://a.example/%C3%A9'])
 })
 
-test('gives entries that are no page as such, in their place', async () => {
+test('returns entries that are not pages as such, in order', async () => {
   const { urls, invalid, problems } = await read(
     `<urlset><url><loc>mailto:a@b</loc></url><url><loc></loc></url><url><loc>${'/'.repeat(9000)}</loc></url>
      <url><loc>/ok</loc></url></urlset>`,
@@ -302,7 +302,7 @@ test('gives entries that are no page as such, in their place', async () => {
   assert.deepEqual(order, ['http://[1', 'https://a.example/2', 'ftp://3'])
 })
 
-test('reads 50,000 URLs from a server as a stream, and stops when it is told to', async (t) => {
+test('reads 50,000 URLs from a server as a stream, and stops when aborted', async (t) => {
   const paths = Array.from({ length: 50_000 }, (_, i) => `/jobs/${i}`)
   const file = gzipSync(urlset(...paths))
   const server = createServer((_, response) => response.end(file))

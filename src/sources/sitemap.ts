@@ -1,12 +1,12 @@
 /**
- * Sitemaps: the pages a site lists itself, read as a stream.
+ * Sitemaps: the pages that a site itself lists, read as a stream.
  *
  *   urlset › url › loc · sitemapindex › sitemap › loc (followed, up to 3 deep, no file twice) · RSS › item › link ·
  *   Atom › entry › link · plain text, a URL per line; each of them also as gzip
  *
- * What is broken costs itself, not the rest: a bad entry is given as such, a bad file ends where it breaks, a bad file of an index
- * is skipped; each is reported. Entities other than XML's own five are never expanded and no DTD is obeyed. However hostile a
- * file is, other work has its turn between two pieces of it. Pages of hosts that were not requested are skipped and counted.
+ * Errors stay local: a bad entry is returned as such, a bad file ends where it breaks, a bad file of an index is skipped; each is
+ * reported. Entities other than XML's own five are not expanded and DTDs are ignored. However hostile a file is, other work runs
+ * between two chunks of it. Pages of hosts that were not requested are skipped and counted.
  */
 import { once } from 'node:events'
 import { setImmediate as turn } from 'node:timers/promises'
@@ -19,42 +19,42 @@ import { createSitemapParser, type SitemapEntry } from './sitemap-parser.ts'
 export interface SitemapPage {
   /** Normalised. */
   url: string
-  /** As the file says it. */
+  /** As written in the file. */
   lastmod?: string
   /** From 0 to 1. */
   priority?: number
-  /** As the file spells them. */
+  /** As written in the file. */
   images?: readonly string[]
 }
 
-/** An entry that is no URL of a page. */
+/** An entry that is not the URL of a page. */
 interface InvalidEntry {
-  /** As the file spells it. */
+  /** As written in the file. */
   text: string
   /** The file it is in. */
   sitemap: string
   error: ScrapeError
 }
 
-/** The bytes of a file, in as many pieces as they come. Throws `ScrapeError`. */
+/** The bytes of a file, in chunks. Throws `ScrapeError`. */
 export type FetchBytes = (url: string, signal: AbortSignal) => AsyncIterable<Uint8Array>
 
 export interface SitemapLimits {
   /**
-   * Entries read in all. Default 1,000,000. The protocol allows 50,000 in one file, and some sites exceed that: each file is read
+   * Entries read in total. Default 1,000,000. The protocol allows 50,000 per file, and some sites exceed that: each file is read
    * until this limit is reached.
    */
   urlsMax?: number
-  /** Bytes read of one file, after gzip. Default 50 MiB, the protocol's own limit. */
+  /** Bytes read from one file, after gzip. Default 50 MiB, the protocol's own limit. */
   bytesMax?: number
   /** An index in an index in an index is 3 deep. Default 3. */
   depthMax?: number
-  /** Files read in all. Default 10,000. */
+  /** Files read in total. Default 10,000. */
   filesMax?: number
-  /** Which hosts may have pages, and files besides those on the host of the index. Default: any host. */
+  /** Which hosts may have pages, and files in addition to those on the host of the index. Default: any host. */
   isOwn?: (host: string) => boolean
   signal?: AbortSignal
-  /** What was left out and why. */
+  /** Called with what was skipped and why. */
   onProblem?: (problem: SitemapProblem) => void
 }
 
@@ -67,7 +67,7 @@ export interface SitemapProblem {
 
 const DEFAULTS = { urlsMax: 1_000_000, bytesMax: 50 * 1024 ** 2, depthMax: 3, filesMax: 10_000 }
 
-/** In the order of the files, bad entries too. Throws only when the first file cannot be fetched, or when it is aborted. */
+/** In the order of the files, including bad entries. Throws only if the first file cannot be fetched, or when aborted. */
 export async function* readSitemap(
   url: string,
   fetchBytes: FetchBytes,
@@ -117,7 +117,7 @@ interface SitemapFile {
   depth: number
 }
 
-/** In batches: three nested generators for every single entry cost more than parsing it. */
+/** In batches: three nested generators per entry cost more than parsing it. */
 async function* readFile(url: string, fetchBytes: FetchBytes, limits: SitemapLimits): AsyncGenerator<SitemapEntry[]> {
   const { urlsMax, bytesMax } = { ...DEFAULTS, ...limits }
   const problem = (message: string) => limits.onProblem?.({ sitemap: url, message })
@@ -142,8 +142,8 @@ async function* readFile(url: string, fetchBytes: FetchBytes, limits: SitemapLim
 const PIECE_BYTES = 65_536
 
 /**
- * Whole pages come as one chunk; in pieces, the first URLs are known before the last are read. Without the turn, all of a chunk
- * would be parsed in one row of microtasks: minutes in which no timer, socket or signal of the process is served.
+ * Whole pages come as one chunk; in smaller pieces, the first URLs are known before the last are read. Without yielding, a whole
+ * chunk would be parsed in one run of microtasks: minutes in which no timer, socket or signal of the process is served.
  */
 async function* pieces(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   for await (const chunk of source) {
@@ -154,7 +154,7 @@ async function* pieces(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8A
   }
 }
 
-/** By its first bytes, not by its name: `.xml.gz` is as often served unpacked as `.xml` is not. */
+/** Detected by its first bytes, not its name: `.xml.gz` is as often served unpacked as `.xml` is packed. */
 async function* gunzipped(
   source: AsyncIterable<Uint8Array>,
   problem: (message: string) => void,
@@ -175,12 +175,12 @@ async function* gunzipped(
   yield* unpacked(whole, problem)
 }
 
-/** gzip makes at most a thousand times as much of it: no bomb has more than 17 MiB unpacked at once. */
+/** gzip expands at most a thousandfold: no bomb has more than 17 MiB unpacked at once. */
 const PACKED_BYTES = 16_384
 
 /**
- * By hand: an iterator of the stream forgets what it has buffered when the file turns out to be cut or damaged, and told to
- * forgive (`Z_SYNC_FLUSH`) it does not say that it was.
+ * Does not use the stream's iterator: it discards its buffer if the file turns out to be truncated or damaged, and in tolerant
+ * mode (`Z_SYNC_FLUSH`) it does not report that.
  */
 async function* unpacked(
   source: AsyncIterable<Uint8Array>,
@@ -189,14 +189,14 @@ async function* unpacked(
   const gunzip = createGunzip()
   const ready: Uint8Array[] = []
   gunzip.on('data', (chunk: Uint8Array) => ready.push(chunk))
-  const over = once(gunzip, 'end') // or a failure; before the end of the file, when something else follows the gzip in it
-  over.catch(() => {}) // waited for below, or the caller has had enough
+  const over = once(gunzip, 'end') // or a failure; comes before the end of the file if something else follows the gzip data
+  over.catch(() => {}) // awaited below, unless the caller stops early
   try {
     for await (const chunk of source) {
       for (let at = 0; at < chunk.length && !gunzip.readableEnded; at += PACKED_BYTES) {
         const written = Promise.withResolvers<unknown>()
         gunzip.write(chunk.subarray(at, at + PACKED_BYTES), written.resolve)
-        await Promise.race([written.promise, over]) // once it is over, nobody calls back
+        await Promise.race([written.promise, over]) // after the end, the callback is never called
         yield* ready.splice(0)
       }
       if (gunzip.readableEnded) return
@@ -232,7 +232,7 @@ function withoutFragment(url: URL): string {
   return url.href
 }
 
-/** The next file of an index, unless it was read before or leads too far. */
+/** The next file of an index, unless it was read before or exceeds the limits. */
 function toChild(
   entry: SitemapEntry,
   file: SitemapFile,
