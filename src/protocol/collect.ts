@@ -1,6 +1,6 @@
 /**
- * The orchestrator's side: results from the stream into the store, each task once, then the acknowledgement. A crash in between
- * repeats a message, which changes nothing.
+ * The orchestrator's side: stores results from the stream, each task once, then acknowledges. A crash in between repeats a
+ * message, which changes nothing.
  */
 import type { NewStoredRun, Store } from '../store/contract.ts'
 import { FINAL_STATUSES, MESSAGE_BYTES_MAX, type ResultMessage, readMessage, resultSchema } from './messages.ts'
@@ -13,27 +13,27 @@ interface CollectOptions {
   redisUrl: string
   prefix?: string
   store: Store
-  /** Of this collector; several may share the work. */
+  /** Id of this collector; several may share the work. */
   collectorId: string
-  /** Where the streams are, for a person: without a password. */
+  /** Where the streams are, for display: without a password. */
   place: string
   /** How long another collector may be silent before its messages are taken over. Default 60,000. */
   leaseMs?: number
-  /** Ends when nothing is left, in place of waiting for more. */
+  /** Ends when nothing is left instead of waiting for more. */
   isOnce?: boolean
   onResult?: (result: ResultMessage, stored: Stored) => void
   onRefused?: (entry: Entry, reason: string) => void
   onOutage?: (message: string) => void
 }
 
-/** known: a result of the same task is stored, this one or another; it changed nothing. */
+/** known: a result of the same task is already stored, this one or another; nothing changed. */
 type Stored = 'stored' | 'known' | 'passed over'
 
 const READ_AT_ONCE = 50
 const BLOCK_MS = 1_000
 const TAKE_OVER_EVERY_MS = 2_000
 const TRIM_EVERY_MS = 10_000
-/** Whoever waits for one result reads the stream, too, and may come a little later than we. */
+/** Clients that wait for one result read the stream too, and may be a little behind us. */
 const KEEP_MS = 60_000
 
 export async function collectResults(options: CollectOptions, stop: AbortSignal): Promise<void> {
@@ -64,7 +64,7 @@ export async function collectResults(options: CollectOptions, stop: AbortSignal)
       if (every('trim', TRIM_EVERY_MS)) await reader.trim(KEEP_MS)
     }
   } finally {
-    await reader.release(held).catch(() => {}) // for the next one; otherwise it waits for the lease
+    await reader.release(held).catch(() => {}) // for the next collector; otherwise it would have to wait for the lease
   }
 }
 
@@ -80,21 +80,21 @@ async function settle(reader: GroupReader, entry: Entry, options: CollectOptions
   options.onResult?.(read.value, stored)
 }
 
-/** May be repeated. */
+/** Safe to repeat. */
 export async function storeResult(store: Store, result: ResultMessage, place: string): Promise<Stored> {
   if (!FINAL_STATUSES.includes(result.status)) return 'passed over'
   const run = runOfResult(result, place)
   const state = await begin(store, run)
   if (state === 'of another') return 'known'
   const changes = await store.putItems(run.record.id, itemsOf(result))
-  // A part may come after the last one; it is only known before when it brings nothing.
+  // A part may arrive after the last one; it counts as known only if it brings nothing new.
   if (state === 'complete' && !changes.includes('new')) return 'known'
-  // Parts are on the stream in order; where several collectors share them, the last may be stored before another one.
+  // Parts are on the stream in order; if several collectors share them, the last may be stored before another one.
   if (result.part === undefined || result.part.number === result.part.of) await store.saveRun(run.record, ['running'])
   return 'stored'
 }
 
-/** The row is made first: it decides which of two results counts. */
+/** The run's row is created first: it decides which of two results counts. */
 async function begin(store: Store, run: NewStoredRun): Promise<'open' | 'complete' | 'of another'> {
   const { id } = run.record
   const stateOf = ({ definitionHash, record }: NewStoredRun) => {
@@ -107,13 +107,13 @@ async function begin(store: Store, run: NewStoredRun): Promise<'open' | 'complet
     await store.createRun({ ...run, record: { ...run.record, state: 'running', reason: 'its result is being stored' } })
     return 'open'
   } catch (error) {
-    const other = await store.findRun(id) // a collector beside us was quicker
+    const other = await store.findRun(id) // another collector was faster
     if (other === undefined) throw error
     return stateOf(other)
   }
 }
 
-/** True when `ms` have gone by since it last was, by name. */
+/** True if `ms` have passed since it was last true for this name. */
 function createEvery(): (name: string, ms: number) => boolean {
   const last = new Map<string, number>()
   return (name, ms) => {

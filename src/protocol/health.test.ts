@@ -4,14 +4,14 @@ import { judgeHealth, TaskHistory } from './health.ts'
 
 const well = { tasks: { ok: 10, failed: 0 }, sinceSuccessMs: 0, memoryMb: 100, cpuPercent: 10 }
 
-test('a worker is unhealthy over 80 % errors, or when its last success is 30 minutes ago', () => {
+test('a worker is unhealthy above 80 % errors, or if its last success was 30 minutes ago', () => {
   assert.equal(judgeHealth(well).status, 'healthy')
   assert.equal(judgeHealth({ ...well, tasks: { ok: 1, failed: 5 } }).status, 'unhealthy')
   assert.equal(judgeHealth({ ...well, tasks: { ok: 5, failed: 5 }, sinceSuccessMs: 1_800_001 }).status, 'unhealthy')
   assert.equal(judgeHealth({ ...well, tasks: { ok: 0, failed: 0 }, sinceSuccessMs: 9e9 }).status, 'healthy') // nothing to do
 })
 
-test('it is degraded over half errors, 1 GB, or 90 % of a core', () => {
+test('it is degraded above half errors, 1 GB, or 90 % of a core', () => {
   const reasons = [
     judgeHealth({ ...well, tasks: { ok: 4, failed: 6 } }),
     judgeHealth({ ...well, memoryMb: 1025 }),
@@ -21,7 +21,7 @@ test('it is degraded over half errors, 1 GB, or 90 % of a core', () => {
     reasons.map(({ status }) => status),
     ['degraded', 'degraded', 'degraded'],
   )
-  assert.equal(judgeHealth({ ...well, tasks: { ok: 0, failed: 1 } }).status, 'healthy') // one of one says nothing
+  assert.equal(judgeHealth({ ...well, tasks: { ok: 0, failed: 1 } }).status, 'healthy') // one failure of one means nothing
 })
 
 test('counts the tasks of the last hour, and forgets older ones', () => {

@@ -1,12 +1,12 @@
-/** How a worker is: what it did in the last hour, and what that means. */
+/** The health of a worker: what it did in the last hour, and the resulting status. */
 import type { HealthMessage } from './messages.ts'
 
 const HOUR_MS = 3_600_000
 const MINUTE_MS = 60_000
-/** Below so many tasks a share says nothing: one failure of one would be 100 %. */
+/** With fewer tasks a share means nothing: one failure of one would be 100 %. */
 const TASKS_MIN = 3
 
-/** Tasks of the last hour in buckets of a minute: memory does not grow with the number of tasks. */
+/** Tasks of the last hour in buckets of one minute: memory does not grow with the number of tasks. */
 export class TaskHistory {
   readonly #minutes = new Map<number, { ok: number; failed: number }>()
   readonly #now: () => number
@@ -42,7 +42,7 @@ export class TaskHistory {
 
 interface Vitals {
   tasks: { ok: number; failed: number }
-  /** Since the last success, or since the start. Counts only where there was something to do. */
+  /** Since the last success, or since the start. Only matters if there was something to do. */
   sinceSuccessMs: number
   memoryMb: number
   cpuPercent: number

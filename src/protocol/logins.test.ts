@@ -7,7 +7,7 @@ import { refusalText } from './refusal.ts'
 
 const LOGINS = ['user:geheim@proxy:8080', 'http://user:geheim@proxy:1', 'socks5://u%40x:ge:heim@[::1]:1']
 
-test('takes logins out, with and without a scheme, and leaves everything else', () => {
+test('removes logins, with and without a scheme, and leaves everything else', () => {
   for (const login of LOGINS) {
     const shown = withoutLogins(JSON.stringify({ proxy: login, at: '2026-11-15T10:00:00Z' }))
     assert.doesNotMatch(shown, /geheim|ge:heim/, shown)
@@ -17,7 +17,7 @@ test('takes logins out, with and without a scheme, and leaves everything else', 
   assert.equal(withoutLogins(plain), plain)
 })
 
-test('a refused message shows no login, wherever it is cut', () => {
+test('a refused message shows no login, wherever it is truncated', () => {
   for (let padding = 0; padding < 40; padding++) {
     const message = `{"a":"${'x'.repeat(1960 + padding)}","proxy":"user:geheim@proxy:1"`
     const read = readMessage(taskSchema, message, 100_000)
@@ -31,7 +31,7 @@ test('a refused message shows no login, wherever it is cut', () => {
   }
 })
 
-test('is quick on text that is made to be slow', () => {
+test('is fast on text designed to make it slow', () => {
   const tookMs = cpuMs(() => {
     withoutLogins('a:'.repeat(1000))
     withoutLogins(`${'a'.repeat(2000)}:${'b'.repeat(2000)}`)

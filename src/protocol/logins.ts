@@ -1,12 +1,12 @@
-/** Takes user names and passwords out of a text that is shown: a task may name a proxy with them. */
+/** Removes user names and passwords from text that is displayed: a task may name a proxy with a login. */
 
 /** `user:password@`, with a scheme or without. */
 const LOGIN = /[^\s"'`/@:,{}]{1,256}:[^\s"'`/@]{1,256}@/g
-/** A text that was cut may end inside of one. */
+/** A truncated text may end inside a login. */
 const LOGIN_CUT = /[^\s"'`/@:,{}]{1,256}:[^\s"'`/@]{1,256}$/
 /** `host:port:user:password`. */
 const LOGIN_BEHIND = /(?<![\w.:-])([\w.-]{1,253}:\d{1,5}):[^\s"'`:,{}]{1,256}:[^\s"'`]{1,256}/g
-/** The only other thing of that shape. */
+/** The only other text of that shape. */
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:/
 
 export function withoutLogins(text: string, { isCut = false } = {}): string {

@@ -63,14 +63,14 @@ test('reads a task and a result as other programs write them, without a version'
   assert.deepEqual([result.value.attempt, result.value.jobs_data[0]!.skills], [1, []])
 })
 
-test('fills in what a short task leaves out', () => {
+test('fills in what a minimal task leaves out', () => {
   const { task_id, scraper_type, created_at } = TASK
   const short = read({ task_id, scraper_type, created_at })
   assert.ok(short.ok)
   assert.deepEqual([short.value.timeout, short.value.max_retries, short.value.params], [300, 3, {}])
 })
 
-test('refuses what it cannot read, and says why, whatever it is', () => {
+test('refuses unreadable messages of any kind, and says why', () => {
   assert.match(reasonOf({ ...TASK, version: 2 })!, /version 2; version 1 is spoken here/)
   assert.match(reasonOf({ ...TASK, task_id: 7 })!, /task_id/)
   assert.match(reasonOf({ ...TASK, timeout: -1 })!, /timeout/)
@@ -82,7 +82,7 @@ test('refuses what it cannot read, and says why, whatever it is', () => {
   for (const text of texts) assert.equal(readMessage(taskSchema, text, MESSAGE_BYTES_MAX.task).ok, false)
 })
 
-test('refuses a message that is too large by its bytes, not its letters', () => {
+test('limits the size of a message in bytes, not characters', () => {
   const answer = readMessage(taskSchema, JSON.stringify({ ...TASK, note: 'é'.repeat(40_000) }), MESSAGE_BYTES_MAX.task)
   assert.match(answer.ok ? '' : answer.reason, /over the limit of 65536/)
 })

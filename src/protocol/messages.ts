@@ -1,12 +1,12 @@
 /**
- * The messages of the task protocol, each declared once: the check, the TypeScript type and the JSON Schema of
- * docs/reference/messages.md come from here. On a stream an entry has one field, `message`, which holds the JSON.
+ * The messages of the task protocol, each declared once: validation, TypeScript types and the JSON Schema in
+ * docs/reference/messages.md come from here. A stream entry has one field, `message`, which contains the JSON.
  */
 import * as z from 'zod'
 
-/** A message of another version is refused; one that names none is of this one. */
+/** A message of another version is refused; one without a version is treated as this one. */
 export const MESSAGE_VERSION = 1
-/** Larger ones are refused unread. */
+/** Larger messages are refused without being parsed. */
 export const MESSAGE_BYTES_MAX = { task: 64 * 1024, result: 8 * 1024 ** 2, command: 16 * 1024 }
 
 const version = z.literal(MESSAGE_VERSION).default(MESSAGE_VERSION).describe('of the message format')
@@ -15,7 +15,7 @@ const seconds = z.number().min(0)
 const count = z.int().min(0)
 const text = z.string().nullable().default(null)
 
-/** One per scraper type: the name of the scraper. */
+/** The name of the scraper, one per type. */
 const scraperType = z
   .string()
   .regex(/^[A-Za-z0-9][\w.-]{0,63}$/, { error: 'must be the name of a scraper' })
@@ -47,7 +47,7 @@ const paramsSchema = z
   })
   .describe('what to look for; a name that is not here is taken for an argument of the scraper')
 
-/** What may be said in `params` by a name of the wire. */
+/** The wire names that `params` accepts. */
 export const PARAM_NAMES = Object.keys(paramsSchema.shape)
 
 export const taskSchema = z.object({
@@ -73,7 +73,7 @@ export const taskSchema = z.object({
 })
 
 const RESULT_STATUSES = ['pending', 'running', 'success', 'failed', 'partial', 'timeout', 'retry'] as const
-/** After one of these nothing more comes of the task. */
+/** After one of these, the task produces nothing more. */
 export const FINAL_STATUSES: readonly ResultStatus[] = ['success', 'failed', 'partial', 'timeout']
 
 export const jobSchema = z
@@ -204,7 +204,7 @@ export const MESSAGES = {
 
 type Read<T> = { ok: true; value: T } | { ok: false; reason: string }
 
-/** Never throws, whatever the text is. */
+/** Never throws, whatever the text. */
 export function readMessage<T>(schema: z.ZodType<T>, message: string | undefined, bytesMax: number): Read<T> {
   if (message === undefined) return refused('the entry has no field "message"')
   const bytes = Buffer.byteLength(message)
@@ -213,7 +213,7 @@ export function readMessage<T>(schema: z.ZodType<T>, message: string | undefined
   try {
     value = JSON.parse(message)
   } catch (error) {
-    // The rest of what it says repeats the text, which may have a password in it.
+    // The rest of the error repeats the text, which may contain a password.
     return refused(`no JSON${/ at position \d+/.exec((error as Error).message)?.[0] ?? ''}`)
   }
   const spoken = (value as { version?: unknown } | null)?.version ?? MESSAGE_VERSION

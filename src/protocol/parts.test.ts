@@ -16,14 +16,14 @@ const result = (more: Partial<ResultMessage>): ResultMessage => ({
 })
 const read = (texts: readonly string[]) => texts.map((text) => resultSchema.parse(JSON.parse(text)))
 
-test('a small result is one message, which says of no part', () => {
+test('a small result is one message without a part number', () => {
   const items = [{ text: '$& "quoted" \u2028' }]
   const [only, ...others] = read(resultTexts(result({ items, item_keys: ['a'] })))
   assert.deepEqual([only!.items, only!.item_keys, only!.part, others], [items, ['a'], undefined, []])
   assert.equal(resultTexts(result({})).length, 1)
 })
 
-test('a large one comes in parts that hold every item once, in order, with its key', () => {
+test('a large one is split into parts that contain every item once, in order, with its key', () => {
   const items = Array.from({ length: 25 }, (_, i) => ({ id: i, text: 'x'.repeat(1000) }))
   const parts = read(resultTexts(result({ items, item_keys: items.map(({ id }) => `k${id}`) }), 5000))
   assert.ok(parts.length > 5)
@@ -42,7 +42,7 @@ test('a large one comes in parts that hold every item once, in order, with its k
   assert.ok(resultTexts(result({ items }), 5000).every((text) => Buffer.byteLength(text) < 7000))
 })
 
-test('an item no reader would take is left out, and said', () => {
+test('an item too large for any reader is left out and reported', () => {
   const items = [{ text: 'x'.repeat(5_000_000) }, { text: 'short' }]
   const [only] = read(resultTexts(result({ items, item_keys: ['long', 'short'] })))
   assert.deepEqual([only!.status, only!.items, only!.item_keys], ['partial', [{ text: 'short' }], ['short']])

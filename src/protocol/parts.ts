@@ -1,9 +1,9 @@
-/** Large results in several messages: a stream entry is kept whole in memory by whoever touches it. */
+/** Splits large results into several messages: every program that handles a stream entry holds it in memory as a whole. */
 import type { ResultMessage } from './messages.ts'
 
-/** A message is about this long at most, unless one single item is longer. */
+/** Approximate maximum size of a message, unless a single item is larger. */
 export const PART_BYTES = 1_000_000
-/** One item that is longer is left out, and said in `error`. Below what a reader takes. */
+/** A larger item is left out and reported in `error`. Below the limit of readers. */
 const ITEM_BYTES_MAX = 4_000_000
 
 type List = 'jobs_data' | 'items'
@@ -25,7 +25,7 @@ export function resultTexts(result: ResultMessage, partBytes = PART_BYTES): stri
     const part = groups.length === 1 ? {} : { part: { number: i + 1, of: groups.length } }
     const item_keys = list === 'items' ? group.flatMap(({ key }) => key ?? []) : []
     const json = JSON.stringify({ ...rest, ...part, item_keys })
-    return `${json.slice(0, -1)},"${list}":[${group.map(({ text }) => text).join(',')}]}` // no item is made text twice
+    return `${json.slice(0, -1)},"${list}":[${group.map(({ text }) => text).join(',')}]}` // serializes no item twice
   })
 }
 

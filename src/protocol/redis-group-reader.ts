@@ -1,10 +1,10 @@
 /**
- * One consumer of a group of streams.
+ * One consumer of a consumer group.
  *
  *   (new) ──read──▶ held ──ack, finish──▶ (acknowledged)
  *                   │  ▲
  *                   │  └─ renew, every third of the lease
- *                   └──▶ idle for a lease (its consumer died), or released: the next one takes it over
+ *                   └──▶ idle for a lease (its consumer died), or released: another consumer takes it over
  */
 import { Connection, type ConnectionOptions } from '../drivers/redis/connection.ts'
 import type { Arg, Script } from '../drivers/redis/script.ts'
@@ -15,7 +15,7 @@ import { ERRORS_KEPT, type StreamNames } from './streams.ts'
 interface ReaderOptions extends ConnectionOptions {
   url: string
   names: StreamNames
-  /** Those in front are emptied first. */
+  /** Streams listed first are emptied first. */
   streams: readonly string[]
   group: string
   consumer: string
@@ -25,9 +25,9 @@ interface ReaderOptions extends ConnectionOptions {
 export interface Entry {
   readonly stream: string
   readonly id: string
-  /** Undefined when the entry has no such field. */
+  /** Undefined if the entry has no such field. */
   readonly message: string | undefined
-  /** How often it was given to somebody, this time included. */
+  /** How often it was delivered, including this time. */
   readonly deliveries: number
 }
 
@@ -39,13 +39,13 @@ export interface Finish {
 }
 
 const RELEASED_IDLE_MS = 86_400_000
-/** One of them must not keep the others from being seen. */
+/** The entries of one stream must not keep the others from being seen. */
 const TAKEN_AT_ONCE = 100
 
 export class GroupReader implements Disposable {
   readonly #options: ReaderOptions
   readonly #calls: Connection
-  /** A read that blocks would keep all other calls waiting. */
+  /** Separate, because a blocking read would hold up all other calls. */
   readonly #reads: Connection
   readonly #held = new Map<string, Entry>()
 
@@ -55,12 +55,12 @@ export class GroupReader implements Disposable {
     this.#reads = new Connection(options.url, { ...options, onOutage: () => {} })
   }
 
-  /** Not connected, as far as is known here. */
+  /** Not connected, as far as this process knows. */
   get isAway(): boolean {
     return this.#calls.redis.status !== 'ready'
   }
 
-  /** Makes the streams and the group where they are missing. What came before the group is read, too. */
+  /** Creates the streams and the group if they are missing. Entries from before the group are read too. */
   async open(): Promise<void> {
     const { streams, group } = this.#options
     for (const stream of streams)
@@ -69,7 +69,7 @@ export class GroupReader implements Disposable {
       })
   }
 
-  /** Safe to carry out twice, or it does not matter. */
+  /** For commands that may be executed twice. */
   call(command: string, ...args: Arg[]): Promise<unknown> {
     return this.#calls.attempt(() => this.#calls.redis.call(command, ...args))
   }
@@ -78,7 +78,7 @@ export class GroupReader implements Disposable {
     return this.#calls.attempt(() => this.#calls.evaluate(script, args))
   }
 
-  /** At most `max`, new ones; waits up to `blockMs` for the first. */
+  /** Up to `max` new entries; waits up to `blockMs` for the first. */
   async read(max: number, blockMs: number): Promise<Entry[]> {
     const { streams } = this.#options
     const found: Entry[] = []
@@ -103,7 +103,7 @@ export class GroupReader implements Disposable {
     }
   }
 
-  /** What other consumers let lie for a lease, or released. XAUTOCLAIM would do, but it does not tell how often it was given out. */
+  /** Entries that other consumers left idle for a lease, or released. XAUTOCLAIM does not report the delivery count. */
   async takeOver(max: number): Promise<Entry[]> {
     const { streams, group, consumer, leaseMs } = this.#options
     const taken: Entry[] = []
@@ -127,14 +127,14 @@ export class GroupReader implements Disposable {
 
   #hold(stream: string, entries: readonly RawEntry[], deliveriesOf: (id: string) => number): Entry[] {
     return entries.flatMap(([id, fields]) => {
-      if (fields === null) return [] // deleted by somebody
+      if (fields === null) return [] // deleted by another program
       const entry = { stream, id, message: messageOf(fields), deliveries: deliveriesOf(id) }
       this.#held.set(entryKey(entry), entry)
       return [entry]
     })
   }
 
-  /** False when somebody else has it by now: nothing was written. */
+  /** False if another consumer has it by now: nothing was written. */
   async finish(entry: Entry, { results = [], error = '', retry }: Finish): Promise<boolean> {
     const { names, group, consumer } = this.#options
     const again = retry === undefined ? ['', 0, ''] : [retry.delayed, retry.waitMs, retry.task]
@@ -146,7 +146,7 @@ export class GroupReader implements Disposable {
       return await this.#calls.evaluate(FINISH, all)
     })
     this.#held.delete(entryKey(entry))
-    return done === 1 || isRepeat // its first time may have been the one that counted
+    return done === 1 || isRepeat // the first attempt may have succeeded
   }
 
   async acknowledge(entry: Entry): Promise<void> {
@@ -154,7 +154,7 @@ export class GroupReader implements Disposable {
     this.#held.delete(entryKey(entry))
   }
 
-  /** Keeps what is held for another lease. Gives what is lost. */
+  /** Extends held entries by another lease. Returns those that are lost. */
   async renew(): Promise<Entry[]> {
     const held = [...this.#held.values()]
     if (held.length === 0) return []
@@ -164,7 +164,7 @@ export class GroupReader implements Disposable {
     return gone
   }
 
-  /** For the next one, at once. That it was given to us does not count. */
+  /** Makes them available to other consumers at once. The delivery to us does not count. */
   async release(entries: readonly Entry[]): Promise<void> {
     if (entries.length > 0) await this.#runHold(entries, RELEASED_IDLE_MS, ({ deliveries }) => deliveries - 1)
     for (const entry of entries) this.#held.delete(entryKey(entry))
@@ -180,7 +180,7 @@ export class GroupReader implements Disposable {
     ])
   }
 
-  /** Removes what all groups have acknowledged, but not what is younger than `keepMs`. */
+  /** Removes entries that all groups have acknowledged, except those younger than `keepMs`. */
   async trim(keepMs: number): Promise<void> {
     for (const stream of this.#options.streams) await this.run(TRIM, [stream, keepMs])
   }
@@ -191,5 +191,5 @@ export class GroupReader implements Disposable {
   }
 }
 
-/** Two streams may give out the same id. */
+/** Two streams may assign the same id. */
 export const entryKey = ({ stream, id }: Pick<Entry, 'stream' | 'id'>) => `${stream} ${id}`

@@ -1,4 +1,4 @@
-/** What must happen at once on the server. No script does anything for an entry its caller does not hold any more. */
+/** Operations that must be atomic on the server. No script changes an entry that its caller no longer holds. */
 import { script } from '../drivers/redis/script.ts'
 
 const OWNS = `
@@ -13,7 +13,7 @@ end
 `
 
 /**
- * The end of a try: what came of it is added and the task acknowledged, or neither.
+ * The end of a try: its results are added and the task is acknowledged, or neither.
  * stream group consumer id · results, count, texts… · errors, kept, text or '' · delayed, wait ms, task or ''
  */
 export const FINISH = script(
@@ -31,7 +31,7 @@ return 1`,
 
 /**
  * group consumer · idle ms · stream id deliveries, stream id deliveries … ('' leaves the deliveries as they are)
- * Renews what is held (idle 0), or lets go of it (idle of a day: whoever looks next takes it over). Gives what is lost.
+ * Renews entries (idle 0), or releases them (idle of a day: the next consumer that looks takes them over). Returns the lost ones.
  */
 export const HOLD = script(
   'hold',
@@ -48,7 +48,7 @@ end
 return lost`,
 )
 
-/** delayed stream most: tasks whose time has come go back to their stream. */
+/** delayed stream max: tasks that are due go back to their stream. */
 export const PROMOTE = script(
   'promote',
   `${OWNS}
@@ -60,7 +60,7 @@ end
 return #due`,
 )
 
-/** mark seconds · errors kept text: what many have read is refused by the first of them only. 1 for that one. */
+/** mark seconds · errors kept text: a message that many have read is refused only by the first of them, which gets 1. */
 export const REFUSE = script(
   'refuse',
   `if not redis.call('SET', ARGV[1], 1, 'NX', 'EX', ARGV[2]) then return 0 end
@@ -68,7 +68,7 @@ redis.call('XADD', ARGV[3], 'MAXLEN', '~', ARGV[4], '*', 'message', ARGV[5])
 return 1`,
 )
 
-/** group consumer · stream …: what a consumer that is known to be dead held is there to be taken over. It counts as a loss. */
+/** group consumer · stream …: lets others take over the entries of a consumer known to be dead. Counts as a loss. */
 export const ABANDON = script(
   'abandon',
   `local count = 0
@@ -84,7 +84,7 @@ end
 return count`,
 )
 
-/** stream keep-ms: removes what every group has acknowledged, except the last `keep-ms`, and consumers that left an hour ago. */
+/** stream keep-ms: removes entries all groups have acknowledged, except the last `keep-ms`, and consumers gone for an hour. */
 export const TRIM = script(
   'trim',
   `${OWNS}

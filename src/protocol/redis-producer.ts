@@ -1,4 +1,4 @@
-/** The other side of the workers: puts tasks and commands on the streams, and waits for results. */
+/** The producer's side: puts tasks and commands on the streams, and waits for results. */
 import { randomUUID } from 'node:crypto'
 import { Connection, type ConnectionOptions } from '../drivers/redis/connection.ts'
 import {
@@ -34,12 +34,12 @@ export class TaskProducer implements Disposable {
     this.#connection = new Connection(url, options)
   }
 
-  /** A task as it goes on the stream. Throws what zod finds wrong with it. */
+  /** A task in its stream format. Throws the zod error if it is invalid. */
   static taskOf(task: NewTaskMessage): TaskMessage {
     return taskSchema.parse({ task_id: randomUUID(), created_at: new Date().toISOString(), ...task })
   }
 
-  /** May be on the stream twice when the answer was lost; its results are stored once. */
+  /** May put it on the stream twice if the answer was lost; its results are stored once. */
   async submit(task: TaskMessage): Promise<void> {
     const [priority, ordinary] = this.#names.tasks(task.scraper_type)
     await this.#add(task.priority > 0 ? priority : ordinary, JSON.stringify(task))
@@ -50,13 +50,13 @@ export class TaskProducer implements Disposable {
     await this.#add(this.#names.commands, text, 'MAXLEN', '~', COMMANDS_KEPT)
   }
 
-  /** From where on results are new: ask before the task is put on the stream. */
+  /** The position after which results are new: call this before submitting the task. */
   async resultsSoFar(): Promise<string> {
     const last = (await this.#call('XREVRANGE', this.#names.results, '+', '-', 'COUNT', 1)) as [string][]
     return last[0]?.[0] ?? '0-0'
   }
 
-  /** The final result of a task, part by part. Ends early with the signal. */
+  /** The final result of a task, part by part. Ends early if the signal is aborted. */
   async *resultOf(taskId: string, since: string, signal: AbortSignal): AsyncGenerator<ResultMessage> {
     let after = since
     while (!signal.aborted) {

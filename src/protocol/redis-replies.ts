@@ -1,4 +1,4 @@
-/** What Redis answers to commands about streams, in one shape. */
+/** Replies of Redis to stream commands, in one format. */
 
 export type RawEntry = [id: string, fields: string[] | null]
 

@@ -1,4 +1,4 @@
-/** What goes on the stream of errors in place of a message nobody could read. */
+/** The entry on the errors stream for a message that could not be read. */
 import { type ErrorMessage, MESSAGE_VERSION } from './messages.ts'
 import type { Entry } from './redis-group-reader.ts'
 import { shownMessage } from './shown.ts'

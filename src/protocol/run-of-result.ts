@@ -1,4 +1,4 @@
-/** A task seen as a run, so that every command that looks at runs shows it: its id is the task's. */
+/** A task represented as a run, so that all commands for runs show it: it has the task's id. */
 import { ERRORS } from '../core/error-table.ts'
 import type { ItemRow } from '../core/item.ts'
 import { contentKey } from '../core/item.ts'
@@ -9,7 +9,7 @@ import type { ResultMessage } from './messages.ts'
 import { withoutSecrets } from './shown.ts'
 import { storedJob } from './wire-job.ts'
 
-/** Which result this is: of two of one task the first that is stored counts. All parts of one have the same. */
+/** Identifies a result: of two results for one task, the first one stored counts. All parts of a result share it. */
 function resultIdentity({ attempt, metadata }: ResultMessage): string {
   return `task:${attempt}:${metadata.worker_id ?? ''}`
 }
@@ -17,7 +17,7 @@ function resultIdentity({ attempt, metadata }: ResultMessage): string {
 /** The run as it is when its result is complete. `place` is where the streams are, without a password. */
 export function runOfResult(result: ResultMessage, place: string): NewStoredRun {
   const { metadata } = result
-  const { proxy: _, ...params } = result.params ?? {} // not everybody leaves it out, and it may have a password
+  const { proxy: _, ...params } = result.params ?? {} // some workers include it, and it may contain a password
   const finishedMs = Date.parse(result.completed_at)
   const record: RunRecord = {
     id: result.task_id,
@@ -70,7 +70,7 @@ function errorsOf({ error, error_code, metadata }: ResultMessage): RunRecord['er
   return [{ code, class: ERRORS[code].class, count: Math.max(1, metadata.pages_failed), example: error ?? '' }]
 }
 
-/** What the message carries, as the store takes it. */
+/** The items of the message, in the format of the store. */
 export function itemsOf({ jobs_data, items, item_keys }: ResultMessage): ItemRow[] {
   const jobs = jobs_data.map(storedJob).map(({ key, item }) => ({ key, json: JSON.stringify(item) }))
   const others = items.map((item, i) => {

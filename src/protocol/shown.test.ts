@@ -7,7 +7,7 @@ import { shownMessage, withoutSecrets } from './shown.ts'
 const proxyShown = (proxy: unknown) =>
   (withoutSecrets({ params: { proxy } }) as { params: { proxy: unknown } }).params.proxy
 
-test('of a proxy only its host and port are shown, whatever its form', () => {
+test('shows only host and port of a proxy, in any notation', () => {
   const shown: [given: unknown, shown: unknown][] = [
     ['127.0.0.1:9:bob:PW', '***@127.0.0.1:9'],
     ['proxy.test:9:bob:P:W', '***@proxy.test:9'],
@@ -34,7 +34,7 @@ test('of a proxy only its host and port are shown, whatever its form', () => {
   for (const [given, wanted] of shown) assert.deepEqual(proxyShown(given), wanted)
 })
 
-test('names that sound like a secret are those of the logs, and hide their value at any depth', () => {
+test('hides the values of secret-sounding names, the same as in logs, at any depth', () => {
   const names = [
     'password',
     'api_key',
@@ -54,7 +54,7 @@ test('names that sound like a secret are those of the logs, and hide their value
   }
 })
 
-test('a refused message shows no secret, as JSON, torn, or too long to be read', () => {
+test('a refused message shows no secrets, whether JSON, truncated, or too long to parse', () => {
   const secrets = [
     '{"proxy":"127.0.0.1:9:bob:PW"}',
     '{"proxy":"bob:PW"}',
@@ -75,7 +75,7 @@ test('a refused message shows no secret, as JSON, torn, or too long to be read',
   assert.equal(shownMessage('{"prox\\u0079":"PW"}'), '{"proxy":"***"}')
 })
 
-test('what is no secret stays, and no message is too deep', () => {
+test('keeps what is not secret, and handles messages of any depth', () => {
   const plain =
     '{"mail":"me@example.com","url":"https://x.example:8080/a?b=c:d","at":"2026-11-15T10:00:00+01:00","n":[1,true]}'
   assert.equal(shownMessage(plain), plain)

@@ -1,20 +1,20 @@
-/** What may be shown of a message: of a proxy where it is, and nothing under a name that sounds like a secret. */
+/** What may be displayed of a message: of a proxy only where it is, and nothing under a name that sounds like a secret. */
 import { isSecretName } from '../core/secret-names.ts'
 import { withoutLogins } from './logins.ts'
 
 const MASK = '***'
 const PROXY_NAME = /prox(?:y|ies)/i
-/** In a text that is no JSON. Where such a value is not plainly quoted nobody knows where it ends: the rest is left out. */
+/** For text that is not JSON. If such a value is not plainly quoted, its end is unknown: the rest is left out. */
 const HIDDEN =
   /([\w-]{0,64}(?:prox(?:y|ies)|token|secret|passw|pwd|key|auth|cookie|credential)[\w-]{0,64}["']?\s{0,9}[:=]\s{0,9})(?:"([^"\\]*)"|.*)/gis
 
-/** Longer ones are shown as the text they begin with. */
+/** Longer messages are shown as the beginning of their text. */
 const PARSED_LENGTH_MAX = 64 * 1024
 const SHOWN_LENGTH_MAX = 2_000
-/** A message may be nothing but brackets. */
+/** A message may consist of nothing but brackets. */
 const DEPTH_MAX = 32
 
-/** The beginning of a message that nobody could read. */
+/** The beginning of a message that could not be read. */
 export function shownMessage(message: string): string {
   const value = message.length > PARSED_LENGTH_MAX ? undefined : parsed(message)
   if (value !== undefined) return JSON.stringify(withoutSecrets(value)).slice(0, SHOWN_LENGTH_MAX)
@@ -33,7 +33,7 @@ function parsed(message: string): unknown {
   }
 }
 
-/** A copy. Numbers and truths stay, whatever their name. */
+/** Returns a copy. Numbers and booleans are kept, whatever their name. */
 export function withoutSecrets(value: unknown, depth = 0): unknown {
   if (typeof value === 'string') return withoutLogins(value)
   if (typeof value !== 'object' || value === null) return value
@@ -45,7 +45,7 @@ export function withoutSecrets(value: unknown, depth = 0): unknown {
   })
 }
 
-/** Of a proxy in whatever form: its host and port, where there is no doubt which part that is. */
+/** Host and port of a proxy in any notation, if it is clear which part that is. */
 function placeOf(proxy: unknown, depth: number): unknown {
   if (typeof proxy === 'string') return placeInText(proxy)
   if (typeof proxy !== 'object' || proxy === null) return proxy
@@ -59,7 +59,7 @@ function placeOf(proxy: unknown, depth: number): unknown {
 const PLACE = String.raw`([\w.-]{1,253}|\[[\da-f:.]{2,45}\]):\d{1,5}`
 const PLAIN = new RegExp(`^(?:[a-z][a-z0-9+.-]{0,20}://)?${PLACE}/?$`, 'i')
 const AFTER_LOGIN = new RegExp(`@(?<place>${PLACE})/?$`, 'i')
-/** Sellers write `host:port:user:password`. */
+/** Proxy sellers write `host:port:user:password`. */
 const BEFORE_LOGIN = /^(?<place>(?:[\w-]{1,63}\.[\w.-]{1,190}|localhost):\d{1,5}):[^@]*$/i
 
 function placeInText(proxy: string): string {

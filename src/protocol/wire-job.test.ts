@@ -43,7 +43,7 @@ const POSTING: Posting = {
   content_hash: 'b'.repeat(64),
 }
 
-test('a posting has the names of the wire there, and is whole again afterwards', () => {
+test('a posting uses the wire names in transit, and is restored afterwards', () => {
   assert.ok(isPosting(POSTING))
   const job = jobSchema.parse(JSON.parse(JSON.stringify(toWireJob(POSTING))))
   const { title, company, location, salary_min, salary_currency, posted_date, description, job_hash, job_type } = job
@@ -64,7 +64,7 @@ test('a posting has the names of the wire there, and is whole again afterwards',
   assert.deepEqual(storedJob(job), { key: postingKey(POSTING), item: POSTING })
 })
 
-test('a job of another worker is stored as it came, by its hash or its address', () => {
+test('a job of another worker is stored as received, by its hash or URL', () => {
   const job = jobSchema.parse({ title: 'Welder', job_url: 'https://x.test/1', salary_note: 'good' })
   assert.deepEqual(storedJob(job), { key: 'https://x.test/1', item: job })
   assert.equal(storedJob({ ...job, job_hash: 'h' }).key, 'h')

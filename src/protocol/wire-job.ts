@@ -1,11 +1,11 @@
-/** A job posting in the names of the protocol, and back. Nothing is carried twice, and nothing lost. */
+/** Converts a job posting to the names of the protocol and back. Nothing is sent twice, and nothing is lost. */
 import { type Posting, postingKey, postingSchema } from '../jobs/read/posting.ts'
 import type { WireJob } from './messages.ts'
 
-/** Fields that are the same on the wire under the same name. */
+/** Fields that are identical on the wire. */
 const SAME = ['title', 'company', 'job_url', 'job_hash', 'is_remote', 'apply_url', 'company_logo'] as const
 
-/** By what makes a posting one: a scraper may add fields of its own. */
+/** Recognised by its essential fields: a scraper may add others. */
 export function isPosting(item: object): item is Posting {
   return 'job_hash' in item && 'source_job_id' in item && 'board_token' in item && 'locations' in item
 }
@@ -35,7 +35,7 @@ export function toWireJob(posting: Posting): WireJob {
   }
 }
 
-/** Undefined for a job of a worker that knows the wire's names only. */
+/** Undefined for a job of a worker that only knows the wire names. */
 function fromWireJob(job: WireJob): Posting | undefined {
   if (job.posting === undefined) return undefined
   const same = Object.fromEntries(SAME.map((name) => [name, job[name]]))
@@ -44,7 +44,7 @@ function fromWireJob(job: WireJob): Posting | undefined {
   return read.success ? read.data : undefined
 }
 
-/** What is stored of a job, and its identity among the others of its task. */
+/** What is stored for a job, and its key within the task. */
 export function storedJob(job: WireJob): { key: string; item: object } {
   const posting = fromWireJob(job)
   if (posting !== undefined) return { key: postingKey(posting), item: posting }
