@@ -23,7 +23,7 @@ const csv: MakeSink = ({ folder }) => {
   return { create: () => createCsvSink({ path, columns: ROW_FIELDS }), rows: () => readCsv(path), tail: path }
 }
 
-/** Columns not known beforehand: the first item names them. */
+/** Columns not known in advance: the first item determines them. */
 const csvByFirstItem: MakeSink = ({ folder }) => {
   const path = join(folder, 'items.csv')
   return { create: () => createCsvSink({ path, columns: [] }), rows: () => readCsv(path), tail: path }
@@ -77,7 +77,7 @@ function readSqlite(path: string): Row[] {
   return rows.map((row) => ({ ...row, isSold: row.isSold === 1, tags: JSON.parse(String(row.tags)) }) as unknown as Row)
 }
 
-/** Ways to get it wrong that have all been seen in the wild. Each must fail at least one check. */
+/** Mistakes that have all been seen in practice. Each must fail at least one check. */
 const broken: Record<string, MakeSink> = {
   'appends after a restart without cutting': wrap((sink) => ({
     ...sink,
@@ -162,7 +162,7 @@ function wrap(change: (sink: Sink & { path: string }) => Sink): MakeSink {
 
 describe('the sink checks', () => {
   for (const [name, make] of Object.entries(broken)) {
-    it(`refuse a sink that ${name}`, async () => {
+    it(`reject a sink that ${name}`, async () => {
       const passed: string[] = []
       for (const check of sinkChecks) {
         const isPassed = await runSinkCheck(check, make).then(
@@ -176,7 +176,7 @@ describe('the sink checks', () => {
     })
   }
 
-  it('accept the same sink with nothing changed', async () => {
+  it('accept the same sink unchanged', async () => {
     for (const check of sinkChecks)
       await runSinkCheck(
         check,

@@ -1,6 +1,5 @@
 /**
- * What every sink must do, as checks that run against any of them: once for each of ours, and against deliberately broken
- * ones, which must fail.
+ * What every sink must do, as checks that run against any sink: each of ours, and deliberately broken ones, which must fail.
  */
 import assert from 'node:assert/strict'
 import { copyFile, mkdtemp, rm, stat, truncate } from 'node:fs/promises'
@@ -11,7 +10,7 @@ import { ScrapeError } from '../core/errors.ts'
 import type { LoggedItem } from '../core/item.ts'
 import type { Sink, SinkSetup } from './contract.ts'
 
-/** An item of the checks. Every kind of value a field can have, and text that breaks careless formats. */
+/** An item for the checks: every kind of value a field can have, and text that breaks careless formats. */
 export interface Row {
   id: number
   text: string
@@ -22,11 +21,11 @@ export interface Row {
 export const ROW_FIELDS = ['id', 'text', 'price', 'isSold', 'tags'] as const
 
 interface SinkUnderTest {
-  /** A new sink on the same output at every call: what a restarted process has. */
+  /** A new sink on the same output with every call, as after a restart. */
   create(): Sink
-  /** What a reader of the finished output finds, in the order of the log. */
+  /** What a reader finds in the finished output, in the order of the log. */
   rows(): Promise<Row[]>
-  /** The growing file whose tail a crash may tear; undefined for outputs that are not one. */
+  /** The growing file whose end a crash may leave incomplete; undefined for outputs of another kind. */
   tail?: string
 }
 export type MakeSink = (setup: SinkSetup) => SinkUnderTest
@@ -43,7 +42,7 @@ export function sinkConformance(name: string, make: MakeSink): void {
   })
 }
 
-/** One check on a fresh output in a folder of its own. */
+/** Runs one check on a fresh output in a separate folder. */
 export async function runSinkCheck(check: SinkCheck, make: MakeSink): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-sink-'))
   try {
@@ -90,7 +89,7 @@ function logged(rows: readonly Row[]): LoggedItem[] {
   return rows.map((row) => ({ seq: (row.id + 1) * 3, key: `row ${row.id}`, json: JSON.stringify(row) }))
 }
 
-/** Opens, lets `use` write, and closes without finishing: as far as a process gets that then ends. */
+/** Opens, lets `use` write, and closes without finishing, like a process that ends early. */
 async function session<T>(
   output: SinkUnderTest,
   position: string | undefined,
@@ -106,7 +105,7 @@ async function writeAndFlush(sink: Sink, rows: readonly Row[]): Promise<string> 
   return await sink.flush()
 }
 
-/** What a resumed run does after its last item; gives what a reader then finds. */
+/** What a resumed run does after its last item; returns what a reader then finds. */
 async function finishAt(
   output: SinkUnderTest,
   position: string | undefined,
@@ -125,7 +124,7 @@ async function isRefused(work: Promise<unknown>): Promise<void> {
   await assert.rejects(work, (error) => error instanceof ScrapeError && error.code === 'E_OUTPUT')
 }
 
-/** Every check, to be run by hand: `await check.run(…)` rejects when the sink breaks the promise. */
+/** Every check, to be run individually: `await check.run(…)` rejects if the sink breaks the promise. */
 export const sinkChecks: readonly SinkCheck[] = [
   {
     title: 'writes every item once, in order',
@@ -202,7 +201,7 @@ export const sinkChecks: readonly SinkCheck[] = [
     title: 'cuts off a record torn at any byte, and refuses a file shorter than confirmed, or gone',
     async run(output) {
       const { tail } = output
-      if (tail === undefined) return // the output is a database: its own journal does this, and its own test shows it
+      if (tail === undefined) return // the output is a database: its own journal does this, and its own test proves it
       const position = await session(output, undefined, (sink) => writeAndFlush(sink, rowsOf(0, 4)))
       const confirmedBytes = (await stat(tail)).size
       const last = row(4, 'é,"\n’')

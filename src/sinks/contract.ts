@@ -1,27 +1,27 @@
 /**
- * A sink: where items go. Its output holds every confirmed item once: `open` cuts off whatever was written after the
- * position it is given, and `flush` returns the position up to which everything is durable.
+ * A sink: where items go. Its output contains every confirmed item once: `open` cuts off everything written after the given
+ * position, and `flush` returns the position up to which everything is durable.
  */
 import type { LoggedItem } from '../core/item.ts'
 
-/** Where items go. `Sink<Book>` is for scrapers that emit books; a plain `Sink` takes any. */
+/** Where items go. `Sink<Book>` is for scrapers that emit books; a plain `Sink` accepts any item. */
 export interface Sink<Item = object> extends AsyncDisposable {
   /** Unique within a run (`jsonl`, `csv`, `sqlite:books.db` …): its position is stored under this name. */
   readonly name: string
 
   /**
-   * `position` is what the last confirmed `flush` returned; undefined for a new run, which begins anew. Throws when less is
-   * there than was confirmed: going on would lose items without a word.
+   * `position` is what the last confirmed `flush` returned; undefined for a new run, which starts with an empty output. Throws if
+   * there is less than was confirmed: continuing would silently lose items.
    */
   open(position: string | undefined): Promise<void>
 
-  /** Takes items in order. May buffer; may be slow: the crawl then waits. */
+  /** Receives items in order. May buffer, and may be slow: the crawl then waits. */
   write(items: readonly LoggedItem<Item>[]): Promise<void>
 
-  /** Makes all that was written durable. */
+  /** Makes everything written so far durable. Returns the position. */
   flush(): Promise<string>
 
-  /** What is there now, for a run that stops before its end. */
+  /** The result so far, for a run that stops before its end. */
   soFar?(): SinkResult
 
   /** Ends the output (footers, final names). Called once, after the last flush, when the run is complete. */
@@ -30,17 +30,17 @@ export interface Sink<Item = object> extends AsyncDisposable {
 
 /** What a sink has written. */
 export interface SinkResult {
-  /** What a person opens: a path or a URL without its secrets. */
+  /** What a person can open: a path, or a URL without secrets. */
   target: string
   rows: number
   bytes: number
 }
 
-/** What a sink may need to know of the scraper. */
+/** What a sink may need to know about the scraper. */
 export interface SinkSetup {
   scraper: string
   runId: string
-  /** Field names in schema order; a scraper may give CSV an order of its own. */
+  /** Field names in schema order; a scraper may define another order for CSV. */
   fields: readonly string[]
   csvColumns?: readonly string[]
   /** Folder of the run, for sinks that write files. */

@@ -1,4 +1,4 @@
-/** A CSV reader for tests, by the letter of RFC 4180 and by characters: slow, and nothing like the writer. */
+/** A CSV reader for tests, strictly RFC 4180 and character by character: slow, and unlike the writer. */
 export function parseCsv(text: string, lineEnd = '\r\n'): string[][] {
   const records: string[][] = []
   let record: string[] = []

@@ -34,7 +34,7 @@ describe('CSV', () => {
     )
   })
 
-  it('writes the same record in whatever order an item has its fields, and whichever it lacks', async () => {
+  it('writes the same record whatever the order of an item’s fields, and whichever are missing', async () => {
     const columns = ['constructor', 'a', 'b', 'c']
     const whole = { constructor: 'x', a: 1, b: 'y,z', c: null }
     const names = Object.keys(whole) as (keyof typeof whole)[]
@@ -51,12 +51,12 @@ describe('CSV', () => {
     assert.equal(await written([{}, { a: '' }, { b: 1 }], { columns: ['a'] }), 'a\r\n""\r\n""\r\n""\r\n')
   })
 
-  it('puts the columns in the order the scraper gives', async () => {
+  it('puts the columns in the scraper’s order', async () => {
     const items = [{ a: 1, b: 2, c: 3 }]
     assert.equal(await written(items, { columns: ['c', 'a'] }), 'c,a\r\n3,1\r\n')
   })
 
-  it('takes the columns of the first item when none are known', async () => {
+  it('uses the columns of the first item if none are known', async () => {
     const items = [
       { b: 1, a: 2 },
       { a: 3, c: 4 },
@@ -64,11 +64,11 @@ describe('CSV', () => {
     assert.equal(await written(items, { columns: [] }), 'b,a\r\n1,2\r\n,3\r\n')
   })
 
-  it('ends lines with LF where that is asked for', async () => {
+  it('ends lines with LF if requested', async () => {
     assert.equal(await written([{ a: 1, b: 'x\ny' }], { columns: ['a', 'b'], lineEnd: '\n' }), 'a,b\n1,"x\ny"\n')
   })
 
-  it('disarms text that a spreadsheet would run, and leaves numbers alone', async () => {
+  it('escapes text that a spreadsheet would run as a formula, and leaves numbers alone', async () => {
     const items = ['=1+1', '+1', '-1', '@x', '\tx', '\rx', '\nx', 'a=1', -1].map((v) => ({ v, w: 0 }))
     const text = await written(items, { columns: ['v', 'w'], formulaSafe: true })
     assert.deepEqual(
@@ -85,7 +85,7 @@ describe('CSV', () => {
     assert.equal(await written([{ a: null }, { a: '' }, { a: 'x' }], { columns: ['a'] }), 'a\r\n""\r\n""\r\nx\r\n')
   })
 
-  it('refuses to go on with a file of other columns', async () => {
+  it('refuses to resume a file with other columns', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'sluice-csv-'))
     try {
       const path = join(folder, 'x.csv')
@@ -107,13 +107,13 @@ describe('CSV', () => {
     }
   })
 
-  it('keeps rows of many absent fields whole at the end of its buffer', async () => {
+  it('keeps rows with many absent fields intact at the end of its buffer', async () => {
     const columns = Array.from({ length: 40 }, (_, n) => `c${n}`)
     const text = await written(Array(20_000).fill({}), { columns })
     assert.equal(text, `${columns.join(',')}\r\n${`${','.repeat(39)}\r\n`.repeat(20_000)}`)
   })
 
-  it('reads nothing an item does not have of its own', async () => {
+  it('reads only an item’s own properties', async () => {
     assert.equal(await written([{ a: 1 }], { columns: ['a', 'constructor'] }), 'a,constructor\r\n1,\r\n')
   })
 })

@@ -1,5 +1,5 @@
 /**
- * CSV after RFC 4180: a header, CRLF between records (what Excel and Python's csv module write too), quotes only where they
+ * CSV according to RFC 4180: a header, CRLF between records (as written by Excel and Python's csv module), quotes only where they
  * are needed and doubled inside, UTF-8 without a byte order mark. Nested values are JSON, absent ones are empty, numbers are
  * plain.
  */
@@ -10,11 +10,11 @@ import { type LineFormat, LineSink } from './lines.ts'
 export interface CsvOptions {
   path: string
   name?: string
-  /** Fields of the item, in the order of the columns. Empty: those of the first item; what only later items have is left out. */
+  /** Fields of the item, in column order. Empty: those of the first item; fields that only later items have are left out. */
   columns: readonly string[]
   /**
-   * Puts ' before text that a spreadsheet would run as a formula (it begins with = + - @ tab CR LF). Default off: the cell
-   * then no longer holds what the page said. Numbers are left alone.
+   * Puts ' before text that a spreadsheet would run as a formula (it starts with = + - @ tab CR LF). Default off, because the
+   * cell then no longer contains the text of the page. Numbers are left alone.
    */
   formulaSafe?: boolean
   /** Default CRLF. */
@@ -47,7 +47,7 @@ function csvFormat(options: CsvOptions): LineFormat {
       return header()
     },
     resume(head) {
-      if (head === '') return // nothing but the wish to begin was confirmed
+      if (head === '') return // nothing was confirmed except that the run started
       const found = firstRecord(head)
       if (given.length > 0 && (found.length !== given.length || found.some((column, i) => column !== given[i]))) {
         throw outputLost(path, `its columns are ${found.join(',')}, the scraper’s are now ${given.join(',')}`)
@@ -62,7 +62,7 @@ function csvFormat(options: CsvOptions): LineFormat {
   }
 }
 
-/** The cells of the first record: how a resumed file tells its columns. */
+/** The cells of the first record: the columns of a resumed file. */
 function firstRecord(text: string): string[] {
   const cells: string[] = []
   const pattern = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n|\n|$)/y

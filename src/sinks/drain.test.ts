@@ -10,7 +10,7 @@ import type { Sink } from './contract.ts'
 import { createDrain } from './drain.ts'
 import { createJsonlSink } from './jsonl.ts'
 
-/** An item log in memory that insists on its contract. */
+/** An item log in memory that enforces its contract. */
 class TestLog implements ItemLog {
   items: LoggedItem[] = []
   state: { seq: number; positions: SinkPositions } = { seq: 0, positions: {} }
@@ -83,7 +83,7 @@ async function temporaryFolder(t: TestContext): Promise<string> {
 }
 
 describe('the drain', () => {
-  it('carries what is in the log to every sink, confirms it, and ends the outputs', async () => {
+  it('moves the items of the log to every sink, confirms them, and finishes the outputs', async () => {
     const log = new TestLog()
     log.add(1_234)
     const expected = [...log.items]
@@ -100,7 +100,7 @@ describe('the drain', () => {
     assert.equal(sinks[0]!.isOpen, true)
   })
 
-  it('flushes at 2,000 items while more keep coming, and tells how it stands', async () => {
+  it('flushes at 2,000 items while more keep coming, and reports progress', async () => {
     const log = new TestLog()
     log.add(5_000)
     const flushed: { items: number; backlog: number }[] = []
@@ -133,7 +133,7 @@ describe('the drain', () => {
     assert.equal(await flush.promise, 3)
   })
 
-  it('takes items that come while it works', async () => {
+  it('takes items that arrive while it works', async () => {
     const log = new TestLog()
     const sink = new TestSink()
     await using drain = await createDrain({ log, sinks: [sink] })
@@ -161,7 +161,7 @@ describe('the drain', () => {
     assert.equal(sink.rows.length, 1_000)
   })
 
-  it('hands on the error of a sink to whoever waits, and confirms nothing after it', async () => {
+  it('passes the error of a sink to waiting callers, and confirms nothing after it', async () => {
     const log = new TestLog()
     log.add(3_000)
     const sink = Object.assign(new TestSink(), { failAt: 2_500 })
@@ -174,7 +174,7 @@ describe('the drain', () => {
     assert.equal(log.items.length, 1_000)
   })
 
-  it('stops when its signal says so, and those who wait hear why', async () => {
+  it('stops on its signal, and waiting callers get the reason', async () => {
     const log = new TestLog()
     log.add(100)
     const stop = new AbortController()
@@ -205,7 +205,7 @@ describe('the drain', () => {
     assert.equal(good.isOpen, false)
   })
 
-  it('refuses to go on with other sinks than the run had', async () => {
+  it('refuses to resume with other sinks than the run had', async () => {
     const log = new TestLog()
     log.add(10)
     {
@@ -233,7 +233,7 @@ describe('the drain', () => {
       let steps = life % 7
       const read = log.read.bind(log)
       const confirm = log.confirm.bind(log)
-      // The n-th call of this life fails: before, between, or after write and confirm.
+      // The n-th call of this run fails: before, between, or after write and confirm.
       const interrupted: ItemLog = {
         confirmed: () => log.confirmed(),
         read: async (options) => {

@@ -1,12 +1,12 @@
 /**
- * The drain: carries accepted items from the log to the sinks, so that each arrives once.
+ * The sink writer: moves accepted items from the log to the sinks, so that each arrives once.
  *
  *   read after the last written item ─▶ write to every sink ─▶ flush every sink ─▶ confirm with their positions
  *                 ▲                                                                        │
  *                 └────────────────────────────────────────────────────────────────────────┘
  *
- * A crash anywhere in the circle starts again from the confirmed positions: sinks cut off what came after them, and the log
- * still has it. One loop, so never two reads at a time.
+ * After a crash anywhere in this loop it starts again from the confirmed positions: sinks cut off everything after them, and the
+ * log still has it. There is one loop, so there are never two reads at a time.
  */
 import { ScrapeError } from '../core/errors.ts'
 import type { ItemLog, SinkPositions } from '../frontier/contract.ts'
@@ -14,7 +14,7 @@ import type { Sink, SinkResult } from './contract.ts'
 
 interface DrainOptions {
   log: ItemLog
-  /** Not opened yet; the drain opens and disposes them. */
+  /** Not opened yet; the sink writer opens and disposes them. */
   sinks: readonly Sink[]
   /** Items per read; default 500. */
   batch?: number
@@ -22,23 +22,23 @@ interface DrainOptions {
   flushItemsMax?: number
   /** … or when the oldest of them has waited this long; default 250. */
   flushMsMax?: number
-  /** A flush was confirmed. `backlog`: items left in the log, as far as `wake` was told. */
+  /** Called when a flush was confirmed. `backlog`: items left in the log, as far as `wake` was told. */
   onFlushed?: (event: { items: number; ms: number; backlog: number }) => void
-  /** The same, with the keys of the items and when the flush began (epoch ms). They are collected only for who asks. */
+  /** The same, with the keys of the items and when the flush started (epoch ms). Keys are collected only if this is set. */
   onStored?: (keys: readonly string[], startedAtMs: number) => void
-  /** Stops the loop between two steps; what was written and not confirmed comes again at the next start. */
+  /** Stops the loop between two steps; items written but not confirmed come again at the next start. */
   signal?: AbortSignal
   now?: () => number
 }
 
 export interface Drain extends AsyncDisposable {
-  /** There are new items in the log; `backlog` is how many in all, where the caller knows. */
+  /** There are new items in the log; `backlog` is the total, if the caller knows it. */
   wake(backlog?: number): void
   /** Resolves when all items that were in the log at the time of the call are confirmed. */
   drainAll(): Promise<void>
-  /** Drains, then ends the outputs. Call it once, when the run is complete. */
+  /** Drains, then finishes the outputs. Call it once, when the run is complete. */
   finish(): Promise<SinkResult[]>
-  /** Resolves when the drain was stopped, rejects with the first error of a sink or the log. Safe to leave unwatched. */
+  /** Resolves when it was stopped; rejects with the first error of a sink or the log. May be left unhandled. */
   readonly ended: Promise<void>
 }
 
@@ -56,7 +56,7 @@ export async function createDrain(options: DrainOptions): Promise<Drain> {
   return new LogDrain(options, seq)
 }
 
-/** Confirmed items have left the log: a sink that joins later would miss them, one that leaves would stop short. */
+/** Confirmed items have left the log: a sink added later would miss them, and a removed one would be incomplete. */
 function refuseOtherSinks(sinks: readonly Sink[], positions: SinkPositions): void {
   const before = Object.keys(positions).sort()
   const now = sinks.map((sink) => sink.name).sort()
@@ -80,7 +80,7 @@ class LogDrain implements Drain {
   #keys: string[] = []
   readonly #signal: AbortSignal | undefined
   readonly #now: () => number
-  /** Last item written to the sinks, and how many since the last confirm. */
+  /** The last item written to the sinks, and how many were written since the last confirm. */
   #seq: number
   #unconfirmed = 0
   #oldestAtMs = 0
@@ -158,7 +158,7 @@ class LogDrain implements Drain {
   }
 
   async #step(): Promise<void> {
-    const waiting = this.#waiters.length // those who came before this read
+    const waiting = this.#waiters.length // callers that were waiting before this read
     this.#isAwake = false
     const items = await this.#log.read({ afterSeq: this.#seq, max: this.#batch })
     if (items.length > 0) {
@@ -169,7 +169,7 @@ class LogDrain implements Drain {
       if (this.#onStored !== undefined) for (const { key } of items) this.#keys.push(key)
     }
     const isEmpty = items.length === 0
-    // A short read is the end for now: asking again would find nothing, 150 times in 1,000 pages. Who waits for all gets all.
+    // A short read is the end for now: another would find nothing, 150 times in 1,000 pages. Callers of drainAll get everything.
     const isEnd = isEmpty || (items.length < this.#batch && waiting === 0)
     const dueInMs = this.#oldestAtMs + this.#flushMsMax - this.#now()
     const mustFlush = this.#unconfirmed >= this.#flushItemsMax || dueInMs <= 0 || (isEmpty && waiting > 0)

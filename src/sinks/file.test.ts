@@ -20,7 +20,7 @@ const isOutputError = (error: unknown): error is ScrapeError =>
 const item = (n: number) => ({ seq: n + 1, key: String(n), json: JSON.stringify({ n, text: 'x'.repeat(500) }) })
 const items = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => item(from + i))
 
-/** A disk of 256 KiB; undefined where we may not mount one. */
+/** A disk of 256 KiB; undefined if we may not mount one. */
 async function smallDisk(t: TestContext): Promise<string | undefined> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-disk-'))
   let isMounted = false
@@ -38,7 +38,7 @@ async function smallDisk(t: TestContext): Promise<string | undefined> {
 }
 
 describe('AppendFile', () => {
-  it('writes more than the disk is told of at once, and ends with all of it', async (t) => {
+  it('writes more than one sync-ahead at once, and ends with all of it', async (t) => {
     const path = join(await temporaryFolder(t), 'large.txt')
     await using file = await AppendFile.create(path)
     const records = Array.from({ length: 80 }, (_, i) => String.fromCharCode(97 + (i % 26)).repeat(1024 * 1024 - 1))
@@ -47,7 +47,7 @@ describe('AppendFile', () => {
     assert.equal(await readFile(path, 'utf8'), `${records.join('\n')}\n`)
   })
 
-  it('holds records larger than its buffer, between smaller ones, in order', async (t) => {
+  it('handles records larger than its buffer, between smaller ones, in order', async (t) => {
     const path = join(await temporaryFolder(t), 'x')
     await using file = await AppendFile.create(path)
     const records = [5, 600_000, 7, 200_000, 100_000, 1, 900_000, 0].map(
@@ -61,14 +61,14 @@ describe('AppendFile', () => {
     assert.equal(file.bytes, bytes)
   })
 
-  it('makes a folder that is not there yet', async (t) => {
+  it('creates a missing folder', async (t) => {
     const path = join(await temporaryFolder(t), 'a/b/x')
     await using file = await AppendFile.create(path)
     await file.append('x', '\n')
     assert.equal(await file.flush(), 2)
   })
 
-  it('says that the file is gone, or shorter, or altered, when it cannot go on', async (t) => {
+  it('reports that the file is gone, shorter or altered if it cannot resume', async (t) => {
     const path = join(await temporaryFolder(t), 'x')
     await assert.rejects(AppendFile.reopen(path, 4), (error) => isOutputError(error) && /gone/.test(error.message))
     await writeFile(path, 'abc\n')
@@ -83,7 +83,7 @@ describe('AppendFile', () => {
   })
 
   it('names the path and what to do when a write fails', async () => {
-    // /dev/full takes no byte, everywhere.
+    // /dev/full accepts no bytes, on every machine.
     await using sink = createJsonlSink({ path: '/dev/full' })
     await sink.open(undefined)
     await sink.write(items(0, 3))
@@ -96,7 +96,7 @@ describe('AppendFile', () => {
     await assert.rejects(sink.flush(), isOutputError)
   })
 
-  it('loses nothing that was confirmed when the disk fills up, and goes on when there is room again', async (t) => {
+  it('loses no confirmed items when the disk fills up, and resumes when there is space again', async (t) => {
     const disk = await smallDisk(t)
     if (disk === undefined)
       return t.diagnostic('no right to mount a small disk here: the test of the size limit stands in')
@@ -135,7 +135,7 @@ describe('AppendFile', () => {
     assert.equal((await readFile(path, 'utf8')).split('\n').length, confirmed + 21)
   })
 
-  it('says that it may not write there', async (t) => {
+  it('reports missing write permission', async (t) => {
     const folder = join(await temporaryFolder(t), 'locked')
     await mkdir(folder)
     await chmod(folder, 0o500)
@@ -145,7 +145,7 @@ describe('AppendFile', () => {
         (error) => isOutputError(error) && /not allowed/.test(error.message),
       )
     }
-    // Root may write anywhere; a folder in place of the file stops even root.
+    // Root may write anywhere; a folder instead of the file stops even root.
     await assert.rejects(
       AppendFile.create(folder),
       (error) => isOutputError(error) && /a folder has this name/.test(error.message),
@@ -161,7 +161,7 @@ describe('AppendFile', () => {
     }
   })
 
-  it('loses nothing that was confirmed when the file may not grow further', async (t) => {
+  it('loses no confirmed items when the file may not grow further', async (t) => {
     const path = join(await temporaryFolder(t), 'items.jsonl')
     const script = `
       import { createJsonlSink } from ${JSON.stringify(new URL('./jsonl.ts', import.meta.url).href)}
@@ -178,7 +178,7 @@ describe('AppendFile', () => {
       } catch (error) {
         console.log(JSON.stringify({ n, code: error.code, message: error.message }))
       }`
-    // RLIMIT_FSIZE, 64 KiB, in a process of its own.
+    // RLIMIT_FSIZE, 64 KiB, in a separate process.
     const command = 'ulimit -f 64; exec "$0" --input-type=module -e "$1"'
     const output = execFileSync('bash', ['-c', command, process.execPath, script], { encoding: 'utf8' })
     const { n, code, message } = JSON.parse(output) as { n: number; code: string; message: string }

@@ -1,11 +1,11 @@
 /**
- * A file that only grows, and whose confirmed part is never touched again.
+ * An append-only file whose confirmed part is never touched again.
  *
  *   0 ────────── confirmed ──────── durable ──────── written ──── buffered
- *     kept for ever   │ cut off at the next open: the item log still has these items, and they come again
+ *     kept for good   │ cut off at the next open: the item log still has these items, and they are written again
  *
- * Writes gather in a buffer and go out in one call per 512 KiB, while the next buffer fills; `flush` makes all of it durable.
- * Every 32 MiB the disk is set to work without anybody waiting, so that a flush after much writing is short.
+ * Writes are collected in a buffer and written in one call per 512 KiB, while the next buffer fills; `flush` makes all of it
+ * durable. Every 32 MiB a sync is started in the background, so that a flush after much writing is short.
  */
 import { constants } from 'node:fs'
 import { type FileHandle, mkdir, open } from 'node:fs/promises'
@@ -13,7 +13,7 @@ import { dirname } from 'node:path'
 import { ScrapeError } from '../core/errors.ts'
 
 const BUFFER_BYTES = 512 * 1024
-/** Without it, a gigabyte written in one go made the flush at its end wait 0.6 s, a seventh of the whole time. */
+/** Without it, a gigabyte written in one go made the final flush wait 0.6 s, a seventh of the total time. */
 const SYNC_AHEAD_BYTES = 32 * 1024 * 1024
 /** UTF-8 needs at most this many bytes for one UTF-16 unit. */
 const UTF8_BYTES_MAX = 3
@@ -21,7 +21,7 @@ const LINE_END_BYTES_MAX = 2
 
 type LineEnd = '' | '\n' | '\r\n'
 
-/** How far a file is confirmed: bytes, and how many records that is. */
+/** How far a file is confirmed: in bytes and in records. */
 interface FilePosition {
   bytes: number
   rows: number
@@ -33,12 +33,12 @@ export class AppendFile implements AsyncDisposable {
   #buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES)
   #spare = Buffer.allocUnsafeSlow(BUFFER_BYTES)
   #buffered = 0
-  /** Bytes handed to the operating system, or on their way to it. */
+  /** Bytes passed to the operating system, or about to be. */
   #written: number
   /** Bytes that survive a power cut. */
   #durable: number
   #writing: Promise<void> | undefined
-  /** A sync nobody waits for is under way, and where the last one began. */
+  /** A background sync in progress, and where the last one started. */
   #syncing: Promise<void> | undefined
   #syncedFrom: number
   #failure: ScrapeError | undefined
@@ -51,7 +51,7 @@ export class AppendFile implements AsyncDisposable {
     this.#syncedFrom = bytes
   }
 
-  /** A new, empty file; whatever was at the path is gone. */
+  /** A new, empty file; whatever was at the path is overwritten. */
   static async create(path: string): Promise<AppendFile> {
     try {
       await mkdir(dirname(path), { recursive: true })
@@ -63,7 +63,7 @@ export class AppendFile implements AsyncDisposable {
     }
   }
 
-  /** The file as it was when `bytes` of it were confirmed: what was written after that is cut off. */
+  /** The file as it was when `bytes` of it were confirmed: everything written after that is cut off. */
   static async reopen(path: string, bytes: number): Promise<AppendFile> {
     let handle: FileHandle | undefined
     try {
@@ -91,15 +91,15 @@ export class AppendFile implements AsyncDisposable {
     return this.#written + this.#buffered
   }
 
-  /** Adds a record. One caller at a time: while it waits for the disk, another would come before it. */
+  /** Adds a record. One caller at a time: while it waits for the disk, another could get in first. */
   async append(record: string, lineEnd: LineEnd): Promise<void> {
     while (!this.tryAppend(record, lineEnd)) await this.#writing
   }
 
   /**
-   * Adds a record if that needs no wait; false while the disk is behind. Record by record, and the line end apart: joined
-   * texts cost a copy more (200 ns a record), and one character beyond Latin-1 makes V8 encode all of a joined text at a fifth
-   * of the speed.
+   * Adds a record if that needs no wait; false while the disk is behind. Records and line ends are added separately: joining
+   * texts costs an extra copy (200 ns a record), and a single character beyond Latin-1 makes V8 encode the whole joined text at a
+   * fifth of the speed.
    */
   tryAppend(record: string, lineEnd: LineEnd): boolean {
     if (this.#failure !== undefined) throw this.#failure
@@ -107,11 +107,11 @@ export class AppendFile implements AsyncDisposable {
     if (bytesMax > BUFFER_BYTES - this.#buffered) {
       if (this.#writing !== undefined) return false
       if (this.#buffered === 0) {
-        this.#start(Buffer.from(record + lineEnd, 'utf8')) // larger than a buffer: goes out by itself
+        this.#start(Buffer.from(record + lineEnd, 'utf8')) // larger than a buffer: written separately
         return true
       }
       this.#spill()
-      if (bytesMax > BUFFER_BYTES) return false // by itself, once what came before it is out
+      if (bytesMax > BUFFER_BYTES) return false // separately, once everything before it is written
     }
     let to = this.#buffered + this.#buffer.write(record, this.#buffered, 'utf8')
     if (lineEnd === '\r\n') this.#buffer[to++] = 0x0d
@@ -120,7 +120,7 @@ export class AppendFile implements AsyncDisposable {
     return true
   }
 
-  /** Everything appended so far is on the disk when this resolves; gives the file's length. */
+  /** Everything appended so far is on disk when this resolves; returns the file's length. */
   async flush(): Promise<number> {
     await this.#writing
     if (this.#failure === undefined && this.#buffered > 0) {
@@ -143,14 +143,14 @@ export class AppendFile implements AsyncDisposable {
     return buffer.subarray(0, bytesRead)
   }
 
-  /** Closes the file. What was appended after the last flush may or may not be in it. */
+  /** Closes the file. Records appended after the last flush may or may not be in it. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#writing
     await this.#syncing
     await this.#handle.close()
   }
 
-  /** Starts writing the full buffer and goes on with the other one. */
+  /** Starts writing the full buffer and continues with the other one. */
   #spill(): void {
     const full = this.#buffer.subarray(0, this.#buffered)
     const next = this.#spare
@@ -180,7 +180,7 @@ export class AppendFile implements AsyncDisposable {
     if (at - this.#syncedFrom >= SYNC_AHEAD_BYTES) this.#syncAhead(at)
   }
 
-  /** Its failure is kept like that of a write: the system tells it once, and a later sync would call the lost bytes durable. */
+  /** Its failure is kept like that of a write: it is reported only once, and a later sync would call the lost bytes durable. */
   #syncAhead(bytes: number): void {
     if (this.#syncing !== undefined) return
     this.#syncedFrom = bytes
@@ -192,26 +192,26 @@ export class AppendFile implements AsyncDisposable {
       })
   }
 
-  /** The file is of no more use to this process. Best effort: take off what is half written, so that no reader sees it. */
+  /** This process can no longer use the file. Best effort: cut off what is half written, so that no reader sees it. */
   async #fail(error: unknown): Promise<void> {
     this.#failure = outputError(this.path, error)
     await this.#handle.truncate(this.#durable).catch(() => undefined)
   }
 }
 
-/** A new name in a folder survives a power cut only once the folder itself is flushed. */
+/** A new name in a folder survives a power cut only once the folder itself is synced. */
 export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, constants.O_RDONLY)
   try {
     await handle.sync()
   } catch (error) {
-    if (errnoOf(error) !== 'EINVAL') throw error // no such thing on this file system (/dev, some network mounts)
+    if (errnoOf(error) !== 'EINVAL') throw error // not supported by this file system (/dev, some network mounts)
   } finally {
     await handle.close()
   }
 }
 
-/** Failures of the file system, as a person should read them. */
+/** Describes failures of the file system for people. */
 export function outputError(path: string, error: unknown): ScrapeError {
   if (error instanceof ScrapeError) return error
   const code = errnoOf(error)
@@ -223,7 +223,7 @@ export function outputError(path: string, error: unknown): ScrapeError {
   })
 }
 
-/** The output is not what was confirmed: going on would leave a hole in it. */
+/** The output is not what was confirmed: continuing would leave a gap in it. */
 export function outputLost(path: string, what: string): ScrapeError {
   return new ScrapeError('E_OUTPUT', `cannot resume ${path}: ${what}`, {
     fix: 'Put the file back as the run left it, or start a new run: the items that were in it are not kept elsewhere.',
@@ -258,7 +258,7 @@ function isMissing(error: unknown): boolean {
   return errnoOf(error) === 'ENOENT'
 }
 
-/** A file's position as the frontier keeps it. */
+/** A file's position as stored in the frontier. */
 export function formatPosition({ bytes, rows }: FilePosition): string {
   return `${bytes}:${rows}`
 }

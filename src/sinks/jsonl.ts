@@ -1,4 +1,4 @@
-/** JSON Lines: one item per line, as the pipeline wrote it. */
+/** JSON Lines: one item per line, as produced by the pipeline. */
 import { LineSink } from './lines.ts'
 
 export function createJsonlSink({ path, name = 'jsonl' }: { path: string; name?: string }): LineSink {

@@ -1,4 +1,4 @@
-/** A sink of text records in one file: what JSON Lines and CSV have in common. */
+/** A sink that writes text records to one file: what JSON Lines and CSV have in common. */
 import type { LoggedItem } from '../core/item.ts'
 import type { Sink, SinkResult } from './contract.ts'
 import { AppendFile, formatPosition, parsePosition } from './file.ts'
@@ -8,9 +8,9 @@ const HEAD_BYTES_MAX = 64 * 1024
 export interface LineFormat {
   name: string
   path: string
-  /** What a new file starts with, as far as that is known before the first item. */
+  /** What a new file starts with, as far as it is known before the first item. */
   begin(): string
-  /** A file goes on that starts with `head` (its first 64 KiB, or all of it). Throws when the format does not fit it. */
+  /** Resumes a file that starts with `head` (its first 64 KiB, or all of it). Throws if the format does not match. */
   resume(head: string): void
   lineEnd: '\n' | '\r\n'
   /** The item as one record, without the line end. */
@@ -49,7 +49,7 @@ export class LineSink implements Sink {
     if (waiting !== undefined) await waiting
   }
 
-  /** `write` for callers that count in nanoseconds: a promise only when the disk is behind. */
+  /** `write` for callers that count nanoseconds: returns a promise only if the disk is behind. */
   writeNow(items: readonly LoggedItem[]): undefined | Promise<void> {
     const file = this.#opened()
     this.#rows += items.length

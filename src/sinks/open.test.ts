@@ -13,7 +13,7 @@ async function opened(...specs: Parameters<typeof openSinks>[0]): Promise<[name:
 }
 
 describe('openSinks', () => {
-  it('puts formats into the run folder', async () => {
+  it('puts formats in the run folder', async () => {
     assert.deepEqual(await opened('jsonl,csv', 'parquet'), [
       ['jsonl', '/runs/books/r1/items.jsonl'],
       ['csv', '/runs/books/r1/items.csv'],
@@ -32,7 +32,7 @@ describe('openSinks', () => {
     )
   })
 
-  it('opens sink URLs at their own places', async () => {
+  it('opens sink URLs at their own locations', async () => {
     assert.deepEqual(
       await opened('sqlite:/data/books.db', 'file:/data/a,b.csv', 'file:///data/c.parquet', 'file:/d.jsonl'),
       [
@@ -44,18 +44,18 @@ describe('openSinks', () => {
     )
   })
 
-  it('takes the scraper’s own specs', async () => {
+  it('accepts the scraper’s own specs', async () => {
     assert.deepEqual(await opened(csv({ columns: ['b'] as never }), { kind: 'sqlite', path: '/x.db' }), [
       ['csv', '/runs/books/r1/items.csv'],
       ['sqlite:/x.db', '/x.db'],
     ])
   })
 
-  it('makes one sink of an output named twice', async () => {
+  it('creates one sink for an output named twice', async () => {
     assert.equal((await opened('dual,csv', 'json', 'file:/runs/books/r1/items.csv')).length, 2)
   })
 
-  it('refuses what it does not know, all of it at once, and says what it knows', async () => {
+  it('rejects all unknown specs at once, and lists the known ones', async () => {
     const isHelpful = (error: unknown) =>
       error instanceof ScrapeError &&
       error.code === 'E_OPTION' &&

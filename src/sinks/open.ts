@@ -1,4 +1,4 @@
-/** From what the user asked for (`--format`, `--sink`, the scraper's own list) to sinks, not opened yet. */
+/** Turns the requested outputs (`--format`, `--sink`, the scraper's own list) into sinks, not opened yet. */
 import { extname, join, resolve } from 'node:path'
 import { ScrapeError } from '../core/errors.ts'
 import type { SinkSpec } from '../core/scraper.ts'
@@ -27,13 +27,13 @@ const KIND_BY_EXTENSION: Record<string, SinkSpec['kind']> = {
 }
 
 interface SinkOptions {
-  /** For CSV sinks that do not say themselves; default false. */
+  /** For CSV sinks that do not set it themselves; default false. */
   formulaSafe?: boolean
 }
 
 /**
- * Each spec is a format or a comma list of them (`dual`, `jsonl,csv`: files `items.…` in the run folder), a URL, or a spec of
- * the scraper. The same output named twice is one sink. All problems come in one E_OPTION.
+ * Each spec is a format or a comma-separated list of formats (`dual`, `jsonl,csv`: files `items.…` in the run folder), a URL, or
+ * a spec of the scraper. The same output named twice is one sink. All problems are reported in one E_OPTION.
  */
 export async function openSinks(
   specs: readonly (string | SinkSpec)[],
@@ -62,7 +62,7 @@ function isUrl(spec: string): boolean {
   return /^[a-z][a-z0-9+.-]*:/i.test(spec)
 }
 
-/** Empty when it means nothing to us. */
+/** Empty if it is unknown. */
 function parseSpec(text: string): SinkSpec[] {
   const match = /^(file|sqlite):(?:\/\/)?(.+)$/i.exec(text)
   if (match === null) return (Object.hasOwn(FORMATS, text) ? FORMATS[text]! : []).map((kind) => ({ kind }))
@@ -72,7 +72,7 @@ function parseSpec(text: string): SinkSpec[] {
   return kind === undefined ? [] : [{ kind, path }]
 }
 
-/** A sink's name is where its position is kept: it must be the same at every start of the run. */
+/** A sink's position is stored under its name, so the name must be the same at every start of the run. */
 async function createSink(spec: SinkSpec, path: string, setup: SinkSetup, options: SinkOptions): Promise<Sink> {
   const name = spec.path === undefined ? spec.kind : `${spec.kind === 'sqlite' ? 'sqlite' : 'file'}:${spec.path}`
   switch (spec.kind) {

@@ -1,4 +1,4 @@
-/** Which Parquet type fits all values of a column. The data decides: no schema library says it for all of them. */
+/** Which Parquet type fits all values of a column. Derived from the data: schema libraries have no common way to tell. */
 import type { SchemaElement } from 'hyparquet'
 
 type ColumnType = 'string' | 'boolean' | 'int32' | 'int64' | 'double' | 'json'
@@ -19,7 +19,7 @@ const NESTED = 32
 export class ColumnTypes {
   readonly #seen = new Map<string, number>()
 
-  /** Known fields come first, in order; others follow as they turn up. */
+  /** Known fields come first, in order; others follow in the order they appear. */
   constructor(fields: readonly string[]) {
     for (const field of fields) this.#seen.set(field, 0)
   }
@@ -55,7 +55,7 @@ function typeOf(seen: number): ColumnType {
   return 'json' // nested, or mixed: each value keeps its own type
 }
 
-/** The item's value as the writer wants it. */
+/** The item's value in the form the writer needs. */
 export function columnValue(item: Record<string, unknown>, { name, type }: Column): unknown {
   const value = Object.hasOwn(item, name) ? item[name] : null
   if (value === null || value === undefined) return null

@@ -35,7 +35,7 @@ async function written(t: TestContext, items: readonly object[], fields: readonl
 }
 
 describe('the Parquet sink', () => {
-  it('finds the type of each column in the data', async (t) => {
+  it('derives the type of each column from the data', async (t) => {
     const items = [
       { text: 'a', int: 1, big: 1, real: 1, flag: true, nested: { a: 1 }, mixed: 'x', none: null },
       { text: 'é', int: -5, big: 2 ** 40, real: 0.5, flag: false, nested: [1], mixed: 7 },
@@ -72,7 +72,7 @@ describe('the Parquet sink', () => {
     )
   })
 
-  it('writes row groups of bounded size', async (t) => {
+  it('writes row groups of limited size', async (t) => {
     const items = Array.from({ length: 45_000 }, (_, n) => ({ n, text: `row ${n}` }))
     const { rows, metadata, result } = await written(t, items, ['n', 'text'])
     assert.deepEqual(
@@ -84,17 +84,17 @@ describe('the Parquet sink', () => {
     assert.equal(result.rows, 45_000)
   })
 
-  it('leaves the file, and beside it only what it was made from', async (t) => {
+  it('leaves the file, and next to it only the part it was made from', async (t) => {
     const { folder } = await written(t, [{ a: 1 }], ['a'])
     assert.deepEqual((await readdir(folder)).sort(), ['items.parquet', 'items.parquet.part'])
   })
 
-  it('writes an empty table of the known fields for a run without items, and one of none', async (t) => {
+  it('writes an empty table of the known fields for a run without items, or of none', async (t) => {
     assert.deepEqual((await written(t, [], ['a', 'b'])).types, { a: 'UTF8', b: 'UTF8' })
     assert.deepEqual((await written(t, [], [])).rows, [])
   })
 
-  it('goes on after it was finished, when dead letters bring more items', async (t) => {
+  it('continues after it was finished, when retried dead letters bring more items', async (t) => {
     const path = join(await folderOf(t), 'x.parquet')
     let position: string
     {

@@ -1,11 +1,11 @@
 /**
- * Parquet. Its footer makes a growing file impossible, so items gather as JSON Lines beside it (`….part`), which can be cut
+ * Parquet. Its footer rules out a growing file, so items are collected as JSON Lines next to it (`….part`), which can be cut off
  * and continued like any other output, and `finish` turns them into the real file:
  *
  *   part ─▶ read once for the types ─▶ read again, one row group at a time, into ….tmp ─▶ rename
  *
- * A crash anywhere in between finds the part and ends up in the same place. The part stays: dead letters may be retried after
- * the end, and the run then goes on from it.
+ * After a crash anywhere in between, the part is still there and the result is the same. The part is kept: dead letters may be
+ * retried after the end, and the run then continues from it.
  */
 import { constants } from 'node:fs'
 import { type FileHandle, open, rename, stat } from 'node:fs/promises'
@@ -25,7 +25,7 @@ const { ByteWriter, ParquetWriter } = await optionalPackage(
   () => import('hyparquet-writer'),
 )
 
-/** A row group is held in memory whole: it ends at whichever of these comes first. */
+/** A row group is held in memory as a whole: it ends at whichever of these comes first. */
 const GROUP_ROWS_MAX = 20_000
 const GROUP_CHARS_MAX = 16 * 1024 * 1024
 
@@ -101,7 +101,7 @@ async function writeGroups(handle: FileHandle, part: string, types: ColumnTypes)
       written += bytesWritten
       rest = rest.subarray(bytesWritten)
     }
-    bytes.index = 0 // the writer keeps its own count of the offset in the file
+    bytes.index = 0 // the writer tracks the offset in the file itself
   }
 
   let data: unknown[][] = columns.map(() => [])

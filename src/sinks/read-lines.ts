@@ -1,6 +1,6 @@
 /**
- * The lines of a file, some hundred at a time, in bounded memory. Not node:readline: it also ends a line at U+2028, which JSON
- * text may contain.
+ * The lines of a file, a few hundred at a time, in bounded memory. Not node:readline, which also ends a line at U+2028, which
+ * JSON text may contain.
  */
 import { createReadStream } from 'node:fs'
 

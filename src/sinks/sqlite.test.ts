@@ -28,7 +28,7 @@ function query(path: string, sql: string): Record<string, unknown>[] {
 }
 
 describe('the SQLite sink', () => {
-  it('keeps the type of every value and adds columns for fields it meets', async (t) => {
+  it('keeps the type of every value and adds columns for new fields', async (t) => {
     const { path, setup } = await place(t)
     await using sink = new SqliteSink({ path, setup })
     await sink.open(undefined)
@@ -69,7 +69,7 @@ describe('the SQLite sink', () => {
     ])
   })
 
-  it('refuses to go on with a file that lacks what was confirmed, or is no database', async (t) => {
+  it('refuses to resume a file that lacks confirmed items, or is not a database', async (t) => {
     const { path, setup } = await place(t)
     const isOutputError = (error: unknown) => error instanceof ScrapeError && error.code === 'E_OUTPUT'
     await using empty = new SqliteSink({ path, setup })
@@ -79,7 +79,7 @@ describe('the SQLite sink', () => {
     await assert.rejects(wrong.open(undefined), isOutputError)
   })
 
-  it('holds exactly what it told its killed process, and goes on from there', async (t) => {
+  it('contains exactly what it reported to its killed process, and continues from there', async (t) => {
     const { path, setup } = await place(t)
     const script = `
       import { SqliteSink } from ${JSON.stringify(new URL('./sqlite.ts', import.meta.url).href)}

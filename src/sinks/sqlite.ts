@@ -1,9 +1,9 @@
 /**
  * A table in a SQLite file: one row per item, one column per field, replaced by key when a later run finds the item again.
  *
- * Rows and the position they make up are one transaction, so the file is never between two states. Columns are of type ANY in
- * a STRICT table: a number stays a number and text stays text, whatever an earlier row held. Nested values are JSON text,
- * booleans 0 and 1. `_key`, `_run` and `_seq` say which item, from which run, at which place in its log.
+ * Rows and the position they make up are one transaction, so the file is always consistent. Columns are of type ANY in a STRICT
+ * table: a number stays a number and text stays text, whatever an earlier row contained. Nested values are JSON text, booleans 0
+ * and 1. `_key`, `_run` and `_seq` identify the item, its run and its position in the log.
  */
 import { statSync } from 'node:fs'
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
@@ -86,7 +86,7 @@ export class SqliteSink implements Sink {
     }
   }
 
-  /** What was not flushed is rolled back: it is still in the item log. */
+  /** Unflushed rows are rolled back: they are still in the item log. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#db?.close()
     this.#db = undefined
@@ -157,7 +157,7 @@ export class SqliteSink implements Sink {
   }
 }
 
-/** Whole numbers go in as integers: the driver would store every plain number as a float. */
+/** Whole numbers are stored as integers: the driver would store every plain number as a float. */
 function toSql(value: unknown): SQLInputValue {
   if (value === null || value === undefined) return null
   if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : value
@@ -173,7 +173,7 @@ function unquote(name: string): string {
   return name.slice(1, -1).replaceAll('""', '"')
 }
 
-/** SQLite's primary result codes that a person can do something about, as the file system's names. */
+/** SQLite's primary result codes that a person can do something about, mapped to file system error names. */
 const ERRNO: Record<number, string> = { 8: 'EROFS', 10: 'EIO', 13: 'ENOSPC' }
 
 function sqliteError(path: string, error: unknown): ScrapeError {
