@@ -1,4 +1,4 @@
-/** Waiting for a server that is away: shared by every connection to one. */
+/** Waiting for an unreachable server: shared by all connections. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type BackoffLimits, steadyBackoffMs } from '../core/backoff.ts'
 
@@ -11,11 +11,11 @@ export interface Outage {
 }
 
 interface OutageLimits {
-  /** How long one operation waits in all. */
+  /** How long one operation waits in total. */
   outageMs: number
-  /** The server has answered before. If not, its address may be wrong, and that should be said soon. */
+  /** The server has answered before. If not, its address may be wrong, which should be reported soon. */
   wasOpen: boolean
-  /** When the wait began, by `performance.now()`. Default: now. */
+  /** When the wait started, by `performance.now()`. Default: now. */
   sinceMs?: number
   /** Aborted when the connection is closed. */
   signal: AbortSignal
@@ -36,12 +36,12 @@ export class OutageWait {
     this.#sinceMs = limits.sinceMs ?? performance.now()
   }
 
-  /** The operation has failed before: whether that try was carried out is unknown. */
+  /** The operation has failed before, and it is unknown whether that try was executed. */
   get isRepeat(): boolean {
     return this.#attempts > 0
   }
 
-  /** Waits before the next try. False if there is to be none: the time is over, or the connection closed. */
+  /** Waits before the next try. False if there is none: the time is over, or the connection is closed. */
   async next(error: Error, onOutage: (outage: Outage) => void): Promise<boolean> {
     const { outageMs, wasOpen, signal } = this.#limits
     if (signal.aborted) return false

@@ -1,34 +1,34 @@
-/** A database as the store sees it: PostgreSQL or SQLite, told apart by their dialect and by nothing else. */
+/** A database as seen by the store: PostgreSQL or SQLite, which differ only in their dialect. */
 
 export interface Dialect {
-  /** For what only one of them has: partitions, full-text search. */
+  /** For features that only one of them has: partitions, full-text search. */
   readonly name: 'postgres' | 'sqlite'
-  /** Before each table's name. */
+  /** Prefix of each table's name. */
   readonly prefix: string
   /** The database's clock in epoch milliseconds. */
   readonly now: string
-  /** The type of bytes. */
+  /** Type of binary data. */
   readonly bytes: string
-  /** A column that numbers its rows by itself. */
+  /** An auto-increment column. */
   readonly identity: string
-  /** After a `select` that takes rows others take, too: those that are taken already are left out. */
+  /** Appended to a `select` that competes with others for rows: skips rows that are already taken. */
   readonly skipLocked: string
-  /** Before `values` in an insert … select: whoever has the same $1 goes one after the other, so that rows are seen in their order. */
+  /** Goes before `values` in an insert … select: serializes transactions with equal $1, so that rows become visible in order. */
   readonly inTurn: string
-  /** True when `column` is one of the texts in the parameter, a JSON array. */
+  /** SQL: true if `column` is one of the texts in the parameter, a JSON array. */
   oneOf(column: string, parameter: string): string
 }
 
 type Value = string | number | null | Uint8Array
 export type Row = Record<string, unknown>
-/** Parameters are `$1`, `$2` …; rows come with the names of their columns. */
+/** Parameters are `$1`, `$2` …; rows are objects with the column names. */
 export type Rows = (sql: string, values: readonly Value[]) => Promise<Row[]>
 
 export interface SqlDatabase {
   readonly dialect: Dialect
   readonly place: string
   readonly rows: Rows
-  /** All or nothing. What `work` asks through its own `rows` is in it; it may be repeated from its beginning after an outage. */
+  /** All or nothing. Covers everything `work` does through its own `rows`; may be repeated from the start after an outage. */
   transaction<T>(work: (rows: Rows) => Promise<T>): Promise<T>
   close(): Promise<void>
 }

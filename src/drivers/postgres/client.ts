@@ -1,4 +1,4 @@
-/** The client library of PostgreSQL, which only projects that use PostgreSQL install. */
+/** The PostgreSQL client library, installed only by projects that use PostgreSQL. */
 import { optionalPackage } from '../../core/optional-package.ts'
 
 export const { default: pg } = await optionalPackage('PostgreSQL needs', 'pg', () => import('pg'))

@@ -1,4 +1,4 @@
-/** The way to a PostgreSQL server: a small pool, calls that wait out an outage, and errors in our own words. */
+/** A connection to a PostgreSQL server: a small pool, calls that wait out an outage, and errors in our own words. */
 import type { Pool } from 'pg'
 import { ScrapeError } from '../../core/errors.ts'
 import { tlsTrouble } from '../../core/server-tls.ts'
@@ -10,11 +10,11 @@ import { goPlain, noUrl, type PostgresTls, postgresTls } from './tls.ts'
 export interface DatabaseOptions {
   /** Connections of this process. Default 4. */
   connectionsMax?: number
-  /** How long an operation waits for a server that went away before it fails. Default 60,000; 0: not at all. */
+  /** How long an operation waits for an unreachable server before it fails. Default 60,000; 0: not at all. */
   outageMs?: number
   /** An answer that takes longer counts as an outage: the connection is dropped and the call repeated. Default 60,000. */
   queryMsMax?: number
-  /** Told before each wait, so that somebody can log it. */
+  /** Called before each wait, for logging. */
   onOutage?: (info: Outage) => void
 }
 
@@ -24,10 +24,10 @@ export const RUN_GONE = 'SL404'
 const CONNECT_MS_MAX = 5000
 const CONFLICTS_MAX = 10
 
-/** Everything as the text the server sent: we know our columns, and parsing by type would cost more than all else in a claim. */
+/** Everything stays text: we know our columns, and parsing by type would cost more than everything else in a claim. */
 const AS_TEXT = { getTypeParser: () => (text: string) => text }
 
-/** What is sent may differ when it is a repeat: whether the first was carried out is unknown. */
+/** Values may differ for a repeat: it is unknown whether the first call was executed. */
 type Values = unknown[] | ((isRepeat: boolean) => unknown[])
 
 export class Database {
@@ -51,17 +51,17 @@ export class Database {
     this.pool = new pg.Pool({
       connectionString,
       ssl,
-      sslnegotiation: 'postgres', // or PGSSLNEGOTIATION would say
+      sslnegotiation: 'postgres', // otherwise PGSSLNEGOTIATION would decide
       max: connectionsMax,
       connectionTimeoutMillis: CONNECT_MS_MAX,
       query_timeout: queryMsMax,
       keepAlive: true,
       application_name: 'sluice',
     })
-    this.pool.on('error', () => {}) // an idle connection that broke; the next call opens another
+    this.pool.on('error', () => {}) // an idle connection broke; the next call opens another
   }
 
-  /** The rows of one statement, as arrays of text. Repeated after an outage: it must be safe to carry out twice. */
+  /** The rows of one statement, as arrays of text. Repeated after an outage: it must be safe to execute twice. */
   rows<R extends unknown[]>(text: string, values: Values): Promise<R[]> {
     return this.attempt(async (isRepeat) => {
       const given = typeof values === 'function' ? values(isRepeat) : values
@@ -69,7 +69,7 @@ export class Database {
     })
   }
 
-  /** Runs `body` until it is through: again at once when it lost a race, again after a wait while the server is away. */
+  /** Runs `body` until it succeeds: retries at once after a conflict, and after a wait while the server is down. */
   async attempt<T>(body: (isRepeat: boolean) => Promise<T>): Promise<T> {
     const wait = new OutageWait({ outageMs: this.#outageMs, wasOpen: this.#isOpen, signal: this.#closing.signal })
     for (let conflicts = 0; ; ) {
@@ -87,7 +87,7 @@ export class Database {
     }
   }
 
-  /** Since the server was last found away; infinite when it never was. */
+  /** Time since the server was last unreachable; infinite if it never was. */
   get msSinceOutage(): number {
     return performance.now() - this.#outageAtMs
   }
@@ -111,7 +111,7 @@ export class Database {
     const reason = reasonOf(error)
     if (isOutage(error))
       return new ScrapeError('E_SERVICE', `${this.place} is unreachable: ${reason}`, { cause: error })
-    // Wrong password, no such role or database, no right to it, full disk: a person has to mend it.
+    // Wrong password, no such role or database, no permission, full disk: a person has to fix it.
     if (/^(?:28...|3D000|42501|53...)$/.test(code)) {
       return new ScrapeError('E_SERVICE', `${this.place} refuses: ${reason}`, {
         cause: error,
@@ -135,7 +135,7 @@ function placeOf(url: string): string {
   const parsed = URL.parse(url)
   if (parsed === null || !/^postgres(?:ql)?:$/.test(parsed.protocol)) throw noUrl()
   if (url.split('@').length > 2)
-    // what stands before the first @ would be taken for the whole of it, and the rest be shown
+    // the part before the first @ would be taken for the whole login, and the rest would be displayed
     throw new ScrapeError('E_OPTION', 'the user or password in the URL of the database has an @ in it', {
       fix: 'Write such characters as percent codes: %40 for @, %2F for /, %3A for a colon.',
     })

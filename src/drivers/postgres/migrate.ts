@@ -1,23 +1,22 @@
-/** How a database gets to the version this program knows: once, however many processes open it at the same moment. */
+/** Migrates a database to the version this program knows: once, however many processes open it at the same moment. */
 import type { Pool } from 'pg'
 import { ScrapeError } from '../../core/errors.ts'
 
 const LOCK = 0x534c_0001
 
-/** A part of the schema that has versions of its own. */
+/** A part of the schema with its own version number. */
 export interface Migrations {
   readonly part: string
-  /** One entry per version, run in order. Never edit one that was released. */
+  /** One entry per version, run in order. Never edit a released one. */
   readonly steps: readonly string[]
 }
 
-/** Brings one part of the schema to the version this program knows. */
 export async function migrate(pool: Pool, { part, steps }: Migrations): Promise<void> {
   if ((await versionOf(pool, part)) === steps.length) return
   const client = await pool.connect()
   try {
     await client.query('begin')
-    // Until the commit: the others wait here, and find it done.
+    // Held until the commit: other processes wait here, and find it done.
     await client.query('select pg_advisory_xact_lock($1, 0)', [LOCK])
     await client.query('create schema if not exists sluice')
     await client.query('create table if not exists sluice.migration (part text primary key, version int not null)')

@@ -1,4 +1,4 @@
-/** What a URL and the environment may say about TLS, and that nothing of it gets past us to the client libraries. */
+/** What a URL and the environment may set for TLS, and that none of it reaches the client library unchecked. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Database } from './database.ts'
@@ -6,7 +6,7 @@ import { postgresTls } from './tls.ts'
 
 const PLACE = 'postgres://u:geheim@db.example/x'
 
-test('options of the driver that would undo sslmode are refused, with what to write instead', () => {
+test('driver options that would undo sslmode are rejected, with the alternative', () => {
   for (const option of [
     'ssl=0',
     'ssl=true',
@@ -28,7 +28,7 @@ test('options of the driver that would undo sslmode are refused, with what to wr
   assert.equal(postgresTls(`${PLACE}?application_name=me`).ssl, false, 'others are the driver’s')
 })
 
-test('PGSSLMODE and PGSSLNEGOTIATION have no say', async () => {
+test('PGSSLMODE and PGSSLNEGOTIATION have no effect', async () => {
   const before = { ...process.env }
   Object.assign(process.env, { PGSSLMODE: 'no-verify', PGSSLNEGOTIATION: 'direct' })
   try {

@@ -2,14 +2,14 @@
  * `sslmode` and its files in a PostgreSQL URL, with the meaning they have for `psql`.
  *
  *   disable      plain text
- *   prefer       TLS when the server has it, not verified
- *   require      TLS, not verified; with sslrootcert as verify-ca
+ *   prefer       TLS if the server supports it, not verified
+ *   require      TLS, not verified; with sslrootcert like verify-ca
  *   verify-ca    TLS, signed by sslrootcert
  *   verify-full  TLS, signed by sslrootcert (or by an authority Node knows), for this host name
  *
- * The driver's own reading differs: it takes prefer, require and verify-ca for verify-full, warns that this will change, and
- * never falls back. So these options are taken out of the URL before it sees it, other ones about TLS are refused, and it is always
- * told what to do: PGSSLMODE and the like have no say.
+ * The driver interprets them differently: it treats prefer, require and verify-ca as verify-full, warns that this will change,
+ * and never falls back. So these options are removed from the URL before the driver sees it, others about TLS are rejected, and
+ * the driver is always told what to do: PGSSLMODE and the like have no effect.
  */
 import type { Pool } from 'pg'
 import { ScrapeError } from '../../core/errors.ts'
@@ -20,7 +20,7 @@ export interface PostgresTls {
   connectionString: string
   /** False: plain text. */
   ssl: TlsOptions | false
-  /** A server without TLS is spoken to in plain text. */
+  /** If the server does not support TLS, plain text is used. */
   isOptional: boolean
 }
 
@@ -31,7 +31,7 @@ const NAMES = { ca: 'sslrootcert', cert: 'sslcert', key: 'sslkey' }
 const HINT =
   'Write sslmode=verify-full&sslrootcert=FILE for TLS (sslcert=FILE&sslkey=FILE for a client certificate), or sslmode=disable for none.'
 
-/** Throws `E_OPTION` for a mode there is none of, for another option about TLS, and for a file that cannot be read. */
+/** Throws `E_OPTION` for an unknown mode, for any other option about TLS, and for a file that cannot be read. */
 export function postgresTls(text: string): PostgresTls {
   const url = URL.parse(text)
   const names = ['sslmode', NAMES.ca, NAMES.cert, NAMES.key, 'verify']
@@ -41,7 +41,7 @@ export function postgresTls(text: string): PostgresTls {
   if (!names.some((name) => url.searchParams.has(name)))
     return { connectionString: text, ssl: false, isOptional: false }
   const mode = modeOf(url)
-  if (url.searchParams.get(NAMES.ca) === 'system') url.searchParams.delete(NAMES.ca) // those Node knows
+  if (url.searchParams.get(NAMES.ca) === 'system') url.searchParams.delete(NAMES.ca) // the ones Node knows
   const ssl = mode === 'disable' ? false : tlsFor(mode, readTlsFiles(url, NAMES), url)
   for (const name of names) url.searchParams.delete(name)
   return { connectionString: url.href, ssl, isOptional: mode === 'prefer' }
@@ -76,7 +76,7 @@ function tlsFor(mode: Exclude<Mode, 'disable'>, files: TlsOptions, url: URL): Tl
   return { ...files, checkServerIdentity: () => undefined }
 }
 
-/** With `prefer`, after a server said that it has no TLS: from now on without. False when that was not the trouble. */
+/** With `prefer`, if the server does not support TLS: continues without it. False if that was not the problem. */
 export function goPlain(pool: Pool, { isOptional }: PostgresTls, error: unknown): boolean {
   const isMeant =
     isOptional && error instanceof Error && error.message === 'The server does not support SSL connections'

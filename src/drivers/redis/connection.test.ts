@@ -1,11 +1,11 @@
-/** URLs of Redis, and what the client library does not take care of. */
+/** URLs of Redis, and what the client library does not handle. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { test } from 'node:test'
 import { Connection } from './connection.ts'
 
-test('options that the client library would read in the URL are refused, with what to write instead', () => {
+test('options that the client library would read from the URL are rejected, with the alternative', () => {
   for (const option of ['tls=false', 'db=3', 'lazyConnect=', 'sslmode=disable', 'host=other'])
     assert.throws(
       () => new Connection(`rediss://u:geheim@redis.example:6379/0?${option}`),
@@ -20,7 +20,7 @@ test('options that the client library would read in the URL are refused, with wh
   connection.close()
 })
 
-test('a second error of one socket, such as a reset after a TLS alert, does not end the process', async () => {
+test('a second error on one socket, such as a reset after a TLS alert, does not end the process', async () => {
   const server = createServer((socket) => socket.on('error', () => {})).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const connection = new Connection(`redis://127.0.0.1:${(server.address() as AddressInfo).port}/0`)

@@ -1,4 +1,4 @@
-/** The way to a Redis server: one connection, calls that wait out an outage, and errors in our own words. */
+/** A connection to a Redis server: calls that wait out an outage, and errors in our own words. */
 import { randomBytes } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { type BackoffLimits, doubledMs } from '../../core/backoff.ts'
@@ -12,13 +12,13 @@ import { type Arg, opened, type Script } from './script.ts'
 const ioredis = await optionalPackage('Redis needs', 'ioredis', () => import('ioredis'))
 
 export interface ConnectionOptions {
-  /** How long an operation waits for a server that went away before it fails. Default 60,000; 0: not at all. */
+  /** How long an operation waits for an unreachable server before it fails. Default 60,000; 0: not at all. */
   outageMs?: number
-  /** An answer that takes longer counts as an outage: the call is repeated. Well below `outageMs`, or it is not. Default 15,000. */
+  /** A slower answer counts as an outage, and the call is repeated. Must be well below `outageMs`. Default 15,000. */
   answerMsMax?: number
-  /** A connection that is silent for so long after a call is given up, and another one made. Default 10,000. */
+  /** A connection that is silent for this long after a call is replaced. Default 10,000. */
   silenceMsMax?: number
-  /** Told before each wait for a server that is away or busy, once however many calls wait. */
+  /** Called before each wait for an unreachable or busy server, once however many calls wait. */
   onOutage?: (outage: Outage) => void
 }
 
@@ -44,7 +44,7 @@ export class Connection {
   readonly #closing = new AbortController()
   #isOpen = false
   #lastError: Error | undefined
-  /** To connect, since it was last connected. */
+  /** Connection attempts since the last successful one. */
   #attempts = 0
   #busyUntilMs = 0
   readonly #tagPrefix = randomBytes(4).toString('hex')
@@ -64,9 +64,9 @@ export class Connection {
       lazyConnect: true,
       connectTimeout: CONNECT_MS_MAX,
       commandTimeout: answerMsMax,
-      // A wire may go silent without being cut: a firewall forgot it, the machine behind it was replaced.
+      // A connection may go silent without being closed: a firewall dropped it, or the machine behind it was replaced.
       socketTimeout: silenceMsMax,
-      // We repeat calls ourselves, since only we know which may be repeated and how.
+      // We repeat calls ourselves, because only we know which may be repeated and how.
       autoResendUnfulfilledCommands: false,
       maxRetriesPerRequest: 0,
       enableOfflineQueue: false,
@@ -88,7 +88,7 @@ export class Connection {
     })
   }
 
-  /** Runs `body` until it is through: again after a wait while the server is away. */
+  /** Runs `body` until it succeeds: waits and retries while the server is down. */
   async attempt<T>(body: (isRepeat: boolean) => Promise<T>): Promise<T> {
     const wait = new OutageWait({ outageMs: this.#outageMs, wasOpen: this.#isOpen, signal: this.#closing.signal })
     for (;;) {
@@ -104,14 +104,14 @@ export class Connection {
         if (badTls !== undefined && !this.#isOpen) throw badTls
         if (!isOutage(error)) throw this.#named(error)
         const cause = this.#lastError ?? (error as Error)
-        // While it is away, the client reports each attempt to connect.
+        // While the server is down, the client reports each connection attempt.
         const tell = (outage: Outage) => isBusy(error) && this.#tellOfBusy(outage)
         if (!(await wait.next(error as Error, tell))) throw this.#named(cause)
       }
     }
   }
 
-  /** The client goes on with database 0 when there is none of this number: two systems would share one without knowing. */
+  /** The client falls back to database 0 if this one does not exist: two systems would share one without knowing. */
   async #chooseDatabase(): Promise<void> {
     const number = Number(/\/(\d+)$/.exec(this.place)?.[1] ?? 0)
     if (number === 0) return
@@ -131,7 +131,7 @@ export class Connection {
     { keys = 0, isBinary = false }: EvaluateOptions = {},
   ): Promise<unknown> {
     const tag = `${this.#tagPrefix}-${++this.#calls}`
-    // One array, which the client flattens: as single arguments 120,000 of them are more than the stack holds. (It makes text of numbers.)
+    // One array, which the client flattens: 120,000 separate arguments would overflow the stack. (It converts numbers to text.)
     const args = [...all, tag] as (string | Buffer)[]
     const found = opened(await this.#send(script, args, { keys, isBinary }), tag)
     if (found === undefined) throw this.garbled(script.name)
@@ -175,7 +175,7 @@ export class Connection {
     this.redis.disconnect()
   }
 
-  /** The others wait as long as the one who told of it. */
+  /** Reported once: other calls wait as long as the first one that reported it. */
   #tellOfBusy(outage: Outage): void {
     if (performance.now() < this.#busyUntilMs) return
     this.#busyUntilMs = performance.now() + outage.waitMs
@@ -211,8 +211,8 @@ function unreachable(
 }
 
 /**
- * A TLS port closes plain connections without a message; a plain port waits for the rest of what it takes for a
- * command. A server that requires a client certificate says so after the handshake, and its reset may arrive before that message.
+ * A TLS port closes plain connections without a message; a plain port waits for the rest of what it takes for a command. A server
+ * that requires a client certificate says so after the handshake, and its reset may arrive before that message.
  */
 function hintFor(reason: string, tls: object | undefined): string | undefined {
   const isSilent = /ETIMEDOUT|timed out/i.test(reason)

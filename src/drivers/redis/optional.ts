@@ -1,7 +1,7 @@
 /**
- * Redis for what one can do without: an answer soon, or none.
+ * Redis for optional features: a quick answer, or none.
  *
- *   here ──a call fails──▶ away: every call is left out, and one tried each second ──it succeeds──▶ here
+ *   here ──a call fails──▶ away: calls are skipped, except one try each second ──it succeeds──▶ here
  */
 import type { Redis } from 'ioredis'
 import { ScrapeError } from '../../core/errors.ts'
@@ -12,7 +12,7 @@ import type { Arg, Script } from './script.ts'
 export interface OptionalRedisOptions {
   /** `redis://user:password@host:6379/0`. */
   url: string
-  /** Redis cannot be asked. Once, until it could be again. */
+  /** Redis is unreachable. Called once, until it is reachable again. */
   onAway?: (error: ScrapeError) => void
   onBack?: () => void
 }
@@ -27,7 +27,7 @@ export class OptionalRedis {
   #isAway = false
   #tryAtMs = 0
 
-  /** `name` is for messages: `the cache’s Redis`. */
+  /** `name` is used in messages: `the cache’s Redis`. */
   constructor(name: string, options: OptionalRedisOptions) {
     this.#name = name
     this.#options = options
@@ -38,7 +38,7 @@ export class OptionalRedis {
     })
   }
 
-  /** Throws `E_SERVICE` when Redis cannot be reached now: later it may come and go. */
+  /** Throws `E_SERVICE` if Redis is unreachable now; later it may come and go. */
   async open(): Promise<void> {
     try {
       await this.#connection.attempt(() => this.#connection.redis.ping())
@@ -52,7 +52,7 @@ export class OptionalRedis {
     return this.#isAway && performance.now() < this.#tryAtMs
   }
 
-  /** Never rejects: undefined when there was no answer. */
+  /** Never rejects: undefined if there was no answer. */
   async ask<T>(body: (redis: Redis) => Promise<T>): Promise<T | undefined> {
     if (this.isAway) return undefined
     try {
@@ -69,7 +69,7 @@ export class OptionalRedis {
     return this.ask(() => this.#connection.evaluate(script, args))
   }
 
-  /** Whoever asks afterwards gets no answer. */
+  /** Later calls get no answer. */
   close(): void {
     this.#isAway = true
     this.#tryAtMs = Number.POSITIVE_INFINITY

@@ -1,4 +1,4 @@
-/** For open.test.ts: opens the files it is told to. */
+/** For open.test.ts: opens the files it is sent. */
 import { openSqlite } from './open.ts'
 
 process.on('message', (path: string) => {

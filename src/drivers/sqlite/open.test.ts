@@ -30,7 +30,7 @@ for (const [name, open] of Object.entries(OPENERS)) {
     }
   }
 
-  test(`${name} takes the steps that a file of an earlier version lacks, and each only once`, () =>
+  test(`${name} applies the steps that an older file lacks, each only once`, () =>
     inFolder(async (path) => {
       for (const steps of [STEPS.slice(0, 1), STEPS, STEPS]) (await open(path, fileOf(steps))).close()
       using db = await open(path, fileOf(STEPS))
@@ -38,7 +38,7 @@ for (const [name, open] of Object.entries(OPENERS)) {
       assert.equal(db.prepare('pragma journal_mode').get()!['journal_mode'], 'wal')
     }))
 
-  test(`${name} refuses a newer file and a foreign one, and leaves them as they are`, () =>
+  test(`${name} rejects newer and foreign files, and leaves them unchanged`, () =>
     inFolder(async (path) => {
       ;(await open(path, fileOf(STEPS))).close()
       await assert.rejects(open(path, fileOf(STEPS.slice(0, 1))), /version 2/)
@@ -48,14 +48,14 @@ for (const [name, open] of Object.entries(OPENERS)) {
       assert.equal(foreign.prepare('pragma user_version').get()!['user_version'], 0)
     }))
 
-  test(`${name} leaves no half of a migration that fails`, () =>
+  test(`${name} leaves nothing behind of a migration that fails`, () =>
     inFolder(async (path) => {
       await assert.rejects(open(path, fileOf([...STEPS, 'create nonsense'])), /syntax error/)
       ;(await open(path, fileOf(STEPS))).close()
     }))
 }
 
-test('processes that open a new file in the same moment all get it', async () => {
+test('processes that open a new file at the same moment all succeed', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-wal-'))
   const children = Array.from({ length: 4 }, () =>
     fork(new URL('./open-child.test-kit.ts', import.meta.url), { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] }),

@@ -18,12 +18,12 @@ export interface SqliteFile {
   /** More pragmas for this connection. */
   pragmas?: string
   schema?: SqliteSchema
-  /** What else must be done before the file is used. It is repeated when another process gets in between. */
+  /** Anything else to do before the file is used. Repeated if another process interferes. */
   setUp?: (db: DatabaseSync) => void
 }
 
 interface SqliteSchema {
-  /** In the order of their release; never edit a released one. `user_version` counts the steps that a file has. */
+  /** In order of release; never edit a released one. `user_version` counts the steps applied to a file. */
   steps: readonly string[]
   /** Thrown for a file with more steps than these. */
   newer: (version: number) => Error
@@ -91,12 +91,12 @@ function connect(path: string, { isPrivate = true }: SqliteFile, timeout: number
 }
 
 /**
- * The switch to WAL is not covered by SQLite's busy timeout: of two processes that open a new file in the same moment one is
- * told "database is locked" at once. So all of this can be repeated.
+ * SQLite's busy timeout does not cover the switch to WAL: of two processes that open a new file at the same moment, one gets
+ * "database is locked" at once. So all of this can be repeated.
  */
 function setUp(db: DatabaseSync, { synchronous, pragmas = '', schema, setUp: more }: SqliteFile): void {
   try {
-    // In this order: the switch to WAL is a transaction, and would be synced as if it were `full`.
+    // In this order: the switch to WAL is a transaction, and would otherwise be synced as with `full`.
     db.exec(`pragma synchronous = ${synchronous}; pragma journal_mode = wal; ${pragmas}`)
     if (schema !== undefined) migrate(db, schema)
     more?.(db)
@@ -109,7 +109,7 @@ function setUp(db: DatabaseSync, { synchronous, pragmas = '', schema, setUp: mor
 function migrate(db: DatabaseSync, { steps, newer, mark }: SqliteSchema): void {
   const number = (pragma: string) => Number(db.prepare(`pragma ${pragma}`).get()![pragma])
   const isOurs = () => mark === undefined || number('application_id') === mark.applicationId
-  // Without the lock, which another connection of this process may hold.
+  // Before taking the lock, which another connection of this process may hold.
   if (number('user_version') === steps.length && isOurs()) return
   db.exec('begin immediate')
   if (mark !== undefined && !isOurs()) {

@@ -1,7 +1,7 @@
-/** Statements that say what their rows are. */
+/** Prepared statements with typed rows. */
 import type { SQLInputValue, StatementSync } from 'node:sqlite'
 
-/** A prepared statement whose rows are `T`: what the SQL selects is known only to the one who wrote it. */
+/** A prepared statement whose rows are `T`: only the author of the SQL knows what it selects. */
 export interface RowsOf<T> extends Omit<StatementSync, 'all' | 'get' | 'iterate'> {
   all(...values: Values): T[]
   get(...values: Values): T | undefined
