@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { resolveConfig } from './config.ts'
 
-test('limits from flags and variables are numbers where numbers are meant', async () => {
+test('numeric limits from flags and variables become numbers', async () => {
   const { limits } = await resolveConfig({
     flags: { rps: '2.5', concurrency: '4', circuit: '12', timeout: '500' },
     env: { SLUICE_PAGES: '7' },

@@ -10,7 +10,7 @@ import { type ConfigValues, envName, flagName, OPTIONS, type OptionName, optionS
 
 export interface Config {
   values: ConfigValues
-  /** Limits somebody set outside the scraper. */
+  /** Limits set outside the scraper. */
   limits: Limits
   origins: Record<OptionName, string>
 }
@@ -83,7 +83,7 @@ function identityProblems(values: Record<string, unknown>): string[] {
   return problems
 }
 
-/** Limits are checked with the scraper's own when a run begins; here each is named by where it was set. */
+/** Limits are validated with the scraper's own when a run starts; here each is reported by where it was set. */
 function limitProblems(values: Record<string, unknown>, origins: Record<string, string>): string[] {
   const parsed = limitsSchema.safeParse(toLimits(values))
   if (parsed.success) return []
@@ -110,13 +110,13 @@ export function toLimits(values: Record<string, unknown>): Limits {
   return limits as Limits
 }
 
-/** Flags and variables are texts; the record of a run shows numbers. Anything that is not a number stays for the check to report. */
+/** Flags and variables are text; the record of a run shows numbers. Other values are kept for the check to report. */
 function asNumber(value: unknown): unknown {
   const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : Number.NaN
   return Number.isNaN(number) ? value : number
 }
 
-/** Those of the limits that a flag set, not the environment nor a file. */
+/** The limits set by a flag, not by the environment or a file. */
 export function flagLimits({ values, origins }: Config): Limits {
   return toLimits(
     Object.fromEntries(Object.entries(values).filter(([name]) => origins[name as OptionName].startsWith('flag '))),
@@ -140,7 +140,7 @@ function readDotEnv(cwd: string): NodeJS.Dict<string> {
   return existsSync(path) ? parseEnv(readFileSync(path, 'utf8')) : {}
 }
 
-/** Variables that are ours but no option of a run. */
+/** Our variables that are not options of a run. */
 const OTHER_VARIABLES = /^SLUICE_(?:SELF|API_KEY|API_KEY_FILE|TEST_\w+)$/
 
 function fromEnv(env: NodeJS.Dict<string>): Record<string, unknown> {
@@ -151,7 +151,7 @@ function fromEnv(env: NodeJS.Dict<string>): Record<string, unknown> {
     const option = byEnvName.get(name.replace(/_FILE$/, ''))
     if (option !== undefined && name.endsWith('_FILE')) {
       const secret = readSecret(name, value)
-      if (secret !== '') values[option] ??= secret // an empty file is as an empty variable: not set
+      if (secret !== '') values[option] ??= secret // an empty file is like an empty variable: not set
     } else values[byEnvName.get(name) ?? name] = value
   }
   return values

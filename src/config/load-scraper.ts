@@ -9,14 +9,14 @@ import { isScraper, type Scraper } from '../core/scraper.ts'
 
 const PROJECT = fileURLToPath(new URL('../../', import.meta.url))
 const BUNDLED = join(PROJECT, 'scrapers')
-/** The bundled scrapers are what this file is: TypeScript in the repository, JavaScript in the package. Users write TypeScript. */
+/** Bundled scrapers are like this file: TypeScript in the repository, JavaScript in the package. Users write TypeScript. */
 const BUNDLED_EXTENSION = extname(import.meta.filename)
 
 interface FoundScraper {
   name: string
   file: string
   isBundled: boolean
-  /** One of the many bundled job boards: only shown to those who ask for them. */
+  /** One of the many bundled job boards: listed only on request. */
   isBoard: boolean
 }
 
@@ -25,7 +25,7 @@ export interface LoadedScraper {
   file: string
 }
 
-/** The user's `scrapers/` before the bundled ones: `name.ts`, a folder with `name.ts` or `index.ts`, or a folder of such folders. */
+/** The user's `scrapers/`, then the bundled ones: `name.ts`, a folder with `name.ts` or `index.ts`, or a folder of these. */
 export function listScrapers(cwd = process.cwd()): FoundScraper[] {
   const own = resolve(cwd, 'scrapers')
   const bases = own === resolve(BUNDLED) ? [BUNDLED] : [own, BUNDLED]
@@ -40,7 +40,7 @@ export function listScrapers(cwd = process.cwd()): FoundScraper[] {
 
 const isBoard = (file: string) => file.startsWith(join(BUNDLED, 'jobs', sep))
 
-/** The name `sluice run` means when it is given none. */
+/** The scraper that `sluice run` uses if no name is given. */
 export function onlyScraper(cwd = process.cwd()): string {
   const own = listScrapers(cwd).filter(({ isBundled }) => !isBundled)
   if (own.length === 1) return own[0]!.name
@@ -119,7 +119,7 @@ function findFile(nameOrFile: string, cwd: string): string {
   })
 }
 
-/** `file.ts:12`, read off the first line of a syntax error's stack or the first frame in the file. */
+/** `file.ts:12`, from the first line of a syntax error's stack trace or the first frame in the file. */
 function placeIn(error: Error, file: string): string {
   const stack = error.stack ?? ''
   const line = stack.split(file)[1]?.match(/^:(\d+)/)?.[1]
@@ -147,7 +147,7 @@ function resolveOurNames(): void {
   })
 }
 
-/** The folder beside a scraper's file where its recorded pages live. */
+/** The folder next to a scraper's file with its recorded pages. */
 export function pagesFolder(file: string): string {
   const name = basename(file, extname(file))
   return basename(dirname(file)) === name || name === 'index'

@@ -1,4 +1,4 @@
-/** The operator's switch: nothing is fetched for a scraper that is off, by any command; and what turns it on. */
+/** Opt-in: no command fetches anything for a scraper that is off; and what turns it on. */
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -55,7 +55,7 @@ test('no command fetches anything for a scraper that is off; each says why and h
   assert.equal(existsSync(join(project.path, 'runs')), false)
 })
 
-test('a flag, the environment or the config file turns it on; the list tells', async () => {
+test('a flag, the environment or the config file turns it on; the list shows it', async () => {
   await using site = await openSite({ '/': '<h1>hello</h1>' })
   using project = projectWith(SCRAPER)
   const cwd = project.path
@@ -75,28 +75,28 @@ test('a flag, the environment or the config file turns it on; the list tells', a
   assert.equal(listed.find(({ name }) => name === 'books')?.optIn, null)
 })
 
-test('the worker command of a fleet carries a switch that was a flag', async () => {
+test('the worker command of a fleet includes an opt-in that was given as a flag', async () => {
   const placesOf = async (request: Parameters<typeof resolveConfig>[0]) =>
     workerPlaces(await resolveConfig({ cwd: '/nowhere', env: {}, ...request }))
   assert.deepEqual(await placesOf({ flags: { boards: ['shy', 'timid'] } }), ['--boards', 'shy', '--boards', 'timid'])
   assert.deepEqual(await placesOf({ env: { SLUICE_BOARDS: 'shy' } }), [])
 })
 
-test('a name turns on itself and nothing else', () => {
+test('a name turns on that scraper and nothing else', () => {
   const isOn = (boards: string[], optIn: string | undefined = 'why') =>
     isTurnedOn({ name: 'shy', ...(optIn === undefined ? {} : { optIn }) }, { values: { boards } } as never)
   assert.deepEqual([isOn([]), isOn(['shyer', 'sh', '']), isOn(['shy']), isOn(['a,shy'])], [false, false, true, true])
   assert.equal(isTurnedOn({ name: 'books' }, { values: { boards: [] as string[] } } as never), true)
 })
 
-test('the five big boards are off by default, and employers’ own boards have no switch', async () => {
+test('the five big boards are off by default, and employers’ own boards need no opt-in', async () => {
   const optInOf = async (name: string) => (await loadScraper(name)).scraper.optIn
   for (const name of ['linkedin', 'indeed', 'glassdoor', 'ziprecruiter', 'google'])
     assert.match((await optInOf(name)) ?? '', /prohibit/, name)
   for (const name of ['books', 'greenhouse', 'lever', 'jsonld']) assert.equal(await optInOf(name), undefined, name)
 })
 
-test('a name in boards that no scraper has is told, with the one that was meant', async () => {
+test('an unknown name in boards is reported, with the one that was probably meant', async () => {
   const told = (boards: string[]) => unknownBoards({ name: 'shy' }, { values: { boards } } as never)
   assert.deepEqual(told([]), [])
   assert.deepEqual(told(['linkedin', 'shy,books', '']), [])

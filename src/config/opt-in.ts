@@ -1,11 +1,11 @@
-/** The operator's switch: a scraper whose site does not want automated visitors runs only for who has turned it on. */
+/** Opt-in: a scraper whose site does not want automated visitors runs only if the operator has turned it on. */
 import { didYouMean } from '../core/did-you-mean.ts'
 import { ScrapeError } from '../core/errors.ts'
 import type { Scraper } from '../core/scraper.ts'
 import type { Config } from './config.ts'
 import { listScrapers } from './load-scraper.ts'
 
-/** True for scrapers that have no switch, too. */
+/** Also true for scrapers that need no opt-in. */
 export function isTurnedOn(
   { name, optIn }: Pick<Scraper, 'name' | 'optIn'>,
   { values }: Pick<Config, 'values'>,
@@ -15,7 +15,7 @@ export function isTurnedOn(
 
 const boardsOf = ({ boards }: Config['values']) => boards.flatMap((names) => names.split(','))
 
-/** A sentence for each name in `boards` that no scraper has. A warning, no error: workers of a fleet may lack what others have. */
+/** A sentence for each unknown name in `boards`. A warning, not an error: workers of a fleet may lack some scrapers. */
 export function unknownBoards({ name: own }: Pick<Scraper, 'name'>, { values }: Pick<Config, 'values'>): string[] {
   const names = boardsOf(values).filter((name) => name !== '' && name !== own)
   if (names.length === 0) return []
@@ -28,7 +28,7 @@ export function unknownBoards({ name: own }: Pick<Scraper, 'name'>, { values }: 
     })
 }
 
-/** Before anything is fetched, queued or written. Throws E_OPT_IN with what the site says and what to write where. */
+/** Call it before anything is fetched, queued or written. Throws E_OPT_IN with what the site says and how to turn it on. */
 export function assertTurnedOn(scraper: Pick<Scraper, 'name' | 'optIn'>, config: Pick<Config, 'values'>): void {
   if (isTurnedOn(scraper, config)) return
   const { name, optIn } = scraper

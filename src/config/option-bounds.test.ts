@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { optionBounds } from './option-bounds.ts'
 import { optionSpecs } from './option-table.ts'
 
-test('every option tells its default and what it accepts', () => {
+test('every option has a default and says what it accepts', () => {
   for (const [name, spec] of optionSpecs) {
     const { accepts, default: usual } = optionBounds(name)
     assert.ok(usual.length > 0 && !/undefined|NaN|object/.test(usual), `${name}: ${usual}`)
@@ -14,7 +14,7 @@ test('every option tells its default and what it accepts', () => {
   }
 })
 
-test('says numbers, durations, sizes and words as people write them', () => {
+test('writes numbers, durations, sizes and words as people do', () => {
   assert.deepEqual(optionBounds('concurrency'), { accepts: 'whole number, 1 to 4,096', default: '16' })
   assert.deepEqual(optionBounds('timeout'), { accepts: 'duration, 10 ms to 1 h', default: '30 s' })
   assert.deepEqual(optionBounds('fileMax'), { accepts: 'size, 1 B to 1 TiB', default: '1 GiB' })

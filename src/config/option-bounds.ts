@@ -16,7 +16,7 @@ export function optionBounds(name: OptionName): OptionBounds {
   return { accepts: value === 'JSON' ? 'JSON' : bounds.accepts, default: fallback ?? bounds.default }
 }
 
-/** The schema that checks an option: its own, or that of the limit it sets. */
+/** The schema that validates an option: its own, or that of the limit it sets. */
 export function optionSchema(name: OptionName): z.ZodType {
   const { limit, schema } = specOf(name)
   if (limit === undefined) return schema

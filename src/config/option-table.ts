@@ -1,4 +1,4 @@
-/** Every option, declared once: what it may be, its default, its flag, and its sentence. */
+/** Every option, declared once: schema, default, flag and description. */
 import * as z from 'zod'
 import { type Limits, parseBytes, parseDurationMs, share, siteSchema, whole } from '../core/options.ts'
 import { REGION_NAME } from '../core/run.ts'
@@ -10,10 +10,10 @@ interface OptionSpec {
   value?: string
   /** The flag may be repeated. */
   isList?: boolean
-  /** Where it goes in the scraper's limits, when it is one of them. The scraper's own value is its default. */
+  /** Path in the scraper's limits, if it is one of them. The scraper's own value is then the default. */
   limit?: string
   describe: string
-  /** The default in words, where the schema has none. */
+  /** The default in words, if the schema has none. */
   fallback?: string
   /** Rarely needed: listed under its own heading in the help. */
   isAdvanced?: boolean
@@ -39,7 +39,7 @@ const list = z.union([z.array(z.string()), z.string().transform((text) => text.s
 const sitesSchema = z.record(z.string(), siteSchema)
 type Sites = z.input<typeof sitesSchema>
 
-/** From a flag or the environment it is JSON. */
+/** A flag or the environment contains JSON. */
 function parseIfText(value: Sites | string | undefined): unknown {
   if (typeof value !== 'string') return value
   try {
@@ -431,7 +431,7 @@ type LimitAt<P> = P extends `perHost.${infer K extends keyof PerHost}`
 type PerHost = NonNullable<Limits['perHost']>
 type InputOf<S extends OptionSpec> = S extends { limit: infer P } ? LimitAt<P> : z.input<S['schema']>
 
-/** Every option, as a program or `sluice.config.ts` may give it: numbers as numbers, and all that a flag may say. */
+/** Every option, as a program or `sluice.config.ts` may set it: numbers as numbers, and everything that a flag accepts. */
 export type OptionInputs = { [K in OptionName]?: InputOf<(typeof OPTIONS)[K]> }
 
 export function envName(option: string): string {

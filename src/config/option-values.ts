@@ -1,4 +1,4 @@
-/** Every option with its value, where that came from, what it may be, and its sentence: from its one declaration. */
+/** Every option with its value, origin, accepted values and description, from its single declaration. */
 import { redactValue } from '../core/redact.ts'
 import { MASK, redactText } from '../core/redact-text.ts'
 import type { Config } from './config.ts'
@@ -9,15 +9,15 @@ export interface OptionValue {
   name: OptionName
   flag: string
   env: string
-  /** Without secrets; undefined when nothing is set and there is no default. */
+  /** Without secrets; undefined if nothing is set and there is no default. */
   value: unknown
   origin: string
-  /** What it may be, in words. */
+  /** Accepted values, in words. */
   accepts: string
   describe: string
 }
 
-/** `scraperLimits` are those a scraper sets itself: they stand where nobody outside it says otherwise. */
+/** Limits that the scraper sets itself apply unless they are overridden outside it. */
 export function optionValues(config: Config, scraper?: { name: string; limits?: object }): OptionValue[] {
   return optionSpecs.map(([name, spec]) => {
     const given = config.values[name] as unknown
@@ -38,7 +38,7 @@ export function optionValues(config: Config, scraper?: { name: string; limits?: 
   })
 }
 
-/** Variables that serve other commands; shown so that one sees they are heard. */
+/** Variables for other commands; shown so that users see they are read. */
 export function otherVariables(env: NodeJS.ProcessEnv = process.env): { env: string; value: string }[] {
   return ['SLUICE_STORE', 'SLUICE_REDIS'].flatMap((name) => {
     const value = env[name]
@@ -48,7 +48,7 @@ export function otherVariables(env: NodeJS.ProcessEnv = process.env): { env: str
 
 const LOGIN_WITH_SPACE = /^([a-z][a-z\d+.-]*:\/\/)(?=\S*\s)[\s\S]*@/i
 
-/** A value is one URL, so white space before its last `@` belongs to the login; in a text it would end the URL. */
+/** A value is a single URL, so white space before its last `@` belongs to the login; in running text it would end the URL. */
 function withoutLogin<T>(value: T): T {
   if (typeof value === 'string') return value.replace(LOGIN_WITH_SPACE, `$1${MASK}@`) as T
   return Array.isArray(value) ? (value.map(withoutLogin) as T) : value

@@ -1,13 +1,13 @@
-/** Proxies as people have them: a list in a flag, a variable or a file, in tiers; each in one of the spellings sellers use. */
+/** Proxies as people have them: a list in a flag, a variable or a file, in tiers, in any of the formats that sellers use. */
 import { readFileSync } from 'node:fs'
 import * as z from 'zod'
 import { parseProxy } from '../fetch/net/proxy-url.ts'
 
-/** Whole providers fit; a wrong file does not. */
+/** Large enough for a whole provider, but not for a wrong file. */
 const PROXIES_MAX = 10_000
 const FILE_BYTES_MAX = 4 * 1024 ** 2
 
-/** URLs by tier. Problems name the place of an entry, never the entry: it may hold a password. */
+/** URLs by tier. Problems name the position of an entry, never the entry itself: it may contain a password. */
 export const proxiesSchema = z
   .union([z.string(), z.array(z.union([z.string(), z.array(z.string())]))], {
     error: 'must be a list of proxies, or @FILE',
@@ -47,7 +47,7 @@ function readList(path: string): string {
   return text
 }
 
-/** `host:port`, `host:port:user:password`, or a URL; in its one spelling, with special characters of the login escaped. */
+/** `host:port`, `host:port:user:password`, or a URL; normalised, with special characters of the login escaped. */
 function proxyUrl(entry: string, index: number): string {
   const [, host, user, password] = /^([\w.-]+:\d{1,5})(?::([^:]+):(.+))?$/.exec(entry) ?? []
   const login = user === undefined ? '' : `${encodeURIComponent(user)}:${encodeURIComponent(password!)}@`
@@ -55,7 +55,7 @@ function proxyUrl(entry: string, index: number): string {
   try {
     const { kind, port } = parseProxy(url)
     const { href } = new URL(url)
-    return kind === 'http' && port === 80 ? href.replace(/\/?$/, ':80') : href // a URL leaves it out, and 8080 would be meant
+    return kind === 'http' && port === 80 ? href.replace(/\/?$/, ':80') : href // URLs omit it, and then 8080 would be assumed
   } catch {
     throw new Error(
       `entry ${index + 1} is not a proxy: socks5://[USER:PASSWORD@]HOST:PORT, http://…, HOST:PORT or HOST:PORT:USER:PASSWORD`,

@@ -1,9 +1,9 @@
-/** The arguments of a scraper: what it takes with `--arg`, as far as its schema tells, and whether what was given fits. */
+/** The arguments of a scraper: what it accepts with `--arg`, as far as its schema tells, and whether the given ones are valid. */
 import { ScrapeError } from '../core/errors.ts'
 import { type Scraper, schemaFields } from '../core/scraper.ts'
 import type { Json } from '../core/task.ts'
 
-/** `default` is undefined when the argument must be given, null when it may be left out. */
+/** `default` is undefined if the argument is required, null if it is optional without a default. */
 interface ScraperArgument {
   name: string
   default: unknown
@@ -15,7 +15,7 @@ export function argumentsOf(scraper: Scraper): ScraperArgument[] {
   return names.map((name) => ({ name, default: defaultOf(shape?.[name]) }))
 }
 
-/** Asking the schema about nothing is the one way every Standard Schema has to tell its default. */
+/** Validating undefined is the only way to get the default from any Standard Schema. */
 function defaultOf(schema: Scraper['args']): unknown {
   const result = schema?.['~standard'].validate(undefined)
   if (result === undefined || result instanceof Promise || result.issues !== undefined) return undefined
@@ -23,14 +23,14 @@ function defaultOf(schema: Scraper['args']): unknown {
   return value === undefined || value === Number.MAX_SAFE_INTEGER ? null : value
 }
 
-/** The arguments a scraper takes, as far as its schema tells. */
+/** The arguments a scraper accepts, as far as its schema tells. */
 export function argumentNames(scraper: Scraper): string[] {
   return scraper.args === undefined ? [] : schemaFields(scraper.args)
 }
 
 /**
- * Arguments from the command line are text; a schema may want numbers or booleans. Whatever field the schema refuses as
- * text is offered once more as the JSON value it spells.
+ * Arguments from the command line are text; a schema may want numbers or booleans. A field that the schema rejects as text is
+ * tried once more as the JSON value it spells.
  */
 export function checkArgs(scraper: Scraper, given: Record<string, unknown>): Json {
   const schema = scraper.args

@@ -1,4 +1,4 @@
-/** Who we say we are: the truth, and how to reach whoever runs this. */
+/** Our User-Agent: truthful, and with a contact of the operator. */
 import { createRequire } from 'node:module'
 
 export const VERSION = (createRequire(import.meta.url)('../../package.json') as { version: string }).version
