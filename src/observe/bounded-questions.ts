@@ -1,6 +1,6 @@
-/** Questions to services that may be away: none is asked twice at once, and nobody waits for them longer than so. */
+/** Queries to services that may be down: none runs twice at once, and callers wait only for a limited time. */
 
-/** Whoever asks while the answer is still out gets the same one. */
+/** Concurrent callers share the query in flight. */
 export function oneAtATime<T>(ask: () => Promise<T>): () => Promise<T> {
   let open: Promise<T> | undefined
   return () => {
@@ -11,7 +11,7 @@ export function oneAtATime<T>(ask: () => Promise<T>): () => Promise<T> {
   }
 }
 
-/** Until all have answered or failed, at most `msMax`. A late answer is not lost: its question goes on. Never rejects. */
+/** Waits until all have answered or failed, at most `msMax`. A late answer is not lost: its query continues. Never rejects. */
 export async function waitForAnswers(questions: Iterable<() => Promise<unknown>>, msMax: number): Promise<void> {
   const late = Promise.withResolvers<void>()
   const timer = setTimeout(late.resolve, msMax)

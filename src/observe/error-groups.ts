@@ -5,23 +5,23 @@ import { redactText } from '../core/redact-text.ts'
 export interface ErrorGroup {
   code: string
   class: string
-  /** Pages given up on, or items refused. */
+  /** Pages given up on, or items rejected. */
   count: number
-  /** Tries that failed with it and were repeated. */
+  /** Tries that failed with it and were retried. */
   retries: number
-  /** A URL it happened at. */
+  /** A URL where it happened. */
   example: string
   message: string
 }
 
-/** What does not fit ends in one group called `other`. */
+/** Further groups are merged into one called `other`. */
 const GROUPS_MAX = 100
 const OTHER = 'other'
 
 export class ErrorGroups {
   readonly #groups = new Map<string, ErrorGroup>()
 
-  /** Of a page or a file; one without an error, or one that was skipped, changes nothing. */
+  /** For a page or a file; a try without an error, or one that was skipped, changes nothing. */
   recordTry({ outcome, error, url }: EventOf<'page'> | EventOf<'file'>): void {
     if (error === undefined || outcome === 'skipped') return
     const group = this.#groupOf(error.code, error.class, url, error.message)

@@ -16,7 +16,7 @@ test('groups thousands', () => {
   assert.equal(formatCount(Number.NaN), '–')
 })
 
-test('shows rates with as many digits as they deserve', () => {
+test('shows rates with an appropriate number of digits', () => {
   assert.deepEqual([0, 0.25, 0.999, 3.7, 9.99, 41.4, 12_345].map(formatRate), [
     '0',
     '0.25',
@@ -40,7 +40,7 @@ test('shows sizes in powers of ten and never as 1000 of a unit', () => {
   ])
 })
 
-test('shows durations as a clock and as words', () => {
+test('shows durations as a clock and with units', () => {
   assert.deepEqual([0, 25_000, 723_000, 3_849_000, 180_600_000].map(formatDuration), [
     '0:00',
     '0:25',

@@ -1,6 +1,6 @@
-/** Numbers as people read them: thousands separators, sizes, durations, rates, times of day. */
+/** Human-readable numbers: thousands separators, sizes, durations, rates, times of day. */
 
-/** `1284` → `1,284`. Grouped by hand: `toLocaleString` needs 20 µs and follows the machine's language. */
+/** `1284` → `1,284`. Grouped manually: `toLocaleString` needs 20 µs and follows the machine's language. */
 export function formatCount(value: number): string {
   if (!Number.isFinite(value)) return '–'
   const digits = String(Math.round(Math.abs(value)))
@@ -45,7 +45,7 @@ export function formatDuration(ms: number): string {
   return h > 0 ? `${h}:${two(m)}:${two(s)}` : `${m}:${two(s)}`
 }
 
-/** A time in words that fit its size: `0.4 ms`, `182 ms`, `2.4 s`, `3 min 05 s`, `1 h 04 min`. */
+/** A duration in units that fit its size: `0.4 ms`, `182 ms`, `2.4 s`, `3 min 05 s`, `1 h 04 min`. */
 export function formatMs(ms: number): string {
   if (!Number.isFinite(ms) || ms < 0) return '–'
   if (ms < 9.95) return `${trimZero(ms.toFixed(1))} ms`
@@ -56,7 +56,7 @@ export function formatMs(ms: number): string {
   return `${Math.floor(seconds / 3600)} h ${two(Math.floor(seconds / 60) % 60)} min`
 }
 
-/** `0.998` → `99.8 %`. Never rounds up to 100 % nor down to 0 %: one empty field in a million must show. */
+/** `0.998` → `99.8 %`. Never rounds up to 100 % or down to 0 %: one empty field in a million must show. */
 export function formatRatio(ratio: number): string {
   if (!Number.isFinite(ratio)) return '–'
   const percent = ratio * 100

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createHistogram } from './histogram.ts'
 
-test('gives quantiles within 3 % of the true ones', () => {
+test('returns quantiles within 3 % of the true ones', () => {
   const histogram = createHistogram()
   for (let ms = 1; ms <= 10_000; ms++) histogram.add(ms)
   for (const [q, exact] of [
@@ -15,7 +15,7 @@ test('gives quantiles within 3 % of the true ones', () => {
   }
 })
 
-test('counts what lies outside its range at the ends', () => {
+test('counts values outside its range at the ends', () => {
   const histogram = createHistogram()
   for (const ms of [0, -5, 0.001, 1e12]) histogram.add(ms)
   assert.equal(histogram.count, 4)
@@ -23,6 +23,6 @@ test('counts what lies outside its range at the ends', () => {
   assert.ok(histogram.quantile(1) > 3_000_000)
 })
 
-test('says 0 before anything was added', () => {
+test('returns 0 before anything was added', () => {
   assert.equal(createHistogram().quantile(0.95), 0)
 })

@@ -2,12 +2,12 @@
 
 const PER_OCTAVE = 16
 const MS_MIN = 0.1
-/** 0.1 ms … 1 h; what lies outside is counted in the first or last bucket. */
+/** 0.1 ms … 1 h; values outside are counted in the first or last bucket. */
 const BUCKETS = Math.ceil(Math.log2(3_600_000 / MS_MIN) * PER_OCTAVE) + 1
 
 interface Histogram {
   add(ms: number): void
-  /** 0 when nothing was added. */
+  /** 0 if nothing was added. */
   quantile(q: number): number
   readonly count: number
 }

@@ -1,11 +1,11 @@
-/** The frontier counts tasks, of pages and of files alike; whoever shows a run tells them apart here. */
+/** The frontier counts tasks of pages and files together; this separates them for display. */
 import type { FileCounts } from '../core/run.ts'
 import { isFileLane } from '../core/task.ts'
 import type { FrontierStats } from '../frontier/contract.ts'
 
 interface FileWork {
   pending: number
-  /** In the hands of a file worker. */
+  /** Being processed by a file worker. */
   claimed: number
 }
 
@@ -22,7 +22,7 @@ export function fileWork(lanes: FrontierStats['lanes']): FileWork {
 type TaskCounts = Pick<FrontierStats, 'pending' | 'claimed' | 'completed' | 'failed' | 'remaining' | 'lanes'>
 export type PageCounts = Omit<TaskCounts, 'lanes'>
 
-/** Whoever counted the files may be a moment ahead of the frontier, or behind: never less than none. */
+/** The count of files may be slightly ahead of the frontier, or behind it: never returns less than 0. */
 export function pageCounts(stats: TaskCounts, files: FileCounts): PageCounts {
   const { pending, claimed } = fileWork(stats.lanes)
   return {
@@ -34,7 +34,7 @@ export function pageCounts(stats: TaskCounts, files: FileCounts): PageCounts {
   }
 }
 
-/** A file that is stored, or was there, and entered is two tasks. */
+/** A file that was stored, or was already there, and then recorded is two tasks. */
 export function fileTasksDone({ stored, same, recorded }: FileCounts): number {
   return stored + same + recorded
 }

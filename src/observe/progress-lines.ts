@@ -1,4 +1,4 @@
-/** The words and numbers of the progress, without a terminal: from counts to lines. */
+/** The text of the progress display, independent of a terminal: from counts to lines. */
 import type { FrontierStats } from '../frontier/contract.ts'
 import { formatBytes, formatCount, formatDuration, formatMs, formatRate, formatTime, plural } from './format.ts'
 import { fileWork, hasFiles, type PageCounts, pageCounts } from './progress-counts.ts'
@@ -6,7 +6,7 @@ import type { TallySnapshot } from './tally.ts'
 import { bar, displayWidth, type Paint, plain, printable, truncate } from './terminal.ts'
 import { blockedWords } from './trouble.ts'
 
-/** Of the frontier's numbers, those the progress shows. */
+/** The frontier's figures that the progress shows. */
 export type ProgressStats = Pick<
   FrontierStats,
   'pending' | 'claimed' | 'completed' | 'failed' | 'remaining' | 'seen' | 'items' | 'isPaused' | 'pauseReason' | 'lanes'
@@ -23,12 +23,12 @@ export interface ProgressView {
 
 const BAR_COLUMNS_MIN = 6
 const BAR_COLUMNS_MAX = 24
-/** Slower than this and an ETA is fortune telling. */
+/** Beyond this, an ETA would be a guess. */
 const ETA_MS_MAX = 7 * 86_400_000
-/** A block is news for so long. */
+/** How long a block is shown. */
 const BLOCKED_SHOWN_MS = 60_000
 
-/** At most three lines, and one more when there are files; none wider than `columns`. */
+/** At most three lines, plus one if there are files; none wider than `columns`. */
 export function progressLines(view: ProgressView, columns: number, paint: Paint): string[] {
   const name = truncate(printable(view.name), Math.max(8, Math.floor(columns / 4)))
   const indent = ' '.repeat(displayWidth(name) + 1)
@@ -52,14 +52,14 @@ export function progressLines(view: ProgressView, columns: number, paint: Paint)
   return lines
 }
 
-/** All of it in one plain line, for logs. */
+/** Everything in one plain line, for logs. */
 export function progressText(view: ProgressView): string {
   const parts = [...countParts(view, plain), ...fileParts(view, plain), ...speedParts(view, plain)].join(' · ')
   const notice = noticeText(view)
   return `${formatTime(view.nowMs)} ${printable(view.name)}: ${parts}${notice === undefined ? '' : ` · ! ${notice}`}`
 }
 
-/** As many whole parts as fit: half a number misleads. */
+/** As many whole parts as fit: half a number would mislead. */
 function fit(parts: string[], separator: string, columns: number): string {
   let text = ''
   for (const part of parts) {
@@ -70,7 +70,7 @@ function fit(parts: string[], separator: string, columns: number): string {
   return text
 }
 
-/** Without the files. A worker of a fleet knows its own files only: what others stored stays among what is done. */
+/** Without files. A fleet worker knows only its own files: those stored by others are counted as done. */
 const pagesOf = ({ stats, tally }: ProgressView): PageCounts => pageCounts(stats, tally.files)
 
 function countParts(view: ProgressView, paint: Paint): string[] {
@@ -88,7 +88,7 @@ function countParts(view: ProgressView, paint: Paint): string[] {
   return parts
 }
 
-/** None when the run has none. */
+/** Empty if the run has none. */
 function fileParts({ stats, tally: { files } }: ProgressView, paint: Paint): string[] {
   if (!hasFiles(stats.lanes, files)) return []
   const { pending, claimed } = fileWork(stats.lanes)
@@ -112,14 +112,14 @@ function speedParts(view: ProgressView, paint: Paint): string[] {
   return parts
 }
 
-/** Pages that will be worked on before the run ends. */
+/** Pages that will be processed before the run ends. */
 function toDo(view: ProgressView): number {
   const { pagesMax } = view
   const { completed, failed, remaining } = pagesOf(view)
   return pagesMax === undefined ? remaining : Math.max(0, Math.min(remaining, pagesMax - completed - failed))
 }
 
-/** Of pages and files: the run ends with the last of both. */
+/** Covers pages and files: the run ends with the last of both. */
 function doneRatio(view: ProgressView): number {
   const { stats } = view
   const done = stats.completed + stats.failed
@@ -128,7 +128,7 @@ function doneRatio(view: ProgressView): number {
   return all === 0 ? 0 : done / all
 }
 
-/** While links are still being found the end recedes, so the time is a lower bound and says so. */
+/** While links are still being found the end recedes, so the time is a lower bound and is shown as one. */
 function etaText(view: ProgressView): string {
   const { tally, stats, pagesMax } = view
   const left = toDo(view)
@@ -139,7 +139,7 @@ function etaText(view: ProgressView): string {
   return `ETA ${isLowerBound ? '≥ ' : ''}${formatDuration(Math.ceil(etaMs / 1000) * 1000)}`
 }
 
-/** Why it is slow or stands still; what holds most back comes first. */
+/** Why it is slow or makes no progress; the main cause comes first. */
 function noticeText({ stats, tally, nowMs }: ProgressView): string | undefined {
   if (stats.isPaused) return `paused${stats.pauseReason === undefined ? '' : `: ${printable(stats.pauseReason)}`}`
   return circuitNotice(tally) ?? throttledNotice(tally) ?? waitingNotice(tally, nowMs) ?? blockedNotice(tally, nowMs)
@@ -179,7 +179,7 @@ function blockedNotice({ blocked }: TallySnapshot, nowMs: number): string | unde
   return `${blockedWords(first)} at ${printable(first.host)}${times(first.count)}${more}`
 }
 
-/** `429: slowed to 2 req/s` and `429, Retry-After 30 s` read best with the host in their middle. */
+/** `429: slowed to 2 req/s` and `429, Retry-After 30 s` read best with the host in the middle. */
 function causeAndEffect(reason: string): [string, string] {
   const [, cause = reason, separator, rest] = /^([^:,]+)([:,]) (.*)$/.exec(reason) ?? []
   if (rest === undefined) return [cause, 'waiting']

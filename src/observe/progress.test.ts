@@ -10,7 +10,7 @@ import { displayWidth } from './terminal.ts'
 process.env['TZ'] = 'UTC'
 const START_MS = Date.UTC(2026, 10, 15, 7, 30, 0)
 
-/** Time that moves when told; who sleeps wakes in order. */
+/** A clock that the test advances; sleepers wake in order. */
 function fakeClock(): Clock & { advance(ms: number): Promise<void> } {
   let nowMs = START_MS
   const sleepers = new Set<{ atMs: number; wake: () => void }>()
@@ -43,7 +43,7 @@ function fakeClock(): Clock & { advance(ms: number): Promise<void> } {
   }
 }
 
-/** Promises already fulfilled run their continuations before this returns. */
+/** Lets the continuations of fulfilled promises run. */
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 /** A terminal as far as we use one: text, newlines, carriage return, cursor up, erase line end, erase below. */
@@ -176,7 +176,7 @@ test('shows done, queued, in flight, failed, speed and a lower bound for the end
   assert.equal(lines[2], '      ! 429 from shop.example: slowed to 2 req/s until 07:31:20')
 })
 
-test('tells files from pages: they have a line of their own and no part in queue, flight and end', async () => {
+test('separates files from pages: they have their own line and do not count as queued, in flight or for the ETA', async () => {
   const stats: ProgressStats = {
     ...baseStats,
     pending: 1030,
@@ -206,7 +206,7 @@ test('tells files from pages: they have a line of their own and no part in queue
   await progress.stop()
 })
 
-test('shows files that only wait in a plain line too', async () => {
+test('includes files that are only waiting in a plain line', async () => {
   const stats = { ...baseStats, completed: 5, remaining: 2, claimed: 1, lanes: { files: { pending: 1, claimed: 1 } } }
   const { clock, screen } = begin({ stats: async () => stats, screen: new Screen({ isTTY: false }) })
   await clock.advance(10_000)
@@ -216,14 +216,14 @@ test('shows files that only wait in a plain line too', async () => {
   )
 })
 
-test('gives a plain end once no link was found for a while', async () => {
+test('shows a plain ETA once no link was found for a while', async () => {
   const { clock, tally, screen } = begin()
   feed(tally, 400, 0)
   await clock.advance(1000)
   assert.match(screen.text, /ETA 0:0\d/)
 })
 
-test('counts towards the limit of pages, not towards all that is queued', async () => {
+test('counts towards the page limit, not towards everything queued', async () => {
   const { clock, tally, screen } = begin({ pagesMax: 1387 })
   feed(tally, 100, 50)
   await clock.advance(1000)
@@ -273,7 +273,7 @@ test('prints log lines above itself', async () => {
   assert.equal(lines.length, 5)
 })
 
-test('clears itself and gives the cursor back when stopped, also twice', async () => {
+test('clears itself and restores the cursor when stopped, even twice', async () => {
   const listeners = process.listenerCount('exit')
   const { clock, screen, progress } = begin()
   await clock.advance(400)
@@ -288,7 +288,7 @@ test('clears itself and gives the cursor back when stopped, also twice', async (
   assert.equal(screen.text, 'kept\nafter')
 })
 
-test('shows what the server asked for beside its host', async () => {
+test("shows the server's request beside its host", async () => {
   const { clock, tally, screen } = begin()
   tally.record({ type: 'throttled', host: 'a.test', untilMs: clock.now() + 30_000, reason: '429, Retry-After 30 s' })
   await clock.advance(200)
@@ -304,7 +304,7 @@ test('removes the third line when the host is free again', async () => {
   assert.equal(screen.text.split('\n').length, 2)
 })
 
-test('says what pages wait for until a page is settled', async () => {
+test('says what pages are waiting for until a page is settled', async () => {
   const { clock, tally, screen } = begin()
   const page = { type: 'page', url: 'https://a.test/', host: 'a.test', route: 'page', attempt: 1 } as const
   const message = 'https://a.test/robots.txt: 503 Service Unavailable'
@@ -319,7 +319,7 @@ test('says what pages wait for until a page is settled', async () => {
   assert.equal(screen.text.split('\n').length, 2)
 })
 
-test('says why a paused run stands still', async () => {
+test('says why a paused run makes no progress', async () => {
   const { clock, screen } = begin({
     stats: async () => ({ ...baseStats, isPaused: true, pauseReason: 'asked by ana' }),
   })
@@ -327,7 +327,7 @@ test('says why a paused run stands still', async () => {
   assert.match(screen.text, /ETA –[\s\S]*! paused: asked by ana$/)
 })
 
-test('writes a plain line every 10 s where the cursor cannot move', async () => {
+test('writes a plain line every 10 s if the cursor cannot be moved', async () => {
   const { clock, screen } = begin({ screen: new Screen({ isTTY: false }), env: {} })
   await clock.advance(9_900)
   assert.deepEqual(screen.writes, [])
@@ -338,14 +338,14 @@ test('writes a plain line every 10 s where the cursor cannot move', async () => 
   assert.match(text, /^07:30:10 books: 1,284 done · .* · ETA – · 0 B\/s · 0:10\n/)
 })
 
-test('draws nothing when quiet, and still prints what it is given', async () => {
+test('draws nothing when quiet, but still prints lines', async () => {
   const { clock, screen, progress } = begin({ mode: 'none' })
   await clock.advance(60_000)
   progress.print('error  something')
   assert.deepEqual(screen.writes, ['error  something\n'])
 })
 
-test('keeps the last numbers while the frontier does not answer', async () => {
+test('keeps the last figures while the frontier does not answer', async () => {
   let isDown = false
   const { clock, screen } = begin({
     stats: () => (isDown ? Promise.reject(new Error('down')) : Promise.resolve(baseStats)),
@@ -366,7 +366,7 @@ test('uses colour on a terminal and none with NO_COLOR', async () => {
   assert.ok(!bare.screen.writes.join('').includes('\x1b[36m'))
 })
 
-test('says who turns us away, and which host is left alone until when', async () => {
+test('says who blocks us, and which host is paused until when', async () => {
   const { clock, tally, screen } = begin()
   await clock.advance(0)
   const blocked = { type: 'blocked', url: 'https://shop.example/', host: 'shop.example', signal: 'title' } as const

@@ -1,6 +1,6 @@
 /**
- * What a person sees while a run works: up to three lines redrawn in place on a terminal, a plain line every 10 s where the
- * cursor cannot move, nothing when quiet. Log lines go through `print`, so that the two never mix.
+ * The progress display of a run: up to three lines redrawn in place on a terminal, a plain line every 10 s if the cursor cannot
+ * be moved, nothing when quiet. Log lines go through `print`, so that the two never mix.
  */
 import type { Clock } from '../core/clock.ts'
 import { systemClock } from '../core/clock.ts'
@@ -12,7 +12,7 @@ const REDRAW_MS = 200
 const PLAIN_LINE_MS = 10_000
 const COLUMNS_DEFAULT = 80
 
-/** bar: redrawn in place · lines: a plain line now and then · none: only what is given to `print`. */
+/** bar: redrawn in place · lines: a plain line now and then · none: only what is passed to `print`. */
 type ProgressMode = 'bar' | 'lines' | 'none'
 
 export interface ProgressOptions {
@@ -20,7 +20,7 @@ export interface ProgressOptions {
   name: string
   stats: () => Promise<ProgressStats>
   tally: Tally
-  /** Standard error, so that standard output stays data. */
+  /** Standard error, so that standard output contains only data. */
   stream: OutputStream
   /** Default: bar on a terminal, lines elsewhere. */
   mode?: ProgressMode
@@ -35,7 +35,7 @@ export interface ProgressOptions {
 export interface Progress extends AsyncDisposable {
   /** Writes a line above the progress. */
   print(line: string): void
-  /** Clears the lines and gives the cursor back. May be called twice. */
+  /** Clears the lines and restores the cursor. May be called twice. */
   stop(): Promise<void>
 }
 
@@ -54,13 +54,16 @@ export function startProgress(options: ProgressOptions): Progress {
 
   const columns = () => Math.max(20, stream.columns ?? COLUMNS_DEFAULT)
 
-  /** To the start of what is drawn. A window made narrower since has wrapped our lines, so rows are counted anew. */
+  /**
+   * Moves to the start of what is drawn. If the window was made narrower since, our lines have wrapped, so rows are counted
+   * again.
+   */
   function home(): string {
     const rows = drawn.reduce((sum, line) => sum + Math.max(1, Math.ceil(displayWidth(line) / columns())), 0)
     return rows === 0 ? '' : `\r\x1b[${rows}A`
   }
 
-  /** One write for all of it: a terminal that shows half a frame flickers. */
+  /** A single write: a terminal that shows half a frame flickers. */
   function redraw(lines: string[], above = ''): void {
     const frame = lines.map((line) => `${line}${CLEAR_LINE_END}\n`).join('')
     stream.write(`${home()}${above}${frame}${CLEAR_BELOW}`)
@@ -87,7 +90,7 @@ export function startProgress(options: ProgressOptions): Progress {
     const everyMs = mode === 'bar' ? REDRAW_MS : PLAIN_LINE_MS
     if (mode === 'lines') await pause(everyMs)
     while (!stopping.signal.aborted) {
-      // A frontier that cannot answer now is no reason to end the run: the old numbers stay.
+      // If the frontier cannot answer now, the old figures stay.
       const now = await view().catch(() => undefined)
       if (stopping.signal.aborted) return
       if (now !== undefined && mode === 'bar') redraw(progressLines(now, columns() - 1, paint))

@@ -5,7 +5,7 @@ import { parseListenAddress, serveMetrics } from './serve-metrics.ts'
 
 const metrics = { contentType: 'text/plain; version=0.0.4', render: async () => 'sluice_pages_total 1\n' }
 
-/** fetch() does not let one choose the Host header. */
+/** fetch() does not allow setting the Host header. */
 function get(
   url: string,
   host?: string | Record<string, string>,
@@ -40,7 +40,7 @@ test('serves metrics and health on loopback', async () => {
   assert.equal((await get(`${server.url}/metrics`, undefined, 'POST')).status, 405)
 })
 
-test('lives while what it needs is away, but is not healthy', async () => {
+test('is alive but not healthy while a service it needs is down', async () => {
   const never = { ...metrics, render: () => new Promise<string>(() => {}) }
   const health = () => ({ problem: 'the store did not answer for 90 s' })
   await using server = await serveMetrics({ address: ':0', metrics: never, health })
@@ -49,7 +49,7 @@ test('lives while what it needs is away, but is not healthy', async () => {
   assert.equal((await get(`${server.url}/healthz`)).status, 503)
 })
 
-test('refuses a foreign name that somebody pointed at loopback', async () => {
+test('rejects a foreign host name that points to loopback', async () => {
   await using server = await serveMetrics({ address: '127.0.0.1:0', metrics })
   for (const host of [
     'evil.example',
@@ -65,7 +65,7 @@ test('refuses a foreign name that somebody pointed at loopback', async () => {
   }
 })
 
-test('refuses requests that a page of another site makes a browser send', async () => {
+test('rejects requests that a page of another site makes a browser send', async () => {
   await using server = await serveMetrics({ address: '127.0.0.1:0', metrics })
   for (const [name, value] of [
     ['sec-fetch-site', 'cross-site'],
@@ -95,7 +95,7 @@ test('says what to do when the port is taken', async () => {
   )
 })
 
-test('closes twice and at once, open connections included', async () => {
+test('closes twice and at once, including open connections', async () => {
   const server = await serveMetrics({ address: ':0', metrics })
   await fetch(`${server.url}/metrics`).then((response) => response.text()) // keeps its connection alive
   await server.close()
@@ -103,7 +103,7 @@ test('closes twice and at once, open connections included', async () => {
   await assert.rejects(get(`${server.url}/metrics`))
 })
 
-test('reads the usual spellings of an address and refuses the others', () => {
+test('parses the usual spellings of an address and rejects the others', () => {
   assert.deepEqual(parseListenAddress(':9090'), { host: '127.0.0.1', port: 9090, isLoopback: true })
   assert.deepEqual(parseListenAddress('9090'), { host: '127.0.0.1', port: 9090, isLoopback: true })
   assert.deepEqual(parseListenAddress('[::1]:9090'), { host: '::1', port: 9090, isLoopback: true })
@@ -114,7 +114,7 @@ test('reads the usual spellings of an address and refuses the others', () => {
   }
 })
 
-test('tells programs how the machine is, whole and in parts', async () => {
+test('reports the state of the machine, whole and in parts', async () => {
   const report = { cpu: { usage: 0.5 }, memory: { freeBytes: 7 }, batchSize: 16, workerCapacity: 3 }
   await using server = await serveMetrics({ address: ':0', metrics, snapshot: async () => report })
   const json = async (path: string) => JSON.parse((await get(`${server.url}${path}`)).body)

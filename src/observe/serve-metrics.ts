@@ -1,4 +1,7 @@
-/** `--metrics :9090`: a small HTTP server with `/metrics`, `/livez`, `/healthz` and the snapshot of the machine, on loopback unless told otherwise. */
+/**
+ * `--metrics :9090`: a small HTTP server with `/metrics`, `/livez`, `/healthz` and the snapshot of the machine, on loopback by
+ * default.
+ */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { ScrapeError } from '../core/errors.ts'
@@ -16,11 +19,11 @@ export interface MetricsServerOptions {
   /** `:9090`, `127.0.0.1:9090`, `[::1]:9090`; `0.0.0.0:9090` opens it to the network, with a warning. */
   address: string
   metrics: Pick<Metrics, 'render' | 'contentType'>
-  /** What `/healthz` says besides status and uptime. With a problem it says that, and answers 503. */
+  /** Additional content of `/healthz`. If it has a `problem`, the status is 503. */
   health?: () => { problem?: string; [name: string]: unknown }
-  /** What the machine looks like, for programs: `/snapshot`, and its parts by themselves. */
+  /** State of the machine, for programs: `/snapshot`, and its parts separately. */
   snapshot?: () => Promise<MachineReport>
-  /** Gets one line when the address is not loopback. */
+  /** Receives one line if the address is not loopback. */
   warn?: (line: string) => void
   now?: () => number
 }
@@ -32,7 +35,7 @@ interface MachineReport {
   workerCapacity: number
 }
 
-/** Paths of the snapshot API, and what each is of the report. */
+/** Paths of the snapshot API, and the part of the report that each returns. */
 const MACHINE: Readonly<Record<string, (report: MachineReport) => unknown>> = {
   '/snapshot': (report) => report,
   '/cpu': ({ cpu }) => cpu,
@@ -51,7 +54,7 @@ interface MetricsServer extends AsyncDisposable {
 const CONNECTIONS_MAX = 64
 const REQUEST_MS_MAX = 10_000
 
-/** Reads `HOST:PORT` or `:PORT`. Throws `E_OPTION`. */
+/** Parses `HOST:PORT` or `:PORT`. Throws `E_OPTION`. */
 export function parseListenAddress(text: string): ListenAddress {
   const match = /^(?:(\[[0-9a-f:.]+\]|[a-z0-9.-]*):)?(\d{1,5})$/i.exec(text.trim())
   const port = Number(match?.[2])
@@ -71,7 +74,7 @@ export async function serveMetrics(options: MetricsServerOptions): Promise<Metri
   }
   const now = options.now ?? Date.now
   const startedAtMs = now()
-  // `import 'node:http'` costs 15 MB more than this does: it loads the undici inside Node as well.
+  // `import 'node:http'` costs 15 MB more than this: it also loads the undici inside Node.
   const { createServer } = process.getBuiltinModule('node:http')
   const server = createServer(
     { requestTimeout: REQUEST_MS_MAX, headersTimeout: REQUEST_MS_MAX },
@@ -82,7 +85,7 @@ export async function serveMetrics(options: MetricsServerOptions): Promise<Metri
   server.maxConnections = CONNECTIONS_MAX
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    // A web page can point its own name at 127.0.0.1 and read what answers; such a request carries that name.
+    // A web page can point its own host name at 127.0.0.1 and read the response; such a request carries that name.
     const { headers } = request
     if (address.isLoopback && (!isLoopbackHostHeader(headers.host) || isFromForeignPage(headers))) {
       return send(response, 403, 'text/plain', 'this server answers to localhost only\n')
@@ -93,7 +96,7 @@ export async function serveMetrics(options: MetricsServerOptions): Promise<Metri
     }
     const [path] = (request.url ?? '/').split('?', 1)
     if (path === '/metrics') return send(response, 200, options.metrics.contentType, await options.metrics.render())
-    // Asks nobody: a probe that kills must not do so because a database is away, or because the process drains.
+    // Queries nothing: a liveness probe must not kill the process because a database is down, or because it is draining.
     if (path === '/livez') return send(response, 200, 'application/json', `${JSON.stringify({ status: 'ok' })}\n`)
     if (path === '/healthz') {
       const health = options.health?.() ?? {}
@@ -114,7 +117,7 @@ export async function serveMetrics(options: MetricsServerOptions): Promise<Metri
   }
 
   await listen(server, address)
-  server.unref() // metrics are no reason to stay alive
+  server.unref() // metrics must not keep the process alive
   const { port } = server.address() as AddressInfo
   const shownHost = address.host.includes(':') ? `[${address.host}]` : address.host
 

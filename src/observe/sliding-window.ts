@@ -1,4 +1,4 @@
-/** Sums over the last seconds, in constant memory: one slot a second, the oldest overwritten. */
+/** Sums over the last seconds, in constant memory: one slot per second, the oldest overwritten. */
 
 interface SlidingWindow {
   add(nowMs: number, pages: number, bytes: number, added: number): void
@@ -17,7 +17,7 @@ interface WindowSums {
 const SLOT_MS = 1000
 
 export function createSlidingWindow(windowMs: number): SlidingWindow {
-  const slots = Math.ceil(windowMs / SLOT_MS) + 1 // one more: the current one is not full yet
+  const slots = Math.ceil(windowMs / SLOT_MS) + 1 // one extra, because the current slot is not full yet
   const pages = new Float64Array(slots)
   const bytes = new Float64Array(slots)
   const added = new Float64Array(slots)
@@ -52,7 +52,7 @@ export function createSlidingWindow(windowMs: number): SlidingWindow {
       advance(nowMs)
       const sum = (values: Float64Array) => values.reduce((total, value) => total + value, 0)
       const coveredMs = nowMs - (head - slots + 1) * SLOT_MS
-      // A young run has not filled the window; under a second the quotient would be noise.
+      // A young run has not filled the window yet; below a second the quotient would be noise.
       const spanMs = Number.isNaN(firstMs) ? 0 : Math.max(SLOT_MS, Math.min(coveredMs, nowMs - firstMs))
       return { pages: sum(pages), bytes: sum(bytes), added: sum(added), spanMs }
     },

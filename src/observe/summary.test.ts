@@ -55,7 +55,7 @@ const stopped: RunRecord = {
   warnings: ['robots.txt of shop.example asks for a crawl-delay of 20 s; 10 s is the longest obeyed'],
 }
 
-test('sums up a run that went well', () => {
+test('summarises a successful run', () => {
   assert.equal(
     summaryText(finished),
     `✔ books finished in 24.3 s                                                  run 20261115_113501_x7k2
@@ -79,7 +79,7 @@ test('sums up a run that went well', () => {
   )
 })
 
-test('sums up a run that was stopped, with its errors by cause and how to go on', () => {
+test('summarises a stopped run, with its errors by cause and how to resume', () => {
   assert.equal(
     summaryText(stopped),
     `■ books stopped after 24.3 s                                                run 20261115_113501_x7k2
@@ -133,18 +133,18 @@ test('stays within 100 columns and within a narrower terminal', () => {
   }
 })
 
-test('shows a long reason whole, with the exit code after it', () => {
+test('shows a long reason in full, with the exit code after it', () => {
   const reason = `all 290 pages left wait: shop.example: ${'circuit open: '.repeat(8)}E_SERVER (status 500)`
   const text = summaryText({ ...stopped, reason, exitCode: 4 }, { columns: 80, next: [] })
   assert.ok(text.replace(/\n +/g, ' ').includes(`${reason} · exit 4`), text)
 })
 
-test('shows a run over its threshold as not good although it finished', () => {
+test('shows a finished run over its threshold as not ok', () => {
   const text = summaryText({ ...finished, exitCode: 1, reason: '7 % of pages failed (failAt is 5 %)' })
   assert.match(text, /^✘ books finished in 24\.3 s .*\n {2}7 % of pages failed \(failAt is 5 %\) · exit 1\n/)
 })
 
-test('keeps the same words with colour', () => {
+test('keeps the same text with colours', () => {
   const text = summaryText(stopped, { paint: coloured })
   assert.notEqual(text, summaryText(stopped))
   // biome-ignore lint/suspicious/noControlCharactersInRegex: colours are escape sequences
@@ -157,7 +157,7 @@ test('does not let a web page write to the terminal', () => {
   assert.ok(!text.includes('\x1b') && !text.includes('\nfake'))
 })
 
-test('proposes two commands that fit how the run ended', () => {
+test('suggests two commands that fit how the run ended', () => {
   assert.deepEqual(nextCommands({ ...finished, pages: { ...finished.pages, failed: 2, dead: 2 } }), [
     'sluice dlq groups 20261115_113501_x7k2',
     'sluice dlq retry 20261115_113501_x7k2',
@@ -165,7 +165,7 @@ test('proposes two commands that fit how the run ended', () => {
   assert.equal(nextCommands({ ...finished, outputs: [] }).length, 2)
 })
 
-test('names the folder of the run in its commands where it is not the usual one', () => {
+test('names the folder of the run in its commands if it is not the default', () => {
   const text = summaryText(stopped, { out: "/data/ana's runs" })
   assert.match(text, /see them: sluice dlq groups 20261115_113501_x7k2 --out '\/data\/ana'\\''s runs'\n/)
   assert.match(text, /--resume 20261115_113501_x7k2 --out '/)
@@ -175,12 +175,12 @@ test('names the folder of the run in its commands where it is not the usual one'
   )
 })
 
-test('copes with a run that did nothing', () => {
+test('handles a run that did nothing', () => {
   const empty = { ...finished, durationMs: 0, fieldFill: {}, outputs: [], bytes: 0, latencyMs: { p50: 0, p95: 0 } }
   assert.doesNotMatch(summaryText(empty), /NaN|Infinity|undefined/)
 })
 
-test('does not call what is left pages when the run has files', () => {
+test('does not call the remaining tasks pages when the run has files', () => {
   assert.match(summaryText(stopped), /pages {3}.* 222 left\n/)
   const withFiles = { ...stopped, files: { ...NO_FILES, stored: 12, bytes: 36e6 } }
   assert.match(summaryText(withFiles), /pages {3}.* 222 left \(pages and files\)\n[\s\S]*files {3}12 stored · 36 MB/)

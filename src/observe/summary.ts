@@ -1,4 +1,4 @@
-/** The end of a run in words: what came out, how full, how fast, what went wrong, and what to type next. */
+/** The summary of a run: items, field fill, speed, errors, and suggested commands. */
 import { ERRORS, type ErrorCode } from '../core/error-table.ts'
 import { isWarning, type NotFetchedReason, notFetchedWords } from '../core/not-fetched.ts'
 import { type FileCounts, isComplete, type RunRecord } from '../core/run.ts'
@@ -19,11 +19,11 @@ import {
 
 interface SummaryOptions {
   paint?: Paint
-  /** Width of the terminal; never more than 100 are used. */
+  /** Width of the terminal; at most 100 columns are used. */
   columns?: number
-  /** `--out` of the run where it is not the usual folder: the commands shown must find the run again. */
+  /** `--out` of the run if it is not the default: the commands shown must find the run again. */
   out?: string
-  /** In place of the commands chosen from how the run ended. */
+  /** Replaces the commands chosen by how the run ended. */
   next?: readonly string[]
 }
 
@@ -36,7 +36,7 @@ const FILL_BAR_COLUMNS = 8
 
 interface Sheet {
   paint: Paint
-  /** Columns right of the label. */
+  /** Columns to the right of the label. */
   columns: number
 }
 
@@ -71,7 +71,7 @@ function labelled(label: string, lines: readonly string[], { paint }: Sheet): st
   return lines.map((line, row) => `  ${paint('dim', padEnd(row === 0 ? label : '', LABEL_COLUMNS - 2))}${line}`)
 }
 
-/** The two commands most likely wanted after a run that ended like this. */
+/** The two most likely next commands after a run that ended like this. */
 export function nextCommands(run: RunRecord, out?: string): string[] {
   const resume = `${self()} ${resumed(run)} --resume ${run.id}${outFlag(out)}`
   const groups = `${self()} dlq groups ${run.id}${outFlag(out)}`
@@ -87,7 +87,7 @@ export function nextCommands(run: RunRecord, out?: string): string[] {
   return commands.slice(0, 2)
 }
 
-/** What robots.txt forbids stays forbidden. */
+/** Pages forbidden by robots.txt stay forbidden. */
 const isAnyWorthRetrying = ({ pages, errors }: RunRecord) =>
   pages.dead > (errors.find(({ code }) => code === 'E_ROBOTS')?.count ?? 0)
 
@@ -122,12 +122,12 @@ function pagesLine({ pages, files }: RunRecord, { paint, columns }: Sheet): stri
   ])
 }
 
-/** What is left is counted in tasks: the record does not tell how many of them are files. */
+/** The rest is counted in tasks: the record does not say how many of them are files. */
 const leftWords = (files: FileCounts) => (hadFiles(files) ? 'left (pages and files)' : 'left')
 
 const hadFiles = ({ stored, same, failed, retried }: FileCounts) => stored + same + failed + retried > 0
 
-/** Nothing when the run had none. */
+/** Empty if the run had none. */
 function filesLines({ files }: RunRecord, { paint, columns }: Sheet): string[] {
   if (!hadFiles(files)) return []
   return [
@@ -180,7 +180,7 @@ function usedLine(run: RunRecord, { paint, columns }: Sheet): string {
   ])
 }
 
-/** Two fields a line where there is room, each with a small bar; the emptiest stand out by colour and number. */
+/** Two fields per line if there is room, each with a small bar; the emptiest stand out by colour and number. */
 function fieldLines(run: RunRecord, { paint, columns }: Sheet): string[] {
   const all = Object.entries(run.fieldFill)
   const shown = all.slice(0, FIELDS_SHOWN_MAX)
@@ -196,7 +196,7 @@ function fieldLines(run: RunRecord, { paint, columns }: Sheet): string[] {
   })
   const rows = Math.ceil(cells.length / perLine)
   const lines = Array.from({ length: rows }, (_, row) =>
-    // Down the columns, as one reads a list.
+    // Column by column, as one reads a list.
     Array.from({ length: perLine }, (__, column) => cells[column * rows + row])
       .filter((cell) => cell !== undefined)
       .join('    '),

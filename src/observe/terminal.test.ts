@@ -17,7 +17,7 @@ import {
 const tty = { write() {}, isTTY: true, columns: 80 }
 const pipe = { write() {} }
 
-test('colours a terminal, and nothing else', () => {
+test('colours only a terminal', () => {
   assert.equal(paintFor(tty, {}), coloured)
   assert.equal(paintFor(pipe, {}), plain)
   assert.equal(paintFor(tty, { TERM: 'dumb' }), plain)
@@ -46,7 +46,7 @@ test('cuts a coloured text to its columns and closes the colour', () => {
   assert.equal(truncateMiddle('runs/books/2026/items.jsonl', 16), 'runs/b…ems.jsonl')
 })
 
-test('fills a bar only when all is done', () => {
+test('fills a bar only when everything is done', () => {
   assert.equal(bar(0, 4), '    ')
   assert.equal(bar(0.57, 10), '█████▋    ')
   assert.equal(bar(0.999, 4), '███▉')
@@ -54,7 +54,7 @@ test('fills a bar only when all is done', () => {
   assert.equal(bar(Number.NaN, 2), '  ')
 })
 
-test('keeps escape sequences and line breaks of the web out of the terminal', () => {
+test('keeps escape sequences and line breaks from the web out of the terminal', () => {
   assert.equal(printable('a\x1b[2Jb\r\nc\u0007d'), 'ab c d')
   assert.doesNotMatch(printable('\u009b31mred\u0085\u2028\x1b]0;title\x07'), /\p{Cc}|\u2028/u)
 })

@@ -1,10 +1,10 @@
-/** Text for a terminal: colour where it is wanted, width in columns, bars. */
+/** Text for a terminal: colours if enabled, width in columns, bars. */
 import { stripVTControlCharacters, styleText } from 'node:util'
 import { redactText } from '../core/redact-text.ts'
 
 type Format = Parameters<typeof styleText>[0]
 
-/** Colours a piece of text, or returns it as it is. */
+/** Colours a text, or returns it unchanged. */
 export type Paint = (format: Format, text: string) => string
 
 export const plain: Paint = (_format, text) => text
@@ -16,12 +16,12 @@ export interface OutputStream {
   readonly columns?: number
 }
 
-/** Can the cursor move here? A pipe, a file and `TERM=dumb` cannot. */
+/** Whether the cursor can be moved. False for a pipe, a file and `TERM=dumb`. */
 export function isTerminal(stream: OutputStream, env: NodeJS.ProcessEnv = process.env): boolean {
   return stream.isTTY === true && env['TERM'] !== 'dumb'
 }
 
-/** Colour on a terminal only; `NO_COLOR` (any value but empty) switches it off, `FORCE_COLOR` on. */
+/** Colours on a terminal only; `NO_COLOR` (any value but empty) disables them, `FORCE_COLOR` enables them. */
 export function paintFor(stream: OutputStream, env: NodeJS.ProcessEnv = process.env): Paint {
   if (env['NO_COLOR'] !== undefined && env['NO_COLOR'] !== '') return plain
   if (env['FORCE_COLOR'] !== undefined && env['FORCE_COLOR'] !== '')
@@ -40,7 +40,7 @@ function charWidth(char: string): number {
   return WIDE.test(char) ? 2 : 1
 }
 
-/** Columns a text takes, colours not counted. */
+/** Width of a text in columns, not counting colour codes. */
 export function displayWidth(text: string): number {
   let width = 0
   for (const char of stripVTControlCharacters(text)) width += charWidth(char)
@@ -58,7 +58,7 @@ export function padStart(text: string, columns: number): string {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences are what it looks for
 const ESCAPE = /\x1b\[[0-9;]*m/y
 
-/** Cuts a text to `columns`, with `…` where something went; colours stay whole and are closed. */
+/** Cuts a text to `columns`, with `…` where something was removed; colour codes stay intact and are closed. */
 export function truncate(text: string, columns: number): string {
   if (columns <= 0) return ''
   if (displayWidth(text) <= columns) return text
@@ -84,7 +84,7 @@ export function truncate(text: string, columns: number): string {
   return `${kept}${hasColour ? '\x1b[0m' : ''}…`
 }
 
-/** Breaks a plain text between words into lines of at most `columns`; a longer word is cut. */
+/** Wraps a plain text between words into lines of at most `columns`; a longer word is cut. */
 export function wrap(text: string, columns: number): string[] {
   const lines: string[] = []
   let line = ''
@@ -117,7 +117,7 @@ export function printableData(text: string): string {
   return oneLine(stripVTControlCharacters(text))
 }
 
-/** Line ends, control characters, and bidirectional marks that reverse the text around them (U+202E). */
+/** Removes newlines, control characters, and bidirectional marks that reverse the text around them (U+202E). */
 function oneLine(text: string): string {
   return (
     text
@@ -138,7 +138,7 @@ export function bar(ratio: number, columns: number): string {
   return text.padEnd(columns)
 }
 
-/** How this command is called here: `bin/sluice` in a clone, `sluice` where it is installed. For commands shown to people. */
+/** How this command is called here: `bin/sluice` in a clone, `sluice` if installed. For commands shown to the user. */
 export function self(env: NodeJS.ProcessEnv = process.env): string {
   return env['SLUICE_SELF'] ?? 'sluice'
 }

@@ -1,4 +1,6 @@
-/** One try at a page as OpenTelemetry spans: `page`, and in it `queue`, `fetch`, `read`, `commit` and an `item stored` each. */
+/**
+ * One try at a page as OpenTelemetry spans: `page`, containing `queue`, `fetch`, `read`, `commit` and one `item stored` per item.
+ */
 import { randomBytes } from 'node:crypto'
 import type { EventOf, PageTrace } from '../core/events.ts'
 import { redactText } from '../core/redact-text.ts'
@@ -17,7 +19,7 @@ export interface PlainSpan {
   readonly events?: readonly { name: string; atMs: number; attributes: Record<string, string | number> }[]
 }
 
-/** `traceparent` → its ids. What carries one was checked when it was made. */
+/** `traceparent` → its ids. Validated when it was created. */
 const traceIdOf = (traceparent: string) => traceparent.slice(3, 35)
 const spanIdOf = (traceparent: string) => traceparent.slice(36, 52)
 

@@ -1,8 +1,8 @@
 /**
- * OpenTelemetry traces of a run: hears of pages and stored items, and sends spans to an OTLP/HTTP collector.
+ * OpenTelemetry traces of a run: listens for pages and stored items, and sends spans to an OTLP/HTTP collector.
  *
- * The ids were given where the page was read (`crawl/trace.ts`), so a span is made here whole, with its times, and goes straight
- * to the batch of the SDK: bounded, sent in the background, dropped when the collector is slower than the crawl.
+ * The ids were assigned when the page was read (`crawl/trace.ts`), so a span is created here complete, with its times, and goes
+ * straight to the SDK's batch: bounded, sent in the background, dropped when the collector is slower than the crawl.
  */
 import { hostname } from 'node:os'
 import type { Attributes } from '@opentelemetry/api'
@@ -12,7 +12,7 @@ import { optionalPackage } from '../core/optional-package.ts'
 import { type PlainSpan, pageSpans, storedSpan } from './tracing-spans.ts'
 
 interface TracingOptions {
-  /** Base URL of the collector; left out, the SDK's own environment says. */
+  /** Base URL of the collector; undefined: from the SDK's own environment variables. */
   endpoint: string | undefined
   scraper: string
   runId: string
@@ -22,7 +22,7 @@ interface TracingOptions {
 
 export interface Tracing extends AsyncDisposable {
   readonly record: (event: RunEvent) => void
-  /** Sinks have confirmed the items with these keys. */
+  /** Call when sinks have confirmed the items with these keys. */
   readonly stored: (keys: readonly string[], startedAtMs: number) => void
 }
 
@@ -32,13 +32,13 @@ const PACKAGES = [
   '@opentelemetry/resources',
   '@opentelemetry/exporter-trace-otlp-http',
 ]
-/** Spans that wait; at 6 a page, some 5,000 pages. */
+/** Maximum number of buffered spans; at 6 per page, some 5,000 pages. */
 const QUEUE_SPANS_MAX = 32_768
 const SEND_EVERY_MS = 1_000
 const SEND_MS_MAX = 3_000
-/** What the end of a run waits for a collector. */
+/** How long the end of a run waits for the collector. */
 const CLOSE_MS_MAX = 5_000
-/** Items whose page or whose flush is not heard of yet; the oldest are forgotten. */
+/** Items waiting for their page's event or their flush; the oldest are dropped. */
 const WAITING_ITEMS_MAX = 20_000
 
 const loadSdk = () =>
@@ -51,7 +51,7 @@ const loadSdk = () =>
     return { ...sdk, ...resources, ...http }
   })
 
-/** Throws `E_PACKAGE_MISSING` when a package is missing; a collector that does not answer is a warning, once. */
+/** Throws `E_PACKAGE_MISSING` if a package is missing; an unresponsive collector causes a warning, once. */
 export async function openTracing(options: TracingOptions): Promise<Tracing> {
   const { endpoint, scraper, runId, storesAtCommit = false } = options
   const sdk = await loadSdk()
@@ -91,7 +91,7 @@ export async function openTracing(options: TracingOptions): Promise<Tracing> {
       const endMs = Date.now()
       for (const key of keys) {
         const trace = pages.get(key)
-        // Another process may have read its page: what it tells comes a little later than the flush.
+        // Another process may have read its page: its events arrive a little after the flush.
         if (trace === undefined) remember(flushes, key, { startMs, endMs })
         else send(storedSpan(trace, key, startMs, endMs))
         pages.delete(key)
@@ -100,7 +100,7 @@ export async function openTracing(options: TracingOptions): Promise<Tracing> {
     async [Symbol.asyncDispose]() {
       const { promise: late, resolve } = Promise.withResolvers<void>()
       const timer = setTimeout(resolve, CLOSE_MS_MAX)
-      await Promise.race([processor.shutdown().catch(() => {}), late]) // told by `warnOnce`
+      await Promise.race([processor.shutdown().catch(() => {}), late]) // reported by `warnOnce`
       clearTimeout(timer)
     },
   }

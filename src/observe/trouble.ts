@@ -1,11 +1,11 @@
-/** Hosts that make us wait, turn us away or are left alone, kept from events in constant memory. */
+/** Hosts that throttle or block us, or whose circuit is open, collected from events in constant memory. */
 import type { EventOf } from '../core/events.ts'
 import { formatCount, plural } from './format.ts'
 
 export interface BlockedGroup {
   class: string
   vendor: string
-  /** A host it happened at, the last one. */
+  /** The last host where it happened. */
   host: string
   count: number
   /** When it last happened (epoch ms). */
@@ -16,7 +16,7 @@ export interface OpenCircuit {
   host: string
   state: 'open' | 'half-open'
   reason: string
-  /** When the next probe may go; left out when nobody knows. */
+  /** When the next probe may be sent; undefined if unknown. */
   untilMs?: number
 }
 
@@ -24,14 +24,14 @@ export interface ThrottledHost {
   host: string
   untilMs: number
   reason: string
-  /** How often since the host was last calm for a minute. */
+  /** How often, since the host was last calm for a minute. */
   count: number
 }
 
 const GROUPS_MAX = 100
 const CIRCUITS_MAX = 1000
 const THROTTLED_MAX = 200
-/** A host that throttles again so soon after its pause is still the same trouble, and its count goes on. */
+/** A host that throttles again this soon after its pause is the same problem, so its count continues. */
 const HOST_CALM_MS = 60_000
 
 export class HostTrouble {
@@ -73,7 +73,7 @@ export class HostTrouble {
     return [...this.#circuits.values()].map((circuit) => ({ ...circuit }))
   }
 
-  /** Those that wait now, the longest wait first. */
+  /** Hosts that are throttled now, the longest wait first. */
   throttled(nowMs: number): ThrottledHost[] {
     return [...this.#throttled.values()]
       .filter(({ untilMs }) => untilMs > nowMs)
@@ -81,7 +81,7 @@ export class HostTrouble {
       .sort((a, b) => b.untilMs - a.untilMs)
   }
 
-  /** Those whose wait is over; if there are none, the oldest. */
+  /** Forgets those whose wait is over; if there are none, the oldest. */
   #forgetThrottled(nowMs: number): void {
     for (const [host, { untilMs }] of this.#throttled) if (untilMs <= nowMs) this.#throttled.delete(host)
     if (this.#throttled.size < THROTTLED_MAX) return
@@ -106,7 +106,7 @@ export function blockedWords({ class: cls, vendor }: Pick<BlockedGroup, 'class' 
   return vendor === '' || vendor === 'unknown' ? what : `${what} by ${vendor}`
 }
 
-/** Notes for the end of a run: who turned us away, how often, and what is still left alone. */
+/** Notes for the end of a run: who blocked us, how often, and which circuits are still open. */
 export function troubleNotes({ blocked, circuits }: { blocked: BlockedGroup[]; circuits: OpenCircuit[] }): string[] {
   const told = blocked.filter(({ class: cls }) => cls !== 'rate_limit').slice(0, 5)
   const notes = told.map((group) => `${formatCount(group.count)}× ${blockedWords(group)}, last at ${group.host}`)

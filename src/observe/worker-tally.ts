@@ -25,13 +25,13 @@ interface WorkerState extends WorkerNumbers {
 }
 
 const WORKERS_MAX = 256
-/** A worker not heard of for so long holds no memory any more. */
+/** A worker that has been silent for this long no longer counts as using memory. */
 const SILENT_MS = 30_000
 
 export class WorkerTally {
   readonly #workers = new Map<string, WorkerState>()
   #rssBytesMax = 0
-  /** Of workers that are not remembered any more. */
+  /** CPU time of workers that are no longer tracked. */
   #departedCpuMs = 0
 
   record(event: EventOf<'worker.in-flight'>, atMs: number): void {
