@@ -11,7 +11,7 @@ import { type AutoscaleLine, type AutoscaleRequest, autoscale, type Crew } from 
 
 const task = (n: number): NewTask => ({ url: `https://shop.example/${n}`, route: 'page', data: null, depth: 0 })
 
-/** A store with one run that is going on, and its queue. */
+/** A store with one running run, and its queue. */
 async function fleetOfOne(pending: number) {
   const frontier = await openFrontier('memory:')
   await frontier.add(Array.from({ length: pending }, (_, n) => task(n)))
@@ -26,7 +26,7 @@ async function fleetOfOne(pending: number) {
     },
     findRun: async () => runs()[0],
   } as unknown as Store
-  // The queue outlives each look, so what closes it here does nothing.
+  // The queue outlives each look, so closing it here does nothing.
   const openQueue = async () => over(frontier, { [Symbol.asyncDispose]: async () => {} })
   return {
     store,
@@ -37,7 +37,7 @@ async function fleetOfOne(pending: number) {
   }
 }
 
-/** Does at once what it is told. */
+/** Carries out orders at once. */
 class ObedientCrew implements Crew {
   size = 0
   isDismissed = false
@@ -66,7 +66,7 @@ function request(
   }
 }
 
-test('follows the queue, and ends when the run has and nobody is left', async () => {
+test('follows the queue, and ends when the run is over and no worker is left', async () => {
   const fleet = await fleetOfOne(25)
   const crew = new ObedientCrew()
   const lines: AutoscaleLine[] = []
@@ -83,7 +83,7 @@ test('follows the queue, and ends when the run has and nobody is left', async ()
   assert.equal(crew.isDismissed, true)
 })
 
-test('a store that is away for a while changes nothing; one that is away from the start is an error', async () => {
+test('ignores a store that is down for a while, but fails if it is down from the start', async () => {
   const fleet = await fleetOfOne(25)
   const crew = new ObedientCrew()
   const troubles: string[] = []
@@ -112,7 +112,7 @@ test('a store that is away for a while changes nothing; one that is away from th
   assert.equal(other.isDismissed, true)
 })
 
-test('a stop dismisses the crew', async () => {
+test('dismisses the crew when stopped', async () => {
   const fleet = await fleetOfOne(5)
   const crew = new ObedientCrew()
   const stop = new AbortController()
@@ -120,7 +120,7 @@ test('a stop dismisses the crew', async () => {
   assert.deepEqual([end, crew.isDismissed], ['stopped', true])
 })
 
-test('cooldowns go by the clock they are given, not by the time of day', async () => {
+test('measures cooldowns by the given clock, not by the time of day', async () => {
   const fleet = await fleetOfOne(5)
   let nowMs = 0
   const targets: number[] = []

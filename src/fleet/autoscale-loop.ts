@@ -1,6 +1,6 @@
 /**
- * Keeps as many workers at a scraper's runs as their queues deserve: looks every few seconds, decides (`autoscale.ts`), and
- * has it carried out by a crew: worker processes on this machine, or a command.
+ * Keeps as many workers on a scraper's runs as their queues need: looks every few seconds, decides (`autoscale.ts`), and has a
+ * crew carry it out: worker processes on this machine, or a command.
  */
 import { systemClock } from '../core/clock.ts'
 import { ScrapeError } from '../core/errors.ts'
@@ -20,26 +20,26 @@ import {
 /** Runs whose queue is not here: our workers could not work on them. */
 const LEFT_ALONE: ReadonlySet<string> = new Set(['E_OTHER_QUEUE', 'E_QUEUE_LOST'])
 
-/** Those who carry a decision out. */
+/** Carries out decisions. */
 export interface Crew {
-  /** Of this run, here and now, without those who are being drained. */
+  /** Local workers of this run, not counting those being drained. */
   countOf(runId: string): number
   readonly size: number
-  /** Brings the crew nearer to it; what is left to do is done at the next look. Says what it did, for a person. */
+  /** Brings the crew closer to it; the rest is done at the next look. Returns what it did, for display. */
   scale(staffing: Staffing): Promise<string[]>
-  /** Throws when the crew cannot work at all, e.g. because its workers die one after the other. */
+  /** Throws if the crew cannot work at all, for example because its workers die one after the other. */
   check(seen: Seen): void
-  /** Ends all of it, gently. */
+  /** Ends all workers gracefully. */
   dismiss(): Promise<void>
 }
 
-/** What a look at the runs saw. */
+/** The result of a look at the runs. */
 export interface Seen {
-  /** The open ones. */
+  /** The open runs. */
   runs: readonly RunDepth[]
-  /** Pages settled in these runs: grows while somebody gets something done. */
+  /** Pages settled in these runs: grows while there is progress. */
   settled: number
-  /** When the look began, by the clock of the request: who ended later may have ended with the run. */
+  /** When the look began, by the clock of the request: a worker that exited later may have ended with the run. */
   atMs: number
 }
 
@@ -48,31 +48,31 @@ export interface AutoscaleRequest {
   /** Throws `E_OTHER_QUEUE` or `E_QUEUE_LOST` for a run that gets no workers. */
   openQueue: (run: RunRecord) => Promise<Frontier>
   scraper: string
-  /** Where its workers are. */
+  /** The region of its workers. */
   region?: string | undefined
-  /** Default: every run of the scraper that is going on. */
+  /** Default: every running run of the scraper. */
   runId?: string
   policy: ScalePolicy
   intervalMs: number
   /** Stay when all runs are finished. */
   isForever: boolean
   crew: Crew
-  /** Once for each decision. */
+  /** Called once per decision. */
   onDecision: (decision: AutoscaleLine) => void
   onTrouble: (message: string) => void
-  /** Milliseconds that only grow, whatever happens to the time of day. Default: since this process was started. */
+  /** Monotonic milliseconds, independent of the time of day. Default: since the start of this process. */
   now?: () => number
 }
 
 export interface AutoscaleLine extends Omit<ScaleDecision, 'memory' | 'shares'> {
-  /** Workers there are after it, as far as known. */
+  /** Number of workers afterwards, as far as known. */
   workers: number
   runs: readonly (RunDepth & { target: number; workers: number })[]
   /** What was done. */
   done: readonly string[]
 }
 
-/** Ends when the runs are finished and their workers too. A stop dismisses the crew. */
+/** Ends when the runs are finished and their workers have ended. A stop dismisses the crew. */
 export async function autoscale(request: AutoscaleRequest, stop: AbortSignal): Promise<'finished' | 'stopped'> {
   const { crew, intervalMs } = request
   await using queues = new Queues(request.openQueue)
@@ -88,7 +88,7 @@ export async function autoscale(request: AutoscaleRequest, stop: AbortSignal): P
         memory = await step(request, seen, memory)
         if (seen.runs.length === 0 && crew.size === 0 && !request.isForever) return 'finished'
       } catch (error) {
-        // A database that is away for a while is no reason to send workers home: they wait for it too.
+        // A database that is down for a while is no reason to dismiss workers: they wait for it, too.
         if (isFirst || !(error instanceof ScrapeError) || error.class !== 'service') throw error
         request.onTrouble(`${error.message}; workers stay as they are`)
       }
@@ -140,7 +140,7 @@ async function step(
   return memory
 }
 
-/** Cooldowns are spans of time: a clock that is set back by an hour must not stretch one by an hour. */
+/** Cooldowns are durations: a clock that is set back by an hour must not extend one by an hour. */
 export const monotonicMs = () => performance.now()
 
 function nothingToDo({ scraper, runId, store }: AutoscaleRequest): ScrapeError {
@@ -150,7 +150,7 @@ function nothingToDo({ scraper, runId, store }: AutoscaleRequest): ScrapeError {
   })
 }
 
-/** The queues of the runs looked after, open as long as they are. */
+/** The queues of the observed runs, open as long as those are. */
 class Queues implements AsyncDisposable {
   readonly #open: (run: RunRecord) => Promise<Frontier>
   readonly #known = new Map<string, Frontier>()

@@ -35,7 +35,7 @@ function targets(looks: readonly (readonly [atMs: number, pending: number])[], p
   })
 }
 
-test('one worker for every thousand pending pages, within the bounds', () => {
+test('assigns one worker per thousand pending pages, within the bounds', () => {
   const target = (pending: number, policy: Partial<ScalePolicy> = {}) => first([depth(pending)], policy).target
   assert.deepEqual(
     [1, 1000, 1001, 7999, 1_000_000].map((pending) => target(pending)),
@@ -45,7 +45,7 @@ test('one worker for every thousand pending pages, within the bounds', () => {
   assert.equal(target(2500, { perWorker: 500 }), 5)
 })
 
-test('an open run needs somebody to close it, a paused one needs nobody, and none at all needs none', () => {
+test('assigns an open run a worker to close it, and none to a paused run or without runs', () => {
   assert.equal(neededWorkers(depth(0), POLICY), 1)
   assert.equal(neededWorkers(depth(50_000, true), POLICY), 0)
   assert.equal(first([run('a', 50_000, true), run('b', 1500)]).target, 2)
@@ -53,7 +53,7 @@ test('an open run needs somebody to close it, a paused one needs nobody, and non
   assert.deepEqual([first([], { min: 2 }).target, first([], { min: 2 }).shares.size], [2, 0])
 })
 
-test('the first look decides at once, the next rise waits for the cooldown', () => {
+test('decides at once on the first look, and delays the next increase by the cooldown', () => {
   const looks = [
     [0, 500],
     [5_000, 4_000],
@@ -64,7 +64,7 @@ test('the first look decides at once, the next rise waits for the cooldown', () 
   assert.deepEqual(targets(looks), [1, 1, 1, 4, 4])
 })
 
-test('goes down only after a whole cooldown of less, and to the most that was needed in it', () => {
+test('scales down only after less was needed for a whole cooldown, and to the peak of that time', () => {
   const looks = [
     [0, 8_000],
     [10_000, 1_000],
@@ -78,7 +78,7 @@ test('goes down only after a whole cooldown of less, and to the most that was ne
   assert.equal(targets([...looks, [90_000, 500]]).at(-1), 1)
 })
 
-test('one high look begins the wait anew', () => {
+test('restarts the wait after one high look', () => {
   const looks = [
     [0, 4_000],
     [10_000, 1_000],
@@ -89,7 +89,7 @@ test('one high look begins the wait anew', () => {
   assert.deepEqual(targets(looks), [4, 4, 4, 4, 4])
 })
 
-test('whatever comes: within the bounds, never lowered below what is needed now, never two changes of one kind too soon', () => {
+test('always stays within the bounds, never scales below the current need, and never changes twice in one direction too soon', () => {
   const look = fc.record({ afterMs: fc.integer({ min: 1, max: 40_000 }), pending: fc.integer({ min: 0, max: 20_000 }) })
   fc.assert(
     fc.property(fc.array(look, { maxLength: 60 }), fc.integer({ min: 0, max: 3 }), (looks, min) => {
@@ -116,7 +116,7 @@ test('whatever comes: within the bounds, never lowered below what is needed now,
   )
 })
 
-test('where there are too few for all, each run gets one, then each a second; who wants less leaves the rest to others', () => {
+test('gives each run one worker, then each a second, if there are too few for all; unwanted ones go to others', () => {
   assert.deepEqual(sharesOf([run('a', 1_000_000), run('b', 1_000_000)]), { a: 4, b: 4 })
   assert.deepEqual(sharesOf([run('b', 1_000_000), run('a', 1_000_000)], { max: 5 }), { a: 3, b: 2 })
   assert.deepEqual(sharesOf([run('a', 1_000_000), run('b', 1500)]), { a: 6, b: 2 })
@@ -125,7 +125,7 @@ test('where there are too few for all, each run gets one, then each a second; wh
   assert.deepEqual(sharesOf([run('a', 1), run('b', 1)], { min: 5 }), { a: 3, b: 2 })
 })
 
-test('a run that starts gets its share at once from one that holds all; when one is paused the other has everything', () => {
+test('gives a new run its share at once, and everything to the other run when one is paused', () => {
   const looks = [
     [run('a', 1_000_000)],
     [run('a', 1_000_000), run('b', 1_000_000)],
@@ -143,7 +143,7 @@ test('a run that starts gets its share at once from one that holds all; when one
   assert.deepEqual(shares, [{ a: 8 }, { a: 4, b: 4 }, { a: 0, b: 8 }, { a: 4, b: 4 }, { a: 8 }])
 })
 
-test('says why for each run when there are several', () => {
+test('states a reason for each run if there are several', () => {
   const before = first([run('a', 500), run('b', 500)])
   const { why } = decideScale([run('a', 500), run('b', 9_000)], POLICY, before.memory, 30_000)
   assert.equal(why, 'b: 8 needed for 9000 pending; fair shares of 8')
@@ -164,7 +164,7 @@ const someLooks = fc.array(
   { maxLength: 40 },
 )
 
-test('whatever runs come and go: never more than max, nobody with work has none beside one with two, the paused have none', () => {
+test('never exceeds max; no run with work is without a worker while another has two, and paused runs have none', () => {
   fc.assert(
     fc.property(someLooks, fc.integer({ min: 1, max: 8 }), fc.nat(3), (looks, max, low) => {
       const policy = { ...POLICY, max, min: Math.min(low, max) }
@@ -184,7 +184,7 @@ test('whatever runs come and go: never more than max, nobody with work has none 
         for (const { runId, isPaused } of depths)
           if (isPaused) assert.equal(shares.get(runId), 0)
           else assert.ok(shares.get(runId)! > 0 || most < 2)
-        // Every open run wants somebody: one that has nobody waits because max is used up, and those with work come first.
+        // Every open run wants a worker: one without waits because max is used up, and runs with work come first.
         const waiting = depths.filter(({ runId, isPaused }) => !isPaused && shares.get(runId) === 0)
         if (waiting.length > 0) assert.equal(target, max)
         if (waiting.some(({ remaining }) => remaining > 0))
@@ -194,7 +194,7 @@ test('whatever runs come and go: never more than max, nobody with work has none 
   )
 })
 
-test('nothing changes while nothing changes, in whatever order the runs are listed', () => {
+test('changes nothing while nothing changes, whatever the order of the runs', () => {
   fc.assert(
     fc.property(someRuns, fc.integer({ min: 0, max: 3 }), fc.integer({ min: 0, max: 90_000 }), (runs, min, afterMs) => {
       const before = first(runs, { min })
@@ -209,7 +209,7 @@ const counts = fc
   .dictionary(fc.constantFrom('a', 'b', 'c', 'd'), fc.integer({ min: 0, max: 6 }))
   .map((of) => new Map(Object.entries(of)))
 
-test('drains what is over the shares, starts what is missing, and those with fewest first when there is little room', () => {
+test('drains workers beyond the shares and starts missing ones, with the fewest first if there is little room', () => {
   const shares = new Map([
     ['a', 4],
     ['b', 4],

@@ -1,14 +1,14 @@
 /**
- * How many workers each run deserves. Only the decision: `autoscale-loop.ts` has it carried out.
+ * How many workers each run should have. Only the decision; `autoscale-loop.ts` has it carried out.
  *
- *   each run   needed = ceil(pending / perWorker), at least 1, at most max; a paused run needs nobody
- *              needed > wanted   up to needed, at most once per cooldown: new workers must show what they do first
- *              needed < wanted   down only when it stayed below for a whole cooldown, to the most that was needed in it
- *   together   wanted > max      one for each run, then a second for each, and so on until max is dealt out
+ *   each run   needed = ceil(pending / perWorker), at least 1, at most max; a paused run needs none
+ *              needed > wanted   up to needed, at most once per cooldown: new workers must take effect first
+ *              needed < wanted   down only if it stayed below for a whole cooldown, to the peak of that time
+ *   together   wanted > max      one for each run, then a second for each, and so on until max is used up
  *              wanted < min      one more for the run with the fewest, until min is reached
  *
- * Shares follow from what is wanted and from the runs' age, never from small differences in depth: two runs of one size would
- * take the odd worker from each other at every look.
+ * Shares depend on what is wanted and on the runs' age, never on small differences in depth: two runs of the same size would take
+ * the odd worker from each other at every look.
  */
 
 export interface ScalePolicy {
@@ -19,36 +19,36 @@ export interface ScalePolicy {
   cooldownMs: number
 }
 
-/** What one open run has to do. */
+/** The work of one open run. */
 export interface RunDepth {
   /** Ids sort by time. */
   runId: string
   pending: number
-  /** With what is being worked on. */
+  /** Includes tasks in progress. */
   remaining: number
-  /** Waits by order: it needs nobody. */
+  /** Paused on request: it needs no workers. */
   isPaused: boolean
 }
 
-/** What is remembered from decision to decision. */
+/** State kept between decisions. */
 export interface ScaleMemory {
-  /** What was decided last; undefined before the first decision. */
+  /** The last decision; undefined before the first. */
   last: Staffing | undefined
-  /** Of the runs that were open and not paused. */
+  /** Runs that were open and not paused. */
   runs: ReadonlyMap<string, RunMemory>
 }
 
 interface RunMemory {
   wanted: number
   raisedAtMs: number
-  /** Since when less is needed than wanted, and the most that was needed since. */
+  /** Since when less is needed than wanted, and the peak since then. */
   low: { sinceMs: number; peak: number } | undefined
 }
 
 export interface Staffing {
-  /** Workers in all: the shares, but never less than `min`, even when no run can take them. */
+  /** Total number of workers: the shares, but never less than `min`, even if no run can use them. */
   target: number
-  /** Workers for each open run. One that is not named is over. */
+  /** Workers for each open run. A run that is missing here is over. */
   shares: ReadonlyMap<string, number>
 }
 
@@ -56,14 +56,14 @@ export interface ScaleDecision extends Staffing {
   needed: number
   pending: number
   isChanged: boolean
-  /** For a person. */
+  /** For display. */
   why: string
   memory: ScaleMemory
 }
 
 export const NO_MEMORY: ScaleMemory = { last: undefined, runs: new Map() }
 
-/** A run is closed by a worker that sees its queue empty, so even an empty one needs one. */
+/** A run is closed by a worker that sees its queue empty, so even an empty one needs a worker. */
 export function neededWorkers({ pending, isPaused }: RunDepth, { max, perWorker }: ScalePolicy): number {
   return isPaused ? 0 : Math.min(max, Math.max(1, Math.ceil(pending / perWorker)))
 }
@@ -97,7 +97,7 @@ export function decideScale(
   }
 }
 
-/** What a run wants for itself: what it needs, but not at every whim of its queue. */
+/** What a run wants on its own: what it needs, without following every fluctuation of its queue. */
 function want(
   run: RunDepth,
   policy: ScalePolicy,
@@ -120,14 +120,14 @@ function want(
 }
 
 /**
- * Where there are more runs than workers, those with work before those that only wait to be closed or filled, then the oldest.
- * What is being worked on counts: a run whose last page is in flight must not lose its worker and get it back with the page.
+ * If there are more runs than workers, runs with work come before those that only wait to be closed or filled, then the oldest.
+ * Tasks in progress count: a run whose last page is in flight must not lose its worker and get it back with the page.
  */
 function workFirst(a: RunDepth, b: RunDepth): number {
   return Number(b.remaining > 0) - Number(a.remaining > 0) || (a.runId < b.runId ? -1 : 1)
 }
 
-/** One for each in turn, none beyond what it wants, until `total` is dealt out. */
+/** One for each in turn, none beyond what it wants, until `total` is used up. */
 function dealOut(total: number, wanted: ReadonlyMap<string, number>): Map<string, number> {
   const shares = new Map([...wanted.keys()].map((runId) => [runId, 0]))
   let left = Math.min(total, sum(wanted.values()))
@@ -158,15 +158,15 @@ const sum = (numbers: Iterable<number>) => [...numbers].reduce((total, one) => t
 const bounded = (wanted: number, { min, max }: ScalePolicy) => Math.min(max, Math.max(min, wanted))
 
 interface StaffChanges {
-  /** How many of each run, the newest first. */
+  /** How many workers of each run to drain, the newest first. */
   drain: Map<string, number>
   /** The run of each new worker, in this order. */
   start: string[]
 }
 
 /**
- * From the workers there are to the shares. `roomMax` may be started now; with too little of it, whoever has fewest is first,
- * and the rest follows when those who were drained have ended.
+ * The changes that lead from the current workers to the shares. At most `roomMax` may be started now; if that is too few, runs
+ * with the fewest workers come first, and the rest follows when the drained workers have ended.
  */
 export function staffChanges(
   workers: ReadonlyMap<string, number>,

@@ -1,11 +1,10 @@
 /**
- * What the control groups of this process (v1 or v2) may use, and what they have used. The group a process is in lies in
- * others, and each may have a limit: `/kubepods/pod1/container` is bound by three. All of them are here; the caller takes
- * the tightest.
+ * Limits and usage of the control groups of this process (v1 or v2). Groups are nested, and each may have a limit:
+ * `/kubepods/pod1/container` is bound by three. All of them are returned; the caller uses the tightest.
  *
- * In a container the path in /proc/self/cgroup may be the host's, while /sys/fs/cgroup begins at the container: parts of a
- * path that are not there are passed over. Groups are looked for where every distribution has them. A process that is
- * moved to another group later is not followed; limits that are changed later are.
+ * In a container the path in /proc/self/cgroup may be the host's, while /sys/fs/cgroup begins at the container: missing parts of
+ * a path are skipped. Groups are expected at the standard mount point. If the process is moved to another group later, that is
+ * not noticed; changed limits are.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,14 +13,14 @@ import { KernelFile, numberIn } from './resources-file.ts'
 interface CpuGroup {
   /** How many cores' worth of time it may use; undefined without a limit. */
   limitCores(): number | undefined
-  /** CPU time used by all in it, ever. */
+  /** Total CPU time used by all processes in it. */
   usedUs(): number | undefined
 }
 
 interface MemoryGroup {
-  /** Undefined without a limit. v1 says "none" with a number beyond any machine. */
+  /** Undefined without a limit. v1 expresses "none" as a number beyond any machine. */
   limitBytes(): number | undefined
-  /** Without what the kernel gives back by itself: pages of files that nobody has used lately. */
+  /** Without what the kernel reclaims by itself: file pages that have not been used lately. */
   usedBytes(): number | undefined
 }
 
@@ -43,7 +42,7 @@ export function openControlGroups(root: string): ControlGroups {
   const v2 = ownV2 === undefined ? [] : foldersUp(v2Mount(mount), ownV2)
   const v1 = (controller: string, path = own.get(controller)) =>
     path === undefined ? undefined : foldersUp(join(mount, controller), path)
-  // Two controllers, often mounted as one. Where they are two, a group has the same path in both.
+  // Two controllers, often mounted as one. If they are separate, a group has the same path in both.
   const accounts = v1('cpuacct', own.get('cpu'))
   const cpu =
     v1('cpu')?.map((folder, i) => cpuV1(folder, accounts![i]!, open)) ?? v2.map((folder) => cpuV2(folder, open))
@@ -62,7 +61,7 @@ const STAT_BYTES_MAX = 8192
 function cpuV2(folder: string, open: Open): CpuGroup | undefined {
   const max = open(folder, 'cpu.max')
   const stat = open(folder, 'cpu.stat')
-  if (max === undefined || stat === undefined) return undefined // the root of all groups has no limit
+  if (max === undefined || stat === undefined) return undefined // the root group has no limit
   return {
     limitCores: () => {
       const [quota, period] = max.read().split(' ').map(numberIn)
@@ -97,7 +96,7 @@ function memoryV2(folder: string, open: Open): MemoryGroup | undefined {
   if (max === undefined || current === undefined) return undefined
   return {
     limitBytes: () => {
-      // Above `high` nobody is killed, but everybody is slowed down until there is less: for us that is a limit too.
+      // Above `high` nothing is killed, but everything is slowed down until usage drops: for us that is a limit, too.
       const limits = [max, high].map((file) => numberIn(file?.read())).filter((limit) => limit !== undefined)
       return limits.length === 0 ? undefined : Math.min(...limits)
     },
@@ -116,7 +115,7 @@ function memoryV1(folder: string, open: Open): MemoryGroup | undefined {
   }
 }
 
-/** Controller → path of the group this process is in; '' is v2. */
+/** Controller → path of this process's group; '' is v2. */
 function ownPaths(root: string): Map<string, string> {
   const paths = new Map<string, string>()
   for (const line of textOf(join(root, 'proc/self/cgroup')).split('\n')) {
@@ -126,13 +125,13 @@ function ownPaths(root: string): Map<string, string> {
   return paths
 }
 
-/** Where v1 and v2 are both in use, v2 has a folder of its own. */
+/** If v1 and v2 are both in use, v2 has its own folder. */
 function v2Mount(mount: string): string {
   const beside = join(mount, 'unified')
   return existsSync(beside) ? beside : mount
 }
 
-/** From the group up to where the groups begin. A path that leads out (`/../x`) is one whose upper part is hidden from us. */
+/** From the group up to the mount point. A path that leads outside (`/../x`) has an upper part that is hidden from us. */
 function foldersUp(mount: string, path: string): string[] {
   const parts = path.split('/').filter((part) => part !== '' && part !== '..')
   return [...parts.keys()]

@@ -1,9 +1,9 @@
-/** A small file of the kernel (`/proc`, `/sys/fs/cgroup`) that is read again and again. */
+/** A small kernel file (`/proc`, `/sys/fs/cgroup`) that is read repeatedly. */
 import { closeSync, openSync, readSync } from 'node:fs'
 
 /**
- * Kept open: reading from the start again makes the kernel write it anew. Measured: 1.3 µs for a cgroup file, where opening it
- * by name each time takes 11 µs.
+ * Kept open: reading from the start makes the kernel regenerate it. Measured: 1.3 µs for a cgroup file, while opening it by name
+ * each time takes 11 µs.
  */
 export class KernelFile implements Disposable {
   #fd: number | undefined
@@ -14,7 +14,7 @@ export class KernelFile implements Disposable {
     this.#buffer = Buffer.allocUnsafe(bytesMax)
   }
 
-  /** Undefined when there is no such file, or not for us. `bytesMax` of its beginning are read. */
+  /** Undefined if the file does not exist or is not accessible. Reads its first `bytesMax` bytes. */
   static open(path: string, bytesMax = 128): KernelFile | undefined {
     try {
       return new KernelFile(openSync(path, 'r'), bytesMax)
@@ -23,7 +23,7 @@ export class KernelFile implements Disposable {
     }
   }
 
-  /** Empty when it cannot be read any more: a control group may be removed while its file is open. */
+  /** Empty if it can no longer be read: a control group may be removed while its file is open. */
   read(): string {
     if (this.#fd === undefined) return ''
     try {
@@ -40,7 +40,10 @@ export class KernelFile implements Disposable {
   }
 }
 
-/** `'12\n'` → 12. Undefined for what is no number: nothing, or "max". */
+/**
+ * `'12
+ * '` → 12. Undefined if it is not a number: empty, or "max".
+ */
 export function numberIn(text: string | undefined): number | undefined {
   return text !== undefined && /^-?\d+\s*$/.test(text) ? Number(text) : undefined
 }

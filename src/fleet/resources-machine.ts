@@ -1,10 +1,10 @@
-/** The machine's own CPU time and memory: from /proc, or from what Node knows where there is no /proc. */
+/** The machine's CPU time and memory: from /proc, or from Node if there is no /proc. */
 import { readFileSync } from 'node:fs'
 import os from 'node:os'
 import { join } from 'node:path'
 import { KernelFile } from './resources-file.ts'
 
-/** Since the machine was started, in ticks of any length: only shares of differences mean something. */
+/** Since the machine was started, in ticks of any length: only ratios of differences are meaningful. */
 export interface CpuTimes {
   busy: number
   total: number
@@ -13,7 +13,7 @@ export interface CpuTimes {
 export interface Machine extends Disposable {
   /** Cores this process may run on. */
   readonly cores: number
-  /** Of these cores, whoever used them. */
+  /** For these cores, across all processes. */
   cpuTimes(): CpuTimes
   memory(): { totalBytes: number; availableBytes: number }
 }
@@ -38,9 +38,9 @@ function openProc(root: string): Machine | undefined {
   all[Symbol.dispose]()
   const allowed = allowedCpus(root)
   const mine = present.filter((id) => allowed === undefined || allowed.has(id))
-  // None of them: a container's view with numbers of its own (lxcfs), which has no other cores anyway.
+  // No overlap: a container's view with its own numbering (lxcfs), which has no other cores anyway.
   const isAll = mine.length === 0 || mine.length === present.length
-  // The first line is the sum of all: with every core ours, the rest need not be read.
+  // The first line is the sum of all: if every core is ours, the rest need not be read.
   const bytesMax = BYTES_PER_CPU_MAX * (isAll ? 1 : Math.max(...mine) + 2)
   const stat = files.use(KernelFile.open(join(root, 'proc/stat'), bytesMax)!)
   const lines = isAll ? /^cpu +(.*)$/gm : new RegExp(`^cpu(?:${mine.join('|')}) (.*)$`, 'gm')
@@ -53,7 +53,10 @@ function openProc(root: string): Machine | undefined {
   }
 }
 
-/** user nice system idle iowait irq softirq steal. What guests use is in `user`; what a hypervisor stole is not there for us. */
+/**
+ * user nice system idle iowait irq softirq steal. Guest time is included in `user`; time stolen by a hypervisor is not available
+ * to us.
+ */
 function timesOf(numbers: string): CpuTimes {
   const [user = 0, nice = 0, system = 0, idle = 0, iowait = 0, irq = 0, softirq = 0, steal = 0] = numbers
     .split(' ')
@@ -62,7 +65,7 @@ function timesOf(numbers: string): CpuTimes {
   return { busy, total: busy + idle + iowait }
 }
 
-/** MemAvailable is what can be had without swapping: free, and the part of the caches that is given back. */
+/** MemAvailable is what can be allocated without swapping: free memory, and the reclaimable part of the caches. */
 function memoryOf(meminfo: string): { totalBytes: number; availableBytes: number } {
   const kibOf = (name: string) => Number(new RegExp(`^${name}: +(\\d+) kB`, 'm').exec(meminfo)?.[1] ?? Number.NaN)
   const availableKib = kibOf('MemAvailable')
@@ -72,7 +75,7 @@ function memoryOf(meminfo: string): { totalBytes: number; availableBytes: number
   }
 }
 
-/** By cpuset or by affinity; undefined when nobody says. Read once: it changes seldom, and the total stays nearly right. */
+/** By cpuset or affinity; undefined if unknown. Read once: it rarely changes, and the total stays nearly right. */
 function allowedCpus(root: string): Set<number> | undefined {
   let status: string
   try {

@@ -1,4 +1,4 @@
-/** From counters to figures: what a snapshot has, each by a meter that remembers what it saw last. */
+/** Turns counters into the figures of a snapshot; each meter remembers its last reading. */
 import { existsSync, statfs, statfsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
@@ -14,7 +14,7 @@ interface GroupUse {
   usedUs: number | undefined
 }
 
-/** CPU time becomes a share of the time between two looks. */
+/** CPU time as a share of the time between two readings. */
 export class CpuMeter {
   readonly #machine: Machine
   readonly #groups: ControlGroups
@@ -34,7 +34,7 @@ export class CpuMeter {
     return Math.min(this.#machine.cores, ...this.#uses.map(({ limitCores = Number.POSITIVE_INFINITY }) => limitCores))
   }
 
-  /** The most used of all limits counts. Undefined when no counter has moved yet: the machine's tick every 10 ms. */
+  /** The highest usage of all limits. Undefined if no counter has moved yet: the machine's counters tick every 10 ms. */
   usage(atMs: number): number | undefined {
     const times = this.#machine.cpuTimes()
     const uses = this.#readUses()
@@ -48,7 +48,7 @@ export class CpuMeter {
     this.#times = times
     this.#uses = uses
     const known = shares.filter(Number.isFinite)
-    return known.length === 0 ? undefined : Math.min(1, Math.max(0, ...known)) // `iowait` may step back by a tick
+    return known.length === 0 ? undefined : Math.min(1, Math.max(0, ...known)) // `iowait` may go back by a tick
   }
 
   #readUses(): GroupUse[] {
@@ -74,7 +74,7 @@ export class MemoryMeter {
     let tightest = memoryOf(totalBytes - availableBytes, totalBytes, 'machine')
     for (const group of this.#groups.memory) {
       const limitBytes = group.limitBytes()
-      if (limitBytes === undefined || limitBytes >= totalBytes) continue // no need to read how much it uses
+      if (limitBytes === undefined || limitBytes >= totalBytes) continue // no need to read its usage
       const usedBytes = group.usedBytes()
       if (usedBytes === undefined) continue
       const found = memoryOf(usedBytes, limitBytes, 'group')
@@ -89,7 +89,7 @@ function memoryOf(usedBytes: number, limitBytes: number, of: 'machine' | 'group'
   return { usedBytes, freeBytes: Math.max(0, limitBytes - usedBytes), limitBytes, usage, of }
 }
 
-/** Since the last look. */
+/** Since the last reading. */
 export class LoopMeter {
   readonly #delays = monitorEventLoopDelay({ resolution: LAG_RESOLUTION_MS })
   #utilization = performance.eventLoopUtilization()
@@ -102,7 +102,7 @@ export class LoopMeter {
     const now = performance.eventLoopUtilization()
     const busy = performance.eventLoopUtilization(now, this.#utilization).utilization
     this.#utilization = now
-    // The histogram has the time between two ticks, so a loop that is never late shows the resolution itself.
+    // The histogram records the time between two ticks, so a loop that is never late shows the resolution itself.
     const isKnown = this.#delays.count > 0
     const lateMs = (ns: number) => (isKnown ? Math.max(0, ns / 1e6 - LAG_RESOLUTION_MS) : 0)
     const lag = {
@@ -119,7 +119,7 @@ export class LoopMeter {
   }
 }
 
-/** Asked beside the event loop, and one question at a time: a network disk that does not answer must not stop the crawl. */
+/** Queried asynchronously, one query at a time: an unresponsive network disk must not stop the crawl. */
 export class DiskMeter {
   readonly #path: string
   #askedAtMs: number

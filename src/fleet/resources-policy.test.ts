@@ -16,7 +16,7 @@ interface Figures {
   limitCores?: number
 }
 
-/** A machine at rest, but for what is said. */
+/** An idle machine, apart from the given figures. */
 function snapshot(figures: Figures = {}): ResourceSnapshot {
   const {
     cpu = 0,
@@ -46,7 +46,7 @@ const anyMachine = fc
   })
   .map(snapshot)
 
-test('a machine at rest may start something', () => {
+test('allows new work on an idle machine', () => {
   assert.equal(mayStart(snapshot()), undefined)
   assert.equal(mayStart(snapshot({ cpu: 0.8 })), undefined)
   assert.equal(mayStart({ ...snapshot(), disk: undefined }), undefined)
@@ -61,12 +61,12 @@ test('says why nothing new is started', () => {
   assert.equal(why({ lagMs: 400 }), 'the event loop is 400 ms late, more than 250 ms')
 })
 
-test('a spike alone is no reason', () => {
+test('ignores a single spike', () => {
   const calm = snapshot({ cpu: 0.5 })
   assert.equal(mayStart({ ...calm, cpu: { ...calm.cpu, usage: 1 } }), undefined)
 })
 
-test('batches are 20, 16, 12 or 8, by the busier of CPU and memory', () => {
+test('sizes batches at 20, 16, 12 or 8, by the busier of CPU and memory', () => {
   const of = (cpu: number, memory: number, base?: number) =>
     batchSize(snapshot({ cpu, usedBytes: memory * 8 * GIB }), base)
   assert.deepEqual([of(0.5, 0.6), of(0.51, 0.1), of(0.1, 0.61)], [20, 16, 16])
@@ -76,7 +76,7 @@ test('batches are 20, 16, 12 or 8, by the busier of CPU and memory', () => {
   assert.equal(of(1, 1, 1), 1)
 })
 
-test('as many more fit as there is memory above the reserve, below the share, and CPU for them', () => {
+test('counts how many fit into the memory above the reserve and below the limit, and into the CPU', () => {
   const need = { bytesPerWorker: 512 * MIB }
   assert.equal(workerCapacity(snapshot({ usedBytes: 4 * GIB }), need), 5) // 2.8 GiB up to 85 %
   assert.equal(workerCapacity(snapshot({ usedBytes: 400 * MIB, limitBytes: 2 * GIB }), need), 2) // 1.1 GiB above the reserve
@@ -84,7 +84,7 @@ test('as many more fit as there is memory above the reserve, below the share, an
   assert.equal(workerCapacity(snapshot({ cpu: 0.9 }), need), 0)
 })
 
-test('those that fit can be started without reaching a limit', () => {
+test('counts only what can be started without reaching a limit', () => {
   fc.assert(
     fc.property(anyMachine, fc.integer({ min: MIB, max: GIB }), (machine, bytesPerWorker) => {
       const more = workerCapacity(machine, { bytesPerWorker })
@@ -101,7 +101,7 @@ test('those that fit can be started without reaching a limit', () => {
   )
 })
 
-test('the report is plain JSON with all that the snapshot API promises', () => {
+test('reports plain JSON with everything that the snapshot API promises', () => {
   fc.assert(
     fc.property(anyMachine, (machine) => {
       const report = snapshotReport(machine, { queues: { bulk: 7, files: 12 }, bytesPerWorker: 100 * MIB })

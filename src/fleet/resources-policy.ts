@@ -1,18 +1,18 @@
-/** What a snapshot of the machine means for the work: may something new be started, how much more fits, how much to claim. */
+/** What a snapshot of the machine means for the work: whether to start something new, how much more fits, how much to claim. */
 import type { ResourceSnapshot } from './resources.ts'
 
 const MIB = 2 ** 20
 
-/** Beyond any of these nothing new is started. What runs goes on. */
+/** Beyond any of these limits nothing new is started. Running work continues. */
 interface ResourcePolicy {
-  /** Share of the CPU, spikes smoothed out. */
+  /** CPU usage, with spikes smoothed out. */
   cpuMax: number
-  /** Share of the memory. */
+  /** Memory usage. */
   memoryMax: number
-  /** Memory that stays free for everybody else. */
+  /** Memory left free for other programs. */
   memoryReserveBytes: number
   diskFreeBytesMin: number
-  /** How late one timer in twenty may be: beyond it this process cannot serve what it has. */
+  /** How late one timer in twenty may fire: beyond it this process cannot handle its current work. */
   lagMsMax: number
 }
 
@@ -24,7 +24,7 @@ export const RESOURCE_POLICY: Readonly<ResourcePolicy> = {
   lagMsMax: 250,
 }
 
-/** Why nothing new is started, for a person; undefined when something may. */
+/** Why nothing new is started, for display; undefined if something may be. */
 export function mayStart(
   snapshot: ResourceSnapshot,
   policy: Readonly<ResourcePolicy> = RESOURCE_POLICY,
@@ -43,20 +43,20 @@ export function mayStart(
   return undefined
 }
 
-/** Less is free than the reserve: a reason not only to start nothing, but to give something back. */
+/** Less memory is free than the reserve: a reason not only to start nothing, but to release something. */
 export function isMemoryShort({ memory }: ResourceSnapshot, policy: Readonly<ResourcePolicy>): boolean {
   return memory.freeBytes < policy.memoryReserveBytes
 }
 
-/** What one more of something needs. */
+/** What one additional worker needs. */
 export interface WorkerNeed {
   bytesPerWorker: number
-  /** CPU one needs while it works. Default: 0, so that only the limit of the CPU counts. */
+  /** CPU that a worker needs while busy. Default: 0, so that only the CPU limit counts. */
   coresPerWorker?: number
   policy?: Readonly<ResourcePolicy>
 }
 
-/** How many more fit below the limits. */
+/** How many more fit within the limits. */
 export function workerCapacity(snapshot: ResourceSnapshot, need: WorkerNeed): number {
   const { bytesPerWorker, coresPerWorker = 0, policy = RESOURCE_POLICY } = need
   if (mayStart(snapshot, policy) !== undefined) return 0
@@ -70,7 +70,7 @@ export function workerCapacity(snapshot: ResourceSnapshot, need: WorkerNeed): nu
   return Math.max(0, coresPerWorker > 0 ? Math.min(byMemory, Math.floor(roomCores / coresPerWorker)) : byMemory)
 }
 
-/** 20, 16, 12 or 8 of 20: the first row whose limits hold. */
+/** 20, 16, 12 or 8 of 20: the first row whose limits are met. */
 const BATCH_STEPS = [
   { cpuMax: 0.5, memoryMax: 0.6, share: 1 },
   { cpuMax: 0.65, memoryMax: 0.7, share: 0.8 },
@@ -78,16 +78,16 @@ const BATCH_STEPS = [
 ] as const
 const BATCH_SHARE_MIN = 0.4
 
-/** How many tasks to claim at once on a machine as busy as this one. */
+/** How many tasks to claim at once at this machine's load. */
 export function batchSize({ cpu, memory }: ResourceSnapshot, base = 20): number {
   const step = BATCH_STEPS.find(({ cpuMax, memoryMax }) => cpu.smoothed <= cpuMax && memory.usage <= memoryMax)
   return Math.max(1, Math.round(base * (step?.share ?? BATCH_SHARE_MIN)))
 }
 
-/** The answer of the snapshot API. */
+/** The response of the snapshot API. */
 interface SnapshotReport extends Omit<ResourceSnapshot, 'atMs' | 'spanMs' | 'disk'> {
   disk: ResourceSnapshot['disk'] | null
-  /** Tasks that wait, by lane. */
+  /** Waiting tasks, by lane. */
   queues: Record<string, number>
   batchSize: number
   workerCapacity: number

@@ -16,7 +16,7 @@ const UNLIMITED_V1 = '9223372036854771712'
 
 type Files = Record<string, string>
 
-/** A machine of four cores with 8 GiB, 6 of them free; `busy` is the part of 4,000 ticks, `cores` says which had it. */
+/** A machine with four cores and 8 GiB, 6 of them free; `busy` is the part of 4,000 ticks, `cores` says which cores had it. */
 const machine = (busy = 0, cores = [0, 1, 2, 3]): Files => ({
   'proc/stat': [
     `cpu  ${busy} 0 0 ${4000 - busy} 0 0 0 0 0 0`,
@@ -74,7 +74,7 @@ function fake(...files: Files[]): FakeMachine {
 const near = (actual: number, expected: number) =>
   assert.ok(Math.abs(actual - expected) < 1e-9, `${actual}, not ${expected}`)
 
-test('without control groups, the machine’s CPU time and memory count', () => {
+test('uses the machine’s CPU time and memory without control groups', () => {
   using tree = fake()
   using monitor = tree.open()
   assert.deepEqual(monitor.snapshot().cpu, { usage: 0, smoothed: 0, limitCores: 4 })
@@ -86,28 +86,28 @@ test('without control groups, the machine’s CPU time and memory count', () => 
   assert.ok(disk!.totalBytes >= disk!.freeBytes && disk!.freeBytes > 0)
 })
 
-test('time that a hypervisor stole is used; time spent waiting for a disk is not', () => {
+test('counts time stolen by a hypervisor as used, but not time waiting for a disk', () => {
   using tree = fake()
   using monitor = tree.open()
   const { cpu } = tree.later(monitor, { 'proc/stat': 'cpu  100 50 50 300 400 25 25 50 0 0\n' })
   near(cpu.usage, 0.3)
 })
 
-test('only the cores this process may run on count', () => {
+test('counts only the cores this process may run on', () => {
   using tree = fake({ 'proc/self/status': 'Name:\tnode\nCpus_allowed:\tc\nCpus_allowed_list:\t2-3\n' })
   using monitor = tree.open()
   assert.equal(monitor.snapshot().cpu.limitCores, 2)
   near(tree.later(monitor, machine(1000, [2])).cpu.usage, 0.5)
 })
 
-test('a container’s own numbering of cores is taken as it is', () => {
+test('accepts a container’s own numbering of cores', () => {
   using tree = fake({ 'proc/self/status': 'Cpus_allowed_list:\t40,42-43\n' })
   using monitor = tree.open()
   assert.equal(monitor.snapshot().cpu.limitCores, 4)
   near(tree.later(monitor, machine(1000)).cpu.usage, 0.25)
 })
 
-test('a quota of v2 makes one busy core of two allowed ones 50 %, whatever the machine has', () => {
+test('shows one busy core as 50 % under a v2 quota of two, whatever the machine has', () => {
   const group = (usedUs: number) => groupV2('/app', { max: '200000 100000', usedUs })
   using tree = fake({ 'proc/self/cgroup': '0::/app\n' }, group(5_000_000))
   using monitor = tree.open()
@@ -115,14 +115,14 @@ test('a quota of v2 makes one busy core of two allowed ones 50 %, whatever the m
   assert.deepEqual(cpu, { usage: 0.5, smoothed: 0.5, limitCores: 2 })
 })
 
-test('a busy machine counts more than a quota that is hardly used', () => {
+test('gives a busy machine precedence over a quota that is hardly used', () => {
   const group = (usedUs: number) => groupV2('/app', { max: '200000 100000', usedUs })
   using tree = fake({ 'proc/self/cgroup': '0::/app\n' }, group(0))
   using monitor = tree.open()
   near(tree.later(monitor, machine(3600), group(100_000)).cpu.usage, 0.9)
 })
 
-test('memory of v2 leaves out file pages nobody uses, and takes the limit at which processes are slowed down', () => {
+test('omits unused file pages from v2 memory, and uses the limit at which processes are slowed down', () => {
   const group = groupV2('/app', { memory: `${2 * GIB}`, current: 1536 * MIB, inactive: 512 * MIB })
   using tree = fake({ 'proc/self/cgroup': '0::/app\n' }, group)
   using monitor = tree.open()
@@ -138,7 +138,7 @@ test('memory of v2 leaves out file pages nobody uses, and takes the limit at whi
   assert.equal(other.snapshot().memory.freeBytes, 0)
 })
 
-test('of nested groups the tightest limit wins, for CPU and memory each', () => {
+test('uses the tightest limit of nested groups, separately for CPU and memory', () => {
   const groups = (inner: number, outer: number) => [
     groupV2('/pods/a/main', { usedUs: inner, memory: `${GIB}`, current: 100 * MIB }),
     groupV2('/pods/a', { max: '100000 100000', usedUs: outer, memory: `${2 * GIB}`, current: 1900 * MIB }),
@@ -152,7 +152,7 @@ test('of nested groups the tightest limit wins, for CPU and memory each', () => 
   assert.equal(memory.of, 'group')
 })
 
-test('"max" is no limit, nor is one beyond the machine', () => {
+test('ignores "max" and limits beyond the machine', () => {
   const group = groupV2('/app', { memory: `${16 * GIB}`, current: 15 * GIB })
   using tree = fake({ 'proc/self/cgroup': '0::/app\n' }, group, groupV2('', { usedUs: 9 }))
   using monitor = tree.open()
@@ -170,7 +170,7 @@ const groupV1 = (cpu: string, memory: string, usedNs: number, { quota = '150000'
   [`sys/fs/cgroup/memory${memory}/memory.stat`]: `cache 1\ninactive_file 7\ntotal_inactive_file ${32 * MIB}\n`,
 })
 
-test('v1 has its own files, and its own word for no limit', () => {
+test('reads the files of v1, and its value for no limit', () => {
   const own = { 'proc/self/cgroup': '5:memory:/app\n4:cpu,cpuacct:/app\n1:name=systemd:/\n0::/\n' }
   using tree = fake(own, groupV1('/app', '/app', 0))
   using monitor = tree.open()
@@ -188,7 +188,7 @@ test('v1 has its own files, and its own word for no limit', () => {
   assert.equal(seen.memory.of, 'machine')
 })
 
-test('a path that only the host knows leads to the groups the container sees', () => {
+test('finds the groups the container sees by a path that only the host knows', () => {
   using v1 = fake({ 'proc/self/cgroup': '5:memory:/docker/3f2a\n4:cpu,cpuacct:/docker/3f2a\n' }, groupV1('', '', 0))
   using monitor = v1.open()
   assert.equal(monitor.snapshot().cpu.limitCores, 1.5)
@@ -198,7 +198,7 @@ test('a path that only the host knows leads to the groups the container sees', (
   assert.equal(other.snapshot().cpu.limitCores, 0.5)
 })
 
-test('a limit that is changed while we run counts from the next sample on', () => {
+test('applies a limit that is changed at run time from the next sample on', () => {
   using tree = fake({ 'proc/self/cgroup': '0::/app\n' }, groupV2('/app', {}))
   using monitor = tree.open()
   assert.equal(monitor.snapshot().memory.of, 'machine')
@@ -207,7 +207,7 @@ test('a limit that is changed while we run counts from the next sample on', () =
   assert.equal(monitor.snapshot().cpu.limitCores, 1)
 })
 
-test('files that cannot be read any more are as good as none', () => {
+test('treats files that can no longer be read as missing', () => {
   using tree = fake({ 'proc/self/cgroup': '0::/app\n' }, groupV2('/app', { max: '100000 100000', memory: `${GIB}` }))
   using monitor = tree.open()
   const gone = Object.fromEntries(Object.keys(groupV2('/app', {})).map((name) => [name, '']))
@@ -217,7 +217,7 @@ test('files that cannot be read any more are as good as none', () => {
   assert.equal(memory.of, 'machine')
 })
 
-test('one spike does not decide; several do', () => {
+test('is not swayed by one spike, but by several', () => {
   using tree = fake()
   using monitor = tree.open()
   let [ticks, busy] = [0, 0]
@@ -234,14 +234,14 @@ test('one spike does not decide; several do', () => {
   assert.ok(monitor.snapshot().cpu.smoothed > 0.8)
 })
 
-test('counters that did not move leave the usage as it was', () => {
+test('leaves the usage unchanged while counters do not move', () => {
   using tree = fake()
   using monitor = tree.open()
   tree.later(monitor, machine(2000))
   near(tree.later(monitor).cpu.usage, 0.5)
 })
 
-test('without /proc, Node’s own figures are used', () => {
+test('uses Node’s own figures without /proc', () => {
   const root = mkdtempSync(join(tmpdir(), 'sluice-resources-'))
   using _gone = { [Symbol.dispose]: () => rmSync(root, { recursive: true }) }
   using monitor = openResourceMonitor({ disk: join(root, 'not/yet/there'), root, sampleMs: 3_600_000 })
@@ -257,7 +257,7 @@ parentPort.postMessage('burning')
 for (;;) {}
 `
 
-test('real work shows as CPU usage', async () => {
+test('shows real work as CPU usage', async () => {
   const { limitCores } = (await measureResources({ disk: '.', overMs: 1 })).cpu
   const burners = Array.from({ length: Math.min(4, Math.ceil(limitCores)) }, () => new Worker(BURN, { eval: true }))
   try {
@@ -270,7 +270,7 @@ test('real work shows as CPU usage', async () => {
   }
 })
 
-test('an event loop that is held up shows as lag', async () => {
+test('shows a blocked event loop as lag', async () => {
   using monitor = openResourceMonitor({ disk: '.', sampleMs: 3_600_000 })
   await sleep(60)
   const untilMs = performance.now() + 150
@@ -282,7 +282,7 @@ test('an event loop that is held up shows as lag', async () => {
   assert.ok(eventLoop.p50Ms <= eventLoop.p95Ms && eventLoop.p95Ms <= eventLoop.maxMs)
 })
 
-test('samples by itself, and not any more once it is closed, twice if need be', async () => {
+test('samples automatically until it is closed, which may happen twice', async () => {
   const monitor = openResourceMonitor({ disk: '.', sampleMs: 5 })
   const alive = setInterval(() => {}, 1000) // the monitor does not keep the process alive
   const { promise, resolve } = Promise.withResolvers<void>()
@@ -309,13 +309,13 @@ test('leaves no file open', { skip: process.platform !== 'linux' }, () => {
   assert.equal(openFiles(), before)
 })
 
-test('a process may end while it is watched', async () => {
+test('lets a process end while it is being watched', async () => {
   const program = `import { openResourceMonitor } from ${JSON.stringify(new URL('./resources.ts', import.meta.url).href)}
 openResourceMonitor({ disk: '.', sampleMs: 50 })`
   await promisify(execFile)(process.execPath, ['--input-type=module-typescript', '-e', program])
 })
 
-test('a sample costs far less than a millisecond', () => {
+test('takes a sample in far less than a millisecond', () => {
   let nowMs = 0
   using monitor = openResourceMonitor({ disk: '.', sampleMs: 3_600_000, now: () => nowMs++ })
   const samplesMs = cpuMs(() => {

@@ -1,8 +1,8 @@
 /**
  * How much of this machine (or container) is in use: CPU, memory, event loop, disk. Everything is measured as a share of what
- * this process may have: where a control group allows 2 of 64 cores, two busy cores are 100 %.
+ * this process may have: if a control group allows 2 of 64 cores, two busy cores are 100 %.
  *
- * CPU is time used, never the load average: that one counts who waits for a disk, lags by a minute, and knows no limits.
+ * CPU is time used, never the load average: that one includes processes waiting for a disk, lags by a minute, and ignores limits.
  */
 
 import { performance } from 'node:perf_hooks'
@@ -12,34 +12,34 @@ import { openControlGroups } from './resources-cgroup.ts'
 import { openMachine } from './resources-machine.ts'
 import { CpuMeter, DiskMeter, LoopMeter, MemoryMeter } from './resources-meters.ts'
 
-/** Shares are from 0 to 1. */
+/** Usage values are from 0 to 1. */
 export interface ResourceSnapshot {
-  /** When it was taken: milliseconds that only grow, not a time of day. */
+  /** When it was taken: monotonic milliseconds, not a time of day. */
   atMs: number
-  /** The time CPU and event loop were watched for; 0 before the first sample, when nothing is known of them. */
+  /** The measured interval for CPU and event loop; 0 before the first sample, when nothing is known about them. */
   spanMs: number
   cpu: {
-    /** Of the tightest limit, in this span. */
+    /** Of the tightest limit, in this interval. */
     usage: number
-    /** The same without its spikes: what to decide by. */
+    /** The same without spikes: use it for decisions. */
     smoothed: number
     /** Cores' worth of time this process may use. */
     limitCores: number
   }
   /** Of the limit with the fewest bytes left: the machine's, or that of a control group. */
   memory: { usedBytes: number; freeBytes: number; limitBytes: number; usage: number; of: 'machine' | 'group' }
-  /** How late timers of this process fired, and the share of time its event loop was busy. */
+  /** How late the timers of this process fired, and the share of time its event loop was busy. */
   eventLoop: { p50Ms: number; p95Ms: number; maxMs: number; busy: number }
-  /** Where the output goes. Undefined when the system does not tell. */
+  /** The output's disk. Undefined if the system does not say. */
   disk: { freeBytes: number; totalBytes: number } | undefined
 }
 
 export interface ResourceMonitor extends Disposable {
   /** The last sample. */
   snapshot(): ResourceSnapshot
-  /** Takes a sample now. The monitor does so by itself every `sampleMs`. */
+  /** Takes a sample now. The monitor does so automatically every `sampleMs`. */
   sample(): ResourceSnapshot
-  /** Called after each sample; it must not throw. Returns how to stop listening. */
+  /** Called after each sample; must not throw. Returns a function that stops listening. */
   onSample(listener: (snapshot: ResourceSnapshot) => void): () => void
 }
 
@@ -50,7 +50,7 @@ interface ResourceMonitorOptions {
   disk: string
   /** Where /proc and /sys are. Default: `/`. */
   root?: string
-  /** Milliseconds that only grow. Default: since this process was started. */
+  /** Monotonic milliseconds. Default: since the start of this process. */
   now?: () => number
 }
 
@@ -60,7 +60,7 @@ export function openResourceMonitor(options: ResourceMonitorOptions): ResourceMo
   return new Sampler(options)
 }
 
-/** For those who look once: the usage from now on for `overMs`. */
+/** For a single measurement: the usage from now on for `overMs`. */
 export async function measureResources(
   { overMs = 250, ...options }: ResourceMonitorOptions & { overMs?: number },
   signal?: AbortSignal,

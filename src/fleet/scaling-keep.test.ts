@@ -50,7 +50,7 @@ function keptPool(load: { size: number; busy: number; queued: number }) {
   return { events, samples, kept }
 }
 
-test('resizes the pool, and every change is an event with its reason', () => {
+test('resizes the pool, and emits every change as an event with its reason', () => {
   const load = { size: 2, busy: 2, queued: 30 }
   const { events, samples, kept } = keptPool(load)
   using _kept = kept
@@ -73,7 +73,7 @@ test('resizes the pool, and every change is an event with its reason', () => {
   })
 })
 
-test('a machine without room is told once per cooldown, and nothing is started on it', () => {
+test('reports a machine without room once per cooldown, and starts nothing on it', () => {
   const load = { size: 2, busy: 2, queued: 30 }
   const { events, samples, kept } = keptPool(load)
   using _kept = kept
@@ -85,7 +85,7 @@ test('a machine without room is told once per cooldown, and nothing is started o
   assert.equal(events.length, 2)
 })
 
-test('gives idle ones back when memory runs short', () => {
+test('releases idle ones when memory runs short', () => {
   const load = { size: 8, busy: 2, queued: 0 }
   const { events, samples, kept } = keptPool(load)
   using _kept = kept
@@ -94,7 +94,7 @@ test('gives idle ones back when memory runs short', () => {
   assert.match((events[0] as { reason: string }).reason, /300 MiB of memory free, 512 MiB are reserved; 6 of 8 idle/)
 })
 
-test('has stopped looking when it is closed, twice if need be', () => {
+test('has stopped once it is closed, which may happen twice', () => {
   const load = { size: 2, busy: 2, queued: 30 }
   const { samples, kept } = keptPool(load)
   kept[Symbol.dispose]()
@@ -104,7 +104,7 @@ test('has stopped looking when it is closed, twice if need be', () => {
   assert.equal(samples.listeners.size, 0)
 })
 
-test('a batch shrinks at once and grows when that has been right for a while', () => {
+test('shrinks a batch at once and grows it only after a while', () => {
   const events: RunEvent[] = []
   const samples = monitor()
   using batch = keepBatch({ base: 20, monitor: samples, events: { emit: (event) => events.push(event) } })
@@ -118,7 +118,7 @@ test('a batch shrinks at once and grows when that has been right for a while', (
   for (let i = 0; i < 9; i++) samples.sample({ cpu: 0.3 })
   assert.equal(batch.size(), 12)
   samples.sample({ cpu: 0.3 })
-  assert.equal(batch.size(), 16) // the most that was right all the time
+  assert.equal(batch.size(), 16) // the largest that fit all the time
   for (let i = 0; i < 11; i++) samples.sample({ cpu: 0.3 })
   assert.equal(batch.size(), 20)
   assert.equal(events.length, 3)

@@ -1,4 +1,4 @@
-/** Keeps a pool, or the size of a batch, at what the machine and the queue deserve: looks at every sample of the monitor. */
+/** Adjusts a pool, or the size of a batch, to the machine and the queue, with every sample of the monitor. */
 import type { EventBus, EventOf } from '../core/events.ts'
 import type { ResourceMonitor, ResourceSnapshot } from './resources.ts'
 import {
@@ -15,25 +15,22 @@ interface KeepSizedOptions {
   what: EventOf<'scaled'>['what']
   policy: Readonly<SizePolicy>
   need: WorkerNeed
-  /** Must be cheap: asked once per sample. */
+  /** Must be cheap: called once per sample. */
   look: () => Load
-  /** Sets how many there should be; the pool starts and stops them by itself. `look` counts by the new size from then on. */
+  /** Sets the target size; the pool starts and stops workers by itself. From then on, `look` returns the new size. */
   resize: (size: number) => void
   monitor: Pick<ResourceMonitor, 'onSample'>
   events: Pick<EventBus, 'emit'>
 }
 
-/**
- * Has no timer of its own. Every change is a `scaled` event; growth that is wanted and refused is a line in the log, once
- * per cooldown.
- */
+/** Has no timer of its own. Every change is a `scaled` event; refused growth is logged, once per cooldown. */
 export function keepSized(options: KeepSizedOptions): Disposable {
   const { what, policy, need, look, resize, monitor, events } = options
   let memory = NO_SIZE_MEMORY
   let refusedAtMs = Number.NEGATIVE_INFINITY
   const stop = monitor.onSample((snapshot) => {
     const load = look()
-    const from = load.size // the pool may show itself, and be another after `resize`
+    const from = load.size // `load` may be the pool itself, which `resize` changes
     const nowMs = snapshot.atMs
     const decision = decideSize({ ...load, ...roomFor(snapshot, need) }, policy, memory, nowMs)
     memory = decision.memory
@@ -59,15 +56,15 @@ function roomFor(snapshot: ResourceSnapshot, need: WorkerNeed): Room {
 }
 
 interface KeepBatchOptions {
-  /** The size on a machine with nothing else to do. */
+  /** The size on an otherwise idle machine. */
   base: number
   monitor: Pick<ResourceMonitor, 'onSample'>
   events: Pick<EventBus, 'emit'>
-  /** How long a larger batch must have been right before it is claimed. Default: 10,000. */
+  /** How long a larger batch must have been appropriate before it is used. Default: 10,000. */
   growCooldownMs?: number
 }
 
-/** Smaller at once, larger only when that has been right for a while: at a threshold, a bare `batchSize` would flap. */
+/** Shrinks at once, grows only after a while: at a threshold, a bare `batchSize` would flap. */
 export function keepBatch({ base, monitor, events, growCooldownMs = 10_000 }: KeepBatchOptions): KeptBatch {
   let size = base
   let larger: { sinceMs: number; size: number } | undefined

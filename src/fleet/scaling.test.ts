@@ -7,7 +7,7 @@ const POLICY: SizePolicy = { ...SIZE_POLICY, min: 1, max: 8 }
 const ROOM: Room = { refusal: undefined, capacity: 100, isMemoryShort: false }
 const SHORT: Room = { refusal: '100 MiB of memory free', capacity: 0, isMemoryShort: true }
 
-/** A pool that is looked at again and again. */
+/** A pool that is evaluated repeatedly. */
 function pool(size: number, policy = POLICY) {
   let memory = NO_SIZE_MEMORY
   let nowMs = 0
@@ -29,7 +29,7 @@ test('grows when more than ten are queued and all are busy, and says so', () => 
   assert.equal(pool(2).look(1, 500).size, 2)
 })
 
-test('grows by a quarter, up to the most, and by no more than fit', () => {
+test('grows by a quarter, up to the maximum, and by no more than fit', () => {
   const wide = { ...POLICY, max: 40 }
   assert.equal(pool(16, wide).look(16, 99).size, 20)
   assert.equal(pool(16, wide).look(16, 99, { capacity: 2 }).size, 18)
@@ -44,20 +44,20 @@ test('grows again only after its cooldown', () => {
   assert.equal(files.look(3, 50, { afterMs: 1 }).size, 4)
 })
 
-test('grows not at all while the machine refuses, and says why', () => {
+test('does not grow while the machine refuses, and says why', () => {
   const refused = pool(2).look(2, 50, { refusal: 'CPU at 93 % of 2 cores, above 80 %', capacity: 0 })
   assert.equal(refused.reason, '50 queued, all 2 busy, but CPU at 93 % of 2 cores, above 80 %')
   assert.deepEqual([refused.isChanged, refused.isRefused], [false, true])
   assert.equal(pool(2).look(2, 50, { capacity: 0 }).isRefused, true)
 })
 
-test('the first one is started for the first task', () => {
+test('starts the first one for the first task', () => {
   const none = { ...POLICY, min: 0 }
   assert.equal(pool(0, none).look(0, 1).size, 1)
   assert.equal(pool(0, none).look(0, 0).size, 0)
 })
 
-test('shrinks to the most that were busy, when some were idle for a whole cooldown', () => {
+test('shrinks to the peak of busy ones if some were idle for a whole cooldown', () => {
   const files = pool(8)
   files.look(2, 0)
   files.look(5, 0, { afterMs: 15_000 })
@@ -68,7 +68,7 @@ test('shrinks to the most that were busy, when some were idle for a whole cooldo
   assert.equal(files.look(0, 0, { afterMs: 30_000 }).size, 1)
 })
 
-test('a moment with all busy, or with three queued, begins the cooldown anew', () => {
+test('restarts the cooldown after a moment with all busy, or with three queued', () => {
   for (const [busy, queued] of [
     [4, 0],
     [1, 3],
@@ -82,7 +82,7 @@ test('a moment with all busy, or with three queued, begins the cooldown anew', (
   }
 })
 
-test('gives half of the idle ones back at once when memory is short, and grows no more for a while', () => {
+test('releases half of the idle ones at once when memory is short, and does not grow for a while', () => {
   const files = pool(8)
   const { size, reason } = files.look(3, 20, SHORT)
   assert.deepEqual({ size, reason }, { size: 5, reason: '100 MiB of memory free; 5 of 8 idle' })
@@ -92,12 +92,12 @@ test('gives half of the idle ones back at once when memory is short, and grows n
   assert.equal(files.look(4, 20).size, 5)
 })
 
-test('those at work are never taken away, nor the last ones', () => {
+test('never removes busy ones, nor the last ones', () => {
   assert.equal(pool(4).look(4, 0, SHORT).size, 4)
   assert.equal(pool(3, { ...POLICY, min: 3 }).look(0, 0, SHORT).size, 3)
 })
 
-test('a size out of bounds is brought back, whatever the machine says', () => {
+test('corrects a size out of bounds, whatever the machine says', () => {
   assert.equal(pool(0).look(0, 0, SHORT).size, 1)
   assert.equal(pool(12).look(12, 50).size, 8)
 })
@@ -109,9 +109,9 @@ const someRoom = fc.oneof(
   between(0, 3).map((capacity) => ({ ...ROOM, capacity })),
   between(0, 3).map((capacity) => ({ ...ROOM, capacity, refusal: 'CPU at 90 %' })),
 )
-/** All, none or some of what there is: left to chance, all would seldom be busy, and nothing would ever grow. */
+/** All, none or some: purely random values would rarely make all busy, and nothing would ever grow. */
 const someShare = fc.oneof(fc.constant(1), fc.constant(0), fc.double({ min: 0, max: 1, noNaN: true }))
-/** Looks at changing loads. */
+/** Evaluations with changing loads. */
 const looks = (queued: fc.Arbitrary<number>, room: fc.Arbitrary<Room> = someRoom) =>
   fc.array(fc.record({ afterMs: between(1, 8000), busyShare: someShare, queued, room }), {
     minLength: 20,
@@ -149,7 +149,7 @@ function changesOf(all: readonly Look[], policy: SizePolicy, start: number): Cha
   return changes
 }
 
-test('whatever happens: within the bounds, no growth against the machine, nobody at work sent away', () => {
+test('always stays within the bounds, never grows against the machine, and never removes busy ones', () => {
   fc.assert(
     fc.property(looks(between(0, 40)), somePolicy, fc.double({ min: 0, max: 1, noNaN: true }), (all, policy, at) => {
       const start = Math.round(policy.min + at * (policy.max - policy.min))
@@ -181,7 +181,7 @@ test('never flaps: one change per cooldown, idle ones stay for the long one, and
   )
 })
 
-test('a queue that swings between the two thresholds changes nothing', () => {
+test('changes nothing while a queue swings between the two thresholds', () => {
   const calm = fc.constant(ROOM)
   fc.assert(
     fc.property(looks(between(POLICY.shrinkBelow, POLICY.growAbove), calm), between(1, 8), (all, start) => {
@@ -199,7 +199,7 @@ test('finds the size for a steady stream of work, and stays there', () => {
         let [size, queued, carry, memory] = [1, 0, 0, NO_SIZE_MEMORY]
         let changesLate = 0
         for (let second = 0; second < 1200; second++) {
-          // Each worker does one task a second; arrivals vary by one around their mean.
+          // Each worker does one task per second; arrivals vary by one around their mean.
           carry += perSecond
           const arrived = Math.max(0, Math.floor(carry) + noise.next().value! - 1)
           carry -= Math.floor(carry)

@@ -1,14 +1,14 @@
 /**
- * How many of something there should be: file workers, browser pages. Only the decision; `scaling-keep.ts` has it carried out.
+ * The target size of a pool: file workers, browser pages. Only the decision; `scaling-keep.ts` has it carried out.
  *
  *   grow      more than `growAbove` queued, all busy, and the machine has room: by a quarter, at least by one
- *   shrink    fewer than `shrinkBelow` queued and some idle, all of `shrinkCooldownMs`: to the most that were busy in that time
- *   give back less memory free than the reserve: half of the idle ones, without waiting for them to be idle for long
- *   bounds    below `min` or above `max`: to the bound, at once. `min` is kept whatever the machine says, so that work goes on
+ *   shrink    fewer than `shrinkBelow` queued and some idle, for all of `shrinkCooldownMs`: to the peak of busy ones in that time
+ *   release   less memory free than the reserve: half of the idle ones, without waiting for them to be idle for long
+ *   bounds    below `min` or above `max`: to the bound, at once. `min` is kept whatever the machine says, so that work continues
  *
- * What keeps it from flapping: the two thresholds lie apart; after any change nothing but a bound is changed for
- * `growCooldownMs`; being idle is counted anew after each change; growing needs room for a whole worker above the reserve; and
- * after memory was given back, nothing grows for `shrinkCooldownMs`.
+ * What keeps it from flapping: the two thresholds are apart; after any change only a bound can cause another for
+ * `growCooldownMs`; idle time is counted from zero after each change; growing needs room for a whole worker above the reserve;
+ * and after memory was released, nothing grows for `shrinkCooldownMs`.
  */
 
 export interface SizePolicy {
@@ -29,18 +29,18 @@ export const SIZE_POLICY: Readonly<SizePolicy> = {
   shrinkCooldownMs: 30_000,
 }
 
-/** What there is. */
+/** The current state of the pool. */
 export interface Load {
-  /** With those being started, without those being stopped. */
+  /** Includes those being started, but not those being stopped. */
   size: number
   busy: number
-  /** Tasks that could be worked on now; those that wait for their time do not count. */
+  /** Tasks that could be processed now; those not due yet do not count. */
   queued: number
 }
 
-/** What the machine has to say. */
+/** What the machine allows. */
 export interface Room {
-  /** Why nothing new is started; undefined when something may. */
+  /** Why nothing new is started; undefined if something may be. */
   refusal: string | undefined
   /** How many more fit. */
   capacity: number
@@ -48,12 +48,12 @@ export interface Room {
   isMemoryShort: boolean
 }
 
-/** What is remembered from decision to decision. */
+/** State kept between decisions. */
 interface SizeMemory {
   changedAtMs: number
-  /** Not before this time: memory was short. */
+  /** No growth before this time: memory was short. */
   growAtMs: number
-  /** Since when there are idle ones and little to do, and the most that were busy since. */
+  /** Since when there are idle ones and little to do, and the peak of busy ones since then. */
   low: { sinceMs: number; busyMax: number } | undefined
 }
 
@@ -62,7 +62,7 @@ interface SizeDecision {
   isChanged: boolean
   /** More would be needed, but the machine has no room for it. */
   isRefused: boolean
-  /** For a person. Undefined when there was nothing to decide. */
+  /** For display. Undefined if there was nothing to decide. */
   reason: string | undefined
   memory: SizeMemory
 }
@@ -128,7 +128,7 @@ export function decideSize(
   return stay()
 }
 
-/** With none there is nobody to be busy, and the first task is enough: ten must not wait for an eleventh. */
+/** An empty pool has no busy workers, so the first task is enough: ten must not wait for an eleventh. */
 function wantsMore({ size, busy, queued }: Load, policy: Readonly<SizePolicy>): boolean {
   return busy >= size && queued > (size === 0 ? 0 : policy.growAbove)
 }
