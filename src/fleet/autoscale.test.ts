@@ -89,7 +89,7 @@ test('restarts the wait after one high look', () => {
   assert.deepEqual(targets(looks), [4, 4, 4, 4, 4])
 })
 
-test('always stays within the bounds, never scales below the current need, and never changes twice in one direction too soon', () => {
+test('stays within the bounds, never scales below the current need, and never changes one way twice too soon', () => {
   const look = fc.record({ afterMs: fc.integer({ min: 1, max: 40_000 }), pending: fc.integer({ min: 0, max: 20_000 }) })
   fc.assert(
     fc.property(fc.array(look, { maxLength: 60 }), fc.integer({ min: 0, max: 3 }), (looks, min) => {

@@ -45,7 +45,7 @@ async function logged(options: Partial<RunLogOptions>, record: (log: Awaited<Ret
   return { log: await linesOf(folder, 'log.jsonl'), errors: await linesOf(folder, 'errors.jsonl') }
 }
 
-test('writes run events, failures and throttles, but no page that went well', async () => {
+test('writes run events, failures and throttles, but no page that succeeded', async () => {
   const { log } = await logged({}, ({ record }) => {
     record({ type: 'run.started', runId: 'r1', scraper: 'books', resumed: false })
     record({ ...failed, outcome: 'ok', error: undefined })
@@ -157,7 +157,7 @@ test('writes no secret, wherever a scraper puts it', async () => {
   assert.ok(!JSON.stringify(log).includes(secret), JSON.stringify(log))
 })
 
-test('appends to the log of a resumed run, on a line of its own', async () => {
+test('appends to the log of a resumed run, on a new line', async () => {
   const folder = await newFolder()
   await writeFile(join(folder, 'log.jsonl'), '{"message":"first"}\n{"message":"cut by a cra')
   {
@@ -169,7 +169,7 @@ test('appends to the log of a resumed run, on a line of its own', async () => {
   assert.equal(JSON.parse(lines[2]!).message, 'run resumed')
 })
 
-test('has everything in the file after a flush, and takes a second close', async () => {
+test('has everything in the file after a flush, and may be closed twice', async () => {
   const folder = await newFolder()
   await using log = await openRunLog({ folder })
   for (let i = 0; i < 1000; i++) log.record(failed)
@@ -180,7 +180,7 @@ test('has everything in the file after a flush, and takes a second close', async
   log.record(failed)
 })
 
-test('gives each line the time of its event, not that of its writing', async () => {
+test('gives each line the time of its event, not of its writing', async () => {
   let nowMs = 1000
   const { log, errors } = await logged({ now: () => nowMs }, ({ record }) => {
     record({ type: 'run.started', runId: 'r1', scraper: 'books', resumed: false })
@@ -192,7 +192,7 @@ test('gives each line the time of its event, not that of its writing', async () 
   assert.deepEqual(times, [1000, 2000, 2000])
 })
 
-test('keeps what it was told when the process crashes', async () => {
+test('keeps all lines when the process crashes', async () => {
   const folder = await newFolder()
   const script = `
     import { openRunLog } from ${JSON.stringify(new URL('./logs.ts', import.meta.url).href)}
@@ -204,7 +204,7 @@ test('keeps what it was told when the process crashes', async () => {
   assert.equal((await linesOf(folder, 'log.jsonl'))[0]?.['message'], 'run started')
 })
 
-test('leaves a process its exit code when the folder is gone', async () => {
+test('leaves the exit code of the process alone if the folder is gone', async () => {
   const folder = await newFolder()
   const script = `
     import { rmSync } from 'node:fs'
@@ -217,6 +217,6 @@ test('leaves a process its exit code when the folder is gone', async () => {
   assert.deepEqual({ status, stderr }, { status: 4, stderr: '' })
 })
 
-test('says E_OUTPUT when the folder cannot be written', async () => {
+test('reports E_OUTPUT if the folder is not writable', async () => {
   await assert.rejects(openRunLog({ folder: '/proc/nowhere' }), { code: 'E_OUTPUT' })
 })

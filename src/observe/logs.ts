@@ -1,4 +1,4 @@
-/** The files a run leaves for whoever wants to know: `log.jsonl`, all that happened, and `errors.jsonl`, all that failed. */
+/** The log files of a run: `log.jsonl`, everything that happened, and `errors.jsonl`, everything that failed. */
 import { open } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
@@ -14,25 +14,25 @@ type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 export interface RunLogOptions {
   /** The run's folder; must exist. */
   folder: string
-  /** Lines below it are not written. Pages that went well are `debug`. Default `info`. */
+  /** Lines below this level are not written. Pages that succeeded are `debug`. Default `info`. */
   level?: LogLevel
   /** On every line of log.jsonl. */
   runId?: string
   now?: () => number
-  /** Called once when a file cannot be written. The run goes on: a log is not worth an item. */
+  /** Called once when a file cannot be written. The run continues: a log is not worth an item. */
   onError?: (error: ScrapeError) => void
 }
 
 interface RunLog extends AsyncDisposable {
-  /** Give it to `bus.on`. */
+  /** Pass it to `bus.on`. */
   readonly record: (event: RunEvent) => void
-  /** Everything recorded so far is in the files when it resolves. */
+  /** When it resolves, everything recorded so far is in the files. */
   flush(): Promise<void>
   /** Flushes and closes both files. May be called twice. */
   close(): Promise<void>
 }
 
-/** One line of errors.jsonl: a page given up on, or an item the schema refused. */
+/** One line of errors.jsonl: a page given up on, or an item that the schema rejected. */
 interface ErrorLine {
   time: string
   url: string
@@ -45,17 +45,17 @@ interface ErrorLine {
   at?: string
   snapshot?: string
   problems?: string[]
-  /** The refused item as JSON. */
+  /** The rejected item as JSON. */
   item?: string
 }
 
-/** Lines are gathered to this size; whatever waits is written once a second, for those who follow the file. */
+/** Lines are buffered up to this size and written once a second, for readers who follow the file. */
 const BUFFER_BYTES = 8 * 1024
 const FLUSH_EVERY_MS = 1000
-/** A disk that does not keep up loses log lines, not memory. */
+/** If the disk is too slow, log lines are dropped instead of filling the memory. */
 const WAITING_BYTES_MAX = 16 * 1024 * 1024
 
-/** Events that are held until pino is loaded. */
+/** Maximum number of events held until pino is loaded. */
 const HELD_MAX = 100
 
 type Destination = DestinationStream & {
@@ -65,7 +65,7 @@ type Destination = DestinationStream & {
   once(event: string, listener: () => void): void
 }
 
-/** Throws `E_OUTPUT` when the files cannot be written. */
+/** Throws `E_OUTPUT` if the files cannot be written. */
 export async function openRunLog(options: RunLogOptions): Promise<RunLog> {
   for (const path of pathsIn(options.folder)) await endTornLine(path)
   return new PatientLog(options)
@@ -112,7 +112,7 @@ class PatientLog implements RunLog {
     return this.close()
   }
 
-  /** When the process exits; pino itself writes the lines it has. */
+  /** Called when the process exits; pino itself writes the lines it has. */
   writeHeld(): void {
     this.#open({ sync: true })
   }
@@ -143,14 +143,14 @@ class LogFiles {
   #atMs = 0
   #hasFailed = false
 
-  /** `sync`: every line is in its file at once. */
+  /** `sync`: every line is written to its file at once. */
   constructor({ folder, level = 'info', runId, onError }: RunLogOptions, { sync }: { sync: boolean }) {
     const { pino } = createRequire(import.meta.url)('pino') as typeof import('pino')
     const open = (dest: string): Destination => {
       const file = pino.destination({
         dest,
         append: true,
-        sync, // where it is not, pino itself flushes what waits when the process exits
+        sync, // if false, pino itself flushes its buffer when the process exits
         minLength: sync ? 0 : BUFFER_BYTES,
         maxLength: WAITING_BYTES_MAX,
         periodicFlush: FLUSH_EVERY_MS,
@@ -199,12 +199,12 @@ interface LineLogOptions {
   level: LogLevel
   /** On every line. */
   base: Record<string, string>
-  /** Takes a line as JSON, without its end. Must not block. */
+  /** Receives a line of JSON, without a newline. Must not block. */
   write: (line: string) => void
   now?: () => number
 }
 
-/** The same lines as in log.jsonl, to a place of the caller's own. */
+/** The same lines as in log.jsonl, for another destination. */
 export async function openLineLog({ level, base, write, now = Date.now }: LineLogOptions) {
   const { pino } = await import('pino')
   return eventWriter(pino(lineFormat(level, base, now), { write: (line: string) => write(line.trimEnd()) }))
@@ -220,7 +220,7 @@ function lineFormat(level: LogLevel, base: Record<string, string>, now: () => nu
   }
 }
 
-/** A crash may have cut the last line; the next one must not be glued to it. */
+/** A crash may have cut the last line; the next one must not be appended to it. */
 async function endTornLine(path: string): Promise<void> {
   try {
     await using file = await open(path, 'a+')
@@ -233,7 +233,7 @@ async function endTornLine(path: string): Promise<void> {
   }
 }
 
-/** Twice: a flush that meets a write under way ends with that write, and leaves what came after it. */
+/** Twice: a flush during a write ends with that write, and leaves what came after it. */
 async function flushed(file: Destination): Promise<void> {
   for (let i = 0; i < 2; i++) await new Promise<void>((resolve) => file.flush(() => resolve()))
 }
@@ -274,11 +274,11 @@ function invalidItemLine(event: EventOf<'item.invalid'>): Omit<ErrorLine, 'time'
   }
 }
 
-/** Which event is worth which level. What is below the logger's level is never put into words. */
+/** Assigns a level to each event. Events below the logger's level are never formatted. */
 function eventWriter(logger: Logger): (event: RunEvent) => void {
   const isDebug = logger.isLevelEnabled('debug')
 
-  /** The only way to the logger, so that nothing gets past the redaction. */
+  /** The only path to the logger, so that nothing bypasses the redaction. */
   function say(level: 'debug' | 'info' | 'warn', { type, ...rest }: RunEvent, message: string): void {
     logger[level]({ event: type, ...(redactValue(rest) as object) }, redactText(message))
   }
@@ -318,7 +318,7 @@ function eventWriter(logger: Logger): (event: RunEvent) => void {
         say('warn', event, `${event.host} throttled: ${event.reason}`)
         break
       case 'blocked':
-        // Being asked to slow down is told as `throttled`.
+        // Rate limiting is reported as `throttled`.
         if (event.class !== 'rate_limit') say('warn', event, `${event.host}: ${blockedWords(event)} (${event.signal})`)
         else if (isDebug) say('debug', event, `${event.host}: ${blockedWords(event)} (${event.signal})`)
         break
