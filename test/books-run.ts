@@ -1,10 +1,10 @@
-/** Runs of the bundled shop's scraper, and what they leave in their folder. */
+/** Runs the bundled shop's scraper and reads what it leaves in its folder. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { RunRecord } from '../src/core/run.ts'
 import { type BooksSite, startBooksSite } from './site/books.ts'
 
-/** What to type for a run at full speed. */
+/** Arguments for a run at full speed. */
 export const booksRun = (site: BooksSite, out: string, ...more: string[]): string[] => [
   'run',
   'books',
@@ -37,7 +37,7 @@ export interface HeldBooksSite extends BooksSite {
   letGo(): void
 }
 
-/** A shop that is slow from this request on: however busy the machine is, a run of it does not end before `letGo`. */
+/** A shop that is slow from this request on: however busy the machine is, a run against it does not end before `letGo`. */
 export async function startHeldBooksSite(options: { products: number; fromRequest: number }): Promise<HeldBooksSite> {
   let isHeld = true
   const delayMs = () => (isHeld && site.stats().requests > options.fromRequest ? 2000 : 0)

@@ -9,7 +9,7 @@ import { sluice, temporaryFolder } from './sluice.ts'
 
 const BROKEN = { 'cut-off': '{"id": "x", "pa', empty: '', nothing: 'null', 'another-program': '[1, 2]' }
 
-test('a broken run.json is an error that names the file, and ps lists the other runs', async () => {
+test('reports a broken run.json by the name of the file, and ps lists the other runs', async () => {
   using place = temporaryFolder()
   const out = place.path
   const whole = RunFolder.create(out, 'books', Date.now())

@@ -1,6 +1,6 @@
 /**
- * Secrets planted in every form and at every place a run has (its arguments, URLs, logs, errors, items that are refused), and
- * looked for in everything that is shown: the terminal, the files people read, the API, traces, metrics and webhooks.
+ * Plants secrets in every form and everywhere in a run (arguments, URLs, logs, errors, rejected items), and searches everything
+ * that is shown: the terminal, the readable files, the API, traces, metrics and webhooks.
  */
 import assert from 'node:assert/strict'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -15,7 +15,7 @@ import { sluice, temporaryFolder } from './sluice.ts'
 
 const FORMS = new URL('./secret-forms.ts', import.meta.url).href
 
-/** Page N fails with the secret of form N in its URL, its log line, its error and an item the schema refuses. */
+/** Page N fails with the secret of form N in its URL, its log line, its error and an item that the schema rejects. */
 const SCRAPER = `
 import { defineScraper } from 'sluice'
 import * as z from 'zod'
@@ -45,7 +45,7 @@ export default defineScraper({
 })
 `
 
-/** A login with every character that once ended the search for it. */
+/** A login with every character that once cut the search for it short. */
 const SERVER = 'postgres://u:pa/#@cnrysrvZx9Secret@127.0.0.1:1/x'
 const ARGS = {
   password: 'cnryargpZx9Secret',
@@ -54,7 +54,7 @@ const ARGS = {
 }
 const CANARY = /cnry\w{1,8}Zx9Secret/i
 
-/** The canaries in a text, also those in base64. */
+/** The canaries in a text, including those in base64. */
 function found(text: string): string[] {
   const coded = (text.match(/[\w+/-]{24,}/g) ?? []).map((word) => Buffer.from(word, 'base64').toString('latin1'))
   return [text, ...coded].flatMap((one) => CANARY.exec(one)?.[0] ?? [])
@@ -138,7 +138,7 @@ test('no planted secret is shown anywhere', { timeout: 300_000 }, async () => {
 
   const runFolder = join(cwd, 'runs', 'leaky', run)
   for (const name of readdirSync(runFolder)) {
-    // The queue keeps what it works with, and snapshots are pages as they came.
+    // The queue keeps its working data, and snapshots are unmodified pages.
     if (/^(?:frontier|lock|files)\.db|^snapshots$/.test(name)) continue
     seen.set(name, readFileSync(join(runFolder, name), 'latin1'))
   }

@@ -1,6 +1,6 @@
 /**
- * How much work something is, for tests of inputs that are made to be slow. CPU time of this thread, not time that passes, against
- * a piece of work measured in the same process: neither a busy machine nor a slow one changes the answer.
+ * How much work something is, for tests of inputs designed to be slow. Measures the CPU time of this thread, not elapsed time,
+ * relative to a reference in the same process: neither a busy machine nor a slow one changes the result.
  */
 
 /** CPU time of `reference` on the machine where the limits were chosen. */
@@ -22,7 +22,7 @@ function spentMs(work: () => unknown): number {
   return (user + system) / 1000
 }
 
-/** Text is searched, numbers are added, objects are made: what parsers do. */
+/** Searches text, adds numbers, creates objects: what parsers do. */
 function reference(): number {
   let sum = 0
   for (let i = 0; i < 60_000; i++) {

@@ -24,7 +24,7 @@ export default defineScraper({
 })
 `
 
-test('a run over failAt, or below expect, is failed in its record, in ps and in the API, and is not resumed', async () => {
+test('marks a run over failAt, or below expect, as failed in its record, in ps and in the API, and does not resume it', async () => {
   const server = createServer((request, response) =>
     response.writeHead(request.url === '/gone' ? 404 : 200, { 'content-type': 'text/html' }).end('<h1>hello</h1>'),
   ).listen(0, '127.0.0.1')

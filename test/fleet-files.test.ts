@@ -1,4 +1,4 @@
-/** Files of runs, whole: ordered by pages, stored by file processes, recorded, on one machine and on a fleet. */
+/** Complete runs with files: requested by pages, stored by file processes, recorded, on one machine and on a fleet. */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -77,7 +77,7 @@ function checkRecords(lines: string, read?: (where: string) => Buffer): void {
   }
 }
 
-/** For the processes a test starts. */
+/** For the processes that a test starts. */
 function withEnv(env: Record<string, string>): Disposable {
   const before = Object.keys(env).map((name) => [name, process.env[name]] as const)
   Object.assign(process.env, env)
@@ -93,7 +93,7 @@ function withEnv(env: Record<string, string>): Disposable {
 
 const onDisk = (where: string) => readFileSync(fileURLToPath(where))
 
-test('two workers of a fleet store each file once in a bucket, and its record in the database', async () => {
+test('stores each file once in a bucket with two fleet workers, and its record in the database', async () => {
   await using database = await postgresForTests()
   await using bucket = await startS3()
   await using site = await startGallery()
@@ -112,7 +112,7 @@ test('two workers of a fleet store each file once in a bucket, and its record in
   assert.deepEqual({ completed, remaining, items }, { completed: PAGES + 2 * FILES, remaining: 0, items: PAGES })
 })
 
-test('kill -9 in the middle of downloads: resumed, every file whole and recorded once', async () => {
+test('has every file complete and recorded once after kill -9 during downloads and a resume', async () => {
   let isSlow = true
   const held: (() => void)[] = []
   await using site = await startGallery((response, body) => {
@@ -141,7 +141,7 @@ test('kill -9 in the middle of downloads: resumed, every file whole and recorded
   isSlow = false
   const { code, stderr, stdout: resumed } = await sluice([...given, '--resume', '--json'], { cwd: folder.path })
   assert.equal(code, 0, stderr)
-  // What the killed one had counted is gone with it; what is certain is not.
+  // The counts of the killed process are gone; the confirmed figures are not.
   const { pages, files } = JSON.parse(resumed)
   const FILES = PAGES * FILES_PER_PAGE + 1
   assert.deepEqual([pages.ok, pages.failed, files.stored + files.same, files.recorded], [PAGES, 0, FILES, FILES])
@@ -149,7 +149,7 @@ test('kill -9 in the middle of downloads: resumed, every file whole and recorded
   checkRecords(stdout, onDisk)
 })
 
-test('several processes of one machine share the files of a run', async () => {
+test('shares the files of a run among several local processes', async () => {
   await using site = await startGallery()
   using folder = folderWithScraper()
   const given = [
@@ -172,7 +172,7 @@ test('several processes of one machine share the files of a run', async () => {
   checkRecords(listed.stdout, onDisk)
 })
 
-test('files that cannot be had are dead letters, and too many of them are a run that failed', async () => {
+test('turns files that cannot be fetched into dead letters, too many of which fail the run', async () => {
   await using site = await startGallery((response) => response.writeHead(403).end())
   using folder = folderWithScraper()
   const out = join(folder.path, 'runs')

@@ -1,4 +1,4 @@
-/** When a run of a fleet begins, goes on and is over: with many workers, limits, and a queue that is still being filled. */
+/** When a fleet run begins, continues and is over: with many workers, limits, and a queue that is still being filled. */
 import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -38,7 +38,7 @@ const newestRun = async (url: string) => {
   }
 }
 
-test('a worker that comes while the queue is being filled waits, and the run ends when all of it is done', async () => {
+test('lets a worker wait while the queue is being filled, and ends the run when all of it is done', async () => {
   await using here = await place({ products: 60 })
   const { fleet, site, database } = here
   const urls = [...truth(60)].map(({ path }) => new URL(path, site.url).href)
@@ -61,7 +61,7 @@ test('a worker that comes while the queue is being filled waits, and the run end
   assert.deepEqual({ completed, failed, state }, { completed: 60, failed: 0, state: 'finished' })
 })
 
-test('more URLs for a finished run open it again, and no worker ends it while they come', async () => {
+test('reopens a finished run for more URLs, and no worker ends it while they are added', async () => {
   await using here = await place({ products: 40 })
   const { fleet, site } = here
   const urls = [...truth(40)].map(({ path }) => new URL(path, site.url).href)
@@ -104,7 +104,7 @@ test('stop() in one worker stops the run for all of them', async () => {
   assert.deepEqual([state, reason], ['stopped', 'enough of it'])
 })
 
-test('the limit of pages stops the run, and --resume with a higher one goes on', async () => {
+test('stops the run at the page limit, and continues with --resume and a higher one', async () => {
   await using here = await place({ products: 200 })
   const { fleet, site } = here
   const { run_id: runId } = await fleet.start('--site', site.url, '--arg', 'details=true', '--pages', '20')
@@ -127,7 +127,7 @@ test('the time limit stops the run', async () => {
   assert.deepEqual([state, reason], ['stopped', 'the time limit is reached'])
 })
 
-test('a start that fails leaves no run behind for workers to wait on', async () => {
+test('leaves no run behind for workers to wait on when a start fails', async () => {
   const code = STOPPING.replace(/start: .*\n/, "start() { throw new Error('no way in') },\n")
   await using here = await place({ products: 20, scraper: 'stopping', code })
   const { fleet, site, database } = here
@@ -137,12 +137,12 @@ test('a start that fails leaves no run behind for workers to wait on', async () 
   assert.equal(await newestRun(database.url), undefined)
 })
 
-test('a start that is broken off says so, and goes on with --resume', async () => {
+test('says that a start was interrupted, and continues with --resume', async () => {
   await using here = await place({ products: 40 })
   const { fleet, site, database } = here
   const urls = [...truth(40)].map(({ path }) => new URL(path, site.url).href)
   const filling = fleet.startFilling()
-  // More than one chunk of the queue, so that some are in before it is stopped.
+  // More than one chunk of the queue, so that some are added before it is stopped.
   filling.child.stdin!.write(`${Array.from({ length: 3000 }, (_, i) => `${urls[0]}?n=${i}`).join('\n')}\n`)
   let run: { id: string; state: string } | undefined
   await until('some are in', async () => {
@@ -158,7 +158,7 @@ test('a start that is broken off says so, and goes on with --resume', async () =
   assert.match(wrong.stderr, /was not read to its end/)
 })
 
-test('a worker that stays for ever and is told to go ends a run with nothing left', async () => {
+test('ends a run with nothing left when a persistent worker is told to leave', async () => {
   await using here = await place({ products: 20 })
   const { fleet, site } = here
   const { run_id: runId } = await fleet.start('--site', site.url)
@@ -170,7 +170,7 @@ test('a worker that stays for ever and is told to go ends a run with nothing lef
   assert.equal((await fleet.stats(runId)).state, 'finished')
 })
 
-test('a run is not resumed with other arguments', async () => {
+test('does not resume a run with other arguments', async () => {
   await using here = await place({ products: 20 })
   const { fleet, site } = here
   const { run_id: runId } = await fleet.start('--site', site.url)
@@ -188,7 +188,7 @@ test('a run is not resumed with other arguments', async () => {
   assert.match(stderr, /its argument site is/)
 })
 
-test('an outage longer than the lease makes no suspects of healthy pages', async () => {
+test('does not suspect healthy pages because of an outage longer than the lease', async () => {
   await using server = await startPostgres({ fsync: true })
   await using database = await server.createDatabase()
   await using site = await startBooksSite({ products: 300, delayMs: 40 })

@@ -1,4 +1,4 @@
-/** A fleet over RabbitMQ and Redis, the way a user runs it: the same commands as on PostgreSQL. */
+/** A fleet on RabbitMQ and Redis, as a user runs it: the same commands as on PostgreSQL. */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -23,7 +23,7 @@ test('workers share a run over a broker: every book once, and the run is finishe
   await using site = await startBooksSite({ products: 300, delayMs: 5 })
   const { fleet } = here
   const { run_id: runId } = await fleet.start('--site', site.url, '--arg', 'details=true')
-  // The management API may be slow to answer, and its numbers are some seconds old.
+  // The management API may be slow to answer, and its figures are some seconds old.
   await until('the broker tells of the first page', async () => {
     const { broker } = await fleet.stats(runId)
     return broker?.some(({ name, ready }) => name === `url_queue_ttl.${runId}` && ready === 1) === true
@@ -45,9 +45,9 @@ interface BrokerConsumer {
   ack_required: boolean
 }
 
-test('messages are acknowledged as each worker was told', async () => {
+test('acknowledges messages as each worker was configured', async () => {
   await using here = await place()
-  // The broker's API needs some seconds to tell who consumes; until then the run must not end.
+  // The broker's API needs some seconds to list the consumers; until then the run must not end.
   let isTold = false
   await using site = await startBooksSite({ products: 300, delayMs: () => (isTold ? 0 : 2000) })
   const { fleet, broker } = here
@@ -68,7 +68,7 @@ test('messages are acknowledged as each worker was told', async () => {
   assert.equal((await fleet.items(runId)).length, 300)
 })
 
-test('a way of acknowledging that is none stops the worker before it begins', async () => {
+test('rejects an invalid acknowledgement mode before the worker begins', async () => {
   await using here = await place()
   const { code, stderr } = await here.fleet.worker('any', '--ack', 'bulk=perhaps', '--expired', 'burn').result
   assert.notEqual(code, 0)
@@ -76,7 +76,7 @@ test('a way of acknowledging that is none stops the worker before it begins', as
   assert.match(stderr, /expired/)
 })
 
-test('each attempt to reach the queue again is one line, however many wait for it', async () => {
+test('logs each attempt to reconnect to the queue once, however many operations wait for it', async () => {
   await using here = await place()
   await using redis = await startRedis()
   await using store = await openStore({ frontier: here.broker.url, store: `sqlite:${join(here.folder, 'store.db')}` })
@@ -92,7 +92,7 @@ test('each attempt to reach the queue again is one line, however many wait for i
     assert.match(line, new RegExp(`the queue is away .*: waiting for it, try ${i + 1}$`))
 })
 
-test('a worker killed between fetch and acknowledgement repeats pages, and no item', async () => {
+test('repeats pages, but no item, of a worker killed between fetch and acknowledgement', async () => {
   await using here = await place()
   await using site = await startBooksSite({ products: 300, delayMs: 12 })
   const { fleet } = here

@@ -1,4 +1,6 @@
-/** Workers for many runs: of any scraper, of one region, for pages or for files alone, with a health that outlives the runs. */
+/**
+ * Workers for many runs: of any scraper, of one region, for pages or files only, with a health endpoint that outlives the runs.
+ */
 import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -77,7 +79,7 @@ async function healthAt(port: number): Promise<{ code: number; body: Record<stri
     : { code: answer.status, body: (await answer.json()) as Record<string, unknown> }
 }
 
-test('a worker without --scraper does the runs of all scrapers, passes over one it cannot load, and ends', async () => {
+test('does the runs of all scrapers in a worker without --scraper, skips one it cannot load, and ends', async () => {
   await using fleet = await rig()
   fleet.write('plums', scraperOf('plums'))
   const ids = [await fleet.start('apples'), await fleet.start('plums'), await fleet.start('pears')]
@@ -90,7 +92,7 @@ test('a worker without --scraper does the runs of all scrapers, passes over one 
   assert.match(stderr, /plums\.ts does not load/)
 })
 
-test('a worker without a browser leaves runs that need one to others', async () => {
+test('leaves runs that need a browser to others in a worker without one', async () => {
   await using fleet = await rig()
   fleet.write('windows', scraperOf('windows').replace('routes: { page: {} }', "routes: { page: { fetch: 'browser' } }"))
   const ids = [await fleet.start('windows'), await fleet.start('apples')]
@@ -104,7 +106,7 @@ test('a worker without a browser leaves runs that need one to others', async () 
   assert.equal((await fleet.stats(ids[0]!)).state, 'running')
 })
 
-test('a worker with two --scraper leaves the runs of others alone', async () => {
+test('leaves the runs of other scrapers alone in a worker with two --scraper', async () => {
   await using fleet = await rig()
   const [mine, foreign] = [await fleet.start('pears'), await fleet.start('apples')]
   assert.equal((await fleet.work('--scraper', 'pears', '--scraper', 'gallery').result).code, 0)
@@ -112,7 +114,7 @@ test('a worker with two --scraper leaves the runs of others alone', async () => 
   assert.equal((await fleet.stats(foreign)).state, 'running')
 })
 
-test('of two workers on one run one moves to a run that nobody works on', async () => {
+test('moves one of two workers on a run to a run without workers', async () => {
   await using fleet = await rig()
   fleet.write('orchard', scraperOf('orchard', '', 2000))
   const long = await fleet.start('orchard')
@@ -123,7 +125,7 @@ test('of two workers on one run one moves to a run that nobody works on', async 
   await until('the late one is finished', async () => (await fleet.stats(late)).state === 'finished')
 })
 
-test('the health of a worker answers before, between and after runs, and its counters go on', async () => {
+test('answers health checks before, between and after runs, with continuing counters', async () => {
   await using fleet = await rig()
   const port = await freePort()
   const worker = fleet.work('--forever', '--metrics', `127.0.0.1:${port}`, '--quiet', '--region', 'eu')
@@ -145,7 +147,7 @@ test('the health of a worker answers before, between and after runs, and its cou
   assert.equal((await worker.result).code, 4)
 })
 
-test('runs of a region wait for its workers, and say so', async () => {
+test('lets runs of a region wait for its workers, and says so', async () => {
   await using fleet = await rig()
   const id = await fleet.start('apples', '--region', 'eu')
   assert.equal((await fleet.work().result).code, 0)
@@ -166,7 +168,7 @@ test('runs of a region wait for its workers, and say so', async () => {
   assert.equal((await fleet.stats(anywhere)).state, 'finished')
 })
 
-test('a run with only page workers waits for a file worker, and ends when one came', async () => {
+test('lets a run with only page workers wait for a file worker, and ends it when one came', async () => {
   await using fleet = await rig()
   const id = await fleet.start('gallery')
   const reader = fleet.work('--scraper', 'gallery', '--run-id', id, '--only', 'pages', '--quiet')
@@ -182,7 +184,7 @@ test('a run with only page workers waits for a file worker, and ends when one ca
   assert.deepEqual([after.state, after.files.stored, after.items], ['finished', 3, 3])
 })
 
-test('a page worker of many runs does not stay where only files are left', async () => {
+test('does not keep a page worker on a run where only files are left', async () => {
   await using fleet = await rig()
   const id = await fleet.start('gallery')
   assert.equal((await fleet.work('--only', 'pages').result).code, 0)
@@ -191,7 +193,7 @@ test('a page worker of many runs does not stay where only files are left', async
   assert.equal((await fleet.stats(id)).state, 'finished')
 })
 
-test('a run whose queue is somewhere unreachable costs the others nothing', async () => {
+test('does not hold up others because of a run with an unreachable queue', async () => {
   await using fleet = await rig()
   const [lost, other] = [await fleet.start('apples'), await fleet.start('pears')]
   await using store = await fleet.openStore()
@@ -203,7 +205,7 @@ test('a run whose queue is somewhere unreachable costs the others nothing', asyn
   assert.match(stderr, new RegExp(`run ${lost} is left alone for a while: .*127\\.0\\.0\\.1:1`))
 })
 
-test('a worker that stays with one scraper does its older runs too, and ends when it is drained', async () => {
+test('does older runs, too, in a persistent worker of one scraper, and ends when drained', async () => {
   await using fleet = await rig()
   fleet.write('orchard', scraperOf('orchard', '', 2000))
   const ids = [await fleet.start('apples'), await fleet.start('apples')]

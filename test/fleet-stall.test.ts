@@ -1,4 +1,4 @@
-/** A run of a fleet over a site that asks to wait for an hour: workers stop it, resumable, and lose no page. */
+/** A fleet run on a site that asks to wait for an hour: workers stop it, resumable, and lose no page. */
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -12,7 +12,7 @@ import { temporaryFolder } from './sluice.ts'
 
 const PAGES = 60
 
-/** Robots first, then every page: come back in an hour. */
+/** robots.txt first, then every page answers: come back in an hour. */
 async function openBusySite() {
   const asked = { pages: 0 }
   const server = createServer((request, response) => {
@@ -31,7 +31,7 @@ const engines = {
 }
 
 for (const [engine, open] of Object.entries(engines)) {
-  test(`a worker on ${engine} stops a run in which everything has to wait, and says until when`, async () => {
+  test(`stops a run on ${engine} in which everything has to wait, and says until when`, async () => {
     await using database = await open()
     await using site = await openBusySite()
     using folder = temporaryFolder()

@@ -1,7 +1,7 @@
 /**
- * `worker --tor` on a Tor network of our own: each worker has a daemon, gets its pages through it, and takes it along when it goes.
+ * `worker --tor` on a private Tor network: each worker has a daemon, fetches its pages through it, and ends it when it leaves.
  *
- *   worker ──▶ its daemon ──▶ relay ──▶ relay ──▶ exit ──▶ front door, which asks whose each connection is ──▶ site
+ *   worker ──▶ its daemon ──▶ relay ──▶ relay ──▶ exit ──▶ front server, which identifies each connection's owner ──▶ site
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -24,7 +24,7 @@ import { openHostileSite, respond } from './site/hostile.ts'
 import { type SluiceProcess, startSluice, temporaryFolder } from './sluice.ts'
 
 const RELAYS = 3
-/** A network that is up lets a daemon in after about 2 s; a new one needs two rounds of votes, of 5 s each. */
+/** An established network admits a daemon after about 2 s; a new one needs two rounds of votes, of 5 s each. */
 const timeout = 120_000
 
 let network: TorNetwork
@@ -38,7 +38,7 @@ after(async () => {
   await network[Symbol.asyncDispose]()
 })
 
-test('two workers have two daemons, with folders and ports of their own, and leave none behind', async () => {
+test('gives two workers two daemons, with their own folders and ports, and leaves none behind', async () => {
   await using database = await postgresForTests()
   await using site = await startBooksSite({ products: 20 })
   using folder = temporaryFolder()
@@ -59,7 +59,7 @@ test('two workers have two daemons, with folders and ports of their own, and lea
   assert.deepEqual({ pending, claimed, remaining }, { pending: 1, claimed: 0, remaining: 1 }, 'waiting cost no task')
 })
 
-test('a worker gets every page through its daemon and none past it, by another way where the first is refused', async () => {
+test('fetches every page through the daemon, over another circuit if the first is refused', async () => {
   await using database = await postgresForTests()
   await using site = await startBooksSite({ products: 100 })
   await using door = await openFrontDoor(site.port, { refused: 1 })
@@ -67,7 +67,7 @@ test('a worker gets every page through its daemon and none past it, by another w
   const fleet = new Fleet({ frontier: database.url, cwd: folder.path })
   await network.start()
   const { run_id: runId } = await fleet.start('--site', door.url)
-  // The first connection is the first page's then: on the way it was refused it would be refused for ever.
+  // Then the first connection is for the first page: on the refused circuit it would be refused forever.
   const worker = startTorWorker(runId, { frontier: database.url, folder: folder.path }, '--robots', 'ignore')
   const end = await worker.result
   assert.equal(end.code, 0, end.stderr)
@@ -80,7 +80,7 @@ test('a worker gets every page through its daemon and none past it, by another w
   assert.ok(!isTor(worker.daemon()!.pid))
 })
 
-test('another way out is another user of Tor, and its connections are new', async () => {
+test('uses another Tor user, with new connections, for another exit', async () => {
   await using site = await openHostileSite()
   site.on('no', respond(403, 'no entry'))
   await using door = await openFrontDoor(site.port)
@@ -115,7 +115,7 @@ test('another way out is another user of Tor, and its connections are new', asyn
 })
 
 interface TorWorker extends SluiceProcess {
-  /** Once it listens. */
+  /** Set once it listens. */
   daemon(): { pid: number; socks: string } | undefined
 }
 
@@ -152,11 +152,11 @@ function isTor(pid: number): boolean {
 
 interface FrontDoor extends AsyncDisposable {
   url: string
-  /** Whose each connection is, oldest first. Exits and everybody else come from 127.0.0.1, so the kernel is asked. */
+  /** The owner of each connection, oldest first. Exits and other clients all come from 127.0.0.1, so the kernel is asked. */
   callers: ('exit' | 'somebody else')[]
 }
 
-/** The first `refused` connections get a 403 for everything they ask, as long as they are kept. */
+/** The first `refused` connections get a 403 for every request, as long as they are kept. */
 async function openFrontDoor(port: number, { refused = 0 } = {}): Promise<FrontDoor> {
   const callers: FrontDoor['callers'] = []
   const sockets = new Set<Socket>()
@@ -183,7 +183,7 @@ async function openFrontDoor(port: number, { refused = 0 } = {}): Promise<FrontD
   }
 }
 
-/** The other end of this connection is the process's. */
+/** Whether the other end of this connection belongs to the process. */
 function isHeldBy(pid: number, { localPort, remotePort }: Socket): boolean {
   const address = (port: number) => `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`
   const ends = ` ${address(remotePort!)} ${address(localPort!)} `
@@ -199,15 +199,15 @@ function isHeldBy(pid: number, { localPort, remotePort }: Socket): boolean {
 }
 
 interface TorNetwork extends AsyncDisposable {
-  /** Of its relays. */
+  /** Pids of its relays. */
   readonly pids: number[]
-  /** Has a `tor` that knows this network and no other: no test reaches the internet. */
+  /** Contains a `tor` that knows only this network: no test reaches the internet. */
   binFolder: string
-  /** Until then its daemons wait. May be called twice. */
+  /** Its daemons wait until then. May be called twice. */
   start(): Promise<void>
 }
 
-/** One authority, which is a relay, too, and more relays; all are exits. Tor's manual has the options under TESTING NETWORK. */
+/** One authority, which is also a relay, and more relays; all are exits. Tor's manual has the options under TESTING NETWORK. */
 async function openTorNetwork(tor: Program): Promise<TorNetwork> {
   const servers = Array.from({ length: 1 + RELAYS }, (_, n) => new OwnedServer(`tor-relay${n}`))
   const [authority] = servers
@@ -258,7 +258,7 @@ async function openTorNetwork(tor: Program): Promise<TorNetwork> {
   }
 }
 
-/** Votes every few seconds, for whoever is there. */
+/** Votes every few seconds, with whichever relays are up. */
 const AUTHORITY_OPTIONS = [
   ...['--AuthoritativeDirectory', '1', '--V3AuthoritativeDirectory', '1', '--ContactInfo', 'test@sluice.test'],
   ...['--TestingV3AuthInitialVotingInterval', '5', '--V3AuthVotingInterval', '10'],
@@ -267,7 +267,7 @@ const AUTHORITY_OPTIONS = [
   ...['--TestingDirAuthVoteExit', '*', '--TestingDirAuthVoteGuard', '*'],
 ]
 
-/** Gives the fingerprint of its identity. */
+/** Returns the fingerprint of its identity. */
 function makeAuthorityKeys(tor: Program, folder: string, dirPort: number): string {
   const keys = join(folder, 'keys')
   mkdirSync(keys, { mode: 0o700 })

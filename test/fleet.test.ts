@@ -1,4 +1,4 @@
-/** A run on PostgreSQL from start to end, the way a user does it: start, workers, export. */
+/** A run on PostgreSQL from start to end, as a user does it: start, workers, export. */
 import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -45,7 +45,7 @@ test('several workers share a run: every book once, and the run is finished', as
   )
 })
 
-test('a worker of a finished run ends at once, and one of an unknown run says so', async () => {
+test('ends a worker of a finished run at once, and reports an unknown run', async () => {
   await using database = await postgresForTests()
   await using site = await startBooksSite({ products: 20 })
   using folder = temporaryFolder()
@@ -60,7 +60,7 @@ test('a worker of a finished run ends at once, and one of an unknown run says so
   assert.match(lost.stderr, /E_RUN_NOT_FOUND.*20200101_000000_none/)
 })
 
-test('a list of URLs takes the place of the start tasks; what is no URL or fits no route is told', async () => {
+test('uses a list of URLs instead of the start tasks, and reports invalid URLs and those without a route', async () => {
   await using database = await postgresForTests()
   await using site = await startBooksSite({ products: 40 })
   using folder = temporaryFolder()
@@ -88,7 +88,7 @@ test('a list of URLs takes the place of the start tasks; what is no URL or fits 
   assert.equal((await fleet.items(runId)).length, 40)
 })
 
-test('two orchestrators that start at once make two runs; two that resume share one', async () => {
+test('creates two runs when two orchestrators start at once, and shares one when two resume', async () => {
   await using database = await postgresForTests()
   await using site = await startBooksSite({ products: 60 })
   using folder = temporaryFolder()
@@ -105,7 +105,7 @@ test('two orchestrators that start at once make two runs; two that resume share 
   assert.equal((await fleet.stats(two!.run_id)).pending, 1, 'the other run was left alone')
 })
 
-test('a worker with another definition is refused', async () => {
+test('rejects a worker with a different definition', async () => {
   await using database = await postgresForTests()
   using here = temporaryFolder()
   using there = temporaryFolder()
@@ -132,7 +132,7 @@ test('a worker with another definition is refused', async () => {
   assert.match(other.stderr, /E_DEFINITION_DIFFERS[\s\S]*own\.ts[\s\S]*fix:/)
 })
 
-test('SIGTERM hands the leases back at once, and another worker goes on with them', async () => {
+test('hands leases back at once on SIGTERM, and another worker continues', async () => {
   await using database = await postgresForTests()
   await using site = await startBooksSite({ products: 200, delayMs: 20 })
   using folder = temporaryFolder()
@@ -151,14 +151,14 @@ test('SIGTERM hands the leases back at once, and another worker goes on with the
   assert.equal((await fleet.items(runId)).length, 200)
 })
 
-test('distributed mode without a database says what to do', async () => {
+test('says what to do in distributed mode without a database', async () => {
   using folder = temporaryFolder()
   const { code, stderr } = await sluice(['start', 'books', '--mode', 'distributed'], { cwd: folder.path })
   assert.equal(code, 2)
   assert.match(stderr, /E_OPTION.*fleet[\s\S]*SLUICE_FRONTIER/)
 })
 
-test('a database that is not there is exit 3, and its password is not shown', async () => {
+test('exits with 3 if the database does not exist, without showing its password', async () => {
   using folder = temporaryFolder()
   const { code, stderr } = await sluice(
     ['start', 'books', '--mode', 'distributed', '--frontier', 'postgres://me:hunter2@127.0.0.1:9/none'],
@@ -169,7 +169,7 @@ test('a database that is not there is exit 3, and its password is not shown', as
   assert.doesNotMatch(stderr, /hunter2/)
 })
 
-test('one process runs on a postgres: queue too, and resumes from it', async () => {
+test('also runs a single process on a postgres: queue, and resumes from it', async () => {
   await using database = await postgresForTests()
   await using site = await startBooksSite({ products: 100, delayMs: 10 })
   using folder = temporaryFolder()

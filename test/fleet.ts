@@ -1,4 +1,4 @@
-/** Words for tests of a fleet: start a run on a database, work on it with real processes, look at what came out. */
+/** Helpers for fleet tests: start a run on a database, work on it with real processes, inspect the result. */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -24,7 +24,7 @@ export class Fleet {
   readonly #cwd: string
   readonly #scraper: string
 
-  /** `cwd` is where run folders go, and where a scraper of the test's own is looked for. */
+  /** `cwd` is where run folders go, and where a test's own scraper is found. */
   constructor({ frontier, cwd, scraper = 'books' }: { frontier: string; cwd: string; scraper?: string }) {
     this.#frontier = frontier
     this.#env = { SLUICE_FRONTIER: frontier }
@@ -43,7 +43,7 @@ export class Fleet {
     return startSluice(args, { env: this.#env, cwd: this.#cwd })
   }
 
-  /** Reads URLs from its standard input, which the caller writes and ends. */
+  /** Reads URLs from standard input, which the caller writes and ends. */
   startFilling(...more: string[]): SluiceProcess {
     const args = ['start', this.#scraper, '--mode', 'distributed', '--json', '--urls-file', '-', '--allow-private']
     return startSluice([...args, ...more], { env: this.#env, cwd: this.#cwd, keepsInputOpen: true })
@@ -57,7 +57,7 @@ export class Fleet {
     return statsOf(runId, this.#places)
   }
 
-  /** As the API shows it. */
+  /** As shown by the API. */
   async record(runId: string): Promise<RunRecord> {
     await using run = await openRun(runId, this.#places)
     return run.record
@@ -81,14 +81,14 @@ export class Fleet {
 
 export type RunStats = ReturnType<typeof statsJson>
 
-/** What `sluice stats --json` prints. In this process: tests ask again and again, and each start of the command is 0.4 s of CPU. */
+/** The output of `sluice stats --json`, in this process: tests poll it, and each start of the command costs 0.4 s of CPU. */
 export async function statsOf(word: string, places: RunPlaces): Promise<RunStats> {
   await using run = await openRun(word, places)
   const [numbers] = await Promise.all([runStats(run), run.askBroker()])
   return statsJson(run, numbers, averageRate(run, numbers))
 }
 
-/** Where a command looks for runs that is typed in this folder. */
+/** Where a command run in this folder looks for runs. */
 export function placesIn(cwd: string, frontier = 'sqlite:'): RunPlaces {
   const store = /^postgres/.test(frontier) ? frontier : `sqlite:${cwd}/.sluice/sluice.db`
   return { out: join(cwd, 'runs'), frontier, store }
@@ -118,7 +118,7 @@ export function fillOf(items: readonly Record<string, unknown>[]): Record<string
   return Object.fromEntries([...filled].map(([field, count]) => [field, count / items.length]))
 }
 
-/** Waits for `isSo`, asked again and again; fails after `ms`, which guards against a hang and says nothing about speed. */
+/** Polls until `isSo` is true; fails after `ms`, which guards against a hang and says nothing about speed. */
 export async function until(what: string, isSo: () => boolean | Promise<boolean>, ms = 240_000): Promise<void> {
   const endMs = Date.now() + ms
   while (!(await isSo())) {

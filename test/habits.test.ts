@@ -1,4 +1,6 @@
-/** House rules that a machine can check. Others: test/imports.test.ts (who imports whom), biome.json (floating promises). */
+/**
+ * House rules that can be checked automatically. Others: test/imports.test.ts (who imports whom), biome.json (floating promises).
+ */
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -8,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const isTestFile = (file: string) => /\.test(?:-[\w-]+)?\.ts$/.test(file)
 const ENTRIES = ['src/index.ts', 'src/testing.ts', 'src/jobs/index.ts', 'src/server/api/client.ts']
-/** The compiler has to name these in the types it infers elsewhere. */
+/** The compiler has to name these in types that it infers elsewhere. */
 const IN_INFERRED_TYPES = ['src/server/api/routes/endpoint.ts: Streamed']
 
 const EXPORT =
@@ -18,7 +20,7 @@ const DYNAMIC_IMPORT = /import\('(\.[^']+)'\)/g
 
 type Texts = ReadonlyMap<string, string>
 
-/** `file: name` of each export that no other file imports. A file that is imported as a whole may be asked for any name. */
+/** `file: name` of each export that no other file imports. If a file is imported as a whole, any of its names may be used. */
 function unusedExports(texts: Texts): string[] {
   const named = new Map<string, Set<string>>()
   const importersOfAll = new Map<string, string[]>()
@@ -53,7 +55,7 @@ test('every export is imported somewhere', () => {
   )
 })
 
-test('an export that nothing imports is found, one that is imported in whatever way is not', () => {
+test('finds an export that nothing imports, and accepts any kind of import', () => {
   const texts = new Map([
     ['src/a.ts', 'export const one = 1\nexport interface Two {}\nexport function three() {}\nexport class Four {}\n'],
     ['src/b.ts', "import { one, type Two as Other } from './a.ts'\nconst { three } = await import('./a.ts')\n"],
@@ -61,14 +63,14 @@ test('an export that nothing imports is found, one that is imported in whatever 
   assert.deepEqual(unusedExports(texts), ['src/a.ts: Four'])
 })
 
-test('ARCHITECTURE.md names every folder of src, and none that is not there', () => {
+test('ARCHITECTURE.md names every folder of src, and no other', () => {
   const text = readFileSync(join(ROOT, 'ARCHITECTURE.md'), 'utf8')
   const named = [...text.matchAll(/^\| `src\/([\w-]+)\/`/gm)].map(([, name]) => name!)
   const there = globSync('src/*/', { cwd: ROOT }).map((folder) => folder.replace(/^src\/|\/$/g, ''))
   assert.deepEqual(named.sort(), there.sort())
 })
 
-test('every path that ARCHITECTURE.md names is there', () => {
+test('every path that ARCHITECTURE.md names exists', () => {
   const text = readFileSync(join(ROOT, 'ARCHITECTURE.md'), 'utf8')
   const files = globSync('**/*.{ts,md}', { cwd: ROOT, exclude: (name) => /node_modules|\.deps/.test(String(name)) })
   const paths = [...text.matchAll(/`([\w./-]+\.(?:ts|md))`/g)].map(([, path]) => path!)

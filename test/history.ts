@@ -19,7 +19,7 @@ export interface Book {
   [more: string]: unknown
 }
 
-/** A run whose items and end are set by hand. */
+/** A run whose items and end are set manually. */
 export class WrittenRun {
   readonly id: string
   readonly lines: SourceItem[] = []
@@ -31,7 +31,7 @@ export class WrittenRun {
   isFinished = false
   version = 'running'
   isSettled = false
-  /** What its schema names, where it tells. */
+  /** The fields of its schema, if known. */
   fields: readonly string[] | undefined
 
   constructor(id: string, startedAtMs: number, { scope = 'aaaa', scraper = 'books' } = {}) {
@@ -55,7 +55,7 @@ export class WrittenRun {
     return this
   }
 
-  /** Resumed. */
+  /** Resumes the run. */
   goOn(): this {
     this.endedAtMs = undefined
     this.version = 'running'
@@ -86,7 +86,7 @@ export class WrittenRun {
 }
 
 export interface BenchOptions extends ItemsOptions {
-  /** Beside the items themselves. */
+  /** Used in addition to the items themselves. */
   projection?: Projection
 }
 
@@ -119,7 +119,7 @@ export class Bench implements AsyncDisposable {
     })
   }
 
-  /** A day later. */
+  /** Creates a run a day later. */
   run(id: string, more?: { scope?: string; scraper?: string }): WrittenRun {
     this.nowMs += 86_400_000
     const run = new WrittenRun(id, this.nowMs, more)
@@ -127,7 +127,7 @@ export class Bench implements AsyncDisposable {
     return run
   }
 
-  /** A run that found these and ended by itself. */
+  /** A run that found these items and ended normally. */
   async complete(
     id: string,
     books: readonly Book[],
@@ -172,7 +172,7 @@ const OPEN: Readonly<Record<string, (parts: AsyncDisposableStack) => Promise<Sql
   PostgreSQL: async (parts) => await openPostgresDatabase(parts.use(await postgresForTests()).url),
 }
 
-/** The same tests on SQLite and on PostgreSQL, each with empty tables. */
+/** The same tests on SQLite and PostgreSQL, each with empty tables. */
 export function onBothDatabases(title: string, define: (check: Check) => void): void {
   for (const [name, open] of Object.entries(OPEN))
     describe(`${title} on ${name}`, () => {

@@ -1,10 +1,10 @@
-/** What a page downloads: links are reported, what only the page could make is kept, nothing escapes the spool. */
+/** Browser downloads: links are reported, downloads that only the page could create are kept, and nothing escapes the spool. */
 import assert from 'node:assert/strict'
 import { existsSync, mkdtempDisposableSync, readFileSync, renameSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import '../services/chromium.ts' // what this file needs, for whoever runs the tests
+import '../services/chromium.ts' // tells the test runner what this file needs
 import type { Download } from '../../src/core/page.ts'
 import { openTestPool, type TestPool, until } from './pool.ts'
 import { openSite, type Site } from './site.ts'
@@ -63,7 +63,7 @@ async function downloadsOf(script: string, take: (downloads: readonly Download[]
 }
 
 describe('a download', () => {
-  it('anybody could make is a link', async () => {
+  it('is reported as a link if any client could fetch it', async () => {
     await downloadsOf('link.click()', (downloads) => {
       assert.deepEqual(downloads, [{ kind: 'link', url: `${site.url}/report.csv`, name: 'Q1 report.csv' }])
     })
@@ -77,7 +77,7 @@ describe('a download', () => {
     ['data.click()', /^data\.txt$/, 'seven b'],
     ['form.submit()', /^made\.zip$/, 'made for POST'],
   ] as const) {
-    it(`only the page could make is kept until it is taken, or the page released (${script})`, async () => {
+    it(`is kept until it is taken or the page released if only the page could create it (${script})`, async () => {
       using folder = mkdtempDisposableSync(join(tmpdir(), 'sluice-taken-'))
       const taken = join(folder.path, 'taken')
       let path = ''
@@ -97,14 +97,14 @@ describe('a download', () => {
     })
   }
 
-  it('larger than its limit is an error, and nothing of it is left', async () => {
+  it('fails if it exceeds its limit, and leaves nothing behind', async () => {
     const page = await pool.visit(`${site.url}/page`)
     await page.live!.driver.evaluate('big.click()')
     await assert.rejects(page.live!.downloads(), { code: 'E_TOO_LARGE' })
     page.release()
   })
 
-  it('is waited for while it may be starting, also when there is another', async () => {
+  it('is waited for while it may be starting, even if there is another', async () => {
     const links = async (first: string, second: string) => {
       const page = await pool.visit(`${site.url}/page`)
       await page.live!.driver.click(first)
@@ -121,7 +121,7 @@ describe('a download', () => {
     await until(() => pool.pool.busy === 0, 'all slots free')
   })
 
-  it('is lost by none of many pages at once', async () => {
+  it('is not lost by any of many concurrent pages', async () => {
     const counts = await Promise.all(
       Array.from({ length: 40 }, async () => {
         const page = await pool.visit(`${site.url}/page`)
@@ -142,7 +142,7 @@ describe('a download', () => {
     ['/by-itself-slowly', 'slow.csv'],
     ['/in-a-frame', 'report.csv'],
   ] as const) {
-    it(`that a page starts by itself leaves the page as it is (${path})`, async () => {
+    it(`leaves the page unchanged if the page starts it by itself (${path})`, async () => {
       const page = await pool.visit(`${site.url}${path}`)
       assert.deepEqual([page.status, page.url, page.redirects], [200, `${site.url}${path}`, []])
       assert.match(page.text, /begins shortly/)
@@ -154,13 +154,13 @@ describe('a download', () => {
     })
   }
 
-  it('is none where a page has none', async () => {
+  it('does not exist on a page without downloads', async () => {
     const page = await pool.visit(`${site.url}/page`)
     assert.deepEqual(await page.live!.downloads(), [])
     page.release()
   })
 
-  it('that was never asked for is none', async () => {
+  it('does not exist if it was never requested', async () => {
     await downloadsOf('0', (downloads) => assert.deepEqual(downloads, []))
   })
 })

@@ -1,4 +1,4 @@
-/** Browsers die, hang, grow old and are replaced; nothing of them is left. */
+/** Browsers that die, hang or age are replaced, and leave nothing behind. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -43,7 +43,7 @@ describe('a browser that', () => {
     assert.deepEqual(pool.events.map(({ what }) => what), ['launched', 'crashed', 'launched']) // biome-ignore format: one line reads better
   })
 
-  it('is killed under a handler is what that handler’s error comes from', async () => {
+  it('is killed during a handler causes that handler’s error', async () => {
     for (const work of [
       (driver: DriverPage) => driver.waitForSelector('#never'),
       (driver: DriverPage) => driver.goto(`${site.url}/silent`),
@@ -54,7 +54,7 @@ describe('a browser that', () => {
       const page = await pool.visit(`${site.url}/fine`)
       const live = page.live!
       const failing = work(live.driver).catch((error: unknown) => error)
-      await delay(50) // under way
+      await delay(50) // in progress
       process.kill(pool.pid, 'SIGKILL')
       const error = await failing
       assert.ok(error instanceof Error)
@@ -72,7 +72,7 @@ describe('a browser that', () => {
     for (const { code, message } of await Promise.all(failing)) assert.equal(code, 'E_BROWSER_CRASHED', message)
   })
 
-  it('hangs under a handler is what that handler’s error comes from', async () => {
+  it('hangs during a handler causes that handler’s error', async () => {
     await using pool = await openTestPool({ hangMsMax: 30_000 })
     const page = await pool.visit(`${site.url}/fine`)
     assert.equal(await page.live!.failureBehind(new TypeError('of the handler itself')), undefined)
@@ -86,7 +86,7 @@ describe('a browser that', () => {
     page.release()
   })
 
-  it('loses a page for want of memory says so to its handler', async () => {
+  it('loses a page due to a lack of memory tells its handler', async () => {
     await using pool = await openTestPool({ pageBytesMax: 192 * 1024 ** 2 })
     const page = await pool.visit(`${site.url}/fine`)
     const eat = 'new Promise(() => { const all = []; setInterval(() => all.push(new Uint8Array(2e7).fill(7)), 10) })'
@@ -144,7 +144,7 @@ describe('a browser that', () => {
     assert.match((await old.happened('recycled')).reason, /s old/)
   })
 
-  it('has nothing to do is closed, all but one at once', async () => {
+  it('is idle is closed, all but one at once', async () => {
     await using pool = await openTestPool({ pagesPerBrowser: 1, idleMs: 3000 })
     const pages = await Promise.all([1, 2].map(() => pool.visit(`${site.url}/fine`)))
     assert.equal(pool.pool.browsers, 2)
@@ -166,7 +166,7 @@ describe('a browser that', () => {
 })
 
 describe('our own end', () => {
-  it('by kill -9 takes the browser along, and the next start what it left', async () => {
+  it('by kill -9 also ends the browser, and the next start removes leftovers', async () => {
     using folder = mkdtempDisposableSync(join(tmpdir(), 'sluice-browser-owner-'))
     const child = fileURLToPath(new URL('owner-child.test-kit.ts', import.meta.url))
     const args = [
@@ -190,7 +190,7 @@ describe('our own end', () => {
     assert.equal(readdirSync(folder.path).length, 1)
   })
 
-  it('by disposing leaves no process, in the midst of work', async () => {
+  it('by disposing leaves no process, even in the middle of work', async () => {
     const pool = await openTestPool()
     await pool.visit(`${site.url}/fine`)
     const tree = treeOf(pool.pid)

@@ -1,12 +1,12 @@
-/** Whatever a page does, its visit ends in time with a code, its slot is free again, and its neighbours go on. */
+/** Whatever a page does, its visit ends in time with a code, its slot is free again, and its neighbours continue. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import '../services/chromium.ts' // what this file needs, for whoever runs the tests
+import '../services/chromium.ts' // tells the test runner what this file needs
 import { isRenderer, treeOf } from '../../src/fetch/browser/processes.ts'
 import { openTestPool, type TestPool, until } from './pool.ts'
 import { openSite, type Site } from './site.ts'
 
-/** Long for a page that ends by itself, also on a busy machine. */
+/** Plenty for a page that ends by itself, even on a busy machine. */
 const TIMEOUT_MS = 120_000
 /** For pages that only a time limit ends. */
 const SHORT_TIMEOUT_MS = 10_000
@@ -59,7 +59,7 @@ after(async () => {
   await site[Symbol.asyncDispose]()
 })
 
-/** A good page, in the same browser, while the bad one is open. */
+/** Checks a good page in the same browser, while the bad one is open. */
 async function neighbourIsFine(inPool = pool): Promise<void> {
   const page = await inPool.visit(`${site.url}/fine`)
   assert.match(page.text, /<p>fine<\/p>/)
@@ -84,13 +84,13 @@ describe('a page that', () => {
     })
   }
 
-  it('loops in a script for ever is E_TIMEOUT_TOTAL', async () => {
+  it('loops in a script forever is E_TIMEOUT_TOTAL', async () => {
     const [error] = await Promise.all([hastyPool.failure(`${site.url}/loop`), neighbourIsFine(hastyPool)])
     assert.equal(error.code, 'E_TIMEOUT_TOTAL', error.message)
     await until(() => hastyPool.pool.busy === 0, 'all slots free')
   })
 
-  it('closes itself, reloads, moves on for ever or has a million elements ends as something or other, in time', async () => {
+  it('closes itself, reloads, moves on forever or has a million elements ends one way or another, in time', async () => {
     const ends = ['/closes', '/reload', '/self-later', '/huge'].map(async (path) => {
       const end = await hastyPool.visit(site.url + path).catch((error) => error)
       if ('release' in end) end.release()
@@ -99,13 +99,13 @@ describe('a page that', () => {
     await Promise.all(ends)
   })
 
-  it('nests without end is read', async () => {
+  it('nests endlessly is read', async () => {
     const page = await pool.visit(`${site.url}/deep`)
     assert.match(page.text, /deep/)
     page.release()
   })
 
-  it('asks and opens a little is a page, without its window', async () => {
+  it('shows dialogs and opens windows within reason is a page, without its window', async () => {
     const asking = await pool.visit(`${site.url}/one-alert`)
     assert.match(asking.text, />falsenull</)
     asking.release()
@@ -115,7 +115,7 @@ describe('a page that', () => {
     opening.release()
   })
 
-  it('does not want to be left is left', async () => {
+  it('does not want to be left is left anyway', async () => {
     const page = await pool.visit(`${site.url}/stay`)
     await page.live!.driver.goto(`${site.url}/fine`)
     assert.match(await page.live!.content(), /fine/)
@@ -123,7 +123,7 @@ describe('a page that', () => {
     await until(() => pool.pool.busy === 0, 'all slots free')
   })
 
-  it('hangs after it was read answers no more, and is gone when released', async () => {
+  it('hangs after it was read does not respond any more, and is gone when released', async () => {
     await using own = await openTestPool({ timeoutMs: 1500 })
     const page = await own.visit(`${site.url}/fine`)
     const looping = page.live!.driver.evaluate('while (true) {}').catch(() => {})
@@ -135,7 +135,7 @@ describe('a page that', () => {
     await until(() => treeOf(own.pid).filter(isRenderer).length <= 1, 'its process gone') // a spare one may stay
   })
 
-  it('downloads for ever costs nothing but itself', async () => {
+  it('downloads forever affects nothing but itself', async () => {
     const page = await pool.visit(`${site.url}/many-downloads`)
     const downloads = await page.live!.downloads()
     assert.ok(downloads.length <= 50 && downloads.every(({ kind }) => kind === 'link'))
@@ -143,7 +143,7 @@ describe('a page that', () => {
     await neighbourIsFine()
   })
 
-  it('is hostile does not cost the browser', () => {
+  it('is hostile does not end the browser', () => {
     for (const { events } of [pool, hastyPool]) assert.deepEqual(events.map(({ what }) => what), ['launched']) // biome-ignore format: one line reads better
   })
 })

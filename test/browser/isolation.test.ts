@@ -1,14 +1,14 @@
-/** Users of one browser know nothing of each other, and find again what is theirs. */
+/** Users of one browser know nothing of each other, and find their own data again. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import '../services/chromium.ts' // what this file needs, for whoever runs the tests
+import '../services/chromium.ts' // tells the test runner what this file needs
 import type { SessionState } from '../../src/core/session-state.ts'
 import { openTestPool, type TestPool, until } from './pool.ts'
 import { openSite, type Site } from './site.ts'
 
 const USERS = 20
 const LOADS = 10
-/** Says what it finds (cookies, local storage, the cached number), then leaves the user's name everywhere. */
+/** Shows what it finds (cookies, local storage, the cached number), then leaves the user's name everywhere. */
 const ROOM = `<pre id=seen></pre><script src=/cached.js></script><script>
   const user = new URL(location).searchParams.get('user')
   seen.textContent = JSON.stringify({ cookie: document.cookie, stored: { ...localStorage }, cached: window.cached })
@@ -76,7 +76,7 @@ describe('a session', () => {
     const framed = (await page.live!.state()).origins.find(({ origin }) => origin.includes('localhost'))
     assert.deepEqual(framed?.localStorage, [{ name: 'frame', value: 'of another site' }])
     await page.live!.driver.goto(`${site.url}/secret`)
-    await page.live!.driver.goto(`${other.url}/frame`) // the page has left the site: its storage is found all the same
+    await page.live!.driver.goto(`${other.url}/frame`) // the page has left the site, but its storage is still found
     state = await page.live!.state()
     page.release()
     assert.deepEqual(state.cookies.map(({ name, value }) => `${name}=${value}`).sort(), [
@@ -92,7 +92,7 @@ describe('a session', () => {
     assert.deepEqual(stored[other.url], [{ name: 'frame', value: 'of another site' }])
   })
 
-  it('is given back before the first request', async () => {
+  it('is restored before the first request', async () => {
     const before = site.asked.length
     const page = await pool.visit(`${site.url}/who`, { state })
     const [cookie, token] = JSON.parse(textOf(page.text))
@@ -104,7 +104,7 @@ describe('a session', () => {
     page.release()
   })
 
-  it('that signs out stays signed out', async () => {
+  it('stays logged out after it logged out', async () => {
     const page = await pool.visit(`${site.url}/who`, { state })
     await page.live!.driver.evaluate('localStorage.setItem("token", "changed")')
     await page.live!.driver.goto(`${site.url}/who`)
@@ -112,7 +112,7 @@ describe('a session', () => {
     page.release()
   })
 
-  it('is nobody’s without a state', async () => {
+  it('belongs to no user without a state', async () => {
     const page = await pool.visit(`${site.url}/who`)
     assert.equal(textOf(page.text), '["",null]')
     page.release()

@@ -1,4 +1,4 @@
-/** Opens a page in a pool of its own, says its browser's pid, and waits to be killed. */
+/** Opens a page in its own pool, prints its browser's pid, and waits to be killed. */
 import { createEventBus } from '../../src/core/events.ts'
 import { openBrowserPool } from '../../src/fetch/browser/pool.ts'
 

@@ -1,7 +1,7 @@
-/** Pages of a real browser keep the contract of pages that came over HTTP. */
+/** Pages of a real browser fulfil the same contract as pages fetched over HTTP. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import '../services/chromium.ts' // what this file needs, for whoever runs the tests
+import '../services/chromium.ts' // tells the test runner what this file needs
 import { pageOf } from '../../src/core/failed-page.ts'
 import { never, openTestPool, type TestPool, until } from './pool.ts'
 import { openSite, redirect, type Site, status } from './site.ts'
@@ -83,7 +83,7 @@ describe('a page', () => {
     assert.equal(page.live, undefined)
   })
 
-  it('is asked for under our own name, by server and script', async () => {
+  it('is requested under our own name, visible to server and script', async () => {
     const echo = await pool.visit(`${site.url}/echo`)
     assert.match(echo.text, /"user-agent":"SluiceTest\/1\.0/)
     echo.release()
@@ -92,7 +92,7 @@ describe('a page', () => {
     page.release()
   })
 
-  it('knows the way it came, over redirects of servers and of scripts', async () => {
+  it('knows its redirects, from servers and from scripts', async () => {
     const page = await pool.visit(`${site.url}/hop1`)
     assert.equal(page.url, `${site.url}/plain?a=1`)
     assert.deepEqual(page.redirects, [`${site.url}/hop1`, `${site.url}/hop2`])
@@ -110,7 +110,7 @@ describe('a page', () => {
     page.release()
   })
 
-  it('that is no HTML is the bytes that came', async () => {
+  it('returns the bytes as received if it is not HTML', async () => {
     const cases = [
       ['/data', 'application/json', '{"a":[1,2]}'],
       ['/feed', 'text/xml', '<?xml version="1.0"?><a><b/></a>'],
@@ -126,13 +126,13 @@ describe('a page', () => {
     picture.release()
   })
 
-  it('without a document is an empty one', async () => {
+  it('is empty without a document', async () => {
     const page = await pool.visit(`${site.url}/nothing`)
     assert.deepEqual([page.status, page.body.length], [204, 0])
     page.release()
   })
 
-  it('is there when what is waited for is', async () => {
+  it('is ready when its wait condition is met', async () => {
     const page = await pool.visit(`${site.url}/late`, { waitUntil: 'domcontentloaded', waitFor: '.late' })
     assert.match(page.text, /<b class="late">here/)
     page.release()
@@ -141,7 +141,7 @@ describe('a page', () => {
     assert.ok(site.asked.includes('GET /a.xhr'))
   })
 
-  it('gets the headers of its request, and cookies among them', async () => {
+  it('sends the headers of its request, including cookies', async () => {
     const headers = { 'x-key': 'k', cookie: 'a=1; b=2', 'user-agent': 'Other/1' }
     const page = await pool.visit(`${site.url}/echo`, {}, { headers })
     const seen = JSON.parse(page.text)
@@ -149,14 +149,14 @@ describe('a page', () => {
     page.release()
   })
 
-  it('does not ask for what is blocked', async () => {
+  it('does not request blocked resources', async () => {
     const before = site.asked.length
     const page = await pool.visit(`${site.url}/parts`, { block: ['image', 'script', 'xhr'], waitUntil: 'networkidle' })
     page.release()
     assert.deepEqual(site.asked.slice(before), ['GET /parts', 'GET /a.css'])
   })
 
-  it('can be photographed', async () => {
+  it('can be captured as a screenshot', async () => {
     const page = await pool.visit(`${site.url}/plain`)
     const picture = await page.live!.screenshot()
     assert.equal(picture?.toString('latin1', 1, 4), 'PNG')
@@ -164,7 +164,7 @@ describe('a page', () => {
   })
 })
 
-describe('what is no page', () => {
+describe('a failed page', () => {
   const cases: [path: string, code: string, status?: number][] = [
     ['/missing', 'E_NOT_FOUND', 404],
     ['/empty-500', 'E_SERVER', 500],
@@ -187,7 +187,7 @@ describe('what is no page', () => {
     })
   }
 
-  it('comes with its page and the wait it asks for', async () => {
+  it('comes with its response and the requested wait', async () => {
     const missing = await pool.failure(`${site.url}/missing`)
     assert.match(pageOf(missing)!.text, /gone fishing/)
     assert.ok(isPng(pageOf(missing)!.screenshot))
@@ -195,15 +195,15 @@ describe('what is no page', () => {
     assert.equal((await pool.failure(`${site.url}/later`)).details.retryAfterMs, 5000)
   })
 
-  it('is a page where the route accepts it', async () => {
+  it('is a page if the route accepts it', async () => {
     const page = await pool.visit(`${site.url}/missing`, {}, { accept: [404] })
     assert.match(page.text, /gone fishing/)
     page.release()
   })
 
-  it('has the codes of the network for the network', async () => {
+  it('has network codes for network errors', async () => {
     assert.equal((await pool.failure('http://no-such-host.invalid/')).code, 'E_DNS')
-    assert.equal((await pool.failure('http://127.0.0.1:9/')).code, 'E_URL_INVALID') // a port Chromium refuses
+    assert.equal((await pool.failure('http://127.0.0.1:9/')).code, 'E_URL_INVALID') // a port that Chromium blocks
     assert.equal((await pool.failure('file:///etc/hostname')).code, 'E_URL_SCHEME')
     const shut = await openSite({})
     await shut[Symbol.asyncDispose]()
@@ -211,13 +211,13 @@ describe('what is no page', () => {
     assert.equal((await pool.failure(site.url.replace('http', 'https'))).code, 'E_TLS')
   })
 
-  it('leaves its slot', async () => {
+  it('frees its slot', async () => {
     await until(() => pool.pool.busy === 0, 'all slots free')
   })
 })
 
 describe('time', () => {
-  it('runs out with a word about what was waited for', async () => {
+  it('that runs out is reported with what was waited for', async () => {
     await using slow = await openTestPool({ timeoutMs: 1500 })
     assert.equal((await slow.failure(`${site.url}/silent`)).code, 'E_TIMEOUT_HEADERS')
     const dripping = await slow.failure(`${site.url}/drip`)
@@ -241,7 +241,7 @@ describe('time', () => {
 })
 
 describe('slots', () => {
-  it('are waited for in order, freed by release, and told of', async () => {
+  it('are waited for in order, freed by release, and reported', async () => {
     await using small = await openTestPool({ slots: 1 })
     let told = 0
     small.pool.onFree(() => told++)

@@ -1,4 +1,4 @@
-/** Browser pools for tests: a real Chromium, a spool that is gone afterwards, and what to say about the processes. */
+/** Browser pools for tests: a real Chromium, a temporary spool, and helpers to inspect the processes. */
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -17,12 +17,12 @@ export interface TestPool extends AsyncDisposable {
   readonly pool: BrowserPool
   readonly spool: string
   readonly events: readonly EventOf<'browser'>[]
-  /** Pid of the browser started last. */
+  /** Pid of the most recently started browser. */
   readonly pid: number
   visit(url: string, browser?: BrowserRequest, request?: Partial<FetchRequest>): Promise<Page>
   /** The error of a visit that must fail. */
   failure(url: string, browser?: BrowserRequest, request?: Partial<FetchRequest>): Promise<ScrapeError>
-  /** The next event of this kind, or one that has been. */
+  /** The next event of this kind, or an earlier one. */
   happened(what: EventOf<'browser'>['what']): Promise<EventOf<'browser'>>
 }
 
@@ -79,7 +79,7 @@ export async function openTestPool(options: Partial<BrowserPoolOptions> = {}): P
   }
 }
 
-/** Looks every few milliseconds; fails after a time no machine needs. */
+/** Polls every few milliseconds; fails after a time that no machine needs. */
 export async function until(isTrue: () => boolean, what: string): Promise<void> {
   const endsAtMs = performance.now() + 240_000
   while (!isTrue()) {
@@ -88,7 +88,7 @@ export async function until(isTrue: () => boolean, what: string): Promise<void> 
   }
 }
 
-/** A zombie is gone, too: nobody has asked about it yet. */
+/** A zombie, which its parent has not reaped yet, counts as gone. */
 export function isAlive(pid: number): boolean {
   try {
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))

@@ -1,4 +1,4 @@
-/** What a browser shows of an identity, beside what its HTTP requests show: one and the same. */
+/** A browser and our HTTP requests present the same identity. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ import { sluice, temporaryFolder } from '../sluice.ts'
 import { never, openTestPool, type TestPool } from './pool.ts'
 import { openSite } from './site.ts'
 
-/** Notes the heads of requests to the byte. */
+/** Records the heads of requests byte by byte. */
 async function openHeadSite() {
   const heads: string[] = []
   const sockets = new Set<Socket>()
@@ -61,7 +61,7 @@ before(async () => {
 })
 after(() => pool[Symbol.asyncDispose]())
 
-test('HTTP requests have the head a real Chromium sends, name by name', async () => {
+test('sends the same request head over HTTP as a real Chromium, name by name', async () => {
   await using site = await openHeadSite()
   const profile = PROFILES['chrome-linux']
   const seen = async (identity?: PinnedIdentity) => {
@@ -73,13 +73,13 @@ test('HTTP requests have the head a real Chromium sends, name by name', async ()
   const plain = await seen()
   const shown = await seen(as(profile))
   const ours = await headOverHttp(profile, site.url, site.heads)
-  // A headless shell that is left alone sends no language; where windows are, it comes last.
+  // A headless shell sends no language by default; a browser with a window sends it last.
   assert.deepEqual(names(ours), [...names(plain), 'Accept-Language'])
   assert.deepEqual(ours.toSorted(), shown.toSorted(), 'what it sends as the same identity')
 })
 
 for (const profile of profiles.filter(({ isChromium }) => isChromium)) {
-  test(`a page opened as ${profile.name} sees what the headers say`, async () => {
+  test(`shows a page opened as ${profile.name} what the headers say`, async () => {
     await using site = await openHeadSite()
     const page = await pool.pool.visit({ url: site.url, browser: {} }, never, as(profile))
     const seen = await page.live!.driver.evaluate(async () => {
@@ -108,7 +108,7 @@ for (const profile of profiles.filter(({ isChromium }) => isChromium)) {
   })
 }
 
-test('a page that was turned away is tried again in a browser', async () => {
+test('retries a blocked page in a browser', async () => {
   const asked: string[] = []
   await using site = await openSite({
     '/app': (request, response) => {

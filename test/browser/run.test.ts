@@ -1,4 +1,4 @@
-/** A run whose browser dies under a handler, and one whose page never shows what it should. */
+/** A run whose browser dies during a handler, and one whose page never shows what it should. */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -29,7 +29,7 @@ async function run(text: string, out: string, more: readonly string[] = []) {
   return await sluice(args, { env: { SLUICE_CHROME: await chromiumForTests() } })
 }
 
-test('a task whose browser dies under its handler is tried again', async () => {
+test('retries a task whose browser dies during its handler', async () => {
   using folder = temporaryFolder()
   const handler = `
     if (attempt === 1) {
@@ -43,7 +43,7 @@ test('a task whose browser dies under its handler is tried again', async () => {
   assert.deepEqual([pages.ok, pages.failed, items.new], [1, 0, 1], stdout)
 })
 
-test('a dead letter of a browser route has a picture', async () => {
+test('saves a screenshot with a dead letter of a browser route', async () => {
   using folder = temporaryFolder()
   const route = `fetch: 'browser', browser: { waitFor: '#never' }`
   const { stdout, stderr } = await run(scraper(route, ''), folder.path, ['--timeout', '3s'])

@@ -1,4 +1,4 @@
-/** A loopback site for browsers: pages by path, everything it was asked kept. */
+/** A loopback site for browsers: pages by path, with a record of all requests. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -11,7 +11,7 @@ export interface Site extends AsyncDisposable {
   readonly port: number
   /** `METHOD /path` of each request, in order. */
   readonly asked: readonly string[]
-  /** Resolves when a request for this path has come. */
+  /** Resolves when this path has been requested. */
   wasAsked(path: string): Promise<void>
 }
 

@@ -1,11 +1,11 @@
-/** A browser reaches what our HTTP client would reach, and nothing else: not by redirect, script, socket, name or scheme. */
+/** A browser reaches only what our HTTP client would reach: not by redirect, script, socket, name or scheme. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, it } from 'node:test'
-import '../services/chromium.ts' // what this file needs, for whoever runs the tests
+import '../services/chromium.ts' // tells the test runner what this file needs
 import { promisify } from 'node:util'
 import { openEgress } from '../../src/fetch/net/egress.ts'
 import { socksForTests } from '../services/socks.ts'
@@ -15,11 +15,11 @@ import { openSite, redirect, type Site } from './site.ts'
 const run = promisify(execFile)
 
 let site: Site
-/** What must never be reached. */
+/** Must never be reached. */
 let internal: Site
 let pool: TestPool
 
-/** Tries everything a page can open a connection with, and shows what each came to. */
+/** Tries everything a page can open a connection with, and shows the result of each. */
 const TRY_ALL = (
   http: string,
 ) => `<body><pre id=seen></pre><img src="${http}/img"><link rel=stylesheet href="${http}/css">
@@ -61,7 +61,7 @@ before(async () => {
     timeoutMs: 8000,
     allowPrivate: false,
     allowAddresses: [`127.0.0.1:${site.port}`],
-    // A name of the public web that has begun to point inside.
+    // A public name that has started to resolve to a private address.
     lookup: (_name, callback) => callback(null, [{ address: '127.0.0.1', family: 4 }]),
   })
 })
@@ -87,7 +87,7 @@ describe('the private network', () => {
     })
   }
 
-  it('is not reached by a handler, who is told why', async () => {
+  it('is not reached by a handler, which gets the reason', async () => {
     const page = await pool.visit(`${site.url}/fine`)
     const { driver } = page.live!
     for (const url of [`http://127.0.0.1:${internal.port}/`, 'http://10.1.2.3/', `${site.url}/to-ip`]) {
@@ -97,7 +97,7 @@ describe('the private network', () => {
     page.release()
   })
 
-  it('has heard of nobody', () => {
+  it('has received no request', () => {
     assert.deepEqual(internal.asked, [])
   })
 
@@ -138,7 +138,7 @@ describe('this machine', () => {
     ]) {
       await assert.rejects(driver.goto(url), { code: 'E_URL_SCHEME' })
     }
-    // By the protocol itself, past all words of ours.
+    // By the protocol itself, bypassing our own checks.
     const session = await driver.createCDPSession()
     const { errorText } = await session.send('Page.navigate', { url: 'file:///etc/passwd' })
     assert.equal(errorText, 'net::ERR_BLOCKED_BY_CLIENT')
@@ -147,13 +147,13 @@ describe('this machine', () => {
     page.release()
   })
 
-  it('lends the user’s proxy to nobody else on the machine', {
+  it('does not let other users of the machine use the user’s proxy', {
     skip: process.getuid?.() !== 0 && 'needs root',
   }, async () => {
     const proxy = 'socks5://127.0.0.1:9'
     const guarded = openEgress({ allowPrivate: true, allowAddresses: [], connectTimeoutMs: 1000, proxy })
     await using door = await guarded.open({ bytesMax: 1000, onFlood: () => {} })
-    // As another user: greets the door and prints what comes back, if anything does.
+    // As another user: sends a greeting to the proxy and prints the reply, if there is one.
     const knock = `const s = require('node:net').connect(${new URL(door.proxyServer).port}, '127.0.0.1')
       s.on('connect', () => s.write(Buffer.from([5, 1, 0]))); s.on('data', (d) => { console.log(d.toString('hex')); s.end() })
       s.on('error', () => {})`
@@ -173,7 +173,7 @@ describe('this machine', () => {
 })
 
 describe('other sites', () => {
-  it('are not asked when only the page’s own is to be', async () => {
+  it('are not requested when only the page’s own site is allowed', async () => {
     const asked: string[] = []
     await using shop = await openSite({
       '/parties': (request, response) => {
@@ -205,7 +205,7 @@ describe('other sites', () => {
 })
 
 describe('a proxy', () => {
-  it('is the way of everything, names included', async () => {
+  it('carries everything, including name lookups', async () => {
     await using proxy = await socksForTests({ user: 'sluice', password: 'secret' })
     await using through = await openTestPool({
       proxy: `socks5://sluice:secret@127.0.0.1:${proxy.port}`,

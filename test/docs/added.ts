@@ -1,6 +1,6 @@
-/** All that the tests add to what a page says, without showing it to the reader, and why. Hosts are in stand-ins.ts. */
+/** Everything the tests add to a page without showing it to the reader, and why. Hosts are in stand-ins.ts. */
 
-/** What a command is given besides its own words. `site` is the demo shop, `boards` the mocked job boards. */
+/** Arguments added to a command. `site` is the demo shop, `boards` the mocked job boards. */
 export const ADDED_WORDS: readonly { after: RegExp; add: (at: Places, name: string) => string; why: string }[] = [
   {
     after: /\bsluice (?:run|start|check) books\b(?![^\n]*--site)/g,
@@ -53,10 +53,10 @@ interface Places {
 
 /** The environment of every command. */
 export const ADDED_ENV = (at: { allowed: readonly string[]; chrome: string | undefined }): NodeJS.ProcessEnv => ({
-  SLUICE_RPS: '0', // pages of a loopback site need no pause; a page that says --rps has it
-  SLUICE_DELAY: '0', // nor do those of the job boards, which pause for seconds
-  SLUICE_ALLOW_ADDRESS: at.allowed.join(','), // what stands in for public sites is on the private network
-  SLUICE_CHROME: at.chrome, // where Chromium was unpacked, when the machine has none
+  SLUICE_RPS: '0', // a loopback site needs no rate limit; a page that says --rps has it
+  SLUICE_DELAY: '0', // nor do the job boards, which pause for seconds
+  SLUICE_ALLOW_ADDRESS: at.allowed.join(','), // the stand-ins for public sites are on the private network
+  SLUICE_CHROME: at.chrome, // where Chromium was unpacked, if the machine has none
   NO_COLOR: '1',
   NODE_TEST_CONTEXT: undefined,
 })

@@ -2,12 +2,12 @@
 
 export interface Block {
   kind: string
-  /** What stands after the kind: a path, or `exit=N`. */
+  /** The text after the kind: a path, or `exit=N`. */
   word: string
   text: string
   line: number
   page: string
-  /** `<!-- with: before … after -->`: the block stands in place of `…`. */
+  /** `<!-- with: before … after -->`: the block replaces `…`. */
   context: string | undefined
   /** `<!-- checked only: why -->` */
   notRun: string | undefined
@@ -20,7 +20,7 @@ export interface Block {
 const FENCE = /^( *)```([^\s`]*)[ \t]*(.*)\n([\s\S]*?)^\1```$/gm
 const COMMENT = /<!-- (with|checked only|peer|picture)(?:: ((?:(?!-->)[\s\S])*))? -->\s*$/
 
-/** A comment `<!-- before: commands -->` counts as a block of `sh`: people need not see it, the page needs it to run. */
+/** A comment `<!-- before: commands -->` counts as a block of `sh`: readers need not see it, but the page needs it to run. */
 export function blocksOf(page: string, markdown: string): Block[] {
   const seen = markdown.replace(
     /^<!-- before:\s([\s\S]*?)\s-->$/gm,
@@ -43,7 +43,7 @@ export function blocksOf(page: string, markdown: string): Block[] {
   })
 }
 
-/** Each line must come out, in this order. `…` stands for anything, and what varies for something like it. */
+/** Each line must appear in the output, in this order. `…` matches anything, and varying values match similar ones. */
 export function missingLine(output: string, expected: string): string | undefined {
   const lines = output.split('\n')
   let at = 0
@@ -56,7 +56,7 @@ export function missingLine(output: string, expected: string): string | undefine
   return undefined
 }
 
-/** Ids, moments, durations, rates, places: other ones every time. */
+/** Ids, times, durations, rates, addresses: different every time. */
 const VARYING =
   /(\d{8}_\d{6}_\w{4}|\d{4}-\d\d-\d\dT[\d:.]+Z|https?:\/\/[\w.]+(?::\d+)?|[\d.,]+(?= (?:ms|s)\b)|[\d.,]+(?=\/s\b)|\bslk_\w+|(?<="uptimeSeconds":)\d+|(?<="worker":")[^"]+)/
 

@@ -1,4 +1,4 @@
-/** Code of other products, as pages show it beside ours: it is parsed, nothing of it is run. */
+/** Code of other products, as pages show it beside ours: parsed, but not run. */
 import { spawnSync } from 'node:child_process'
 import type { Block } from './blocks.ts'
 

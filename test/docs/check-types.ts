@@ -1,11 +1,11 @@
-/** Every block of TypeScript, checked by the compiler against the sources in one go. */
+/** Type-checks every TypeScript block against the sources in one compilation. */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Block } from './blocks.ts'
 import { ROOT } from './shell.ts'
 
-/** Problems, each with the place of its block. */
+/** Problems, each with the location of its block. */
 export function typeProblems(blocks: readonly Block[]): string[] {
   mkdirSync(join(ROOT, '.deps'), { recursive: true })
   const folder = mkdtempSync(join(ROOT, '.deps/docs-types-')) // inside the project, where the packages are found
@@ -30,7 +30,7 @@ export function typeProblems(blocks: readonly Block[]): string[] {
   }
 }
 
-/** As a module of its own: two blocks may use the same name. */
+/** Each block is its own module, since two may use the same name. */
 function wholeOf({ context = '…', text }: Block): string {
   const code = context.replace('…', () => text)
   return /^(?:import|export) /m.test(code) ? code : `${code}\nexport {}\n`

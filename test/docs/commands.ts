@@ -1,17 +1,19 @@
-/** The commands of a block, one by one: each must end well, and one that cannot run here keeps no other from running. */
+/**
+ * The commands of a block, one by one: each must succeed, and one that cannot run here does not prevent the others from running.
+ */
 import { spawnSync } from 'node:child_process'
 import type { Block } from './blocks.ts'
 
 export interface Step {
   command: string
-  /** Empty: anything may come out. */
+  /** Empty: any output is accepted. */
   output: string
 }
 
 export const commandsOf = ({ kind, text }: Block): Step[] =>
   kind === 'console' ? stepsOf(text) : linesOf(text).map((command) => ({ command, output: '' }))
 
-/** `$ command`, its lines that go on after a backslash, and what it prints. */
+/** `$ command`, its continuation lines after a backslash, and its output. */
 export function stepsOf(text: string): Step[] {
   const steps: Step[] = []
   for (const line of text.trimEnd().split('\n')) {
@@ -24,7 +26,7 @@ export function stepsOf(text: string): Step[] {
   return steps
 }
 
-/** Lines, joined where a command goes on: after a backslash, in quotes, a loop or a document that stands in the script. */
+/** Lines, joined where a command continues: after a backslash, in quotes, in a loop or in a here-document. */
 export function linesOf(script: string): string[] {
   const commands: string[] = []
   let open = ''
@@ -39,5 +41,5 @@ export function linesOf(script: string): string[] {
   return open === '' ? commands : [...commands, open]
 }
 
-/** What bash says of it without running it; a document without its end is only a warning there. */
+/** What bash reports without running it; an unterminated here-document is only a warning there. */
 export const syntaxProblem = (script: string) => spawnSync('bash', ['-n'], { input: script, encoding: 'utf8' }).stderr

@@ -1,9 +1,9 @@
-/** Commands of the docs that cannot run in a test, and why. */
+/** Commands in the docs that cannot run in a test, and why. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ROOT } from './shell.ts'
 
-/** How a command begins → why it is read and not run. */
+/** The beginning of a command → why it is checked but not run. */
 const NOT_RUN: readonly [RegExp, string][] = [
   [/^make /, 'changes the project itself, or takes minutes; its targets are there'],
   [/^git (?:clone|push|tag) /, 'needs the far repository'],
@@ -15,7 +15,7 @@ const NOT_RUN: readonly [RegExp, string][] = [
 
 export const whyNotRun = (command: string) => NOT_RUN.find(([pattern]) => pattern.test(command))?.[1]
 
-/** Targets of `make` that a command names and the Makefile does not have. */
+/** Targets of `make` that a command names but the Makefile does not have. */
 export function missingTargets(command: string): string[] {
   const makefile = readFileSync(join(ROOT, 'Makefile'), 'utf8')
   const targets = new Set([...makefile.matchAll(/^([\w-]+)\s*:(?!=)/gm)].map(([, target]) => target))

@@ -1,19 +1,19 @@
 /**
- * Does what a page says, in its order.
+ * Runs a page of the docs, in order.
  *
- *   ```sh, ```sh exit=4       each command is run in bash and must end with 0, the last one with this code
- *   ```console                the same for each `$ command`, and what stands below it must come out
- *   ```text after them        each line must come out, in this order; `…` stands for anything
+ *   ```sh, ```sh exit=4       each command is run in bash and must exit with 0, the last one with this code
+ *   ```console                the same for each `$ command`, and the text below it must be printed
+ *   ```text after them        each line must be printed, in this order; `…` matches anything
  *   ```ts                     run by Node, unless a hidden `with:` says that it is a part of something
  *   ```ts PATH, ```json PATH  written to PATH (any kind with a path)
  *   ```diff PATH              the `-` line is replaced by the `+` line
  *
  * Comments that readers do not see:
- *   <!-- before: … -->        commands the page needs before it can go on
- *   <!-- with: a … b -->      the block of TypeScript stands in place of `…`, for the compiler
+ *   <!-- before: … -->        commands the page needs before it can continue
+ *   <!-- with: a … b -->      the TypeScript block replaces `…`, for the compiler
  *   <!-- picture -->          text that no command prints
  *   <!-- peer -->             code of another product: parsed, not run
- *   <!-- checked only: why -->  commands that cannot run here; NOT_RUN in not-run.ts knows most of them
+ *   <!-- checked only: why -->  commands that cannot run here; NOT_RUN in not-run.ts covers most of them
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -26,12 +26,12 @@ import { StandIns } from './stand-ins.ts'
 export interface PageReport {
   page: string
   run: number
-  /** Why → how many commands. */
+  /** Reason → number of commands. */
   checkedOnly: Map<string, number>
   problems: string[]
 }
 
-/** Goes on after a problem with the next block, so that all of them are seen at once. */
+/** Continues after a problem with the next block, so that all of them are reported at once. */
 export async function runPage(page: string, blocks: readonly Block[], site: string): Promise<PageReport> {
   const all = blocks.map(({ text }) => text).join('\n')
   await using standIns = await StandIns.for(all, site)
@@ -43,7 +43,7 @@ export async function runPage(page: string, blocks: readonly Block[], site: stri
   return runner.report
 }
 
-/** The reader's own scraper, where a page does not say otherwise. */
+/** The reader's own scraper, unless the page says otherwise. */
 const exampleFor = (site: string) =>
   readFileSync(join(ROOT, 'docs/examples/shop.ts'), 'utf8').replace('z.url() })', () => `z.url().default('${site}') })`)
 
@@ -51,7 +51,7 @@ class PageRunner {
   readonly report: PageReport
   readonly #standIns: StandIns
   readonly #shell: Shell
-  /** What the block before printed; undefined when it was none of commands, or not all of them were run. */
+  /** The output of the previous block; undefined if it had no commands, or not all of them were run. */
   #output: string | undefined
 
   constructor(page: string, standIns: StandIns, shell: Shell) {

@@ -1,4 +1,4 @@
-/** A shell for one page: a folder of its own, variables that stay, and what runs on until the page ends. */
+/** A shell for one page: its own folder, persistent variables, and background processes until the page ends. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -13,10 +13,10 @@ const COMMAND_MS_MAX = 240_000
 const ENDLESS =
   /&\s*$|\bcurl -sN |redis-server --|\bsluice (?:serve|collect(?! --once)|autoscale|watch|logs\b.* -f|worker\b.*--(?:forever|type))\b/
 
-/** These may have nothing to say. */
+/** These may print nothing. */
 const IS_SILENT = /\bsluice (?:logs|watch|autoscale|worker|collect)\b|\bcurl |worker\.py/
 
-/** A server that has just been started may need a moment; a refusal is a failure. */
+/** A server that has just been started may need a moment; an error response is a failure. */
 const CURL = 'retry-connrefused\nretry = 20\nretry-delay = 1\nretry-max-time = 20\nfail-with-body\n'
 
 interface Ended {
@@ -64,8 +64,8 @@ export class Shell implements AsyncDisposable {
   }
 
   /**
-   * Ends at the first command that fails. Where it ends and what it exports is where the next one begins. What runs on is
-   * left alone as soon as it has said enough.
+   * Ends at the first command that fails. The next call continues with its working directory and exported variables. A background
+   * process is left running as soon as it has printed enough.
    */
   async run(script: string, hasSaidEnough = (printed: string) => printed !== ''): Promise<Ended> {
     const isEndless = ENDLESS.test(script)
@@ -99,7 +99,7 @@ export class Shell implements AsyncDisposable {
     return { code, output: printed() }
   }
 
-  /** What was to run on and ended by itself, and not well. */
+  /** Background processes that ended on their own with an error. */
   died(): string[] {
     const dead = this.#running.filter(({ child }) => hasEnded(child) && child.exitCode !== 0)
     return dead.map(({ script, child, printed }) => `ended early with ${child.exitCode}: ${script}\n${printed()}`)
@@ -122,7 +122,7 @@ async function end(child: ChildProcess): Promise<void> {
   clearTimeout(hard)
 }
 
-/** With all that it started. */
+/** Including its child processes. */
 function stop(child: ChildProcess, signal: NodeJS.Signals): void {
   try {
     process.kill(-child.pid!, signal)

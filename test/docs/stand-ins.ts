@@ -1,4 +1,4 @@
-/** What stands in for the servers and sites that the docs name. */
+/** Stand-ins for the servers and sites that the docs name. */
 import { dirname, join } from 'node:path'
 import { chromiumForTests } from '../services/chromium.ts'
 import { findProgram, type Service } from '../services/find-program.ts'
@@ -24,7 +24,7 @@ type Served = AsyncDisposable & { url: string }
 
 const LOGIN = { user: 'user', password: 'password' }
 
-/** A name in the docs → a server of the page's own, started when the page names it. */
+/** A name in the docs → a server for the page, started when the page names it. */
 const SERVERS: readonly { named: RegExp; start: () => Promise<Served> }[] = [
   { named: /postgres:\/\/[\w:@.]*\bdb[\w.]*\/sluice/g, start: postgresForTests },
   { named: /amqp:\/\/[\w:@.]*\bmq[\w.]*\/?/g, start: rabbitForTests },
@@ -46,10 +46,10 @@ const BOARDS: Readonly<Record<string, () => Promise<Served>>> = {
 }
 
 const SITES = /https?:\/\/(?:shop\.example|books\.toscrape\.com|127\.0\.0\.1:4100|localhost:4100)\//g
-/** Ports that a page's own processes listen at. */
+/** Ports that the page's own processes listen on. */
 const PORT = /((?:localhost|127\.0\.0\.1|):|--port |http\.server )(7700|7701|9090|4200|6380)\b/g
 
-/** Programs that come with a service: the docs name them alone, here they have a path and libraries. */
+/** Programs that come with a service: the docs use their bare names, here they have a path and libraries. */
 const PROGRAMS: Readonly<Record<string, Service>> = {
   'redis-cli': REDIS,
   'redis-server': REDIS,
@@ -57,7 +57,7 @@ const PROGRAMS: Readonly<Record<string, Service>> = {
 }
 const PROGRAM = new RegExp(`^(${Object.keys(PROGRAMS).join('|')})(?= )`, 'gm')
 
-/** What the docs call it → what was said last that looks like it. */
+/** The placeholder in the docs → the latest output that looks like it. */
 const HEARD: readonly { docs: RegExp; said: RegExp }[] = [
   { docs: /\b\d{8}_\d{6}_x7k2\b/g, said: /\b\d{8}_\d{6}_\w{4}\b/g },
   { docs: /\bslk_…/g, said: /\bslk_[\w-]+/g },
@@ -65,7 +65,7 @@ const HEARD: readonly { docs: RegExp; said: RegExp }[] = [
   { docs: /(?<=\/v1\/jobs\/)4711\b/g, said: /(?<="id":"?)\d+(?="?,)/g },
 ]
 
-/** One page's world: its servers, its ports, what it was told. */
+/** The environment of one page: its servers, its ports, and values from earlier output. */
 export class StandIns implements AsyncDisposable {
   readonly #held = new AsyncDisposableStack()
   readonly #urls = new Map<RegExp | string, string>()
@@ -79,7 +79,7 @@ export class StandIns implements AsyncDisposable {
     this.#site = site
   }
 
-  /** With a server for each name in the text. */
+  /** Starts a server for each name in the text. */
   static async for(text: string, site: string): Promise<StandIns> {
     const standIns = new StandIns(site)
     try {
@@ -127,7 +127,7 @@ export class StandIns implements AsyncDisposable {
       .replaceAll(PROGRAM, (name) => this.#programs.get(name) ?? name)
       .replaceAll('"alice":"…","bob":"…"', `"alice":"${passwordOf('alice')}","bob":"${passwordOf('bob')}"`)
       .replaceAll('--port 6379', () => `--port ${new URL(this.#redis).port}`)
-      // Commands of the project's own folder are run in the page's folder.
+      // Commands for the project folder are run in the page's folder.
       .replaceAll(/(?<=^| )(?:\.deps\/bin\/)?(node|bin\/sluice)(?= )/gm, (_, program) => program.replace('bin/', ''))
       .replaceAll(/(?<=\s)(?:docs\/examples|test\/protocol|bench|deploy|scripts)\//g, (path) => join(ROOT, path))
     for (const { docs } of HEARD) changed = changed.replaceAll(docs, (name) => this.#heard.get(docs) ?? name)
@@ -142,7 +142,7 @@ export class StandIns implements AsyncDisposable {
     return { site: this.#site, port: this.#ports.get('7700') ?? 0, redis: this.#redis, boards }
   }
 
-  /** Of the broker's own API, which is at its port plus 10,000. */
+  /** Uses the broker's management API, which is at its port plus 10,000. */
   #managedQueues(): string {
     const { port, pathname } = new URL(this.#urlOf(rabbitForTests) ?? 'amqp://127.0.0.1:5672/%2F')
     return `127.0.0.1:${Number(port) + 10_000}/api/queues${pathname}/`
@@ -168,7 +168,7 @@ export class StandIns implements AsyncDisposable {
   }
 }
 
-/** One book of its second page costs less from the second time on that the page is asked for. */
+/** One book on its second page gets cheaper from the second request for that page on. */
 async function startShopWithSale(): Promise<Served> {
   let asked = 0
   const edit = (path: string, html: string) =>

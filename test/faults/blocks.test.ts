@@ -1,4 +1,4 @@
-/** A site that turns a run away in mid-run, and lets it in again: nothing is lost, and it is left alone while it does. */
+/** A site that blocks a run half-way and then lets it in again: nothing is lost, and the site is left alone during the block. */
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -29,7 +29,7 @@ export default defineScraper({
 })
 `
 
-/** Well for a while, then a CAPTCHA with status 200 for a few seconds, then well again. */
+/** Fine for a while, then a CAPTCHA with status 200 for a few seconds, then fine again. */
 async function openSpellSite() {
   const stats = { good: 0, blocked: 0 }
   let spellUntilMs = 0
@@ -45,7 +45,7 @@ async function openSpellSite() {
   return { url, stats, [Symbol.asyncDispose]: () => new Promise<void>((resolve) => void server.close(() => resolve())) }
 }
 
-it('waits out a spell of CAPTCHAs: every item is there, no try runs out, and few requests are made meanwhile', async () => {
+it('waits out a spell of CAPTCHAs: every item is there, no tries run out, and few requests are made in the meantime', async () => {
   await using site = await openSpellSite()
   using folder = temporaryFolder()
   const file = join(folder.path, 'spell.ts')

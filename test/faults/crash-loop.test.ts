@@ -11,10 +11,10 @@ import { startSluice, temporaryFolder } from '../sluice.ts'
 import { killMoment } from './kill-moment.ts'
 
 const PRODUCTS = 1200
-/** Slow enough that kills hit a run in its middle. */
+/** Slow enough that kills hit a run half-way. */
 const DELAY_MS = 12
 
-test('a process killed at random moments, many times, ends with every item once and exact counts', async () => {
+test('ends with every item once and exact counts after a process was killed at random moments, many times', async () => {
   await using site = await startBooksSite({ products: PRODUCTS, delayMs: DELAY_MS })
   using folder = temporaryFolder()
   const kills = await killUntilDone({ site, out: folder.path, killsMax: 18, args: [], victims: (pid) => [pid] })
@@ -22,7 +22,7 @@ test('a process killed at random moments, many times, ends with every item once 
   assertComplete(site, folder.path)
 })
 
-test('two worker processes and their parent, killed in turn at random, end with every item once and exact counts', async () => {
+test('ends with every item once and exact counts after two workers and their parent were killed in random order', async () => {
   await using site = await startBooksSite({ products: PRODUCTS, delayMs: DELAY_MS })
   using folder = temporaryFolder()
   const victims = (pid: number, i: number) => (i % 3 === 0 ? [pid] : workersOf(pid).slice(0, 1))
@@ -48,11 +48,11 @@ interface KillRequest {
   out: string
   killsMax: number
   args: string[]
-  /** Which processes die at the i-th kill. None: nothing was there to be killed. */
+  /** Which processes die at the i-th kill. Empty: there was nothing to kill. */
   victims: (pid: number, i: number) => number[]
 }
 
-/** Starts, kills and resumes until a run ends by itself. Returns how many kills hit. */
+/** Starts, kills and resumes until a run ends on its own. Returns how many kills hit. */
 async function killUntilDone({ site, out, killsMax, args, victims }: KillRequest): Promise<number> {
   const run = [...runCommand(site, out), ...args]
   let kills = 0
@@ -119,7 +119,7 @@ function assertComplete(site: BooksSite, out: string): void {
   assertCounts(out, [...items.values()])
 }
 
-/** As if it had never been killed: what the record says is what is in the output, and what a quiet run says. */
+/** As if it had never been killed: the record matches the output, and the record of an undisturbed run. */
 function assertCounts(out: string, items: Record<string, unknown>[]): void {
   const { pages, files, errors, bytes, fieldFill, ...record } = recordIn(out)
   const listings = Math.ceil(PRODUCTS / PAGE_SIZE)

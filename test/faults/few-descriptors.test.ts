@@ -1,4 +1,4 @@
-/** A process that may open few files works with fewer pages at once, says so in one line, and delivers everything. */
+/** A process with few file descriptors works with fewer concurrent pages, says so in one line, and delivers everything. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -12,7 +12,7 @@ import { temporaryFolder } from '../sluice.ts'
 const SLUICE = fileURLToPath(new URL('../../bin/sluice', import.meta.url))
 const PAGES = 300
 
-test('100 pages at once under a limit of 64 open files lose nothing and end well', { timeout: 240_000 }, async () => {
+test('loses nothing with 100 concurrent pages under a limit of 64 open files', { timeout: 240_000 }, async () => {
   await using site = await startBooksSite({ products: 20, delayMs: 20 })
   using folder = temporaryFolder()
   writeFileSync(

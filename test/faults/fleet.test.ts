@@ -1,4 +1,4 @@
-/** What a fleet must survive: workers killed and frozen, its database restarted, a page that kills whoever reads it. */
+/** What a fleet must survive: workers killed and frozen, its database restarted, a page that kills every worker that reads it. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -15,7 +15,7 @@ import { killMoment } from './kill-moment.ts'
 
 const DETAILS = ['--arg', 'details=true']
 
-test('workers killed at random moments, again and again, lose and repeat nothing', async () => {
+test('loses and repeats nothing when workers are killed at random moments, again and again', async () => {
   await using database = await postgresForTests()
   await using site = await startBooksSite({ products: 1000, delayMs: 12 })
   using folder = temporaryFolder()
@@ -26,7 +26,7 @@ test('workers killed at random moments, again and again, lose and repeat nothing
   await assertAllBooks(fleet, runId, site, 1000)
 })
 
-/** Keeps `workers` processes at work and kills one of them every now and then, until the run is finished. */
+/** Keeps `workers` processes running and kills one of them every now and then, until the run is finished. */
 async function killWorkers(
   fleet: Fleet,
   runId: string,
@@ -54,7 +54,7 @@ async function killWorkers(
   return kills
 }
 
-test('a worker frozen past its lease changes nothing when it wakes', async () => {
+test('ignores a worker frozen past its lease when it wakes up', async () => {
   await using database = await postgresForTests()
   await using site = await startBooksSite({ products: 400, delayMs: 25 })
   using folder = temporaryFolder()
@@ -75,7 +75,7 @@ test('a worker frozen past its lease changes nothing when it wakes', async () =>
   assert.match(logs.stdout, /"outcome":"stale"|lease lost/, 'what it did too late was refused, and the log says so')
 })
 
-test('the database is restarted in the middle of a run, and the run goes on', async () => {
+test('continues the run after the database is restarted half-way', async () => {
   await using server = await startPostgres({ fsync: true })
   await using database = await server.createDatabase()
   await using site = await startBooksSite({ products: 500, delayMs: 15 })
@@ -96,7 +96,7 @@ test('the database is restarted in the middle of a run, and the run goes on', as
   await assertAllBooks(fleet, runId, site, 500)
 })
 
-test('a page that kills its worker every time ends as a dead letter and takes nobody along', async () => {
+test('turns a page that kills its worker every time into a dead letter, without losing others', async () => {
   await using database = await postgresForTests()
   await using site = await startBooksSite({ products: 60 })
   using folder = temporaryFolder()
@@ -132,13 +132,13 @@ test('a page that kills its worker every time ends as a dead letter and takes no
   assert.match(JSON.parse(stdout).letters[0].url, /n=17$/)
 })
 
-/** In a mount namespace of its own: the full disk is seen by nobody else and gone with the script. */
+/** In its own mount namespace: the full disk is invisible to others and disappears with the script. */
 const FULL_DISK = `
   mount -t tmpfs -o size=256k tmpfs "$DISK" || exit 77
   head -c 1000000 /dev/zero > "$DISK/ballast" 2> /dev/null
   cd "$DISK" && TMPDIR="$DISK" "$SLUICE" worker --scraper books --run-id "$RUN" --rps 0 --json`
 
-test('a worker on a full disk does its work: what counts is in the database', async () => {
+test('a worker on a full disk does its work: everything that counts is in the database', async () => {
   await using database = await postgresForTests()
   await using site = await startBooksSite({ products: 100, misbehave: false })
   using folder = temporaryFolder()

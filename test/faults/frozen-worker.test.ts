@@ -9,7 +9,7 @@ import { startSluice, temporaryFolder } from '../sluice.ts'
 
 const PRODUCTS = 600
 
-test('a worker frozen for longer than its lease is replaced, and its late results are refused', async () => {
+test('replaces a worker frozen for longer than its lease, and rejects its late results', async () => {
   await using site = await startBooksSite({ products: PRODUCTS, delayMs: 30 })
   using folder = temporaryFolder()
   const args = ['run', 'books', '--site', site.url, '--arg', 'details=true', '--rps', '0', '--processes', '2']

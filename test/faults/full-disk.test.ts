@@ -1,4 +1,6 @@
-/** A full disk ends a run with a reason and exit 4; with room again, --resume completes it with every item once. */
+/**
+ * A full disk ends a run with a reason and exit code 4; once there is space again, --resume completes it with every item once.
+ */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { mkdirSync, readFileSync } from 'node:fs'
@@ -10,7 +12,7 @@ import { temporaryFolder } from '../sluice.ts'
 
 const SLUICE = fileURLToPath(new URL('../../bin/sluice', import.meta.url))
 
-/** In a mount namespace of its own: the small disk is seen by nobody else and gone with the script. */
+/** In its own mount namespace: the small disk is invisible to others and disappears with the script. */
 const SCRIPT = `
   mount -t tmpfs -o size=6m tmpfs "$DISK" || exit 77
   head -c 4194304 /dev/zero > "$DISK/ballast"
@@ -27,7 +29,7 @@ const SCRIPT = `
   cp "$DISK/books/latest/items.jsonl" "$ITEMS"
 `
 
-test('a disk that fills up in the middle of a run loses nothing', async () => {
+test('loses nothing when the disk fills up half-way', async () => {
   await using site = await startBooksSite({ products: 1000 })
   using folder = temporaryFolder()
   const disk = join(folder.path, 'disk')

@@ -1,8 +1,8 @@
-/** When to kill: counted in pages and not in time, so that a fast machine gets as many kills as a slow one. */
+/** When to kill: counted in pages instead of time, so that a fast machine gets as many kills as a slow one. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { BooksSite } from '../site/books.ts'
 
-/** Comes back a few pages later, or once one of `ends` has come; now and then at once, which may hit a process that only starts. */
+/** Resolves a few pages later, or once one of `ends` has; sometimes at once, which may hit a process that is only starting. */
 export async function killMoment(site: BooksSite, pagesMax: number, ends: Promise<unknown>[]): Promise<void> {
   if (Math.random() < 0.15) return void (await Promise.race([sleep(Math.random() * 400), ...ends]))
   const at = site.stats().requests + 1 + Math.random() * (pagesMax - 1)

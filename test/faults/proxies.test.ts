@@ -43,7 +43,7 @@ function* filesBelow(folder: string): Generator<string> {
     if (statSync(join(folder, name)).isFile()) yield join(folder, name)
 }
 
-/** In no file of the run and nothing it said: as it is, and as Basic would send it. */
+/** The login is in no file of the run and no output: neither in plain text nor encoded for Basic. */
 function assertNoLogin(folder: string, ...texts: string[]): void {
   const secret = new RegExp([login.password, btoa(`${login.user}:${login.password}`).replace(/=+$/, '')].join('|'))
   let files = 0
@@ -59,7 +59,7 @@ const run = (site: string, out: string, proxies: string, ...more: string[]) =>
   startSluice(['run', 'books', '--site', site, '--out', out, '--proxies', proxies, '--json', '-v', ...more])
 
 describe('a run with many proxies', () => {
-  it('goes on with those that work, whether the others were never there or die under it', async () => {
+  it('continues with the working ones, whether the others were never there or die during the run', async () => {
     await using site = await startBooksSite({ products: 600, delayMs: 20 })
     using folder = temporaryFolder()
     const nowhere = `socks5://${login.user}:${login.password}@127.0.0.1:${await freePort()}`
@@ -77,7 +77,7 @@ describe('a run with many proxies', () => {
     assertNoLogin(folder.path, stdout, stderr)
   })
 
-  it('waits while all are down, and goes on when one is back', async () => {
+  it('waits while all are down, and continues when one is back', async () => {
     await using site = await startBooksSite({ products: 400, delayMs: 10 })
     using folder = temporaryFolder()
     const proxies = `${first.url},${second.url}`
@@ -100,7 +100,7 @@ describe('a run with many proxies', () => {
     assertNoLogin(folder.path, stdout, stderr)
   })
 
-  it('waits when none can be reached, then stops and says so without the login', async () => {
+  it('waits if none can be reached, then stops and says so without the login', async () => {
     await using site = await startBooksSite({ products: 20 })
     using folder = temporaryFolder()
     const ports = [await freePort(), await freePort()]
@@ -112,7 +112,7 @@ describe('a run with many proxies', () => {
     assertNoLogin(folder.path, stdout, stderr)
   })
 
-  it('takes no bad list, and does not repeat it', async () => {
+  it('rejects a bad list without repeating it', async () => {
     const { code, stderr } = await sluice(['run', 'books', '--proxies', `ftp://${login.user}:${login.password}@x:1`])
     assert.equal(code, 2)
     assert.match(stderr, /entry 1 is not a proxy/)
@@ -167,7 +167,7 @@ describe('a page without a proxy', () => {
     assert.deepEqual(states, [`127.0.0.1:${only.port} down`, `127.0.0.1:${only.port} up`])
   })
 
-  it('is put off at no cost when none does, and never goes out directly', async () => {
+  it('is postponed at no cost if none does, and never goes out directly', async () => {
     await using site = await startBooksSite({ products: 20 })
     const dead = `http://${login.user}:${login.password}@127.0.0.1:${await freePort()}`
     await using way = chain([dead], { waitMsMax: 100 })
@@ -179,7 +179,7 @@ describe('a page without a proxy', () => {
     assert.doesNotMatch(JSON.stringify([way.events, way.pool.status(), error, error.details]), /geheim/)
   })
 
-  it('is not lost to a proxy that refuses our password', async () => {
+  it('is not lost to a proxy that rejects our password', async () => {
     await using site = await startBooksSite({ products: 20 })
     const wrong = first.url.replace(login.password, 'wrong')
     await using way = chain([wrong, second.url], { waitMsMax: 1000 })

@@ -1,4 +1,4 @@
-/** Proxies that are there and let nothing through: a wrong password, and one that resets every connection. */
+/** Proxies that are up but let nothing through: a wrong password, and one that resets every connection. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'

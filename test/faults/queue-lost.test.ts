@@ -1,4 +1,4 @@
-/** Redis loses its memory in the middle of a run: workers end with a name for it, and whoever looks is told why. */
+/** Redis loses its data half-way through a run: workers end with a clear error, and every command says why. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Redis } from 'ioredis'
@@ -22,7 +22,7 @@ async function flush({ port }: RedisServer): Promise<void> {
   client.disconnect()
 }
 
-/** Works on a run until some of it is done, loses it, and looks. */
+/** Works on a run until some of it is done, loses its queue, and looks at it. */
 async function loseRun(frontier: string, lose: () => Promise<void>): Promise<void> {
   await using site = await startBooksSite({ products: 400, delayMs: 100 })
   using folder = temporaryFolder()
@@ -51,7 +51,7 @@ async function loseRun(frontier: string, lose: () => Promise<void>): Promise<voi
   assert.match(resumed.stderr, /E_QUEUE_LOST[\s\S]*sluice start NAME --mode distributed --fresh/)
 }
 
-test('redis: workers of a Redis that was killed without persistence end with exit 3', {
+test('redis: workers exit with 3 after Redis was killed without persistence', {
   timeout: 200_000,
 }, async () => {
   await using redis = await startRedis({ settings: ['--appendonly', 'no'] })
@@ -61,7 +61,7 @@ test('redis: workers of a Redis that was killed without persistence end with exi
   })
 })
 
-test('amqp: workers whose ledger was emptied end with exit 3', { timeout: 200_000 }, async () => {
+test('amqp: workers exit with 3 after the ledger was emptied', { timeout: 200_000 }, async () => {
   await using broker = await rabbitForTests()
   await using redis = await startRedis()
   await loseRun(`${broker.url}?redis=${encodeURIComponent(redis.url)}`, () => flush(redis))

@@ -1,4 +1,4 @@
-/** A fleet on `redis:` must survive: workers killed at any moment, Redis killed and restarted in the middle of a run. */
+/** What a fleet on `redis:` must survive: workers killed at any moment, Redis killed and restarted half-way through a run. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Redis } from 'ioredis'
@@ -15,7 +15,7 @@ test('redis: loses and doubles nothing when workers are killed at any moment', a
   await crashCheck(t, { engine: 'streams', url: '', redisUrl: redis.url, runId: 'crash', pages: 20_000 }, 10)
 })
 
-test('a worker killed with pages in hand: another takes them over, and every book is there once', async (t) => {
+test('takes over the pages of a killed worker, and has every book once', async (t) => {
   await using redis = await redisForTests()
   await using site = await startBooksSite({ products: 300, delayMs: 10 })
   using folder = temporaryFolder()
@@ -42,7 +42,7 @@ test('a worker killed with pages in hand: another takes them over, and every boo
   assert.equal(workers, 0)
 })
 
-test('Redis is killed and restarted in the middle of a run, and the run goes on', async () => {
+test('continues the run after Redis is killed and restarted half-way', async () => {
   await using redis = await startRedis()
   await using site = await startBooksSite({ products: 300, delayMs: 10 })
   using folder = temporaryFolder()
@@ -61,7 +61,7 @@ test('Redis is killed and restarted in the middle of a run, and the run goes on'
   await assertAllBooks(fleet, runId, site, 300)
 })
 
-test('runs on redis: are listed, paused, resumed and cancelled like those of any fleet', async () => {
+test('lists, pauses, resumes and cancels runs on redis: like those of any fleet', async () => {
   await using redis = await redisForTests()
   await using site = await startBooksSite({ products: 200, delayMs: 20 })
   using folder = temporaryFolder()
@@ -86,7 +86,7 @@ test('runs on redis: are listed, paused, resumed and cancelled like those of any
   assert.ok((await fleet.items(runId)).length > 0)
 })
 
-test('a single run keeps its queue in Redis when told to, and is looked at and resumed there', async () => {
+test('keeps the queue of a single run in Redis if configured, and reads and resumes it there', async () => {
   await using redis = await redisForTests()
   await using site = await startBooksSite({ products: 60 })
   using folder = temporaryFolder()

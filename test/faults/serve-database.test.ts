@@ -1,4 +1,4 @@
-/** A server whose database goes away and comes back: it says so meanwhile, and everything goes on. */
+/** A server whose database goes down and comes back: it reports the outage, and everything continues. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -11,7 +11,7 @@ import { temporaryFolder } from '../sluice.ts'
 
 const AWAY_MS = 8_000
 
-test('the database of a server goes away in the middle of a run', async () => {
+test('survives an outage of its database half-way through a run', async () => {
   await using database = await startPostgres({ fsync: true })
   await using site = await startBooksSite({ products: 200, delayMs: 20, misbehave: false })
   using folder = temporaryFolder()

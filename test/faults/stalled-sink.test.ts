@@ -9,7 +9,7 @@ import { temporaryFolder } from '../sluice.ts'
 
 const PRODUCTS = 10_000
 
-test('a sink that stands still stops the crawl, and when it goes on so does the crawl, with every item', async () => {
+test('stops the crawl while a sink is stalled, and continues with it, with every item', async () => {
   await using site = await startBooksSite({ products: PRODUCTS })
   using folder = temporaryFolder()
   const sink = new GatedSink()
@@ -20,7 +20,7 @@ test('a sink that stands still stops the crawl, and when it goes on so does the 
     out: folder.path,
     sinks: [sink],
   })
-  // The log may hold 5,000 items, the channel 512 pages, and some are in flight; then nothing must move any more.
+  // The log may hold 5,000 items, the channel 512 pages, and some are in flight; then everything must stand still.
   await standsStill(() => site.stats().requests)
   const { requests } = site.stats()
   assert.ok(requests < 8_000, `${requests} pages were fetched although no item was taken`)
@@ -31,7 +31,7 @@ test('a sink that stands still stops the crawl, and when it goes on so does the 
   assert.equal(sink.written, PRODUCTS)
 })
 
-/** Takes nothing until its gate is opened. */
+/** Accepts nothing until its gate is opened. */
 class GatedSink implements Sink {
   readonly name = 'gated'
   written = 0
@@ -59,7 +59,7 @@ class GatedSink implements Sink {
   async [Symbol.asyncDispose](): Promise<void> {}
 }
 
-/** Until a number that was growing has not grown for a second. */
+/** Waits until a growing number has not grown for a second. */
 async function standsStill(read: () => number): Promise<void> {
   let last = 0
   let unchangedMs = 0

@@ -1,4 +1,7 @@
-/** Job boards that turn us away or change under a worker of the task protocol: the result says so, and never "success, no jobs". */
+/**
+ * Job boards that block or change while a worker of the task protocol reads them: the result says so, and never "success, no
+ * jobs".
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ResultMessage, TaskMessage } from '../../src/protocol/messages.ts'
@@ -38,7 +41,7 @@ async function resultsOf(rig: ProtocolRig, parts: AsyncDisposableStack): Promise
   return Object.fromEntries(tasks.map(([name, { task_id }]) => [name, results.get(task_id)!])) as never
 }
 
-test('whatever a board does in place of its postings, the result says what it was', async () => {
+test('reports in the result whatever a board serves instead of its postings', async () => {
   await using parts = new AsyncDisposableStack()
   await using rig = await ProtocolRig.open()
   const results = await resultsOf(rig, parts)

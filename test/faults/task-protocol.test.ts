@@ -1,11 +1,11 @@
-/** What workers of the task protocol must survive: kill -9, a Redis that restarts, messages nobody can read, tasks that kill. */
+/** What workers of the task protocol must survive: kill -9, a Redis that restarts, unreadable messages, tasks that kill. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { until } from '../fleet.ts'
 import { ProtocolRig } from '../protocol/rig.ts'
 import { startRedis } from '../services/redis.ts'
 
-test('tasks of a worker that was killed are done by another one, each once', async () => {
+test('has another worker do the tasks of a killed one, each once', async () => {
   await using rig = await ProtocolRig.open()
   rig.site.answer = (path) => path !== '/list' // things are never answered
   const tasks = [await rig.put({}), await rig.put({}), await rig.put({})]
@@ -23,7 +23,7 @@ test('tasks of a worker that was killed are done by another one, each once', asy
   await until('nothing is held', async () => (await rig.held()) === 0)
 })
 
-test('a worker that is asked to end hands its tasks back, and nobody waits for a lease', async () => {
+test('hands back the tasks of a worker that is asked to end, without waiting for a lease', async () => {
   await using rig = await ProtocolRig.open()
   rig.site.answer = () => true
   await rig.put({})
@@ -37,7 +37,7 @@ test('a worker that is asked to end hands its tasks back, and nobody waits for a
   assert.equal(result!.status, 'success')
 })
 
-test('a Redis that is killed and comes back finds the workers still there, and no task lost', async () => {
+test('keeps the workers and all tasks when Redis is killed and comes back', async () => {
   await using server = await startRedis()
   await using rig = await ProtocolRig.open(server)
   rig.site.answer = (path, response) => {
@@ -55,7 +55,7 @@ test('a Redis that is killed and comes back finds the workers still there, and n
   assert.match(worker.log.join('\n'), /Redis is away/)
 })
 
-test('messages nobody can read are put aside with the reason, and hurt nobody', async () => {
+test('sets aside unreadable messages with the reason, without affecting others', async () => {
   await using rig = await ProtocolRig.open()
   const stream = rig.names.tasks('things')[1]
   const other = { task_id: crypto.randomUUID(), scraper_type: 'things', created_at: new Date().toISOString() }
@@ -87,7 +87,7 @@ test('messages nobody can read are put aside with the reason, and hurt nobody', 
   assert.equal(await rig.held(), 0)
 })
 
-test('a task whose time is over answers with what it found', async () => {
+test('answers with partial results when a task times out', async () => {
   await using rig = await ProtocolRig.open()
   rig.site.answer = (path) => path === '/thing/2'
   const { task_id } = await rig.put({}, { timeout: 1 })
@@ -96,7 +96,7 @@ test('a task whose time is over answers with what it found', async () => {
   assert.deepEqual([result.status, result.items.map(({ id }) => id).sort()], ['timeout', ['1', '3']])
 })
 
-test('a task that ends three threads has failed; they are replaced, and other tasks are done', async () => {
+test('fails a task that ends three threads, which are replaced, and does other tasks', async () => {
   await using rig = await ProtocolRig.open()
   const deadly = await rig.put({ args: { how: 'deadly', n: 1 } })
   const worker = rig.worker('--lease', '10m')
@@ -108,7 +108,7 @@ test('a task that ends three threads has failed; they are replaced, and other ta
   assert.equal((await worker.result).stderr.match(/ died: /g)?.length, 3)
 })
 
-test('a process that is killed is replaced, and the next one has its task at once', async () => {
+test('replaces a killed process, and the next one gets its task at once', async () => {
   await using rig = await ProtocolRig.open()
   let hasKilled = false
   rig.site.answer = (path, response) => {

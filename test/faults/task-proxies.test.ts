@@ -1,4 +1,4 @@
-/** Workers of the task protocol behind real proxies that die, were never there, or are turned away. Their login is said nowhere. */
+/** Workers of the task protocol behind real proxies that die, were never there, or are blocked. Their login is never shown. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { until } from '../fleet.ts'
@@ -28,13 +28,13 @@ async function assertNoLogin(rig: ProtocolRig): Promise<void> {
   assert.doesNotMatch(await rig.said(), SECRET)
 }
 
-test('when a third of the proxies dies all tasks succeed, and each says through which one', async () => {
+test('succeeds with all tasks when a third of the proxies dies, and each result names its proxy', async () => {
   await using rig = await ProtocolRig.open()
   await using dying = await tinyproxyForTests(login)
   const before = tunnels()
   const putThree = () => Promise.all(Array.from({ length: 3 }, () => rig.put({ args: { n: 5 } })))
   await putThree()
-  // A page that is on its way when its proxy dies costs a try.
+  // A page in flight when its proxy dies costs a try.
   await rig.instance({ proxies: [http.url, socks.url, dying.url].join(','), retries: 3 })
   await until('pages come', () => rig.site.asked.length > 5)
   await dying.stop()
@@ -51,7 +51,7 @@ test('when a third of the proxies dies all tasks succeed, and each says through 
   await assertNoLogin(rig)
 })
 
-test('with all of them dead tasks wait and nothing is sent directly; when one comes back they are done', async () => {
+test('lets tasks wait while all proxies are dead, sends nothing directly, and finishes them when one is back', async () => {
   await using rig = await ProtocolRig.open()
   await using proxy = await tinyproxyForTests(login)
   await proxy.stop()
@@ -70,7 +70,7 @@ test('with all of them dead tasks wait and nothing is sent directly; when one co
   await assertNoLogin(rig)
 })
 
-test('a task goes out through its own proxy, also when that is dead; one that is no proxy is refused', async () => {
+test('uses a task’s own proxy, even if it is dead, and rejects an invalid one', async () => {
   await using rig = await ProtocolRig.open()
   await rig.instance({ proxies: socks.url, sites: { '127.0.0.1': { proxies: 'off' } } })
   const own = await rig.put({ proxy: http.url.replace('http://', '') })
@@ -97,7 +97,7 @@ test('a task goes out through its own proxy, also when that is dead; one that is
   await assertNoLogin(rig)
 })
 
-test('a proxy inside the network of a worker is not for whoever writes tasks', async () => {
+test('does not let tasks use a proxy inside the worker’s network', async () => {
   await using rig = await ProtocolRig.open()
   await rig.instance({ allowPrivate: undefined })
   const { task_id } = await rig.put({ proxy: http.url })
@@ -106,7 +106,7 @@ test('a proxy inside the network of a worker is not for whoever writes tasks', a
   await assertNoLogin(rig)
 })
 
-test('a task that was turned away comes back through another proxy, in whatever instance', async () => {
+test('retries a blocked task through another proxy, in whichever instance', async () => {
   await using rig = await ProtocolRig.open()
   const agents: string[] = []
   rig.site.answer = (path, response, request) => {
@@ -122,7 +122,7 @@ test('a task that was turned away comes back through another proxy, in whatever 
   for (let tries = 1; tries <= 2; tries++) {
     const worker = await rig.instance(flags, { workerId: `w${tries}` })
     await until('it is put off', () => worker.ends.length === 1)
-    await worker.stop() // the next try is made by one that knows nothing of the last
+    await worker.stop() // the next try is made by an instance that knows nothing of the last
   }
   assert.ok(tunnels() > used.http && socks.log.length > used.socks, 'through one, then the other')
   await rig.instance(flags)

@@ -17,10 +17,10 @@ const CHILD = fileURLToPath(new URL('./files-run-child.test-kit.ts', import.meta
 const FILES = 8
 const BYTES = 1_500_000
 const PIECE_MS = 2
-/** By turns: in the middle of a download, and when a file has just got its name and nobody knows of it yet. */
+/** Alternately in the middle of a download, and when a file has just got its name and is not recorded yet. */
 const KILLS = 4
 
-test('a run of files that is killed again and again ends with every file, once', async () => {
+test('ends with every file once after a run of files was killed again and again', async () => {
   using folder = temporaryFolder()
   const contents = new Map<string, Buffer>()
   let kill = (_sent: number) => {}
@@ -30,7 +30,7 @@ test('a run of files that is killed again and again ends with every file, once',
       const from = Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? '')?.[1] ?? 0)
       const range = from > 0 ? { 'content-range': `bytes ${from}-${file.length - 1}/${file.length}` } : {}
       response.writeHead(from > 0 ? 206 : 200, { etag: '"v1"', 'content-length': file.length - from, ...range })
-      // Piece by piece, and not all at once into the system's buffers: so that a kill falls into the middle.
+      // In pieces, and not all at once into the system's buffers, so that a kill hits the middle.
       let at = from
       const more = () => {
         if (response.destroyed) return
@@ -59,7 +59,7 @@ test('a run of files that is killed again and again ends with every file, once',
     }
   }
   const stored = () => (existsSync(store) ? filesIn(store).filter((name) => !name.startsWith('.')).length : 0)
-  /** Something to continue has reached the disk: what was sent may still be on its way. */
+  /** A part to resume has reached the disk: sent bytes may still be in flight. */
   const hasPart = () => {
     const spool = join(folder.path, 'spool')
     return (existsSync(spool) ? filesIn(spool) : []).some((name) => {
@@ -114,6 +114,6 @@ test('a run of files that is killed again and again ends with every file, once',
     server.asked.some(({ headers }) => headers.range !== undefined),
     'something was continued',
   )
-  // At most what was on its way at each kill, and a file stored just before its commit, came twice.
+  // At most what was in flight at each kill, and a file stored just before its commit, came twice.
   assert.ok(server.sent < FILES * BYTES + KILLS * 3 * BYTES, `${server.sent} bytes were sent for ${FILES * BYTES}`)
 })

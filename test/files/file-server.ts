@@ -1,4 +1,4 @@
-/** A web server for files, on loopback: each test says how it answers; it counts what was asked for and what it sent. */
+/** A loopback web server for files: each test defines the responses; it counts requests and sent bytes. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
@@ -7,7 +7,7 @@ export type Answer = (request: IncomingMessage, response: ServerResponse) => voi
 export interface FileServer extends AsyncDisposable {
   readonly url: string
   readonly host: string
-  /** Path → how it answers. */
+  /** Path → response. */
   readonly paths: Map<string, Answer>
   /** Every request, in order: `GET /a bytes=5-`. */
   readonly asked: { path: string; headers: IncomingMessage['headers'] }[]
@@ -21,7 +21,7 @@ export async function startFileServer(paths: Record<string, Answer> = {}, addres
   const server = createServer((request, response) => {
     const path = request.url ?? '/'
     asked.push({ path, headers: request.headers })
-    // Counted where it is written: what the handler gave out, on the wire or in its buffer.
+    // Counted where it is written: everything the handler wrote, whether on the wire or buffered.
     const write = response.write.bind(response) as (...args: unknown[]) => boolean
     const end = response.end.bind(response) as (...args: unknown[]) => ServerResponse
     const count = (chunk: unknown) => {
@@ -54,7 +54,7 @@ export async function startFileServer(paths: Record<string, Answer> = {}, addres
   return files
 }
 
-/** Bytes that differ from place to place, so that a wrong offset shows. */
+/** Bytes that differ from position to position, so that a wrong offset shows. */
 export function content(bytes: number, seed = 1): Buffer {
   const buffer = Buffer.allocUnsafe(bytes)
   let state = seed
@@ -69,11 +69,11 @@ export interface FileAnswer {
   etag?: string
   lastModified?: string
   headers?: Record<string, string>
-  /** Cuts the connection after so many bytes of the body; called for every request. */
+  /** Cuts the connection after this many bytes of the body; called for every request. */
   cutAfter?: () => number | undefined
 }
 
-/** Serves one file with ranges, as a well-behaved server does, until it is told to misbehave. */
+/** Serves one file with ranges, like a well-behaved server, until told to misbehave. */
 export function serveFile(file: Buffer, options: FileAnswer = {}): Answer {
   return (request, response) => {
     const { etag, lastModified } = options

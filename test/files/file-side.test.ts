@@ -1,4 +1,4 @@
-/** The file side of a worker: which files are its own, when it begins, waits and ends. */
+/** The file side of a worker: which files it stores, and when it begins, waits and ends. */
 import assert from 'node:assert/strict'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -27,9 +27,9 @@ interface Side extends AsyncDisposable {
 }
 
 interface SideOptions {
-  /** What an engine in memory is to be taken for. */
+  /** The engine that an in-memory one pretends to be. */
   engine?: string
-  /** A real one. */
+  /** The URL of a real one. */
   url?: string
   takesShared?: boolean
   silentMsMax?: number
@@ -82,7 +82,7 @@ async function start(folder: string, options: SideOptions = {}): Promise<Side> {
 const upload = (lane: string, path: string) =>
   fileTask('http://shop.example/cart', { type: 'upload', path, name: 'cart.txt' }, { lane, key: `upload ${lane}` })
 
-test('a browser’s download is stored by the machine that has it, under whatever name it is started again', async () => {
+test('stores a browser’s download on the machine that has it, under whatever name it is restarted', async () => {
   using folder = temporaryFolder()
   const path = join(folder.path, 'download')
   writeFileSync(path, 'hello')
@@ -99,7 +99,7 @@ test('a browser’s download is stored by the machine that has it, under whateve
   assert.equal(readFileSync(fileURLToPath(record!.where), 'utf8'), 'hello')
 })
 
-test('a worker for pages alone stores what its browsers brought, and leaves files that any machine can fetch', async () => {
+test('stores only its own browsers’ downloads in a worker for pages, and leaves files that any machine can fetch', async () => {
   using folder = temporaryFolder()
   const path = join(folder.path, 'download')
   writeFileSync(path, 'hello')
@@ -117,7 +117,7 @@ test('a worker for pages alone stores what its browsers brought, and leaves file
   assert.deepEqual(lanes['files'], { pending: 2, claimed: 0 }, 'the download and the record of the upload')
 })
 
-test('what a machine that is gone had kept is missing, and a run of one machine ends', async () => {
+test('reports kept files of a machine that is gone as missing, so that a local run ends', async () => {
   using folder = temporaryFolder()
   await using rig = await start(folder.path)
   await rig.frontier.add([upload('files@old-container', '/nowhere')])
@@ -130,7 +130,7 @@ test('what a machine that is gone had kept is missing, and a run of one machine 
   assert.equal((await rig.frontier.stats()).remaining, 0)
 })
 
-test('a worker of a fleet waits for its own files only', async () => {
+test('waits only for its own files in a fleet worker', async () => {
   using folder = temporaryFolder()
   await using rig = await start(folder.path, { engine: 'postgres:' })
   await rig.frontier.add([upload('files@another-machine', '/nowhere')])
@@ -139,7 +139,7 @@ test('a worker of a fleet waits for its own files only', async () => {
   assert.deepEqual([rig.side.waiting, rig.begun()], [0, 0])
 })
 
-test('nothing begins after the end', async () => {
+test('starts nothing after the end', async () => {
   using folder = temporaryFolder()
   const rig = await start(folder.path)
   await rig[Symbol.asyncDispose]()
@@ -147,7 +147,7 @@ test('nothing begins after the end', async () => {
   assert.equal(rig.begun(), 0)
 })
 
-test('downloads of a machine that is gone are given up by the others, and stored once it is back and they are retried', async () => {
+test('gives up downloads of a machine that is gone, and stores them once it is back and they are retried', async () => {
   await using database = await postgresForTests()
   using there = temporaryFolder()
   using here = temporaryFolder()
@@ -171,7 +171,7 @@ test('downloads of a machine that is gone are given up by the others, and stored
   assert.deepEqual([remaining, completed], [0, 2], 'the file and its record')
 })
 
-test('records whose database is away at first are opened later', async () => {
+test('opens records later if their database is down at first', async () => {
   using folder = temporaryFolder()
   let tries = 0
   const open = async (): Promise<FileRecords> => {
@@ -189,7 +189,7 @@ test('records whose database is away at first are opened later', async () => {
   await assert.rejects(wrong.list('run-1'), (error: ScrapeError) => error.code === 'E_OUTPUT')
 })
 
-test('a file process counts as busy when it has all the jobs it may have', () => {
+test('counts a file process as busy when it has all the jobs it may have', () => {
   const pool = (busy: number) => ({ workers: 2, capacity: 8, busy }) as never
   assert.deepEqual(fileLoad({ pool: pool(3), waiting: 5 }), { size: 2, busy: 0, queued: 5 })
   assert.deepEqual(fileLoad({ pool: pool(4), waiting: 5 }), { size: 2, busy: 1, queued: 5 })

@@ -1,4 +1,4 @@
-/** The file side of a run in a process of its own, to be killed: `FOLDER DISK URL…`. Ends when nothing is left, or halted. */
+/** The file side of a run in its own process, to be killed: `FOLDER DISK URL…`. Ends when nothing is left, or on an error. */
 import { openFrontier } from '../../src/frontier/open.ts'
 import { fileTask, startLoop } from './loop-rig.ts'
 

@@ -1,4 +1,4 @@
-/** Files that wait for a machine of which nothing is heard: told of, then given up; never while it lives. */
+/** Files that wait for a silent machine: reported, then given up; never while it is alive. */
 import assert from 'node:assert/strict'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
@@ -33,7 +33,7 @@ async function rig(url = 'memory:') {
           ),
         ),
       ),
-    /** Every 20 s, as long. */
+    /** Looks every 20 s for this long. */
     async look(minutes: number, stepMs = STEP_MS) {
       for (let ms = 0; ms < minutes * 60_000; ms += stepMs) {
         nowMs += stepMs
@@ -68,17 +68,17 @@ async function givesUp(url: string): Promise<void> {
   assert.equal(files.failed().length, 3)
 }
 
-test('files of a machine that is silent for ten minutes become dead letters that name it (SQLite)', async () => {
+test('turns files of a machine that is silent for ten minutes into dead letters that name it (SQLite)', async () => {
   using folder = temporaryFolder()
   await givesUp(`sqlite:${join(folder.path, 'queue.db')}`)
 })
 
-test('files of a machine that is silent for ten minutes become dead letters that name it (PostgreSQL)', async () => {
+test('turns files of a machine that is silent for ten minutes into dead letters that name it (PostgreSQL)', async () => {
   await using database = await postgresForTests()
   await givesUp(database.url)
 })
 
-test('files of other machines are told of once a minute, as long as nobody stores any', async () => {
+test('reports files of other machines once a minute, as long as none is stored', async () => {
   await using files = await rig()
   await files.add('a.pdf', 'b.pdf', 'c.pdf')
   await files.look(4 / 3)
@@ -93,7 +93,7 @@ test('files of other machines are told of once a minute, as long as nobody store
   assert.equal(files.logs().length, 2, 'somebody is there')
 })
 
-test('a machine that sends heartbeats keeps its files, however long they wait', async () => {
+test('keeps the files of a machine that sends heartbeats, however long they wait', async () => {
   await using files = await rig()
   await files.add('a.pdf')
   for (let i = 0; i < 4; i++) {
@@ -105,7 +105,7 @@ test('a machine that sends heartbeats keeps its files, however long they wait', 
   assert.equal(await files.dead(), 1)
 })
 
-test('silence in a paused run, or while the queue was away, does not count', async () => {
+test('does not count silence in a paused run, or while the queue was down', async () => {
   await using files = await rig()
   await files.add('a.pdf')
   await files.look(9)
@@ -117,7 +117,7 @@ test('silence in a paused run, or while the queue was away, does not count', asy
   assert.equal(await files.dead(), 0)
 })
 
-test('what was given up and is tried again has its ten minutes again', async () => {
+test('gives files that were given up and retried another ten minutes', async () => {
   await using files = await rig()
   await files.add('a.pdf')
   await files.look(11)

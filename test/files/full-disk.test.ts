@@ -1,4 +1,4 @@
-/** A full disk ends the loop with a reason; nothing torn is under a final name; with room again the rest is stored. */
+/** A full disk ends the loop with a reason; no torn file has a final name; once there is space again the rest is stored. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -13,7 +13,7 @@ import { content, serveFile, startFileServer } from './file-server.ts'
 const CHILD = fileURLToPath(new URL('./files-run-child.test-kit.ts', import.meta.url))
 const BYTES = 2_000_000
 
-/** In a mount namespace of its own: the small disk is seen by nobody else and gone with the script. */
+/** In its own mount namespace: the small disk is invisible to others and disappears with the script. */
 const SCRIPT = `
   mount -t tmpfs -o size=5m tmpfs "$DISK" || exit 77
   "$NODE" "$CHILD" "$FOLDER" "$DISK" "$@" > "$FOLDER/report"
@@ -24,7 +24,7 @@ const SCRIPT = `
   find "$DISK/spool" -type f | wc -l >> "$FOLDER/report"
 `
 
-test('a disk that fills up under downloads loses and tears nothing', async () => {
+test('loses and tears nothing when the disk fills up during downloads', async () => {
   using folder = temporaryFolder()
   const disk = join(folder.path, 'disk')
   mkdirSync(disk)

@@ -1,4 +1,4 @@
-/** Pages and files at one host: neither waits for the other longer than politeness wants. */
+/** Pages and files on one host: neither waits for the other longer than politeness requires. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createRateLimit } from '../../src/fetch/rate/rate-limit.ts'
@@ -11,7 +11,7 @@ function limit(perHost: number, concurrency: number) {
   return createRateLimit({ perHost: { concurrency: perHost, rps: 0, delayMs: 0 }, concurrency, crawlDelayMsMax: 0 })
 }
 
-test('a file takes none of the places of pages', async () => {
+test('takes no slot of pages for a file', async () => {
   using rates = limit(2, 1)
   using _download = await rates.acquire('files.example', never, file)
   assert.equal(rates.waitMs('pages.example'), 0)
@@ -20,7 +20,7 @@ test('a file takes none of the places of pages', async () => {
   assert.equal(rates.waitMs('other.example', file), 0, 'and pages take none of files')
 })
 
-test('files leave one place of a host to pages, which pass those that wait', async () => {
+test('leaves one slot of a host to pages, which overtake waiting files', async () => {
   using rates = limit(3, 10)
   const downloads = [await rates.acquire('a.example', never, file), await rates.acquire('a.example', never, file)]
   const third = rates.acquire('a.example', never, file)
@@ -34,7 +34,7 @@ test('files leave one place of a host to pages, which pass those that wait', asy
   downloads[1]![Symbol.dispose]()
 })
 
-test('a host with one place has one for files, too, and pages come next', async () => {
+test('has one slot for files even on a host with one, and pages come next', async () => {
   using rates = limit(1, 10)
   const download = await rates.acquire('a.example', never, file)
   const page = rates.acquire('a.example', never)
@@ -43,7 +43,7 @@ test('a host with one place has one for files, too, and pages come next', async 
   using _page = await page
 })
 
-test('a file starts although all places of pages are taken and pages wait', async () => {
+test('starts a file although all slots of pages are taken and pages wait', async () => {
   using rates = limit(4, 1)
   const page = await rates.acquire('a.example', never)
   const waiting = rates.acquire('a.example', never)
@@ -52,7 +52,7 @@ test('a file starts although all places of pages are taken and pages wait', asyn
   using _next = await waiting
 })
 
-test('a slot that comes after the job has ended is given back', async () => {
+test('returns a slot that is granted after the job has ended', async () => {
   using rates = limit(1, 10)
   const first = await rates.acquire('a.example', never)
   const place = new DownloadSlot(rates, async () => {}, never)

@@ -1,4 +1,4 @@
-/** A run's file side for tests: frontier, pool, records and loop, put together as the composition root does. */
+/** A run's file side for tests: frontier, pool, records and loop, assembled like in the composition root. */
 import { join } from 'node:path'
 import type { FileOrders } from '../../src/app/run/file-process.ts'
 import { createEventBus, type EventOf } from '../../src/core/events.ts'
@@ -30,9 +30,9 @@ export interface LoopRig extends AsyncDisposable {
   records: ReturnType<typeof openSqliteRecords>
   events: EventOf<'file'>[]
   loop: ReturnType<typeof runFiles>
-  /** Resolves with the next event, or one already there, for which this is true. */
+  /** Resolves with the next or an earlier event for which this is true. */
   event(isIt: (event: EventOf<'file'>) => boolean): Promise<EventOf<'file'>>
-  /** Nothing is left in the frontier, or the loop has ended. */
+  /** Resolves when nothing is left in the frontier, or the loop has ended. */
   finished(): Promise<void>
   stop(): Promise<FilesEnd>
 }

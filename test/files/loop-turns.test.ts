@@ -1,4 +1,4 @@
-/** What the loop of files claims and starts, and when: with a pool that only says that it was asked. */
+/** What the file loop claims and starts, and when: with a pool that only records its jobs. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -102,7 +102,7 @@ async function turns(run: Run, options: { perHost?: number; rps?: number; parts?
   }
 }
 
-test('pages that come and go make nobody ask for files', async () => {
+test('does not ask for files because pages come and go', async () => {
   await using rig = await turns(async () => {}, { parts: { pinnedLanes: () => [] } })
   await rig.until(() => rig.counts.claims >= 6) // the lane is known to be empty
   const before = rig.counts.claims
@@ -115,7 +115,7 @@ test('pages that come and go make nobody ask for files', async () => {
   assert.ok(rig.counts.claims - before <= polls + 1, `${rig.counts.claims - before} claims for 1,000 pages`)
 })
 
-test('pages that add tasks are noticed, some times a second', async () => {
+test('notices pages that add tasks, a few times a second', async () => {
   await using rig = await turns(async () => {}, { parts: { pinnedLanes: () => [] } })
   await rig.until(() => rig.counts.claims >= 8) // now it waits a second
   await rig.frontier.add([fileTask('http://a.example/1')])
@@ -128,33 +128,33 @@ test('pages that add tasks are noticed, some times a second', async () => {
   assert.ok(rig.counts.claims - before < 10, `${rig.counts.claims - before} claims`)
 })
 
-test('what a browser has kept does not wait for downloads of a busy host', async () => {
+test('does not let kept downloads wait for downloads from a busy host', async () => {
   const release = Promise.withResolvers<void>()
   await using rig = await turns(async ({ order }) => void (order.type === 'download' && (await release.promise)), {
     perHost: 2,
   })
   await rig.frontier.add(Array.from({ length: 50 }, (_, n) => fileTask(`http://a.example/${n}`)))
-  await rig.until(() => rig.started.length === 1) // all a host of two has for files
+  await rig.until(() => rig.started.length === 1) // all the slots that a host with two has for files
   await rig.frontier.add([upload(1), upload(2)])
   await rig.until(() => rig.started.filter((what) => what.startsWith('upload')).length === 2)
   assert.equal(rig.started.length, 3)
   release.resolve()
 })
 
-test('files of one host do not wait for those of another that is slow', async () => {
+test('does not let files of one host wait for those of a slow one', async () => {
   const release = Promise.withResolvers<void>()
   const isSlow = ({ task }: FileJob) => /^http:\/\/slow\.example\/[3-9]/.test(task.url)
   await using rig = await turns(async (job) => void (isSlow(job) && (await release.promise)), { perHost: 2 })
   await rig.frontier.add(Array.from({ length: 10 }, (_, n) => fileTask(`http://slow.example/${n}`)))
-  await rig.until(() => rig.started.length === 4) // the fourth holds what the host has for files
-  await sleep(600) // time enough to claim the others, for whoever would
+  await rig.until(() => rig.started.length === 4) // the fourth holds the host's only slot for files
+  await sleep(600) // time enough to claim the others, if it were going to
   assert.equal((await rig.frontier.stats()).claimed, 1, 'nobody holds what cannot start')
   await rig.frontier.add([fileTask('http://fast.example/x')])
   await rig.until(() => rig.started.includes('download /x'))
   release.resolve()
 })
 
-test('a host is left when the bytes have come, before they are stored', async () => {
+test('releases the host when the bytes have arrived, before they are stored', async () => {
   const received = Promise.withResolvers<void>()
   const release = Promise.withResolvers<void>()
   await using rig = await turns(
@@ -171,7 +171,7 @@ test('a host is left when the bytes have come, before they are stored', async ()
   release.resolve()
 })
 
-test('what waits for its host is handed back when the run is paused', async () => {
+test('hands back files that wait for their host when the run is paused', async () => {
   const let_: (() => void)[] = []
   await using rig = await turns(() => new Promise((resolve) => let_.push(resolve)), { perHost: 2 })
   await rig.frontier.add(Array.from({ length: 8 }, (_, n) => fileTask(`http://a.example/${n}`)))
@@ -184,7 +184,7 @@ test('what waits for its host is handed back when the run is paused', async () =
   assert.equal(rig.started.length, 1)
 })
 
-test('a store that is away costs no tries, also where waits are short', async () => {
+test('costs no tries while the store is down, even with short waits', async () => {
   let isAway = true
   const run = async () => {
     if (isAway) throw new ScrapeError('E_FILE_STORE', 'away')
@@ -198,7 +198,7 @@ test('a store that is away costs no tries, also where waits are short', async ()
   await rig.until(() => rig.events.some(({ outcome }) => outcome === 'recorded'))
 })
 
-test('a job that takes too long ends, and no clock goes on for one that has', async (t) => {
+test('ends a job that takes too long, and leaves no timer for one that has ended', async (t) => {
   const timeout = t.mock.method(AbortSignal, 'timeout')
   const run: Run = (_job, signal) =>
     new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))

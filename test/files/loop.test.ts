@@ -1,4 +1,4 @@
-/** The loop of files on real frontiers, with real processes and a real server. */
+/** The file loop on real frontiers, with real processes and a real server. */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
@@ -43,7 +43,7 @@ for (const frontier of ['memory:', 'sqlite:'])
       assert.deepEqual(await rig.stop(), { how: 'stopped' })
     })
 
-    test('a hundred files from several tasks, equal bytes once', async () => {
+    test('stores a hundred files from several tasks, and equal bytes once', async () => {
       using folder = temporaryFolder()
       await using server = await startFileServer({ '*': (request, response) => void response.end(`same ${Number(request.url!.slice(1)) % 10}`) }) // biome-ignore format: one line reads better
       await using rig = await startLoop({ folder: folder.path, frontier: place(folder.path), workers: 2 })
@@ -56,7 +56,7 @@ for (const frontier of ['memory:', 'sqlite:'])
     })
   })
 
-test('a kept file is removed once its task is settled', async () => {
+test('removes a kept file once its task is settled', async () => {
   using folder = temporaryFolder()
   const path = join(folder.path, 'kept')
   writeFileSync(path, 'hello')
@@ -71,7 +71,7 @@ test('a kept file is removed once its task is settled', async () => {
   assert.equal(existsSync(path), false)
 })
 
-test('failures are retried, postponed or buried as their verdict says', async () => {
+test('retries, postpones or buries failures according to their verdict', async () => {
   using folder = temporaryFolder()
   let fails = 0
   await using server = await startFileServer({
@@ -95,7 +95,7 @@ test('failures are retried, postponed or buried as their verdict says', async ()
   assert.deepEqual(filesIn(join(folder.path, 'store')).length, 1)
 })
 
-test('what robots.txt forbids is not asked for, also behind a redirect', async () => {
+test('does not request what robots.txt forbids, even behind a redirect', async () => {
   using folder = temporaryFolder()
   await using server = await startFileServer()
   server.paths.set('/a', (_request, response) => void response.writeHead(302, { location: '/secret' }).end())
@@ -113,7 +113,7 @@ test('what robots.txt forbids is not asked for, also behind a redirect', async (
   )
 })
 
-test('no host gets more at once than it may', async () => {
+test('sends no host more concurrent requests than allowed', async () => {
   using folder = temporaryFolder()
   let inFlight = 0
   let most = 0
@@ -133,7 +133,7 @@ test('no host gets more at once than it may', async () => {
   assert.ok(most <= 2, `${most} at once`)
 })
 
-test('records wait for a database that is away; nothing is downloaded again', async () => {
+test('lets records wait for a database that is down, without another download', async () => {
   using folder = temporaryFolder()
   await using server = await startFileServer({ '*': (request, response) => void response.end(request.url) })
   let isAway = true
@@ -155,7 +155,7 @@ test('records wait for a database that is away; nothing is downloaded again', as
   assert.equal((await rig.frontier.stats()).failed, 0)
 })
 
-test('one record that cannot be written does not cost the others theirs', async () => {
+test('writes the other records if one cannot be written', async () => {
   using folder = temporaryFolder()
   await using server = await startFileServer({ '*': (request, response) => void response.end(request.url) })
   const parts = { patience: { waitMsMin: 1, waitMsMax: 1, awayMsMax: -1 } }
@@ -174,7 +174,7 @@ test('one record that cannot be written does not cost the others theirs', async 
   )
 })
 
-test('a process that dies with several files costs none of them a try', async () => {
+test('costs no tries when a process dies with several files', async () => {
   using folder = temporaryFolder()
   const waiting: (() => void)[] = []
   const arrived = Promise.withResolvers<void>()
@@ -193,7 +193,7 @@ test('a process that dies with several files costs none of them a try', async ()
   assert.equal((await rig.frontier.stats()).failed, 0)
 })
 
-test('at the stop, running jobs are handed back and go on where they were', async () => {
+test('hands running jobs back when stopped, and resumes them where they were', async () => {
   using folder = temporaryFolder()
   const file = content(3_000_000)
   const frontier = `sqlite:${folder.path}/frontier.db`
@@ -222,7 +222,7 @@ test('at the stop, running jobs are handed back and go on where they were', asyn
   assert.equal((await rig.records.list('run-1'))[0]!.bytes, file.length)
 })
 
-test('a lost lease stores nothing and changes nothing', async () => {
+test('stores nothing and changes nothing under a lost lease', async () => {
   using folder = temporaryFolder()
   const release = Promise.withResolvers<void>()
   const begun = Promise.withResolvers<void>()
@@ -243,7 +243,7 @@ test('a lost lease stores nothing and changes nothing', async () => {
   assert.equal((await rig.frontier.stats()).pending, 1)
 })
 
-test('what ends the run hands everything back first', async () => {
+test('hands everything back before an error ends the run', async () => {
   using folder = temporaryFolder()
   await using server = await startFileServer({ '*': (request, response) => void response.end(request.url) })
   writeFileSync(join(folder.path, 'a-file'), '')
@@ -256,7 +256,7 @@ test('what ends the run hands everything back first', async () => {
   assert.deepEqual({ pending, claimed }, { pending: 3, claimed: 0 })
 })
 
-test('an empty lane is not asked in circles', async () => {
+test('does not query an empty lane in a tight loop', async () => {
   using folder = temporaryFolder()
   await using rig = await startLoop({ folder: folder.path })
   const atMs: number[] = []

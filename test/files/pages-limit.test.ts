@@ -1,4 +1,4 @@
-/** A limit of pages on a fleet whose pages and files are done by different workers. */
+/** A page limit on a fleet with separate workers for pages and files. */
 import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -47,7 +47,7 @@ async function rig(held: Promise<unknown>) {
     resume: () => run('start', 'gallery', '--mode', 'distributed', '--resume', id, '--pages', '5'),
     work(...flags: string[]) {
       const name = ['--scraper', 'gallery', '--run-id', id]
-      // One page at a time: what is in flight when the limit is reached is finished, too.
+      // One page at a time: pages in flight when the limit is reached are finished, too.
       const worker = startSluice(['worker', ...name, ...flags, '--rps', '0', '--concurrency', '1', '--quiet'], more)
       parts.defer(async () => {
         worker.child.kill('SIGKILL')
@@ -59,7 +59,7 @@ async function rig(held: Promise<unknown>) {
   }
 }
 
-test('a run at its limit of pages ends when the file workers have stored the files of these pages', async () => {
+test('ends a run at its page limit once the file workers have stored the files of these pages', async () => {
   const held = Promise.withResolvers<void>()
   await using fleet = await rig(held.promise)
   const storer = fleet.work('--only', 'files')
@@ -72,7 +72,7 @@ test('a run at its limit of pages ends when the file workers have stored the fil
   assert.match(reason ?? '', /limit of 2 pages/)
 })
 
-test('files that wait for the first file worker outlast the limit of pages, and the run can be resumed', async () => {
+test('keeps files that wait for the first file worker beyond the page limit, and the run can be resumed', async () => {
   await using fleet = await rig(Promise.resolve())
   await fleet.work('--only', 'pages').result
   const before = await fleet.stats()
@@ -89,7 +89,7 @@ test('files that wait for the first file worker outlast the limit of pages, and 
   assert.deepEqual([after.state, after.files.stored, after.items], ['finished', 5, 5])
 })
 
-test('a worker for both that is stopped at the limit of pages leaves the files to the next, which ends the run', async () => {
+test('leaves the files of a worker for both that stops at the page limit to the next, which ends the run', async () => {
   const held = Promise.withResolvers<void>()
   await using fleet = await rig(held.promise)
   const first = fleet.work('--drain-timeout', '100ms')

@@ -1,4 +1,4 @@
-/** Owns a pool with one job that never ends, and tells the pid of its process. */
+/** Owns a pool with one endless job, and prints the pid of its process. */
 import { openFilePool } from '../../src/files/pool.ts'
 import { downloadJob, ENTRY, never, orders } from './rig.ts'
 

@@ -18,7 +18,7 @@ function pool(folder: string, more: Partial<FilePoolOptions> = {}) {
   return openFilePool({ entry: ENTRY, orders: orders(folder), workers: 1, findStored: async () => undefined, ...more })
 }
 
-/** Sends the first half and then waits until it is let go. */
+/** Sends the first half and then waits until it is released. */
 function stalling(server: FileServer, path: string, file: Buffer): { begun: Promise<void>; release(): void } {
   const begun = Promise.withResolvers<void>()
   const let_ = Promise.withResolvers<void>()
@@ -32,7 +32,7 @@ function stalling(server: FileServer, path: string, file: Buffer): { begun: Prom
   return { begun: begun.promise, release: () => let_.resolve() }
 }
 
-/** A part in the spool has so many bytes. Waits for it to happen: there is no event for another process's file. */
+/** Waits until a part in the spool has this many bytes: there is no event for another process's file. */
 async function partOf(folder: string, bytes: number): Promise<void> {
   for (;;) {
     const parts = filesIn(join(folder, 'spool')).filter((name) => name.endsWith('.part'))
@@ -46,7 +46,7 @@ async function appears(path: string, bytes = 0): Promise<void> {
   while (!existsSync(path) || statSync(path).size < bytes) await new Promise((resolve) => setTimeout(resolve, 5))
 }
 
-test('stores what it downloads, and bytes that are there already only once', async () => {
+test('stores what it downloads, and bytes that are already there only once', async () => {
   using folder = temporaryFolder()
   const file = content(100_000)
   await using server = await startFileServer({
@@ -85,7 +85,7 @@ test('asks before it follows a redirect and before it stores', async () => {
   assert.equal(filesIn(join(folder.path, 'store')).length, 1)
 })
 
-test('a process that is killed takes its job along, another goes on where it was', async () => {
+test('ends the job of a killed process, and another resumes it', async () => {
   using folder = temporaryFolder()
   const file = content(4_000_000)
   await using server = await startFileServer()
@@ -108,7 +108,7 @@ test('a process that is killed takes its job along, another goes on where it was
   assert.deepEqual(filesIn(join(folder.path, 'spool')), [])
 })
 
-test('those who die with others come back for free', async () => {
+test('costs no tries to die together with others', async () => {
   using folder = temporaryFolder()
   await using server = await startFileServer()
   const stalls = ['/a', '/b'].map((path) => stalling(server, path, content(1000)))
@@ -124,7 +124,7 @@ test('those who die with others come back for free', async () => {
   assert.equal(stored.bytes, 1000)
 })
 
-test('an aborted job stops in its process, and leaves its part', async () => {
+test('stops an aborted job in its process, and keeps its part', async () => {
   using folder = temporaryFolder()
   await using server = await startFileServer()
   const stall = stalling(server, '/a', content(4_000_000))
@@ -140,7 +140,7 @@ test('an aborted job stops in its process, and leaves its part', async () => {
   assert.ok(filesIn(join(folder.path, 'spool')).some((name) => name.endsWith('.part')))
 })
 
-test('a process that is stuck is killed when its job is not wanted any more', async () => {
+test('kills a stuck process when its job is no longer wanted', async () => {
   using folder = temporaryFolder()
   await using server = await startFileServer()
   const stall = stalling(server, '/a', content(1000))
@@ -176,7 +176,7 @@ test('grows with the work, shrinks without losing any, and ends with its owner',
   for (const pid of pids) assert.throws(() => process.kill(pid, 0), /ESRCH/)
 })
 
-test('a thousand small files', async () => {
+test('stores a thousand small files', async () => {
   using folder = temporaryFolder()
   await using server = await startFileServer({ '*': (request, response) => void response.end(`file ${request.url}`) })
   await using files = pool(folder.path, { workers: 2 })
@@ -188,7 +188,7 @@ test('a thousand small files', async () => {
     assert.equal(readFileSync(fileURLToPath(stored[at]!.where), 'utf8'), `file ${names[at]}`)
 })
 
-test('hostile names stay in the folder', async () => {
+test('keeps hostile names inside the folder', async () => {
   using folder = temporaryFolder()
   const names = [
     '../../../etc/passwd',
@@ -212,7 +212,7 @@ test('hostile names stay in the folder', async () => {
   for (const name of stored) assert.match(name, /^store\/shop\/run-1\/_\/[0-9a-f]{20}-[\w.-]{1,99}$/)
 })
 
-test('a kept file is stored and stays until somebody says that it is settled', async () => {
+test('stores a kept file, which stays until it is settled', async () => {
   using folder = temporaryFolder()
   const path = join(folder.path, 'kept')
   writeFileSync(path, '%PDF-1.7 hello')
@@ -226,7 +226,7 @@ test('a kept file is stored and stays until somebody says that it is settled', a
   assert.equal(await missing.catch(codeOf), 'E_FILE_MISSING')
 })
 
-test('a store that cannot be opened is said, once and for all', async () => {
+test('reports a store that cannot be opened, once and for all', async () => {
   using folder = temporaryFolder()
   writeFileSync(join(folder.path, 'a-file'), '')
   await using files = pool(folder.path, {
@@ -235,7 +235,7 @@ test('a store that cannot be opened is said, once and for all', async () => {
   assert.equal(await files.run(downloadJob('http://127.0.0.1:9/x'), never).catch(codeOf), 'E_OUTPUT')
 })
 
-test('processes that die again and again are given up', async () => {
+test('gives up on processes that die again and again', async () => {
   using folder = temporaryFolder()
   const entry = join(folder.path, 'dies.ts')
   writeFileSync(entry, 'process.exit(7)')
@@ -247,8 +247,8 @@ test('processes that die again and again are given up', async () => {
 })
 
 /**
- * Does as the path of the job says, without any file: `die`, `loop`, `wait` until a signal comes, anything else is done at once.
- * What a test waits for is written beside it: `looping`, and a byte in `answers` for each ping that was answered.
+ * Acts as the path of the job says, without any file: `die`, `loop`, `wait` until a signal comes; anything else is done at once.
+ * What a test waits for is written beside it: `looping`, and a byte in `answers` for each answered ping.
  */
 const ACTOR = `
   import { appendFileSync, writeFileSync } from 'node:fs'
@@ -280,8 +280,8 @@ function actors(folder: string, more: Partial<FilePoolOptions> = {}) {
 const SILENCE_MS_MAX = 60_000
 const PINGS_IN_SILENCE = 4
 
-/** The clock of the pings is turned by hand: how soon a process starts or gets a core decides nothing. */
-test('a process in an endless loop is killed, and the file that did it is found', async (t) => {
+/** The clock of the pings is mocked: how soon a process starts or gets a core does not matter. */
+test('kills a process in an endless loop, and finds the file that caused it', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const pass = () => t.mock.timers.tick(SILENCE_MS_MAX / PINGS_IN_SILENCE)
   using folder = temporaryFolder()
@@ -303,7 +303,7 @@ test('a process in an endless loop is killed, and the file that did it is found'
   assert.deepEqual([code, details.retryAfterMs], ['E_FILE_WORKER', undefined])
 })
 
-test('a process that answers lives on, however long its job takes', async (t) => {
+test('keeps a process that answers, however long its job takes', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
   using folder = temporaryFolder()
   await using files = actors(folder.path, { silenceMsMax: SILENCE_MS_MAX })
@@ -316,21 +316,21 @@ test('a process that answers lives on, however long its job takes', async (t) =>
   assert.equal((await waiting).bytes, 1)
 })
 
-test('files that kill their process one after the other do not end the run', async () => {
+test('continues the run when files kill their process one after the other', async () => {
   using folder = temporaryFolder()
   await using files = actors(folder.path)
   for (let tries = 0; tries < 12; tries++) {
     const dying = files.run(downloadJob(`http://x.example/die-${tries}`), never, { isAlone: true })
     assert.equal(await dying.catch(codeOf), 'E_FILE_WORKER')
   }
-  // Nor do those nobody suspects yet, as long as others get done in between.
+  // Nor do those not suspected yet, as long as others get done in between.
   for (let tries = 0; tries < 12; tries++) {
     assert.equal(await files.run(downloadJob('http://x.example/die'), never).catch(codeOf), 'E_FILE_WORKER')
     await files.run(downloadJob('http://x.example/ok'), never)
   }
 })
 
-test('one that wants to be alone waits for nobody, and nobody for it', async () => {
+test('does not let a job that must run alone wait for others, nor others for it', async () => {
   using folder = temporaryFolder()
   await using files = actors(folder.path)
   const long = files.run(downloadJob('http://x.example/wait'), never)
@@ -338,7 +338,7 @@ test('one that wants to be alone waits for nobody, and nobody for it', async () 
   const suspects = [1, 2].map((n) => files.run(downloadJob(`http://x.example/wait-${n}`), never, alone))
   await files.run(downloadJob('http://x.example/ok'), never)
   assert.equal(files.pids.length, 2)
-  // Whoever is alone cannot be told to go on: it ends with its process, and the next takes its turn.
+  // A job that is alone cannot be told to continue: it ends with its process, and the next takes its turn.
   process.kill(files.pids[1]!, 'SIGKILL')
   await assert.rejects(suspects[0]!)
   const last = files.run(downloadJob('http://x.example/ok-2'), never, alone)
@@ -351,7 +351,7 @@ test('one that wants to be alone waits for nobody, and nobody for it', async () 
   assert.equal((await long).bytes, 1)
 })
 
-test('processes end with an owner that was killed', async () => {
+test('ends its processes when their owner was killed', async () => {
   const { fork } = await import('node:child_process')
   using folder = temporaryFolder()
   await using server = await startFileServer()

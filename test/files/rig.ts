@@ -1,4 +1,4 @@
-/** What the tests of files share: options of the byte stream for loopback, jobs, folders. */
+/** Shared by the tests of files: options of the byte stream for loopback, jobs, folders. */
 import { readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { FileOrders } from '../../src/app/run/file-process.ts'
@@ -35,7 +35,7 @@ export function downloadJob(url: string, more: Partial<FileJob> = {}): FileJob {
   return { task, order: { type: 'download' }, runId: 'run-1', scraper: 'shop', headers: {}, ...more }
 }
 
-/** Files under a folder, relative, without what is on its way. */
+/** Files in a folder, as relative paths, without those in progress. */
 export function filesIn(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())

@@ -1,4 +1,4 @@
-/** A bucket that goes away and comes back: no file is lost, none is downloaded twice, no try is used up. */
+/** A bucket that goes down and comes back: no file is lost, none is downloaded twice, no try is used up. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startS3 } from '../services/s3.ts'
@@ -7,7 +7,7 @@ import { content, serveFile, startFileServer } from './file-server.ts'
 import { fileTask, startLoop } from './loop-rig.ts'
 import { filesIn } from './rig.ts'
 
-test('files wait for a bucket that is away', async () => {
+test('lets files wait for a bucket that is down', async () => {
   using folder = temporaryFolder()
   await using s3 = await startS3()
   const paths = [1, 2, 3, 4, 5, 6].map((i) => `/${i}.bin`)

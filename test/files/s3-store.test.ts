@@ -1,4 +1,4 @@
-/** The bucket, on a real server of the protocol. */
+/** The bucket store, on a real S3-compatible server. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, connect, createServer } from 'node:net'
@@ -38,7 +38,7 @@ testFileStore('a bucket', async () => ({
   list: async () => s3.files().filter((name) => !name.includes('_S3rver_uploads')),
 }))
 
-test('a bucket that is not there ends the run, and no secret is in the message', async () => {
+test('ends the run if the bucket does not exist, without a secret in the message', async () => {
   await using store = await openFileStore(`s3://no-such-bucket/x?endpoint=${s3.endpoint}&region=us-east-1`)
   const path = join(folder, 'file')
   writeFileSync(path, 'x')
@@ -51,7 +51,7 @@ test('a bucket that is not there ends the run, and no secret is in the message',
   })
 })
 
-test('a server that is away is waited for', async () => {
+test('waits for a server that is down', async () => {
   await using store = await openFileStore('s3://bucket/x?endpoint=http://127.0.0.1:9&region=us-east-1')
   const path = join(folder, 'file')
   writeFileSync(path, 'x')
@@ -60,7 +60,7 @@ test('a server that is away is waited for', async () => {
   await assert.rejects(store.has('s3://bucket/x/a', 1), (error: ScrapeError) => error.code === 'E_FILE_STORE')
 })
 
-test('what is stored below a prefix with a space is found again', async () => {
+test('finds files below a prefix with a space again', async () => {
   await using store = await openFileStore(s3.url('some%20prefix'))
   const path = join(folder, 'file')
   writeFileSync(path, 'x')
@@ -69,7 +69,7 @@ test('what is stored below a prefix with a space is found again', async () => {
   assert.equal(await store.has(where, 1), true)
 })
 
-test('a bucket that does not say what is there is taken for one without it', async () => {
+test('treats a bucket that does not reveal its content as one without it', async () => {
   const { createServer: createHttpServer } = await import('node:http')
   await using closed = createHttpServer((_request, response) => void response.writeHead(403).end())
   await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve))
@@ -78,7 +78,7 @@ test('a bucket that does not say what is there is taken for one without it', asy
   assert.equal(await store.has('s3://bucket/x/a', 1), false)
 })
 
-/** Lets everything through and writes down what was asked for: this server does not know how to abort an upload itself. */
+/** Forwards everything and records the requests: this server itself cannot abort an upload. */
 async function startObserver(
   endpoint: string,
 ): Promise<AsyncDisposable & { endpoint: string; next(line: RegExp): Promise<void> }> {
@@ -105,7 +105,7 @@ async function startObserver(
   }
 }
 
-test('an upload that is given up in the middle is aborted at the server', async () => {
+test('aborts an upload on the server that is given up half-way', async () => {
   await using observer = await startObserver(s3.endpoint)
   await using store = await openFileStore(`s3://${s3.bucket}/x?endpoint=${observer.endpoint}&region=us-east-1`)
   const path = join(folder, 'large')
@@ -119,7 +119,7 @@ test('an upload that is given up in the middle is aborted at the server', async 
   await observer.next(/^DELETE .*uploadId=/m)
 })
 
-test('the URL says all but the credentials', () => {
+test('reads everything but the credentials from the URL', () => {
   const place = parseS3Url('s3://bucket/a/b?endpoint=https://minio.example:9000&region=eu-west-1&pathStyle=false')
   assert.deepEqual(place, { bucket: 'bucket', prefix: 'a/b/', endpoint: 'https://minio.example:9000', region: 'eu-west-1', isPathStyle: false }) // biome-ignore format: one line reads better
   for (const bad of ['s3:///x', 's3://key:secret@bucket/x', 's3://bucket/?acl=public', 's3://bucket?endpoint=host'])

@@ -1,4 +1,4 @@
-/** The steps that look at stored files, in the file process, with their real libraries. */
+/** The steps that process stored files, in the file process, with their real libraries. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -33,7 +33,7 @@ function pdf(text: string): Buffer {
   )
 }
 
-test('text of PDFs and thumbnails of pictures; what cannot be read leaves a note', async () => {
+test('extracts text of PDFs and thumbnails of images, and leaves a note if it cannot', async () => {
   using folder = temporaryFolder()
   const picture = await sharp({ create: { width: 800, height: 400, channels: 3, background: 'red' } })
     .png()
@@ -65,7 +65,7 @@ test('text of PDFs and thumbnails of pictures; what cannot be read leaves a note
   assert.deepEqual(filesIn(`${folder.path}/spool`), [])
 })
 
-test('equal pictures have one thumbnail, and each record says where', async () => {
+test('stores one thumbnail for equal images, and each record says where', async () => {
   using folder = temporaryFolder()
   const picture = await sharp({ create: { width: 8, height: 4, channels: 3, background: 'red' } })
     .png()
@@ -86,7 +86,7 @@ test('equal pictures have one thumbnail, and each record says where', async () =
   assert.equal(filesIn(`${folder.path}/store`).length, 2)
 })
 
-test('a step nobody knows is said', () => {
+test('reports an unknown step', () => {
   assert.throws(
     () => openSteps(['ocr']),
     (error: ScrapeError) => error.code === 'E_OPTION',

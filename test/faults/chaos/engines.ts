@@ -1,4 +1,4 @@
-/** The engines a schedule of faults runs on, each with servers of its own behind a proxy that can cut connections. */
+/** The engines that a fault schedule runs on, each with its own servers behind a proxy that can cut connections. */
 import { type GarblingProxy, garblingProxy } from '../../services/garbling-proxy.ts'
 import { startPostgres } from '../../services/postgres.ts'
 import { startRabbit } from '../../services/rabbitmq.ts'
@@ -41,7 +41,7 @@ async function behindProxy<T extends Owned>(
 
 const killed = (owned: { stop(signal: 'SIGKILL'): Promise<void> }) => owned.stop('SIGKILL')
 
-/** Each keeps what it was told over a crash: appendonly, durable queues, fsync. */
+/** Each keeps its data over a crash: appendonly, durable queues, fsync. */
 export const FLEET_ENGINES = {
   async postgres(): Promise<ChaosPlace> {
     const parts = new AsyncDisposableStack()

@@ -1,4 +1,4 @@
-/** A seeded schedule of faults: real workers on a loopback site, hit at random moments, then counted. */
+/** A seeded schedule of faults: real workers on a loopback site, hit at random moments, then checked. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Fleet, until } from '../../fleet.ts'
 import { seeded } from '../../services/garbling-proxy.ts'
@@ -12,7 +12,7 @@ export interface ScheduleResult {
   faults: string[]
   lost: number
   doubled: number
-  /** What else is not as it should be: counts, states, exit codes. */
+  /** Other problems: counts, states, exit codes. */
   wrong: string[]
 }
 
@@ -52,7 +52,7 @@ export async function runFleetSchedule(engine: FleetEngine, seed: number): Promi
   return { engine, seed, faults, ...compare(urls, site), wrong }
 }
 
-/** Started while a server was away: it says so and ends with 3, and whoever runs it starts it again. */
+/** Started while a server was down: it reports that and exits with 3, and its supervisor starts it again. */
 const isStartedInVain = (code: number | null, stderr: string) => code === 3 && stderr.includes('E_SERVICE')
 
 interface Strike {
@@ -62,7 +62,7 @@ interface Strike {
   random: () => number
 }
 
-/** One fault, and its end: what was killed is started again. */
+/** One fault, and its recovery: what was killed is started again. */
 async function strike({ workers, start, servers, random }: Strike): Promise<string> {
   const victim = workers[Math.floor(random() * workers.length)]!
   const server = servers[Math.floor(random() * servers.length)]!

@@ -1,4 +1,4 @@
-/** The same for a run of one machine: `--processes 2` on SQLite, its processes killed and frozen, then resumed. */
+/** The same for a local run: `--processes 2` on SQLite, its processes killed and frozen, then resumed. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -81,6 +81,6 @@ function kill(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal)
   } catch {
-    // it has ended by itself
+    // it has ended on its own
   }
 }
