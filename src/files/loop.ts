@@ -12,15 +12,17 @@ import { ScrapeError, toScrapeError } from '../core/errors.ts'
 import type { EventBus } from '../core/events.ts'
 import { every } from '../core/every.ts'
 import { HeldLeases } from '../core/held-leases.ts'
-import { FILES_LANE, type Task } from '../core/task.ts'
+import type { Task } from '../core/task.ts'
 import { hostOf } from '../core/url.ts'
 import type { RateLimit } from '../fetch/contract.ts'
-import type { ClaimRequest, Frontier, Lease } from '../frontier/contract.ts'
+import type { Frontier, Lease } from '../frontier/contract.ts'
+import { FileClaims, isUpload, POLL_MS } from './claims.ts'
 import { FileCommitter } from './commit.ts'
 import type { Decide, FileJob, FileOrder, FilePool, FileRecords } from './contract.ts'
+import { FailureWaits } from './failure-waits.ts'
 import { DownloadSlot, type MayFetch } from './host-slot.ts'
 import { orderOf } from './orders.ts'
-import { SERVICE_BACKOFF, ServiceBackoff, type ServiceBackoffLimits } from './service-backoff.ts'
+import { SERVICE_BACKOFF, type ServiceBackoffLimits } from './service-backoff.ts'
 import { type Settled, settleFailure, settleHandedBack, settleRecorded, settleStored } from './settle-file.ts'
 import { writeRecords } from './write-records.ts'
 
@@ -66,20 +68,15 @@ export function runFiles(parts: FileLoopParts, stop: AbortSignal): FileLoop {
   return { ended: new Loop(parts).run(stop) }
 }
 
-/** Shortest and longest wait before an empty lane is asked again. */
-const POLL_MS = { min: 20, max: 1000 }
-/** Pages that add tasks may have ordered files, but most add pages: they make us look no more often than this. */
-const ADDED_MS = 100
 /** While something waits, how often the run is asked whether it is paused. */
 const PAUSE_LOOK_MS = 500
 const RECORDS_MAX = 200
 const JOB_MS_MAX = 7_200_000
-const SUSPECTS_MAX = 1000
 
 class Loop {
   readonly #parts: Required<FileLoopParts>
-  readonly #stored: ServiceBackoff
-  readonly #recorded: ServiceBackoff
+  readonly #claims: FileClaims
+  readonly #failureWaits: FailureWaits
   readonly #held: HeldLeases<Lease>
   readonly #committer: FileCommitter
   /** Those of them that wait for their host, and those a job works on. */
@@ -88,17 +85,10 @@ class Loop {
   /** Hosts a job is about to get a slot of. */
   readonly #entering = new Set<string>()
   #records: Lease[] = []
-  /** Tasks that were in a process when it died with several: next time alone. */
-  readonly #suspects = new Set<string>()
   #work = new Set<Promise<void>>()
-  #isClaiming = false
   #isLookingUp = false
-  /** Of the monotonic clock: when the lanes are asked next, and when they were asked last. */
-  #claimAtMs = 0
-  #claimedAtMs = Number.NEGATIVE_INFINITY
   #isWritingRecords = false
   #isStopping = false
-  #pollMs = POLL_MS.min
   #wakeTimer: NodeJS.Timeout | undefined
   readonly #end = Promise.withResolvers<FilesEnd>()
 
@@ -114,8 +104,12 @@ class Loop {
       now: Date.now,
       ...parts,
     }
-    this.#stored = new ServiceBackoff(this.#parts.patience)
-    this.#recorded = new ServiceBackoff(this.#parts.patience)
+    this.#failureWaits = new FailureWaits(this.#parts)
+    this.#claims = new FileClaims(this.#parts, {
+      waiting: () => this.#waiting,
+      jobs: this.#jobs,
+      hostWaitMs: (lease) => this.#hostWaitMs(lease),
+    })
     const { frontier, bus } = this.#parts
     this.#held = new HeldLeases(this.#parts)
     this.#committer = new FileCommitter({
@@ -137,7 +131,7 @@ class Loop {
       if (this.#waiting.length > 0) this.#pump()
     })
     const unlisten = bus.on((event) => {
-      if (event.type === 'committed' && event.added > 0) this.#claimBy(this.#claimedAtMs + ADDED_MS)
+      if (event.type === 'committed' && event.added > 0) this.#onAdded()
     })
     const lookingUp = every(() => this.#track(this.#lookUp()), PAUSE_LOOK_MS)
     const heartbeat = every(() => this.#track(this.#extendLeases()), leaseMs / 3)
@@ -155,15 +149,15 @@ class Loop {
   #pump(): void {
     if (this.#isStopping) return
     const soonestMs = this.#startWaiting()
-    const dueInMs = this.#claimAtMs - performance.now()
-    if (dueInMs <= 0 && !this.#isClaiming && this.#hasRoom()) this.#track(this.#claim())
+    const { dueInMs } = this.#claims
+    if (dueInMs <= 0 && this.#claims.canClaim) this.#track(this.#claim())
     else this.#wakeIn(Math.min(soonestMs, dueInMs > 0 ? dueInMs : POLL_MS.max))
   }
 
   /** Returns in how many milliseconds the next of those who wait might start. */
   #startWaiting(): number {
-    const { pool, now } = this.#parts
-    const storeWaitMs = this.#stored.waitMs(now())
+    const { pool } = this.#parts
+    const { storeWaitMs } = this.#failureWaits
     let soonestMs = storeWaitMs === 0 ? Number.POSITIVE_INFINITY : storeWaitMs
     const waiting: Lease[] = []
     for (const lease of this.#waiting) {
@@ -182,62 +176,18 @@ class Loop {
     return this.#entering.has(host) ? Number.POSITIVE_INFINITY : this.#parts.rateLimit.waitMs(host, { isFile: true })
   }
 
-  /** How many to claim: downloads may wait for their hosts beside a full pool; uploads do not wait for downloads that wait. */
-  #room(): { pinned: number; shared: number } {
-    const { capacity } = this.#parts.pool
-    const uploads = this.#waiting.filter(({ task }) => isUpload(task)).length
-    const isWaitedFor = this.#waiting.length >= capacity
-    const shared =
-      isWaitedFor || !this.#parts.takesShared
-        ? 0
-        : Math.min(capacity, 2 * capacity - this.#waiting.length - this.#jobs.size)
-    return { pinned: Math.max(0, capacity - this.#jobs.size - uploads), shared: Math.max(0, shared) }
-  }
-
-  #hasRoom(): boolean {
-    const { pinned, shared } = this.#room()
-    return shared > 0 || (pinned > 0 && this.#parts.pinnedLanes().length > 0)
-  }
-
   async #claim(): Promise<void> {
-    const { frontier, workerId, leaseMs, pinnedLanes, rateLimit } = this.#parts
-    this.#isClaiming = true
-    this.#claimAtMs = Number.POSITIVE_INFINITY // what happens meanwhile may make it sooner again
-    this.#claimedAtMs = performance.now()
-    let isDry = true
-    const claim = async (max: number, more: Pick<ClaimRequest, 'lanes' | 'avoidHosts'>) => {
-      const leases = max > 0 ? await frontier.claim({ max, workerId, leaseMs, ...more }) : []
-      for (const lease of leases) this.#take(lease)
-      if (leases.length > 0) isDry = false
-    }
     try {
-      const lanes = pinnedLanes()
-      if (lanes.length > 0) await claim(this.#room().pinned, { lanes })
-      const avoidHosts = [...new Set([...this.#takenHosts(), ...rateLimit.busyHosts()])]
-      await claim(this.#room().shared, { lanes: [FILES_LANE], ...(avoidHosts.length > 0 ? { avoidHosts } : {}) })
+      await this.#claims.claim((lease) => this.#take(lease))
     } catch (error) {
       return this.#halt(toScrapeError(error, 'E_SERVICE'))
-    } finally {
-      this.#isClaiming = false
     }
     if (this.#records.length > 0) this.#track(this.#writeRecords())
-    this.#pollMs = isDry ? Math.min(POLL_MS.max, this.#pollMs * 2) : POLL_MS.min
-    this.#claimAtMs = Math.min(this.#claimAtMs, isDry ? performance.now() + this.#pollMs : 0)
     this.#pump()
   }
 
-  /** Hosts that have no place for one more file, or somebody waiting for it: those of pages may still be free. */
-  #takenHosts(): string[] {
-    const isTaken = (lease: Lease) => this.#hostWaitMs(lease) > 0
-    const leases = [...this.#waiting.filter(({ task }) => !isUpload(task)), ...[...this.#jobs.keys()].filter(isTaken)]
-    return leases.map(({ task }) => hostOf(task.url))
-  }
-
-  /** The lanes are asked at that time, if it is sooner than they would be. */
-  #claimBy(atMs: number): void {
-    if (this.#isStopping || atMs >= this.#claimAtMs) return
-    this.#claimAtMs = atMs
-    this.#wakeIn(atMs - performance.now())
+  #onAdded(): void {
+    if (!this.#isStopping && this.#claims.onAdded()) this.#wakeIn(this.#claims.dueInMs)
   }
 
   /** Leases that wait while the run is paused are handed back: they must not start. */
@@ -270,7 +220,7 @@ class Loop {
     const controller = new AbortController()
     const done = this.#carryOut(lease, controller).finally(() => {
       this.#jobs.delete(lease)
-      this.#claimAtMs = 0
+      this.#claims.onRoom()
       this.#pump()
     })
     this.#jobs.set(lease, { controller, done })
@@ -300,20 +250,20 @@ class Loop {
         scraper,
         headers,
       }
-      const isAlone = this.#suspects.delete(task.id) || lease.losses > 0
+      const isAlone = this.#failureWaits.takeSuspect(task.id) || lease.losses > 0
       const stored = await pool.run(job, signal, {
         onRedirect: (url) => place.enter(url),
         onReceived: () => place.leave(),
         beforeStore: () => this.#mustHold(lease),
         isAlone,
       })
-      this.#stored.succeeded()
+      this.#failureWaits.onStored()
       this.#settle(settleStored(lease, job, stored, { startedMs, nowMs: now() }))
     } catch (error) {
       const isLate = signal.reason === late
       if (signal.aborted && !isLate) return this.#handBack(lease, 'stopped before it was done')
       const known = toScrapeError(isLate ? late : error, 'E_FILE_WORKER')
-      this.#fail(lease, order.type, this.#withPatience(known, task), startedMs)
+      this.#fail(lease, order.type, this.#failureWaits.onFailure(known, task), startedMs)
     } finally {
       clearTimeout(deadline)
     }
@@ -337,33 +287,6 @@ class Loop {
     if (lost.length > 0) throw new ScrapeError('E_FILE_WORKER', 'its lease is lost')
   }
 
-  /** What is nobody's fault comes with a time to come back, which makes it cost no try (`Decide`). */
-  #withPatience(error: ScrapeError, task: Task): ScrapeError {
-    const { now, rateLimit, retryAfterMsMax } = this.#parts
-    const { retryAfterMs } = error.details
-    if (error.code === 'E_FILE_STORE' || error.code === 'E_FILE_RECORD') {
-      const service = error.code === 'E_FILE_STORE' ? this.#stored : this.#recorded
-      const isNews = service.waitMs(now()) === 0
-      const waitMs = service.failed(now())
-      if (isNews) this.#sayAway(error, waitMs)
-      return named(error, waitMs, retryAfterMsMax)
-    }
-    if (error.code === 'E_FILE_WORKER' && retryAfterMs !== undefined) this.#suspect(task.id)
-    if ((error.code === 'E_RATE_LIMITED' || error.code === 'E_SERVER') && retryAfterMs !== undefined)
-      rateLimit.pause(hostOf(task.url), now() + retryAfterMs, error.message)
-    return error
-  }
-
-  #sayAway(error: ScrapeError, waitMs: number | undefined): void {
-    const next =
-      waitMs === undefined ? 'it has been away for too long' : `trying again in ${Math.round(waitMs / 1000)} s`
-    this.#parts.bus.emit({ type: 'log', level: 'warn', message: `files wait: ${error.message}; ${next}` })
-  }
-
-  #suspect(taskId: string): void {
-    if (this.#suspects.size < SUSPECTS_MAX) this.#suspects.add(taskId)
-  }
-
   #fail(lease: Lease, order: FileOrder['type'], error: ScrapeError, startedMs: number): void {
     const { halt, ...settled } = settleFailure(lease, order, error, { decide: this.#parts.decide, startedMs })
     this.#settle(settled)
@@ -377,11 +300,11 @@ class Loop {
       const batch = this.#records.splice(0, RECORDS_MAX)
       const startedMs = performance.now()
       const refused = await writeRecords(this.#parts.records, batch)
-      if (refused.size < batch.length) this.#recorded.succeeded()
+      if (refused.size < batch.length) this.#failureWaits.onRecorded()
       for (const lease of batch) {
         const error = refused.get(lease)
         if (error === undefined) this.#settle(settleRecorded(lease, startedMs))
-        else this.#fail(lease, 'db_update', this.#withPatience(error, lease.task), startedMs)
+        else this.#fail(lease, 'db_update', this.#failureWaits.onFailure(error, lease.task), startedMs)
       }
     }
     this.#isWritingRecords = false
@@ -408,8 +331,7 @@ class Loop {
 
   /** Something may have come into a lane. */
   #onNews(): void {
-    this.#pollMs = POLL_MS.min
-    this.#claimAtMs = 0
+    this.#claims.onNews()
     this.#pump()
   }
 
@@ -446,16 +368,4 @@ class Loop {
   async #settleDown(): Promise<void> {
     while (this.#work.size > 0) await Promise.all(this.#work)
   }
-}
-
-function named(error: ScrapeError, waitMs: number | undefined, retryAfterMsMax: number): ScrapeError {
-  if (waitMs === undefined) return error
-  return new ScrapeError(error.code, error.message, {
-    ...error.details,
-    retryAfterMs: Math.min(waitMs, retryAfterMsMax),
-  })
-}
-
-function isUpload({ data }: Task): boolean {
-  return (data as { type?: string } | null)?.type === 'upload'
 }
