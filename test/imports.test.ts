@@ -4,15 +4,15 @@
  *   core/              nothing of ours
  *   drivers/           core/; postgres/ and redis/ are for files with that server in their path
  *   a stage            itself, core/, drivers/, and any stage's contract.ts
- *   what ONE_WAY says  the folders it names there
+ *   ONE_WAY            plus the folders listed there
  *   app/               everything but cli/; it is the composition root
- *   cli/               everything; it is what a person types
+ *   cli/               everything; it is the command line
  *   index.ts           the public names: app/, core/ and contracts
  *   testing.ts         the same, and the conformance kits
  *   scrapers/          the public entries only
  *
  * No folder imports another that imports it, directly or through others, at any depth.
- * Tests may import whatever they need, so *.test.ts files and test kits are left out.
+ * Tests may import whatever they need, so *.test.ts files and test kits are exempt.
  */
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
@@ -24,7 +24,7 @@ import { sluice, temporaryFolder } from './sluice.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const STAGES = ['sources', 'frontier', 'fetch', 'extract', 'sinks', 'files', 'observe', 'server']
-/** Beside itself, core/ and drivers/. */
+/** In addition to itself, core/ and drivers/. */
 const ONE_WAY: Readonly<Record<string, readonly RegExp[]>> = {
   crawl: [/^\w+\/contract\.ts$/, /^extract\/html\.ts$/],
   config: [/^fetch\/net\/proxy-url\.ts$/],
@@ -47,7 +47,7 @@ interface Import {
   line: number
 }
 
-/** Imports and re-exports, with types and dynamic ones, and `import('…')` in types. */
+/** Imports and re-exports, including types and dynamic ones, and `import('…')` in types. */
 const SPECIFIER = /\b(?:from|import)\s*\(?\s*'([^']+)'/g
 
 function importsOf(file: string): Import[] {
@@ -62,7 +62,7 @@ function isInComment(text: string, index: number): boolean {
   return /^\s*(?:\*|\/\/|\/\*)/.test(text.slice(start, index))
 }
 
-/** The path in the project an import leads to; undefined for packages and Node's own modules. */
+/** The path in the project that an import resolves to; undefined for packages and Node's own modules. */
 function targetOf({ from, to }: Import): string | undefined {
   if (to.startsWith('.'))
     return relative(ROOT, resolve(ROOT, dirname(from), to))
@@ -73,7 +73,7 @@ function targetOf({ from, to }: Import): string | undefined {
 
 const folderOf = (path: string) => /^src\/([^/]+)\//.exec(path)?.[1]
 
-/** Why this import is against the rule; undefined when it is not. */
+/** Why this import breaks the rule; undefined if it does not. */
 export function problemOf(found: Import): string | undefined {
   const target = targetOf(found)
   if (target === undefined) return undefined
@@ -102,7 +102,7 @@ export function problemOf(found: Import): string | undefined {
 const sources = (pattern: string) =>
   globSync(pattern, { cwd: ROOT }).filter((file) => !/\.test(?:-kit)?\.ts$/.test(file))
 
-/** The folder right below `root`; files that stand in it directly are `.`, but its contract is a place of its own. */
+/** The folder directly below `root`; files directly in it are `.`, but its contract counts separately. */
 function placeIn(root: string, path: string): string | undefined {
   if (!path.startsWith(`${root}/`)) return undefined
   const [first, ...rest] = path.slice(root.length + 1).split('/')
@@ -110,7 +110,7 @@ function placeIn(root: string, path: string): string | undefined {
   return first === 'contract.ts' ? first : '.'
 }
 
-/** Folders below `root` that import each other in a circle, each with an import that leads round. */
+/** Folders below `root` that import each other in a circle, each with one of the imports that close it. */
 export function circlesIn(root: string, imports: readonly Import[]): string[] {
   const ways = new Map<string, Map<string, Import>>()
   for (const found of imports) {
@@ -129,7 +129,7 @@ export function circlesIn(root: string, imports: readonly Import[]): string[] {
   )
 }
 
-test('every folder of src has its place in the rule', () => {
+test('every folder of src is covered by the rule', () => {
   const folders = new Set(sources('src/*/**/*.ts').map((file) => folderOf(file)!))
   const known = [...STAGES, ...Object.keys(ONE_WAY), 'core', 'drivers', 'app', 'cli']
   assert.deepEqual([...folders].sort(), known.sort())
@@ -153,14 +153,14 @@ test('no folders import each other in a circle', () => {
   for (const root of roots) assert.deepEqual(circlesIn(root, imports), [], root)
 })
 
-test('every import leads to a file', () => {
+test('every import resolves to a file', () => {
   const imports = sources('{src,scrapers,test,bench,scripts,docs,deploy}/**/*.ts').flatMap(importsOf)
   const known = new Set(globSync('{src,scrapers,test,bench,scripts,docs,deploy}/**/*.ts', { cwd: ROOT }))
   const lost = imports.filter((found) => found.to.startsWith('.') && !known.has(targetOf(found)!))
   assert.deepEqual(lost, [])
 })
 
-test('every file that is shipped is used by one that is: what only tests use is named x.test.ts or x.test-kit.ts', () => {
+test('every shipped file is used by a shipped one: files that only tests use are named x.test.ts or x.test-kit.ts', () => {
   const used = new Set<string>()
   const use = (file: string) => {
     if (used.has(file) || !file.startsWith('src/')) return
@@ -189,7 +189,7 @@ test('scrapers import the public entry only', () => {
   assert.deepEqual(problems, [])
 })
 
-/** What a file loads at once: its imports and theirs, without types and without what is imported later. Packages by their names. */
+/** What a file loads at once: its imports and theirs, without types and dynamic imports. Packages by their names. */
 function loadedWith(file: string, loaded = new Set<string>()): Set<string> {
   if (loaded.has(file)) return loaded
   loaded.add(file)
@@ -211,12 +211,12 @@ test('the version is printed without the command line, and a run starts without 
   const packages = [...loadedWith('src/cli/main.ts')].filter((name) => /^(?!node:|src\/)/.test(name))
   assert.deepEqual(packages, [])
   assert.ok(loadedWith('src/cli/program.ts').has('commander'))
-  // Importing node:http touches its lazy exports, which load the HTTP client of Node: 30 ms.
+  // Importing node:http touches its lazy exports, which load Node's HTTP client: 30 ms.
   for (const file of ['src/cli/run.ts', 'src/cli/run-here.ts', 'src/app/demo/demo-for-run.ts'])
     assert.ok(!loadedWith(file).has('node:http'), file)
 })
 
-/** In the process of a run: prints what is loaded when its first socket is made, packages and modules of ours by their paths. */
+/** Runs in the process of a run: prints what is loaded when its first socket is created, packages and our own modules by path. */
 const PRINT_LOADED = `
   import { subscribe, unsubscribe } from 'node:diagnostics_channel'
   import { writeSync } from 'node:fs'
@@ -258,7 +258,7 @@ test('the first request waits for nothing that reads pages, writes logs or speak
   assert.ok(files.length <= BEFORE_FIRST_REQUEST_MAX, `${files.length} modules: which of them can wait?`)
 })
 
-test('an import against the rule is found', () => {
+test('finds an import against the rule', () => {
   const of = (from: string, to: string) => problemOf({ from, to, line: 1 })
   assert.match(of('src/core/task.ts', '../crawl/crawl.ts')!, /core\/ imports nothing/)
   assert.match(of('src/core/task.ts', '../frontier/contract.ts')!, /core\/ imports nothing/)
@@ -276,7 +276,7 @@ test('an import against the rule is found', () => {
   assert.equal(of('src/fetch/fetcher.ts', 'undici'), undefined)
 })
 
-test('a circle is found, also one through a third folder', () => {
+test('finds a circle, even one through a third folder', () => {
   const imports = [
     { from: 'src/a/x.ts', to: '../b/y.ts', line: 1 },
     { from: 'src/b/y.ts', to: '../c/contract.ts', line: 2 },

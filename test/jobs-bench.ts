@@ -1,4 +1,4 @@
-/** Both databases with the jobs in them, and postings made to order. */
+/** Both databases with the jobs in them, and custom postings. */
 import { join } from 'node:path'
 import type { RunRecord } from '../src/core/run.ts'
 import type { Json } from '../src/core/task.ts'
@@ -16,7 +16,7 @@ import { temporaryFolder } from './sluice.ts'
 export const DAY = 86_400_000
 export const T0 = Date.UTC(2026, 9, 5, 8)
 
-/** Opened once for all tests of a file, which begin with empty tables. */
+/** Opened once for all tests of a file, which start with empty tables. */
 export const OPEN: Record<string, () => Promise<Bench>> = {
   async 'sqlite:'() {
     const folder = temporaryFolder()
@@ -53,7 +53,7 @@ export class Bench implements AsyncDisposable {
     this.#end = end
   }
 
-  /** A whole run at one moment, as the reader of runs hands it over. Gives its events. */
+  /** A whole run at one moment, as the reader of runs passes it on. Returns its events. */
   async run(atMs: number, postings: readonly Posting[], options: Run = {}): Promise<HistoryEvent[]> {
     const { scraper = 'greenhouse', isComplete = true, args = { board: 'acme' } } = options
     const runId = `run-${++this.#runs}`
@@ -78,7 +78,7 @@ export class Bench implements AsyncDisposable {
     return events
   }
 
-  /** Rows of a statement with `@` before the names of tables. */
+  /** Rows of a statement with `@` before table names. */
   async ask(sql: string, values: (string | number)[] = []): Promise<Record<string, unknown>[]> {
     return (await this.db.rows(sql.replaceAll('@', this.db.dialect.prefix), values)).map((row) => ({ ...row }))
   }

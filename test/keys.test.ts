@@ -1,4 +1,4 @@
-/** Keys, secrets in files and the audit as an operator meets them: real commands against a real server. */
+/** Keys, secrets in files and the audit log as an operator uses them: real commands against a real server. */
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import { until } from './fleet.ts'
 import { startServe } from './serve.ts'
 import { sluice, temporaryFolder } from './sluice.ts'
 
-test('keys are replaced without a gap, and refused attempts are in the audit', async () => {
+test('replaces keys without a gap, and records refused attempts in the audit log', async () => {
   using folder = temporaryFolder()
   const file = join(folder.path, 'api-key')
   writeFileSync(file, 'first-key-of-the-file\n')
@@ -46,7 +46,7 @@ test('keys are replaced without a gap, and refused attempts are in the audit', a
   }
   await until('the refusals are written down', async () => (await asked()).some((line) => line['status'] === 403))
   const refused = (await asked())
-    .filter(({ status: ended }) => ended !== 429) // asking again and again for the new key may have been too much
+    .filter(({ status: ended }) => ended !== 429) // polling for the new key may have exceeded the rate limit
     .map(({ caller, address, status: ended, action }) => [caller, address, ended, action])
   assert.deepEqual(refused, [
     ['grafana', '127.0.0.1', 403, 'GET /v1/audit'],
@@ -69,7 +69,7 @@ test('keys are replaced without a gap, and refused attempts are in the audit', a
   assert.ok(Date.parse(rotated.oldUntil) - Date.now() > 7_000_000)
 })
 
-test('one caller who asks too often is refused, another is not, and it is in the audit', async () => {
+test('rate limits one caller, not another, and records it in the audit log', async () => {
   using folder = temporaryFolder()
   const cwd = folder.path
   const env = { SLUICE_API_KEY: 'the-key-of-the-admin' }
@@ -90,7 +90,7 @@ test('one caller who asks too often is refused, another is not, and it is in the
   assert.deepEqual([(await lines())[0].caller, (await lines())[0].status], ['eager', 429])
 })
 
-test('a key of the environment that falls apart into short ones is refused, and not shown', async () => {
+test('rejects a key in the environment that splits into short ones, without showing it', async () => {
   using folder = temporaryFolder()
   const file = join(folder.path, 'api-key')
   writeFileSync(file, 'geheim-of-sixteen-characters\nread:geheim')
@@ -102,7 +102,7 @@ test('a key of the environment that falls apart into short ones is refused, and 
   }
 })
 
-test('an empty file is as an empty variable: not set', async () => {
+test('treats an empty file like an empty variable: not set', async () => {
   using folder = temporaryFolder()
   const empty = join(folder.path, 'empty')
   writeFileSync(empty, ' \n')
@@ -116,7 +116,7 @@ test('an empty file is as an empty variable: not set', async () => {
   }
 })
 
-test('options come from files, and no command shows what is in them', async () => {
+test('reads options from files, and no command shows their content', async () => {
   using folder = temporaryFolder()
   const env: Record<string, string> = {}
   const secrets = {

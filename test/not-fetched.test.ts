@@ -1,4 +1,4 @@
-/** What a run meets and does not fetch is counted by reason, and shown wherever a run is looked at. */
+/** Links and pages that a run finds but does not fetch are counted by reason, and shown wherever a run is displayed. */
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -34,7 +34,7 @@ async function startSite(pages: Pages, robots = ROBOTS) {
   return {
     url: `http://127.0.0.1:${(server.address() as { port: number }).port}/`,
     asked,
-    /** A page that is never answered was asked for. */
+    /** A page that is never answered was requested. */
     held: held.promise,
     [Symbol.dispose]() {
       server.closeAllConnections()
@@ -43,7 +43,7 @@ async function startSite(pages: Pages, robots = ROBOTS) {
   }
 }
 
-/** A scraper that follows every link, with its start pages and limits as given. */
+/** A scraper that follows every link, with the given start pages and limits. */
 function scraperIn(folder: string, { start = '[args.site]', limits = '{}', handler = '' } = {}): string {
   const file = join(folder, 'walk.ts')
   const text = `import { defineScraper } from '${join(import.meta.dirname, '..', 'src', 'index.ts')}'
@@ -97,7 +97,7 @@ test('ten thousand fragment links to one page do not use up linksMax', async () 
   assert.deepEqual(
     rows.map(({ links }) => links),
     [2, 0],
-  ) // its own address, without a place on it, is one of them
+  ) // its own address without a fragment is one of them
 })
 
 test('the summary, record, warnings and stats show by reason what limits skip', async () => {
@@ -124,7 +124,7 @@ test('the summary, record, warnings and stats show by reason what limits skip', 
   assert.match(shown.stdout, /skipped +1 link on other hosts/)
 })
 
-test('links that robots.txt forbids are counted and are not failures, and neither are files and redirects', async () => {
+test('counts links forbidden by robots.txt, files and redirects without treating them as failures', async () => {
   using site = await startSite({
     '/': '<a href="/a">a</a><a href="/private/1">1</a><a href="/private/2">2</a><a href="/moved">moved</a>',
     '/a': '<a href="/private/1">again</a>',
@@ -143,7 +143,7 @@ test('links that robots.txt forbids are counted and are not failures, and neithe
   assert.equal((await run(folder.path, limited)).record.pages.ok, 2, 'they take nothing from a limit on pages')
 })
 
-test('a start page that robots.txt forbids fails the run, which names the page', async () => {
+test('fails the run if robots.txt forbids a start page, and names the page', async () => {
   using site = await startSite({ '/': '' })
   using folder = temporaryFolder()
   const file = scraperIn(folder.path, { start: "[args.site, new URL('/private/list', args.site)]" })
@@ -154,7 +154,7 @@ test('a start page that robots.txt forbids fails the run, which names the page',
   assert.doesNotMatch(summaryText(record), /dlq retry/)
 })
 
-test('what was left out is counted once when the process is killed and the run resumed', async () => {
+test('counts skipped links once when the process is killed and the run resumed', async () => {
   const pages: Pages = {
     '/': '<a href="/a">a</a><a href="/private/1">1</a><a href="https://other.example/">o</a><a href="mailto:a@b.c">m</a>',
     '/a': HELD,

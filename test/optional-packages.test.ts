@@ -1,4 +1,4 @@
-/** Every optional package, hidden: whatever needs it says so, and names the command that installs it. */
+/** Hides each optional package: code that needs it says so, and names the command that installs it. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
@@ -109,7 +109,7 @@ for (const { what, names, use } of USES)
     })
   })
 
-test('all of them are optional, are here for developers, and have a test', () => {
+test('all of them are optional, installed for developers, and tested', () => {
   const names = Object.keys(peerDependencies!)
   assert.deepEqual(Object.keys(peerDependenciesMeta!), names)
   for (const name of names) assert.equal(peerDependencies![name], `^${devDependencies![name]}`, name)

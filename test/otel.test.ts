@@ -1,4 +1,4 @@
-/** Traces of whole runs, as a collector gets them: one from a list page to the stored item, whoever does the work. */
+/** Traces of complete runs, as a collector receives them: one trace from a list page to the stored item, across all processes. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -35,7 +35,7 @@ function assertTraces(spans: readonly SeenSpan[], items: number): void {
 }
 
 for (const processes of ['1', '2'])
-  test(`a list page, the pages found on it and their stored items are one trace, with ${processes} process(es)`, async () => {
+  test(`puts a list page, the pages found on it and their stored items in one trace, with ${processes} process(es)`, async () => {
     await using collector = await startCollector()
     await using site = await startBooksSite({ products: 40 })
     using folder = temporaryFolder()
@@ -47,7 +47,7 @@ for (const processes of ['1', '2'])
     assert.equal(collector.spans[0]!.resource['service.name'], 'shop-watch')
   })
 
-test('a trace goes on in another worker of a fleet', async () => {
+test('continues a trace in another fleet worker', async () => {
   await using collector = await startCollector()
   await using database = await postgresForTests()
   await using site = await startBooksSite({ products: 200, delayMs: 5 })
@@ -67,7 +67,7 @@ test('a trace goes on in another worker of a fleet', async () => {
   assert.ok(handedOver.length > 0, 'a page found by one worker was read by the other')
 })
 
-test('a collector that is not there costs a run one warning', async () => {
+test('warns once if the collector is down', async () => {
   await using site = await startBooksSite({ products: 40 })
   using folder = temporaryFolder()
   const otel = `http://127.0.0.1:${await freePort()}`
@@ -109,7 +109,7 @@ test('a share of 0 sends nothing', async () => {
   assert.equal(collector.spans.length, 0)
 })
 
-test('without --otel no package is asked for; with it, a missing one is named with what to install', async () => {
+test('loads no package without --otel; with it, names a missing one and how to install it', async () => {
   await using site = await startBooksSite({ products: 20 })
   using folder = temporaryFolder()
   const hook = `import { registerHooks } from 'node:module'

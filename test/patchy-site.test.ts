@@ -1,4 +1,4 @@
-/** Sites where some pages always fail: every healthy page is delivered in one run, and none dies of its neighbours. */
+/** Sites where some pages always fail: every healthy page is delivered in one run, and none fails because of its neighbours. */
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -38,7 +38,7 @@ async function openPatchySite(fateOf: (n: number) => Fate, robots = 404) {
 
 const linksToAll = () => Array.from({ length: PAGES }, (_, n) => `<a href="/page/${n}">${n}</a>`).join(' ')
 
-/** All defaults but for the pace, so that nobody waits for a test. */
+/** All defaults except for the pace, so that the test is fast. */
 const QUICK = ['--rps', '0', '--circuit-cool-down', '50ms', '--allow-private', '--json']
 
 async function runOver(site: { url: string }, folder: string, ...more: string[]) {
@@ -129,7 +129,7 @@ describe('a site that is down', { concurrency: 2 }, () => {
     assert.deepEqual([again.code, again.record.items.new], [0, PAGES])
   })
 
-  it('costs pages that were not requested no try, also when robots.txt cannot be read', {
+  it('costs pages that were not requested no try, even if robots.txt cannot be read', {
     timeout: 600_000,
   }, async () => {
     await using site = await openPatchySite(() => 'ok', 503)

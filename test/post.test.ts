@@ -1,4 +1,4 @@
-/** Routes that POST: what goes over the wire, over redirects, past the cache, and into recorded pages. */
+/** Routes that POST: what is sent over the wire, through redirects, past the cache, and into recorded pages. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -22,7 +22,7 @@ interface Asked {
   body: string
 }
 
-/** Answers a POST with what it was sent; `/303`, `/307`, `/308` and `/301` lead to `/echo` with that status. */
+/** Echoes a POST; `/303`, `/307`, `/308` and `/301` redirect to `/echo` with that status. */
 async function api(t: TestContext) {
   const asked: Asked[] = []
   const server = createServer(async (request, response) => {
@@ -67,7 +67,7 @@ function chain(t: TestContext) {
   return fetcher
 }
 
-test('sends the JSON as it is, and answers no second POST from the cache', async (t) => {
+test('sends the JSON unchanged, and answers no second POST from the cache', async (t) => {
   const site = await api(t)
   const fetcher = chain(t)
   for (const offset of [0, 20]) {
@@ -137,7 +137,7 @@ test('crawls, records and replays many POST pages of one URL', async (t) => {
   assert.match(replayed.stdout, /3 (?:pages|recorded)|3\b/)
 })
 
-test('refuses a task without the field that is to be sent', async (t) => {
+test('rejects a task without the field to send', async (t) => {
   const site = await api(t)
   using folder = temporaryFolder()
   const file = join(folder.path, 'search.ts')

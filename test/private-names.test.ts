@@ -1,4 +1,6 @@
-/** One rule for all commands: a private address that was typed is fetched; a name that stands for one needs `--allow-address`. */
+/**
+ * One rule for all commands: a private address that was typed is fetched; a name that resolves to one needs `--allow-address`.
+ */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -21,7 +23,7 @@ export default defineScraper({
   limits: { retries: 0 },
 })`
 
-test('commands accept typed private addresses, but no names that resolve to one', {
+test('accepts typed private addresses in commands, but no names that resolve to one', {
   timeout: 240_000,
 }, async () => {
   let requests = 0

@@ -1,4 +1,4 @@
-/** `sluice produce`: from what a site lists itself to a queue that workers empty. */
+/** `sluice produce`: from the URLs that a site lists to a queue that workers empty. */
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -17,7 +17,7 @@ import { temporaryFolder } from './sluice.ts'
 
 const RULES = fileURLToPath(new URL('../docs/examples/rules.json', import.meta.url))
 
-/** A site that lists its pages in every way there is, and leads in a circle. */
+/** A site that lists its pages in every possible way, including a cycle. */
 async function startListedSite() {
   const files = new Map<string, (base: string) => string | Buffer>([
     [
@@ -45,7 +45,7 @@ async function startListedSite() {
   return await startSite((path, base) => files.get(path)?.(base) ?? `<title>${path}</title>`)
 }
 
-/** A site that answers with what `fileOf` says; 404 where it says nothing. */
+/** A site that responds with the result of `fileOf`; 404 if undefined. */
 async function startSite(fileOf: (path: string, base: string) => string | Buffer | undefined) {
   const asked: string[] = []
   const server = createServer((request, response) => {
@@ -76,7 +76,7 @@ async function queueOf(url: string) {
   return rows
 }
 
-test('sitemaps that robots.txt names are followed once each, with priorities, and bad entries become dead letters', async () => {
+test('follows each sitemap in robots.txt once, with priorities, and turns bad entries into dead letters', async () => {
   await using database = await postgresForTests()
   await using site = await startListedSite()
   using folder = temporaryFolder()
@@ -111,7 +111,7 @@ test('sitemaps that robots.txt names are followed once each, with priorities, an
   assert.deepEqual(items.map(({ title }) => title).sort(), ['/news/3', '/page/1', '/page/2', '/page/4'])
 })
 
-test('pages that say they are older are left out, and a run is fed again without repeating any', async () => {
+test('omits pages that say they are older, and adds to a run without repeating any', async () => {
   await using database = await postgresForTests()
   await using site = await startListedSite()
   using folder = temporaryFolder()
@@ -134,7 +134,7 @@ test('pages that say they are older are left out, and a run is fed again without
   assert.deepEqual(JSON.parse(again.stdout).enqueued, 3)
 })
 
-test('wrong words are told, and nothing is queued', async () => {
+test('reports invalid arguments, and queues nothing', async () => {
   await using database = await postgresForTests()
   using folder = temporaryFolder()
   const fleet = new Fleet({ frontier: database.url, cwd: folder.path })
@@ -153,7 +153,7 @@ test('wrong words are told, and nothing is queued', async () => {
   }
 })
 
-test('a sitemap leads no worker to a private address the user did not name', async () => {
+test('leads no worker to a private address that the user did not name', async () => {
   await using database = await postgresForTests()
   using folder = temporaryFolder()
   await using inside = await startSite((path) => `<title>${path}</title>`)
@@ -182,14 +182,14 @@ test('a sitemap leads no worker to a private address the user did not name', asy
   const { groups } = JSON.parse((await fleet.run('dlq', 'groups', runId, '--json')).stdout)
   assert.deepEqual(groups.map(({ code }: { code: string }) => code), ['E_PRIVATE_ADDRESS']) // biome-ignore format: one line reads better
 
-  // Named by the user, the same host is reached: also in the same run.
+  // Named by the user, the same host is fetched, even in the same run.
   const again = await fleet.run('produce', '--url', `${inside.url}open`, '--run-id', runId, '--json')
   assert.equal(again.code, 0, again.stderr)
   await fleet.worker(runId).result
   assert.ok(inside.asked.includes('/open'), inside.asked.join())
 })
 
-test('private addresses of a list are refused unless they are allowed', async () => {
+test('refuses private addresses in a list unless they are allowed', async () => {
   await using database = await postgresForTests()
   using folder = temporaryFolder()
   const list = join(folder.path, 'urls.txt')
@@ -209,7 +209,7 @@ test('private addresses of a list are refused unless they are allowed', async ()
   assert.deepEqual((await produce('--url', 'http://localhost:81/')).counts, [3, 1], 'a typed host')
 })
 
-test('a dead sitemap among others is told and costs only itself; with nothing to read the command fails', async () => {
+test('reports a dead sitemap among others and skips it; fails if there is nothing to read', async () => {
   await using database = await postgresForTests()
   using folder = temporaryFolder()
   await using site = await startSite((path, base) => {
@@ -235,7 +235,7 @@ interface BrokerMessage {
   properties: { expiration?: string; priority?: number }
 }
 
-test('a run on a broker is fed, its messages live as long as the rules say, also those of a later feeding', async () => {
+test('feeds a run on a broker, with message lifetimes from the rules, even when fed again', async () => {
   await using broker = await rabbitForTests()
   await using redis = await redisForTests()
   await using site = await startListedSite()
@@ -273,7 +273,7 @@ test('a run on a broker is fed, its messages live as long as the rules say, also
   assert.deepEqual(titles, ['/news/3', '/page/1', '/page/2', '/page/4', '/page/9'])
 })
 
-test('waiting for a broker that is away is said', async () => {
+test('reports that it waits for a broker that is down', async () => {
   await using redis = await redisForTests()
   using folder = temporaryFolder()
   const frontier = `amqp://guest:guest@127.0.0.1:${await freePort()}/?redis=${encodeURIComponent(redis.url)}`

@@ -1,4 +1,4 @@
-/** `--proxy` as a user has it, through a real microsocks, and what rotation does to connections. */
+/** `--proxy` as a user uses it, through a real microsocks, and how rotation affects connections. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -35,7 +35,7 @@ const booksOf = (count: number, site: string) => new Set([...truth(count)].map((
 const jsonLines = (text: string) => text.split('\n').filter(Boolean).map((line) => JSON.parse(line)) // biome-ignore format: one line reads better
 
 describe('a run with --proxy', () => {
-  it('gets every page through it', async () => {
+  it('fetches every page through it', async () => {
     await using site = await startBooksSite({ products: 200 })
     await using socks = await socksForTests(login)
     using folder = temporaryFolder()
@@ -48,7 +48,7 @@ describe('a run with --proxy', () => {
     assert.doesNotMatch(stdout + stderr, /p@ss|p%40ss/)
   })
 
-  it('never goes past it: a run whose proxy is dead waits, then stops before it costs a page its tries', async () => {
+  it('never bypasses it: a run whose proxy is dead waits, then stops before it costs a page its tries', async () => {
     await using site = await startBooksSite({ products: 200 })
     await using socks = await socksForTests(login)
     await socks.stop()
@@ -75,7 +75,7 @@ describe('a run with --proxy', () => {
 })
 
 describe('a worker of a fleet with --proxy', () => {
-  it('gets every page through it, and none once it is dead', async () => {
+  it('fetches every page through it, and none once it is dead', async () => {
     await using database = await postgresForTests()
     await using site = await startBooksSite({ products: 100 })
     await using socks = await socksForTests(login)
@@ -100,13 +100,13 @@ describe('a worker of a fleet with --proxy', () => {
 
 interface NamingSocks extends AsyncDisposable {
   urlFor(user: string): string
-  /** Who opened each tunnel, in the order they stood. */
+  /** The user of each tunnel, in order. */
   readonly users: string[]
-  /** Tunnels open now, by user. */
+  /** Currently open tunnels, by user. */
   readonly open: string[]
 }
 
-/** A SOCKS5 proxy that lets in everybody and remembers who came, which microsocks does not. */
+/** A SOCKS5 proxy that admits everyone and remembers the users, which microsocks does not. */
 async function openNamingSocks(): Promise<NamingSocks> {
   const users: string[] = []
   const open = new Map<Socket, string>()
@@ -165,7 +165,7 @@ const refused = (http: HttpClient, site: HostileSite) =>
   assert.rejects(http.exchange({ url: site.url('no') }, never), { code: 'E_FORBIDDEN' })
 
 describe('rotation', () => {
-  it('gives what follows new connections and the new user, where one connection was kept before', async () => {
+  it('uses new connections and the new user for what follows, where one connection was kept before', async () => {
     await using site = await openHostileSite()
     site.on('no', respond(403, 'no entry'))
     await using socks = await openNamingSocks()
@@ -179,7 +179,7 @@ describe('rotation', () => {
     assert.equal(site.connections, 2)
   })
 
-  it('lets a request under way end where it is, and closes its connection then', async () => {
+  it('lets a request in flight finish where it is, and closes its connection then', async () => {
     await using site = await openHostileSite()
     let answer = () => {}
     site.on('slow', (...given) => {
@@ -189,7 +189,7 @@ describe('rotation', () => {
     await using http = httpAs(socks.urlFor('0'))
     const slow = http.exchange({ url: site.url('slow') }, never)
     await until('it is under way', () => site.requests.length === 1)
-    // Unused ways must not pile up, however often we turn.
+    // Unused connections must not pile up, however often it rotates.
     for (let turn = 1; turn <= 50; turn++) {
       http.rotate(socks.urlFor(`${turn}`))
       assert.equal((await http.exchange({ url: site.url('page') }, never)).status, 200)
@@ -204,7 +204,7 @@ describe('rotation', () => {
     await until('the first way is closed', () => socks.open.join() === '50')
   })
 
-  it('ends the old ways, too, when the client is closed', async () => {
+  it('also ends old connections when the client is closed', async () => {
     await using site = await openHostileSite()
     await using socks = await openNamingSocks()
     const http = httpAs(socks.urlFor('one'))
@@ -216,7 +216,7 @@ describe('rotation', () => {
     await until('nothing is open', () => socks.open.length === 0)
   })
 
-  it('takes along what the server dropped with its kept connection at that very moment', async () => {
+  it('retries what the server dropped with its kept connection at that very moment', async () => {
     await using site = await openHostileSite()
     await using socks = await openNamingSocks()
     await using http = httpAs(socks.urlFor('one'))
@@ -229,7 +229,7 @@ describe('rotation', () => {
     assert.deepEqual(socks.users, ['one', 'two'])
   })
 
-  it('refuses what is no proxy, and stays where it is', async () => {
+  it('rejects an invalid proxy, and stays where it is', async () => {
     await using site = await openHostileSite()
     await using socks = await openNamingSocks()
     await using http = httpAs(socks.urlFor('one'))
@@ -245,8 +245,8 @@ function tellOf(code: ErrorCode, bus: EventBus): void {
   bus.emit({ type: 'page', outcome: 'retried', url: 'http://a.test/', host: 'a.test', route: 'page', attempt: 1, error }) // biome-ignore format: one line reads better
 }
 
-describe('a worker with other ways out', () => {
-  it('takes the next one when it is turned away, at most once in 10 s', () => {
+describe('a worker with other exits', () => {
+  it('takes the next one when it is blocked, at most once in 10 s', () => {
     const bus = createEventBus()
     const taken: string[] = []
     let nowMs = 0
@@ -269,7 +269,7 @@ describe('a worker with other ways out', () => {
     assert.deepEqual(taken, ['1', '2'])
   })
 
-  it('goes on as before, and says so, when there is none', () => {
+  it('continues as before, and says so, if there is none', () => {
     const bus = createEventBus()
     const warnings: string[] = []
     bus.on((event) => event.type === 'log' && event.level === 'warn' && warnings.push(event.message))
@@ -281,7 +281,7 @@ describe('a worker with other ways out', () => {
     assert.match(warnings.join(), /all used up/)
   })
 
-  it('gets the page a site refused on the first way', async () => {
+  it('fetches the page that a site refused on the first exit', async () => {
     await using site = await openHostileSite()
     let first: Socket | undefined
     site.on('wall', (socket, request, self) => {

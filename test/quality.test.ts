@@ -6,7 +6,7 @@ import { startGreenhouseMock } from './site/boards/greenhouse.ts'
 import { startBooksSite } from './site/books.ts'
 import { sluice, temporaryFolder } from './sluice.ts'
 
-test('says how good postings are, and which field fell against the runs before', async () => {
+test('reports the quality of postings, and which field got worse compared with earlier runs', async () => {
   using folder = temporaryFolder()
   const run = async (url: string, scraper: string, ...more: string[]) => {
     const flags = ['--site', url, '--allow-address', new URL(url).host, '--rps', '0', '--quiet', ...more]
@@ -40,7 +40,7 @@ test('says how good postings are, and which field fell against the runs before',
   assert.match(books.stderr, /has no job postings/)
 })
 
-test('a board that is suddenly empty is a warning of the run and an alarm of its quality', async () => {
+test('warns about a board that is suddenly empty, and raises an alarm in its quality', async () => {
   using folder = temporaryFolder()
   let answer: 'all' | 'none' | 'broken' = 'all'
   await using board = await startGreenhouseMock({

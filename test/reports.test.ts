@@ -1,4 +1,4 @@
-/** The worked example, whole: several users sign in with a browser, their pages are walked, their files downloaded. */
+/** The complete worked example: several users log in with a browser, their pages are crawled, their files downloaded. */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
@@ -38,7 +38,7 @@ function checkFiles(records: FileRecord[]): void {
       assert.ok(readFileSync(fileURLToPath(record.where)).equals(expected), `${record.where} has other bytes`)
     }
   }
-  // What a page made itself and handed to the browser to download.
+  // Downloads that a page created itself in the browser.
   const summaries = records.filter(({ url }) => url.endsWith('/summary'))
   assert.deepEqual(summaries.map(({ user }) => user).sort(), USERS)
   assert.equal(new Set(summaries.map(({ where }) => readFileSync(fileURLToPath(where), 'utf8'))).size, USERS.length)
@@ -50,7 +50,7 @@ const recordsOf = (lines: string) =>
     .split('\n')
     .map((line) => JSON.parse(line) as FileRecord)
 
-test('reports.ts downloads the reports of each user, and nobody sees those of another', async () => {
+test('reports.ts downloads the reports of each user, and never those of another', async () => {
   await using portal = await startPortal({ reports: REPORTS, fileBytes: FILE_BYTES })
   using folder = temporaryFolder()
   const env = await environment()
@@ -74,7 +74,7 @@ test('reports.ts downloads the reports of each user, and nobody sees those of an
   assert.doesNotMatch(alices.stdout, /bob|carol/)
 })
 
-test('a user whose login fails becomes a dead letter with a picture, and costs the others nothing', async () => {
+test('turns a user whose login fails into a dead letter with a screenshot, without affecting the others', async () => {
   await using portal = await startPortal({ reports: 1, fileBytes: 100 })
   using folder = temporaryFolder()
   const env = {

@@ -1,6 +1,6 @@
 /**
- * A resolver for tests of whole commands: load it with `NODE_OPTIONS=--import=…`. Names under `.inside.test` stand for private
- * addresses, each in another way; nothing else is answered.
+ * A resolver for tests of whole commands: load it with `NODE_OPTIONS=--import=…`. Names under `.inside.test` resolve to private
+ * addresses, each in another way; nothing else resolves.
  */
 import dns from 'node:dns'
 

@@ -1,4 +1,4 @@
-/** What a resume must never do: change the run, begin it anew, or take it from under another process. */
+/** What a resume must never do: change the run, start it over, or take it from another process. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
@@ -17,7 +17,7 @@ const runBooks = (site: BooksSite, out: string, ...more: string[]): Promise<Slui
   sluice(booksRun(site, out, '--quiet', ...more))
 const urlsIn = (out: string) => itemsIn(out).map(({ url }) => url)
 
-test('a refused second and third process leave the first one’s run alone', async () => {
+test('leaves the run of the first process alone when a second and third are rejected', async () => {
   await using site = await startHeldBooksSite({ products: 400, fromRequest: 20 })
   using folder = temporaryFolder()
   const args = booksRun(site, folder.path, ...DETAILS, '--quiet')
@@ -34,7 +34,7 @@ test('a refused second and third process leave the first one’s run alone', asy
   assert.equal(itemsIn(folder.path).length, 400)
 })
 
-test('other arguments, another queue or a lost queue are refused, and the run can still go on', async () => {
+test('rejects other arguments, another queue or a lost queue, and the run can still be resumed', async () => {
   await using site = await startBooksSite({ products: 100 })
   using folder = temporaryFolder()
   assert.equal((await runBooks(site, folder.path, '--pages', '2')).code, 4)
@@ -58,14 +58,14 @@ test('other arguments, another queue or a lost queue are refused, and the run ca
   assert.equal(itemsIn(folder.path).length, 100)
 })
 
-test('a page limit that is just enough is no early end', async () => {
+test('does not end early at a page limit that is just enough', async () => {
   await using site = await startBooksSite({ products: 100 })
   using folder = temporaryFolder()
   const { code, stderr } = await runBooks(site, folder.path, '--pages', '5')
   assert.equal(code, 0, stderr)
 })
 
-test('a run that cannot begin leaves no folder, and no file of anybody is overwritten', async () => {
+test('leaves no folder of a run that cannot start, and overwrites no existing file', async () => {
   await using site = await startBooksSite({ products: 20 })
   using folder = temporaryFolder()
   const notes = join(folder.path, 'notes.csv')
@@ -76,7 +76,7 @@ test('a run that cannot begin leaves no folder, and no file of anybody is overwr
   assert.deepEqual(readdirSync(join(folder.path, 'books')), [])
 })
 
-test('dead letters retried after the end bring their items into every format', async () => {
+test('adds the items of dead letters retried after the end to every format', async () => {
   await using site = await startBooksSite({ products: 100, misbehave: true })
   using folder = temporaryFolder()
   const first = await runBooks(
@@ -111,7 +111,7 @@ test('dead letters retried after the end bring their items into every format', a
   assert.ok(existsSync(join(folder.path, 'books/latest/items.parquet')))
 })
 
-test('a sink that throws ends the run with its reason, also while workers wait for it', async () => {
+test('ends the run with the reason of a sink that throws, even while workers wait for it', async () => {
   await using site = await startBooksSite({ products: 8000 })
   using folder = temporaryFolder()
   for (const processes of [1, 2]) {
@@ -133,7 +133,7 @@ test('a sink that throws ends the run with its reason, also while workers wait f
   }
 })
 
-/** Takes a little, stands still until the crawl waits for it, then fails. */
+/** Accepts a little, stalls until the crawl waits for it, then fails. */
 class FailingSink implements Sink {
   readonly name = 'failing'
   async open(): Promise<void> {}
@@ -150,7 +150,7 @@ class FailingSink implements Sink {
   async [Symbol.asyncDispose](): Promise<void> {}
 }
 
-test('a secret argument is masked in run.json, and a resumed run still has it', async () => {
+test('masks a secret argument in run.json, but keeps it for a resumed run', async () => {
   using folder = temporaryFolder()
   const cwd = folder.path
   const asked: string[] = []

@@ -28,7 +28,7 @@ async function openSite(failures: number) {
 
 const pageOf = (site: { asked: string[] }) => site.asked.filter((path) => path !== '/robots.txt')
 
-test('a crawl of a site that is down stops resumable, and delivers its page once the site is back', async () => {
+test('stops a crawl of a site that is down, resumable, and delivers its page once the site is back', async () => {
   await using site = await openSite(Number.POSITIVE_INFINITY)
   using folder = temporaryFolder()
   const crawl = async (...more: string[]) => {
@@ -61,7 +61,7 @@ const gallery = defineScraper({
   },
 })
 
-test('a page and a file outlast a robots.txt that fails for a while, without a retry to spend', async () => {
+test('outlasts a robots.txt that fails for a while, for a page and a file, without spending a retry', async () => {
   await using site = await openSite(1)
   await using files = await openSite(1)
   using folder = temporaryFolder()
@@ -71,7 +71,7 @@ test('a page and a file outlast a robots.txt that fails for a while, without a r
   assert.deepEqual([record.pages.retried, pageOf(site), pageOf(files)], [0, ['/page'], ['/one.bin']])
 })
 
-test('a file whose host is down stops the run resumable', async () => {
+test('stops the run, resumable, if the host of a file is down', async () => {
   await using site = await openSite(0)
   await using files = await openSite(Number.POSITIVE_INFINITY)
   using folder = temporaryFolder()

@@ -1,4 +1,4 @@
-/** Whole runs: pages that two routes want, files among the links, and pages that may not be the page. */
+/** Complete runs: pages that two routes claim, files among the links, and pages that may be the wrong page. */
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -35,7 +35,7 @@ async function run(scraper: Scraper, port: number, out: string) {
   return { record: await started.result, folder: started.folder }
 }
 
-test('a page that two routes want is reported by the result of enqueue, the log and the record', async () => {
+test('reports a page that two routes claim in the result of enqueue, the log and the record', async () => {
   const next = '<a rel="next" href="/?page=2">Next</a>'
   await using site = await openSite({
     '/': `<title>List</title><a href="/a">A thing</a>${next}`,
@@ -67,7 +67,7 @@ test('a page that two routes want is reported by the result of enqueue, the log 
   assert.match(readFileSync(join(place, 'log.jsonl'), 'utf8'), /page=2 is already queued for route page: route list/)
 })
 
-test('a suspect page is counted, logged and shown, and as a start page it fails the run', async () => {
+test('counts, logs and shows a suspect page, and fails the run if it is a start page', async () => {
   await using site = await openSite({ '/': '<title>Home</title><a href="/odd">Odd</a> Welcome to us', '/odd': SUSPECT })
   using folder = temporaryFolder()
   const make = (first: string) =>

@@ -1,4 +1,4 @@
-/** Whole runs of the real command against the demo shop. */
+/** Complete runs of the real command against the demo shop. */
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -20,7 +20,7 @@ const ORIGINAL_JSONL = [
 ]
 const ORIGINAL_CSV = 'title,price,rating,rating_numeric,availability,image_url,url,scraped_at,price_numeric'
 
-test('reads all books from the listing pages, with the fields of the original first and in its order', async () => {
+test('reads all books from the listing pages, with the original fields first and in their order', async () => {
   await using site = await startBooksSite({ products: 200, delayMs: 10 })
   using folder = temporaryFolder()
   const { code, stdout, stderr } = await sluice(booksRun(site, folder.path))
@@ -90,7 +90,7 @@ test('retries, waits and gives up on the misbehaving pages of the demo shop as d
   assert.ok(existsSync(join(folder.path, 'books/latest', softError.snapshot)), 'a snapshot of the page is kept')
 })
 
-test('a run stopped by SIGTERM exits with 4, hands its tasks back, and goes on with --resume', async () => {
+test('exits with 4 on SIGTERM, hands its tasks back, and continues with --resume', async () => {
   await using site = await startHeldBooksSite({ products: 400, fromRequest: 60 })
   using folder = temporaryFolder()
   const args = booksRun(site, folder.path, ...DETAILS)
@@ -110,7 +110,7 @@ test('a run stopped by SIGTERM exits with 4, hands its tasks back, and goes on w
   assert.equal(new Set(urls).size, 400)
 })
 
-test('the page limit stops a run with exit 4, exactly there, and --resume with a higher one goes on', async () => {
+test('stops a run with exit 4 exactly at the page limit, and continues with --resume and a higher one', async () => {
   await using site = await startBooksSite({ products: 200 })
   using folder = temporaryFolder()
   const args = booksRun(site, folder.path, ...DETAILS, '--quiet')
@@ -133,7 +133,7 @@ test('several processes share a run, its concurrency and its output', async () =
   assert.ok(site.stats().maxInFlight <= 8, `${site.stats().maxInFlight} requests were in flight`)
 })
 
-test('two runs on one folder: the second is refused, and loses nothing of the first', async () => {
+test('rejects a second run in the same folder, without losing anything of the first', async () => {
   await using site = await startHeldBooksSite({ products: 300, fromRequest: 20 })
   using folder = temporaryFolder()
   const args = booksRun(site, folder.path, ...DETAILS, '--quiet')
@@ -147,7 +147,7 @@ test('two runs on one folder: the second is refused, and loses nothing of the fi
   assert.equal(itemsIn(folder.path).length, 300)
 })
 
-test('robots.txt is obeyed, its refusals are counted, and a run of nothing but refusals has failed', async () => {
+test('obeys robots.txt, counts what it forbids, and fails a run that may fetch nothing', async () => {
   await using site = await startBooksSite({ products: 40, robots: 'User-agent: *\nDisallow: /catalogue/\n' })
   using folder = temporaryFolder()
   const { code, stdout } = await sluice(['run', 'books', '--site', site.url, '--out', folder.path, '--json'])
@@ -156,7 +156,7 @@ test('robots.txt is obeyed, its refusals are counted, and a run of nothing but r
   assert.equal(site.stats().requests, 1, 'only robots.txt was asked for')
 })
 
-test('items that break the schema are counted and kept apart, and too many of them fail the run', async () => {
+test('counts and sets aside items that break the schema, and fails the run if there are too many', async () => {
   await using site = await startBooksSite({ products: 40 })
   using folder = temporaryFolder()
   const file = join(folder.path, 'picky.ts')
@@ -231,7 +231,7 @@ for (const [what, args, code, says] of BAD_INPUT) {
   })
 }
 
-/** A scraper of the demo shop's listings with a schema of the test's own. */
+/** A scraper for the demo shop's listings with the test's own schema. */
 function scraperText(fields: string): string {
   return `
 import { defineScraper } from 'sluice'

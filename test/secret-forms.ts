@@ -1,11 +1,11 @@
-/** The forms in which secrets turn up in texts and values, each around a secret of the caller's, and look-alikes that are harmless. */
+/** The forms in which secrets appear in texts and values, each around a given secret, and harmless look-alikes. */
 
 type Form = readonly [what: string, write: (secret: string) => string]
 
 const base64 = (text: string) => Buffer.from(text).toString('base64')
 const base64url = (text: string) => Buffer.from(text).toString('base64url')
 
-/** Secrets here are letters and digits, at least 16 of them: every form can hold one, and a test finds it again. */
+/** Secrets here are at least 16 letters and digits: every form can hold one, and a test finds it again. */
 export const SECRET_TEXTS: readonly Form[] = [
   ['a password in a URL', (s) => `via http://ana:${s}@proxy.test:8080/x`],
   ['a password with a slash', (s) => `postgres://u:pa/${s}@db.internal:5432/x`],
@@ -140,7 +140,7 @@ export const SECRET_TEXTS: readonly Form[] = [
   ['a Slack webhook', (s) => `https://hooks.slack.com/services/T0001/B0001/${s}`],
 ]
 
-/** The same as values: what a scraper logs, a request has, an error carries. */
+/** The same as values: what a scraper logs, a request contains, an error carries. */
 export const SECRET_VALUES: readonly (readonly [what: string, make: (secret: string) => unknown])[] = [
   ...[
     'password pass pwd passwd passphrase otp pin csrf authHeader sessionCookie apiKey api_key api-key APIKEY',
@@ -165,7 +165,7 @@ export const SECRET_VALUES: readonly (readonly [what: string, make: (secret: str
   ['an error with a cause', (s) => new Error('no', { cause: new Error(`password=${s}`) })],
 ]
 
-/** Must come back exactly as they are. */
+/** Must be returned unchanged. */
 export const HARMLESS_TEXTS: readonly string[] = [
   'curl -u ana https://x.test/ -o out:1',
   'docker run -u 1000:1000 image',

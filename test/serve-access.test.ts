@@ -1,4 +1,4 @@
-/** Who gets into a real server: keys made and revoked while it runs, streams, and proxies that are believed. */
+/** Access to a real server: keys created and revoked while it runs, streams, and trusted proxies. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FRESH_MS } from '../src/app/serve/access/known-keys.ts'
@@ -8,7 +8,7 @@ import { startServe } from './serve.ts'
 import { startBooksSite } from './site/books.ts'
 import { sluice, temporaryFolder } from './sluice.ts'
 
-test('the first key locks out everyone without one, and a revoked key loses its stream', async () => {
+test('locks out everyone without a key once the first exists, and ends the stream of a revoked key', async () => {
   using folder = temporaryFolder()
   const cwd = folder.path
   await using site = await startBooksSite({ products: 100, misbehave: false })

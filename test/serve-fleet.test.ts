@@ -18,7 +18,7 @@ test('two servers share runs and schedules, and replace workers that are killed'
   await using other = await startServe(flags, more)
   const [first, second] = [createClient({ url: one.url }), createClient({ url: other.url })]
   const args = { site: site.url, details: true }
-  const limits = { perHost: { rps: 60 } } // long enough for a new worker to come
+  const limits = { perHost: { rps: 60 } } // long enough for a new worker to start
   const body = { name: 'books', scraper: 'books', args, limits, cron: '0 6 * * *' }
   const { id: schedule } = await first.createSchedule({ body })
   const { id } = await second.triggerSchedule({ params: { id: schedule } })
@@ -35,7 +35,7 @@ test('two servers share runs and schedules, and replace workers that are killed'
   assert.equal((await second.getSchedule({ params: { id: schedule } })).lastFires.length, 1)
 })
 
-test('a run that comes while a long one has all workers gets one of them, and its own limits', async () => {
+test('gives a new run one of the workers of a long run that has them all, and its own limits', async () => {
   await using database = await postgresForTests()
   await using site = await startBooksSite({ products: 1000, misbehave: false })
   using folder = temporaryFolder()

@@ -1,6 +1,6 @@
 /**
- * Bad requests made from the endpoints: each is refused or answered, none is a fault of the server. The suite sends a thousand; ten
- * thousand, or others:
+ * Bad requests generated from the endpoints: each is rejected or answered, none causes a server error. The suite sends a
+ * thousand; for ten thousand, or others:
  *
  *   FUZZ_REQUESTS=10000 FUZZ_SEED=7 .deps/bin/node scripts/test.ts test/serve-fuzz.test.ts
  */
@@ -51,7 +51,7 @@ const fieldsOf = (names: readonly string[]) =>
     maxLength: 5,
   })
 
-/** What callers and proxies send along, right, wrong or made up. */
+/** Headers that callers and proxies send: right, wrong or made up. */
 const headers = fc.oneof(
   { weight: 3, arbitrary: fc.constant({}) },
   fc.dictionary(
@@ -120,10 +120,10 @@ function badAskOf(one: Endpoint): fc.Arbitrary<Bad> {
   })
 }
 
-/** What starts nothing and waits for nothing. */
+/** Endpoints that start nothing and wait for nothing. */
 const isAsked = ({ path }: Endpoint) => !/\/(?:try|map)$/.test(path)
 
-test('bad requests, and not one fault', async () => {
+test('answers bad requests without a single server error', async () => {
   using folder = temporaryFolder()
   await using server = await startServe(['--api-rps', '100000'], { cwd: folder.path })
   const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE })

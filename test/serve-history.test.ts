@@ -1,4 +1,4 @@
-/** History as its callers meet it: real runs of a shop that changes, a real server, and a server that is killed. */
+/** History as callers use it: real runs of a shop that changes, a real server, and a server that is killed. */
 import assert from 'node:assert/strict'
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ import { type SluiceProcess, sluice, startSluice, temporaryFolder } from './slui
 
 type Client = ReturnType<typeof createClient>
 
-/** What the shop does to its listings at the moment. */
+/** How the shop currently changes its listings. */
 let edit = (_path: string, html: string): string | number => html
 let site: BooksSite
 let folder: ReturnType<typeof temporaryFolder>
@@ -88,7 +88,7 @@ function manyItems(cwd: string, count: number): string {
 }
 
 describe('history', () => {
-  it('knows what changed in the shop, what is gone, and believes no run that failed', async () => {
+  it('knows what changed in the shop and what is gone, and ignores failed runs', async () => {
     await client.createWebhook({ body: { name: 'shop', url: `${site.url}hook`, events: ['item.*'] } })
     const first = await runOnce()
     const { price } = podOf(1)
@@ -145,7 +145,7 @@ describe('history', () => {
     assert.ok(latencyMs.p50 > 0 && latencyMs.p99 >= latencyMs.p50, `from page to history: ${JSON.stringify(latencyMs)}`)
   })
 
-  it('has told whoever subscribed, in the same transaction', () => {
+  it('has notified subscribers, in the same transaction', () => {
     using db = new DatabaseSync(join(folder.path, '.sluice', 'sluice.db'), { readOnly: true })
     const told = db.prepare(`select type, count(*) as count from event where type like 'item.%' group by type`).all()
     assert.deepEqual(
@@ -155,7 +155,7 @@ describe('history', () => {
     )
   })
 
-  it('is told at the command line', async () => {
+  it('is available on the command line', async () => {
     const shown = await sluice(['history', 'books', keyOf(1)], { cwd: folder.path })
     assert.match(shown.stdout, /changed {2}run .*\n {4}price: £\d.* → £1\.23\n/)
     const prices = await sluice(['history', 'books', keyOf(1), '--field', 'price'], { cwd: folder.path })
@@ -164,7 +164,7 @@ describe('history', () => {
     assert.deepEqual([unknown.code, /E_ITEM_NOT_FOUND/.test(unknown.stderr)], [2, true])
   })
 
-  it('pages through the items of a run from any place it gave out, and from no other', async () => {
+  it('pages through the items of a run from any position it returned, and from no other', async () => {
     const [run] = (await client.listRuns({ query: { scraper: 'books' } })).data
     const page = async (query: string) => {
       const response = await fetch(`${base}/v1/runs/${run!.id}/items?${query}`)
@@ -208,7 +208,7 @@ describe('history', () => {
       try {
         return ask<{ items: number }>(other.path, 'select items from ingest_run')?.items ?? 0
       } catch {
-        return 0 // the tables are not there yet
+        return 0 // the tables do not exist yet
       }
     }
     for (const share of [1_000, 4_000]) {

@@ -1,4 +1,4 @@
-/** Jobs from the board to the API: a real server, a real run, a board on the loopback. */
+/** Jobs from the board to the API: a real server, a real run, a board on loopback. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { until } from './fleet.ts'
@@ -46,7 +46,7 @@ async function get(path: string, status = 200): Promise<any> {
   return JSON.parse(text)
 }
 
-/** A whole run of the board, and everything it found in the tables. */
+/** A whole run of the board, with all its results in the tables. */
 async function runBoard(): Promise<void> {
   const response = await fetch(`${base}/v1/runs`, {
     method: 'POST',
@@ -64,7 +64,7 @@ async function runBoard(): Promise<void> {
 let runs = 0
 
 describe('jobs of a server', () => {
-  it('are found by what a person looks for, page by page', async () => {
+  it('are found by what a user searches for, page by page', async () => {
     await runBoard()
     const first = await get('/v1/jobs?limit=20')
     const second = await get(`/v1/jobs?limit=20&cursor=${first.next}`)
@@ -83,7 +83,7 @@ describe('jobs of a server', () => {
     assert.equal(await count(`q=${encodeURIComponent(`' | "x" & (* NOT`)}`), 0)
   })
 
-  it('say what changed and what is gone', async () => {
+  it('report what changed and what is gone', async () => {
     shown = shown.slice(1)
     shown[0]!.title = 'Principal Frontend Engineer 1'
     await runBoard()
@@ -104,7 +104,7 @@ describe('jobs of a server', () => {
     assert.equal((await get('/v1/jobs/999999999', 404)).code, 'E_JOB_NOT_FOUND')
   })
 
-  it('have numbers for every question', async () => {
+  it('have statistics for every question', async () => {
     const analytics = (name: string) => get(`/v1/analytics/${name}`)
     const [today] = (await analytics('jobs-per-day')).data
     assert.deepEqual([today.new, today.active, today.updated, today.gone], [30, 30, 1, 1])

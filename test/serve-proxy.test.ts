@@ -1,4 +1,4 @@
-/** A server behind a real nginx and a real Caddy, set up as the how-to says, and as nginx is by default. */
+/** A server behind a real nginx and a real Caddy, configured as in the how-to, and with nginx defaults. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { request } from 'node:https'
@@ -50,7 +50,7 @@ after(async () => {
   folder[Symbol.dispose]()
 })
 
-/** The block of the how-to with this in it, for the test's port, certificate and server. */
+/** The block of the how-to that contains this mark, for the test's port, certificate and server. */
 function documented(mark: RegExp, listen: [shown: string, real: string]): string {
   const found = blocksOf(PAGE, readFileSync(PAGE, 'utf8')).find(({ text }) => mark.test(text))!
   assert.ok(found.text.includes(listen[0]), listen[0])
@@ -70,7 +70,7 @@ interface Asked {
   method?: string
   headers?: Record<string, string>
   from?: string
-  /** Hangs up once this much of the body has come. */
+  /** Disconnects once this much of the body has arrived. */
   enough?: (text: string) => boolean
 }
 
@@ -112,7 +112,7 @@ const addressesIn = async () => {
   return entries.map(({ status, address, action }) => `${status} ${address} ${action}`)
 }
 
-/** What holds behind every proxy of the how-to. */
+/** What must hold behind every proxy in the how-to. */
 async function holds(port: number): Promise<void> {
   assert.equal((await ask(port, '/v1/runs')).status, 401)
   assert.equal((await ask(port, '/v1/audit', { key: 'slk_wrong' })).status, 401)
@@ -125,13 +125,13 @@ async function holds(port: number): Promise<void> {
   const isTold = (line: string) => line.startsWith(`404 ${CLIENT} POST`)
   await until('it is written down', async () => (await addressesIn()).some(isTold))
   assert.doesNotMatch((await addressesIn()).join('\n'), /203\.0\.113/, 'whatever the client says')
-  // Pages come once a second: two events are there long before a proxy that keeps answers back has filled a buffer.
+  // There is a page every second: two events arrive long before a buffering proxy has filled its buffer.
   const stream = await ask(port, events, { key, enough: (text) => text.split('\nevent: run').length > 2 })
   assert.equal(stream.status, 200)
 }
 
-describe('behind a proxy of the how-to', () => {
-  it('nginx: a key is needed, the audit has the client’s address, events come at once', async () => {
+describe('behind a proxy from the how-to', () => {
+  it('nginx: a key is needed, the audit log has the client’s address, events arrive at once', async () => {
     await using nginx = await nginxForTests(asNginx)
     await holds(nginx.port)
   })
@@ -152,7 +152,7 @@ describe('behind a proxy of the how-to', () => {
   })
 })
 
-describe('behind nginx as it is by default', () => {
+describe('behind nginx with its defaults', () => {
   it('needs a key once one exists, as without a proxy', async () => {
     using own = temporaryFolder()
     await using plain = await startServe([], { cwd: own.path })

@@ -30,10 +30,10 @@ async function startScheduler(options: Parameters<typeof startSluice>[1], flags:
   }
 }
 
-/** A scheduler looks once a second: by then one that works would have fired. */
+/** A scheduler looks once a second: by then a working one would have fired. */
 const THREE_LOOKS_MS = 3_000
 
-/** Remembers of which runs it was told. */
+/** Remembers which runs it was notified of. */
 async function startReceiver() {
   const told: string[] = []
   const server = createServer(async (request, response) => {
@@ -53,7 +53,7 @@ async function startReceiver() {
   }
 }
 
-test('API, scheduler and worker are three processes; a second scheduler goes on when the first is killed', async () => {
+test('runs API, scheduler and worker as three processes; a second scheduler takes over when the first is killed', async () => {
   await using database = await postgresForTests()
   await using site = await startBooksSite({ products: 20, misbehave: false })
   using folder = temporaryFolder()
@@ -114,7 +114,7 @@ test('API, scheduler and worker are three processes; a second scheduler goes on 
   }
 })
 
-test('a part of a server needs a queue that the other parts reach', async () => {
+test('requires a queue that the other parts of the server can reach', async () => {
   using folder = temporaryFolder()
   for (const role of ['api', 'scheduler']) {
     const { code, stderr } = await sluice(['serve', '--role', role, '--port', '0'], { cwd: folder.path })

@@ -58,7 +58,7 @@ describe('webhooks of sluice serve', () => {
   let id: string
   let secret: string
 
-  it('tells a subscriber of a run that begins and ends, signed', async () => {
+  it('notifies a subscriber when a run begins and ends, signed', async () => {
     const made = await ask('POST', '/v1/webhooks', { name: 'runs', url: receiver.url, events: ['run.*'] })
     assert.equal(made.status, 201)
     ;({ id, secret } = made.json)
@@ -91,7 +91,7 @@ describe('webhooks of sluice serve', () => {
     assert.equal(receiver.received[2]!.id, receiver.received[1]!.id)
   })
 
-  it('sends a test, exchanges secrets, and says what is wrong with a subscription', async () => {
+  it('sends a test, rotates secrets, and reports invalid subscriptions', async () => {
     const { json: rotated } = await ask('POST', '/v1/webhooks/runs/rotate-secret')
     assert.notEqual(rotated.secret, secret)
     assert.equal((await ask('POST', '/v1/webhooks/runs/test')).json.type, 'webhook.test')
@@ -113,7 +113,7 @@ describe('webhooks of sluice serve', () => {
     assert.equal((await ask('POST', '/v1/deliveries/999999/redeliver')).status, 404)
   })
 
-  it('makes a webhook once when its order comes twice', async () => {
+  it('creates a webhook once when its request comes twice', async () => {
     const order = async () => {
       const response = await fetch(`${base}/v1/webhooks`, {
         method: 'POST',
@@ -128,7 +128,7 @@ describe('webhooks of sluice serve', () => {
     assert.equal((await ask('DELETE', '/v1/webhooks/twice')).status, 204)
   })
 
-  it('delivers after kill -9 what was on its way, with the same id, and what happened meanwhile', async () => {
+  it('delivers after kill -9 what was in flight, with the same id, and what happened in the meantime', async () => {
     const metrics = await (await fetch(`${base}/metrics`)).text()
     assert.match(metrics, /^sluice_webhook_deliveries_total\{outcome="delivered"\} [1-9]/m)
     const sent = receiver.received.length
@@ -150,7 +150,7 @@ describe('webhooks of sluice serve', () => {
     )
   })
 
-  it('turns off whoever is gone, says why, and removes what is not wanted', async () => {
+  it('disables subscribers that are gone, says why, and removes unwanted ones', async () => {
     receiver.status = 410
     await ask('POST', '/v1/webhooks/runs/test')
     await until('it is off', async () => !(await ask('GET', '/v1/webhooks/runs')).json.isActive)
@@ -161,7 +161,7 @@ describe('webhooks of sluice serve', () => {
     assert.deepEqual((await ask('GET', '/v1/webhooks')).json.data, [])
   })
 
-  it('is set up from the command line, too', async () => {
+  it('can also be set up from the command line', async () => {
     receiver.status = 200
     const command = async (...args: string[]) => {
       const result = await sluice(['webhook', ...args, '--json'], { cwd: folder.path })

@@ -1,4 +1,4 @@
-/** `sluice serve` as its callers meet it: a real process, real runs, real HTTP. */
+/** `sluice serve` as callers use it: a real process, real runs, real HTTP. */
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { request } from 'node:http'
@@ -20,7 +20,7 @@ let base: string
 before(async () => {
   site = await startBooksSite({ products: 100, misbehave: false })
   folder = temporaryFolder()
-  // One of the tests makes a key; the others ask without one.
+  // One of the tests creates a key; the others send none.
   const flags = ['--rps', '0', '--allow-address', new URL(site.url).host, '--no-key-on-loopback']
   server = await startServe(flags, { cwd: folder.path })
   base = server.url
@@ -59,7 +59,7 @@ function statusOf(path: string, headers: Record<string, string>): Promise<number
 }
 
 describe('sluice serve', () => {
-  it('carries out a run that is asked for, and gives its items', async () => {
+  it('executes a requested run, and returns its items', async () => {
     const started = await startBooks()
     assert.equal(started.status, 202, started.text)
     const { id, url } = started.json
@@ -81,7 +81,7 @@ describe('sluice serve', () => {
     )
   })
 
-  it('carries out an order that comes twice once', async () => {
+  it('executes a request that comes twice only once', async () => {
     const key = { 'idempotency-key': 'twice' }
     const [first, second] = [await startBooks(key), await startBooks(key)]
     assert.equal(first.json.id, second.json.id)
@@ -91,7 +91,7 @@ describe('sluice serve', () => {
     assert.equal(other.json.code, 'E_IDEMPOTENCY_OTHER')
   })
 
-  it('goes on with a run whose process was killed', async () => {
+  it('resumes a run whose process was killed', async () => {
     const slow = { scraper: 'books', args: { site: site.url, details: true }, limits: { perHost: { rps: 50 } } }
     const { url, id } = (await ask('POST', '/v1/runs', slow)).json
     await until('it works', async () => (await ask('GET', url)).json.queue.completed > 10)
@@ -100,7 +100,7 @@ describe('sluice serve', () => {
     assert.equal((await ask('GET', `${url}/items?format=jsonl`)).text.trim().split('\n').length, 100, id)
   })
 
-  it('tells watchers what happens, and goes on where one left off', async () => {
+  it('streams events to clients, and continues where one left off', async () => {
     const { url } = (await startBooks()).json
     const events = await eventsOf(`${url}/events`)
     assert.equal(events.at(-1)!.type, 'end')
@@ -111,7 +111,7 @@ describe('sluice serve', () => {
     assert.deepEqual((await eventsOf(`${url}/events`)).map(({ type }) => type).at(-1), 'end', 'also when it is over')
   })
 
-  it('keeps what happened for a watcher that comes back after all have left', async () => {
+  it('keeps events for a client that reconnects after all have left', async () => {
     const slow = { scraper: 'books', args: { site: site.url, details: true }, limits: { perHost: { rps: 60 } } }
     const { url } = (await ask('POST', '/v1/runs', slow)).json
     const seen = await firstEventsOf(`${url}/events`, 3)
@@ -132,7 +132,7 @@ describe('sluice serve', () => {
     assert.deepEqual(logged, readFileSync(file!, 'utf8').trim().split('\n'))
   })
 
-  it('keeps the limits of a run that is resumed, here and by the command', async () => {
+  it('keeps the limits of a resumed run, here and with the command', async () => {
     const rps = 20
     const slow = { scraper: 'books', args: { site: site.url, details: true }, limits: { perHost: { rps } } }
     const { url, id } = (await ask('POST', '/v1/runs', slow)).json
@@ -156,7 +156,7 @@ describe('sluice serve', () => {
     assert.deepEqual([record.limits.perHost.rps, record.limits.pages, record.isServed], [rps, 1, false])
   })
 
-  it('pages through all runs, by state and scraper too', async () => {
+  it('pages through all runs, also by state and scraper', async () => {
     const all = async (query: string) => {
       const ids: string[] = []
       for (let cursor = ''; ; ) {
@@ -173,9 +173,9 @@ describe('sluice serve', () => {
     assert.ok(finished.length > 2 && stopped.length > 0 && finished.length + stopped.length <= ids.length)
   })
 
-  it('goes on with its runs when it comes back, stopped or killed, but not with those somebody holds', async () => {
+  it('resumes its runs after a restart, whether stopped or killed, but not those that were paused or cancelled', async () => {
     using own = temporaryFolder()
-    let delayMs = 1000 // at two pages at once the run lasts for a minute, however slow this machine is beside it
+    let delayMs = 1000 // at two concurrent pages the run lasts for a minute, however slow this machine is
     await using slow = await startBooksSite({ products: 100, delayMs: () => delayMs })
     const flags = ['--rps', '0', '--allow-address', new URL(slow.url).host]
     const body = { scraper: 'books', args: { site: slow.url, details: true }, limits: { concurrency: 2 } }
@@ -204,7 +204,7 @@ describe('sluice serve', () => {
     assert.deepEqual([(await look(held)).isAlive, (await look(held)).isPaused], [false, true])
   })
 
-  it('says how each route is asked wrongly, and never fails itself', async () => {
+  it('explains what is wrong with a request to each route, and never fails itself', async () => {
     for (const [name, one] of Object.entries(ENDPOINTS) as [string, Endpoint][]) {
       for (const wrong of wrongAsksOf(one)) {
         const { status, json, text } = await ask(one.method, wrong.path, wrong.body)
@@ -231,7 +231,7 @@ describe('sluice serve', () => {
       assert.ok(text.includes(path) && text.includes(summary), path)
   })
 
-  it('is asked by the typed client as by anybody', async () => {
+  it('answers the typed client like any other', async () => {
     const client = createClient({ url: base })
     const { id } = await client.startRun({ body: { scraper: 'books', args: { site: site.url, pages: 1 } } })
     await until('it is finished', async () => (await client.getRun({ params: { id } })).state === 'finished')
@@ -241,7 +241,7 @@ describe('sluice serve', () => {
     await assert.rejects(wrong, (error) => error instanceof ApiError && error.problem.code === 'E_RUN_NOT_FOUND')
   })
 
-  it('tries one page, lists a site, and refuses the private network to whoever asks', async () => {
+  it('tries one page, lists a site, and refuses callers access to the private network', async () => {
     const client = createClient({ url: base })
     const page = new URL('catalogue/page-1.html', site.url).href
     const tried = await client.tryPage({ body: { scraper: 'books', url: page, args: { site: site.url } } })
@@ -251,7 +251,7 @@ describe('sluice serve', () => {
     assert.ok((await client.mapSite({ body: { url: site.url } })).urls.length > 0)
   })
 
-  it('fires a schedule that is asked for, by the API and by the command', async () => {
+  it('fires a schedule on request, by the API and by the command', async () => {
     const client = createClient({ url: base })
     const body = {
       name: 'each morning',
@@ -278,7 +278,7 @@ describe('sluice serve', () => {
     await assert.rejects(client.getSchedule({ params: { id } }), /E_SCHEDULE_NOT_FOUND/)
   })
 
-  it('says how it is', async () => {
+  it('reports its health', async () => {
     const { scrapers, store, api } = await createClient({ url: base }).health()
     assert.ok(store.ok && api.requests > 0 && api.faults === 0)
     assert.ok(scrapers.some(({ name, successRate }) => name === 'books' && successRate! > 0.5))
@@ -289,7 +289,7 @@ describe('sluice serve', () => {
     assert.equal((await ask('GET', '/readyz')).json.status, 'ready')
   })
 
-  it('lets each key do what its role allows, and writes down what was done', async () => {
+  it('lets each key do what its role allows, and logs what was done', async () => {
     const created = await sluice(['key', 'create', 'reader', '--role', 'read', '--json'], { cwd: folder.path })
     const { key, id } = JSON.parse(created.stdout)
     const bearer = { authorization: `Bearer ${key}` }
@@ -303,7 +303,7 @@ describe('sluice serve', () => {
     assert.ok(!listed.includes(key))
   })
 
-  it('takes nobody else for somebody of this machine', async () => {
+  it('does not mistake remote callers for local ones', async () => {
     const status = async (headers: Record<string, string>) => await statusOf('/v1/runs', headers)
     assert.equal(await status({}), 200)
     assert.equal(await status({ host: 'evil.example' }), 401)
@@ -317,7 +317,7 @@ describe('sluice serve', () => {
     assert.equal((await ask('GET', inside.json.url)).json.errors[0].code, 'E_PRIVATE_ADDRESS')
   })
 
-  it('says which methods a path has, and what a broken one is', async () => {
+  it('says which methods a path has, and rejects a malformed one', async () => {
     const wrong = await ask('PUT', '/v1/runs', {})
     assert.deepEqual([wrong.status, wrong.headers.get('allow')], [405, 'GET, POST'])
     const deep = await ask('DELETE', '/v1/runs/20260101_000000_aaaa')
@@ -327,7 +327,7 @@ describe('sluice serve', () => {
       assert.equal((await ask('GET', `/v1/${list}cursor=zzz`)).status, 400, list)
   })
 
-  it('does not listen where strangers are without a key', async () => {
+  it('does not listen on a public address without a key', async () => {
     using own = temporaryFolder()
     for (const host of ['0.0.0.0', '127.example.org']) {
       const { code, stderr } = await sluice(['serve', '--host', host, '--port', '0'], { cwd: own.path })
@@ -337,12 +337,12 @@ describe('sluice serve', () => {
   })
 })
 
-/** Until the server ends the stream. */
+/** Reads until the server ends the stream. */
 async function eventsOf(path: string, headers = {}): Promise<SeenEvent[]> {
   return eventsIn((await ask('GET', path, undefined, headers)).text)
 }
 
-/** The first ones, and then hangs up. */
+/** Reads the first events, then disconnects. */
 async function firstEventsOf(path: string, count: number): Promise<SeenEvent[]> {
   const hangUp = new AbortController()
   const { body } = await fetch(base + path, { signal: hangUp.signal })
@@ -373,7 +373,7 @@ function eventsIn(text: string): SeenEvent[] {
 
 const NESTED = `${'{"args":'.repeat(50_000)}1${'}'.repeat(50_000)}`
 
-/** An unknown parameter, ids that are none, and bodies of every wrong kind. */
+/** An unknown parameter, invalid ids, and bodies of every wrong kind. */
 function wrongAsksOf({ path, query, params, body }: Endpoint): { path: string; body?: unknown }[] {
   const real = path.replace(':id', '20260101_000000_aaaa')
   return [

@@ -11,7 +11,7 @@ export interface Served extends AsyncDisposable {
   readonly result: Promise<SluiceResult>
 }
 
-/** On a free port. Disposing of it asks it to stop, which it must do well, unless it was killed before. */
+/** On a free port. Disposing of it asks it to stop, which must succeed, unless it was killed before. */
 export async function startServe(
   flags: readonly string[],
   options: Parameters<typeof startSluice>[1],
@@ -40,7 +40,7 @@ export async function startServe(
   }
 }
 
-/** Processes whose parent it is. */
+/** Its child processes. */
 export function childrenOf(parent: number): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))

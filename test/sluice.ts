@@ -48,7 +48,7 @@ export async function sluice(
   return await startSluice(args, options).result
 }
 
-/** A folder of its own that is gone afterwards. */
+/** A temporary folder, deleted on disposal. */
 export function temporaryFolder(): Disposable & { path: string } {
   const path = mkdtempSync(join(tmpdir(), 'sluice-test-'))
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) }

@@ -1,4 +1,6 @@
-/** `make stack`: docker-compose.yml as processes of this machine. Its script carries a job through and checks it; here it is small. */
+/**
+ * `make stack`: docker-compose.yml as local processes. Its script runs a job to completion and checks it; this runs a small one.
+ */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,7 +11,7 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { until } from './fleet.ts'
 import { isAnswered } from './services/free-port.ts'
-// Named here, so that a machine without these servers leaves this file out.
+// Imported here so that this file is skipped on a machine without these servers.
 import type {} from './services/postgres.ts'
 import type {} from './services/prometheus.ts'
 import type {} from './services/rabbitmq.ts'
@@ -45,7 +47,7 @@ function startStack(env: NodeJS.ProcessEnv = {}) {
   }
 }
 
-test('the services of the compose file carry a job to its end while workers come and go, and leave nothing behind', async () => {
+test('the services of the compose file finish a job while workers come and go, and leave nothing behind', async () => {
   const stack = startStack()
   const { code, stderr, ports } = await stack.end()
   assert.equal(code, 0, `${stderr}\n${stack.printed()}`)
@@ -60,7 +62,7 @@ test('the services of the compose file carry a job to its end while workers come
   assert.ok(ports >= wanted.length)
 })
 
-test('a signal in the middle of its start stops what runs already', async () => {
+test('a signal during the start stops what is already running', async () => {
   const stack = startStack()
   await until('a server runs', () => stack.printed().includes('redis: ready'))
   stack.child.kill('SIGTERM')

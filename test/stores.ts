@@ -1,4 +1,4 @@
-/** Both databases a store can be in, for suites that hold for either. */
+/** Both databases a store can use, for suites that run on either. */
 import { join } from 'node:path'
 import type { SqlDatabase } from '../src/drivers/sql.ts'
 import { openPostgresDatabase } from '../src/store/postgres.ts'
@@ -8,7 +8,7 @@ import { temporaryFolder } from './sluice.ts'
 
 type WithDatabase = (work: (db: SqlDatabase) => Promise<void>) => Promise<void>
 
-/** The suite hands in its server, because which servers it needs is read off its own imports. */
+/** The suite passes its server in, because which servers it needs is determined by its own imports. */
 export const databases = (postgres: typeof postgresForTests): Readonly<Record<string, WithDatabase>> => ({
   'sqlite:': async (work) => {
     using folder = temporaryFolder()

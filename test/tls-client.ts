@@ -17,7 +17,7 @@ export const library = await loadTlsLibrary()
 export const profiles = tlsProfiles(library.getProfiles())
 export const profileOf = (name: string): Profile => profiles.find((profile) => profile.name === name)!
 
-/** The library looks there, as OpenSSL does, whenever it opens a way. */
+/** The library looks there, like OpenSSL, whenever it opens a connection. */
 const folder = temporaryFolder()
 after(() => folder[Symbol.dispose]())
 process.env['SSL_CERT_FILE'] = join(folder.path, 'authority.pem')

@@ -1,4 +1,6 @@
-/** `--identity tls` as a user has it: pages and robots.txt over the browser's handshake, and what is said when its package is missing. */
+/**
+ * `--identity tls` as a user uses it: pages and robots.txt over the browser's handshake, and the error if its package is missing.
+ */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
@@ -9,7 +11,7 @@ import { test } from 'node:test'
 import { AUTHORITY, CERTIFICATES } from './site/certificates.ts'
 import { sluice, temporaryFolder } from './sluice.ts'
 
-test('fetch asks for robots.txt and the page over HTTP/2, as a browser', async () => {
+test('requests robots.txt and the page over HTTP/2, as a browser', async () => {
   using folder = temporaryFolder()
   const authority = join(folder.path, 'authority.pem')
   writeFileSync(authority, AUTHORITY)
@@ -36,7 +38,7 @@ test('fetch asks for robots.txt and the page over HTTP/2, as a browser', async (
   server.close()
 })
 
-test('without the package a run says which one to install, and asks for nothing', async () => {
+test('says which package to install if it is missing, and requests nothing', async () => {
   const hook = `import { registerHooks } from 'node:module'
 registerHooks({ resolve(name, context, next) {
   if (name === 'wreq-js') throw Object.assign(new Error("Cannot find package 'wreq-js'"), { code: 'ERR_MODULE_NOT_FOUND' })

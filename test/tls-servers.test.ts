@@ -1,4 +1,6 @@
-/** TLS to the servers of a fleet: the right authority works from end to end, and everything else is refused in words. */
+/**
+ * TLS to the servers of a fleet: the right authority works from end to end, and everything else is rejected with a clear message.
+ */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { managementOf, readBroker } from '../src/frontier/rabbit/management.ts'
@@ -50,7 +52,7 @@ async function isRefused(frontier: string, words: RegExp, code = 3): Promise<voi
   assert.equal(found, code, text)
 }
 
-test('PostgreSQL over TLS carries a run, and refuses wrong authorities, plain text and no client certificate', async () => {
+test('runs over PostgreSQL with TLS, and rejects wrong authorities, plain text and a missing client certificate', async () => {
   await using postgres = await startPostgres({ tls: { ...server, wantsClient: true } })
   const place = postgres.url.split('?')[0]!
   const files = { sslcert: client.cert, sslkey: client.key }
@@ -73,7 +75,7 @@ test('PostgreSQL over TLS carries a run, and refuses wrong authorities, plain te
   assert.equal(loose.code, 0, loose.text)
 })
 
-test('Redis over TLS carries a run of an ACL user, and refuses wrong authorities, names, dates and plain text', async () => {
+test('runs over Redis with TLS as an ACL user, and rejects wrong authorities, names, dates and plain text', async () => {
   const settings = ['--user', 'fleet', 'on', '>geheim', '~*', '&*', '+@all', '--user', 'default', 'off']
   await using redis = await startRedis({ tls: { ...server, wantsClient: true }, settings })
   const place = redis.url.replace('//', '//fleet:geheim@')
@@ -81,7 +83,7 @@ test('Redis over TLS carries a run of an ACL user, and refuses wrong authorities
   await Promise.all([
     isRefused(secured(place, { ...known, cacert: stranger.ca }), /not signed by an authority known here/),
     isRefused(secured(place, { ...known, servername: 'db.example' }), /certificate is for another name/),
-    // Its reset may overtake what it says about it.
+    // Its reset may overtake its message.
     isRefused(secured(place, { cacert: authority.ca }), /wants one and got none|requires a client certificate/),
     isRefused(place.replace('rediss:', 'redis:'), /write rediss:/),
     isRefused(secured(place.replace('geheim', 'falsch'), known), /refuses: WRONGPASS/),
@@ -97,7 +99,7 @@ test('Redis over TLS carries a run of an ACL user, and refuses wrong authorities
   await isRefused(secured(late.url, { cacert: authority.ca }), /its certificate has expired/)
 })
 
-test('TLS to a server that speaks none is refused, and sslmode=prefer goes on in plain text', async () => {
+test('rejects TLS to a server without it, and sslmode=prefer continues in plain text', async () => {
   await using redis = await startRedis()
   await isRefused(redis.url.replace('redis:', 'rediss:'), /if this port does not speak TLS/)
   await isRefused(`${redis.url}?cacert=${authority.ca}`, /cacert in a URL of redis:.*nothing is encrypted/, 2)
@@ -107,7 +109,7 @@ test('TLS to a server that speaks none is refused, and sslmode=prefer goes on in
   assert.equal((await refusal(`${postgres.url}?sslmode=prefer`)).code, 0)
 })
 
-test('RabbitMQ over TLS carries a run, its management API answers, and the wrong ones are refused', async () => {
+test('runs over RabbitMQ with TLS, including its management API, and rejects wrong settings', async () => {
   await using broker = await startRabbit({ tls: { ...server, wantsClient: true } })
   await using redis = await redisForTests()
   const withRedis = (more: Record<string, string>) => secured(broker.url, { redis: redis.url, ...more })

@@ -1,4 +1,4 @@
-/** Processes with different queues on one store: a run is only ever touched through its own queue. */
+/** Processes with different queues on one store: a run is only ever accessed through its own queue. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Redis } from 'ioredis'
@@ -23,7 +23,7 @@ test('processes with another queue do not touch a run, and say where it is', { t
     return (...args: string[]): Promise<SluiceResult> => sluice(args, { env, cwd: folder.path })
   }
   const own = at(`redis://localhost:${redis.port}`)
-  // Another database; and another engine whose ledger would be the very same keys, and whose broker nobody needs to ask.
+  // Another database; and another engine whose ledger would be the very same keys, and whose broker is never contacted.
   const others = [at(`redis://127.0.0.1:${redis.port}/1`), at(`amqp://user:geheim@127.0.0.1:1/?redis=${redis.url}`)]
   const started = await own('start', 'books', '--mode', 'distributed', '--site', site.url, '--json')
   assert.equal(started.code, 0, started.stderr)

@@ -1,4 +1,4 @@
-/** Proxies and identities as a user has them: `fetch` and `doctor` show them, pages, files and browsers go through them. */
+/** Proxies and identities as a user uses them: `fetch` and `doctor` show them; pages, files and browsers go through them. */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ after(() => proxy[Symbol.asyncDispose]())
 
 const tunnels = () => proxy.log.split('Established connection').length - 1
 
-test('fetch says as whom, and through which proxy', async () => {
+test('fetch shows the identity and the proxy', async () => {
   await using site = await openSite({ '/': '<p>a page</p>', '/robots.txt': 'User-agent: *\n' })
   const args = ['fetch', site.url, '--allow-private', '--proxies', proxy.url, '--identity', 'browser']
   const { code, stdout, stderr } = await sluice([...args, '--json'])
@@ -31,7 +31,7 @@ test('fetch says as whom, and through which proxy', async () => {
   assert.doesNotMatch(stdout + stderr + shown.stdout + shown.stderr, /geheim/)
 })
 
-test('doctor and config say which proxies answer, and no password', async () => {
+test('doctor and config show which proxies answer, and no password', async () => {
   const dead = `http://${login.user}:${login.password}@127.0.0.1:${await freePort()}`
   const env = { SLUICE_PROXIES: `${proxy.url},${dead}` }
   const { stdout } = await sluice(['doctor', '--json'], { env })

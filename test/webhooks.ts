@@ -1,4 +1,4 @@
-/** Words for tests of webhooks: a server's part in them, on either database, with a clock that is turned by hand. */
+/** Helpers for webhook tests: a server's part in them, on either database, with a manual clock. */
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import type { SqlDatabase } from '../src/drivers/sql.ts'
@@ -16,7 +16,7 @@ import { temporaryFolder } from './sluice.ts'
 
 export const START = Date.UTC(2026, 10, 15, 12, 30)
 
-/** One server's webhooks, whose looks are asked for. */
+/** One server's webhooks, which the test polls explicitly. */
 export class Bench implements AsyncDisposable {
   readonly db: SqlDatabase
   readonly subscriptions: Subscriptions
@@ -55,7 +55,7 @@ export class Bench implements AsyncDisposable {
     await this.db.transaction((rows) => record(rows, events.map(event)))
   }
 
-  /** Everything that is due then has been tried when it returns. */
+  /** When it returns, everything due by then has been tried. */
   async lookAt(ms: number): Promise<void> {
     this.nowMs = ms
     await this.worker.look()
@@ -98,11 +98,11 @@ export const ENGINES: Record<string, () => Promise<AsyncDisposable & { open(): P
 
 interface Suite {
   engine: string
-  /** `open` gives another connection, as another server has it. */
+  /** `open` returns another connection, as another server would have. */
   check(title: string, body: (db: SqlDatabase, open: () => Promise<SqlDatabase>) => Promise<void>): void
 }
 
-/** Each test finds the tables empty. */
+/** Each test starts with empty tables. */
 export function onBothDatabases(title: string, define: (suite: Suite) => void): void {
   for (const [engine, start] of Object.entries(ENGINES))
     describe(`${title} on ${engine}`, () => {

@@ -1,4 +1,4 @@
-/** The orchestrator's side: results into the store, each task once, whatever is repeated. */
+/** The orchestrator's side: stores results, each task once, whatever is delivered again. */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -77,7 +77,7 @@ function result(id: number, more: Partial<ResultMessage> = {}): ResultMessage {
 const keysOf = async (store: Store, id: string) =>
   (await store.readItems(id, { afterSeq: 0, max: 100 })).map(({ key }) => key)
 
-test('a task is a run of its own, with its numbers and items; a second result of it changes nothing', async () => {
+test('makes a task a separate run with its numbers and items; a second result changes nothing', async () => {
   await using rig = await openRig()
   const first = result(1)
   await rig.add(
@@ -96,7 +96,7 @@ test('a task is a run of its own, with its numbers and items; a second result of
   assert.deepEqual(await rig.collect(), [])
 })
 
-test('a result that is delivered again was known before, also in parts and without any item', async () => {
+test('recognises a result that is delivered again, even in parts and without any item', async () => {
   await using rig = await openRig()
   const large = result(1, { items: Array.from({ length: 5 }, (_, n) => ({ n, text: 'x'.repeat(900) })) })
   const empty = result(2, { items: [] })
@@ -107,7 +107,7 @@ test('a result that is delivered again was known before, also in parts and witho
   assert.equal(await rig.store.countItems(large.task_id), 5)
 })
 
-test('a part that comes after the last one is stored', async () => {
+test('stores a part that comes after the last one', async () => {
   await using rig = await openRig()
   const large = result(1, { items: Array.from({ length: 3 }, (_, n) => ({ n, text: 'x'.repeat(1500) })) })
   const texts = resultTexts(large, 2_000)
@@ -119,7 +119,7 @@ test('a part that comes after the last one is stored', async () => {
   assert.equal(await rig.store.countItems(large.task_id), 3)
 })
 
-test('how a task ended is how its run ended', async () => {
+test('ends a run the way its task ended', async () => {
   await using rig = await openRig()
   const bad = { error: 'status 503', error_code: 'E_SERVER' }
   await rig.add(
@@ -136,7 +136,7 @@ test('how a task ended is how its run ended', async () => {
   ])
 })
 
-test('the parts of a large result are one run, which is open until the last one', async () => {
+test('combines the parts of a large result into one run, which is open until the last one', async () => {
   await using rig = await openRig()
   const large = result(1, { items: Array.from({ length: 9 }, (_, n) => ({ n, text: 'x'.repeat(900) })) })
   const states: string[] = []
@@ -155,7 +155,7 @@ test('the parts of a large result are one run, which is open until the last one'
   assert.equal(await rig.store.countItems(large.task_id), 9)
 })
 
-test('a collector that fails before it acknowledges leaves the result to the next one', async () => {
+test('leaves a result to the next collector if one fails before it acknowledges', async () => {
   await using rig = await openRig()
   await rig.add(result(1))
   const broken: Store = {
@@ -170,7 +170,7 @@ test('a collector that fails before it acknowledges leaves the result to the nex
   assert.equal(await rig.store.countItems(result(1).task_id), 2)
 })
 
-test('results that cannot be read are put aside with the reason', async () => {
+test('sets aside unreadable results with the reason', async () => {
   await using rig = await openRig()
   await rig.redis.xadd(NAMES.results, '*', 'message', '{"status": "fine"}')
   await rig.add(result(1))
@@ -179,7 +179,7 @@ test('results that cannot be read are put aside with the reason', async () => {
   assert.match(text, /E_MESSAGE_FOREIGN.*task_id/)
 })
 
-test('only what every group has acknowledged is removed from a stream', async () => {
+test('removes from a stream only what every group has acknowledged', async () => {
   await using rig = await openRig()
   await rig.redis.xgroup('CREATE', NAMES.results, 'auditors', '0', 'MKSTREAM')
   await rig.add(result(1), result(2), result(3))
@@ -192,18 +192,18 @@ test('only what every group has acknowledged is removed from a stream', async ()
   assert.equal(await rig.redis.xlen(NAMES.results), 3) // the auditors have read nothing
   const [first, second] = await auditors.read(2, 0)
   await ours.trim(0)
-  assert.equal(await rig.redis.xlen(NAMES.results), 3) // read, and held
+  assert.equal(await rig.redis.xlen(NAMES.results), 3) // read, but not acknowledged
   await auditors.acknowledge(second!)
   await ours.trim(0)
-  assert.equal(await rig.redis.xlen(NAMES.results), 3) // the first is still held
+  assert.equal(await rig.redis.xlen(NAMES.results), 3) // the first is still unacknowledged
   await auditors.acknowledge(first!)
   await ours.trim(3_600_000)
-  assert.equal(await rig.redis.xlen(NAMES.results), 3) // too young
+  assert.equal(await rig.redis.xlen(NAMES.results), 3) // too recent
   await ours.trim(0)
-  assert.equal(await rig.redis.xlen(NAMES.results), 1) // nobody of them has read the third
+  assert.equal(await rig.redis.xlen(NAMES.results), 1) // none of them has read the third
 })
 
-test('one who lost an entry cannot renew, release or finish it', async () => {
+test('does not let a consumer that lost an entry renew, release or finish it', async () => {
   await using rig = await openRig()
   await rig.add(result(1))
   const reader = (consumer: string, leaseMs: number) =>

@@ -1,4 +1,4 @@
-/** A worker in another language takes part: what it answers is collected, and what it leaves behind is taken over. */
+/** A worker in another language takes part: its results are collected, and tasks it leaves behind are taken over. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -26,7 +26,7 @@ async function startPython(rig: ProtocolRig, ...more: string[]): Promise<ChildPr
   })
 }
 
-test('a task is answered by a worker in Python, printed, and collected', async () => {
+test('collects and prints the answer of a worker in Python', async () => {
   await using rig = await ProtocolRig.open()
   await using _ = await startPython(rig)
   await rig.redis.xadd(rig.names.tasks('echo')[1], '*', 'message', '{"version": 9}')
@@ -41,11 +41,11 @@ test('a task is answered by a worker in Python, printed, and collected', async (
   assert.match(errorSchema.parse(refused).error_message, /another version/)
 })
 
-test('a worker in Python that is killed with a task loses nothing: another one takes it over', async () => {
+test('loses nothing when a worker in Python is killed with a task: another one takes it over', async () => {
   await using rig = await ProtocolRig.open()
   const { task_id } = await rig.put({}, { scraper_type: 'echo' })
   await using stalled = await startPython(rig, '--stall')
-  await once(stalled.stdout!, 'data') // it says that it has claimed
+  await once(stalled.stdout!, 'data') // it prints that it has claimed
   stalled.kill('SIGKILL')
   await using _ = await startPython(rig, '--lease-ms', '300', '--tasks', '1')
   const results = await rig.resultsWhen(1)
@@ -54,7 +54,7 @@ test('a worker in Python that is killed with a task loses nothing: another one t
   await until('nothing is held', async () => (await pending()) === 0)
 })
 
-test('what a worker in Python let lie is taken over by one of ours', async () => {
+test('takes over with one of our workers what a worker in Python left behind', async () => {
   await using rig = await ProtocolRig.open()
   const { task_id } = await rig.put({})
   await using stalled = await startPython(rig, '--stall', '--type', 'things')
@@ -64,7 +64,7 @@ test('what a worker in Python let lie is taken over by one of ours', async () =>
   assert.equal((await rig.resultsWhen(1)).get(task_id)?.status, 'success')
 })
 
-test('a worker in Python outlives a restart of Redis, also of one that forgot everything', async () => {
+test('survives a restart of Redis in a worker in Python, even if Redis forgot everything', async () => {
   await using server = await startRedis()
   await using rig = await ProtocolRig.open(server)
   await using _ = await startPython(rig, '--lease-ms', '300')

@@ -1,4 +1,4 @@
-/** Words for tests of the task protocol: a Redis, a scraper and a site of their own, workers in this process or as real ones. */
+/** Helpers for tests of the task protocol: their own Redis, scraper and site, and workers in this process or as real ones. */
 import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -15,7 +15,7 @@ import { until } from '../fleet.ts'
 import { redisForTests, type TestRedis } from '../services/redis.ts'
 import { type SluiceProcess, type SluiceResult, sluice, startSluice, temporaryFolder } from '../sluice.ts'
 
-/** Lists `/list?n=3`, then reads `/thing/1` …; `waits` and `breaks` are asked of the site with each thing. */
+/** Lists `/list?n=3`, then reads `/thing/1` …; `waits` and `breaks` are passed to the site with each thing. */
 const SCRAPER = `import { defineScraper } from 'sluice'
 import * as z from 'zod'
 
@@ -41,9 +41,9 @@ export default defineScraper({
 
 export interface ThingSite extends AsyncDisposable {
   readonly url: string
-  /** Paths asked for, in order. */
+  /** Requested paths, in order. */
   readonly asked: string[]
-  /** Answers in place of the site; false leaves the answer to it. */
+  /** Answers instead of the site; false leaves the answer to it. */
   answer: (path: string, response: ServerResponse, request: IncomingMessage) => boolean
 }
 
@@ -75,9 +75,9 @@ export async function startThingSite(): Promise<ThingSite> {
 }
 
 export interface TestInstance {
-  /** What it said. */
+  /** Its log lines. */
   readonly log: string[]
-  /** Tasks it answered, by how. */
+  /** Tasks it answered, by status. */
   readonly ends: string[]
   readonly ended: Promise<'drain' | 'stop'>
   stop(): Promise<void>
@@ -101,14 +101,14 @@ export class ProtocolRig implements AsyncDisposable {
     this.server = server
     this.site = site
     this.redis = new Redis(server.url, { retryStrategy: () => 50 })
-    this.redis.on('error', () => {}) // tests take the server away
+    this.redis.on('error', () => {}) // tests take the server down
     this.#producer = new TaskProducer({ url: server.url, names: this.names })
     mkdirSync(join(this.folder.path, 'scrapers'))
     this.scraper('things')
     writeFileSync(join(this.folder.path, 'package.json'), '{"type": "module"}')
   }
 
-  /** One more, like the one of things. */
+  /** Creates another scraper like `things`. */
   scraper(name: string, change: (things: string) => string = (things) => things): void {
     writeFileSync(this.scraperFile(name), change(SCRAPER).replace("name: 'things'", `name: '${name}'`))
   }
@@ -125,7 +125,10 @@ export class ProtocolRig implements AsyncDisposable {
     return sluice(args, this.#options())
   }
 
-  /** One in this process, which costs a tenth of the others: for whatever does not kill it. Stopped at the end of the test. */
+  /**
+   * An instance in this process, at a tenth of the cost of a real one: for tests that do not kill it. Stopped at the end of the
+   * test.
+   */
   async instance(
     flags: Partial<Record<OptionName, unknown>> = {},
     more: Partial<InstanceSpec> = {},
@@ -161,11 +164,11 @@ export class ProtocolRig implements AsyncDisposable {
       },
     }
     this.#instances.push(instance)
-    ended.catch(() => {}) // stop() tells
+    ended.catch(() => {}) // reported by stop()
     return instance
   }
 
-  /** Killed at the end of the test, if it still lives. */
+  /** Killed at the end of the test if it is still running. */
   worker(...more: string[]): SluiceProcess {
     const flags = ['--allow-private', '--lease', '2s', '--retry-delay', '100ms', '--health', '300ms']
     const worker = startSluice(['worker', '--type', 'things', ...flags, ...more], this.#options())
@@ -173,7 +176,7 @@ export class ProtocolRig implements AsyncDisposable {
     return worker
   }
 
-  /** On the stream, as any producer could. */
+  /** Adds a task to the stream, as any producer could. */
   async put(params: Partial<TaskMessage['params']>, more: Partial<TaskMessage> = {}): Promise<TaskMessage> {
     const { args = {}, ...rest } = params
     const task = TaskProducer.taskOf({
@@ -189,7 +192,7 @@ export class ProtocolRig implements AsyncDisposable {
     return this.#producer.command(command)
   }
 
-  /** Waits until so many results are there, and gives them by task. */
+  /** Waits until there are this many results, and returns them by task. */
   async resultsWhen(count: number): Promise<Map<string, ResultMessage>> {
     await until(`${count} results`, async () => (await this.redis.xlen(this.names.results)) >= count)
     const results = await this.results()
@@ -197,7 +200,7 @@ export class ProtocolRig implements AsyncDisposable {
     return new Map(results.map((result) => [result.task_id, result]))
   }
 
-  /** Tasks somebody holds. */
+  /** Number of claimed tasks. */
   async held(): Promise<number> {
     const pending = (await this.redis.xpending(this.names.tasks('things')[1], 'workers').catch(() => [0])) as [number]
     return pending[0]
@@ -215,7 +218,7 @@ export class ProtocolRig implements AsyncDisposable {
     return this.#read(this.names.health)
   }
 
-  /** All that workers ever wrote or said, but for the tasks themselves. */
+  /** Everything that workers ever wrote or logged, except for the tasks themselves. */
   async said(): Promise<string> {
     const streams = [this.names.results, this.names.errors, this.names.health]
     const written = await Promise.all(streams.map((stream) => this.redis.xrange(stream, '-', '+')))

@@ -1,10 +1,10 @@
-/** `sluice submit` as a user types it: what it takes, what it refuses, and what it never shows. */
+/** `sluice submit` as a user types it: what it accepts, what it rejects, and what it never shows. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { taskSchema } from '../../src/protocol/messages.ts'
 import { ProtocolRig } from './rig.ts'
 
-test('a time is seconds or a duration, and the task on the stream has its proxy while nothing shows its login', async () => {
+test('accepts a time in seconds or as a duration, and sends the proxy with the task without showing its login', async () => {
   await using rig = await ProtocolRig.open()
   const proxy = 'proxy=proxy.test:9:bob:geheim'
   const ways = [
@@ -28,7 +28,7 @@ test('a time is seconds or a duration, and the task on the stream has its proxy 
   )
 })
 
-test('slips are refused before anything is on the stream', async () => {
+test('rejects mistakes before anything is on the stream', async () => {
   await using rig = await ProtocolRig.open()
   const slips: [args: string[], message: RegExp][] = [
     [['--timeout', '0'], /--timeout takes seconds, or a time such as 90s/],
@@ -46,7 +46,7 @@ test('slips are refused before anything is on the stream', async () => {
   assert.equal(await rig.redis.exists(rig.names.tasks('things')[1]), 0)
 })
 
-test('an argument the scraper does not know is named in the result', async () => {
+test('names an argument that the scraper does not know in the result', async () => {
   await using rig = await ProtocolRig.open()
   await rig.instance()
   const { code, stdout } = await rig.run('submit', 'things', '--arg', 'nosuch=1', '--wait', '20s', '--json')

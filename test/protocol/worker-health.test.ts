@@ -1,4 +1,4 @@
-/** A worker of the task protocol tells how it is, from its start to its end. */
+/** A worker of the task protocol reports its health, from its start to its end. */
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
@@ -8,7 +8,7 @@ import { until } from '../fleet.ts'
 import { freePort } from '../services/free-port.ts'
 import { ProtocolRig } from './rig.ts'
 
-test('/healthz and /metrics of a worker answer while it waits, works and drains', async () => {
+test('answers /healthz and /metrics while it waits, works and drains', async () => {
   await using rig = await ProtocolRig.open()
   const address = `127.0.0.1:${await freePort()}`
   const ask = async (path: string) => await fetch(`http://${address}${path}`).catch(() => undefined)
@@ -37,7 +37,7 @@ test('/healthz and /metrics of a worker answer while it waits, works and drains'
 })
 
 for (const as of ['threads', 'processes'] as const)
-  test(`who started instances hears again and again that Redis answers them (${as})`, async () => {
+  test(`tells the owner of instances repeatedly that Redis answers them (${as})`, async () => {
     await using rig = await ProtocolRig.open()
     let answers = 0
     const scraper = rig.scraperFile('things')

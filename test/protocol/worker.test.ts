@@ -1,4 +1,4 @@
-/** Workers of the task protocol as a user starts them: tasks in, results out, commands heard. */
+/** Workers of the task protocol as a user starts them: tasks in, results out, commands obeyed. */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -14,7 +14,7 @@ import { startRedis } from '../services/redis.ts'
 import { startGreenhouseMock } from '../site/boards/greenhouse.ts'
 import { ProtocolRig } from './rig.ts'
 
-test('a task that is submitted is done by a worker, printed, collected, and exported', async () => {
+test('does a submitted task, prints, collects and exports it', async () => {
   await using rig = await ProtocolRig.open()
   const worker = rig.worker()
   const base = `base=${rig.site.url}`
@@ -43,7 +43,7 @@ test('a task that is submitted is done by a worker, printed, collected, and expo
   assert.match(listed.stdout, new RegExp(result.task_id), listed.stderr)
 })
 
-test('postings of a job board travel under the names of the wire, and are whole again in the store', async () => {
+test('sends job postings under the names of the wire, and restores them in the store', async () => {
   await using rig = await ProtocolRig.open()
   await using board = await startGreenhouseMock({ jobs: 5 })
   await using store = openSqliteStore(join(rig.folder.path, 'store.db'))
@@ -66,7 +66,7 @@ test('postings of a job board travel under the names of the wire, and are whole 
   assert.deepEqual(stored.map(({ job_hash }) => job_hash).sort(), jobs_data.map(({ job_hash }) => job_hash).sort())
 })
 
-test('urgent tasks are done before ordinary ones', async () => {
+test('does urgent tasks before ordinary ones', async () => {
   await using rig = await ProtocolRig.open()
   const tasks = [await rig.put({}), await rig.put({}), await rig.put({}, { priority: 5 })]
   await rig.instance({}, { tasksMax: 1 })
@@ -75,7 +75,7 @@ test('urgent tasks are done before ordinary ones', async () => {
   assert.deepEqual(order, [tasks[2]!.task_id, tasks[0]!.task_id, tasks[1]!.task_id])
 })
 
-test('a task that fails is tried again later, and its result says which try it was', async () => {
+test('retries a failed task later, and its result says which try it was', async () => {
   await using rig = await ProtocolRig.open()
   let refusals = 2
   rig.site.answer = (_, response) => {
@@ -94,7 +94,7 @@ test('a task that fails is tried again later, and its result says which try it w
   ])
 })
 
-test('a task ends with as many results, or after as many pages, as it asks for; what cannot be done is said', async () => {
+test('ends a task with as many results or pages as it asks for, and reports what it cannot do', async () => {
   await using rig = await ProtocolRig.open()
   const few = await rig.put({ results_wanted: 2, args: { n: 50 } })
   const short = await rig.put({ page_limit: 1, args: { n: 50 }, search_term: 'x' })
@@ -108,7 +108,7 @@ test('a task ends with as many results, or after as many pages, as it asks for; 
   assert.deepEqual([failed.status, failed.error_code, failed.attempt], ['failed', 'E_OPTION', 1])
 })
 
-test('a task that takes longer than a lease stays with its worker', async () => {
+test('keeps a task that takes longer than a lease with its worker', async () => {
   await using rig = await ProtocolRig.open()
   rig.site.answer = (path, response) => {
     if (path !== '/list') return false
@@ -121,7 +121,7 @@ test('a task that takes longer than a lease stays with its worker', async () => 
   assert.deepEqual([result.status, rig.site.asked], ['success', ['/list', '/thing/1']])
 })
 
-test('workers hear commands, and tell how they are', async () => {
+test('obeys commands, and reports its health', async () => {
   await using rig = await ProtocolRig.open()
   const workers = [await rig.instance(), await rig.instance()]
   await until('both tell', async () => new Set((await rig.health()).map(({ worker_id }) => worker_id)).size === 2)
@@ -139,13 +139,13 @@ test('workers hear commands, and tell how they are', async () => {
   assert.deepEqual(await Promise.all(workers.map(({ ended }) => ended)), ['drain', 'drain'])
 })
 
-test('a command nobody can read is refused once, however many workers hear it', async () => {
+test('refuses an unreadable command once, however many workers read it', async () => {
   await using rig = await ProtocolRig.open()
   const workers = [await rig.instance(), await rig.instance(), await rig.instance()]
   await until('all tell', async () => new Set((await rig.health()).map(({ worker_id }) => worker_id)).size === 3)
   for (const text of ['{"command":"explode","password":"geheim"}', 'pause!'])
     await rig.redis.xadd(rig.names.commands, '*', 'message', text)
-  await rig.command({ command: 'drain' }) // heard after them
+  await rig.command({ command: 'drain' }) // received after them
   await Promise.all(workers.map(({ ended }) => ended))
   const told = (await rig.errors()).map(({ stream, error_code, refused }) => [stream, error_code, refused])
   assert.deepEqual(told, [
@@ -155,7 +155,7 @@ test('a command nobody can read is refused once, however many workers hear it', 
   assert.equal(workers.flatMap(({ log }) => log.filter((line) => /is refused/.test(line))).length, 2)
 })
 
-test('the login of a proxy is not on the stream of errors, in whatever form a refused task has it', async () => {
+test('keeps a proxy’s login off the error stream, whatever the form of the refused task', async () => {
   await using rig = await ProtocolRig.open()
   await rig.instance()
   const task = { task_id: crypto.randomUUID(), scraper_type: 'lever', created_at: new Date().toISOString() }
@@ -170,10 +170,10 @@ test('the login of a proxy is not on the stream of errors, in whatever form a re
 })
 
 for (const as of ['threads', 'processes'])
-  test(`SIGTERM ends a worker within its drain time while Redis is away (${as})`, async () => {
+  test(`ends a worker within its drain time on SIGTERM while Redis is down (${as})`, async () => {
     await using server = await startRedis()
     await using rig = await ProtocolRig.open(server)
-    rig.site.answer = () => true // never
+    rig.site.answer = () => true // never answered
     await rig.put({})
     const worker = rig.worker('--as', as, '--drain-timeout', '500ms')
     await until('it is at work', () => rig.site.asked.length > 0)
@@ -188,7 +188,7 @@ for (const as of ['threads', 'processes'])
     assert.equal([...(await rig.resultsWhen(1)).values()][0]!.status, 'success')
   })
 
-test('a second SIGTERM ends a worker at once', async () => {
+test('ends a worker at once on a second SIGTERM', async () => {
   await using rig = await ProtocolRig.open()
   rig.site.answer = () => true
   await rig.put({})
@@ -205,7 +205,7 @@ test('a second SIGTERM ends a worker at once', async () => {
   assert.match(stderr, new RegExp(`^1 instance \\(threads\\) take tasks of type things from ${place}`, 'm'))
 })
 
-test('a worker of an unknown type, of a scraper that is off, or with a way out it does not have, is refused at once', async () => {
+test('rejects an unknown type, a disabled scraper, or an unavailable egress at once', async () => {
   await using rig = await ProtocolRig.open()
   const config = await resolveConfig({ cwd: rig.folder.path })
   await assert.rejects(workerType({ scraper: 'nothing', config }), { code: 'E_SCRAPER_NOT_FOUND' })
@@ -216,7 +216,7 @@ test('a worker of an unknown type, of a scraper that is off, or with a way out i
   assert.deepEqual([both.code, /--type.*--scraper.*choose one/.test(both.stderr)], [2, true], both.stderr)
 })
 
-test('a task that was turned away is tried again in a browser, where its route says so', async () => {
+test('retries a blocked task in a browser, if its route says so', async () => {
   await using rig = await ProtocolRig.open()
   rig.site.answer = (path, response, { headers }) => {
     if (path !== '/list' || headers['sec-fetch-mode'] !== undefined) return false

@@ -1,4 +1,4 @@
-/** What `npm pack` makes: installed into an empty project, everything a person types first works from there. */
+/** The result of `npm pack`: installed into an empty project, everything a new user types works from there. */
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -39,7 +39,7 @@ const npx = (...args: string[]) => type('npx', ['sluice', ...args])
 
 before(async () => {
   site = await startBooksSite({ products: 40 })
-  // A copy: packing swaps package.json for a moment, which the tests beside this one must not see.
+  // A copy: packing replaces package.json for a moment, which concurrent tests must not see.
   const listed = await type('git', ['ls-files', '-co', '--exclude-standard', '-z'], ROOT)
   for (const path of listed.split('\0').filter(Boolean))
     if (globSync(path, { cwd: ROOT }).length > 0) cpSync(join(ROOT, path), join(copy, path))
@@ -60,7 +60,7 @@ test('packing leaves the project as it was', () => {
   assert.deepEqual(globSync('{dist,package.json.*}', { cwd: copy }), [])
 })
 
-test('packing that was killed is undone by the next, and an edit made meanwhile is not lost', async () => {
+test('undoes packing that was killed with the next, without losing an edit made in the meantime', async () => {
   // Empty entries: what is compiled does not matter here, and compiling all of it is 10 s of CPU.
   const small = join(folder.path, 'small')
   for (const path of ['package.json', 'tsconfig.json', 'bin', 'templates', 'scripts/pack.ts', 'scripts/build.ts'])
@@ -84,7 +84,7 @@ test('packing that was killed is undone by the next, and an edit made meanwhile 
   assert.equal(readFileSync(manifest, 'utf8'), ours)
 })
 
-test('the package has what it needs, and nothing of the tests', () => {
+test('the package has what it needs, and nothing from the tests', () => {
   const files = globSync('**/*', { cwd: installed })
   for (const needed of ['LICENSE', 'README.md', 'CHANGELOG.md', 'dist/bin/sluice', 'dist/src/index.d.ts'])
     assert.ok(files.includes(needed), needed)
@@ -107,7 +107,7 @@ test('a plain install is small: at most 120 packages and 45 MB', async () => {
   assert.ok(megabytes <= 45, `${megabytes.toFixed(1)} MB`)
 })
 
-test('what a plain install does not bring is named with the command that installs it', async () => {
+test('names the command that installs what a plain install lacks', async () => {
   const fails = async (...args: string[]) => {
     const { stderr } = await npx(...args).then(
       () => assert.fail(`${args.join(' ')} succeeded`),
@@ -144,7 +144,7 @@ test('the package declares every package that it imports, and runs nothing when 
   assert.deepEqual(missing, [])
 })
 
-test('init and run work as they are typed, without a network', async () => {
+test('init and run work as typed, without a network', async () => {
   const own = readFileSync(join(app, 'package.json'), 'utf8')
   await npx('init')
   assert.equal(readFileSync(join(app, 'package.json'), 'utf8'), own)
@@ -152,10 +152,10 @@ test('init and run work as they are typed, without a network', async () => {
   assert.match(await npx('test', 'example'), /13 pages of example read as recorded/)
 })
 
-test('a scraper of the user compiles against the shipped types, and a mistake in it does not', async () => {
+test('a user’s scraper compiles against the shipped types, and a mistake in it does not', async () => {
   const tsc = (...args: string[]) => type(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), ...args])
   await tsc('-p', '.')
-  await tsc('-p', '.', '--skipLibCheck', 'false') // also without the optional packages
+  await tsc('-p', '.', '--skipLibCheck', 'false') // even without the optional packages
   const example = readFileSync(join(app, 'scrapers/example/example.ts'), 'utf8')
   mkdirSync(join(app, 'wrong'))
   writeFileSync(join(app, 'wrong/package.json'), '{"type":"module"}')
@@ -165,7 +165,7 @@ test('a scraper of the user compiles against the shipped types, and a mistake in
   await assert.rejects(tsc('-p', 'wrong'), (error: { stdout: string }) => /TS2322/.test(error.stdout))
 })
 
-test('the tsconfig of a project works with the oldest TypeScript that is supported', async () => {
+test('the tsconfig of a project works with the oldest supported TypeScript', async () => {
   const older = join(folder.path, 'typescript')
   mkdirSync(older)
   await type('npm', ['init', '-y'], older)
@@ -198,7 +198,7 @@ test('bundled scrapers are found, and run in several processes', async () => {
 test('crawl and doctor work', async () => {
   const record = JSON.parse(await npx('crawl', site.url, '--depth', '1', '--rps', '0', '--json'))
   assert.ok(record.items.new > 0)
-  // Its exit code is about this machine; that it finds the hoisted packages is about ours.
+  // Its exit code depends on this machine; whether it finds the hoisted packages depends on us.
   const checks = await npx('doctor').catch((error: { stdout: string }) => error.stdout)
   assert.match(checks, /ok +packages +\d+ packages at their locked versions/)
 })
@@ -221,7 +221,7 @@ test('serve answers once its packages are installed', async () => {
   }
 })
 
-test('a Node that is too old is told so, in words that fit a package', async () => {
+test('tells the user that Node is too old, in words that fit a package', async () => {
   const old = join(folder.path, 'old')
   mkdirSync(old)
   writeFileSync(join(old, 'node'), '#!/bin/sh\n[ "$1" = --version ] && echo v20.1.0 || echo false\n', { mode: 0o755 })

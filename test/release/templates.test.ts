@@ -1,4 +1,4 @@
-/** Every template of `sluice init`: it compiles, its saved pages read as recorded, and it runs against the demo site. */
+/** Every template of `sluice init`: it compiles, its saved pages are read as recorded, and it runs against the demo site. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
@@ -35,15 +35,15 @@ after(async () => {
   folder[Symbol.dispose]()
 })
 
-test('every template has a scraper here', () => {
+test('every template has a scraper', () => {
   assert.deepEqual(Object.keys(PROJECTS), Object.keys(SCRAPERS))
 })
 
-test('every template compiles under the tsconfig they all have', () => {
+test('every template compiles under the shared tsconfig', () => {
   const configs = Object.keys(SCRAPERS).map((name) => readFileSync(join(folder.path, name, 'tsconfig.json'), 'utf8'))
   assert.equal(new Set(configs).size, 1)
   assert.deepEqual(JSON.parse(configs[0]!).include, ['scrapers', 'sluice.config.ts'])
-  // In one compilation: each reads and checks the sources too, which is 6 s of CPU.
+  // In one compilation: each also reads and checks the sources, which is 6 s of CPU.
   const files = globSync('*/{scrapers/**/*.ts,sluice.config.ts}', { cwd: folder.path })
   assert.ok(files.length >= 2 * configs.length, files.join())
   writeFileSync(
@@ -67,7 +67,7 @@ for (const [template, { name, items }] of Object.entries(SCRAPERS)) {
       assert.ok(passed + notReplayable > 0, stdout)
     })
 
-    test('brings every item home', async () => {
+    test('reads every item', async () => {
       const env = template === 'browser' ? { SLUICE_CHROME: await chromiumForTests() } : {}
       if (template === 'distributed') return await runAsFleet(cwd, items)
       const { code, stdout, stderr } = await sluice(['run', '--site', demo.url, '--json'], { cwd, env })

@@ -1,4 +1,4 @@
-/** A real Caddy for tests, with the Caddyfile a test gives it. */
+/** A real Caddy for tests, with the test's Caddyfile. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { findProgram, type Service } from './find-program.ts'

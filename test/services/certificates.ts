@@ -1,4 +1,4 @@
-/** Certificates for tests: an authority, and what it signs, made with openssl in a folder that goes with its owner. */
+/** Certificates for tests: an authority, and what it signs, created with openssl in a temporary folder. */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,7 +13,7 @@ export interface Certificate {
 export interface Authority extends Disposable {
   /** Its own certificate. */
   ca: string
-  /** For `127.0.0.1` and `localhost`, or for whoever is named. Signed until then; default: for a day. */
+  /** For `127.0.0.1` and `localhost`, or the given names. Valid for a day unless expired. */
   sign(name: string, options?: { alternatives?: string; isExpired?: boolean }): Certificate
 }
 
@@ -57,9 +57,9 @@ policy = any
 commonName = supplied
 `
 
-/** How a server of a test speaks TLS. */
+/** The TLS configuration of a test server. */
 export interface ServerTls extends Certificate {
   ca: string
-  /** Whoever comes has to show a certificate of the authority. */
+  /** Clients must present a certificate from the authority. */
   wantsClient?: boolean
 }

@@ -1,4 +1,4 @@
-/** Chromium for tests: the headless shell of this machine, or Debian's, unpacked; or the program `SLUICE_TEST_CHROME` names. */
+/** Chromium for tests: this machine's headless shell, or Debian's, unpacked; or the program named by `SLUICE_TEST_CHROME`. */
 import { existsSync, globSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { findProgram, type Service } from './find-program.ts'
@@ -10,7 +10,7 @@ export const CHROMIUM: Service = {
   urlVariable: 'SLUICE_TEST_CHROME',
 }
 
-/** A program that runs as it is, for `executable` or `SLUICE_CHROME`. */
+/** A program that can be run directly, for `executable` or `SLUICE_CHROME`. */
 export async function chromiumForTests(): Promise<string> {
   const given = process.env['SLUICE_TEST_CHROME'] ?? ''
   if (given !== '') return given
@@ -18,14 +18,14 @@ export async function chromiumForTests(): Promise<string> {
   return env['LD_LIBRARY_PATH'] === process.env['LD_LIBRARY_PATH'] ? path : wrapped(path, env['LD_LIBRARY_PATH']!)
 }
 
-/** A script beside it that knows where its libraries are: those who start it need to know its path only. */
+/** A script beside it that sets its library path, so that callers only need its path. */
 function wrapped(path: string, libraryPath: string): string {
   const script = join(dirname(path), 'run-unpacked')
   if (existsSync(script)) return script
   const deeper = libraryPath.split(':').flatMap((folder) => globSync('pulseaudio', { cwd: folder }).map((name) => join(folder, name))) // biome-ignore format: one line reads better
   const libraries = [...libraryPath.split(':'), ...deeper].join(':')
   const text = `#!/bin/sh\nexport LD_LIBRARY_PATH='${libraries}'\nexec '${path}' "$@"\n`
-  // Moved into its place as a whole: two test files may do this at once.
+  // Moved into place atomically: two test files may do this at once.
   writeFileSync(`${script}.${process.pid}`, text, { mode: 0o755 })
   renameSync(`${script}.${process.pid}`, script)
   return script

@@ -1,5 +1,5 @@
 /**
- * Where a service's program comes from. The first way that works is taken, and said:
+ * Where a service's program comes from. The first way that works is used, and reported:
  *
  *   1. the machine                     2. `.deps/services/`, unpacked there before, or now (no root needed)
  *   3. `apt-get install`, as root      4. none: an error that says what to install
@@ -17,23 +17,23 @@ const DOWNLOAD_MS_MAX = 300_000
 const run = promisify(execFile)
 
 export interface Service {
-  /** As people write it. */
+  /** The name for display. */
   name: string
-  /** The program, as a path below the root of a machine; `*` for a version, the highest is taken. */
+  /** The program, as a path below the root of a machine; `*` for a version, of which the highest is used. */
   program: string
-  /** What Debian calls it. */
+  /** Debian's package name. */
   package: string
-  /** The variable that names a running one to use instead. */
+  /** The variable with the URL of a running server to use instead. */
   urlVariable?: string
-  /** Run by nobody when we are root, so a folder closed to nobody will not do. */
+  /** Run as `nobody` if we are root, so a folder that `nobody` cannot access will not do. */
   isRunAsPlainUser?: boolean
 }
 
 export interface Program {
   path: string
-  /** Of the process that runs it: programs outside the system's folders need to be told where their libraries are. */
+  /** Environment to run it with: programs outside the system's folders need to be told where their libraries are. */
   env: NodeJS.ProcessEnv
-  /** Which way was taken. */
+  /** Which way was used. */
   from: string
 }
 
@@ -43,7 +43,7 @@ export class ServiceMissing extends Error {
 
 const found = new Map<string, Promise<Program>>()
 
-/** Throws `ServiceMissing`. `SLUICE_TEST_NO_DOWNLOAD` leaves out all ways that change anything. */
+/** Throws `ServiceMissing`. `SLUICE_TEST_NO_DOWNLOAD` disables all ways that change anything. */
 export function findProgram(service: Service): Promise<Program> {
   let program = found.get(service.program)
   if (program === undefined) {
@@ -94,7 +94,7 @@ async function unpack(name: string, folder: string): Promise<string | undefined>
   mkdirSync(dirname(folder), { recursive: true })
   console.error(`services: bringing Debian’s ${name} into ${folder} (once)`)
   try {
-    // One at a time: two test files run by hand must not unpack over each other. The lock goes with its holder.
+    // One at a time: two test files started manually must not unpack over each other. The lock is released with its holder.
     const script = `[ -d "$3" ] || exec "$0" "$@"`
     const args = [join(work, 'lock'), 'sh', '-c', script, UNPACK, work, name, folder]
     await run('flock', args, { timeout: DOWNLOAD_MS_MAX })
@@ -141,7 +141,7 @@ function isProgram(path: string): boolean {
   }
 }
 
-/** Anyone may pass through all the folders down to here. */
+/** Whether every user can access all folders on the path. */
 function isOpenToAll(folder: string): boolean {
   if ((statSync(folder).mode & 0o001) === 0) return false
   return folder === dirname(folder) || isOpenToAll(dirname(folder))

@@ -1,9 +1,9 @@
-/** Ports nobody listens on. */
+/** Unused ports. */
 import { connect, createServer } from 'node:net'
 
 /**
- * Below the range outgoing connections take theirs from (32768 and up): a server that is stopped and started again must find
- * its port free, and a client that knocks meanwhile must not be answered by itself.
+ * Below the range for outgoing connections (32768 and up): a server that is stopped and restarted must find its port free, and a
+ * client that connects in the meantime must not be connected to itself.
  */
 const PORT_MIN = 18_000
 const PORT_MAX = 31_999
@@ -24,7 +24,7 @@ function isFree(port: number): Promise<boolean> {
   })
 }
 
-/** Tries `start` with another port when it fails: between looking and listening somebody else may have taken it. */
+/** Tries `start` with another port if it fails: another process may have taken the port in between. */
 export async function withFreePort<T>(start: (port: number) => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     const port = await freePort()
@@ -36,7 +36,7 @@ export async function withFreePort<T>(start: (port: number) => Promise<T>): Prom
   }
 }
 
-/** Somebody listens there. */
+/** Whether something listens there. */
 export function isAnswered(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1')

@@ -1,4 +1,4 @@
-/** A broken middlebox for tests: between a client and a server it drops, repeats or cuts what the server says, now and then. */
+/** A broken middlebox for tests: between a client and a server it drops, repeats or cuts the server's responses now and then. */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
@@ -9,10 +9,10 @@ export interface GarblingProxy extends AsyncDisposable {
   readonly port: number
   /** How often it has done so. */
   readonly garbled: number
-  /** Nothing happens before; afterwards about one answer in `every` is garbled. */
+  /** Nothing happens before; afterwards about one response in `every` is garbled. */
   begin(options: { every: number; random: () => number }): void
   end(): void
-  /** Every connection there is now is reset. */
+  /** Resets all current connections. */
   cut(): void
 }
 
@@ -71,7 +71,7 @@ export async function garblingProxy(port: number): Promise<GarblingProxy> {
   }
 }
 
-/** The same chances for the same seed. */
+/** The same random numbers for the same seed. */
 export function seeded(seed: number): () => number {
   let state = seed >>> 0
   return () => {

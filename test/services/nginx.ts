@@ -1,4 +1,4 @@
-/** A real nginx for tests, with the server block a test gives it. */
+/** A real nginx for tests, with the test's server block. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { findProgram, type Service } from './find-program.ts'
@@ -11,7 +11,7 @@ export interface NginxServer extends AsyncDisposable {
   readonly port: number
 }
 
-/** `serverFor`: the `server { … }` that listens on this port. */
+/** `serverFor`: the `server { … }` block that listens on this port. */
 export async function nginxForTests(serverFor: (port: number) => string): Promise<NginxServer> {
   const { path, env } = await findProgram(NGINX)
   const server = new OwnedServer('nginx', { stopSignal: 'SIGTERM' })

@@ -1,6 +1,5 @@
 /**
- * A real server that belongs to this process: it works in a folder of its own, and both are gone when their owner is, however
- * it dies.
+ * A real server that belongs to this process: it works in its own folder, and both are gone when their owner is, however it dies.
  *
  *   owner ──spawn──▶ server
  *     └─pipe──▶ watchdog: the pipe closes (exit, crash, kill -9) ──▶ kills the server, removes the folder
@@ -13,8 +12,8 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 
 /**
- * Reads the pids of the server, one a line, and acts on the end of its input: the gentle signal, after 5 s the other one. A dead
- * process nobody has asked about yet (a zombie: its parent is gone, too) counts as gone. A shell: 1 MB, where a Node takes 45.
+ * Reads the pids of the server, one per line, and acts when its input ends: first the stop signal, after 5 s SIGKILL. A zombie
+ * (its parent is gone, too) counts as gone. A shell takes 1 MB, a Node 45.
  */
 const WATCHDOG = `
 folder=$1 signal=$2
@@ -32,9 +31,9 @@ fi
 rm -rf "$folder" || { sleep 1; rm -rf "$folder"; }
 `
 
-/** Everybody may reach it, also the user a server changes to; a folder under /root is closed to those. */
+/** Accessible to everyone, including the user that a server switches to; a folder under /root is not. */
 const RUN_FOLDER = '/var/tmp'
-/** Guards against a hang. One that ends is noticed at once; a broker on a busy machine takes a minute. */
+/** Guards against a hang. An exit is noticed at once; a broker on a busy machine takes a minute. */
 const START_MS_MAX = 300_000
 const STOP_MS_MAX = 60_000
 const LOOK_AGAIN_MS = 15
@@ -42,14 +41,14 @@ const LOOK_AGAIN_MS = 15
 /** Debian's `nobody`, for servers that refuse to run as root. */
 const NOBODY = 65_534
 
-/** Who such a server runs as: nobody if we are root, otherwise we ourselves. */
+/** The user of such a server: `nobody` if we are root, otherwise our own. */
 export const plainUser: { uid?: number; gid?: number } = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
 
 export interface ServerCommand {
   file: string
   args: readonly string[]
   env?: NodeJS.ProcessEnv
-  /** Looked at every few milliseconds; the start is over when it is true. It has to recognise *this* server: ports are guessed. */
+  /** Polled every few milliseconds; the start is over when it is true. It must recognise *this* server: ports are guessed. */
   isReady: () => Promise<boolean> | boolean
 }
 
@@ -62,14 +61,14 @@ export class OwnedServer implements AsyncDisposable {
   readonly #watchdog: ChildProcess
   #child: ChildProcess | undefined
 
-  /** `stopSignal` ends the server at once, and its children with it. */
+  /** `stopSignal` ends the server at once, including its children. */
   constructor(name: string, options: { asPlainUser?: boolean; stopSignal?: NodeJS.Signals } = {}) {
     this.name = name
     this.#stopSignal = options.stopSignal ?? 'SIGKILL'
     this.#user = options.asPlainUser === true ? plainUser : {}
     this.folder = mkdtempSync(join(RUN_FOLDER, `sluice-${name}-`))
     if (this.#user.uid !== undefined) chownSync(this.folder, this.#user.uid, this.#user.gid!)
-    // A session of its own: Ctrl-C in the terminal is for the tests, and the watchdog has to outlive them.
+    // A separate session: Ctrl-C in the terminal is for the tests, and the watchdog has to outlive them.
     const args = ['-c', WATCHDOG, 'watchdog', this.folder, this.#stopSignal.replace(/^SIG/, '')]
     this.#watchdog = spawn('sh', args, { stdio: ['pipe', 'ignore', 'ignore'], detached: true })
     this.#watchdog.on('error', () => {})
@@ -78,7 +77,7 @@ export class OwnedServer implements AsyncDisposable {
     ;(this.#watchdog.stdin as Socket).unref()
   }
 
-  /** Undefined while it does not run. */
+  /** Undefined while it is not running. */
   get pid(): number | undefined {
     return this.#child?.pid
   }
@@ -91,7 +90,7 @@ export class OwnedServer implements AsyncDisposable {
     }
   }
 
-  /** Runs a program to its end, as the server's user. */
+  /** Runs a program to completion, as the server's user. */
   async run(file: string, args: readonly string[], env: NodeJS.ProcessEnv = process.env): Promise<void> {
     const child = this.#spawn(file, args, env)
     const [code, signal] = await once(child, 'exit')
@@ -123,7 +122,7 @@ export class OwnedServer implements AsyncDisposable {
     }
   }
 
-  /** Has ended when this returns; SIGKILL follows if the signal does not do. The folder stays. */
+  /** When this returns, the server has ended; SIGKILL follows if the signal is not enough. The folder stays. */
   async stop(signal: NodeJS.Signals): Promise<void> {
     const child = this.#child
     if (child === undefined) return
@@ -136,7 +135,7 @@ export class OwnedServer implements AsyncDisposable {
       await ended
       clearTimeout(timer)
     }
-    this.#watchdog.stdin!.write('\n') // its number may soon be another process's
+    this.#watchdog.stdin!.write('\n') // its pid may soon belong to another process
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,4 +1,4 @@
-/** Starts a server, says so, and stays until it is killed. `node owner-child.test-kit.ts` */
+/** Starts a server, reports that, and stays until it is killed. `node owner-child.test-kit.ts` */
 import { startPostgres } from './postgres.ts'
 
 const server = await startPostgres()

@@ -1,4 +1,4 @@
-/** PgBouncer for tests, in transaction mode: what a session keeps (SET, LISTEN, advisory locks, named statements) is lost here. */
+/** PgBouncer for tests, in transaction mode: session state (SET, LISTEN, advisory locks, named statements) is lost here. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { findProgram, type Service } from './find-program.ts'
@@ -13,18 +13,18 @@ export const PGBOUNCER: Service = {
 }
 
 export interface PgbouncerOptions {
-  /** Connections to PostgreSQL. Few, so that transactions of one client really change their connection. Default 3. */
+  /** Connections to PostgreSQL. Few, so that a client's transactions really change connections. Default 3. */
   poolSize?: number
 }
 
 export interface Pgbouncer extends AsyncDisposable {
-  /** The database of the URL it was given, through the pooler. */
+  /** The database of the given URL, through the pooler. */
   readonly url: string
   readonly port: number
   readonly log: string
 }
 
-/** In front of the PostgreSQL of `url`. */
+/** In front of the PostgreSQL at `url`. */
 export async function pgbouncerForTests(url: string, options: PgbouncerOptions = {}): Promise<Pgbouncer> {
   const { path, env } = await findProgram(PGBOUNCER)
   const server = new OwnedServer('pgbouncer', { asPlainUser: true })

@@ -1,4 +1,4 @@
-/** PostgreSQL for tests: an empty database on a server all test files share, or a server of one's own to take away. */
+/** PostgreSQL for tests: an empty database on a server that all test files share, or a separate server that a test can stop. */
 import { randomBytes } from 'node:crypto'
 import { chmodSync, chownSync, copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -21,7 +21,7 @@ export interface PostgresOptions {
   fsync?: boolean
   /** More settings, as `name=value`. */
   settings?: readonly string[]
-  /** Only TLS connections are taken. */
+  /** Accept only TLS connections. */
   tls?: ServerTls
 }
 
@@ -32,14 +32,17 @@ export interface TestDatabase extends AsyncDisposable {
 }
 
 export interface PostgresServer extends AsyncDisposable {
-  /** Of its database `postgres`, with all rights; over TLS with the server's own certificate for the client's. The port stays the same over `stop` and `start`. */
+  /**
+   * URL of its database `postgres`, with all rights; over TLS with the server's own certificate as the client's. The port stays
+   * the same across `stop` and `start`.
+   */
   readonly url: string
   readonly port: number
-  /** Of the postmaster; undefined while stopped. */
+  /** Pid of the postmaster; undefined while stopped. */
   readonly pid: number | undefined
-  /** What it has written so far. */
+  /** Its output so far. */
   readonly log: string
-  /** `fast` rolls back and says goodbye to its clients; `immediate` drops everything, as a crash would. */
+  /** `fast` rolls back and closes its connections; `immediate` drops everything, like a crash. */
   stop(how: 'fast' | 'immediate'): Promise<void>
   /** Ready for connections when this returns. */
   start(): Promise<void>
@@ -50,7 +53,7 @@ export interface PostgresServer extends AsyncDisposable {
 }
 
 /**
- * A fresh empty database. On the server of `SLUICE_TEST_PG_URL`, which `make test` starts; otherwise on one this process
+ * A fresh empty database. On the server of `SLUICE_TEST_PG_URL`, which `make test` starts; otherwise on one that this process
  * starts once for all its tests, and which dies with it.
  */
 export async function postgresForTests(options: PostgresOptions = {}): Promise<TestDatabase> {
@@ -70,7 +73,7 @@ export async function postgresForTests(options: PostgresOptions = {}): Promise<T
 
 const ownServers = new Map<string, Promise<PostgresServer>>()
 
-/** A server of one's own, for tests that take it away and bring it back. */
+/** A separate server, for tests that stop and restart it. */
 export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
   const { path, env } = await findProgram(POSTGRES)
   const server = new OwnedServer('postgres', { asPlainUser: true, stopSignal: 'SIGQUIT' })
@@ -96,7 +99,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
   }
 }
 
-/** It reads its key only when nobody else may. */
+/** It only reads a key that other users cannot access. */
 function tlsSettings(folder: string, { ca, cert, key, wantsClient = false }: ServerTls): string[] {
   const own = (from: string, name: string) => {
     const path = join(folder, name)
@@ -159,7 +162,7 @@ function argsOf(data: string, port: number, { fsync = false, settings = [] }: Po
   return ['-D', data, ...all.flatMap((setting) => ['-c', setting])]
 }
 
-/** The postmaster writes its state into the eighth line of this file; `pg_ctl` reads it there, too. */
+/** The postmaster writes its state to the eighth line of this file; `pg_ctl` reads it there, too. */
 function isReady(data: string, pid: number | undefined): boolean {
   try {
     const lines = readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')
@@ -189,7 +192,7 @@ async function hasFsync(url: string): Promise<boolean> {
 
 async function execute(url: string, sql: string): Promise<Record<string, unknown>[]> {
   const client = new Client({ connectionString: url, connectionTimeoutMillis: 10_000 })
-  client.on('error', () => {}) // a server that goes away while we close
+  client.on('error', () => {}) // a server that goes down while we close
   await client.connect()
   try {
     return (await client.query(sql)).rows

@@ -1,4 +1,4 @@
-/** Prometheus and promtool for tests: the real scraper, rule engine and checker of rules (start: 0.3 s). */
+/** Prometheus and promtool for tests: the real scraper, rule engine and rule checker (start: 0.3 s). */
 import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -13,15 +13,15 @@ const PROMTOOL_MS_MAX = 300_000
 
 export interface ToolResult {
   code: number
-  /** Both streams: promtool writes its complaints to either. */
+  /** Both streams: promtool reports problems on either. */
   output: string
 }
 
-/** Never throws for a verdict: the code says it. */
+/** Never throws if promtool finds problems: see the exit code. */
 export async function promtool(args: readonly string[]): Promise<ToolResult> {
   const { path, env } = await findProgram(PROMETHEUS)
   try {
-    const tool = join(dirname(path), 'promtool') // of the same package, so of the same version
+    const tool = join(dirname(path), 'promtool') // from the same package, so the same version
     const { stdout, stderr } = await promisify(execFile)(tool, args, { env, timeout: PROMTOOL_MS_MAX })
     return { code: 0, output: stdout + stderr }
   } catch (error) {
@@ -41,7 +41,7 @@ export interface PrometheusOptions {
   targets: readonly ScrapeTarget[]
   /** Content of rule files, by name. */
   rules?: Readonly<Record<string, string>>
-  /** Between two scrapes, and between two looks at the rules. Default 250. */
+  /** Interval of scrapes and of rule evaluation. Default 250. */
   intervalMs?: number
 }
 
@@ -60,7 +60,7 @@ export interface Alert {
 export interface PrometheusServer extends AsyncDisposable {
   readonly url: string
   readonly log: string
-  /** An instant query. Throws what the server complains about. */
+  /** An instant query. Throws the server's error. */
   query(expression: string): Promise<Sample[]>
   alerts(): Promise<Alert[]>
 }

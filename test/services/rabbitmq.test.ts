@@ -1,11 +1,11 @@
-/** The broker the tests of the queues stand on. */
+/** The broker that the queue tests rely on. */
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { test } from 'node:test'
 import { isAnswered } from './free-port.ts'
 import { rabbitForTests } from './rabbitmq.ts'
 
-test('each test gets a virtual host of its own', async () => {
+test('each test gets its own virtual host', async () => {
   await using one = await rabbitForTests()
   await using two = await rabbitForTests()
   const [first, second] = [new URL(one.url), new URL(two.url)]

@@ -1,4 +1,4 @@
-/** RabbitMQ for tests: a virtual host on a broker all test files share, or a broker of one's own to take away. */
+/** RabbitMQ for tests: a virtual host on a broker that all test files share, or a separate broker that a test can stop. */
 import { randomBytes } from 'node:crypto'
 import { chmodSync, globSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -18,7 +18,7 @@ export const RABBITMQ: Service = {
 const API_PORT_OFFSET = 10_000
 
 export interface TestRabbit extends AsyncDisposable {
-  /** `amqp://guest:guest@127.0.0.1:PORT/VHOST`, an empty virtual host of its own. */
+  /** `amqp://guest:guest@127.0.0.1:PORT/VHOST`, with its own empty virtual host. */
   readonly url: string
   /** The management API: `await rabbit.api('GET', '/queues/VHOST')`. */
   api(method: string, path: string, body?: object): Promise<unknown>
@@ -26,13 +26,13 @@ export interface TestRabbit extends AsyncDisposable {
 }
 
 export interface RabbitServer extends AsyncDisposable {
-  /** Of the virtual host `/`. The port stays the same over `stop` and `start`. */
+  /** URL of the virtual host `/`. The port stays the same across `stop` and `start`. */
   readonly url: string
   readonly port: number
-  /** Of the Erlang machine; undefined while stopped. */
+  /** Pid of the Erlang VM; undefined while stopped. */
   readonly pid: number | undefined
   readonly log: string
-  /** `SIGTERM` shuts down in order (1 s), `SIGKILL` is the crash. Durable queues are there again after `start`. */
+  /** `SIGTERM` shuts down cleanly (1 s), `SIGKILL` is a crash. Durable queues are back after `start`. */
   stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>
   start(): Promise<void>
   createVhost(): Promise<TestRabbit>
@@ -42,7 +42,7 @@ export interface RabbitServer extends AsyncDisposable {
 
 let ownServer: Promise<RabbitServer> | undefined
 
-/** On the broker of `SLUICE_TEST_AMQP_URL`; otherwise on one this process starts once (5 s), and which dies with it. */
+/** On the broker of `SLUICE_TEST_AMQP_URL`; otherwise on one that this process starts once (5 s), and which dies with it. */
 export async function rabbitForTests(): Promise<TestRabbit> {
   const given = process.env['SLUICE_TEST_AMQP_URL'] ?? ''
   if (given !== '') return await createVhost(given)
@@ -50,11 +50,11 @@ export async function rabbitForTests(): Promise<TestRabbit> {
   return await (await ownServer).createVhost()
 }
 
-/** A broker of one's own, for tests that take it away and bring it back. */
+/** A separate broker, for tests that stop and restart it. */
 export async function startRabbit({ tls }: { tls?: ServerTls } = {}): Promise<RabbitServer> {
   const program = await findProgram(RABBITMQ)
   const server = new OwnedServer('rabbitmq')
-  // It outlives its broker when that one starts it, so it is ours from the beginning.
+  // If the broker starts epmd, it outlives the broker, so we start our own first.
   const epmd = new OwnedServer('epmd')
   const dispose = async () => {
     await server[Symbol.asyncDispose]()
@@ -106,11 +106,11 @@ interface Places {
   port: number
   epmdPort: number
   distPort: number
-  /** Broker and management API speak nothing else. */
+  /** If set, broker and management API only accept TLS. */
   tls: ServerTls | undefined
 }
 
-/** Everything it would read or write elsewhere is led into its folder. */
+/** Redirects everything it would read or write elsewhere into its folder. */
 function environment(program: Program, { folder, bin, port, epmdPort, distPort, tls }: Places): NodeJS.ProcessEnv {
   const home = join(folder, 'home')
   for (const name of ['home', 'mnesia', 'logs', 'schema', 'config']) mkdirSync(join(folder, name), { recursive: true, mode: 0o700 }) // biome-ignore format: one line reads better
@@ -131,7 +131,7 @@ function environment(program: Program, { folder, bin, port, epmdPort, distPort, 
     ...program.env,
     PATH: `${bin}:${process.env['PATH']}`,
     HOME: home,
-    RUNNING_UNDER_SYSTEMD: 'true', // the script becomes the broker, in place of starting it as a child
+    RUNNING_UNDER_SYSTEMD: 'true', // the script becomes the broker instead of starting it as a child
     RABBITMQ_NODENAME: `sluice-${port}@localhost`,
     RABBITMQ_NODE_IP_ADDRESS: '127.0.0.1',
     RABBITMQ_NODE_PORT: String(port),
@@ -172,7 +172,7 @@ const tlsListeners = (port: number, { ca, cert, key, wantsClient = false }: Serv
   `management.ssl.keyfile = ${key}`,
 ]
 
-/** Where `erl` and `epmd` are. Debian's `erl` knows only /usr/lib, so an unpacked one gets another in its place. */
+/** Where `erl` and `epmd` are. Debian's `erl` knows only /usr/lib, so an unpacked one is replaced by a wrapper. */
 function erlangOf({ path }: Program, folder: string): string {
   const root = resolve(path, '../../../../../erlang')
   const [runtime] = globSync('erts-*/bin', { cwd: root })
@@ -214,7 +214,7 @@ async function createVhost(serverUrl: string): Promise<TestRabbit> {
     vhost,
     api,
     async [Symbol.asyncDispose]() {
-      await api('DELETE', `/vhosts/${vhost}`).catch(() => {}) // a broker that was taken away has taken it along
+      await api('DELETE', `/vhosts/${vhost}`).catch(() => {}) // gone with its broker if that was stopped
     },
   }
 }

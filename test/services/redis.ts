@@ -1,4 +1,4 @@
-/** Redis for tests: an empty database, on a server of one's own (22 ms) or the one of `SLUICE_TEST_REDIS_URL`. */
+/** Redis for tests: an empty database, on a separate server (22 ms) or the one of `SLUICE_TEST_REDIS_URL`. */
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import type { ServerTls } from './certificates.ts'
@@ -22,25 +22,25 @@ export interface RedisServer extends TestRedis {
   readonly port: number
   readonly pid: number | undefined
   readonly log: string
-  /** `SIGTERM` writes what there is to write, `SIGKILL` is the crash. What was appended before is there again after `start`. */
+  /** `SIGTERM` saves pending writes, `SIGKILL` is a crash. What was appended before is back after `start`. */
   stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>
   start(): Promise<void>
 }
 
-/** An empty database that is emptied again afterwards. */
+/** An empty database that is cleared again afterwards. */
 export async function redisForTests(): Promise<TestRedis> {
   const given = process.env['SLUICE_TEST_REDIS_URL'] ?? ''
   return given === '' ? await startRedis() : await claimDatabase(given)
 }
 
 export interface RedisOptions {
-  /** It has no other port. */
+  /** If set, it has no plain-text port. */
   tls?: ServerTls
-  /** More arguments of the server. */
+  /** Additional server arguments. */
   settings?: readonly string[]
 }
 
-/** A server of one's own, every write appended to its file, for tests that take it away and bring it back. */
+/** A separate server, every write appended to its file, for tests that stop and restart it. */
 export async function startRedis({ tls, settings = [] }: RedisOptions = {}): Promise<RedisServer> {
   const { path, env } = await findProgram(REDIS)
   const server = new OwnedServer('redis')
@@ -80,7 +80,7 @@ function tlsArgs(port: number, { ca, cert, key, wantsClient = false }: ServerTls
   return ['--port', '0', '--tls-port', String(port), ...files, '--tls-auth-clients', wantsClient ? 'yes' : 'no']
 }
 
-/** One of the numbered databases 1 to 15 of a server others use, too. Who has which is noted in database 0. */
+/** One of the numbered databases 1 to 15 of a shared server. Claims are recorded in database 0. */
 async function claimDatabase(given: string): Promise<TestRedis> {
   for (let number = 1; number <= 15; number++) {
     const url = new URL(given)
@@ -89,7 +89,7 @@ async function claimDatabase(given: string): Promise<TestRedis> {
     const [claimed] = await ask(given, [['SET', key, String(process.pid), 'NX', 'EX', '3600']])
     if (claimed !== '+OK') continue
     const [, size] = await ask(given, [['SELECT', String(number)], ['DBSIZE']]) // biome-ignore format: one line reads better
-    if (size !== ':0') continue // somebody's data; the claim stays, so that nobody looks again
+    if (size !== ':0') continue // contains other data; the claim stays, so that no other test looks again
     return {
       url: url.href,
       async [Symbol.asyncDispose]() {
@@ -100,7 +100,7 @@ async function claimDatabase(given: string): Promise<TestRedis> {
   throw new Error(`SLUICE_TEST_REDIS_URL (${given}) has no empty database left among 1 to 15`)
 }
 
-/** The first line of each answer. The protocol is so small that a client would be more code. */
+/** The first line of each reply. The protocol is so small that using a client would be more code. */
 async function ask(given: string, commands: string[][]): Promise<string[]> {
   const url = new URL(given)
   const socket = connect(Number(url.port || 6379), url.hostname)

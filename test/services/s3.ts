@@ -1,6 +1,6 @@
 /**
- * A bucket on a server that speaks the S3 protocol (`@20minutes/s3rver`): one of one's own in a process that can be taken away and
- * brought back, its data in a folder of its own; or the one of `SLUICE_TEST_S3_URL`.
+ * A bucket on an S3-compatible server (`@20minutes/s3rver`): a separate one in a process that can be stopped and restarted, with
+ * its data in its own folder; or the one of `SLUICE_TEST_S3_URL`.
  *
  *   node test/services/s3.ts PORT FOLDER BUCKET     serves
  */
@@ -16,9 +16,9 @@ export interface S3Server extends AsyncDisposable {
   url(prefix: string): string
   readonly bucket: string
   readonly endpoint: string
-  /** Every file the server has written for the bucket: objects, and parts of uploads that are not complete. */
+  /** Every file the server has written for the bucket: objects, and parts of incomplete uploads. */
   files(): string[]
-  /** What the SDK's usual chain reads. */
+  /** Credentials for the SDK's usual chain. */
   readonly env: Readonly<Record<string, string>>
   stop(): Promise<void>
   start(): Promise<void>

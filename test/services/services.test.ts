@@ -1,4 +1,4 @@
-/** The servers the other tests stand on: they are there, apart from each other, and gone afterwards. */
+/** The servers that the other tests rely on: they start, are isolated from each other, and are gone afterwards. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -42,7 +42,7 @@ async function until(isTrue: () => Promise<boolean> | boolean): Promise<void> {
   while (!(await isTrue())) await delay(10)
 }
 
-test('a server dies with its owner, also when that one is killed with -9', async () => {
+test('a server dies with its owner, even if that is killed with -9', async () => {
   const file = fileURLToPath(new URL('owner-child.test-kit.ts', import.meta.url))
   const owner = spawn(process.execPath, [file], { stdio: ['ignore', 'pipe', 'inherit'] })
   const { url, pid } = JSON.parse(String((await once(owner.stdout, 'data'))[0])) as { url: string; pid: number }
@@ -53,7 +53,7 @@ test('a server dies with its owner, also when that one is killed with -9', async
   assert.equal(await isAnswered(Number(new URL(url).port)), false)
 })
 
-test('leaves no process and no folder behind when it is disposed, twice if need be', async () => {
+test('leaves no process and no folder behind when it is disposed of, even twice', async () => {
   const server = await startPostgres()
   const { pid } = server
   const data = String((await query(server.url, 'show data_directory'))[0]![0])
@@ -63,7 +63,7 @@ test('leaves no process and no folder behind when it is disposed, twice if need 
   assert.equal(existsSync(data), false)
 })
 
-test('a server is taken away and brought back on the same port, with its data', async () => {
+test('stops and restarts a server on the same port, with its data', async () => {
   await using server = await startPostgres({ fsync: true })
   assert.deepEqual(await query(server.url, 'show fsync'), [['on']])
   await using database = await server.createDatabase()
@@ -78,7 +78,7 @@ test('a server is taken away and brought back on the same port, with its data', 
   assert.deepEqual(await query(database.url, 'select answer from kept'), [[42]])
 })
 
-test('two at once have ports and data of their own', async () => {
+test('gives two at once their own ports and data', async () => {
   const [one, two] = await Promise.all([startPostgres(), startPostgres()])
   await using _one = one
   await using _two = two
@@ -87,7 +87,7 @@ test('two at once have ports and data of their own', async () => {
   assert.deepEqual(await query(two.url, "select to_regclass('mine')"), [[null]])
 })
 
-test('each test gets an empty database of its own', async () => {
+test('gives each test its own empty database', async () => {
   await using one = await postgresForTests()
   {
     await using two = await postgresForTests()
@@ -112,7 +112,7 @@ test('the pooler gives every transaction whichever connection is free', async ()
   await Promise.all([one.end(), two.end()])
 })
 
-test('a Redis that crashed has again what was written', async () => {
+test('a Redis that crashed has its writes back', async () => {
   await using server = await startRedis()
   const given = process.env['SLUICE_TEST_REDIS_URL']
   process.env['SLUICE_TEST_REDIS_URL'] = server.url
@@ -123,21 +123,21 @@ test('a Redis that crashed has again what was written', async () => {
     await server.stop('SIGKILL')
     await server.start()
     await using three = await redisForTests()
-    assert.equal(new URL(three.url).pathname, '/3') // who holds 1 and 2 is still known
+    assert.equal(new URL(three.url).pathname, '/3') // the claims on 1 and 2 are still known
   } finally {
     if (given === undefined) delete process.env['SLUICE_TEST_REDIS_URL']
     else process.env['SLUICE_TEST_REDIS_URL'] = given
   }
 })
 
-test('a proxy is up when it is handed out', async () => {
+test('a proxy is up when it is returned', async () => {
   await using proxy = await socksForTests()
   assert.equal(await isAnswered(proxy.port), true)
   await proxy.stop()
   assert.equal(await isAnswered(proxy.port), false)
 })
 
-test('a server that does not come up fails with what it said', async () => {
+test('fails with the output of a server that does not start', async () => {
   await using server = new OwnedServer('sh')
   const args = ['-c', 'echo "cannot read my mind"; exit 3']
   await assert.rejects(
@@ -147,7 +147,7 @@ test('a server that does not come up fails with what it said', async () => {
   await assert.rejects(server.start({ file: '/no/such/program', args: [], isReady: () => false }), /ENOENT/)
 })
 
-test('a missing service fails and says what was tried and what to install', async () => {
+test('says what was tried and what to install if a service is missing', async () => {
   const path = process.env['PATH']
   process.env['PATH'] = '/no/such/folder' // a machine without apt-get
   try {
@@ -164,7 +164,7 @@ test('a missing service fails and says what was tried and what to install', asyn
   }
 })
 
-test('a run fails without a service; a fast one goes on and names the files left out', async () => {
+test('fails without a service; a fast run continues and names the skipped files', async () => {
   using folder = temporaryFolder()
   const files = ['needs.test.ts', 'other.test.ts'].map((name) => join(folder.path, name))
   writeFileSync(files[0]!, `import { x } from '../services/nowhere.ts'`)

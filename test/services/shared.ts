@@ -1,4 +1,4 @@
-/** What the test files need, found and started once before they run; each of them runs in a process of its own. */
+/** What the test files need, found and started once before they run, each in its own process. */
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { CADDY } from './caddy.ts'
@@ -16,11 +16,11 @@ import { TOR } from './tor.ts'
 
 interface Needed {
   service: Service
-  /** One server for all files. The others start in milliseconds, one for each test; only their program is found here. */
+  /** One server for all files. The others start in milliseconds, one per test; only their program is found here. */
   startForAll?: () => Promise<AsyncDisposable & { url: string }>
 }
 
-/** By the module a test file imports. */
+/** By the module that a test file imports. */
 const SERVICES: Readonly<Record<string, Needed>> = {
   'caddy.ts': { service: CADDY },
   'chromium.ts': { service: CHROMIUM },
@@ -36,13 +36,13 @@ const SERVICES: Readonly<Record<string, Needed>> = {
 }
 
 export interface SharedServices extends AsyncDisposable {
-  /** For the processes of the test files: where the servers are. */
+  /** Environment of the test processes: where the servers are. */
   readonly env: NodeJS.ProcessEnv
-  /** Of services that cannot be had: why, and the files that need them. Empty unless asked to go on without. */
+  /** Services that are not available: why, and the files that need them. Empty unless asked to continue without. */
   readonly missing: readonly { why: string; files: readonly string[] }[]
 }
 
-/** Throws `ServiceMissing` unless `mayMiss`. Says on stderr which way each service came. */
+/** Throws `ServiceMissing` unless `mayMiss`. Reports on stderr where each service came from. */
 export async function startShared(
   files: readonly string[],
   { mayMiss, services = SERVICES }: { mayMiss: boolean; services?: Readonly<Record<string, Needed>> },
@@ -84,12 +84,12 @@ function isImported(module: string, file: string): boolean {
 const TESTS = dirname(import.meta.dirname)
 const known = new Map<string, ReadonlySet<string>>()
 
-/** Every module that a test file imports, itself or through other modules of the tests. */
+/** Every module that a test file imports, directly or through other test modules. */
 function modulesOf(path: string): ReadonlySet<string> {
   const before = known.get(path)
   if (before !== undefined) return before
   const modules = new Set<string>()
-  known.set(path, modules) // also for a circle
+  known.set(path, modules) // set early, in case of a cycle
   for (const [, specifier] of readFileSync(path, 'utf8').matchAll(/(?:from |import\()'(\.[^']+\.ts)'/g)) {
     const module = join(dirname(path), specifier!)
     modules.add(module)

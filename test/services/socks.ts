@@ -1,4 +1,4 @@
-/** A real SOCKS5 proxy for tests: microsocks, with a password if asked for. */
+/** A real SOCKS5 proxy for tests: microsocks, optionally with a password. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { findProgram, type Service } from './find-program.ts'
 import { isAnswered, withFreePort } from './free-port.ts'
@@ -6,7 +6,7 @@ import { OwnedServer } from './owned-server.ts'
 
 export const MICROSOCKS: Service = { name: 'microsocks', program: 'usr/bin/microsocks', package: 'microsocks' }
 
-/** A server that lost the race for its port needs this long at most to say so and end. */
+/** The longest a server that lost the race for its port takes to report that and exit. */
 const ALIVE_MS = 30
 
 export interface SocksServer extends AsyncDisposable {
@@ -14,7 +14,7 @@ export interface SocksServer extends AsyncDisposable {
   readonly url: string
   readonly port: number
   readonly pid: number | undefined
-  /** A line for each connection: whom it was for, as the client named it. */
+  /** A line for each connection: its target, as the client named it. */
   readonly log: string
   stop(): Promise<void>
 }

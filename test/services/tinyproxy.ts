@@ -1,4 +1,4 @@
-/** A real HTTP proxy for tests: tinyproxy, which speaks CONNECT, with a password if asked for. */
+/** A real HTTP proxy for tests: tinyproxy, which supports CONNECT, optionally with a password. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -8,7 +8,7 @@ import { OwnedServer } from './owned-server.ts'
 
 export const TINYPROXY: Service = { name: 'tinyproxy', program: 'usr/bin/tinyproxy', package: 'tinyproxy' }
 
-/** A server that lost the race for its port needs this long at most to say so and end. */
+/** The longest a server that lost the race for its port takes to report that and exit. */
 const ALIVE_MS = 30
 
 export interface HttpProxyServer extends AsyncDisposable {
@@ -19,7 +19,7 @@ export interface HttpProxyServer extends AsyncDisposable {
   readonly log: string
   /** At once, with all its tunnels. */
   stop(): Promise<void>
-  /** Again, at the same port. */
+  /** Restarts it on the same port. */
   start(): Promise<void>
 }
 

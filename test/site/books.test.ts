@@ -24,7 +24,7 @@ import {
 const fold = (text: string) => text.replace(/\s+/g, ' ').trim()
 const STARS = ['One', 'Two', 'Three', 'Four', 'Five']
 
-/** Reads a product page the way a scraper would; the address is where it was found. */
+/** Reads a product page the way a scraper would; `path` is where it was found. */
 function readProduct(html: string, path: string): Book {
   const $ = load(html)
   const main = $('.product_main')
@@ -86,7 +86,7 @@ function readListing(html: string, path: string) {
   }
 }
 
-/** What nobody holds any more does not count. */
+/** Without garbage. */
 function afterCollecting(): NodeJS.MemoryUsage {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
@@ -116,7 +116,7 @@ describe('the catalogue', () => {
   })
 
   it('is the same on every machine and in every catalogue size', () => {
-    // The figures are part of the demo: outputs kept elsewhere compare with them.
+    // The figures are part of the demo: outputs kept elsewhere are compared with them.
     const books = [...truth(1000)]
     const pence = books.reduce((sum, book) => sum + Math.round(book.priceNumeric * 100), 0)
     const stars = STARS.map((word) => books.filter((book) => book.rating === word).length)
@@ -132,7 +132,7 @@ describe('its pages', () => {
     for (const book of truth(200)) assert.deepEqual(readProduct(renderProduct(book.id, 1000), book.path), book)
   })
 
-  it('lead from listing to listing past every book once, with shortened titles', () => {
+  it('lead from listing to listing through every book once, with shortened titles', () => {
     const seen: string[] = []
     let page = 1
     for (let path: string | undefined = '/catalogue/page-1.html'; path !== undefined; page++) {
@@ -157,7 +157,7 @@ describe('its pages', () => {
     assert.equal(new Set(seen).size, 995)
   })
 
-  it('weigh what a shop’s pages weigh', () => {
+  it('are as large as a real shop’s pages', () => {
     const listing = Buffer.byteLength(renderListing(2, 1000))
     assert.ok(listing > 45_000 && listing < 53_000, `listing of ${listing} bytes`)
     let bytes = 0
@@ -211,7 +211,7 @@ describe('the site', () => {
     assert.equal(robots.headers.get('content-type'), 'text/plain')
   })
 
-  it('delays every answer and counts what waits', async () => {
+  it('delays every response and counts waiting requests', async () => {
     await using site = await startBooksSite({ delayMs: 1000 })
     const startedMs = performance.now()
     await Promise.all(Array.from({ length: 16 }, (_, i) => fetch(new URL(podOf(i + 1).path, site.url))))
@@ -255,7 +255,7 @@ describe('the site', () => {
     )
   })
 
-  it('says beforehand what a run must end with', () => {
+  it('predicts what a run must end with', () => {
     const polite = { items: 1000, notFound: 0, softErrors: 0, pages: 1050, failures: 0 }
     assert.deepEqual(expectedTotals(1000, 50, false), polite)
     assert.deepEqual(expectedTotals(1000, 50, true), {
@@ -282,14 +282,14 @@ describe('the site', () => {
     const before = afterCollecting()
     await visit(2000)
     const after = afterCollecting()
-    // 2,000 kept pages would be 34 MB.
+    // 2,000 cached pages would be 34 MB.
     const grown = after.heapUsed + after.external - before.heapUsed - before.external
     assert.ok(grown < 30_000_000, `grew by ${grown} bytes`)
     const last = await fetch(new URL('/catalogue/page-50000.html', site.url))
     assert.equal(readListing(await last.text(), '/catalogue/page-50000.html').current, 'Page 50000 of 50000')
   })
 
-  it('refuses a catalogue that is none', async () => {
+  it('rejects an invalid catalogue', async () => {
     await assert.rejects(startBooksSite({ products: 0 }), RangeError)
     await assert.rejects(startBooksSite({ products: 1.5 }), RangeError)
   })

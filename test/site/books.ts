@@ -20,19 +20,19 @@ export { type ExpectedTotals, expectedTotals, MISBEHAVIOUR } from './misbehaviou
 export { renderListing, renderProduct } from './pages.ts'
 
 export interface BooksSiteOptions {
-  /** 0 (the default) takes a free port. */
+  /** 0 (the default) picks a free port. */
   readonly port?: number
-  /** Books in the catalogue; 1,000 unless told. Memory does not grow with it. */
+  /** Books in the catalogue; default 1,000. Memory does not grow with it. */
   readonly products?: number
-  /** Every answer waits this long; 0 unless told. A function is asked for each answer. */
+  /** Delay of every response; default 0. A function is called for each. */
   readonly delayMs?: number | (() => number)
-  /** With the faults of `MISBEHAVIOUR`; off unless told. */
+  /** With the faults of `MISBEHAVIOUR`; off by default. */
   readonly misbehave?: boolean
-  /** Keep rendered pages. On for catalogues of up to 5,000 books (about 90 MB when all were asked for), off beyond. */
+  /** Cache rendered pages. On for catalogues of up to 5,000 books (about 90 MB when all were requested), off beyond. */
   readonly cache?: boolean
-  /** What becomes of a listing before it is sent: other text, or a status in its place. Nothing is kept then. */
+  /** Changes a listing before it is sent: another text, or a status instead. Disables the cache. */
   readonly edit?: (path: string, html: string) => string | number
-  /** What /robots.txt says; without it that page is a 404, as on many sites. */
+  /** The content of /robots.txt; without it that page is a 404, as on many sites. */
   readonly robots?: string
   /** /sitemap.xml lists the pages of all books. */
   readonly hasSitemap?: boolean
@@ -40,10 +40,10 @@ export interface BooksSiteOptions {
 
 export interface BooksSiteStats {
   readonly requests: number
-  /** Requests by target as sent, query included; the first 20,000 different ones. */
+  /** Requests by target as sent, including the query; the first 20,000 different ones. */
   readonly byPath: ReadonlyMap<string, number>
   readonly byStatus: ReadonlyMap<number, number>
-  /** Most requests waiting for their answer at one moment; says something only with a delay. */
+  /** Maximum number of requests waiting for a response at one moment; only meaningful with a delay. */
   readonly maxInFlight: number
 }
 
@@ -94,7 +94,7 @@ function sitemap(products: number, port: number): Reply {
 const page = (title: string) =>
   `<html>\n<head><title>${title}</title></head>\n<body><h1>${title}</h1></body>\n</html>\n`
 
-/** Targets to replies. Holds the cache and the counts of the faults that pass. */
+/** Maps targets to replies. Holds the cache and the counters of temporary faults. */
 function booksHandler(options: BooksSiteOptions & { products: number }): (target: string) => Reply {
   const { products, misbehave = false, robots, edit } = options
   const delayMs = typeof options.delayMs === 'number' ? options.delayMs : 0
@@ -108,7 +108,7 @@ function booksHandler(options: BooksSiteOptions & { products: number }): (target
   const fixed = new Map([['/healthz', reply({ type: 'text/plain', body: 'ok\n' })]])
   if (robots !== undefined) fixed.set('/robots.txt', respond({ type: 'text/plain', body: robots }))
 
-  /** Whether fault `id` shows itself once more: `times` times in all. */
+  /** Whether fault `id` occurs once more: `times` times in total. */
   const failsAgain = (id: number, times: number) => {
     const count = failures.get(id) ?? 0
     failures.set(id, count + 1)
@@ -160,7 +160,7 @@ function booksHandler(options: BooksSiteOptions & { products: number }): (target
     const query = target.indexOf('?')
     const path = query === -1 ? target : target.slice(0, query)
     const found = route(path)
-    // Only clean paths of pages are kept, so the cache ends with the catalogue.
+    // Only plain paths of pages are cached, so the cache is bounded by the catalogue.
     if (cache && query === -1 && found.status === 200 && !faulty.has(path)) kept.set(path, found)
     return found
   }

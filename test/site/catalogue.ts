@@ -1,6 +1,6 @@
 /** The demo shop's books: every book is a pure function of its number, so that a million of them need no memory. */
 
-/** What a listing shows of a book. */
+/** The part of a book that a listing shows. */
 export interface Pod {
   /** 1 … products. Also the number at the end of its path. */
   readonly id: number
@@ -19,13 +19,13 @@ export interface Pod {
   readonly path: string
 }
 
-/** What a product page shows: the exact record a scraper must bring home. */
+/** The content of a product page: the exact record a scraper must return. */
 export interface Book extends Pod {
   readonly upc: string
   /** 1 … 22. */
   readonly stock: number
   readonly category: string
-  /** `null` for the books in `WITHOUT_DESCRIPTION`. White space is single, so folding it changes nothing. */
+  /** `null` for the books in `WITHOUT_DESCRIPTION`. White space is already collapsed. */
   readonly description: string | null
 }
 
@@ -35,7 +35,7 @@ export type RatingWord = (typeof RATINGS)[number]
 /** Books per listing page. */
 export const PAGE_SIZE = 20
 
-/** The only two books with no description, whatever the size of the catalogue. */
+/** The only two books without a description, whatever the size of the catalogue. */
 export const WITHOUT_DESCRIPTION: readonly number[] = [11, 87]
 
 /** The 50 sections of the sidebar. */
@@ -44,8 +44,8 @@ export const CATEGORIES =
     ',',
   )
 
-// Words as "text" or "text=slug" where the slug is not simply the text in lower case. About one title in seven carries
-// something outside ASCII: a reader that takes the missing charset for latin-1 fails on them.
+// Words as "text" or "text=slug" where the slug is not simply the text in lower case. About one title in seven contains something
+// outside ASCII: a reader that assumes latin-1 because the charset is missing fails on them.
 const words = (list: string) =>
   list.split(',').map((entry) => {
     const [text, slug] = entry.split('=')
@@ -83,7 +83,7 @@ const WIDE_SENTENCES = [
   'À la fin, the {a} {b} écrit une lettre, and nobody answers.',
 ]
 
-/** One 32-bit draw after another: mulberry32, small, fast, and the same on every machine. */
+/** 32-bit pseudo-random numbers: mulberry32, small, fast, and the same on every machine. */
 function draws(seed: number): () => number {
   let state = Math.imul(seed, 0x9e3779b1) ^ 0x5bd1e995
   return () => {
@@ -136,7 +136,7 @@ export function podOf(id: number): Pod {
   }
 }
 
-/** The whole record of book `id`. */
+/** The complete record of book `id`. */
 export function bookOf(id: number): Book {
   const next = draws(~id)
   return {

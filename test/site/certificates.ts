@@ -1,6 +1,6 @@
 /**
- * Keys and certificates for tests, made once with OpenSSL; nothing trusts their authority but a test that says so. They are
- * here because not every machine has an `openssl`. Valid to 2124, where their name does not say otherwise.
+ * Keys and certificates for tests, created once with OpenSSL; only tests trust their authority. They are included because not
+ * every machine has `openssl`. Valid until 2124 unless their name says otherwise.
  */
 
 export interface KeyPair {
@@ -44,7 +44,7 @@ YzHSRWxT/nl/msadCHnbjnq4yhfkqiyZa8wXAiBlY4F98ZVEppMb6Lm9WQ1cEb/I
 -----END CERTIFICATE-----
 `,
   },
-  /** In 2020. */
+  /** Expired in 2020. */
   expired: {
     key: `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgD6NTUN1PGL32/Q3s

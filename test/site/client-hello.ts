@@ -1,20 +1,20 @@
-/** Reads a TLS ClientHello (RFC 8446, 4.1.2): what servers tell clients apart by. */
+/** Parses a TLS ClientHello (RFC 8446, 4.1.2), by which servers distinguish clients. */
 
 export interface ClientHello {
   /** Without GREASE. */
   ciphers: number[]
   /** Without GREASE. */
   extensions: number[]
-  /** What ALPN offers. */
+  /** Protocols offered by ALPN. */
   protocols: string[]
-  /** Reserved values that mean nothing (RFC 8701): browsers of Chromium's and WebKit's kind strew them in. */
+  /** Reserved values without a meaning (RFC 8701), which Chromium- and WebKit-based browsers insert. */
   hasGrease: boolean
 }
 
 const ALPN = 16
 const isGrease = (value: number) => (value & 0x0f0f) === 0x0a0a && value >> 8 === (value & 0xff)
 
-/** `record` is the first flight as it came; it must hold the whole lists. */
+/** `record` is the first flight as received; it must contain the complete lists. */
 export function readClientHello(record: Buffer): ClientHello {
   let at = 5 + 4 + 2 + 32 // record, handshake, version, random
   at += 1 + record[at]! // session

@@ -1,6 +1,6 @@
 /**
- * A web server that misbehaves on purpose, byte by byte: a raw TCP server with a table from the first word of the path to what
- * happens. It knows nothing of the code under test. A case that says no more is `GET /NAME`.
+ * A web server that misbehaves on purpose, byte by byte: a raw TCP server with a table from the first path segment to what
+ * happens. It knows nothing of the code under test. Unless noted otherwise, a case is `GET /NAME`.
  */
 import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
@@ -8,12 +8,12 @@ import { createServer as createTlsServer } from 'node:tls'
 import zlib from 'node:zlib'
 
 export interface RawRequest {
-  /** Path and query as they came. */
+  /** Path and query as received. */
   target: string
   query: URLSearchParams
   /** Lower-case names. */
   headers: Record<string, string>
-  /** Every header line in its order, as written. */
+  /** Every header line in order, as written. */
   lines: string[]
 }
 
@@ -22,7 +22,7 @@ export type Behaviour = (socket: Socket, request: RawRequest, site: HostileSite)
 export interface HostileSite extends AsyncDisposable {
   readonly origin: string
   readonly port: number
-  /** Everything that was asked, oldest first. */
+  /** All requests, oldest first. */
   readonly requests: RawRequest[]
   /** Connections accepted so far. */
   readonly connections: number
@@ -106,7 +106,7 @@ function readHead(text: string): RawRequest {
 
 type Body = string | Buffer
 
-/** A correct answer with a length. */
+/** A correct response with a length. */
 export function respond(status: number, body: Body = '', headers: Record<string, string> = {}): Behaviour {
   const bytes = Buffer.from(body)
   return (socket) => socket.write(Buffer.concat([head(status, { ...headers, 'Content-Length': String(bytes.length) }), bytes])) // biome-ignore format: one line reads better
@@ -128,7 +128,7 @@ export const raw =
     })
   }
 
-/** Writes pieces for as long as the other side listens. */
+/** Writes pieces for as long as the client reads. */
 export function drip(start: string, piece: Body, everyMs: number): Behaviour {
   return (socket) => {
     socket.write(start)
@@ -137,7 +137,7 @@ export function drip(start: string, piece: Body, everyMs: number): Behaviour {
   }
 }
 
-/** As fast as it goes, for ever. */
+/** As fast as possible, forever. */
 function flood(start: string, piece: Buffer): Behaviour {
   return (socket) => {
     const more = () => {
@@ -169,7 +169,7 @@ const flipped = (bytes: Buffer, at: number) => {
 const GZIP = zlib.gzipSync(PAGE)
 const ZEROES = Buffer.alloc(64 * 1024 ** 2)
 let bombs: Record<'gzip' | 'br' | 'zstd' | 'double', Buffer> | undefined
-/** Made when asked for: 64 MiB of zeroes take a moment. */
+/** Created on demand: 64 MiB of zeroes take a moment. */
 function bomb(kind: 'gzip' | 'br' | 'zstd' | 'double'): Behaviour {
   return (socket, request, site) => {
     bombs ??= {

@@ -22,20 +22,20 @@ export function html(strings: TemplateStringsArray, ...values: HtmlValue[]): Htm
   return { fixed, values }
 }
 
-/** Template engines leave lines of white space behind; a quarter of a real shop page is nothing else. */
+/** Template engines leave lines of white space behind, which make up a quarter of a real shop page. */
 function leaveBlanks(text: string): string {
   return text.replace(/\n(?=\n)/g, `\n${' '.repeat(10)}`)
 }
 
-/** Something that is the same on many pages: written once, copied afterwards. */
+/** For parts that many pages share: written once, copied afterwards. */
 export function frozen(part: Html): Html {
   return { fixed: [Buffer.from(toBytes(part))], values: [] }
 }
 
-/** What belongs nowhere: `${isLast ? nothing : link}`. */
+/** An empty template: `${isLast ? nothing : link}`. */
 export const nothing: Html = { fixed: [Buffer.alloc(0)], values: [] }
 
-/** Text and double-quoted attributes alike. */
+/** For both text and double-quoted attributes. */
 export function escapeHtml(text: string): string {
   if (!/[&<>"']/.test(text)) return text
   return text
@@ -49,7 +49,7 @@ export function escapeHtml(text: string): string {
 /** Twenty times the largest page of the site. */
 const scratch = Buffer.allocUnsafeSlow(1024 * 1024)
 
-/** The page in UTF-8, as a view that is good until the next page is written: copy it at once. */
+/** The page in UTF-8, as a view that is valid until the next page is written: copy it at once. */
 export function toBytes(page: Html): Buffer {
   return scratch.subarray(0, write(page, 0))
 }

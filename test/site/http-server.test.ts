@@ -8,7 +8,7 @@ const hello = reply({ body: 'hello' })
 const start = (options: Partial<HttpServerOptions> = {}) =>
   startHttpServer({ port: 0, handle: () => hello, ...options })
 
-/** Sends `text` in the given pieces, ends, and gives back all that came. */
+/** Sends `text` in the given pieces, ends, and returns everything received. */
 async function exchange(port: number, ...pieces: string[]): Promise<string> {
   const socket = connect(port, '127.0.0.1')
   await once(socket, 'connect')
@@ -26,14 +26,14 @@ const statuses = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map((
 const get = (path: string, more = '') => `GET ${path} HTTP/1.1\r\nHost: shop\r\n${more}\r\n`
 
 describe('the demo site’s HTTP server', () => {
-  it('answers pipelined requests in order on one connection, also when each is delayed differently', async () => {
+  it('answers pipelined requests in order on one connection, even if each is delayed differently', async () => {
     const handle = (target: string): Reply => reply({ body: `<${target}>`, delayMs: target === '/slow' ? 30 : 0 })
     await using server = await start({ handle })
     const received = await exchange(server.port, get('/slow') + get('/b') + get('/slow') + get('/c'))
     assert.deepEqual(received.match(/<[^>]*>/g), ['</slow>', '</b>', '</slow>', '</c>'])
   })
 
-  it('puts a request together from pieces', async () => {
+  it('assembles a request from pieces', async () => {
     await using server = await start({ handle: (target) => reply({ body: target }) })
     const received = await exchange(
       server.port,
@@ -49,13 +49,13 @@ describe('the demo site’s HTTP server', () => {
     assert.ok(received.endsWith('/d'))
   })
 
-  it('gives HEAD the head alone', async () => {
+  it('answers HEAD with the head only', async () => {
     await using server = await start()
     const received = await exchange(server.port, 'HEAD / HTTP/1.1\r\nHost: shop\r\n\r\n')
     assert.match(received, /Content-Length: 5\r\n\r\n$/)
   })
 
-  it('dates its answers', async () => {
+  it('dates its responses', async () => {
     await using server = await start()
     const date = /\r\nDate: ([^\r]{29})\r\n/.exec(await exchange(server.port, get('/')))?.[1] ?? ''
     assert.ok(Math.abs(Date.parse(date) - Date.now()) < 5000, date)
@@ -70,7 +70,7 @@ describe('the demo site’s HTTP server', () => {
     }
   })
 
-  it('refuses what is not a plain GET or HEAD', async () => {
+  it('rejects anything but a plain GET or HEAD', async () => {
     await using server = await start()
     const refused: [string, number][] = [
       ['\x16\x03\x01 rubbish\r\n\r\n', 400],
@@ -91,7 +91,7 @@ describe('the demo site’s HTTP server', () => {
       assert.deepEqual(statuses(await exchange(server.port, request + get('/never'))), [status], request.slice(0, 40))
   })
 
-  it('gives up on a request that does not come to an end, and on an idle connection', async () => {
+  it('gives up on a request that does not end, and on an idle connection', async () => {
     await using server = await start({ requestMsMax: 100, idleMsMax: 1000 })
     const slow = connect(server.port, '127.0.0.1')
     slow.write('GET / HTTP/1.1\r\n')
@@ -102,7 +102,7 @@ describe('the demo site’s HTTP server', () => {
     await once(idle.resume(), 'close')
   })
 
-  it('waits for a client that is slow to read, and loses nothing', async () => {
+  it('waits for a client that reads slowly, and loses nothing', async () => {
     const body = 'x'.repeat(4_000_000)
     await using server = await start({ handle: () => reply({ body }) })
     const socket = connect(server.port, '127.0.0.1')
@@ -118,7 +118,7 @@ describe('the demo site’s HTTP server', () => {
     assert.ok(bytes > 12_000_000 && bytes < 12_001_000, `${bytes} bytes`)
   })
 
-  it('leaves nothing behind when it stops in the middle of an answer', async () => {
+  it('leaves nothing behind when it stops in the middle of a response', async () => {
     const server = await start({ handle: () => reply({ body: 'late', delayMs: 60_000 }) })
     const socket = connect(server.port, '127.0.0.1')
     socket.on('error', () => {})

@@ -1,30 +1,30 @@
 /**
  * A small HTTP/1.1 server on plain sockets, for the demo site: GET and HEAD, keep-alive, pipelining, limits, timeouts.
  *
- * It exists because a benchmark shares its two cores with the server it crawls: a kept page costs 16–24 µs of CPU here and
- * 22–28 µs with `node:http` (16 and 64 connections, 18 KB), and because it counts what is in flight and answers in step with
- * one delay for all. It reads no bodies and speaks to well-meaning clients on 127.0.0.1 only.
+ * It exists because a benchmark shares its two cores with the server it crawls: a cached page costs 16–24 µs of CPU here and
+ * 22–28 µs with `node:http` (16 and 64 connections, 18 KB), and because it counts requests in flight and delays all responses
+ * alike. It reads no bodies and only serves well-meaning clients on 127.0.0.1.
  *
- *     idle ──bytes──▶ reading ──blank line──▶ answering ──handed to the socket──▶ idle (or reading, if more came)
- *       └─ 65 s: close    └─ 10 s: 408            └─ a client that does not take it for 65 s: close
+ *     idle ──bytes──▶ reading ──blank line──▶ answering ──handed to the socket──▶ idle (or reading, if more arrived)
+ *       └─ 65 s: close    └─ 10 s: 408            └─ a client that does not read for 65 s: close
  */
 import { createServer, type Socket } from 'node:net'
 
-/** One whole response, head and body in one Buffer, so that it goes out in one write; may be sent many times. */
+/** One complete response, head and body in one Buffer, so that it is sent in one write; may be sent many times. */
 export interface Reply {
   readonly status: number
   readonly bytes: Buffer
   readonly headBytes: number
-  /** Where the 29 bytes of the date stand; they are written at each sending. */
+  /** Position of the 29 bytes of the date, which are written each time it is sent. */
   readonly dateAt: number
   /** Wait this long before sending. */
   readonly delayMs: number
 }
 
 export interface HttpServerOptions {
-  /** 0 takes a free one. */
+  /** 0 picks a free port. */
   readonly port: number
-  /** Called with the request target ("/a?b=c"), once per request, in the order of arrival. */
+  /** Called with the request target ("/a?b=c"), once per request, in order of arrival. */
   readonly handle: (target: string) => Reply
   /** From the first byte of a request to its blank line. */
   readonly requestMsMax?: number
@@ -33,13 +33,13 @@ export interface HttpServerOptions {
 
 export interface HttpServer extends AsyncDisposable {
   readonly port: number
-  /** Most requests that were received and not yet answered at one moment; always 1 when nothing is delayed. */
+  /** Maximum number of requests received but not yet answered at one moment; always 1 without delays. */
   readonly maxInFlight: number
 }
 
 const HEADER_BYTES_MAX = 16 * 1024
 const CONNECTIONS_MAX = 4096
-/** How often timeouts are looked for: one timer for all connections in place of one for each. */
+/** How often timeouts are checked: one timer for all connections instead of one each. */
 const SWEEP_MS = 500
 
 const REASONS: Record<number, string> = {
@@ -74,7 +74,7 @@ export function reply({ status = 200, type = 'text/html', headers = {}, body, de
   return { status, bytes, headBytes: head.length, dateAt: start.length, delayMs }
 }
 
-/** A request that can not be answered: the status says why, and the connection ends after it. */
+/** A request that cannot be answered: the status says why, and the connection ends after it. */
 class Refusal extends Error {
   readonly status: number
   constructor(status: number) {
@@ -89,7 +89,7 @@ interface Request {
   readonly isLast: boolean
 }
 
-/** What all connections of one server share. */
+/** State shared by all connections of one server. */
 interface Shared {
   readonly handle: (target: string) => Reply
   readonly requestMsMax: number
@@ -103,13 +103,13 @@ interface Shared {
 class Connection {
   readonly #socket: Socket
   readonly #shared: Shared
-  /** Received and not yet answered. */
+  /** Received but not yet answered. */
   #text = ''
   #isAnswering = false
   #hasEnded = false
   #timer: NodeJS.Timeout | undefined
   #deadlineMs: number
-  /** Clients repeat their headers from request to request: the same text needs no second look. */
+  /** Clients repeat their headers from request to request: identical text need not be parsed again. */
   #seenHeaders: string | undefined
   #seenIsLast = false
 
@@ -126,7 +126,7 @@ class Connection {
       this.#hasEnded = true
       this.#proceed()
     })
-    socket.on('error', () => socket.destroy()) // a client that goes away is no news
+    socket.on('error', () => socket.destroy()) // a client that disconnects is normal
     socket.on('close', () => {
       if (this.#timer === undefined) return
       clearTimeout(this.#timer)
@@ -134,7 +134,7 @@ class Connection {
     })
   }
 
-  /** Ends a connection whose time is up. */
+  /** Ends a connection that has timed out. */
   sweep(nowMs: number): void {
     if (nowMs < this.#deadlineMs || this.#timer !== undefined) return
     if (this.#text !== '' && !this.#isAnswering) this.#refuse(408)
@@ -142,14 +142,14 @@ class Connection {
   }
 
   #receive(chunk: Buffer): void {
-    if (this.#socket.writableEnded) return // the last answer is out: what still comes is drained, not read
+    if (this.#socket.writableEnded) return // the last response is out: further input is drained, not parsed
     if (this.#text === '' && !this.#isAnswering) this.#deadlineMs = this.#shared.nowMs + this.#shared.requestMsMax
     this.#text += chunk.toString('latin1')
     if (this.#isAnswering && this.#text.length > HEADER_BYTES_MAX) this.#socket.pause()
     else this.#proceed()
   }
 
-  /** Answers what has arrived, one request after the other. */
+  /** Answers the received requests, one after the other. */
   #proceed(): void {
     try {
       while (!this.#isAnswering && this.#text !== '') {
@@ -167,7 +167,7 @@ class Connection {
     else if (this.#socket.isPaused()) this.#socket.resume()
   }
 
-  /** Takes the next request off `#text`; `undefined` when it has not arrived completely. */
+  /** Removes the next request from `#text`; `undefined` if it has not arrived completely. */
   #next(): Request | undefined {
     if (this.#text.startsWith('\r\n')) this.#text = this.#text.slice(2) // RFC 9112 § 2.2: a stray line before a request
     const end = this.#text.indexOf('\r\n\r\n')
@@ -213,7 +213,7 @@ class Connection {
     bytes.write(this.#shared.date, dateAt, 'latin1')
     const whole = request.isHead ? bytes.subarray(0, headBytes) : bytes
     if (!request.isLast) {
-      this.#isAnswering = !this.#socket.write(whole) // when the client is slow to read, 'drain' goes on
+      this.#isAnswering = !this.#socket.write(whole) // if the client reads slowly, 'drain' continues
       return
     }
     this.#text = ''
@@ -221,7 +221,7 @@ class Connection {
     this.#socket.end(whole.subarray(headBytes))
   }
 
-  /** Says why and ends. The socket stays open for reading a moment: closing it at once could cut off the answer. */
+  /** Sends the reason and ends. The socket stays readable for a moment: closing it at once could cut off the response. */
   #refuse(status: number): void {
     this.#isAnswering = true
     this.#text = ''
@@ -237,7 +237,7 @@ class Connection {
   }
 }
 
-/** Checks the header lines and says whether the connection ends after this request. */
+/** Checks the header lines and returns whether the connection ends after this request. */
 function readHeaders(lines: string, isOld: boolean): boolean {
   let isLast = false
   let hosts = 0
@@ -248,14 +248,14 @@ function readHeaders(lines: string, isOld: boolean): boolean {
     const value = header[2]!.toLowerCase()
     if (name === 'host') hosts++
     else if (name === 'connection') isLast ||= value.split(/[ \t]*,[ \t]*/).includes('close')
-    // A body would be read as the next request: refusing it is the safe way not to support it.
+    // A body would be parsed as the next request: rejecting it is the safe way not to support it.
     else if (name === 'transfer-encoding' || (name === 'content-length' && value !== '0')) throw new Refusal(400)
   }
   if (hosts > 1 || (hosts === 0 && !isOld)) throw new Refusal(400)
   return isLast
 }
 
-/** Listens on 127.0.0.1 until it is disposed of; then every connection is gone too. */
+/** Listens on 127.0.0.1 until it is disposed of, which also closes every connection. */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const { requestMsMax = 10_000, idleMsMax = 65_000, handle } = options
   const now = () => ({ nowMs: Date.now(), date: new Date().toUTCString() })

@@ -1,4 +1,4 @@
-/** The frame every page of the demo shop shares: head, foot, sidebar, and the pod in which a listing shows a book. */
+/** The frame shared by all pages of the demo shop: head, foot, sidebar, and the pod in which a listing shows a book. */
 import { CATEGORIES, type Pod } from './catalogue.ts'
 import { frozen, type Html, html } from './html.ts'
 
@@ -7,7 +7,7 @@ const STAR = html`                    <i class="icon-star"></i>
 `
 export const STARS = frozen(html`${[STAR, STAR, STAR, STAR, STAR]}`)
 
-/** Titles of five words and more are cut after the fourth: the whole title is in the `title` attribute. */
+/** Titles of five or more words are cut after the fourth: the whole title is in the `title` attribute. */
 export function shortTitle(title: string): string {
   let end = -1
   for (let word = 0; word < 4; word++) {
@@ -17,7 +17,7 @@ export function shortTitle(title: string): string {
   return `${title.slice(0, end)} ...`
 }
 
-/** Where a page lies decides how its links are spelled. */
+/** The location of a page, which determines how its links are written. */
 export interface Place {
   /** From here to the root of the site. */
   readonly root: string
@@ -114,7 +114,7 @@ export function foot(place: Place): Html {
 `
 }
 
-/** The path of a category, from /catalogue/. The pages themselves are not part of the demo: they answer 404. */
+/** The path of a category, from /catalogue/. The pages themselves are not part of the demo: they respond with 404. */
 export function categoryHref(category: string): string {
   return `category/books/${category.toLowerCase().replaceAll(' ', '-')}_${CATEGORIES.indexOf(category) + 2}/index.html`
 }

@@ -1,23 +1,23 @@
-/** What goes wrong on the demo site under `misbehave`, by product number, and what a correct run makes of it. */
+/** What goes wrong on the demo site under `misbehave`, by product number, and how a correct run handles it. */
 
 /**
- * Every number is small, so a catalogue of 100 books has all of them. The states ("twice", "once") belong to one started site:
+ * Every number is small, so a catalogue of 100 books has all of them. The counters ("twice", "once") belong to one started site:
  * a second run against the same site meets only the slow, the missing and the broken page.
  */
 export const MISBEHAVIOUR = {
-  /** Answers 503 to its first two requests, then its page. */
+  /** Responds with 503 to its first two requests, then with its page. */
   flaky: 7,
-  /** Answers 429 with `Retry-After: 1` to its first request, then its page. */
+  /** Responds with 429 and `Retry-After: 1` to its first request, then with its page. */
   rateLimited: 23,
   /** Takes 2 s longer than other pages. */
   slow: 42,
   /** Listed like any other book, but its page is a 404. */
   missing: 44,
-  /** Always answers 200 with an apology that has no product markup: no retry helps, so it must end as a dead letter. */
+  /** Always responds with 200 and an apology without product markup: no retry helps, so it must end as a dead letter. */
   softError: 66,
   /**
-   * Books shown twice on listing page 2, the second time under another spelling of the same address: the first with a
-   * fragment, the second with tracking parameters. They must be fetched, and written, once.
+   * Books shown twice on listing page 2, the second time under another spelling of the same address: the first with a fragment,
+   * the second with tracking parameters. They must be fetched and written once.
    */
   duplicates: { page: 2, fragment: 25, tracking: 26 },
   flakyFailures: 2,
@@ -33,13 +33,13 @@ export interface ExpectedTotals {
   readonly notFound: number
   /** Product pages that can never be read. */
   readonly softErrors: number
-  /** Distinct pages a crawl from page 1 asks for. */
+  /** Distinct pages that a crawl from page 1 requests. */
   readonly pages: number
-  /** Answers that ask for another try and get one that succeeds: 2 × 503 and 1 × 429. */
+  /** Responses that cause a retry, which succeeds: 2 × 503 and 1 × 429. */
   readonly failures: number
 }
 
-/** `listings` is the number of listing pages the crawl walks. */
+/** `listings` is the number of listing pages that the crawl reads. */
 export function expectedTotals(products: number, listings: number, misbehave: boolean): ExpectedTotals {
   const has = (id: number) => (misbehave && id <= products ? 1 : 0)
   const notFound = has(MISBEHAVIOUR.missing)

@@ -1,4 +1,4 @@
-/** The demo shop's HTML: listing and product pages with the structure scrapers of book shops are written against. */
+/** The demo shop's HTML: listing and product pages with the structure that book shop scrapers are written against. */
 import { type Book, bookOf, PAGE_SIZE, pageCount, podOf } from './catalogue.ts'
 import { frozen, type Html, html, nothing, toText } from './html.ts'
 import {
@@ -52,13 +52,13 @@ const LISTING_FOOT = { root: frozen(foot(AT_ROOT)), catalogue: frozen(foot(IN_CA
 const PRODUCT_FOOT = frozen(foot(IN_PRODUCT))
 
 export interface ListingOptions {
-  /** The page as it stands at `/` and `/index.html`, whose links start with `catalogue/`. */
+  /** The page at `/` and `/index.html`, whose links start with `catalogue/`. */
   readonly atRoot?: boolean
   /** With the duplicate links of `MISBEHAVIOUR.duplicates`. */
   readonly misbehave?: boolean
 }
 
-/** Listing `page` (1 … pageCount). The caller checks that there is such a page. */
+/** Listing `page` (1 … pageCount). The caller checks that the page exists. */
 export function listingPage(page: number, products: number, options: ListingOptions = {}): Html {
   const place = options.atRoot ? AT_ROOT : IN_CATALOGUE
   const side = options.atRoot ? 'root' : 'catalogue'
@@ -317,7 +317,7 @@ export function renderProduct(id: number, products: number): string {
   return toText(productPage(id, products))
 }
 
-/** The apology of a shop whose back end is down: a 200, and no product in it. */
+/** The apology of a shop whose back end is down: a 200 without a product. */
 export const softErrorPage = frozen(html`${head(IN_PRODUCT, 'Sorry', '')}
     <div class="content"><h1>Something went wrong</h1><p>Please try again later.</p></div>
 ${foot(IN_PRODUCT)}`)

@@ -1,4 +1,4 @@
-/** The scraper of `patchy-site.test.ts`: one item from each page that answers, and few, quick tries. */
+/** The scraper of `patchy-site.test.ts`: one item from each page that responds, with few, quick tries. */
 import * as z from 'zod'
 import { defineScraper } from '../../src/index.ts'
 

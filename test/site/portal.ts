@@ -1,6 +1,6 @@
 /**
- * A customer portal that needs a browser: it signs users in by script, shows each of them a list of reports that only script
- * can draw, and gives files to whoever has the right cookie. It counts what crosses from one user to another.
+ * A customer portal that needs a browser: users log in by script, each sees a list of reports that a script renders, and files
+ * need the right cookie. It counts requests that mix up users.
  */
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net'
 
 export interface PortalOptions {
   port?: number
-  /** Reports of each user, and how many a page lists. */
+  /** Reports per user, and how many a page lists. */
   reports?: number
   perPage?: number
   fileBytes?: number
@@ -25,7 +25,7 @@ export interface Portal extends AsyncDisposable {
 
 export const passwordOf = (user: string) => `secret-${user}`
 
-/** The bytes of a report: the same every time, other for each user and number. */
+/** The bytes of a report: the same every time, different for each user and number. */
 export function reportBytes(user: string, number: number, bytes: number): Buffer {
   const line = `${user},${number},${createHash('sha256').update(`${user} ${number}`).digest('hex')}\n`
   return Buffer.alloc(bytes, line)

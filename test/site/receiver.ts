@@ -1,4 +1,4 @@
-/** A receiver of webhooks that remembers what it was sent. */
+/** A webhook receiver that remembers what it was sent. */
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
@@ -10,7 +10,7 @@ export interface Received {
   data: Record<string, unknown>
 }
 
-/** Answers as it is told; 0 is never. */
+/** Responds as configured; 0 means never. */
 export class Receiver implements AsyncDisposable {
   readonly received: Received[] = []
   readonly #server: Server

@@ -6,14 +6,17 @@ const { values } = parseArgs({
   options: {
     port: { type: 'string', default: '4100' },
     products: { type: 'string', default: '1000' },
-    /** Milliseconds every answer waits. */
+    /** Delay of every response in milliseconds. */
     delay: { type: 'string', default: '0' },
     misbehave: { type: 'boolean', default: false },
-    /** The text of /robots.txt; "\n" in it is a new line. */
+    /**
+     * The text of /robots.txt; "
+     * " in it is a newline.
+     */
     robots: { type: 'string' },
-    /** Print the statistics as one line of JSON on the way out. */
+    /** Print the statistics as one line of JSON before exiting. */
     stats: { type: 'boolean', default: false },
-    /** Stop when standard input ends: for a parent that may be killed before it can say goodbye. */
+    /** Stop when standard input ends: for a parent that may be killed before it can stop us. */
     'exit-with-parent': { type: 'boolean', default: false },
   },
 })

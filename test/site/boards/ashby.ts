@@ -1,8 +1,8 @@
-/** A loopback Ashby: the whole board in one answer, some postings not listed, pay in tiers. */
+/** A loopback Ashby: the whole board in one response, some postings unlisted, pay in tiers. */
 import { type BoardAnswer, type BoardServer, type MockOptions, notFound, startBoardServer } from './ats-server.ts'
 
 export interface AshbyOptions extends MockOptions {
-  /** So many more that are not to be shown. */
+  /** Number of additional postings that must not be shown. */
   unlisted?: number
 }
 
@@ -24,7 +24,7 @@ const equity = {
   maxValue: 0.5,
 }
 
-/** The n-th posting; the higher the number, the older. */
+/** The n-th posting; higher numbers are older. */
 function ashbyJob(n: number) {
   const workplaceType = ['Remote', 'Hybrid', 'OnSite', null][n % 4]
   return {

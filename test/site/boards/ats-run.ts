@@ -1,4 +1,4 @@
-/** Runs a board's scraper in this process, the whole crawl, and gives what came out. */
+/** Runs a board's scraper in this process, the whole crawl, and returns the results. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { RunRecord, Scraper } from '../../../src/index.ts'
@@ -9,15 +9,15 @@ import { temporaryFolder } from '../../sluice.ts'
 export interface BoardRun {
   record: RunRecord
   postings: Posting[]
-  /** What was given up, and items that were refused. */
+  /** Pages given up on, and rejected items. */
   errors: { code: string; message: string; url?: string }[]
   warnings: string[]
 }
 
-/** Waits after trouble, in milliseconds. */
+/** Waits after an error, in milliseconds. */
 const HURRY = { backoff: 5, backoffMax: 20, retryAfterMax: 20 }
 
-/** Without the board's pauses and its waits after trouble: they are for the real one. */
+/** Without the board's pauses and waits after errors, which are for the real one. */
 export async function runBoard(
   scraper: Scraper,
   site: { url: string },
@@ -28,7 +28,7 @@ export async function runBoard(
   const hurried = { ...scraper, limits: { ...scraper.limits, ...HURRY } }
   const run = await start(hurried, {
     args: { site: site.url, ...args },
-    frontier: 'memory:', // the queue is not what is tested, and a file for each run was a quarter of the CPU
+    frontier: 'memory:', // the queue is not under test, and a file for each run was a quarter of the CPU
     rps: 0,
     delay: 0,
     ...options,

@@ -1,4 +1,4 @@
-/** The server under the mocked boards of employers: JSON in and out, statistics, and trouble on request. On 127.0.0.1 only. */
+/** The server of the mocked employer boards: JSON in and out, statistics, and faults on request. On 127.0.0.1 only. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -15,20 +15,20 @@ export interface BoardRequest {
 export interface BoardAnswer {
   status?: number
   headers?: Record<string, string>
-  /** Text is sent as HTML, anything else as JSON. */
+  /** Strings are sent as HTML, anything else as JSON. */
   body: unknown
 }
 
-/** Given before the board's own answer; undefined lets that through. `asked` counts requests for the path, from 1. */
+/** A response to send instead of the board's own; undefined lets that through. `asked` counts requests for the path, from 1. */
 export type Trouble = (request: BoardRequest, asked: number) => BoardAnswer | undefined
 
-/** What every mocked board can be told. */
+/** Options of every mocked board. */
 export interface MockOptions {
   jobs: number
   trouble?: Trouble
-  /** Titles have another name, as after a redesign. */
+  /** Titles have another field name, as after a redesign. */
   isRenamed?: boolean
-  /** Lists have entries that are none, and fields are not what they used to be, but for those nobody could do without. */
+  /** Lists contain invalid entries, and fields have unexpected types, except for the indispensable ones. */
   isOdd?: boolean
 }
 
@@ -113,21 +113,21 @@ async function readJson(message: IncomingMessage): Promise<unknown> {
   return text === '' ? undefined : JSON.parse(text)
 }
 
-/** Every page is refused twice before it comes: first too many requests, then a server that fails. */
+/** Every page fails twice before it succeeds: first with too many requests, then with a server error. */
 export const flaky: Trouble = (_, asked) => {
-  // Without Retry-After: one that is named is never less than a second.
+  // Without Retry-After, which is never less than a second.
   if (asked === 1) return { status: 429, body: { message: 'slow down' } }
   return asked === 2 ? { status: 503, body: 'upstream failed' } : undefined
 }
 
-/** A guard's challenge in place of every page. */
+/** A challenge page instead of every page. */
 export const blocked: Trouble = () => ({
   status: 403,
   headers: { server: 'cloudflare', 'cf-mitigated': 'challenge', 'cf-ray': '8f00ba4deadbeef0-FRA' },
   body: '<!doctype html><title>Just a moment...</title><script src="/cdn-cgi/challenge-platform/h/b/orchestrate/chl_page/v1"></script>',
 })
 
-/** Trouble with some paths only. */
+/** Faults for some paths only. */
 export const whenPath =
   (pattern: RegExp, trouble: Trouble): Trouble =>
   (request, asked) =>

@@ -1,4 +1,4 @@
-/** What every employer's board must do, whatever its API looks like: one suite for all of them. */
+/** What every employer board must do, whatever its API looks like: one suite for all of them. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Scraper } from '../../../src/index.ts'
@@ -8,15 +8,15 @@ import { type BoardServer, blocked, flaky, type MockOptions } from './ats-server
 export interface BoardCase {
   scraper: Scraper
   start: (options: MockOptions) => Promise<BoardServer>
-  /** They name the mock's board. */
+  /** Arguments that name the mock's board. */
   args: Record<string, unknown>
-  /** They name one it does not have. */
+  /** Arguments that name a board it does not have. */
   nobody?: Record<string, unknown>
-  /** Where that takes another server. */
+  /** If that takes another server. */
   startNobody?: () => Promise<BoardServer>
   /** The id of its n-th posting. */
   idOf: (n: number) => string
-  /** Enough for several pages, where there are pages. */
+  /** Enough for several pages, if there are pages. */
   jobs: number
 }
 
@@ -41,7 +41,7 @@ export function boardConformance(board: BoardCase): void {
     assert.ok(record.pages.postponed > 0 && record.pages.retried > 0, 'both troubles were met')
   })
 
-  test(`${name}: gives no more postings than asked for`, async () => {
+  test(`${name}: returns no more postings than requested`, async () => {
     await using site = await start({ jobs })
     const { record, postings } = await runBoard(scraper, site, { ...args, results: jobs - 2 })
     assert.equal(record.exitCode, 0)
@@ -49,14 +49,14 @@ export function boardConformance(board: BoardCase): void {
     assert.equal(postings.length, jobs - 2)
   })
 
-  test(`${name}: an empty board is a success`, async () => {
+  test(`${name}: succeeds with an empty board`, async () => {
     await using site = await start({ jobs: 0 })
     const { record, postings } = await runBoard(scraper, site, args)
     assert.equal(record.exitCode, 0)
     assert.equal(postings.length, 0)
   })
 
-  test(`${name}: a board that does not exist is a failure that says so`, async () => {
+  test(`${name}: fails with a clear message if the board does not exist`, async () => {
     await using site = await startNobody()
     const { record, errors } = await runBoard(scraper, site, { ...args, ...nobody })
     assert.equal(record.exitCode, 1)
@@ -68,20 +68,20 @@ export function boardConformance(board: BoardCase): void {
     )
   })
 
-  test(`${name}: another layout is an alarm, not an empty board`, async () => {
+  test(`${name}: raises an alarm for another layout instead of reporting an empty board`, async () => {
     await using site = await start({ jobs: 3, trouble: () => ({ body: { redesigned: [] } }) })
     const { record, errors } = await runBoard(scraper, site, args, { retries: 0 })
     assert.equal(record.exitCode, 1)
     assert.match(errors[0]!.message, /another layout/)
   })
 
-  test(`${name}: postings without their title are an alarm, also for who would not have wanted them`, async () => {
+  test(`${name}: raises an alarm for postings without a title, even if they would not have matched`, async () => {
     await using site = await start({ jobs: 3, isRenamed: true })
     const { record } = await runBoard(scraper, site, { ...args, location: 'Atlantis' }, { retries: 0 })
     assert.equal(record.exitCode, 1)
   })
 
-  test(`${name}: a guard in front of the board is reported`, async () => {
+  test(`${name}: reports a block page in front of the board`, async () => {
     await using site = await start({ jobs: 3, trouble: blocked })
     const { record, errors } = await runBoard(scraper, site, args, { retries: 0 })
     assert.equal(record.exitCode, 1)
@@ -89,9 +89,9 @@ export function boardConformance(board: BoardCase): void {
   })
 }
 
-/** For boards whose mock can be odd: its fields are called as `ats-server.ts` knows them. */
+/** For boards whose mock can be odd: its fields have the names that `ats-server.ts` knows. */
 export function oddConformance({ scraper, start, args, idOf }: BoardCase): void {
-  test(`${scraper.name}: odd entries are counted, odd fields left out, and the postings come through`, async () => {
+  test(`${scraper.name}: counts odd entries, omits odd fields, and reads the postings`, async () => {
     await using site = await start({ jobs: 4, isOdd: true })
     const { record, postings } = await runBoard(scraper, site, args, { retries: 0 })
     assert.deepEqual(idsOf(postings), [0, 1, 2, 3].map(idOf).sort())

@@ -1,8 +1,8 @@
-/** A loopback BambooHR: a list without texts, an answer for each posting, and the embedded page where the list is off. */
+/** A loopback BambooHR: a list without texts, a response for each posting, and the embedded page if the list is off. */
 import { type BoardAnswer, type BoardServer, type MockOptions, notFound, startBoardServer } from './ats-server.ts'
 
 export interface BamboohrOptions extends MockOptions {
-  /** The list answers 404; the page that sites embed is all there is. */
+  /** The list responds with 404; only the page that sites embed is available. */
   isListOff?: boolean
 }
 
@@ -25,7 +25,7 @@ function bamboohrEntry(n: number) {
   }
 }
 
-/** Its own answer; the higher the number, the older. */
+/** Its own response; higher numbers are older. */
 function opening(n: number) {
   return {
     jobOpeningShareUrl: `https://acme.bamboohr.com/careers/${500 + n}`,
@@ -49,7 +49,7 @@ const embedded = (jobs: number, isRenamed: boolean) =>
       `<li id="bhrPositionID_${500 + n}" class="BambooHR-ATS-Jobs-Item">${isRenamed ? '' : `<a href="//acme.bamboohr.com/careers/${500 + n}">${bamboohrEntry(n).jobOpeningName}</a>`}<span class="BambooHR-ATS-Location">${placeOf(n).city}, ${placeOf(n).state}</span></li>`,
   ).join('')}</ul></div>`
 
-/** Its one board is at the root; below any other path there is none. */
+/** Its only board is at the root; other paths have none. */
 export async function startBamboohrMock(options: BamboohrOptions): Promise<BoardServer> {
   const { jobs, isListOff = false, isRenamed = false } = options
   const renamed = ({ jobOpeningName, ...entry }: ReturnType<typeof bamboohrEntry>) => ({

@@ -1,8 +1,8 @@
-/** A loopback Breezy: the whole board in one array, descriptions only when asked for, and a redirect where a board was closed. */
+/** A loopback Breezy: the whole board in one array, descriptions only on request, and a redirect for a closed board. */
 import { type BoardAnswer, type BoardServer, type MockOptions, notFound, startBoardServer } from './ats-server.ts'
 
 export interface BreezyOptions extends MockOptions {
-  /** Where the closed board leads. */
+  /** Where the closed board redirects to. */
   closedTo?: string
 }
 
@@ -18,7 +18,7 @@ const CITIES = [
   { city: 'Berlin', state: null, country: { id: 'DE', name: 'Germany' }, is_remote: true, name: 'Berlin, DE' },
 ]
 
-/** The n-th posting; the higher the number, the older. */
+/** The n-th posting; higher numbers are older. */
 export function breezyJob(n: number) {
   return {
     id: `b${1000 + n}`,
@@ -35,7 +35,7 @@ export function breezyJob(n: number) {
   }
 }
 
-/** Its one board is at the root. */
+/** Its only board is at the root. */
 export async function startBreezyMock(options: BreezyOptions): Promise<BoardServer> {
   const board = Array.from({ length: options.jobs }, (_, n) => breezyJob(n))
   return await startBoardServer(({ path, query }): BoardAnswer => {

@@ -1,5 +1,5 @@
 /**
- * A loopback Glassdoor: a search is sent on to its page under /Job/…SRCH_….htm, further pages are …_IP{n}.htm, 30 cards each, at
+ * A loopback Glassdoor: a search redirects to its page under /Job/…SRCH_….htm, further pages are …_IP{n}.htm, 30 cards each, at
  * most 30 pages. Class names are hashed; a button says whether there is more.
  */
 import type { Answer, Site } from '../../browser/site.ts'

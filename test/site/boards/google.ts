@@ -1,6 +1,6 @@
 /**
- * A loopback Google: the search page is built by its script, from rows; without scripts there is nothing to read. Further pages come
- * from /async/callback:550, as JSON in a string in JSON, with the token of the next one in markup after it.
+ * A loopback Google: a script builds the search page from rows; without scripts there is nothing to read. Further pages come from
+ * /async/callback:550, as JSON in a string in JSON, with the token of the next one in markup after it.
  */
 import type { Answer, Site } from '../../browser/site.ts'
 import { type BoardOptions, openBoard } from './walls.ts'
@@ -26,7 +26,7 @@ function fields(n: number): unknown[] {
 const numbersFrom = (from: number, jobs: number) =>
   Array.from({ length: Math.max(0, Math.min(CARDS, jobs - from)) }, (_, i) => from + i)
 
-/** The key is put together by the script only. */
+/** Only the script assembles the key. */
 function searchPage(numbers: readonly number[], token: string | undefined, isRedesigned: boolean): string {
   const rows = JSON.stringify(numbers.map(fields)).replaceAll('<', '\\u003c')
   const key = isRedesigned ? "'5200' + '84653'" : "'5200' + '84652'"

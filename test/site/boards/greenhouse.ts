@@ -1,17 +1,17 @@
-/** A loopback Greenhouse: the whole board in one answer, pay only on a posting's own answer, HTML with its tags escaped. */
+/** A loopback Greenhouse: the whole board in one response, pay only in a posting's own response, HTML with escaped tags. */
 import { type BoardAnswer, type BoardServer, type MockOptions, notFound, startBoardServer } from './ats-server.ts'
 
 export interface GreenhouseOptions extends MockOptions {
-  /** The list leaves out all beyond this many, and still names the total. */
+  /** The list omits all postings beyond this number, but still states the total. */
   sends?: number
-  /** Fields its postings do not have. */
+  /** Fields that its postings lack. */
   lacks?: readonly string[]
 }
 
 const CITIES = ['Berlin, Germany', 'London, United Kingdom', 'Remote - US', 'New York, NY']
 const DAY_MS = 86_400_000
 
-/** The n-th posting; the higher the number, the older. */
+/** The n-th posting; higher numbers are older. */
 export function greenhouseJob(n: number) {
   const at = new Date(Date.UTC(2026, 10, 10, 9) - n * DAY_MS).toISOString().replace('.000Z', '-00:00')
   return {
@@ -41,7 +41,7 @@ const PAY = [
   { min_cents: 9_000_000, max_cents: 19_000_000, currency_type: 'EUR', title: 'Zone C', blurb: '' },
 ]
 
-/** Its one board is `acme`. */
+/** Its only board is `acme`. */
 export async function startGreenhouseMock(options: GreenhouseOptions): Promise<BoardServer> {
   const { jobs, sends = jobs, lacks = [] } = options
   const withoutThem = (job: object) => Object.fromEntries(Object.entries(job).filter(([name]) => !lacks.includes(name)))

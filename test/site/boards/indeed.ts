@@ -1,6 +1,6 @@
 /**
- * A loopback Indeed: 15 cards a page although `start` steps by 10, so pages overlap; two sponsored cards come again on every
- * page, the order differs from request to request, and past the end the last page is shown again. The data is a script's object.
+ * A loopback Indeed: 15 cards per page although `start` steps by 10, so pages overlap; two sponsored cards are repeated on every
+ * page, the order differs between requests, and past the end the last page is shown again. The data is a script's object.
  */
 import type { Answer, Site } from '../../browser/site.ts'
 import { type BoardOptions, openBoard } from './walls.ts'
@@ -29,7 +29,7 @@ function indeedCard(n: number, nowMs: number): Record<string, unknown> {
     extractedSalary: { min: 30, max: 40, type: 'HOURLY' },
     formattedRelativeTime: '3 days ago',
     pubDate: nowMs - 3 * 86_400_000,
-    // What a search for the first "};" would stop at.
+    // A search for the first "};" would stop here.
     snippet: `<ul><li>Care for "patients" }; window.mosaic = {\\</li></ul>`,
     thirdPartyApplyUrl: n % 4 === 0 ? `https://apply.example/nurse/${n}` : undefined,
   }

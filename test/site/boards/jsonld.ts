@@ -1,13 +1,13 @@
-/** A loopback careers site: lists in pages, job pages whose markup is written in all the ways it is written, and sitemaps. */
+/** A loopback careers site: lists in pages, job pages with markup in all common variants, and sitemaps. */
 import { escapeHtml } from '../html.ts'
 import { type BoardAnswer, type BoardServer, type MockOptions, notFound, startBoardServer } from './ats-server.ts'
 
 export interface CareersOptions extends MockOptions {
-  /** How the list leads to the jobs. `nothing`: as when a script draws it. */
+  /** How the list leads to the jobs. `nothing`: as if rendered by a script. */
   list?: 'links' | 'itemList' | 'postings' | 'nothing'
-  /** What else is on the first page. */
+  /** Additional content of the first page. */
   extra?: string
-  /** Job pages say that they are about a job, and nobody can read it. */
+  /** Job pages claim to describe a job, but the markup is unreadable. */
   isBroken?: boolean
   /** Job pages have no markup at all. */
   isBare?: boolean
@@ -16,7 +16,7 @@ export interface CareersOptions extends MockOptions {
 export const PAGE_SIZE = 10
 const DAY_MS = 86_400_000
 
-/** What the n-th job page describes; the higher the number, the older. */
+/** What the n-th job page describes; higher numbers are older. */
 function careersPosting(n: number) {
   return {
     '@context': 'https://schema.org',

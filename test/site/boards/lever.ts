@@ -1,4 +1,4 @@
-/** A loopback Lever: pages by `skip` and `limit`, HTML for who does not ask for JSON, the text in several parts. */
+/** A loopback Lever: pages by `skip` and `limit`, HTML for clients that do not ask for JSON, the text in several parts. */
 import { type BoardAnswer, type BoardServer, type MockOptions, notFound, startBoardServer } from './ats-server.ts'
 
 export interface LeverOptions extends MockOptions {
@@ -10,7 +10,7 @@ const WORKPLACES = ['on-site', 'remote', 'hybrid', 'unspecified']
 
 export const leverId = (n: number) => `0f0e0d0c-0000-4000-8000-${String(n).padStart(12, '0')}`
 
-/** The n-th posting; the higher the number, the older. */
+/** The n-th posting; higher numbers are older. */
 function leverJob(n: number) {
   return {
     id: leverId(n),
@@ -38,7 +38,7 @@ function leverJob(n: number) {
   }
 }
 
-/** Its one board is `acme-robotics`. */
+/** Its only board is `acme-robotics`. */
 export async function startLeverMock(options: LeverOptions): Promise<BoardServer> {
   const { jobs, ignoresSkip = false } = options
   return await startBoardServer(({ path, query, headers }): BoardAnswer => {

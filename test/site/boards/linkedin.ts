@@ -1,6 +1,6 @@
 /**
- * A loopback LinkedIn, as a guest sees it: fragments of 10 cards, `start` in steps of 10, nothing but a comment past the end (or
- * status 400), a page for each posting. Every fifth posting names its pay, every seventh is closed when its page is opened.
+ * A loopback LinkedIn, as a guest sees it: fragments of 10 cards, `start` in steps of 10, only a comment past the end (or status
+ * 400), a page for each posting. Every fifth posting states its pay, every seventh is closed when its page is opened.
  */
 import type { Answer, Site } from '../../browser/site.ts'
 import { type BoardOptions, openBoard } from './walls.ts'
@@ -10,9 +10,9 @@ const DETAIL = '/jobs-guest/jobs/api/jobPosting/'
 const CARDS = 10
 
 export interface LinkedinOptions extends BoardOptions {
-  /** What stands past the last posting. Default `comment`. */
+  /** What follows the last posting. Default `comment`. */
   end?: 'comment' | 'status400'
-  /** The day of the first posting; each next one is a day older. */
+  /** The day of the first posting; each following one is a day older. */
   newestDay?: string
 }
 

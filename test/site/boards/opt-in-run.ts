@@ -1,4 +1,4 @@
-/** Runs a board that is off by default, turned on, against a loopback board. */
+/** Enables a board that is off by default, and runs it against a loopback board. */
 import type { Scraper } from '../../../src/index.ts'
 import { type BoardRun, runBoard } from './ats-run.ts'
 

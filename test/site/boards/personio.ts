@@ -1,16 +1,16 @@
-/** A loopback Personio: one XML feed, German unless asked otherwise, and the search of the page where the feed is off. */
+/** A loopback Personio: one XML feed, German by default, and the page's search if the feed is off. */
 import { escapeHtml } from '../html.ts'
 import { type BoardAnswer, type BoardServer, type MockOptions, notFound, startBoardServer } from './ats-server.ts'
 
 export interface PersonioOptions extends MockOptions {
   isFeedOff?: boolean
-  /** Of the feed, only its first characters arrive. */
+  /** Only this many first characters of the feed arrive. */
   cutAt?: number
 }
 
 const DAY_MS = 86_400_000
 
-/** The n-th position; the higher the number, the older. */
+/** The n-th position; higher numbers are older. */
 function personioPosition(n: number, language = 'en') {
   return {
     id: 9000 + n,
@@ -51,7 +51,7 @@ const toSearch = ({
   recruiting_category: recruitingCategory,
 })
 
-/** Its one board is at the root; below any other path there is none. */
+/** Its only board is at the root; other paths have none. */
 export async function startPersonioMock(options: PersonioOptions): Promise<BoardServer> {
   const { jobs, isFeedOff = false, isRenamed = false, cutAt } = options
   return await startBoardServer(({ path, query }): BoardAnswer => {

@@ -1,9 +1,9 @@
-/** A loopback Pinpoint: the whole board in one answer, with the pay also where it is not to be shown. */
+/** A loopback Pinpoint: the whole board in one response, including pay that must not be shown. */
 import { type BoardAnswer, type BoardServer, type MockOptions, notFound, startBoardServer } from './ats-server.ts'
 
 const DAY_MS = 86_400_000
 
-/** The n-th posting; the higher the number, the older. */
+/** The n-th posting; higher numbers are older. */
 export function pinpointJob(n: number) {
   return {
     id: String(70_000 + n),
@@ -29,7 +29,7 @@ export function pinpointJob(n: number) {
   }
 }
 
-/** Its one board is at the root; below any other path there is none. */
+/** Its only board is at the root; other paths have none. */
 export async function startPinpointMock(options: MockOptions): Promise<BoardServer> {
   const board = Array.from({ length: options.jobs }, (_, n) => pinpointJob(n))
   return await startBoardServer(

@@ -1,12 +1,12 @@
-/** A loopback Recruitee: all offers in one answer, three flags for the workplace, dates that are not ISO. */
+/** A loopback Recruitee: all offers in one response, three flags for the workplace, dates that are not ISO. */
 import { type BoardAnswer, type BoardServer, type MockOptions, notFound, startBoardServer } from './ats-server.ts'
 
 export interface RecruiteeOptions extends MockOptions {
-  /** As for a sub-domain nobody has. */
+  /** As for a subdomain that does not exist. */
   isNobodys?: boolean
 }
 
-/** The n-th offer; the higher the number, the older. */
+/** The n-th offer; higher numbers are older. */
 function recruiteeOffer(n: number) {
   const at = new Date(Date.UTC(2026, 10, 10, 9) - n * 86_400_000)
     .toISOString()

@@ -1,4 +1,4 @@
-/** A loopback Rippling: a row of the list for each place of a posting, texts and pay only in a posting's own answer. */
+/** A loopback Rippling: a list row for each location of a posting, texts and pay only in a posting's own response. */
 import { type BoardAnswer, type BoardServer, type MockOptions, notFound, startBoardServer } from './ats-server.ts'
 
 const DAY_MS = 86_400_000
@@ -6,7 +6,7 @@ const PLACES = ['Remote (United States)', 'San Francisco, CA', 'Dublin, Ireland'
 
 export const ripplingId = (n: number) => `00000000-aaaa-4bbb-8ccc-${String(n).padStart(12, '0')}`
 
-/** The rows of the n-th posting: every fourth is open in two places. */
+/** The rows of the n-th posting: every fourth is open in two locations. */
 function ripplingRows(n: number) {
   const places = n % 4 === 0 ? [PLACES[1], PLACES[2]] : [PLACES[n % 3]]
   return places.map((place) => ({
@@ -18,7 +18,7 @@ function ripplingRows(n: number) {
   }))
 }
 
-/** Its own answer; the higher the number, the older. */
+/** Its own response; higher numbers are older. */
 function ripplingJob(n: number) {
   return {
     uuid: ripplingId(n),
@@ -40,7 +40,7 @@ function ripplingJob(n: number) {
   }
 }
 
-/** Its one board is `acme`. */
+/** Its only board is `acme`. */
 export async function startRipplingMock(options: MockOptions): Promise<BoardServer> {
   const base = '/platform/api/ats/v1/board/acme/jobs'
   return await startBoardServer(({ path }): BoardAnswer => {

@@ -2,9 +2,9 @@
 import { type BoardAnswer, type BoardServer, type MockOptions, notFound, startBoardServer } from './ats-server.ts'
 
 export interface SmartRecruitersOptions extends MockOptions {
-  /** So many more that are not public. */
+  /** Number of additional postings that are not public. */
   hidden?: number
-  /** Most a page holds, whatever was asked for. Default 100. */
+  /** Maximum page size, whatever was requested. Default 100. */
   pageMax?: number
 }
 
@@ -12,7 +12,7 @@ const TYPES = ['permanent', 'part-time', 'contract', 'intern']
 
 export const smartId = (n: number) => String(743_999_000_000_000 + n)
 
-/** The n-th posting as the list has it; the higher the number, the older. */
+/** The n-th posting as in the list; higher numbers are older. */
 function listedJob(n: number) {
   const type = TYPES[n % TYPES.length]!
   return {
@@ -57,7 +57,7 @@ function wholeJob(n: number) {
   }
 }
 
-/** Its one board is `Acme`. */
+/** Its only board is `Acme`. */
 export async function startSmartRecruitersMock(options: SmartRecruitersOptions): Promise<BoardServer> {
   const { jobs, hidden = 0, pageMax = 100 } = options
   const base = '/v1/companies/Acme/postings'

@@ -1,9 +1,9 @@
-/** A loopback Teamtailor: one RSS feed with places in a namespace of its own. */
+/** A loopback Teamtailor: one RSS feed, with locations in their own namespace. */
 import { escapeHtml } from '../html.ts'
 import { type BoardAnswer, type BoardServer, type MockOptions, notFound, startBoardServer } from './ats-server.ts'
 
 export interface TeamtailorOptions extends MockOptions {
-  /** Of the feed, only its first characters arrive. */
+  /** Only this many first characters of the feed arrive. */
   cutAt?: number
 }
 
@@ -12,7 +12,7 @@ const DAY_MS = 86_400_000
 const place = (city: string, country: string) =>
   `<tt:location><tt:name>${city} office</tt:name><tt:address>1 Road</tt:address><tt:zip>1</tt:zip><tt:city>${city}</tt:city><tt:country>${country}</tt:country></tt:location>`
 
-/** The n-th item; the higher the number, the older. */
+/** The n-th item; higher numbers are older. */
 function item(n: number, isRenamed: boolean): string {
   const places = n % 2 === 0 ? place('Stockholm', 'Sweden') + place('Oslo', 'Norway') : place('Malmö', 'Sweden')
   const description = `<p>Sell ${n % 5 === 0 ? 'boats' : 'cars'} &amp; more.</p>`
@@ -25,7 +25,7 @@ function item(n: number, isRenamed: boolean): string {
     <tt:department>Sales</tt:department><tt:role>Account manager</tt:role></item>`
 }
 
-/** Its one board is at the root; below any other path there is none. */
+/** Its only board is at the root; other paths have none. */
 export async function startTeamtailorMock(options: TeamtailorOptions): Promise<BoardServer> {
   const { jobs, isRenamed = false, cutAt } = options
   return await startBoardServer(({ path }): BoardAnswer => {

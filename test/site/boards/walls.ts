@@ -1,4 +1,4 @@
-/** What the big boards show in place of a page, and a loopback board that shows it when it is told to. */
+/** What the big boards show instead of a page, and a loopback board that shows it on request. */
 import { type Answer, openSite, redirect, type Site, status } from '../../browser/site.ts'
 
 const HTML = { 'content-type': 'text/html; charset=utf-8' }
@@ -20,7 +20,7 @@ const WALLS = {
   /** ZipRecruiter. */
   wafForbidden: forbidden('forbidden cf-waf'),
   geoblocked: forbidden('geoblocked-gdpr'),
-  /** Glassdoor: also with status 200. */
+  /** Glassdoor, also with status 200. */
   helpUsProtect: page(403, 'Security | Glassdoor', 'Help Us Protect Glassdoor. Please verify that you are human.'),
   helpUsProtectQuietly: page(200, 'Security | Glassdoor', 'Help Us Protect Glassdoor. Please verify you are human.'),
   /** Google. */
@@ -35,7 +35,7 @@ const WALLS = {
 
 export type Wall = keyof typeof WALLS
 
-/** Where the walls that are redirects lead. */
+/** Targets of the walls that are redirects. */
 const WALL_PAGES: Readonly<Record<string, Answer>> = {
   '/authwall': page(200, 'Sign Up | LinkedIn', 'Join LinkedIn to see more jobs.'),
   '/account/login': page(200, 'Sign In | Indeed', 'Ready to take the next step? Create an account or sign in.'),
@@ -48,17 +48,17 @@ const WALL_PAGES: Readonly<Record<string, Answer>> = {
 }
 
 export interface BoardOptions {
-  /** Postings it has. */
+  /** Number of postings. */
   jobs: number
-  /** The wall in place of the n-th page (from 1; robots.txt does not count), or from the n-th on with `stays`. */
+  /** The wall instead of the n-th page (from 1; robots.txt does not count), or from the n-th on with `stays`. */
   wall?: { at: number; is: Wall; stays?: boolean }
-  /** Text of robots.txt; without it there is none. */
+  /** Text of robots.txt; undefined: 404. */
   robots?: string
   /** Pages have another layout, as after a redesign. */
   isRedesigned?: boolean
 }
 
-/** A board that shows `pages`, and its walls as told. */
+/** A board that shows `pages`, and its walls as configured. */
 export async function openBoard(pages: Readonly<Record<string, Answer>>, options: BoardOptions): Promise<Site> {
   const { wall, robots } = options
   let asked = 0

@@ -13,7 +13,7 @@ const cityOf = (n: number) =>
 const titleOf = (n: number) => `${['Backend', 'Frontend'][n % 2]} Engineer ${n}`
 const wordsOf = (n: number) => `<p>Write ${n % 5 === 0 ? 'Rust' : 'Go'}.</p>`
 
-/** The n-th posting as the widget has it; the higher the number, the older. */
+/** The n-th posting as in the widget; higher numbers are older. */
 function widgetJob(n: number) {
   const { city, region, country, countryCode } = cityOf(n)
   return {
@@ -56,7 +56,7 @@ function listed(n: number) {
   }
 }
 
-/** Its one board is `acme-robotics`. */
+/** Its only board is `acme-robotics`. */
 export async function startWorkableMock(options: MockOptions): Promise<BoardServer> {
   const { jobs } = options
   const upTo = (count: number, of: (n: number) => object, from = 0) =>

@@ -1,6 +1,6 @@
 /**
- * A loopback Workday: lists by POST, 20 to a page, a total that stops at 2000 and is right on the first page only, pages beyond
- * that are the first one again, facets that count; an answer for each posting.
+ * A loopback Workday: lists by POST, 20 per page, a total that stops at 2000 and is right only on the first page, later pages
+ * that repeat the first one, facets with counts; a response for each posting.
  */
 import { type BoardAnswer, type BoardServer, type MockOptions, notFound, startBoardServer } from './ats-server.ts'
 
@@ -66,7 +66,7 @@ interface ListRequest {
   searchText: string
 }
 
-/** Its one careers site is `External` of the tenant `acme`. */
+/** Its only careers site is `External` of the tenant `acme`. */
 export async function startWorkdayMock(options: WorkdayOptions): Promise<BoardServer> {
   const { jobs, hasOrphans = false } = options
   const all = Array.from({ length: jobs }, (_, n) => ({ n, facets: facetsOf(n, hasOrphans) }))

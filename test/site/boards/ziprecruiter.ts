@@ -1,4 +1,7 @@
-/** A loopback ZipRecruiter: a shell whose `script#js_variables` holds 20 cards a page, the number of pages, and one posting in full. */
+/**
+ * A loopback ZipRecruiter: a shell whose `script#js_variables` holds 20 cards per page, the number of pages, and one posting in
+ * full.
+ */
 import type { Answer, Site } from '../../browser/site.ts'
 import { type BoardOptions, openBoard } from './walls.ts'
 
