@@ -10,23 +10,12 @@
  */
 import { ScrapeError } from '../../core/errors.ts'
 import type { HostPause, RateLimit, Slot, SlotUse } from '../contract.ts'
-import { createHostState, type HostLimits, HostSlot, type HostState, type Waiter } from './host-state.ts'
+import { HostSlot, type HostState, type Waiter } from './host-state.ts'
+import { KnownHosts, type KnownHostsOptions } from './known-hosts.ts'
 import { Pace } from './pace.ts'
 import type { FleetSlots, SharedSlots } from './spacing.ts'
 
-/** `rps` 0 = no limit. `delayMs`: the gap between two requests, drawn from this range, or from 0.5 to 1.5 of one number. */
-export interface PerHostOptions {
-  concurrency: number
-  rps: number
-  delayMs: number | readonly [minMs: number, maxMs: number]
-  /** Spread evenly over the minute where it is stricter than `rps`, unless the fleet counts by itself. Default 0 = no limit. */
-  perMinute?: number
-}
-
-export interface RateLimitOptions {
-  perHost: PerHostOptions
-  /** What is different for one host. */
-  siteOf?: (host: string) => Partial<PerHostOptions> | undefined
+export interface RateLimitOptions extends KnownHostsOptions {
   /** Requests in flight over all hosts, without those for files. */
   concurrency: number
   /** Longest crawl-delay that is obeyed. */
@@ -36,8 +25,6 @@ export interface RateLimitOptions {
    * in the crawl loop is not for sleeping an hour in. Default 10 s.
    */
   pauseWaitMsMax?: number
-  /** Hosts remembered at most, so that a delay learned late still counts from the last request. Default 100,000. */
-  hostsMax?: number
   /** Spreads rate and pauses over the processes of this machine. */
   slots?: SharedSlots
   /** Spreads rate and pauses over the workers of a fleet; `slots` is then not used. */
@@ -66,11 +53,7 @@ class HostRateLimit implements RateLimit, Disposable {
   readonly #monotonicNow: () => number
   readonly #pace: Pace
   readonly #setTimer: (callback: () => void, ms: number) => () => void
-  readonly #limits: HostLimits
-  readonly #hosts = new Map<string, HostState>()
-  /** Hosts that cannot take a request now, kept up to date on every change so that `busyHosts` counts nothing. */
-  readonly #limited = new Set<HostState>()
-  #busyHosts: string[] | undefined = []
+  readonly #hosts: KnownHosts
   /** Hosts whose waiters only lack a place among all requests in flight, longest waiting first. */
   readonly #blocked = new Set<HostState>()
   readonly #listeners: (() => void)[] = []
@@ -99,7 +82,7 @@ class HostRateLimit implements RateLimit, Disposable {
         const timer = setTimeout(callback, ms)
         return () => clearTimeout(timer)
       })
-    this.#limits = limitsOf(options, options.perHost)
+    this.#hosts = new KnownHosts(options)
   }
 
   waitMs(host: string, { isFile = false }: SlotUse = {}): number {
@@ -115,7 +98,7 @@ class HostRateLimit implements RateLimit, Disposable {
   acquire(host: string, signal: AbortSignal, { isFile = false }: SlotUse = {}): Promise<Slot> {
     if (signal.aborted) return Promise.reject(signal.reason)
     if (this.#isDisposed) return Promise.reject(stopped(host))
-    const state = this.#stateOf(host)
+    const state = this.#hosts.stateOf(host)
     if (this.#ahead(state) === 0 && this.#hasPlace(state, isFile) && this.#pace.isDue(state)) {
       const slot = this.#start(state, isFile)
       this.#settle(state)
@@ -143,7 +126,7 @@ class HostRateLimit implements RateLimit, Disposable {
   pause(host: string, untilMs: number, reason: string): void {
     const remainingMs = untilMs - this.#now()
     const pausedUntilMs = this.#monotonicNow() + remainingMs
-    const state = this.#stateOf(host)
+    const state = this.#hosts.stateOf(host)
     if (remainingMs > 0 && pausedUntilMs > state.pausedUntilMs) {
       if (this.#options.fleet !== undefined) this.#options.fleet.pause(host, remainingMs)
       else this.#options.slots?.pause(host, untilMs)
@@ -157,20 +140,19 @@ class HostRateLimit implements RateLimit, Disposable {
     const crawlDelayMs = Math.min(Math.max(0, delayMs || 0), this.#options.crawlDelayMsMax)
     const known = this.#hosts.get(host)
     if ((known?.crawlDelayMs ?? 0) === crawlDelayMs) return
-    const state = known ?? this.#stateOf(host)
+    const state = known ?? this.#hosts.stateOf(host)
     state.crawlDelayMs = crawlDelayMs
     if (state.turns !== undefined) state.turns.freeUntilMs = 0
     this.#settle(state)
   }
 
   busyHosts(): string[] {
-    this.#busyHosts ??= Array.from(this.#limited, (state) => state.host)
-    return this.#busyHosts
+    return this.#hosts.busy()
   }
 
   pauses(): HostPause[] {
     const monotonicMs = this.#monotonicNow()
-    return [...this.#limited]
+    return [...this.#hosts.limited]
       .filter(({ pausedUntilMs }) => pausedUntilMs > monotonicMs)
       .map(({ host, pausedUntilMs, pauseReason }) => {
         return { host, untilMs: Math.ceil(this.#now() + pausedUntilMs - monotonicMs), reason: pauseReason }
@@ -183,46 +165,13 @@ class HostRateLimit implements RateLimit, Disposable {
 
   [Symbol.dispose](): void {
     this.#isDisposed = true
-    for (const state of this.#hosts.values()) {
+    for (const state of this.#hosts) {
       state.cancelTimer?.()
       state.cancelTimer = undefined
       for (const waiter of state.waiters.splice(0)) this.#refuse(waiter, stopped(state.host))
     }
     this.#hosts.clear()
-    this.#limited.clear()
     this.#blocked.clear()
-    this.#busyHosts = []
-  }
-
-  #stateOf(host: string): HostState {
-    const known = this.#hosts.get(host)
-    if (known !== undefined) return known
-    const hostsMax = this.#options.hostsMax ?? 100_000
-    if (this.#hosts.size >= hostsMax) this.#makeRoom(hostsMax)
-    const site = this.#options.siteOf?.(host)
-    const limits = site === undefined ? this.#limits : limitsOf(this.#options, { ...this.#options.perHost, ...site })
-    const state = createHostState(host, limits)
-    this.#hosts.set(host, state)
-    return state
-  }
-
-  /**
-   * Forgets the oldest idle hosts; if there are too few, the oldest paused ones, because a million paused hosts must not fill
-   * the memory either. A hundredth at once: a Map walked from its start for every host is slow (74 µs each, measured).
-   */
-  #makeRoom(hostsMax: number): void {
-    let room = Math.ceil(hostsMax / 100)
-    for (const mayForgetPaused of [false, true]) {
-      for (const state of this.#hosts.values()) {
-        if (room === 0) return
-        if (state.active > 0 || state.waiters.length > 0) continue
-        if (this.#limited.has(state) && !mayForgetPaused) continue
-        this.#hosts.delete(state.host)
-        state.cancelTimer?.()
-        this.#setLimited(state, false)
-        room--
-      }
-    }
   }
 
   #hasPlace(state: HostState, isFile: boolean): boolean {
@@ -252,9 +201,9 @@ class HostRateLimit implements RateLimit, Disposable {
   }
 
   #onTurns(state: HostState): void {
-    if (this.#isDisposed || this.#hosts.get(state.host) !== state) return // forgotten meanwhile
+    if (this.#isDisposed || !this.#hosts.has(state)) return // forgotten meanwhile
     this.#settle(state)
-    if (!this.#limited.has(state)) this.#notify()
+    if (!this.#hosts.isLimited(state)) this.#notify()
   }
 
   #release(state: HostState, isFile: boolean): void {
@@ -307,7 +256,7 @@ class HostRateLimit implements RateLimit, Disposable {
     const isBlocked = next === undefined && ahead > 0 && !isFull && waitMs === 0
     if (isBlocked) this.#blocked.add(state)
     else if (waitMs > 0 || (next !== undefined && state.turns?.isAsking !== true)) this.#armTimer(state, waitMs)
-    this.#setLimited(state, isFull || waitMs > 0 || ahead > 0)
+    this.#hosts.setLimited(state, isFull || waitMs > 0 || ahead > 0)
   }
 
   #armTimer(state: HostState, waitMs: number): void {
@@ -315,35 +264,15 @@ class HostRateLimit implements RateLimit, Disposable {
       () => {
         state.cancelTimer = undefined
         this.#settle(state)
-        if (!this.#limited.has(state)) this.#notify()
+        if (!this.#hosts.isLimited(state)) this.#notify()
       },
       Math.min(Math.max(1, waitMs), TIMER_MS_MAX),
     )
   }
 
-  #setLimited(state: HostState, isLimited: boolean): void {
-    if (this.#limited.has(state) === isLimited) return
-    if (isLimited) this.#limited.add(state)
-    else this.#limited.delete(state)
-    this.#busyHosts = undefined
-  }
-
   #notify(): void {
     for (const listener of this.#listeners) listener()
   }
-}
-
-function limitsOf(options: RateLimitOptions, perHost: PerHostOptions): HostLimits {
-  const { delayMs, concurrency } = perHost
-  const [delayMsMin, delayMsMax] = typeof delayMs === 'number' ? [0.5 * delayMs, 1.5 * delayMs] : delayMs
-  return { concurrency, intervalMs: intervalMsOf(options, perHost), delayMsMin, delayMsMax }
-}
-
-function intervalMsOf({ fleet }: RateLimitOptions, { rps, perMinute = 0 }: PerHostOptions): number {
-  const intervalMs = rps > 0 ? 1000 / rps : 0
-  // The fleet counts one number for all hosts, and is asked for no starts of hosts without a rate.
-  const isCounted = fleet?.perMinute === perMinute && rps > 0
-  return perMinute === 0 || isCounted ? intervalMs : Math.max(intervalMs, 60_000 / perMinute)
 }
 
 function stopped(host: string): ScrapeError {
