@@ -1,11 +1,14 @@
-/** Known weaknesses in our packages, tools included, as the registry tells them. Exit code 0: none · 1: some · 3: the registry does not answer. */
+/**
+ * Known vulnerabilities in our packages, including tools, as reported by the registry. Exit code 0: none · 1: some · 3: the
+ * registry does not answer.
+ */
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
 const ASK_MS_MAX = 60_000
 
 interface Report {
-  /** A number and text when the registry itself refused. */
+  /** Set if the registry itself rejected the request. */
   message?: string
   vulnerabilities?: Record<string, { name: string; severity: string; range: string; fixAvailable: unknown }>
 }

@@ -1,8 +1,8 @@
 /**
- * Builds what the package holds into `dist/`: the shape of this repository, in JavaScript. `src/` and `scrapers/` compiled, with
- * types; `templates/` and `bin/` as they are; a `package.json`, through which the bundled scrapers find `sluice`. Because the shape
- * is the same, every relative path in the code means the same in both. The compiler gives imports their `.js`; the rest of what names
- * a module by its file (`new URL('./x.ts', import.meta.url)`, imports in types) is given it here, and what is left over is an error.
+ * Builds the content of the package into `dist/`: the layout of this repository, in JavaScript. `src/` and `scrapers/` are
+ * compiled, with types; `templates/` and `bin/` are copied; a `package.json` lets the bundled scrapers find `sluice`. Because the
+ * layout is the same, every relative path in the code is valid in both. The compiler rewrites imports to `.js`; other references
+ * to modules (`new URL('./x.ts', import.meta.url)`, imports in types) are rewritten here, and any that remain are an error.
  */
 import { spawnSync } from 'node:child_process'
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -36,7 +36,7 @@ export function build(): void {
   writeFileSync(join(DIST, 'package.json'), `${JSON.stringify(packaged(manifest, '.'), null, 2)}\n`)
 }
 
-/** The manifest of the package: entries in JavaScript with their types, nothing that only a developer needs. */
+/** The manifest of the package: JavaScript entries with their types, nothing that only developers need. */
 export function packaged(manifest: Manifest, folder: string): object {
   const { scripts: _scripts, devDependencies: _dev, exports, bin, ...rest } = manifest
   const entries = Object.entries(exports).map(([entry, file]) => {
@@ -62,7 +62,7 @@ function compile(): void {
   writeFileSync(config, JSON.stringify({ extends: '../tsconfig.json', compilerOptions: options, include, exclude }))
   const { status, stdout, error } = spawnSync(
     process.execPath,
-    // Its threads check what they share once each: 18 s of CPU instead of 10 s.
+    // With several threads, shared files are checked once per thread: 18 s of CPU instead of 10 s.
     [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', config, '--singleThreaded'],
     { encoding: 'utf8' },
   )
@@ -82,7 +82,7 @@ function nameModules(file: string): void {
   if (text !== before) writeFileSync(file, text)
 }
 
-/** Types that no entry leads to are of no use to anybody: two thirds of them, 2 MB on disk. */
+/** Types that no entry refers to are useless: two thirds of them, 2 MB on disk. */
 function removeInnerTypes(entries: readonly string[]): void {
   const needed = new Set<string>()
   const need = (file: string) => {
@@ -95,7 +95,7 @@ function removeInnerTypes(entries: readonly string[]): void {
   for (const file of globSync('**/*.d.ts', { cwd: DIST })) if (!needed.has(join(DIST, file))) rmSync(join(DIST, file))
 }
 
-/** Without an optional package its types are `any`, also for projects that check the types of libraries. */
+/** Without an optional package its types become `any`, even for projects that check library types. */
 function excuseOptionalTypes(file: string, names: readonly string[]): void {
   const before = readFileSync(file, 'utf8')
   const text = before.replace(/^import .*from ['"]([^'"]+)['"];?$/gm, (line, name: string) =>

@@ -1,6 +1,6 @@
 /**
- * `make chaos SEED=1 MINUTES=5`: runs fault schedules on every engine, each from its own seed, until the time is up. One line per schedule; to
- * repeat one: `make chaos SEED=7 MINUTES=0 ENGINES=redis`.
+ * `make chaos SEED=1 MINUTES=5`: runs fault schedules on every engine, each from its own seed, until the time is up. Prints one
+ * line per schedule; to repeat one: `make chaos SEED=7 MINUTES=0 ENGINES=redis`.
  */
 import { FLEET_ENGINES, type FleetEngine } from '../test/faults/chaos/engines.ts'
 import { runFleetSchedule, type ScheduleResult } from '../test/faults/chaos/schedule.ts'

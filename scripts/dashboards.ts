@@ -1,11 +1,11 @@
-/** Writes deploy/grafana/dashboards/*.json. With `--check` it writes nothing and fails when a file is out of date. */
+/** Writes deploy/grafana/dashboards/*.json. With `--check` it writes nothing and fails if a file is out of date. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DASHBOARDS, type Dashboard, type Panel } from './dashboards/panels.ts'
 
 const FOLDER = new URL('../deploy/grafana/dashboards/', import.meta.url).pathname
 const DATASOURCE = { type: 'prometheus', uid: 'prometheus' }
-/** Of a row of 24. */
+/** Grafana's grid has 24 columns. */
 const PANEL = { width: 8, height: 8 }
 const STAT = { width: 4, height: 4 }
 
@@ -14,7 +14,7 @@ export function dashboardFiles(): Record<string, string> {
   return Object.fromEntries(DASHBOARDS.map((one) => [`${one.name}.json`, `${JSON.stringify(boardOf(one), null, 2)}\n`]))
 }
 
-/** Grafana 11. The uid stays: links and bookmarks name it. */
+/** For Grafana 11. The uid must not change: links and bookmarks use it. */
 function boardOf({ name, title, description, variables, panels }: Dashboard) {
   return {
     uid: `sluice-${name}`,
@@ -54,7 +54,7 @@ function variableOf({ name, query }: Dashboard['variables'][number]) {
   }
 }
 
-/** From left to right, a new line when one is full; small numbers and graphs never share one. */
+/** From left to right, starting a new row when one is full; stats and graphs never share a row. */
 function laidOut(panels: readonly Panel[]) {
   let x = 0
   let y = 0

@@ -1,4 +1,4 @@
-/** `make demo`: serves the bundled book shop on this machine and scrapes it, misbehaving pages included. */
+/** `make demo`: serves the bundled book shop on this machine and scrapes it, including misbehaving pages. */
 import { spawn } from 'node:child_process'
 import { startBooksSite } from '../test/site/books.ts'
 
@@ -9,6 +9,6 @@ console.log(
 const command = ['run', 'books', '--site', site.url, '--arg', 'details=true', '--rps', '0', ...process.argv.slice(2)]
 console.log(`$ bin/sluice ${command.join(' ')}\n`)
 const run = spawn('bin/sluice', command, { stdio: 'inherit' })
-// Ctrl-C reaches the run as well; it drains, and then so do we.
+// Ctrl-C reaches the run as well; we exit once it has drained.
 process.on('SIGINT', () => {})
 process.exitCode = await new Promise<number>((resolve) => run.on('exit', (code) => resolve(code ?? 1)))

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Writes package-lock.json anew. Optional packages of other platforms that the registry at hand does not carry are entered by
-# their name and version, so that `npm ci` accepts the file everywhere.
+# Regenerates package-lock.json. Optional packages for other platforms that the configured registry lacks are entered by
+# name and version, so that `npm ci` accepts the file everywhere.
 set -eu
 cd "$(dirname "$0")/.."
 work=$(mktemp -d)

@@ -1,9 +1,9 @@
 /**
- * What `npm pack` and `npm publish` run before and after (`prepack`, `postpack`): build `dist/`, put the package's manifest in the
- * place of ours, and ours back. In the repository the entries are TypeScript; Node takes none from below `node_modules`.
- * npm packs the folder it stands in, so the swap cannot be avoided; it can be undone at any time. Ours is kept as
- * `package.json.tmp` (ignored by git) before it is replaced, both by renaming. The package's manifest keeps these two scripts, which
- * nobody runs who installs it: when npm was killed in between, the next `npm pack` begins with putting ours back.
+ * What `npm pack` and `npm publish` run before and after (`prepack`, `postpack`): builds `dist/`, replaces our manifest with the
+ * package's, and restores it. In the repository the entries are TypeScript, which Node does not load from `node_modules`.
+ * npm packs the current folder, so the swap is unavoidable, but it can be undone at any time. Ours is saved as `package.json.tmp`
+ * (ignored by git) before it is replaced, both by renaming. The package's manifest keeps these two scripts, which do not run on
+ * install: if npm was killed in between, the next `npm pack` starts by restoring ours.
  */
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

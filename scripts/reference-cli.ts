@@ -43,7 +43,7 @@ function sectionsOf(command: Command, path: string, level: number): string[] {
 
 const flagRow = (option: Option) => [`\`${option.flags}\``, sentence(describeOption(option))]
 
-/** What the help says after the flags: notes, and examples as they are typed. */
+/** The text after the flags in the help: notes, and examples. */
 function notesOf(command: Command): string[] {
   let text = ''
   const help = command.createHelp().formatHelp(command, command.createHelp())

@@ -51,7 +51,7 @@ export function libraryPage(): string {
   ])
 }
 
-/** `export … from` is followed to where the name is written down. */
+/** Follows `export … from` to the declaration of the name. */
 export function exportsOf(file: string): ExportedName[] {
   const source = readFileSync(file, 'utf8')
   const passedOn = [...source.matchAll(/^export (?:type )?\{([^}]*)\} from '(\.[^']+)'/gm)].flatMap(([, list, from]) =>
@@ -78,14 +78,14 @@ function definitionOf(name: string, file: string): ExportedName {
   return { name, kind: found[1]!.replace('*', ''), words: firstSentence(commentBefore(source, found.index)) }
 }
 
-/** `import { Name } from` and `export { Name }` is the same in two steps. */
+/** The same in two steps: `import { Name } from`, then `export { Name }`. */
 function imported(name: string, source: string, file: string): ExportedName | undefined {
   const imports = source.matchAll(/^import (?:type )?\{([^}]*)\} from '(\.[^']+)'/gm)
   const found = [...imports].find(({ 1: names }) => new RegExp(`\\b${name}\\b`).test(names!))
   return found === undefined ? undefined : definitionOf(name, resolve(dirname(file), found[2]!))
 }
 
-/** The doc comment that ends right before this place. */
+/** The doc comment that ends right before this position. */
 function commentBefore(source: string, index: number): string {
   const before = source.slice(0, index).replace(/\n(?:\/\/[^\n]*\n)*$/, '\n')
   if (!before.endsWith('*/\n')) return ''

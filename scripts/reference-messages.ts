@@ -6,7 +6,7 @@ import { PART_BYTES } from '../src/protocol/parts.ts'
 import { COLLECTORS_GROUP, streamNames, WORKERS_GROUP } from '../src/protocol/streams.ts'
 import { fieldRows, type JsonSchema, markdownTable, NOTE, page, sizeText } from './reference-text.ts'
 
-/** As a writer of messages needs it: what has a default may be left out. */
+/** From the writer's point of view: fields with a default may be omitted. */
 function messageSchema(name: keyof typeof MESSAGES): JsonSchema {
   return { title: `sluice ${name} message`, ...(z.toJSONSchema(MESSAGES[name], { io: 'input' }) as JsonSchema) }
 }

@@ -1,4 +1,4 @@
-/** Words and tables of the generated reference pages. */
+/** Text and tables of the generated reference pages. */
 
 export const NOTE = '<!-- Made by scripts/reference.ts from the code. Change the code, then run it again. -->'
 
@@ -32,7 +32,7 @@ export interface JsonSchema {
   properties?: Record<string, JsonSchema>
 }
 
-/** Limits of memory are powers of two: `16 MiB`. */
+/** Memory limits are powers of two: `16 MiB`. */
 export function sizeText(bytes: number): string {
   for (const [unit, size] of [
     ['GiB', 1024 ** 3],
@@ -44,7 +44,7 @@ export function sizeText(bytes: number): string {
   return `${bytes} B`
 }
 
-/** What a reference stands for. Only JSON itself, any of it, refers to itself. */
+/** Resolves a reference. Only the schema of arbitrary JSON refers to itself. */
 function resolved(schema: JsonSchema, defs: JsonSchema['$defs']): JsonSchema {
   const name = schema.$ref?.replace(/^#\/(?:\$defs|components\/schemas)\//, '')
   const found = name === undefined ? undefined : defs?.[name]
@@ -53,7 +53,7 @@ function resolved(schema: JsonSchema, defs: JsonSchema['$defs']): JsonSchema {
 
 const isAnyJson = (name: string) => /__schema|AnyJson/.test(name)
 
-/** A row for each field, those of fields inside it with their path. */
+/** One row per field, with nested fields by their path. */
 export function fieldRows(given: JsonSchema, prefix: string, defs = given.$defs): string[][] {
   const schema = resolved(given, defs)
   return Object.entries(schema.properties ?? {}).flatMap(([name, property]) => {
@@ -72,7 +72,7 @@ export function fieldRows(given: JsonSchema, prefix: string, defs = given.$defs)
   })
 }
 
-/** The objects in it: itself, one of several forms, the entries of a list, the values of a table. */
+/** The objects it contains: itself, one of several variants, the entries of a list, the values of a map. */
 function innerOf(given: JsonSchema, defs: JsonSchema['$defs']): { at: string; inner: JsonSchema }[] {
   const schema = resolved(given, defs)
   if (schema.anyOf !== undefined) return schema.anyOf.flatMap((form) => innerOf(form, defs))

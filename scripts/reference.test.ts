@@ -13,12 +13,12 @@ import { ENDPOINTS } from '../src/server/api/routes/endpoints.ts'
 import { outdatedPages, referencePages, writePages } from './reference.ts'
 import { ENTRIES, exportsOf } from './reference-library.ts'
 
-test('the reference pages say what the code says', async () => {
+test('the reference pages match the code', async () => {
   const folder = join(import.meta.dirname, '..', 'docs', 'reference')
   assert.deepEqual(await outdatedPages(folder), [], 'run: node scripts/reference.ts')
 })
 
-test('every error, option and metric has its place in the reference', async () => {
+test('every error, option and metric is in the reference', async () => {
   const pages = await referencePages()
   for (const code of Object.keys(EVERY_ERROR)) assert.ok(pages['errors.md']!.includes(`### ${code}\n`), code)
   for (const name of Object.keys(METRICS)) assert.ok(pages['metrics.md']!.includes(`\`${name}\``), name)
@@ -26,7 +26,7 @@ test('every error, option and metric has its place in the reference', async () =
     assert.match(pages['options.md']!, new RegExp(`^\\| \`${name}[\`.]`, 'm'))
 })
 
-test('every option has a sentence and its values', async () => {
+test('every option has a description and its values', async () => {
   const rows = (await referencePages())['options.md']!.split('\n').filter((line) => line.startsWith('| `'))
   assert.ok(rows.length > 15)
   for (const row of rows) {
@@ -37,7 +37,7 @@ test('every option has a sentence and its values', async () => {
   }
 })
 
-test('every field of every message has its row, and every message its schema', async () => {
+test('every field of every message has a row, and every message a schema', async () => {
   const pages = await referencePages()
   for (const [name, schema] of Object.entries(MESSAGES)) {
     const { properties, required } = JSON.parse(pages[`messages/${name}.schema.json`]!)
@@ -47,7 +47,7 @@ test('every field of every message has its row, and every message its schema', a
   }
 })
 
-test('every command and every endpoint has its place in the reference', async () => {
+test('every command and every endpoint is in the reference', async () => {
   const pages = await referencePages()
   const program = new Command()
   await defineCommands(program, undefined)
@@ -57,7 +57,7 @@ test('every command and every endpoint has its place in the reference', async ()
     assert.ok(pages['rest.md']!.includes(`\n### ${method} ${path.replace(/:(\w+)/g, '{$1}')}\n`), path)
 })
 
-test('every public name has a sentence, and the main entry stays small', () => {
+test('every public name has a description, and the main entry stays small', () => {
   for (const [entry, file] of ENTRIES)
     for (const { name, words } of exportsOf(join(import.meta.dirname, '..', file)))
       assert.ok(words.length > 10, `${entry}: ${name} needs a comment in the code`)
@@ -71,7 +71,7 @@ test('the reference is plain English', async () => {
     for (const line of text.split('\n')) assert.doesNotMatch(line, idiom, `${name}: say it in plain English`)
 })
 
-test('a page that differs is found', async () => {
+test('finds a page that differs', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-reference-'))
   try {
     assert.equal((await outdatedPages(folder)).length, Object.keys(await referencePages()).length)

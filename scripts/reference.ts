@@ -1,4 +1,4 @@
-/** Writes docs/reference/*.md from the code. With `--check` it writes nothing and fails when a page is out of date. */
+/** Writes docs/reference/*.md from the code. With `--check` it writes nothing and fails if a page is out of date. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { VERDICTS } from '../src/cli/explain.ts'
@@ -90,7 +90,7 @@ function metricsPage(): string {
   ])
 }
 
-/** Names of the pages whose file differs from what the code says. */
+/** Names of the pages whose file differs from the generated text. */
 export async function outdatedPages(folder: string): Promise<string[]> {
   const outdated: string[] = []
   for (const [name, content] of Object.entries(await referencePages())) {

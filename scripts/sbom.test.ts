@@ -1,10 +1,10 @@
-/** The bill of materials says what the lockfile installs for a user, no more and no less, under licences that may be passed on. */
+/** The bill of materials lists exactly what the lockfile installs for a user, under licences that allow redistribution. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { licenceOf, makeBill } from './sbom.ts'
 
-/** Each may be used in a program of another licence, with its notice kept. */
+/** All of them allow use in a program under another licence if their notice is kept. */
 const ALLOWED = new Set(['MIT', 'ISC', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', '0BSD', 'BlueOak-1.0.0', 'CC0-1.0', 'Python-2.0', 'Unlicense']) // biome-ignore format: one line reads better
 
 interface Locked {
@@ -15,7 +15,7 @@ interface Locked {
   peerDependenciesMeta?: Record<string, { optional?: boolean }>
 }
 
-/** What Node would find, from the dependencies of the package on: not by npm's marks, which the bill is made from. */
+/** What Node would resolve from the package's dependencies, independent of npm's flags, which the bill is generated from. */
 function productionPackages(): string[] {
   const url = new URL('../package-lock.json', import.meta.url)
   const { packages } = JSON.parse(readFileSync(url, 'utf8')) as { packages: Record<string, Locked> }
@@ -34,7 +34,7 @@ function productionPackages(): string[] {
   return [...new Set(found.values())].sort()
 }
 
-/** The nearest `node_modules` that has it. */
+/** The nearest `node_modules` that contains it. */
 function placeOf(packages: Record<string, Locked>, from: string, name: string): string | undefined {
   for (let folder = from; ; folder = folder.slice(0, Math.max(0, folder.lastIndexOf('/node_modules/')))) {
     const place = folder === '' ? `node_modules/${name}` : `${folder}/node_modules/${name}`
@@ -43,7 +43,7 @@ function placeOf(packages: Record<string, Locked>, from: string, name: string): 
   }
 }
 
-test('the bill lists exactly the production packages of the lockfile, with licences of the list', () => {
+test('the bill lists exactly the production packages of the lockfile, with allowed licences', () => {
   const bill = makeBill()
   assert.deepEqual([bill.bomFormat, bill.metadata.component.name], ['CycloneDX', 'sluice'])
   const listed = [...new Set(bill.components.map(({ name, version }) => `${name}@${version}`))].sort()
@@ -56,7 +56,7 @@ test('the bill lists exactly the production packages of the lockfile, with licen
   )
 })
 
-/** One of several is enough where they are a choice. */
+/** If there is a choice of licences, one allowed licence is enough. */
 const isAllowed = (licence: string) =>
   licence.split(' AND ').every((part) =>
     part
@@ -65,7 +65,7 @@ const isAllowed = (licence: string) =>
       .some((one) => ALLOWED.has(one)),
   )
 
-test('a licence that is not of the list is noticed', () => {
+test('notices a licence that is not allowed', () => {
   assert.equal(isAllowed('GPL-3.0-only'), false)
   assert.equal(isAllowed(''), false)
   assert.equal(isAllowed('MIT AND GPL-2.0'), false)

@@ -1,4 +1,7 @@
-/** The software bill of materials: every package a user of Sluice gets, as CycloneDX, from the lockfile. `make sbom` writes sbom.json. */
+/**
+ * The software bill of materials: every package that a user of Sluice gets, as CycloneDX, from the lockfile. `make sbom` writes
+ * sbom.json.
+ */
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -27,8 +30,8 @@ interface Lockfile {
 }
 
 /**
- * Without npm's own `--omit dev`: that leaves out whatever a tool of ours uses, too, which was `pg` with all it needs. And npm names
- * the project after its folder; the bill is of the package.
+ * Without npm's own `--omit dev`, which also omits packages that a development tool uses: it omitted `pg` and its dependencies.
+ * And npm names the project after its folder, while the bill is for the package.
  */
 export function makeBill(): Bill {
   const args = ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only']
@@ -36,7 +39,7 @@ export function makeBill(): Bill {
     cwd: ROOT,
     encoding: 'utf8',
     maxBuffer: OUTPUT_BYTES_MAX,
-    stdio: ['ignore', 'pipe', 'pipe'], // what npm complains about is in the error
+    stdio: ['ignore', 'pipe', 'pipe'], // npm's messages are in the error
   })
   const bill = JSON.parse(text) as Bill
   const { name } = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as { name: string }
@@ -52,7 +55,7 @@ export function makeBill(): Bill {
   return bill
 }
 
-/** `MIT`, or several: `MIT OR CC0-1.0`. Empty when it says none. */
+/** `MIT`, or several: `MIT OR CC0-1.0`. Empty if none is given. */
 export function licenceOf({ licenses = [] }: Component): string {
   return licenses.map(({ license, expression }) => expression ?? license?.id ?? license?.name ?? '').join(' AND ')
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Brings what the project needs into git-ignored folders: Node 24 when the machine's is older, and the locked npm packages.
+# Installs what the project needs into git-ignored folders: Node 24 if the machine's is older, and the locked npm packages.
 set -eu
 cd "$(dirname "$0")/.."
 node_version=24.21.0
@@ -9,7 +9,7 @@ fail() { printf '%s\n' "setup: $*" >&2; exit 1; }
 
 command -v npm >/dev/null 2>&1 || fail "npm is missing. Install Node.js (any version from 18) with npm, then try again."
 
-# The machine's own Node: ours may come first on the caller's PATH, and a link to itself would help nobody.
+# Use the machine's own Node: ours may come first on the caller's PATH, and must not be linked to itself.
 PATH=$(printf '%s' "$PATH" | tr ':' '\n' | grep -vxF "$PWD/.deps/bin" | paste -sd: -)
 major=$(node -p 'process.versions.node.split(".")[0]' 2>/dev/null || echo 0)
 if [ "$major" -ge 24 ]; then
@@ -19,7 +19,7 @@ elif [ "$(.deps/bin/node -p process.version 2>/dev/null)" != "v$node_version" ];
   os=$(uname -s | tr '[:upper:]' '[:lower:]')
   case "$(uname -m)" in x86_64|amd64) arch=x64 ;; aarch64|arm64) arch=arm64 ;; *) arch=$(uname -m) ;; esac
   say "this machine has Node ${major}; bringing Node $node_version from npm into .deps/ (once)"
-  # The package holds the plain binary: no install script, no download of its own.
+  # The package contains the plain binary: no install script, no further download.
   npm install --prefix .deps --no-save --no-audit --no-fund --ignore-scripts --loglevel=error "node-$os-$arch@$node_version" >/dev/null ||
     fail "npm has no Node $node_version for $os-$arch. Install Node 24 yourself and try again."
   mkdir -p .deps/bin

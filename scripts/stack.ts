@@ -1,5 +1,5 @@
 /**
- * `make stack`: everything docker-compose.yml starts with the profiles `full` and `obs`, as processes of this machine, and an
+ * `make stack`: everything that docker-compose.yml starts with the profiles `full` and `obs`, as local processes, and an
  * end-to-end job through it. QUEUE=amqp|redis|postgres, WORKERS, BOOKS and RPS change it; KEEP=1 leaves it running; TURN_CLOCK=1
  * does not wait for the minute of the schedule.
  */
@@ -38,7 +38,7 @@ function numberFrom(name: string, otherwise: number): number {
 
 const isOn = (name: string) => !['', '0'].includes(process.env[name] ?? '')
 
-/** Rejects at the first signal. */
+/** Rejects on the first signal. */
 function stopped(): Promise<never> {
   const { promise, reject } = Promise.withResolvers<never>()
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
@@ -50,7 +50,7 @@ function stopped(): Promise<never> {
   return promise
 }
 
-/** On a terminal progress is one line that changes; elsewhere a line now and then. */
+/** On a terminal, progress is one line that is redrawn; elsewhere a line now and then. */
 function speaker(startedAtMs: number) {
   const isTerminal = process.stdout.isTTY === true
   const seconds = () => `${((performance.now() - startedAtMs) / 1000).toFixed(1).padStart(6)} s`
@@ -104,10 +104,10 @@ async function main(): Promise<void> {
   if (!isKept) return
   console.log(`${addressTable(stack)}\n\nIt runs until Ctrl-C.`)
   await end.catch(() => say('stopping everything'))
-  process.exitCode = 0 // the end it was waiting for
+  process.exitCode = 0 // the expected end
 }
 
-/** Of what has ended by itself; if nothing has, of everything that is ours. */
+/** Logs of processes that ended unexpectedly; if there are none, of all our own. */
 function showLogs(stack: Stack): void {
   const fallen = stack.fallen()
   for (const { name, port, log } of fallen.length > 0 ? fallen : stack.ours())
@@ -122,5 +122,5 @@ try {
   process.exitCode ??= 1
 } finally {
   clearInterval(stays)
-  process.exit() // what was still starting dies with its owner
+  process.exit() // processes that are still starting die with their owner
 }

@@ -6,7 +6,7 @@ import { terminalPicture } from './terminal-picture.ts'
 
 const textsOf = (svg: string) => [...svg.matchAll(/<text x="([\d.]+)"[^>]*textLength[^>]*>([^<]*)</g)]
 
-test('puts each column at its place without relying on spaces', () => {
+test('puts each column in its place without relying on spaces', () => {
   const svg = terminalPicture('  \x1b[2mpages   \x1b[0m1,048 ok \x1b[31m2 failed\x1b[0m\nitems      998  new\n', 'x')
   assert.deepEqual(
     textsOf(svg).map(([, x, text]) => [Number(x), text]),
@@ -27,7 +27,7 @@ test('draws a bar as one piece, to an eighth of a cell', () => {
   assert.doesNotMatch(svg, /█/)
 })
 
-test('the picture of the README has no text that a browser would stretch', () => {
+test('the picture in the README has no text that a browser would stretch', () => {
   const svg = readFileSync(new URL('../docs/pictures/demo.svg', import.meta.url), 'utf8')
   const texts = textsOf(svg).map(([, , text]) => text!)
   assert.ok(texts.length > 50)

@@ -15,7 +15,7 @@ const CELL = { width: 8.4, height: 19, fontSize: 14 }
 const PADDING = 16
 const BAR_HEIGHT = 34
 const COLORS = { back: '#16181d', bar: '#22252c', text: '#d7dae0', dim: '#8b919d' }
-/** The 16 colours of a terminal, readable on the dark ground. */
+/** The 16 colours of a terminal, readable on the dark background. */
 const PALETTE = [
   ...['#3b4048', '#f2777a', '#8fd19e', '#f0c674', '#7aa6da', '#c397d8', '#70c0ba', '#d7dae0'],
   ...['#8b919d', '#ff9a9c', '#b0e6bb', '#ffdf9c', '#a3c7f0', '#dcb8ec', '#98dcd6', '#ffffff'],
@@ -99,7 +99,7 @@ export function terminalPicture(screen: string, title: string): string {
   ].join('\n')}\n`
 }
 
-/** Blocks of these eighths of a cell: a bar. As text it would show a seam at each cell. */
+/** A bar made of these eighths of a cell. As text it would show a seam at each cell. */
 const BAR = /^█*[▏▎▍▌▋▊▉]?$/
 const eighths = (block: string) => '▏▎▍▌▋▊▉█'.indexOf(block) + 1
 

@@ -1,8 +1,8 @@
 /**
- * Runs every test file of the project, on real servers started once for all of them, and fails when there is no file or a
- * server cannot be had. `--unit`: only the files that need no server, no browser and no second process. `--fast` changes nothing
- * on the machine and leaves out the files whose server is missing, loudly. Names of test files choose those;
- * `--test-name-pattern=TEXT` and `--test-concurrency=N` mean what they mean to Node's test runner.
+ * Runs every test file of the project, on real servers started once for all of them, and fails if there is no file or a server is
+ * not available. `--unit`: only the files that need no server, no browser and no second process. `--fast` changes nothing on the
+ * machine and skips the files whose server is missing, with a clear message. Names of test files select those;
+ * `--test-name-pattern=TEXT` and `--test-concurrency=N` work as in Node's test runner.
  */
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -46,7 +46,7 @@ async function runWithServices(
   const skipped = new Set(services.missing.flatMap((entry) => entry.files))
   const left = inOrder(files.filter((file) => !skipped.has(file)))
   if (left.length === 0) return { isSuccess: true, missing: services.missing }
-  // Every file is a process: without it each reads and strips the types of the same modules again, 0.7 s of it.
+  // Every file is a process: without the cache each reads and strips the types of the same modules again, 0.7 s of it.
   const cache = { NODE_COMPILE_CACHE: resolve('.deps/compile-cache') }
   const env = { ...cache, ...process.env, ...services.env, ...traceEnv }
   const { isSuccess, tookMs } = await runFiles(left, { ...options, env })

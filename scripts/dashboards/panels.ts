@@ -3,20 +3,20 @@
 export interface Panel {
   kind: 'stat' | 'timeseries'
   title: string
-  /** What it means, and what to do when it looks wrong. */
+  /** What it means, and what to do if it looks wrong. */
   description: string
-  /** A unit of Grafana. */
+  /** A Grafana unit. */
   unit: string
   warn?: number
   bad?: number
-  /** Below `bad` is bad: for ratios of what should be there. */
+  /** Values below `bad` are bad: for success ratios. */
   isLowBad?: boolean
   isStacked?: boolean
   queries: readonly (readonly [expression: string, legend: string])[]
 }
 
 export interface Dashboard {
-  /** File name, and end of the uid. */
+  /** File name, and suffix of the uid. */
   name: string
   title: string
   description: string

@@ -1,14 +1,14 @@
-/** docker-compose.yml as processes of this machine: commands and environment are the file's own, only places are others. */
+/** docker-compose.yml as local processes: commands and environment come from the file, only paths and addresses differ. */
 import { mkdirSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { documentsOf, filledIn, type Json, ROOT, textOf } from '../../deploy/checks.ts'
 
-/** A container without a container: what it mounts is found below `root`, where it would be below `/`. */
+/** A container replaced by a folder: its mounts are below `root` instead of `/`. */
 export interface Place {
   root: string
   env: Record<string, string>
   command: string[]
-  /** A path in the container, as a path of this machine. */
+  /** A path in the container as a local path. */
   locate(path: string): string
 }
 
@@ -16,7 +16,7 @@ export class Compose {
   readonly #services: Record<string, Json>
   readonly #folder: string
 
-  /** Volumes become folders below `folder`. `variables` stand where the file says `${NAME:-default}`. */
+  /** Volumes become folders below `folder`. `variables` replace `${NAME:-default}` in the file. */
   constructor(folder: string, variables: Readonly<Record<string, string>>) {
     this.#folder = folder
     this.#services = filledIn(documentsOf(textOf('docker-compose.yml'))[0], variables).services
@@ -32,12 +32,12 @@ export class Compose {
     return /^sluice(?:-browser)?:/.test(this.#services[name].image)
   }
 
-  /** The folder that stands for a volume. */
+  /** The folder that replaces a volume. */
   volume(name: string): string {
     return join(this.#folder, 'volumes', name)
   }
 
-  /** Ready to start in. `instance` tells the many of one service apart. */
+  /** Prepared for a start. `instance` distinguishes several of one service. */
   place(name: string, instance = 1): Place {
     const { volumes = [], tmpfs = [], environment = {}, entrypoint = [], command = [] } = this.#services[name]
     const root = join(this.#folder, 'containers', `${name}-${instance}`)
@@ -45,7 +45,7 @@ export class Compose {
     for (const volume of volumes as string[]) {
       const [from, to] = volume.split(':') as [string, string?]
       if (to === undefined) {
-        mkdirSync(join(root, from), { recursive: true }) // a nameless one is the container's own
+        mkdirSync(join(root, from), { recursive: true }) // an anonymous volume belongs to the container
         mounts.push(from)
         continue
       }
@@ -70,11 +70,11 @@ export class Compose {
   }
 }
 
-/** The user's own scrapers; those of the project are known anyway, as in the image. */
+/** The user's own scrapers; the bundled ones are found anyway, as in the image. */
 const OTHER_FOLDERS: Readonly<Record<string, string>> = { './scrapers': 'scripts/stack/scrapers' }
 
 /** WORKDIR of the Dockerfile. */
 export const WORK_FOLDER = '/srv/sluice'
 
-/** `/secrets` holds the mount `/secrets/api` without being one. */
+/** `/secrets` contains the mount `/secrets/api` without being one. */
 const isBelow = (path: string, mount: string) => `${path}/`.startsWith(`${mount}/`) || mount.startsWith(`${path}/`)

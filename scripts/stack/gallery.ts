@@ -1,4 +1,4 @@
-/** The second job of the stack: a site of files, and a run whose pages and files are done by different workers. */
+/** The second job of the stack: a site with files, and a run whose pages and files are processed by different workers. */
 import assert from 'node:assert/strict'
 import { globSync } from 'node:fs'
 import type { Client } from '../../src/server/api/client.ts'
@@ -9,7 +9,7 @@ const PAGES = 4
 const FILES_PER_PAGE = 3
 const RUN_MS_MAX = 60_000
 
-/** Every file has bytes of its own. */
+/** Every file has different bytes. */
 export async function startGallery(): Promise<FileServer> {
   return await startFileServer({
     '*': (request, response) => {
@@ -28,7 +28,7 @@ export async function startGalleryRun(client: Client, site: string): Promise<str
   return (await client.startRun({ body })).id
 }
 
-/** Returns how many files lie in the volume all of them share. */
+/** Returns how many files are in the shared volume. */
 export async function checkGallery(client: Client, id: string, volume: string): Promise<number> {
   const isFinished = async () => (await client.getRun({ params: { id } })).state === 'finished'
   await until(`run ${id} of files is finished`, isFinished, RUN_MS_MAX)

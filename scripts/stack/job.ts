@@ -1,4 +1,7 @@
-/** An end-to-end job for a running stack: books with details through the API, while workers come and go, and what must be true. */
+/**
+ * An end-to-end job for a running stack: books with details through the API, while workers come and go, and the checks
+ * afterwards.
+ */
 import assert from 'node:assert/strict'
 import { Client as Database } from 'pg'
 import { type Client, createClient } from '../../src/server/api/client.ts'
@@ -12,13 +15,13 @@ export interface JobOptions {
   site: BooksSite
   gallery: FileServer
   books: number
-  /** Pages a second, of all workers together: the run must last longer than the scaling in its middle. */
+  /** Pages per second, for all workers together: the run must last longer than the scaling half-way. */
   rps: number
-  /** Every answer of the site takes so long from now on. */
+  /** Delays every response of the site by this from now on. */
   slowDown(ms: number): void
-  /** How many workers from a third of the run on, and from two thirds on. */
+  /** Number of workers after a third of the run, and after two thirds. */
   scale: readonly [up: number, down: number]
-  /** Make the schedule due now; otherwise its minute is waited for. */
+  /** Make the schedule due now instead of waiting for its minute. */
   turnsClock: boolean
   say(line: string): void
   progress(line: string): void
@@ -32,7 +35,7 @@ export interface JobResult {
   /** Stored by the file worker. */
   files: number
   runMs: number
-  /** Workers of pages, from which page on. */
+  /** Number of page workers, and from which page on. */
   workers: { fromPage: number; atMs: number; count: number; tookMs: number }[]
   scheduledRunId: string
   targetsUp: number
@@ -41,7 +44,7 @@ export interface JobResult {
 }
 
 const RUN_MS_MAX = 180_000
-/** How long a page takes while workers start and stop: the run must still be there when they are ready. */
+/** How long a page takes while workers start and stop: the run must not end before they are ready. */
 const SCALING_PAGE_MS = 4_000
 /** A minute until it is due, and a run of one page. */
 const SCHEDULE_MS_MAX = 100_000
@@ -69,7 +72,7 @@ export async function runJob(stack: Stack, options: JobOptions): Promise<JobResu
   return { runId: id, ...record, files, runMs, workers, scheduledRunId, ...observed }
 }
 
-/** Follows the run to its end, and scales in its middle. Throws when a process of the stack has ended by itself. */
+/** Follows the run to its end, and scales half-way. Throws if a process of the stack ends unexpectedly. */
 async function follow(client: Client, stack: Stack, id: string, { books, scale, progress, say, slowDown }: JobOptions) {
   const startedAtMs = performance.now()
   const workers = [{ fromPage: 0, atMs: 0, count: stack.count('worker'), tookMs: 0 }]
@@ -112,7 +115,7 @@ function checkAlive(stack: Stack): void {
 
 const hasBegun = (log: string) => /^worker \S+ on run /m.test(log)
 
-/** It has said how it ended with every run it was on; who is killed does not. */
+/** The worker reported how it ended for every run it was on; a killed worker does not. */
 function checkDrained(log: string): void {
   const [begun, ended] = [/^worker \S+ on run /gm, /^ {2}this worker /gm].map((line) => log.match(line)?.length)
   assert.ok(begun !== undefined, `a worker that was stopped had done nothing:\n${log}`)
@@ -133,7 +136,7 @@ async function checkRun(client: Client, id: string, site: BooksSite, books: numb
   return { pages: pages.ok, items: found.length, retried: pages.retried }
 }
 
-/** Every minute, from now on; made before the run, so that its minute passes meanwhile. */
+/** Fires every minute from now on; created before the run, so that its minute passes in the meantime. */
 async function createSchedule(client: Client, stack: Stack, { site, turnsClock }: JobOptions) {
   const args = { site: site.url, pages: 1 }
   const body = { name: 'every minute', scraper: 'books', args, limits: {}, cron: '* * * * *', overlap: 'skip' as const }
@@ -164,7 +167,7 @@ async function scheduledRun(client: Client, id: string, stack: Stack): Promise<s
   return runId!
 }
 
-/** Every process with metrics is scraped and up; no alert fires. */
+/** Every process with metrics is scraped and up; no alert is firing. */
 async function checkPrometheus({ prometheus, services }: Stack) {
   const names = ['api', 'scheduler', 'worker', 'file-worker', 'browser-worker', 'prometheus']
   const wanted = names.flatMap((name) => services.get(name) ?? []).map(({ port }) => `127.0.0.1:${port}`).sort() // biome-ignore format: one chain
@@ -174,7 +177,7 @@ async function checkPrometheus({ prometheus, services }: Stack) {
     seen = targets.map(({ instance, health, lastError }) => `${instance} ${health} ${lastError}`).join('\n')
     const up = targets.filter(({ health }) => health === 'up').map(({ instance }) => instance)
     if (targets.length !== up.length || up.sort().join() !== wanted.join()) return false
-    return (await prometheus.alerts()).every(({ name }) => name !== 'SluiceTargetDown') // of workers that were stopped
+    return (await prometheus.alerts()).every(({ name }) => name !== 'SluiceTargetDown') // for workers that were stopped
   }
   await until('all targets are up', isAllUp, 20_000).catch((error: Error) => {
     throw new Error(`${error.message}\n${seen}`)

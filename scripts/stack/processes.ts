@@ -1,4 +1,4 @@
-/** Processes of the stack that are ours: `sluice serve` and `sluice worker` as docker-compose.yml starts them. */
+/** Our own processes of the stack: `sluice serve` and `sluice worker` as docker-compose.yml starts them. */
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -13,7 +13,7 @@ export interface Running extends Server {
   readonly readyMs: number
 }
 
-/** Well when this returns: a server is ready, a worker is alive. */
+/** Healthy when this returns: a server is ready, a worker is alive. */
 export async function startOurs(
   name: string,
   { env, command, root }: Place,
@@ -61,13 +61,13 @@ export async function startOurs(
   }
 }
 
-/** What HEALTHCHECK of the image runs agrees. */
+/** Also runs the HEALTHCHECK of the image. */
 async function checkHealth(port: number): Promise<void> {
   const env = { HEALTH_PORT: String(port) }
   await promisify(execFile)(process.execPath, [join(ROOT, 'deploy/docker/health.mjs')], { env })
 }
 
-/** The address of a container becomes a free port of this machine. */
+/** Replaces the address of a container by a free local port. */
 function onLoopback(command: readonly string[], port: number): string[] {
   const words = command.map((word) => (word === '0.0.0.0' ? '127.0.0.1' : word))
   return words[0] === 'serve' ? [...words, '--port', String(port)] : words

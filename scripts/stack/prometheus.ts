@@ -1,4 +1,7 @@
-/** Prometheus with the configuration of deploy/prometheus: its DNS becomes files that name ports, and its clock goes faster. */
+/**
+ * Prometheus with the configuration of deploy/prometheus: DNS discovery is replaced by files with ports, and intervals are
+ * shorter.
+ */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { documentsOf, type Json } from '../../deploy/checks.ts'
@@ -9,7 +12,7 @@ import { PROMETHEUS } from '../../test/services/prometheus.ts'
 import type { Compose } from './compose.ts'
 import type { Server } from './servers.ts'
 
-/** In place of the file's 15 s: a run of this size is over before. */
+/** Instead of the file's 15 s: a run of this size would be over before that. */
 const INTERVAL = '1s'
 
 export interface Target {
@@ -26,7 +29,7 @@ export interface Alert {
 
 export interface Prometheus extends Server {
   readonly url: string
-  /** Of the services with these names there are now processes at these ports. */
+  /** The services with these names now have processes on these ports. */
   announce(ports: ReadonlyMap<string, readonly number[]>): void
   targets(): Promise<Target[]>
   alerts(): Promise<Alert[]>

@@ -1,4 +1,7 @@
-/** PostgreSQL, Redis and RabbitMQ as docker-compose.yml sets them up: the same users, with the passwords its first service made. */
+/**
+ * PostgreSQL, Redis and RabbitMQ as docker-compose.yml configures them: the same users, with the passwords its first service
+ * generated.
+ */
 import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,21 +15,21 @@ import type { Compose } from './compose.ts'
 
 export interface Server extends AsyncDisposable {
   readonly port: number
-  /** Undefined when it has ended. */
+  /** Undefined if it has ended. */
   readonly pid: number | undefined
-  /** What it has written; of a process of ours also after its end. */
+  /** Its output; for our own processes also after their end. */
   readonly log: string
 }
 
 const SCRIPT = join(ROOT, 'deploy/docker/make-secrets.mjs')
 
-/** Runs the very script of the service `secrets`. */
+/** Runs the actual script of the service `secrets`. */
 export async function makeSecrets(compose: Compose): Promise<void> {
   const [, , ...args] = compose.place('secrets').command
   await promisify(execFile)(process.execPath, [SCRIPT, ...args])
 }
 
-/** The URLs that script wrote name the services of a network; here they are ports. */
+/** The URLs written by that script name services of a network; here they are replaced by ports. */
 export function linkTo(servers: ReadonlyMap<string, Server>, compose: Compose): void {
   const folder = compose.volume('secrets-links')
   for (const file of readdirSync(folder)) {
@@ -36,7 +39,7 @@ export function linkTo(servers: ReadonlyMap<string, Server>, compose: Compose): 
     if (server === undefined) throw new Error(`links/${file} names ${url.hostname}, which is no server of the stack`)
     url.hostname = '127.0.0.1'
     url.port = String(server.port)
-    rmSync(path) // nobody may write it, as in a container
+    rmSync(path) // read-only, as in a container
     writeFileSync(path, url.href, { mode: 0o400 })
   }
 }
@@ -58,7 +61,7 @@ async function startDatabase(compose: Compose): Promise<Server> {
     const { rows } = await administrator.client.query('show hba_file')
     await administrator.client.query(`create role ${user} superuser login password '${password}'`)
     await administrator.client.query(`create database ${database} owner ${user}`)
-    // From here on only with the password: the file it reads its rights from is replaced by one line.
+    // From here on a password is required: the file with its access rules is replaced by one line.
     await administrator.client.query(`copy (select 'host all all 127.0.0.1/32 scram-sha-256') to '${rows[0].hba_file}'`)
     await administrator.client.query('select pg_reload_conf()')
     return server
@@ -74,7 +77,7 @@ async function connected(url: string): Promise<AsyncDisposable & { client: Clien
   return { client, [Symbol.asyncDispose]: () => client.end() }
 }
 
-/** Its folder and its address are those of the machine. */
+/** Folder and address are those of this machine. */
 const NOT_HERE = new Set(['dir', 'bind'])
 
 async function startCache(compose: Compose): Promise<Server> {
@@ -93,7 +96,7 @@ async function startBroker(compose: Compose): Promise<Server> {
     const { api } = await server.createVhost()
     await api('PUT', `/users/${user}`, { password, tags: 'administrator' })
     await api('PUT', `/permissions/%2F/${user}`, { configure: '.*', write: '.*', read: '.*' })
-    await api('DELETE', '/users/guest') // as in the container: the one user is ours
+    await api('DELETE', '/users/guest') // as in the container: the only user is ours
     return server
   } catch (error) {
     await server[Symbol.asyncDispose]()

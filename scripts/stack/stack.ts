@@ -13,14 +13,14 @@ export type Queue = 'amqp' | 'redis' | 'postgres'
 
 export interface StackOptions {
   queue: Queue
-  /** Of the service `worker`, in the beginning. */
+  /** Initial number of processes of the service `worker`. */
   workers: number
-  /** `127.0.0.1:PORT` of what is scraped: a worker fetches no private address it is not told of. */
+  /** `127.0.0.1:PORT` of the scraped sites: a worker only fetches private addresses that are allowed explicitly. */
   sites: readonly string[]
   say(line: string): void
 }
 
-/** Services nobody can bring along here: Debian has no Grafana. */
+/** Services that are not available here: Debian has no Grafana. */
 const NOT_HERE = new Set(['grafana'])
 
 export class Stack implements AsyncDisposable {
@@ -61,7 +61,7 @@ export class Stack implements AsyncDisposable {
     return readdirSync(folder).map((name) => [name, readFileSync(join(folder, name), 'utf8')])
   }
 
-  /** All is well when this returns. Like compose, what waits for nobody starts side by side. */
+  /** When this returns, everything is healthy. As in compose, independent services start concurrently. */
   async start(): Promise<void> {
     const names = this.#compose.named(['full', 'obs'])
     await makeSecrets(this.#compose)
@@ -79,7 +79,10 @@ export class Stack implements AsyncDisposable {
     this.#announce()
   }
 
-  /** As `docker compose up --scale NAME=COUNT` does: new ones start, the youngest are asked to stop, and drain. Returns what these have written. */
+  /**
+   * Like `docker compose up --scale NAME=COUNT`: new ones start, the youngest are asked to stop, and drain. Returns the output of
+   * these.
+   */
   async scale(name: string, count: number): Promise<string[]> {
     const running = this.services.get(name) ?? []
     await this.#startMany(name, Math.max(0, count - running.length))
@@ -93,7 +96,7 @@ export class Stack implements AsyncDisposable {
     return this.services.get(name)?.length ?? 0
   }
 
-  /** Those that have ended though nobody asked them to. */
+  /** Processes that ended without being asked to. */
   fallen(): Running[] {
     return [...this.services.values()].flat().filter(({ pid }) => pid === undefined)
   }
@@ -136,7 +139,7 @@ export class Stack implements AsyncDisposable {
     )
   }
 
-  /** The image has a Chromium of its own; here it is the machine's, or there is no such worker. */
+  /** The image has its own Chromium; here the machine's is used, or the worker is skipped. */
   async #substitutesFor(name: string): Promise<NodeJS.ProcessEnv | undefined> {
     const allowed = { SLUICE_ALLOW_ADDRESS: this.#options.sites.join(',') }
     if (name !== 'browser-worker') return allowed
@@ -159,7 +162,7 @@ export class Stack implements AsyncDisposable {
   }
 }
 
-/** Waits for all of them, so that nothing still starts behind the back of who cleans up; then throws what the first threw. */
+/** Waits for all of them, so that nothing is still starting during cleanup; then throws the first error. */
 async function settled(all: readonly PromiseLike<unknown>[]): Promise<void> {
   const results = await Promise.allSettled(all)
   for (const result of results) if (result.status === 'rejected') throw result.reason

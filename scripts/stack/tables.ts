@@ -1,4 +1,4 @@
-/** What the stack prints in the end. */
+/** What the stack prints at the end. */
 import type { JobResult } from './job.ts'
 import type { Stack } from './stack.ts'
 

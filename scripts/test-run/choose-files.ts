@@ -10,14 +10,14 @@ export function allFiles(): string[] {
   return FOLDERS.flatMap((folder) => globSync(`${folder}/**/*.test.ts`)).sort()
 }
 
-/** The files beside the code that need nothing but Node: no server, no browser, no second process. */
+/** Test files beside the code that need nothing but Node: no server, no browser, no second process. */
 export function isUnit(file: string): boolean {
   return (
     /^(?:src|scrapers)\//.test(file) && servicesOf(file).length === 0 && !startsProcesses(readFileSync(file, 'utf8'))
   )
 }
 
-/** `test/sluice.ts` also has `temporaryFolder`, which starts nothing. */
+/** `test/sluice.ts` also exports `temporaryFolder`, which starts nothing. */
 function startsProcesses(text: string): boolean {
   return /'node:child_process'|\b(?:sluice|startSluice)\b.*'.*\/test\/sluice\.ts'/.test(text)
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 
 const VARIABLE = 'SLUICE_TEST_RUN'
-/** Where npm and tsc make Node keep compiled code, in whatever environment a test starts them. */
+/** Where npm and tsc make Node store compiled code, in whatever environment a test starts them. */
 const NODE_CACHE = 'node-compile-cache'
 /** If the owner of a server was killed, its watchdog ends the server within this time. */
 const GRACE_MS = 20_000

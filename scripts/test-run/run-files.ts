@@ -73,12 +73,12 @@ export async function runFiles(files: readonly string[], options: RunFilesOption
   return { isSuccess, tookMs }
 }
 
-/** The file that was run. The test itself may stand in a suite that the file imports; types do not have it yet. */
+/** The test file that was run. The test itself may be in a suite that the file imports; the type lacks this field. */
 function entryOf(event: { file?: string | undefined; entryFile?: string }): string | undefined {
   return event.entryFile ?? event.file
 }
 
-/** The runner has spawned it, and does not say as which process. */
+/** The runner spawned it, and does not tell us its pid. */
 function killFile(file: string): void {
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
     try {

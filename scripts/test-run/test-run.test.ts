@@ -1,4 +1,4 @@
-/** The runner of the tests: which files it takes, what it does about one that hangs, and what it finds afterwards. */
+/** The test runner: which files it runs, how it handles one that hangs, and which leftovers it finds. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -52,7 +52,7 @@ class Redis:
             return rest.decode()
         if kind == b"-":
             text = rest.decode()
-            # It is still reading its file, or has lost its memory: both are as good as a restart.
+            # Redis is still loading its file, or has lost its data: treat both like a restart.
             return (Away if text.startswith(("LOADING", "NOGROUP", "UNBLOCKED")) else RuntimeError)(text)
         if kind == b":":
             return int(rest)
@@ -134,7 +134,7 @@ class Worker:
             message, target = self.result_of(task, time.monotonic() - started), self.results
         except ValueError as error:
             message, target = self.refusal_of(stream, entry_id, error), self.errors
-        # The answer and the acknowledgement together: neither is there without the other.
+        # Send the result and the acknowledgement together: there is never one without the other.
         self.redis.call("MULTI")
         self.redis.call("XADD", target, "*", "message", json.dumps(message))
         self.redis.call("XACK", stream, GROUP, entry_id)
@@ -155,7 +155,7 @@ class Worker:
         return task
 
     def result_of(self, task, seconds):
-        # A proxy may have a password: it is in no result.
+        # A proxy may have a password, so it is in no result.
         item = {"echo": {name: value for name, value in task.get("params", {}).items() if name != "proxy"}}
         return {
             "version": 1,

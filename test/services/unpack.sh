@@ -1,5 +1,5 @@
 #!/bin/sh
-# Unpacks a Debian package, with those it needs and this machine lacks, into a folder: no root, no system change, no daemon.
+# Unpacks a Debian package and its missing dependencies into a folder: no root, no system change, no daemon.
 # usage: unpack.sh WORK PACKAGE FOLDER
 set -eu
 work=$1 package=$2 folder=$3
@@ -10,7 +10,7 @@ apt() {
     -o Debug::NoLocking=1 -o APT::Sandbox::User= "$@"
 }
 
-# Package lists of yesterday name versions the mirror may have dropped.
+# Older package lists name versions that the mirror may have dropped.
 [ -n "$(find "$work/updated" -mtime -1 2>/dev/null)" ] || { apt update && touch "$work/updated"; }
 plan=$(apt -s --no-install-recommends install "$package")
 packages=$(printf '%s\n' "$plan" | awk '/^Inst/ {print $2}')

@@ -1,4 +1,4 @@
-/** A scraper of the user's own, mounted into the stack: pages that link to files, for the file worker. */
+/** A user's own scraper, mounted into the stack: pages that link to files, for the file worker. */
 import { defineScraper } from 'sluice'
 import * as z from 'zod'
 
