@@ -1,9 +1,9 @@
 /**
- * How fast the numbers about jobs are on 2,000,000 observations of 200,000 jobs in 14 weeks, on a private PostgreSQL.
+ * How fast job statistics are on 2,000,000 observations of 200,000 jobs in 14 weeks, on a private PostgreSQL.
  *
  *   node bench/analytics.ts [--quick]
  *
- * Prints JSON: milliseconds, the median of several asks; `rawMs` is the same answer counted from the rows themselves.
+ * Prints JSON: milliseconds, the median of several queries; `rawMs` is the same answer computed from the rows themselves.
  */
 import { parseArgs } from 'node:util'
 import { Analytics } from '../src/jobs/store/analytics.ts'
@@ -17,7 +17,7 @@ import { fill } from './analytics/fill.ts'
 
 const DAY_MS = 86_400_000
 const ASKS = 7
-/** As many as are read from a run at once. */
+/** The batch size in which items of a run are read. */
 const INGESTED = 200
 const { values: options } = parseArgs({ options: { quick: { type: 'boolean', default: false } } })
 const sizes = options.quick

@@ -1,5 +1,5 @@
 /**
- * Reads of the API while a run is active: latency at 500 requests a second, and memory with 200 watchers.
+ * API reads while a run is active: latency at 500 requests per second, and memory with 200 event streams.
  *
  *   .deps/bin/node bench/api.ts [--rate 500] [--seconds 20] [--watchers 200]
  */
@@ -49,7 +49,7 @@ function timed(path: string): Promise<number> {
   })
 }
 
-/** Open loop: requests go out by the clock, however long the answers take. */
+/** Open loop: requests are sent on schedule, however long the responses take. */
 async function load(atRate: number, forSeconds: number): Promise<number[]> {
   const pending: Promise<number>[] = []
   const startedMs = performance.now()
@@ -63,7 +63,7 @@ async function load(atRate: number, forSeconds: number): Promise<number[]> {
 
 const at = (sorted: readonly number[], q: number) => sorted[Math.floor(q * (sorted.length - 1))]!.toFixed(1)
 
-await load(rate / 2, 3) // warm
+await load(rate / 2, 3) // warm up
 const times = await load(rate, seconds)
 console.log(
   `reads at ${rate}/s for ${seconds} s beside an active run: p50 ${at(times, 0.5)} · p95 ${at(times, 0.95)} · p99 ${at(times, 0.99)} · max ${at(times, 1)} ms`,

@@ -1,11 +1,11 @@
 /**
- * The floor every crawl is measured against: undici, htmlparser2 events, a Set, and nothing else. It keeps nothing, retries
- * nothing and survives nothing, so what Sluice costs above it is the price of a crawl that can be trusted.
+ * The baseline for every crawl: undici, htmlparser2 events, a Set, and nothing else. It stores nothing, retries nothing and
+ * survives nothing, so the difference to Sluice is the price of a reliable crawl.
  *
  *   node bench/bare-loop.ts --site http://127.0.0.1:4100/ [--in-flight 16]
  *
- * Two things it does because they are free and everybody should: it uses undici's `dispatch`, and it sends the next request
- * before it parses the answer to the last. Prints one line of JSON.
+ * It does two things because they are free: it uses undici's `dispatch`, and it sends the next request before it parses the last
+ * response. Prints one line of JSON.
  */
 import { parseArgs } from 'node:util'
 import { Parser } from 'htmlparser2'
@@ -120,7 +120,7 @@ export function readListing(html: string, url: string): { links: string[]; pages
   return { links, pages: Number(/of (\d+)/.exec(current)?.[1] ?? 1) }
 }
 
-/** undici frees a socket one turn of the event loop after its answer: without spares "refill, then parse" would wait for it. */
+/** undici frees a socket one event-loop turn after its response: without spares, "refill, then parse" would wait for it. */
 const SPARE_SOCKETS = 8
 
 export interface BareResult {
@@ -129,7 +129,7 @@ export interface BareResult {
   pence: number
 }
 
-/** Crawls listing → products with `inFlight` requests at a time. Fails on the first thing that goes wrong. */
+/** Crawls listing → products with `inFlight` concurrent requests. Fails on the first error. */
 export function crawlBare(site: string, inFlight: number, onItem: (item: BareItem) => void): Promise<BareResult> {
   const origin = new URL(site).origin
   const pool = new Pool(origin, { connections: inFlight + SPARE_SOCKETS, pipelining: 1 })

@@ -1,4 +1,4 @@
-/** CPU time the block check costs a page, on pages as they come: `node bench/block-check.ts [--json] [--ms 300]`. Its limit is 1 ms. */
+/** CPU time of the block check per page, on real pages: `node bench/block-check.ts [--json] [--ms 300]`. Its limit is 1 ms. */
 import { parseArgs } from 'node:util'
 import { checkForBlock } from '../src/fetch/block/check.ts'
 

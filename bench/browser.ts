@@ -1,13 +1,13 @@
 /**
- * What the browser pool costs over the bare driver, and whether a browser keeps its size: real Chromium, loopback site.
+ * What the browser pool costs compared with the bare driver, and whether a browser's memory stays stable: real Chromium, loopback
+ * site.
  *
  *   node bench/browser.ts [--rounds 7] [--pages 0] [--slots 0]
  *
- * Both open each page in a context of its own, 4 at once, in browsers with the same flags, and take turns in short slices, so that
- * a busy machine disturbs both alike; the median of the shares is the figure. `--pages 500` adds a soak: the memory of one
- * browser with all its processes (PSS), at rest, before and after that many pages. `--slots 60` adds how long after the end of a
- * page its slot is free for the next task, alone and while 100 files of 5 MB are downloaded by file processes, with the lag of
- * the event loop beside it.
+ * Both open each page in its own context, 4 at once, in browsers with the same flags, and alternate in short slices, so that a
+ * busy machine affects both alike; the figure is the median of the ratios. `--pages 500` adds a soak: the memory of one browser
+ * with all its processes (PSS), at rest, before and after that many pages. `--slots 60` adds how long after the end of a page its
+ * slot is free for the next task, alone and while file processes download 100 files of 5 MB, together with the event-loop lag.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -32,7 +32,7 @@ import { startSite } from './site-process.ts'
 const AT_ONCE = 4
 const SLICE_PAGES = 24
 const WARM_UP_PAGES = 40
-/** Chromium gives memory back some time after its pages are gone. */
+/** Chromium releases memory some time after its pages are gone. */
 const REST_MS = 5000
 
 const { values } = parseArgs({
@@ -68,7 +68,7 @@ async function openOurs(pool: BrowserPool, url: string): Promise<void> {
   page.release()
 }
 
-/** The share of each process in what it shares counts, so the sum is what the browser takes. */
+/** Shared memory is divided among the processes, so the sum is what the browser takes. */
 function pssMb(pid: number): number {
   const figures = treeOf(pid).map((one) => {
     try {

@@ -1,6 +1,6 @@
 /**
- * Bytes that a task and an item take where a queue lives: PostgreSQL and SQLite on disk, waiting and done. The
- * constants of capacity-model.ts come from here; those of Redis come from frontier-redis.ts.
+ * Bytes that a task and an item take in a queue: PostgreSQL and SQLite on disk, waiting and done. The constants of
+ * capacity-model.ts come from here; those for Redis come from frontier-redis.ts.
  *
  *   node bench/capacity-bytes.ts [--tasks 200000] [--item-bytes 400]
  */
@@ -30,7 +30,7 @@ const { values } = parseArgs({
 const tasks = Number(values.tasks)
 const itemBytes = Number(values['item-bytes'])
 
-/** One item for each task, or none. Items that a drain would take to files are confirmed, as it does. */
+/** One item for each task, or none. Items that would be drained to files are confirmed, as the sink writer does. */
 async function workOff(frontier: Frontier, has: { items: boolean }): Promise<void> {
   for (let afterSeq = 0; ; ) {
     const leases = await frontier.claim({ max: BATCH, workerId: 'bytes', leaseMs: LEASE_MS })
@@ -44,7 +44,7 @@ async function workOff(frontier: Frontier, has: { items: boolean }): Promise<voi
   }
 }
 
-/** Text of words, as items have it: a repeated letter would be compressed away. */
+/** Realistic text: a repeated letter would be compressed away. */
 function itemOf(url: string): { key: string; json: string } {
   let text = ''
   while (text.length < itemBytes - url.length - 22) text += `${Math.random().toString(36).slice(2, 9)} `
@@ -54,7 +54,7 @@ function itemOf(url: string): { key: string; json: string } {
 interface Bytes {
   perTaskPending: number
   perTaskDone: number
-  /** What stays of it beside its task: the whole item where the engine keeps them, else the memory of its key. */
+  /** What remains of it besides its task: the whole item if the engine keeps items, else only its key. */
   perItem: number
 }
 
@@ -81,7 +81,7 @@ async function postgres(): Promise<Bytes & { seenIndexPerUrl: number }> {
   await using database = await server.createDatabase()
   const client = new Client({ connectionString: database.url })
   await client.connect()
-  // As a vacuum leaves it: what it gives back is gone, the gaps it leaves for later rows count.
+  // After a vacuum: freed space does not count, but the gaps it leaves for later rows do.
   const size = async () => {
     await client.query('vacuum')
     const { rows } = await client.query(
@@ -105,7 +105,7 @@ async function postgres(): Promise<Bytes & { seenIndexPerUrl: number }> {
 async function sqlite(): Promise<Bytes> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-bytes-'))
   try {
-    // Each run has a file of its own, as in run folders. Pages that are free again count as free, though the file keeps them.
+    // Each run has its own file, as in run folders. Free pages do not count, although the file keeps them.
     const size = async () =>
       ['bare.db', 'rich.db'].map((name) => join(folder, name)).reduce((sum, path) => sum + usedBytes(path), 0)
     return await measure((runId) => openSqliteFrontier(join(folder, `${runId}.db`)), size)
@@ -130,7 +130,7 @@ async function memory(): Promise<Bytes> {
     const { heapUsed, external } = process.memoryUsage()
     return heapUsed + external
   }
-  // It ends when it is closed, so it is not.
+  // Closing it would end it, so it stays open.
   const open = async (runId: string) => {
     if (!frontiers.has(runId))
       frontiers.set(runId, Object.assign(openMemoryFrontier(), { async [Symbol.asyncDispose]() {} }))

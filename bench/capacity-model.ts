@@ -1,45 +1,47 @@
-/** The arithmetic of docs/capacity.md: from measured figures of this project and a reader's assumptions to machines, bytes and money. */
+/**
+ * The arithmetic of docs/capacity.md: from this project's measurements and a reader's assumptions to machines, bytes and money.
+ */
 
 export const ENGINES = ['memory', 'sqlite', 'postgres', 'amqp', 'redis'] as const
 export type Engine = (typeof ENGINES)[number]
 
-/** Measured on two cores of a virtual machine; docs/capacity.md names the command of each. */
+/** Measured on two cores of a virtual machine; docs/capacity.md names the command for each. */
 export const MEASURED = {
-  /** A crawl of product pages, one process, SQLite queue, two output files: CPU of a page, and the most pages a second. */
+  /** A crawl of product pages, one process, SQLite queue, two output files: CPU per page, and the maximum pages per second. */
   workerCpuMsPerPage: 0.42,
   processPagesPerS: 2700,
   workerBytes: 147e6,
-  /** CPU of the queue's server to add a task, claim it and settle it. Those of an engine within the worker are in the worker's. */
+  /** CPU of the queue's server to add, claim and settle a task. In-process engines are included in the worker's figure. */
   serverCpuMsPerPage: { memory: 0, sqlite: 0, postgres: 0.035, amqp: 0.079, redis: 0.079 },
-  /** Tasks a second, claimed and settled by one process: the slowest that was seen. */
+  /** Tasks per second, claimed and settled by one process: the slowest measurement. */
   queueTasksPerS: { memory: 103_000, sqlite: 103_000, postgres: 20_500, amqp: 5200, redis: 14_500 },
   bytesPerTaskPending: { memory: 399, sqlite: 171, postgres: 358, amqp: 256, redis: 256 },
   bytesPerTaskDone: { memory: 127, sqlite: 42, postgres: 414, amqp: 23, redis: 23 },
-  /** What an item takes beside its JSON: key, hashes and indexes where a database keeps it, else the memory of its key. */
+  /** What an item takes besides its JSON: key, hashes and indexes if a database keeps it, else only its key. */
   bytesPerItemBesideJson: { memory: 123, sqlite: 68, postgres: 292, amqp: 292, redis: 292 },
-  /** The index in which PostgreSQL looks every added URL up. */
+  /** The index in which PostgreSQL looks up every added URL. */
   seenIndexBytesPerUrl: 76,
-  /** With more URLs in one run Redis unpacks its small hashes, and a URL takes several times 23 bytes. */
+  /** With more URLs in one run, Redis unpacks its small hashes, and a URL takes several times 23 bytes. */
   urlsPerRedisRun: 8e6,
   connectionsPerWorker: 8,
 }
 
-/** What a reader knows better than we do. Prices are a month's, in any currency. */
+/** What the reader knows better than we do. Prices are per month, in any currency. */
 export const ASSUMED = {
   pages: 1e9,
   days: 30,
-  /** Share of the time in which pages are fetched at full rate: nights, deploys, sites that pause us. */
+  /** Share of the time in which pages are fetched at full rate: the rest is nights, deploys, sites that pause us. */
   utilisation: 0.5,
   /** Over the wire, compressed. */
   pageBytes: 20_000,
   /** From the request to the last byte. */
   latencyMs: 500,
   inFlightPerWorker: 64,
-  /** What a host is asked for: the default is 10; many owners want less. */
+  /** Requests per second to a host: the default is 10; many owners want less. */
   rpsPerHost: 1,
   itemsPerPage: 1,
   itemBytes: 400,
-  /** The largest share of all pages that waits at one time. */
+  /** The largest share of all pages that are waiting at one time. */
   pendingShare: 0.2,
   pricePerCore: 25,
   pricePerGbMemory: 4,
@@ -51,29 +53,29 @@ export type Assumptions = typeof ASSUMED
 export interface Plan {
   engine: Engine
   pagesPerS: number
-  /** Never fewer: each is asked `rpsPerHost` times a second all the time. */
+  /** The minimum: each of them gets `rpsPerHost` requests per second all the time. */
   hostsAtOnce: number
   workers: number
   workerCores: number
   workerMemoryBytes: number
-  /** Of the queue's server; for `amqp` of its Redis, for `redis` of Redis. */
+  /** For the queue's server; for `amqp` its Redis, for `redis` Redis itself. */
   serverCores: number
   serverMemoryBytes: number
   /** Runs to divide the pages into, so that no part of the engine is used beyond what was measured. */
   runs: number
-  /** Queues a second of this engine are at this share of what one of them was seen to do. */
+  /** Tasks per second as a share of the measured maximum of one queue of this engine. */
   queueShare: number
   diskBytes: number
   networkBytes: number
   connections: number
   costPerMonth: number
-  /** What is wrong with this plan, worst first; empty when nothing is known to be. */
+  /** Known problems with this plan, worst first. */
   limits: string[]
 }
 
 const GB = 1e9
 const SECONDS_PER_DAY = 86_400
-/** A process has one thread for JavaScript; some of its core goes to the system and to collecting garbage. */
+/** A process has one thread for JavaScript; part of its core goes to the system and to garbage collection. */
 const CORE_SHARE_MAX = 0.7
 
 export function planFor(engine: Engine, given: Partial<Assumptions> = {}): Plan {
@@ -101,14 +103,14 @@ export function planFor(engine: Engine, given: Partial<Assumptions> = {}): Plan 
         : 0,
     runs,
     queueShare: pagesPerS / MEASURED.queueTasksPerS[engine],
-    diskBytes: items + (engine === 'memory' ? 0 : queue), // Redis writes its memory to a file, too
+    diskBytes: items + (engine === 'memory' ? 0 : queue), // Redis also writes its memory to a file
     networkBytes,
     connections: engine === 'postgres' ? workers * MEASURED.connectionsPerWorker : 0,
   }
   return { ...plan, costPerMonth: costOf(plan, input), limits: limitsOf(plan) }
 }
 
-/** By CPU, and by the requests that have to be in flight while pages take their time. */
+/** The larger of the numbers required by CPU and by requests in flight. */
 function workersFor(pagesPerS: number, { latencyMs, inFlightPerWorker }: Assumptions): number {
   const byCpu = (pagesPerS * MEASURED.workerCpuMsPerPage) / 1000 / CORE_SHARE_MAX
   const byWaiting = (pagesPerS * latencyMs) / 1000 / inFlightPerWorker
@@ -117,7 +119,9 @@ function workersFor(pagesPerS: number, { latencyMs, inFlightPerWorker }: Assumpt
 
 const isOnRedis = (engine: Engine) => engine === 'redis' || engine === 'amqp'
 
-/** All that is kept until the end, and the most that waits. A finished run's keys leave Redis after a week; here all stay. */
+/**
+ * Everything kept until the end, plus the maximum waiting. Keys of a finished run expire in Redis after a week; here all count.
+ */
 function queueBytes(engine: Engine, { pages, pendingShare, itemsPerPage }: Assumptions): number {
   const pending = pages * pendingShare * MEASURED.bytesPerTaskPending[engine]
   const keys = isInFiles(engine) ? pages * itemsPerPage * MEASURED.bytesPerItemBesideJson[engine] : 0
@@ -126,7 +130,7 @@ function queueBytes(engine: Engine, { pages, pendingShare, itemsPerPage }: Assum
 
 const isInFiles = (engine: Engine) => engine === 'memory' || engine === 'sqlite'
 
-/** In files they are what they are, twice with CSV and JSON Lines; in a database each has a row and two index entries. */
+/** In files items take their own size, twice with CSV and JSON Lines; in a database each has a row and two index entries. */
 function itemBytesOnDisk(engine: Engine, { pages, itemsPerPage, itemBytes }: Assumptions): number {
   const perItem = isInFiles(engine) ? 2 * itemBytes : itemBytes + MEASURED.bytesPerItemBesideJson[engine]
   return pages * itemsPerPage * perItem
@@ -139,7 +143,7 @@ type Costs = Pick<
 
 function costOf(plan: Costs, input: Assumptions): number {
   const cores = Math.max(plan.workerCores, plan.workers * 0.1) + plan.serverCores
-  const month = 30 / input.days // disk and machines are paid by the month, bytes once
+  const month = 30 / input.days // disk and machines are paid per month, bytes once
   return (
     cores * input.pricePerCore +
     ((plan.workerMemoryBytes + plan.serverMemoryBytes) / GB) * input.pricePerGbMemory +

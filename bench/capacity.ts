@@ -1,5 +1,5 @@
 /**
- * How many workers, bytes and machines a number of pages takes on each engine. Every assumption of capacity-model.ts is a flag.
+ * How many workers, bytes and machines a number of pages needs on each engine. Every assumption of capacity-model.ts is a flag.
  *
  *   node bench/capacity.ts [--pages 1e9] [--days 30] [--page-bytes 20000] [--rps-per-host 1] … [--json]
  */

@@ -1,10 +1,10 @@
 /**
- * What a trusted crawl costs above the bare loop: both crawl the same demo site, in turn, several rounds.
+ * What a reliable crawl costs compared with the bare loop: both crawl the same demo site, alternating, for several rounds.
  *
  *   node bench/crawl.ts [--products 1000] [--rounds 3] [--in-flight 16,64] [--processes 1,2] [--warm] [--json]
  *
- * CPU is that of the client's whole process tree from its start, so Node's start-up and the JIT's warming up count. `--warm`
- * also runs a catalogue five times as large and gives the cost of the pages in between, where start-up cancels out.
+ * CPU is that of the client's whole process tree from its start, including Node's start-up and the JIT's warm-up. `--warm` also
+ * runs a catalogue five times as large and reports the cost of the additional pages, where start-up cancels out.
  */
 
 import { loadavg } from 'node:os'
@@ -34,9 +34,9 @@ export interface CrawlRow {
   readonly cpuSecondsPer1000: number
   readonly wallSeconds: number
   readonly peakRssMb: number
-  /** CPU against the bare loop with as many in flight; 1 for the loop itself. */
+  /** CPU relative to the bare loop with the same number in flight; 1 for the loop itself. */
   readonly cpuRatio: number
-  /** Pages a second against the bare loop. */
+  /** Pages per second relative to the bare loop. */
   readonly speedRatio: number
   /** CPU seconds per 1,000 pages with start-up cancelled out; only with `--warm`. */
   readonly warmCpuSecondsPer1000?: number
@@ -58,7 +58,7 @@ async function runBare(site: string, products: number, inFlight: number): Promis
   return cost
 }
 
-/** All contestants in turn, `rounds` times: what disturbs the machine disturbs them alike. */
+/** All contestants in turn, `rounds` times, so that disturbances affect them alike. */
 async function measure(products: number, options: CrawlOptions): Promise<Map<string, Cost[]>> {
   await using site = await startSite({ products })
   const costs = new Map<string, Cost[]>()

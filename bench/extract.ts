@@ -1,6 +1,6 @@
 /**
  * Extraction: ours against htmlparser2 events (hand-written for these pages), cheerio/slim and cheerio, in one run on the same
- * pages, with equal answers or no figures. Pages per CPU-second. `node bench/extract.ts [--json] [--ms 1000]`
+ * pages; results must be equal, or there are no figures. Pages per CPU-second. `node bench/extract.ts [--json] [--ms 1000]`
  */
 import { parseArgs } from 'node:util'
 import { load as loadParse5 } from 'cheerio'
@@ -74,7 +74,7 @@ const ours: Implementation = {
   },
 }
 
-/** What a careful engineer writes for exactly these pages: one pass, no tree, no selectors. */
+/** What a careful engineer would write for exactly these pages: one pass, no tree, no selectors. */
 const events: Implementation = {
   name: 'htmlparser2 events',
   listing(html, url) {
@@ -260,7 +260,7 @@ const implementations = [
 ]
 
 const PRODUCTS = 1000
-/** As a fetched page comes: one flat string, not the rope a template leaves. */
+/** Like a fetched page: one flat string, not the rope that a template produces. */
 const flat = (text: string): string => Buffer.from(text).toString()
 const listings = Array.from({ length: 16 }, (_, i) => ({
   html: flat(renderListing(i + 2, PRODUCTS)),

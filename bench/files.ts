@@ -1,6 +1,6 @@
 /**
- * What files cost the loop that fetches pages: its event-loop lag while files are downloaded by the pool, by itself, and without any;
- * and how fast the pool is, and how large its processes are before and after.
+ * How files affect the loop that fetches pages: its event-loop lag while the pool downloads files, while the process does so
+ * itself, and without any; and how fast the pool is, and how large its processes are before and after.
  *
  *   node bench/files.ts [--files 100] [--mb 5] [--json]
  */
@@ -33,7 +33,7 @@ export interface FilesRow {
   readonly megabytesPerSecond?: number
   readonly seconds: number
   readonly rssMb: number
-  /** Of the pool's processes together: after their first file, and after the last. */
+  /** All processes of the pool together: after their first file, and after the last. */
   readonly poolRssMb?: { readonly processes: number; readonly before: number; readonly after: number }
 }
 
@@ -64,7 +64,7 @@ export async function benchFiles(options: { files: number; megabytes: number }):
   }
 }
 
-/** Each way in a fresh process, with the flags of a crawl. */
+/** Each variant in a fresh process, with the flags of a crawl. */
 async function inChild(measure: Measure): Promise<FilesRow> {
   const flags = ['--max-semi-space-size=4', '--min-semi-space-size=4', '--initial-old-space-size=40']
   const env = { ...process.env, ...compileCache }
@@ -82,7 +82,7 @@ async function serve(megabytes: number): Promise<void> {
     if (!request.url!.startsWith('/file')) return void setTimeout(() => response.end(page), PAGE_DELAY_MS)
     let left = megabytes * MEGABYTE
     response.writeHead(200, { 'content-length': left, etag: '"1"' })
-    const head = Buffer.from(request.url!.padEnd(100)) // no two files are alike
+    const head = Buffer.from(request.url!.padEnd(100)) // no two files are the same
     response.write(head)
     left -= head.length
     const more = () => {
@@ -182,7 +182,7 @@ export function jobFor(url: string): FileJob {
   return { task, order: { type: 'download' }, runId: 'bench', scraper: 'bench', headers: {} }
 }
 
-/** `AT_ONCE` at a time; returns the bytes of all. */
+/** `AT_ONCE` at a time; returns the total number of bytes. */
 export async function allOf(jobs: FileJob[], run: (job: FileJob) => Promise<StoredFile>): Promise<number> {
   const left = jobs.values()
   let bytes = 0
@@ -196,7 +196,7 @@ export async function allOf(jobs: FileJob[], run: (job: FileJob) => Promise<Stor
   return bytes
 }
 
-/** What a crawl does meanwhile, without its parsing: that would be lag of its own. */
+/** What a crawl does in the meantime, without parsing, which would add lag itself. */
 function fetchPages(site: string, stop: AbortSignal): { count(): number; ended: Promise<unknown> } {
   const http = openHttp({
     ...{ userAgent: 'SluiceBench/1.0', timeoutMs: 30_000, connectTimeoutMs: 10_000, bodyBytesMax: MEGABYTE },

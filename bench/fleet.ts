@@ -1,6 +1,6 @@
 /**
- * A run from a file of URLs to done with several workers on PostgreSQL (fsync on): rate, memory of each worker over time, and
- * the proof that no URL was lost or done twice. Then the speed-up from one worker to two on pages that take their time.
+ * A run from a file of URLs to completion with several workers on PostgreSQL (fsync on): rate, memory of each worker over time,
+ * and proof that no URL was lost or done twice. Then the speed-up from one worker to two on slow pages.
  *
  *   node bench/fleet.ts [--urls 1000000] [--workers 4] [--json]
  */
@@ -65,7 +65,7 @@ interface WorkerMemory {
   rssMb: number[]
 }
 
-/** Workers until nothing is left; their memory is looked at as the pages go by. */
+/** Runs workers until nothing is left, and samples their memory along the way. */
 async function work({ frontier, folder }: Place, runId: string, workers: number, concurrency: number) {
   const args = ['worker', '--scraper', SCRAPER, '--run-id', runId, '--frontier', frontier, '--json']
   args.push('--concurrency', String(concurrency), '--batch-size', String(2 * concurrency))
@@ -104,7 +104,7 @@ async function reportOf(child: ChildProcess): Promise<{ pages: number }> {
   return JSON.parse(text) as { pages: number }
 }
 
-/** Read off the tables themselves. */
+/** Read from the tables themselves. */
 async function proof(frontier: string, runId: string) {
   const client = new Client({ connectionString: frontier })
   await client.connect()
@@ -144,7 +144,7 @@ async function fileToDone(frontier: string, folder: string, urls: number, worker
   }
 }
 
-/** Every answer takes 50 ms, so that the pages are what takes the time, not the two cores all of this shares. */
+/** Every response takes 50 ms, so that the pages are the bottleneck, not the two cores that everything shares. */
 async function speedUp(frontier: string, folder: string) {
   await using site = await startSite(50)
   const place = { site: site.url, frontier, folder }

@@ -1,9 +1,9 @@
 /**
- * How fast the `postgres:` frontier is, what it costs the server, and whether it stays so: on a private server with fsync on.
+ * How fast the `postgres:` frontier is, what it costs the server, and whether that stays so: on a private server with fsync on.
  *
  *   node bench/frontier-postgres.ts [--quick] [--only adding,comparing,growing,holding,hosts,idling]
  *
- * Prints JSON. Rates are tasks per second of claim + done; `serverMsPer1000` is CPU of all processes of the server.
+ * Prints JSON. Rates are tasks per second of claim + done; `serverMsPer1000` is the CPU time of all processes of the server.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -19,10 +19,10 @@ import { pages, type Timing, type Work, work } from './frontier-postgres/process
 import { serverCpuMs } from './frontier-postgres/server-cpu.ts'
 
 const BATCH = 50
-/** Worked off before each measurement: a process, its code and the server's plans are slow at first. */
+/** Processed before each measurement: a process, its code and the server's plans are slow at first. */
 const WARM_UP_TASKS = 5000
 const ROUNDS = 3
-/** Backends of closed connections are counted once the postmaster has seen them end. */
+/** Backends of closed connections are counted once the postmaster has reaped them. */
 const REAPED_MS = 200
 
 const { values: options } = parseArgs({
@@ -48,7 +48,7 @@ interface Price {
   serverMsPer1000: number
 }
 
-/** Rate and price of `count` tasks. */
+/** Rate and cost of `count` tasks. */
 async function measured(count: number, run: () => Promise<unknown>): Promise<Price> {
   const cpuMs = serverCpuMs(server.pid!)
   const startMs = performance.now()
@@ -71,8 +71,8 @@ async function inProcesses(jobs: [what: string, url: string, runId: string, json
 }
 
 /**
- * Many tasks at once without the price of adding them: the rows they would have. Vacuumed, since the autovacuum that follows every bulk
- * load would be measured with whatever runs beside it.
+ * Many tasks at once without the cost of adding them: inserts the rows directly. Vacuumed, since the autovacuum after every bulk
+ * load would otherwise be part of the measurement.
  */
 async function fill(url: string, runId: string, { from, to, hosts }: { from: number; to: number; hosts: number }) {
   {
@@ -130,7 +130,7 @@ async function adding() {
   }
 }
 
-/** Claim + done of a run that has `count` tasks more than it will work off. */
+/** Claim + done of a run that has `count` more tasks than it will process. */
 async function ours(url: string, runId: string, { warmUp = WARM_UP_TASKS, ...job }: Work & { warmUp?: number }) {
   await using frontier = await openPostgresFrontier(url, { runId })
   await work(frontier, { ...job, count: warmUp })
@@ -145,7 +145,7 @@ async function ours(url: string, runId: string, { warmUp = WARM_UP_TASKS, ...job
   }
 }
 
-/** In turns, several times, and the middle of each: this machine has other work, too. */
+/** Alternating, several times, and the median of each: this machine has other work, too. */
 async function comparing() {
   const count = sizes.comparing
   await using database = await server.createDatabase()
@@ -190,7 +190,7 @@ async function comparing() {
   }
 }
 
-/** Right after a bulk load into a new database, when the statistics are those of empty tables. */
+/** Right after a bulk load into a new database, when the statistics are still those of empty tables. */
 async function graphileAsLoaded(count: number): Promise<Price> {
   await using database = await server.createDatabase()
   await addJobs(database.url, count)
@@ -218,7 +218,7 @@ async function growing() {
   return rows
 }
 
-/** While somebody holds a snapshot: nothing that is claimed can be vacuumed. */
+/** While a snapshot is held open, so that claimed rows cannot be vacuumed. */
 async function holding() {
   await using database = await server.createDatabase()
   const count = sizes.holding
@@ -260,7 +260,7 @@ async function hosts() {
   return rows
 }
 
-/** What a worker costs that asks and gets nothing: the case for or against LISTEN/NOTIFY. */
+/** What an idle worker costs that polls and gets nothing: the case for or against LISTEN/NOTIFY. */
 async function idling() {
   await using database = await server.createDatabase()
   await using frontier = await openPostgresFrontier(database.url)

@@ -1,6 +1,6 @@
 /**
- * What RabbitMQ and Redis carry: publishing with confirms and consuming with acknowledgements, ours beside the bare client
- * library in the same run; the whole engine's claim + done; and Redis memory per URL seen.
+ * Throughput of RabbitMQ and Redis: publishing with confirms and consuming with acknowledgements, ours beside the bare client
+ * library in the same run; the whole engine's claim + done; and Redis memory per seen URL.
  *
  *   node bench/frontier-rabbit.ts [--messages 10000] [--rounds 3] [--urls 1000000] [--json]
  */
@@ -40,7 +40,7 @@ async function rate(count: number, body: () => Promise<unknown>): Promise<number
   return Math.round(count / ((performance.now() - startMs) / 1000))
 }
 
-/** The library as its own manual shows it, with as many messages in flight as we have. */
+/** The library as its own manual shows it, with as many messages in flight as ours. */
 async function bare(url: string, count: number): Promise<{ publish: number; consume: number }> {
   const connection = new Connection(url)
   connection.on('error', console.error)
@@ -82,7 +82,7 @@ async function bare(url: string, count: number): Promise<{ publish: number; cons
   return { publish, consume }
 }
 
-/** Our publisher, consumers and choice among what was delivered; without the ledger. */
+/** Our publisher, consumers and selection among deliveries; without the ledger. */
 async function ours(url: string, count: number): Promise<{ publish: number; consume: number }> {
   const names = namesOf('ours')
   const broker = new Broker(url, names)
@@ -105,7 +105,7 @@ async function ours(url: string, count: number): Promise<{ publish: number; cons
   const consume = await rate(count, async () => {
     await intake.consume(['bulk'], BATCH)
     for (let got = 0; got < count; ) {
-      // As a claim does: until it has what it wants.
+      // Like a claim: until it has what it wants.
       const wanted = Math.min(BATCH, count - got)
       await intake.deliveries.until(() => intake.deliveries.waiting() >= wanted, 1000)
       const chosen = intake.deliveries.choose({ max: BATCH, workerId: 'bench', leaseMs: 1 }, BATCH)
@@ -141,7 +141,7 @@ async function engine(frontier: Frontier, count: number) {
 
 const REMEMBER = `${BASE} for i = argAt + 1, #ARGV do remember('crawled_urls', ARGV[i], '') end`
 
-/** Bytes per URL of what stays of a finished task, beside a plain set of the same hashes. */
+/** Bytes per URL that remain of a finished task, beside a plain set of the same hashes. */
 async function memory(url: string, count: number) {
   const redis = new Redis(url)
   const used = async () => Number(/used_memory:(\d+)/.exec(await redis.info('memory'))![1])

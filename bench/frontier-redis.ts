@@ -1,6 +1,7 @@
 /**
- * What Redis carries: the `redis:` engine (streams) beside its ledger alone, by one process and by two; how soon an idle worker has
- * a new task; and bytes of Redis per task waiting, per task in hand, and per URL seen. On a server of its own, with `appendonly yes`.
+ * Throughput of Redis: the `redis:` engine (streams) beside its ledger alone, with one process and with two; how soon an idle
+ * worker gets a new task; and bytes of Redis per waiting task, per claimed task, and per seen URL. On a separate server, with
+ * `appendonly yes`.
  *
  *   node bench/frontier-redis.ts [--tasks 100000] [--rounds 3] [--wakes 40] [--json]
  */
@@ -19,7 +20,7 @@ import { serverCpuMs } from './frontier-postgres/server-cpu.ts'
 
 const BATCH = 50
 const LEASE_MS = 60_000
-/** As the crawl loop asks again when a shared frontier is empty. */
+/** The polling intervals of the crawl loop when a shared frontier is empty. */
 const POLL_MS = { min: 20, max: 500 }
 const IDLE_MS = 3000
 
@@ -41,7 +42,7 @@ function* pages(count: number): Generator<NewTask> {
     yield { url: `https://www.host-${n % 100}.example/products/${n}?page=${n % 10}`, route: 'page', depth: 1 }
 }
 
-/** In a process of its own: says that it is ready, and works when told. */
+/** In a separate process: reports that it is ready, and works when told. */
 async function work(orders: Orders): Promise<void> {
   await using frontier = await open(orders)
   const workerId = `worker-${process.pid}`
@@ -102,12 +103,12 @@ async function engineRates(server: RedisServer, engine: Engine, { tasks, round: 
   return rates
 }
 
-/** From the end of `add` in one process' hands to the lease in another's, which has had nothing to do for a while. */
+/** From the end of `add` in one process to the lease in another, which has been idle for a while. */
 async function wakes(server: RedisServer, redis: Redis, { engine, count }: { engine: Engine; count: number }) {
   const orders = { engine, url: server.url, runId: `wakes-${engine}` }
   await using feeder = await open(orders)
   await using worker = await open(orders)
-  await feeder.add([{ url: 'https://held.example/', route: 'page', depth: 0 }]) // the run is not over
+  await feeder.add([{ url: 'https://held.example/', route: 'page', depth: 0 }]) // keeps the run open
   await feeder.claim({ max: 1, workerId: 'holder', leaseMs: 600_000 })
   const claimOne = async () => {
     for (let pollMs = POLL_MS.min; ; pollMs = Math.min(POLL_MS.max, pollMs * 2)) {

@@ -14,9 +14,9 @@ import type { NewTask } from '../src/core/task.ts'
 import { openSqliteFrontier } from '../src/frontier/sqlite/engine.ts'
 
 const BATCH = 50
-/** Tasks worked off per measurement: at most half the length of the queue, which it has at the end of the measurement. */
+/** Tasks processed per measurement: at most half the queue, so that the other half remains at the end. */
 const sampleOf = (pending: number) => Math.min(30_000, pending / 2)
-/** Worked off on a file of its own before: a process that has just begun is slow for reasons that are not the frontier's. */
+/** Processed on a separate file before: a new process is slow for reasons unrelated to the frontier. */
 const WARM_UP_TASKS = 5000
 
 interface Sample {

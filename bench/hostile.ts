@@ -1,6 +1,6 @@
 /**
- * Hostile pages: every family of misbehaviour through real runs, each case with the outcome that is right for it, the time it may
- * take, and the memory of the process. About four minutes. Ends with 1 when an outcome is wrong, late, or over the memory limit.
+ * Hostile pages: every family of misbehaviour through real runs, each case with its correct outcome, a time limit, and the memory
+ * of the process. About four minutes. Exits with 1 if an outcome is wrong, late, or over the memory limit.
  *
  *   node bench/hostile.ts [--json] [--family NAME]
  */
@@ -29,7 +29,7 @@ import { runMeasured } from './process-tree.ts'
 
 const RSS_MB_MAX = 250
 
-/** A case on a separate site: no pause or circuit of one touches another, and its port names it. */
+/** A case on a separate site, identified by its port: no pause or circuit of one affects another. */
 interface Opened extends HostileCase {
   readonly family: string
   readonly site: HostileSite
@@ -73,7 +73,7 @@ async function runPages(names: readonly string[], folder: string): Promise<Famil
   })
 }
 
-/** One command for each site: it must come to an end by itself, soon. */
+/** One command for each site: it must end by itself, soon. */
 async function runEndless(family: string, folder: string): Promise<Family> {
   const sites = ENDLESS_SITES.filter((one) => one.family === family)
   const wrong: string[] = []
@@ -104,7 +104,7 @@ function endlessArgs({ family, args = [] }: EndlessSite, site: HostileSite, fold
   return ['crawl', `${site.origin}/`, '--out', join(folder, 'crawls'), '--pages', '1000', ...timeout]
 }
 
-/** Default options, so that as many large pages as may be are under way at once. */
+/** Default options, so that as many large pages as possible are in flight at once. */
 async function runLarge(what: string, count: number, body: Buffer, encoding: string, folder: string): Promise<Family> {
   await using site = await openHostileSite()
   site.on('large', html(body, encoding === '' ? {} : { 'Content-Encoding': encoding }))

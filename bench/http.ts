@@ -1,9 +1,9 @@
 /**
- * What our transport costs over bare undici dispatch: same run, same loopback server in another process, body collected.
+ * What our transport costs compared with bare undici dispatch: same run, same loopback server in another process, body collected.
  *
  *   node bench/http.ts [seconds per slice, default 0.25] [body bytes, default 10240]
  *
- * The two take turns in short slices, so that a busy machine disturbs both alike; the median of the shares is the figure.
+ * The two alternate in short slices, so that a busy machine affects both alike; the figure is the median of the ratios.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -16,7 +16,7 @@ const BODY_BYTES = Number(process.argv[3] ?? 10_240)
 const IN_FLIGHT = 64
 const ROUNDS = 21
 
-/** Answers every request with the same bytes; counts requests by their blank line only. */
+/** Answers every request with the same bytes; recognises requests by their blank line only. */
 async function serve(): Promise<void> {
   const body = '<html><p>text</p>'.repeat(BODY_BYTES).slice(0, BODY_BYTES)
   const head = `HTTP/1.1 200 OK\r\nDate: Fri, 01 Jan 2027 00:00:00 GMT\r\nServer: bench\r\nCache-Control: no-cache\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: ${body.length}\r\n\r\n`

@@ -1,5 +1,5 @@
 /**
- * Many Greenhouse boards on many loopback hosts, each answer after a pause, some of them trouble: 429, 503, or none at all.
+ * Many Greenhouse boards on many loopback hosts, with delayed responses, some of them faulty: 429, 503, or none at all.
  *
  *   node bench/job-board-site.ts DELAY_MS TROUBLE_SHARE JOBS HOSTS
  */
@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net'
 import { greenhouseJob } from '../test/site/boards/greenhouse.ts'
 
 const [delayMs = 500, troubleShare = 0, jobs = 40, hosts = 16] = process.argv.slice(2).map(Number)
-/** Descriptions are most of what a real posting weighs. */
+/** Descriptions make up most of a real posting. */
 const CONTENT = `&lt;p&gt;${'Build and run services that people rely on every day. '.repeat(60)}&lt;/p&gt;`
 const PAY = [{ min_cents: 12_000_000, max_cents: 15_000_000, currency_type: 'USD', title: 'Zone A', blurb: '' }]
 
@@ -31,7 +31,7 @@ const answer: RequestListener = (request, response) => {
   }, delayMs)
 }
 
-/** All of 127.0.0.0/8 is this machine: a host for each board, as in the world. */
+/** All of 127.0.0.0/8 is this machine: a separate host for each board, as in reality. */
 async function listen(host: string): Promise<string> {
   const server = createServer(answer)
   server.keepAliveTimeout = 60_000
@@ -42,4 +42,4 @@ async function listen(host: string): Promise<string> {
 
 const urls = await Promise.all(Array.from({ length: hosts }, (_, i) => listen(`127.0.1.${i + 1}`)))
 process.stdout.write(`${JSON.stringify(urls)}\n`)
-process.stdin.on('end', () => process.exit()).resume() // ends with whoever started it
+process.stdin.on('end', () => process.exit()).resume() // ends with its parent

@@ -1,13 +1,13 @@
 /**
- * Workers of the task protocol on job boards that answer after half a second: jobs a minute of one instance, what another
- * instance costs in memory, and the whole system while a tenth of all answers is trouble (429, 503, none at all) and a third of
- * its proxies is dead: real ones (tinyproxy), killed after the workers have seen them alive.
+ * Workers of the task protocol on job boards with a delay of half a second: jobs per minute of one instance, the memory of an
+ * additional instance, and the whole system while a tenth of all responses is faulty (429, 503, none at all) and a third of its
+ * proxies is dead: real ones (tinyproxy), killed after the workers have seen them alive.
  *
  *   node bench/job-workers.ts [--in-flight 64] [--instances 4] [--tasks 60] [--jobs 40] [--delay 500] [--proxies 12]
  *                             [--only one|several|system] [--json]
  *
- * Memory: resident memory of the worker process under load (highest sample after the first third of the tasks), with one
- * instance and with several, divided by the instances there are more. Job pages are the postings' own pages.
+ * Memory: resident memory of the worker process under load (highest sample after the first third of the tasks), with one instance
+ * and with several, divided by the number of additional instances. Job pages are the postings' own pages.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -78,7 +78,7 @@ async function measure(plan: Plan) {
   using producer = new TaskProducer({ url: server.url, names })
   using _ = { [Symbol.dispose]: () => redis.disconnect() }
   await using worker = startWorker(server.url, { ...plan, flags: [...plan.flags, ...through] })
-  while ((await redis.xlen(names.health)) < plan.instances) await sleep(50) // all are there
+  while ((await redis.xlen(names.health)) < plan.instances) await sleep(50) // all have started
   await Promise.all(dying.map((proxy) => proxy.stop()))
   const startedMs = performance.now()
   for (let i = 0; i < plan.tasks; i++) {

@@ -1,6 +1,6 @@
 /**
- * Whether a crawl keeps its connections busy: every answer takes 50 ms, 64 are in flight, so 1,280 pages a second is all that
- * arithmetic allows.
+ * Whether a crawl keeps its connections busy: every response takes 50 ms, 64 are in flight, so 1,280 pages per second is the
+ * theoretical limit.
  *
  *   node bench/latency.ts [--products 20000] [--delay 50] [--in-flight 64] [--json]
  */

@@ -1,6 +1,6 @@
 /**
- * Memory over the length of a crawl: resident memory of the whole process tree, looked at every 500 ms, beside the number of
- * pages the site had served by then.
+ * Memory over the length of a crawl: resident memory of the whole process tree, sampled every 500 ms, beside the number of pages
+ * the site had served by then.
  *
  *   node bench/memory.ts [--products 200000] [--in-flight 64] [--bare] [--json]
  */
@@ -13,7 +13,7 @@ import { hasSluice, runSluice } from './sluice-run.ts'
 export interface MemoryOptions {
   readonly products: number
   readonly inFlight: number
-  /** The bare loop in place of Sluice. */
+  /** Run the bare loop instead of Sluice. */
   readonly isBare: boolean
 }
 
@@ -24,7 +24,7 @@ export interface MemoryCurve {
   /** Median of the samples around each milestone. */
   readonly curve: readonly { pages: number; rssMb: number }[]
   readonly peakRssMb: number
-  /** The last tenth of the crawl against its second tenth (the first is warming up): 1 is flat. */
+  /** The last tenth of the crawl relative to its second tenth (the first is warm-up): 1 is flat. */
   readonly flatness: number
 }
 

@@ -1,5 +1,5 @@
 /**
- * What watching costs: microseconds per page for the numbers of the progress bar and for the Prometheus metrics.
+ * What observing costs: microseconds per page for the figures of the progress bar and for the Prometheus metrics.
  *
  *   node bench/observe.ts [--json]
  */

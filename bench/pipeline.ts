@@ -1,11 +1,11 @@
 /**
- * How many items a second the pipeline carries in one thread: bounded channel of 512, batches of 64, dedup over the last 100,000
- * keys (by 128-bit fingerprints, see `LruSet`), 5 % duplicates, everything drained and counted.
+ * Items per second through the pipeline in one thread: bounded channel of 512, batches of 64, dedup over the last 100,000 keys
+ * (by 128-bit fingerprints, see `LruSet`), 5 % duplicates, everything drained and counted.
  *
  *   node bench/pipeline.ts [--items 3000000] [--workers 4,8,16] [--json]
  *
- * (a) `memory`: the writer only counts. (b) `files`: the writer is the real CSV and JSONL sinks, flushed to the disk, and the
- * files are counted afterwards. Every variant runs in a process of its own, so that none warms up or fills the heap of another.
+ * (a) `memory`: the writer only counts. (b) `files`: the writer is the real CSV and JSONL sinks, flushed to disk, and the files
+ * are counted afterwards. Every variant runs in its own process, so that none warms up or fills the heap of another.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -56,7 +56,7 @@ interface Figures {
   isVerified: boolean
 }
 
-/** Only the URL is made anew for each item: this measures the pipeline, not the printing of numbers. */
+/** Only the URL differs between items: this measures the pipeline, not the formatting of numbers. */
 function book(i: number): Book {
   const id = i % DUPLICATE_EVERY === DUPLICATE_EVERY - 1 ? i - 10 : i
   const kind = id & 15
@@ -73,7 +73,7 @@ function book(i: number): Book {
   }
 }
 
-/** As on the real site: commas and colons are common, a typographic apostrophe or a quotation mark is not. */
+/** As on the real site: commas and colons are common, typographic apostrophes or quotation marks are not. */
 const TITLES = [
   'A Light in the Attic',
   'Tipping the Velvet',
@@ -99,7 +99,7 @@ const IMAGES = TITLES.map((_, i) => `https://books.example/media/cache/2c/da/2cd
 async function measure(variant: Figures['variant'], workers: number, items: number): Promise<Figures> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-bench-'))
   try {
-    await (variant === 'memory' ? inMemory(workers, 200_000) : toFiles(workers, 100_000, folder)) // the compiler's turn
+    await (variant === 'memory' ? inMemory(workers, 200_000) : toFiles(workers, 100_000, folder)) // warm up the JIT
     globalThis.gc?.()
     const startMs = performance.now()
     const cpu = process.cpuUsage()
@@ -135,7 +135,7 @@ interface Counts {
   duplicates: number
 }
 
-/** The way of every item: channel → dedup → write, with a producer that waits when the channel is full. */
+/** The path of every item: channel → dedup → write, with a producer that waits when the channel is full. */
 async function carry(
   workers: number,
   items: number,
@@ -206,7 +206,7 @@ async function toFiles(workers: number, items: number, folder: string): Promise<
   return counts
 }
 
-/** Reads the files back: as many lines as items, the header besides, and each file ends with a whole line. */
+/** Reads the files back: as many lines as items, plus the header, and each file ends with a complete line. */
 async function countFiles(folder: string, rows: number): Promise<{ bytes: number; isRight: boolean }> {
   const csv = await countLines(join(folder, 'items.csv'))
   const jsonl = await countLines(join(folder, 'items.jsonl'))
@@ -223,7 +223,7 @@ async function countLines(path: string): Promise<{ bytes: number; lines: number 
   return { bytes, lines }
 }
 
-/** Bytes the heap grew by between samples, collections left out: close to what `go test -benchmem` counts. */
+/** Bytes the heap grew by between samples, ignoring collections: close to what `go test -benchmem` counts. */
 let allocatedBytes = 0
 let heapBytes = 0
 function sampleHeap(): void {

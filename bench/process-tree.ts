@@ -1,17 +1,17 @@
-/** Runs a command and tells what it and all its descendants cost: wall time, CPU seconds, peak memory. Linux only. */
+/** Runs a command and measures what it and all its descendants cost: wall time, CPU seconds, peak memory. Linux only. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 
 export interface Cost {
   readonly wallMs: number
-  /** User and system time of the whole tree, start-up included; the kernel counts in steps of 10 ms. */
+  /** User and system time of the whole tree, including start-up; the kernel counts in steps of 10 ms. */
   readonly cpuMs: number
-  /** The sum of each process's own peak (VmHWM), so an upper bound of the tree's. */
+  /** The sum of each process's own peak (VmHWM), so an upper bound for the tree. */
   readonly peakRssMb: number
   /** The peak of the command itself, without its descendants. */
   readonly ownRssMb: number
-  /** The highest peak that any one process had. */
+  /** The highest peak of any single process. */
   readonly largestRssMb: number
   readonly processes: number
   readonly exitCode: number
@@ -23,13 +23,13 @@ export interface Cost {
 const TICK_MS = 10
 const OUTPUT_BYTES_MAX = 4 * 1024 * 1024
 
-/** CPU time of children of this process that have ended and were waited for, their own such children included. */
+/** CPU time of this process's reaped children, including their own reaped children. */
 function endedChildrenCpuMs(): number {
   const fields = readFileSync('/proc/self/stat', 'utf8').split(') ')[1]!.split(' ')
   return (Number(fields[13]) + Number(fields[14])) * TICK_MS
 }
 
-/** `pid` and its living descendants. */
+/** `pid` and its running descendants. */
 export function treeOf(pid: number): number[] {
   const tree = [pid]
   for (const one of tree) {
@@ -38,13 +38,13 @@ export function treeOf(pid: number): number[] {
         for (const child of readFileSync(`/proc/${one}/task/${thread}/children`, 'utf8').split(' '))
           if (child !== '') tree.push(Number(child))
     } catch {
-      // it ended while we looked
+      // it ended in the meantime
     }
   }
   return tree
 }
 
-/** A memory figure of /proc/PID/status in MB; 0 for a process that is gone. */
+/** A memory figure from /proc/PID/status in MB; 0 for a process that is gone. */
 export function statusMb(pid: number, name: 'VmRSS' | 'VmHWM'): number {
   try {
     const found = new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))
@@ -66,14 +66,14 @@ export interface RunOptions {
   readonly timeoutMs: number
   readonly cwd?: string
   readonly env?: NodeJS.ProcessEnv
-  /** How often memory is looked at. A peak between the last look and the end is missed, so this is short. */
+  /** How often memory is sampled. A peak after the last sample is missed, so this is short. */
   readonly sampleMs?: number
   readonly onSample?: (tree: readonly number[]) => void
 }
 
 /**
- * Only one measured command may run at a time: CPU is read as the growth of this process's ended children. A process that
- * stays alive meanwhile (the site) is not in it.
+ * Only one measured command may run at a time: CPU is the increase in this process's ended children. A process that keeps running
+ * in the meantime (the site) is not included.
  */
 export async function runMeasured(command: string, args: readonly string[], options: RunOptions): Promise<Cost> {
   const { timeoutMs, cwd, env, sampleMs = 50, onSample } = options

@@ -1,4 +1,4 @@
-/** `make bench`: every benchmark with quick settings, as one JSON document with the machine it ran on. About two minutes. */
+/** `make bench`: every benchmark with quick settings, as one JSON document that describes the machine, too. About two minutes. */
 import { cpus, loadavg, totalmem, version } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { benchCrawl } from './crawl.ts'
@@ -8,7 +8,7 @@ import { runMeasured } from './process-tree.ts'
 import { canPin } from './site-process.ts'
 import { hasSluice } from './sluice-run.ts'
 
-/** A benchmark that is a program of its own and prints JSON. One that fails is reported, and the others still run. */
+/** A benchmark in a separate program that prints JSON. If one fails, that is reported, and the others still run. */
 async function program(name: string, ...args: string[]): Promise<unknown> {
   const script = fileURLToPath(new URL(`./${name}.ts`, import.meta.url))
   const { exitCode, stdout, stderr } = await runMeasured(process.execPath, [script, '--json', ...args], {

@@ -1,4 +1,4 @@
-/** Starts the demo site in a process of its own, on core 0 where the machine lets us pin it. */
+/** Starts the demo site in a separate process, on core 0 if the machine can pin it. */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
@@ -9,7 +9,7 @@ export interface SiteProcess extends AsyncDisposable {
   readonly isPinned: boolean
 }
 
-/** Where this machine can pin processes to cores. */
+/** Whether this machine can pin processes to cores. */
 export const canPin = spawnSync('taskset', ['-c', '0', 'true']).status === 0
 
 export async function startSite(options: { products: number; delayMs?: number }): Promise<SiteProcess> {

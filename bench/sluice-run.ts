@@ -10,10 +10,10 @@ import { type Cost, type RunOptions, runMeasured } from './process-tree.ts'
 const SLUICE = fileURLToPath(new URL('../bin/sluice', import.meta.url))
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
-/** Up to this many records are compared with each other; beyond it they are only counted. */
+/** Up to this many records are checked for duplicates; beyond it they are only counted. */
 const DISTINCT_MAX = 10_000
 
-/** As bin/sluice does it, so that the loop's start-up is not the dearer one. */
+/** As in bin/sluice, so that the loop's start-up is not slower. */
 export const compileCache = { NODE_COMPILE_CACHE: join(ROOT, '.deps', 'compile-cache') }
 
 export const hasSluice = () => existsSync(SLUICE)
@@ -27,7 +27,7 @@ export interface SluiceRunOptions {
   readonly run?: Partial<RunOptions>
 }
 
-/** The cost of one run. Throws when the output is not exactly the catalogue. */
+/** The cost of one run. Throws if the output is not exactly the catalogue. */
 export async function runSluice(options: SluiceRunOptions): Promise<Cost> {
   const out = await mkdtemp(join(tmpdir(), 'sluice-bench-'))
   try {

@@ -1,6 +1,6 @@
 /**
- * How long a command takes to start, by the clock of the one who typed it: until `sluice --version` has ended, and until the first request
- * of `sluice run` arrives at the site. Median of 10 after two rounds that fill the compile cache.
+ * How long a command takes to start, in wall time: until `sluice --version` has ended, and until the first request of `sluice
+ * run` arrives at the site. Median of 10 after two rounds that fill the compile cache.
  *
  *   node bench/start-up.ts [--command FILE] [--rounds N]     FILE: node_modules/.bin/sluice of an installed package
  */

@@ -1,4 +1,4 @@
-/** A site of tiny pages, each at an address of its own: what is left of a page when reading it costs next to nothing. */
+/** A site of tiny pages, each with its own URL: the cost per page when reading it costs next to nothing. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
@@ -16,4 +16,4 @@ server.keepAliveTimeout = 60_000
 server.listen(0, '127.0.0.1', () => {
   process.stdout.write(`http://127.0.0.1:${(server.address() as AddressInfo).port}/\n`)
 })
-process.stdin.on('end', () => process.exit()).resume() // ends with whoever started it
+process.stdin.on('end', () => process.exit()).resume() // ends with its parent

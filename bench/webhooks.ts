@@ -1,6 +1,6 @@
 /**
- * Whether one dead receiver holds up the others: 1,000 deliveries to 20 receivers, one of which takes every connection and never
- * answers. Says how long the live ones waited for theirs.
+ * Whether one dead receiver holds up the others: 1,000 deliveries to 20 receivers, one of which accepts every connection and
+ * never responds. Reports how long the live ones waited.
  *
  *   node bench/webhooks.ts [--deliveries 1000] [--receivers 20] [--store postgres://…] [--json]
  */

@@ -1,4 +1,4 @@
-/** Jobs and observations by the million, made inside the database. */
+/** Millions of jobs and observations, generated inside the database. */
 import { Client } from 'pg'
 
 export interface Sizes {
@@ -10,10 +10,10 @@ export interface Sizes {
 const COMPANIES = 5000
 const LOCATIONS = 500
 
-/** The observations end today, so that the last day is the part that is counted when it is asked for. */
+/** The observations end today, so that the last day is the part that is counted on demand. */
 export async function fill(url: string, { jobs, observations, days }: Sizes): Promise<void> {
   const start = `(date_trunc('day', now() at time zone 'UTC') at time zone 'UTC' - interval '${days - 1} days')`
-  const db = new Client({ connectionString: url }) // one that waits as long as it takes
+  const db = new Client({ connectionString: url }) // without a timeout
   await db.connect()
   for (const table of ['job_observation', 'job_event'])
     await db.query(`select sluice.ensure_partitions('${table}', ${start}, ${Math.ceil(days / 7) + 3})`)
@@ -58,5 +58,5 @@ export async function fill(url: string, { jobs, observations, days }: Sizes): Pr
   await db.end()
 }
 
-/** As much as a posting has. */
+/** About the size of a posting's text. */
 const TEXT = `repeat('You build and run services that customers depend on. ', 5)`

@@ -1,4 +1,4 @@
-/** graphile-worker on the same server: its defaults, and with its local queue, which claims and completes in batches. */
+/** graphile-worker on the same server: with its defaults, and with its local queue, which claims and completes in batches. */
 import { Logger, makeWorkerUtils, runOnce } from 'graphile-worker'
 
 const ADD_MAX = 1000
@@ -17,7 +17,7 @@ export async function addJobs(url: string, count: number): Promise<void> {
   }
 }
 
-/** Works off all there is. `batch` 0: its defaults. */
+/** Processes everything. `batch` 0: its defaults. */
 export async function workOff(url: string, batch: number): Promise<void> {
   const batched = { localQueue: { size: batch }, completeJobBatchDelay: 0, failJobBatchDelay: 0, concurrentJobs: 24 }
   await runOnce({

@@ -1,5 +1,5 @@
 /**
- * One process of the `postgres:` bench: adds or works off, begins when told, and answers how long it took.
+ * One process of the `postgres:` benchmark: adds or processes tasks, begins when told, and reports how long it took.
  *
  *   node process.ts add|work URL RUN '{"from":0,"to":1000,"hosts":1}' | '{"count":1000,"batch":50,"loops":1}'
  */
@@ -11,7 +11,7 @@ import { openPostgresFrontier } from '../../src/frontier/postgres/engine.ts'
 export interface Work {
   count: number
   batch: number
-  /** Claims under way at once. */
+  /** Concurrent claims. */
   loops: number
 }
 

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 
 /** Linux counts in hundredths of a second. */
 const TICK_MS = 10
-/** Places in /proc/PID/stat after the name: parent, user, system, and both of ended children. */
+/** Field indexes in /proc/PID/stat after the name: parent, user, system, and both of ended children. */
 const FIELD = { parent: 1, user: 11, system: 12, childUser: 13, childSystem: 14 } as const
 
 export function serverCpuMs(postmaster: number): number {

@@ -1,4 +1,4 @@
-/** Hostile pages by family, each with the outcome that is right for it: `page`, or the code of an error. */
+/** Hostile pages by family, each with its correct outcome: `page`, or an error code. */
 import type { ErrorCode } from '../../src/core/error-table.ts'
 import { CERTIFICATES } from '../../test/site/certificates.ts'
 import { type Behaviour, drip, type HostileSite, html, redirect, respond } from '../../test/site/hostile.ts'
@@ -13,7 +13,7 @@ export interface HostileCase {
   readonly behaviour?: Behaviour
   /** Instead of `/NAME` of its site. */
   readonly url?: (site: HostileSite, internal: HostileSite) => string
-  /** Default: there is none. */
+  /** Default: no robots.txt. */
   readonly robots?: Behaviour
   readonly tls?: { key: string; cert: string }
 }
@@ -32,7 +32,7 @@ const withRobots = (expect: Outcome, cases: Record<string, Behaviour>) =>
   )
 
 const next = (href: string) => `<a class="next" href="${href}">next</a>`
-/** None of them costs the page its other links. */
+/** None of them affects the other links of the page. */
 const BAD_LINKS = [
   ['a link of 1 MB', `/${'x'.repeat(1_000_000)}`],
   ['a link without a host', 'http://'],
@@ -72,7 +72,7 @@ const HTML = { 'Content-Type': 'text/html' }
 const rules = (text: string, type = 'text/plain') => respond(200, text, { 'Content-Type': type })
 const RULES = 'User-agent: *\nDisallow: /page\n'
 
-/** Each hop is quick enough, all of them together are not. */
+/** Each hop is fast enough, all of them together are not. */
 const slowChain: Behaviour = (socket, request, site) => {
   const step = Number(request.query.get('step') ?? 0) + 1
   const timer = setTimeout(() => redirect(`/case?step=${step}`)(socket, request, site), 1500)
@@ -128,7 +128,7 @@ export const FAMILIES: Record<string, readonly HostileCase[]> = {
     { name: 'backslashes', expect: 'page', url: (site) => `${site.origin}\\page` },
     { name: 'tabs and newlines', expect: 'page', url: (site) => `${site.origin}/pa\tg\ne` },
     { name: 'encoded slash', expect: 'E_NOT_FOUND', url: (site) => `${site.origin}/a%2Fpage` },
-    // The good link leads to a 410, which tells that it was followed.
+    // The good link leads to a 410, which shows that it was followed.
     ...served(
       'E_NOT_FOUND',
       Object.fromEntries(

@@ -1,4 +1,4 @@
-/** What the families of the hostile bench share: the command, its limits, what it logged, and what came of each case. */
+/** Shared by the families of the hostile benchmark: the command, its limits, its log, and the result of each case. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -7,9 +7,9 @@ import type { Outcome } from './cases.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 export const SLUICE = join(ROOT, 'bin', 'sluice')
-/** Long enough that a page that comes at all comes in time, on a busy machine too. */
+/** Long enough for every page that arrives at all, even on a busy machine. */
 export const TIMEOUT_MS = 8000
-/** A page's deadline, that of its robots.txt, and time to read it on a busy machine. */
+/** The deadlines of a page and its robots.txt, plus time to read it on a busy machine. */
 export const LIMIT_MS = 2 * TIMEOUT_MS + 4000
 export const RUN_MS_MAX = 120_000
 export const NO_RETRIES = ['--retries', '0', '--circuit', 'off', '--timeout', `${TIMEOUT_MS}ms`, '--wait', '1s', '--rps', '0'] // biome-ignore format: one line reads better
@@ -30,12 +30,12 @@ export interface LogEvent {
   readonly outcome: string
   readonly fetchMs?: number
   readonly parseMs?: number
-  /** Of a file. */
+  /** For a file. */
   readonly ms?: number
   readonly error?: { code: string; message: string }
 }
 
-/** A whole run of a scraper of this folder, and what it logged about pages or files. */
+/** A complete run of a scraper in this folder, and its log events about pages or files. */
 export async function run(
   scraper: string,
   folder: string,
@@ -64,7 +64,7 @@ export interface End {
   readonly message?: string | undefined
 }
 
-/** How a page or file ended; without an event it has not. */
+/** How a page or file ended; undefined event: it did not. */
 export function endOf(name: string, expect: Outcome, event: LogEvent | undefined): End {
   const isWell = event?.outcome === 'ok' || event?.outcome === 'stored' || event?.outcome === 'recorded'
   const got = event?.error?.code ?? (isWell ? 'page' : 'no end')

@@ -10,7 +10,7 @@ import type { Outcome } from './cases.ts'
 import { endOf, type Family, familyOf, NO_RETRIES, run } from './family.ts'
 
 const FILE_BYTES_MAX = 4_000_000
-/** No two are the same, else one would be stored for all. */
+/** No two are the same, or one would be stored for all. */
 const named = (disposition: string): Answer =>
   serveFile(Buffer.from(`a file called ${disposition}`), {
     headers: { 'content-disposition': `attachment; filename="${disposition}"` },

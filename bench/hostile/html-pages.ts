@@ -1,4 +1,4 @@
-/** Pages made to hang or fill their reader, and what must come of each. */
+/** Pages designed to hang or exhaust their reader, and the expected result of each. */
 import { type Behaviour, html, raw } from '../../test/site/hostile.ts'
 import type { HostileCase, Outcome } from './cases.ts'
 
@@ -29,7 +29,7 @@ const pages: readonly (readonly [name: string, expect: Outcome, html: () => stri
   ['JSON-LD nested 100,000 deep', 'page', () => `<p>x<script type="application/ld+json">${'['.repeat(100_000)}</script>`],
 ] // biome-ignore format: a table
 
-/** Made when asked for, so that the server does not hold all of them. */
+/** Generated on demand, so that the server does not hold all of them. */
 const lazily =
   (make: () => string): Behaviour =>
   (socket, request, site) =>

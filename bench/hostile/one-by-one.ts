@@ -1,4 +1,4 @@
-/** Proxies and HTTP/2: what misbehaves belongs to a whole command, so each case is one `sluice fetch`. */
+/** Proxies and HTTP/2: their misbehaviour affects a whole command, so each case is one `sluice fetch`. */
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { createSecureServer, type Http2Session, constants as http2, type ServerHttp2Stream } from 'node:http2'
@@ -13,7 +13,7 @@ interface SingleCase {
   readonly family: 'proxies' | 'HTTP/2'
   readonly name: string
   readonly expect: Outcome
-  /** Starts the server and says what to fetch, and how. */
+  /** Starts the server and returns what to fetch, and how. */
   readonly open: (folder: string) => Promise<OpenCase>
 }
 
@@ -40,7 +40,7 @@ const tunnel =
     })
   }
 
-/** A proxy that does this with the first bytes it is sent. */
+/** A proxy that does this with the first bytes it receives. */
 const proxy = (name: string, expect: Outcome, scheme: 'http' | 'socks5', behave: Proxy): SingleCase => ({
   family: 'proxies',
   name: `${scheme} ${name}`,
@@ -73,7 +73,7 @@ async function listen(server: { listen(port: number, host: string): unknown; add
 type Stream = (stream: ServerHttp2Stream, session: Http2Session) => void
 const PAGE = { ':status': 200, 'content-type': 'text/html' }
 
-/** A server that knows nothing but HTTP/2, read the one way that speaks it. */
+/** A server that supports only HTTP/2, fetched with the one identity that supports it. */
 const http2Page = (name: string, expect: Outcome, behave: Stream): SingleCase => ({
   family: 'HTTP/2',
   name,
@@ -113,10 +113,10 @@ const endless: Stream = (stream) => {
   more()
 }
 
-/** `stream.close` would end the body first, and then it is whole. */
+/** `stream.close` would end the body first, which would then be complete. */
 const reset: Stream = (stream) => stream.destroy(new Error('reset'))
 
-/** After some of the body is on the wire. */
+/** After some of the body has been sent. */
 const midway =
   (then: Stream, headers: Record<string, string> = {}): Stream =>
   (stream, session) => {
@@ -158,7 +158,7 @@ const SINGLE_CASES: readonly SingleCase[] = [
 
 export const SINGLE_FAMILIES = ['proxies', 'HTTP/2'] as const
 
-/** A proxy that hangs is waited for twice, one that is down 15 s. */
+/** A proxy that hangs is waited for twice, one that is down for 15 s. */
 const TIMEOUT_MS = 4000
 
 export async function runOneByOne(family: string, folder: string): Promise<Family> {

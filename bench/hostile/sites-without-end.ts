@@ -5,13 +5,13 @@ import { type Behaviour, type HostileSite, html, openHostileSite, respond } from
 export interface EndlessSite {
   readonly family: 'traps' | 'sitemaps'
   readonly name: string
-  /** The site asks to be left in peace after this many requests. */
+  /** Maximum number of requests that the command may send. */
   readonly requestsMax: number
-  /** What answers each path. */
+  /** The response to each path. */
   readonly answer: Behaviour
   /** Options of `sluice crawl` or `sluice map`. */
   readonly args?: readonly string[]
-  /** URLs that `sluice map` must have found at least. */
+  /** Minimum number of URLs that `sluice map` must find. */
   readonly urlsMin?: number
 }
 
@@ -102,7 +102,7 @@ export const ENDLESS_SITES: readonly EndlessSite[] = [
   },
 ] // biome-ignore format: a table
 
-/** Every path of it is answered alike. */
+/** Every path responds alike. */
 export async function openEndlessSite({ answer }: EndlessSite): Promise<HostileSite> {
   return await openHostileSite({ answer })
 }

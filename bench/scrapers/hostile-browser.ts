@@ -1,4 +1,4 @@
-/** Opens every hostile page in a browser and reads what became of it. */
+/** Opens every hostile page in a browser and reads the result. */
 import { readFileSync } from 'node:fs'
 import { defineScraper } from 'sluice'
 import * as z from 'zod'

@@ -1,4 +1,4 @@
-/** The trivial handler of the fleet's benchmark: one item with the page's own address. */
+/** The trivial handler of the fleet benchmark: one item with the page's own URL. */
 import { defineScraper } from 'sluice'
 import * as z from 'zod'
 
