@@ -53,7 +53,7 @@ export async function start<Args = unknown, Item = unknown>(
     args: args as Record<string, unknown> | undefined,
     file,
     sinks: sinks as readonly Sink[] | undefined,
-    ...(resume === undefined ? {} : { resume: findRun(config.values.out, resume) }),
+    resume: resume === undefined ? undefined : findRun(config.values.out, resume),
   })
   const end = () => feed.end()
   run.result.then(end, end)

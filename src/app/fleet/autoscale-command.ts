@@ -41,7 +41,7 @@ export class CommandCrew implements Crew {
 
   async scale({ target }: Pick<Staffing, 'target'>): Promise<string[]> {
     const { template, print, store, scraper, runId, onTrouble } = this.#options
-    const living = await store.listWorkers({ isAlive: true, ...(runId === undefined ? {} : { runId }) })
+    const living = await store.listWorkers({ isAlive: true, runId })
     this.#living = living.filter((worker) => worker.scraper === scraper)
     if (target === this.#asked) return []
     const command = template.replaceAll('{n}', String(target))

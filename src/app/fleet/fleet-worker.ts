@@ -176,8 +176,11 @@ export class WorkingLife {
     await using _ = await countFailures(redisUrlOf(request.config.values), bus)
     const isOpenEnded = async () => request.isForever || !(await isFilled(frontier))
     const { signal: pagesOver } = this.#pagesOver
-    const rotation = tor === undefined ? {} : { rotation: tor }
-    return await work(spec, { compiled, frontier, bus, place, isOpenEnded, ...rotation, pagesOver }, this.#stop.signal)
+    return await work(
+      spec,
+      { compiled, frontier, bus, place, isOpenEnded, rotation: tor, pagesOver },
+      this.#stop.signal,
+    )
   }
 
   async #spec(run: StoredRun): Promise<WorkerSpec> {
@@ -186,7 +189,7 @@ export class WorkingLife {
     const { limits, scraper } = compiled
     return {
       workerId: id,
-      ...(request.only === undefined ? {} : { only: request.only }),
+      only: request.only,
       args: checkArgs(scraper, run.record.args as Record<string, unknown>),
       concurrency: limits.concurrency,
       perHostConcurrency: limits.perHost.concurrency,
@@ -297,7 +300,7 @@ export class WorkingLife {
       inFlight: this.#inFlight,
       rssBytes: residentBytes(),
       loopLagMs,
-      ...(this.#queue === undefined ? {} : { queue: this.#queue }),
+      queue: this.#queue,
     }
   }
 

@@ -55,8 +55,8 @@ export function createOrchestrator(places: OrchestratorOptions = {}): Orchestrat
         config: await resolveConfig({ flags: places }),
         bus: createEventBus(),
         stop: new AbortController().signal,
-        ...(urls === undefined ? {} : { urls: numbered(urls) }),
-        ...(resume === undefined ? {} : { resume }),
+        urls: urls === undefined ? undefined : numbered(urls),
+        resume,
       })
       return {
         status: started.status,

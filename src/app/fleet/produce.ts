@@ -84,7 +84,7 @@ async function* ofSitemap(sitemap: string, site: string, request: ProduceRequest
   const entries = readSitemap(normaliseUrl(sitemap), sitemapBytes(chain), {
     signal,
     isOwn: ownHosts({ sites: [normaliseUrl(site)], more: hosts, isAny: isAnyHost }),
-    ...(urlsMax === undefined ? {} : { urlsMax }),
+    urlsMax,
     onProblem: ({ sitemap: at, message, foreign }) => onProblem(`${at}: ${message}`, foreign),
   })
   for await (const entry of entries) {
@@ -99,7 +99,7 @@ async function* ofSitemap(sitemap: string, site: string, request: ProduceRequest
       from: sitemap,
       isNamed: named.has(hostOf(url)),
       // 0.5 is the default of a page without a priority: no more and no less urgent than others.
-      ...(priority === undefined ? {} : { priority: Math.round(priority * 10) - 5 }),
+      priority: priority === undefined ? undefined : Math.round(priority * 10) - 5,
     }
   }
 }

@@ -67,12 +67,12 @@ export async function openVitals(options: VitalsOptions): Promise<Vitals> {
   const health = () => {
     const problem = draining === undefined ? awayText() : `draining: ${draining}`
     return {
-      ...(problem === undefined ? {} : { problem }),
+      problem,
       worker: run?.workerId ?? lastWorker ?? null,
       runId: run?.runId ?? null,
       scraper: run?.scraper ?? null,
       region: region ?? null,
-      ...(type === undefined ? {} : { type }),
+      type,
     }
   }
   const served =

@@ -104,7 +104,7 @@ export class Chains implements AsyncDisposable {
         : {
             ways: { ...ways, identity, proxies: [[await checkOwnProxy(proxy, rest)]], sites: allProxied(ways.sites) },
           }),
-      ...(userAgent === undefined ? {} : { userAgent }),
+      userAgent: userAgent ?? rest.userAgent,
     })
   }
 

@@ -93,7 +93,7 @@ async function crawlInside(
         bus,
         fetcher: watch.watched(chain.fetcher),
         rateLimit,
-        ...(browsers === undefined ? {} : { browsers }),
+        browsers,
         wasTurnedAway: task.turned_away?.includes(PLAIN_HTTP) === true,
         sessions: openSessions(frontier),
         runId: task.task_id,

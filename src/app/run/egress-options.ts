@@ -76,8 +76,7 @@ export async function openPool({
 }: Pick<IdentityParts, 'ways' | 'addresses' | 'bus' | 'waitMs'>): Promise<ProxyPool | undefined> {
   if (ways.proxies.length === 0) return undefined
   const { openProxyPool } = await import('../../fetch/identity/proxy-pool.ts')
-  const patience = waitMs === undefined ? {} : { downMsMax: waitMs }
-  return openProxyPool({ tiers: ways.proxies, addresses, events: bus, ...patience })
+  return openProxyPool({ tiers: ways.proxies, addresses, events: bus, downMsMax: waitMs })
 }
 
 /** Whether one of the modes is used anywhere, globally or for a single site. */
@@ -101,9 +100,10 @@ export async function openIdentities(parts: IdentityParts): Promise<Identities |
     strategy: ways.strategy,
     needsChromium,
     events: bus,
-    ...(pool === undefined ? {} : { proxies: pool, areProxiesShared: shared !== undefined }),
-    ...(siteOf === undefined ? {} : { siteOf }),
-    ...(tlsProfiles === undefined ? {} : { tlsProfiles }),
+    proxies: pool,
+    areProxiesShared: shared !== undefined,
+    siteOf,
+    tlsProfiles,
   })
 }
 

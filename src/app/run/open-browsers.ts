@@ -72,8 +72,8 @@ export async function openBrowsers({
     bodyBytesMax: limits.bodyMax,
     redirectsMax: limits.redirects,
     retryAfterMsMax: limits.retryAfterMax,
-    ...(executable === undefined ? {} : { executable }),
-    ...(proxy === undefined ? {} : { proxy }),
+    executable,
+    proxy,
     events: bus,
   })
 }

@@ -153,7 +153,7 @@ export class RunExecution {
       runId: folder.runId,
       scraper: scraper.name,
       state: record.state,
-      ...(record.reason === null ? {} : { reason: record.reason }),
+      reason: record.reason ?? undefined,
     })
     return record
   }

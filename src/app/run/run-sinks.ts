@@ -38,7 +38,7 @@ export async function openRunSinks(
     runId: folder.runId,
     fields,
     folder: folder.path,
-    ...(csvColumns === undefined ? {} : { csvColumns }),
+    csvColumns,
   }
   return await openSinks(specs as readonly (string | SinkSpec)[], setup, {
     formulaSafe: kept?.formulaSafe ?? values.formulaSafe, // must not change in the middle of a file

@@ -78,7 +78,7 @@ export async function seed({ compiled, args, frontier, bus, isTrusted = true, st
     // A failed start leaves nothing to crawl: that is a mistake in the definition or its arguments, not a dead letter.
     throw new ScrapeError('E_DEFINITION', `start() of "${compiled.scraper.name}" failed: ${problem.message}`, {
       ...problem.details,
-      ...(compiled.file === undefined ? {} : { at: compiled.file }),
+      at: compiled.file ?? problem.details.at,
       fix: problem.fix,
       cause: error,
     })
@@ -120,11 +120,7 @@ export async function seedUrls(
   async function* tasks(): AsyncGenerator<NewTask> {
     for await (const found of urls) {
       const { text, from, isNamed, priority, lane } = found
-      const target = {
-        url: text,
-        ...(priority === undefined ? {} : { priority }),
-        ...(lane === undefined ? {} : { lane }),
-      }
+      const target = { url: text, priority, lane }
       const request = { route: undefined, targets: target, base: undefined, depth: 0, room: 1 }
       try {
         if (found.error !== undefined) throw new ScrapeError(found.error.code, found.error.message)

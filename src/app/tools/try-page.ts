@@ -144,7 +144,7 @@ function taskFor({ compiled, url, route, data, session }: TryRequest): Task {
           : code === 'E_ROUTE_DATA'
             ? 'Give what the page before would have handed over: --data \'{"name": "value"}\''
             : undefined
-    throw new ScrapeError('E_USAGE', message, { ...details, ...(fix === undefined ? {} : { fix }), cause: error })
+    throw new ScrapeError('E_USAGE', message, { ...details, fix: fix ?? details.fix, cause: error })
   }
 }
 
@@ -159,8 +159,7 @@ async function read(request: TryRequest, task: Task, page: Page, tried: TriedPag
   const startedMs = performance.now()
   const policy = enqueuePolicy(compiled.limits, [hostOf(task.url)])
   const watched = watch(compiled, policy, { task, page, tried, fetcher: chain.fetcher, signal })
-  const log = (level: string) => (message: string, extra?: object) =>
-    void tried.log.push({ level, message, ...(extra === undefined ? {} : { extra }) })
+  const log = (level: string) => (message: string, extra?: object) => void tried.log.push({ level, message, extra })
   try {
     const reading = await readPage({
       compiled: watched,

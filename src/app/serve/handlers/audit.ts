@@ -9,7 +9,8 @@ export function auditHandlers({ db }: Pick<Server, 'db'>): HandlersOf<typeof aud
   const audit = new Audit(db)
   return {
     async listAudit({ query: { limit, cursor } }) {
-      const found = await audit.list({ limit: limit + 1, ...(cursor === undefined ? {} : { before: Number(cursor) }) })
+      const before = cursor === undefined ? undefined : Number(cursor)
+      const found = await audit.list({ limit: limit + 1, before })
       const data = found.slice(0, limit).map(({ id, atMs, ...entry }) => ({
         ...entry,
         id: String(id),

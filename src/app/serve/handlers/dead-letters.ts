@@ -12,11 +12,7 @@ export function deadLetterHandlers(server: Server): HandlersOf<typeof deadLetter
   return {
     async listDead({ query: { run: id, limit, cursor, ...filter } }) {
       const { dead } = frontierOf(await openRuns.run(id))
-      const letters = await dead.list({
-        ...filterOf(filter),
-        limit: limit + 1,
-        ...(cursor === undefined ? {} : { after: cursor }),
-      })
+      const letters = await dead.list({ ...filterOf(filter), limit: limit + 1, after: cursor })
       const data = letters.slice(0, limit).map((letter) => toDeadLetter(id, letter))
       return { data, next: letters.length > limit ? data.at(-1)!.id : null }
     },
@@ -33,7 +29,7 @@ export function deadLetterHandlers(server: Server): HandlersOf<typeof deadLetter
     },
     redrive: ({ body: { run: id, ids, ...filter } }) =>
       openRuns.change(id, async (run) => ({
-        retried: await server.retry(run, { ...filterOf(filter), ...(ids === undefined ? {} : { ids }) }),
+        retried: await server.retry(run, { ...filterOf(filter), ids }),
       })),
     dropDead: ({ query: { run: id, ...filter } }) =>
       openRuns.change(id, async (run) => ({ dropped: await frontierOf(run).dead.drop(filterOf(filter)) })),

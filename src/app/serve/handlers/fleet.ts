@@ -7,11 +7,7 @@ import type { Server } from '../server/server.ts'
 export function fleetHandlers(server: Server): HandlersOf<typeof fleetEndpoints> {
   return {
     async listWorkers({ query: { run, alive } }) {
-      const filter = {
-        ...(run === undefined ? {} : { runId: run }),
-        ...(alive === undefined ? {} : { isAlive: alive }),
-      }
-      return { data: (await server.store.listWorkers(filter)).map(toWorker) }
+      return { data: (await server.store.listWorkers({ runId: run, isAlive: alive })).map(toWorker) }
     },
     async drainWorker({ params: { id } }) {
       await server.drainWorker(id)

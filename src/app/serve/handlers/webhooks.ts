@@ -49,8 +49,8 @@ export function webhookHandlers({ notifications }: Server): HandlersOf<typeof we
     },
     async listDeliveries({ params: { id }, query: { limit, cursor } }) {
       const { id: webhookId } = await subscriptions.get(id)
-      const before = cursor === undefined ? {} : { before: Number(cursor) }
-      const found = await log.deliveries(webhookId, { ...before, max: limit + 1 })
+      const before = cursor === undefined ? undefined : Number(cursor)
+      const found = await log.deliveries(webhookId, { before, max: limit + 1 })
       const data = found.slice(0, limit).map(toAnswer)
       return { data, next: found.length > limit ? data.at(-1)!.id : null }
     },
@@ -64,8 +64,8 @@ export function webhookHandlers({ notifications }: Server): HandlersOf<typeof we
     async listEvents({ query: { limit, cursor, type } }) {
       const found = await log.events({
         max: limit + 1,
-        ...(cursor === undefined ? {} : { before: cursor }),
-        ...(type === undefined ? {} : { type }),
+        before: cursor,
+        type,
       })
       const data = found.slice(0, limit).map((event) => ({ ...payloadOf(event), data: shownData(event) }))
       return { data, next: found.length > limit ? data.at(-1)!.id : null }

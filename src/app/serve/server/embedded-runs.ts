@@ -80,5 +80,5 @@ function begun(first: RunMessage | ChildEnd, child: Child<RunOrders>, scraper: s
   if (first.kind === 'started') return first.id
   void child.stop(STOP_MS_MAX)
   const { code, message, notes, fix } = first
-  throw new ScrapeError(code as ErrorCode, message, { notes, ...(fix === undefined ? {} : { fix }) })
+  throw new ScrapeError(code as ErrorCode, message, { notes, fix })
 }

@@ -33,7 +33,7 @@ process.once('message', async (orders: RunOrders) => {
       source: orders.scraper,
       isTrusted: false,
       isServed: true,
-      ...(orders.resume === undefined ? {} : { resume: findRun(config.values.out, orders.resume) }),
+      resume: orders.resume === undefined ? undefined : findRun(config.values.out, orders.resume),
     })
     process.on('SIGTERM', () => run.stop(SERVER_STOPPED))
     process.on('disconnect', () => run.stop(SERVER_GONE))
