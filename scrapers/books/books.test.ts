@@ -1,4 +1,4 @@
-/** The books scraper on its saved pages: it reads them as recorded, and what was recorded is the truth of the demo shop. */
+/** The books scraper on its saved pages: it reads them as recorded, and what was recorded matches the demo shop. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -25,7 +25,7 @@ const recorded = readFileSync(`${FOLDER}/pages.jsonl`, 'utf8')
 const numberIn = (url: string, pattern: RegExp) => Number(pattern.exec(url)?.[1])
 const idsOf = (page: number) => Array.from({ length: PAGE_SIZE }, (_, i) => (page - 1) * PAGE_SIZE + i + 1)
 
-/** What a listing tells of a book. */
+/** The part of a book that a listing shows. */
 function listed(pod: Pod, { args, fetchedAt }: Recorded) {
   return {
     title: pod.title,
@@ -68,7 +68,7 @@ test('reads every saved page as it was recorded', async () => {
   ])
 })
 
-test('listings give every book they show, with every field right', () => {
+test('listings yield every book they show, with all fields correct', () => {
   for (const page of recorded.filter(({ route, args }) => route === 'listing' && !args.details)) {
     const number = numberIn(page.url, /page-(\d+)/)
     assert.deepEqual(
@@ -88,7 +88,7 @@ test('listings lead to every book with details, and from the first page to all o
   assert.equal(plain!.links.length, 49)
 })
 
-test('product pages give the whole book, also one without a description', () => {
+test('product pages yield the whole book, even without a description', () => {
   const pages = recorded.filter(({ route }) => route === 'book')
   for (const page of pages) assert.deepEqual(page.items, [detailed(bookOf(numberIn(page.url, /_(\d+)\/index/)), page)])
   assert.ok(pages.some(({ items }) => !('description' in items[0]!)))

@@ -25,7 +25,7 @@ export default defineScraper({
   description: 'Books with price, rating and stock, from a catalogue built like books.toscrape.com',
   args: z.object({
     site: z.url().default('https://books.toscrape.com/'),
-    /** Listing pages to read at most. */
+    /** Maximum number of listing pages to read. */
     pages: z.number().int().positive().default(Number.MAX_SAFE_INTEGER),
     /** Visit each book's own page, for upc, stock, category and description. */
     details: z.boolean().default(false),
@@ -40,7 +40,7 @@ export default defineScraper({
   handlers: {
     async listing({ $, params, args, url, fetchedAt, enqueue, emit }) {
       if (params.page === '1') {
-        // "Page 1 of 50" names all pages at once, so they are fetched side by side instead of one after the other.
+        // "Page 1 of 50" reveals all pages at once, so they are fetched concurrently instead of one after the other.
         const pages = Math.min(
           args.pages,
           Number(/of (\d+)/.exec($.text('li.current', { optional: true }) ?? '')?.[1] ?? 1),
@@ -106,12 +106,12 @@ export default defineScraper({
       ],
     }),
   ],
-  // The first page names all others: a catalogue of a million books has 50,000.
+  // The first page links to all others: a catalogue of a million books has 50,000.
   limits: { concurrency: 16, perHost: { concurrency: 16, rps: 20 }, linksMax: 1_000_000 },
   expect: { items: { min: 1 }, filled: { title: 1, price: 1, rating: 1 } },
 })
 
-/** A book has one address, however a listing spells its link. */
+/** A book has one URL, however a listing spells its link. */
 function bookUrl(href: string): string {
   return href.replace(/[?#].*$/, '')
 }

@@ -1,9 +1,9 @@
-/** What employers' boards have in common: the name of a board, the answer that says it is gone, and shapes that must hold. */
+/** What employers' boards have in common: the name of a board, the response that says it is gone, and required shapes. */
 import { ScrapeError } from 'sluice'
 import type { Search } from 'sluice/jobs'
 import * as z from 'zod'
 
-/** It becomes a part of a path or of a host name, so nothing that could lead elsewhere is let in. */
+/** It becomes part of a path or host name, so nothing that could lead elsewhere is accepted. */
 export const boardToken = z
   .string({ error: 'the name of the board is needed, as its address has it: --arg board=NAME' })
   .max(100)
@@ -11,10 +11,10 @@ export const boardToken = z
     error: 'not the name of a board: letters, digits, dots, hyphens and underscores, as its address has it',
   })
 
-/** Statuses that say there is no such board. A route that accepts them calls `assertBoard`. */
+/** Statuses that mean that there is no such board. A route that accepts them calls `assertBoard`. */
 export const GONE_STATUSES = [404, 410, 422]
 
-/** Throws E_NOT_FOUND for a board that does not exist: no board is not an empty board. */
+/** Throws E_NOT_FOUND for a board that does not exist, which is different from an empty board. */
 export function assertBoard(status: number, { board, url }: { board: string; url: URL }): void {
   if (!GONE_STATUSES.includes(status)) return
   throw new ScrapeError('E_NOT_FOUND', `no board "${board}" at ${url.host} (status ${status}): check --arg board`, {
@@ -24,23 +24,23 @@ export function assertBoard(status: number, { board, url }: { board: string; url
   })
 }
 
-/** `base` may have a path of its own. */
+/** `base` may have a path. */
 export function under(base: string, path: string): URL {
   return new URL(path, base.endsWith('/') ? base : `${base}/`)
 }
 
-/** A field that may be missing, or be something else than it used to be. */
+/** A field that may be missing, or have an unexpected type. */
 export const text = z.string().nullish().catch(null)
 export const flag = z.boolean().nullish().catch(null)
 export const number = z.number().nullish().catch(null)
 export const id = z.union([z.string().min(1), z.number()])
-/** An id that becomes part of an address. */
+/** An id that becomes part of a URL. */
 export const pathId = z.union([z.string().regex(/^[\w-]{1,100}$/), z.number()])
-/** What people will click on: `javascript:` is a URL, too. */
+/** A link for users to click: `javascript:` is a URL, too. */
 export const httpUrl = z.url({ protocol: /^https?$/ })
-/** A part that may be missing or broken, as a whole. */
+/** A part that may be missing or broken as a whole. */
 export const part = <T extends z.ZodType>(schema: T) => schema.nullish().catch(null)
-/** A list that may be missing; entries that do not fit are left out. */
+/** A list that may be missing; entries that do not fit are omitted. */
 export const listOf = <T extends z.ZodType>(schema: T) =>
   z
     .array(z.unknown())
@@ -53,7 +53,7 @@ export const listOf = <T extends z.ZodType>(schema: T) =>
       }),
     )
 
-/** The answer as it must be. Throws E_SELECTOR_EMPTY with what is missing: a changed layout must not pass for an empty board. */
+/** Parses a response. Throws E_SELECTOR_EMPTY with what is missing: a changed layout must not be mistaken for an empty board. */
 export function readAs<T extends z.ZodType>(schema: T, value: unknown, url: URL): z.output<T> {
   const read = schema.safeParse(value)
   if (read.success) return read.data
@@ -63,7 +63,7 @@ export function readAs<T extends z.ZodType>(schema: T, value: unknown, url: URL)
   })
 }
 
-/** Throws E_SELECTOR_EMPTY for a page with nothing on it before the end the board names: that page was lost, the list has not ended. */
+/** Throws E_SELECTOR_EMPTY for an empty page before the end that the board states: the page was lost, the list has not ended. */
 export function assertFilled(entries: readonly unknown[], page: { offset: number; total: number; url: URL }): void {
   const { offset, total, url } = page
   if (entries.length > 0 || offset >= total) return
@@ -72,7 +72,9 @@ export function assertFilled(entries: readonly unknown[], page: { offset: number
   })
 }
 
-/** Throws E_SELECTOR_EMPTY for a page that starts as another page of its list did: some boards answer so past their end, for ever. */
+/**
+ * Throws E_SELECTOR_EMPTY for a page that starts like another page of its list: some boards repeat pages past their end, forever.
+ */
 export function assertMoved(first: string, firstBefore: string, url: URL): void {
   if (first === '' || first !== firstBefore) return
   throw new ScrapeError('E_SELECTOR_EMPTY', `the board answers every page with the same postings (${url.href})`, {
@@ -80,7 +82,7 @@ export function assertMoved(first: string, firstBefore: string, url: URL): void 
   })
 }
 
-/** The entries that have their shape. The others are emitted as they are: that counts and keeps them as invalid items. */
+/** The entries with the right shape. The others are emitted unchanged, so that they are counted and kept as invalid items. */
 export async function entriesOf<T extends z.ZodType>(
   schema: T,
   entries: readonly unknown[],
@@ -95,7 +97,7 @@ export async function entriesOf<T extends z.ZodType>(
   return good
 }
 
-/** `acme-robotics` → `Acme Robotics`: for boards that do not tell the employer's name. */
+/** `acme-robotics` → `Acme Robotics`: for boards that do not state the employer's name. */
 export function nameOfToken(token: string): string {
   return token
     .split(/[._-]+/)
@@ -109,18 +111,20 @@ export function isChoosy({ search, location, remote, type, since }: Search): boo
   return search !== '' || location !== '' || remote !== undefined || type !== undefined || since !== undefined
 }
 
-/** A board that is searched has judged words and places itself, better than a comparison of words can: what is left to check. */
+/**
+ * A board with its own search has matched words and locations better than a text comparison can; returns what is left to check.
+ */
 export const afterSearch = <S extends Search>(search: S): S => ({ ...search, search: '', location: '' })
 
-/** For boards that do not tell the employer's name. */
+/** For boards that do not state the employer's name. */
 export const companyArg = z.string().min(1).optional().describe('name of the employer; the board does not tell it')
 
-/** Base address of a board that has a host of its own: `https://BOARD.HOST/`, unless `site` says where it is. */
+/** Base URL of a board with its own host: `https://BOARD.HOST/`, unless `site` says where it is. */
 export function tenantBase({ board, site }: { board: string; site?: string | undefined }, host: string): string {
   return site ?? `https://${board}.${host}/`
 }
 
-/** Throws E_NOT_FOUND where a host sent us elsewhere: that is how it says that it has no such board. */
+/** Throws E_NOT_FOUND if a host redirected us elsewhere, which means that it has no such board. */
 export function assertStayed(url: URL, { board, base }: { board: string; base: string }): void {
   if (url.host === new URL(base).host) return
   throw new ScrapeError(
@@ -133,33 +137,33 @@ export function assertStayed(url: URL, { board, base }: { board: string; base: s
   )
 }
 
-/** Some boards know no difference between an empty board and a wrong name: who reads the log shall. */
+/** Some boards do not distinguish an empty board from a wrong name, so the log mentions it. */
 export function warnIfEmpty(count: number, board: string, log: { warn(message: string): void }): void {
   if (count === 0)
     log.warn(`no postings: "${board}" is empty, or there is no such board; this API does not tell them apart`)
 }
 
 /**
- * What is still to be looked at, one after the other: for whoever wants N postings of more, when only a posting's own page
- * tells whether it is wanted. It travels from task to task, as handlers hold no state; so a page that fails for good ends the
- * walk there, and goes on with it when its dead letter is tried again.
+ * What is still to be visited, one after the other: for a search for N of more postings, when only a posting's own page shows
+ * whether it matches. It travels from task to task, since handlers hold no state; so a page that fails for good ends the walk
+ * there, which continues when its dead letter is retried.
  */
 export const restSchema = z.object({
-  /** Postings still wanted. */
+  /** Number of postings still wanted. */
   left: z.number(),
-  /** Part of each task's key: a posting may stand on two lists, and the second time must not end the walk. */
+  /** Part of each task's key: a posting may be on two lists, and the second time must not end the walk. */
   step: z.number().default(0),
-  /** Addresses of postings on the list page at hand. */
+  /** URLs of postings on the current list page. */
   jobs: z.array(z.string()).default([]),
-  /** List pages after it, in the board's own terms. */
+  /** Remaining list pages, in the board's own terms. */
   lists: z.array(z.json()).default([]),
 })
 export type Rest = z.output<typeof restSchema>
 
-/** No employer has more; a board that goes on is going round in circles. */
+/** No employer has more; a longer board is a loop. */
 const STEPS_MAX = 100_000
 
-/** The next posting, else the next list page; undefined when nothing is left, or nothing more wanted. */
+/** The next posting, else the next list page; undefined if nothing is left, or no more are wanted. */
 export function nextOf({ left, step, jobs, lists }: Rest): { job?: string; list?: unknown; rest: Rest } | undefined {
   if (left <= 0 || jobs.length + lists.length === 0) return undefined
   if (step >= STEPS_MAX) throw new Error(`the board does not end after ${STEPS_MAX} pages`)
@@ -169,7 +173,7 @@ export function nextOf({ left, step, jobs, lists }: Rest): { job?: string; list?
   return { list, rest: { left, step: step + 1, jobs: [], lists: otherLists } }
 }
 
-/** The answers of postings that all stand on one list: all that are wanted side by side, or one by one as above. */
+/** The responses of postings on the same list: all wanted ones concurrently, or one by one as above. */
 export function jobTargets(jobs: readonly string[], search: Search): JobTarget[] {
   if (!isChoosy(search) || jobs.length <= search.results)
     return jobs.slice(0, search.results).map((url) => ({ url, data: {} }))
@@ -182,7 +186,7 @@ export interface JobTarget {
   data: { rest?: Rest }
 }
 
-/** The next one of such a walk, after one that gave so many postings. */
+/** The next step of such a walk, after one that emitted this many postings. */
 export function walkOn(rest: Rest | undefined, emitted: number): JobTarget[] {
   const next = rest === undefined ? undefined : nextOf({ ...rest, left: rest.left - emitted })
   if (next?.job === undefined) return []

@@ -1,4 +1,4 @@
-/** Any page of any site: what every page has. For lists of URLs nobody has written a scraper for. */
+/** Any page of any site: the fields that every page has. For lists of URLs without a scraper of their own. */
 import { defineScraper, jsonl } from 'sluice'
 import * as z from 'zod'
 

@@ -1,4 +1,4 @@
-/** __NAME__: say in one sentence what it brings home. */
+/** __NAME__: describe in one sentence what it collects. */
 import { defineScraper } from 'sluice'
 import * as z from 'zod'
 
@@ -20,7 +20,7 @@ export default defineScraper({
   start: ({ args, enqueue }) => enqueue('list', args.site),
   handlers: {
     async list({ enqueue }) {
-      // List pages first: a URL is read by one route only, the one whose `match` claims it or else the first it is enqueued for. //? next
+      // List pages first: a URL is read by only one route, the one whose `match` accepts it, else the first it is enqueued for. //? next
       await enqueue.links('list', '__NEXT__') //? next
       await enqueue.links('page', '__LINKS__')
     },
@@ -33,7 +33,7 @@ export default defineScraper({
       })
     },
   },
-  // Small and polite while you try; lift them when the items are right.
+  // Keep these low while you test; raise them once the items are right.
   limits: { pages: 100, perHost: { rps: 5 } },
   expect: { items: { min: 1 }, filled: { title: 1 } },
 })

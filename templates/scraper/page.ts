@@ -1,4 +1,4 @@
-/** __NAME__: say in one sentence what it brings home. */
+/** __NAME__: describe in one sentence what it collects. */
 import { defineScraper } from 'sluice'
 import * as z from 'zod'
 

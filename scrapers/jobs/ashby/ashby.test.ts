@@ -1,4 +1,4 @@
-/** The Ashby board against its loopback double. */
+/** The Ashby board against its loopback mock. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ashbyId, startAshbyMock } from '../../../test/site/boards/ashby.ts'
@@ -19,7 +19,7 @@ const BOARD = {
 boardConformance(BOARD)
 oddConformance(BOARD)
 
-test('reads all a posting says, with the pay of all its tiers', async () => {
+test('reads everything in a posting, with the pay of all its tiers', async () => {
   await using site = await startAshbyMock({ jobs: 1 })
   const { postings } = await runBoard(ashby, site, ACME)
   const { job_hash, content_hash, raw, ...posting } = postings[0]!
@@ -68,20 +68,20 @@ test('reads all a posting says, with the pay of all its tiers', async () => {
   assert.equal((raw['compensation_tiers'] as unknown[]).length, 2)
 })
 
-test('leaves out what is not listed', async () => {
+test('omits unlisted postings', async () => {
   await using site = await startAshbyMock({ jobs: 4, unlisted: 3 })
   const { postings } = await runBoard(ashby, site, ACME)
   assert.deepEqual(idsOf(postings), [0, 1, 2, 3].map(ashbyId))
 })
 
-test('an empty board is told from a wrong name in the log, as the answer does not do it', async () => {
+test('logs a hint for an empty board, since the response does not distinguish it from a wrong name', async () => {
   await using site = await startAshbyMock({ jobs: 0 })
   const { record, warnings } = await runBoard(ashby, site, ACME)
   assert.equal(record.exitCode, 0)
   assert.ok(warnings.some((warning) => warning.includes('"acme" is empty, or there is no such board')))
 })
 
-test('gives what was asked for', async () => {
+test('returns only what was asked for', async () => {
   await using site = await startAshbyMock({ jobs: 40 })
   const count = async (args: object) => (await runBoard(ashby, site, { ...ACME, ...args })).postings.length
   assert.equal(await count({ search: 'rust' }), 20)

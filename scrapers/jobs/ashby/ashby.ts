@@ -1,4 +1,4 @@
-/** Ashby: a whole board in one answer, with pay by tier. */
+/** Ashby: a whole board in one response, with pay by tier. */
 import { defineScraper } from 'sluice'
 import {
   isWanted,
@@ -140,7 +140,7 @@ function placeOf({ location, address }: Pick<Job, 'location' | 'address'>): RawP
   }
 }
 
-/** Tiers are zones or levels of one job: from the lowest to the highest salary of one currency and interval. */
+/** Tiers are zones or levels of one job: uses the lowest to the highest salary of one currency and interval. */
 function payOf({ compensation }: Job): RawSalary | string | undefined {
   const salaries = (compensation?.compensationTiers ?? [])
     .flatMap(({ components }) => components)

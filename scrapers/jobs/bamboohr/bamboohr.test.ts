@@ -1,4 +1,4 @@
-/** The BambooHR board against its loopback double. */
+/** The BambooHR board against its loopback mock. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { idsOf, runBoard } from '../../../test/site/boards/ats-run.ts'
@@ -16,7 +16,7 @@ boardConformance({
   startNobody: () => startBamboohrMock({ jobs: 0, trouble: () => notFound }),
 })
 
-test('reads all a posting says, from the list and from its own answer', async () => {
+test('reads everything in a posting, from the list and from its own response', async () => {
   await using site = await startBamboohrMock({ jobs: 1 })
   const { postings } = await runBoard(bamboohr, site, { board: 'acme' })
   const { job_hash, content_hash, raw, salary, ...posting } = postings[0]!
@@ -56,7 +56,7 @@ test('reads all a posting says, from the list and from its own answer', async ()
   })
 })
 
-test('reads the embedded page where the list is off', async () => {
+test('reads the embedded page if the list is off', async () => {
   await using site = await startBamboohrMock({ jobs: 7, isListOff: true })
   const { record, postings } = await runBoard(bamboohr, site, { board: 'acme' })
   assert.equal(record.exitCode, 0)
@@ -65,7 +65,7 @@ test('reads the embedded page where the list is off', async () => {
   assert.deepEqual([seventh.title, seventh.description_text], ['Welder 6', 'Work with steel.'])
 })
 
-test('an embedded page of another layout is an alarm', async () => {
+test('raises an alarm for an embedded page with another layout', async () => {
   const another = whenPath(/embed2/, () => ({ body: '<main><h1>Careers</h1></main>' }))
   await using site = await startBamboohrMock({ jobs: 3, isListOff: true, trouble: another })
   const { record, errors } = await runBoard(bamboohr, site, { board: 'acme' }, { retries: 0 })
@@ -73,7 +73,7 @@ test('an embedded page of another layout is an alarm', async () => {
   assert.match(errors[0]!.message, /another layout/)
 })
 
-test('a posting that is closed between the list and its own answer is left out', async () => {
+test('omits a posting that is closed between the list and its own response', async () => {
   const closed = whenPath(/\/501\/detail$/, () => ({ status: 404, body: {} }))
   await using site = await startBamboohrMock({ jobs: 3, trouble: closed })
   const { record, postings } = await runBoard(bamboohr, site, { board: 'acme' })
@@ -81,7 +81,7 @@ test('a posting that is closed between the list and its own answer is left out',
   assert.deepEqual(idsOf(postings), ['500', '502'])
 })
 
-test('gives what was asked for, and asks only for postings that may be it', async () => {
+test('returns only what was asked for, and requests only postings that may match', async () => {
   await using site = await startBamboohrMock({ jobs: 30 })
   const asked = async (args: object) => {
     const before = site.stats().requests.length
@@ -92,9 +92,9 @@ test('gives what was asked for, and asks only for postings that may be it', asyn
   assert.deepEqual(await asked({ location: 'Boise' }), [15, 16])
   assert.deepEqual(await asked({ remote: true }), [10, 11])
   assert.deepEqual(await asked({ type: 'contract' }), [15, 16])
-  // One by one, until enough are found: 0, 5 and 10 have it.
+  // One by one, until enough are found: 0, 5 and 10 match.
   assert.deepEqual(await asked({ search: 'titanium', results: 3 }), [3, 12])
   const since = (Date.now() - Date.parse('2026-11-10T00:00:00Z')) / 86_400_000 + 1.5
-  // Only the day is known: all of the third one may be young enough.
+  // Only the day is known: all of the third one may be recent enough.
   assert.equal((await asked({ since }))[0], 3)
 })

@@ -1,4 +1,4 @@
-/** BambooHR: a list, and an answer of its own for each posting. Where the list is off, the page that sites embed has it. */
+/** BambooHR: a list, and a separate response for each posting. If the list is off, the page that sites embed has it. */
 import { type DocumentSelection, defineScraper, ScrapeError } from 'sluice'
 import { isWanted, mayBeWanted, type Posting, postingKey, postingSchema, searchArgs, toPosting } from 'sluice/jobs'
 import * as z from 'zod'
@@ -34,7 +34,7 @@ const Entry = z.object({
 })
 type Entry = z.output<typeof Entry>
 
-/** All of an entry, and what the list does not tell. */
+/** All of an entry, and what the list lacks. */
 const Opening = Entry.omit({ id: true }).extend({
   description: text,
   compensation: text,
@@ -104,7 +104,7 @@ function detailsOf(entries: readonly Entry[], args: Args, now: Date) {
   return jobTargets(urls, args)
 }
 
-/** `li#bhrPositionID_17` with a link and a place. A page without any part of the widget is another page. */
+/** `li#bhrPositionID_17` with a link and a location. A page without any part of the widget is another page. */
 function embeddedEntries($: DocumentSelection, url: URL): Entry[] {
   if (!$.exists('[class*="BambooHR-ATS"], #BambooHR'))
     throw new ScrapeError('E_SELECTOR_EMPTY', `the page has another layout: no list of BambooHR in it (${url.href})`, {
@@ -123,7 +123,7 @@ function embeddedEntries($: DocumentSelection, url: URL): Entry[] {
   )
 }
 
-/** An entry of the list tells less; what is unknown is not held against it. */
+/** A list entry has fewer fields; unknown ones do not count against it. */
 function postingOf(job: Entry & Partial<z.output<typeof Opening>>, args: Args, now: Date): Posting {
   const { location, atsLocation } = job
   return toPosting(

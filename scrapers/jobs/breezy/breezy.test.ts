@@ -1,4 +1,4 @@
-/** The Breezy board against its loopback double. */
+/** The Breezy board against its loopback mock. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -20,7 +20,7 @@ boardConformance({
   startNobody: () => startBreezyMock({ jobs: 0, trouble: () => notFound }),
 })
 
-test('reads all a posting says', async () => {
+test('reads everything in a posting', async () => {
   await using site = await startBreezyMock({ jobs: 1 })
   const { postings } = await runBoard(breezy, site, { board: 'acme' })
   const { job_hash, content_hash, raw, salary, ...posting } = postings[0]!
@@ -61,7 +61,7 @@ test('reads all a posting says', async () => {
   })
 })
 
-test('a closed board, which leads to the pages of Breezy, is no board', async () => {
+test('treats a closed board, which redirects to Breezy’s own pages, as missing', async () => {
   await using marketing = await startBreezyMock({ jobs: 3 })
   await using site = await startBreezyMock({ jobs: 3, closedTo: `${marketing.url}json` })
   using folder = temporaryFolder()
@@ -76,7 +76,7 @@ test('a closed board, which leads to the pages of Breezy, is no board', async ()
   assert.equal(record.items.new, 0)
 })
 
-test('gives what was asked for', async () => {
+test('returns only what was asked for', async () => {
   await using site = await startBreezyMock({ jobs: 30 })
   const count = async (args: object) => (await runBoard(breezy, site, { board: 'acme', ...args })).postings.length
   assert.equal(await count({ search: 'dispatcher' }), 15)

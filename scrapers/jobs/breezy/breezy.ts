@@ -1,4 +1,4 @@
-/** Breezy: a whole board in one answer. A board that was closed leads to the pages of Breezy itself. */
+/** Breezy: a whole board in one response. A closed board redirects to Breezy's own pages. */
 import { defineScraper } from 'sluice'
 import { isWanted, type Posting, postingKey, postingSchema, searchArgs, toPosting } from 'sluice/jobs'
 import * as z from 'zod'
@@ -47,7 +47,7 @@ export default defineScraper({
   }),
   item: postingSchema,
   key: postingKey,
-  // No `match`: the answer may come from a page the board was redirected to.
+  // No `match`: the response may come from a page that the board was redirected to.
   routes: { list: { accept: GONE_STATUSES } },
   start: ({ args, enqueue }) => enqueue('list', under(tenantBase(args, 'breezy.hr'), 'json?verbose=true')),
   handlers: {

@@ -1,4 +1,4 @@
-/** The Glassdoor scraper against a loopback Glassdoor: every posting once over numbered pages, estimates, its challenge. */
+/** The Glassdoor scraper against a loopback Glassdoor: every posting once across numbered pages, estimates, its challenge. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { idsOf } from '../../../test/site/boards/ats-run.ts'
@@ -10,7 +10,7 @@ import glassdoor from './glassdoor.ts'
 const numbers = (count: number) => Array.from({ length: count }, (_, n) => n)
 const pagesAsked = (mock: { asked: readonly string[] }) => mock.asked.filter((line) => line.includes('SRCH_')).length
 
-test('finds every posting once over all numbered pages', async () => {
+test('finds every posting once across all numbered pages', async () => {
   await using mock = await startGlassdoorMock({ jobs: 70 })
   const { record, postings, errors } = await runOptIn(glassdoor, mock)
   assert.deepEqual([record.exitCode, errors], [0, []])
@@ -21,7 +21,7 @@ test('finds every posting once over all numbered pages', async () => {
   )
 })
 
-test('reads a card in full, and takes pay for an estimate unless the employer gave it', async () => {
+test('reads a card in full, and treats pay as an estimate unless the employer stated it', async () => {
   await using mock = await startGlassdoorMock({ jobs: 3 })
   const { postings } = await runOptIn(glassdoor, mock)
   const [estimated, provided, silent] = postings
@@ -48,7 +48,7 @@ test('reads a card in full, and takes pay for an estimate unless the employer ga
   )
 })
 
-test('asks the site for what is searched and stops when it has enough', async () => {
+test('passes the search on to the site and stops when it has enough', async () => {
   await using mock = await startGlassdoorMock({ jobs: 200 })
   const search = { search: 'cook', location: 'Denver', since: 20, remote: true, type: 'part_time' }
   const { postings } = await runOptIn(glassdoor, mock, { ...search, results: 35 })
@@ -73,7 +73,7 @@ test('reads no more than 30 pages and says so', async () => {
   )
 })
 
-test('an empty search is no failure, and a changed layout is', async () => {
+test('succeeds with an empty search, and fails with a changed layout', async () => {
   await using empty = await startGlassdoorMock({ jobs: 0 })
   const nothing = await runOptIn(glassdoor, empty)
   assert.deepEqual([nothing.record.exitCode, nothing.postings, nothing.errors], [0, [], []])
@@ -82,9 +82,9 @@ test('an empty search is no failure, and a changed layout is', async () => {
   assert.deepEqual([record.exitCode, errors.map(({ code }) => code)], [1, ['E_SELECTOR_EMPTY']])
 })
 
-test('its challenge is reported, with status 403 and with 200, and what came before is kept', async () => {
+test('reports its challenge, with status 403 and with 200, and keeps what came before', async () => {
   for (const is of ['helpUsProtect', 'helpUsProtectQuietly'] as const) {
-    // The search, the page it leads to, then the wall.
+    // The search, the page it redirects to, then the wall.
     await using mock = await startGlassdoorMock({ jobs: 90, wall: { at: 3, is, stays: true } })
     const { record, postings, errors } = await runOptIn(glassdoor, mock)
     assert.deepEqual([record.exitCode, postings.length, errors.length], [1, 30, 1])

@@ -1,6 +1,6 @@
 /**
- * Glassdoor's search pages. The site sends a search on to its own address, `/Job/…SRCH_….htm`; page n of it is `…_IP{n}.htm`, at most
- * 30 of them. Class names are hashed and change, so everything is found by `data-test`.
+ * Glassdoor's search pages. The site redirects a search to its own address, `/Job/…SRCH_….htm`; page n of it is `…_IP{n}.htm`, at
+ * most 30 of them. Class names are hashed and change, so everything is found by `data-test`.
  */
 
 import type { Selection } from 'sluice'
@@ -24,7 +24,7 @@ export default defineScraper({
   optIn:
     'Glassdoor’s terms are understood to prohibit automated access; read them before you turn it on. It answers robots with a challenge, which is reported and never solved.',
   args: z.object({
-    /** Of the country: glassdoor.com, glassdoor.co.uk, glassdoor.de … */
+    /** The country's site: glassdoor.com, glassdoor.co.uk, glassdoor.de … */
     domain: z
       .string()
       .regex(/^glassdoor\.[a-z]{2,3}(?:\.[a-z]{2})?$/, {
@@ -42,7 +42,7 @@ export default defineScraper({
     async list({ $, html, url, data, args, fetchedAt, emit, enqueue, log }) {
       refuseWall(html, url)
       const cards = $.all('li[data-test="jobListing"][data-jobid]')
-      // A search that finds nothing says so; without cards and without that, the page is another one.
+      // An empty search says so; without cards and without that, it is another page.
       if (cards.length === 0 && !/^\s*0\b/.test($.text('[data-test="search-title"]')))
         throw new ScrapeError('E_SELECTOR_EMPTY', `no cards, but the search found something (${url.href})`)
       const postings = cards.map((card) => toPosting('glassdoor', ofCard(card, args), { now: fetchedAt }))
@@ -56,7 +56,7 @@ export default defineScraper({
       await enqueue('list', { url: pageUrl(url, page), data: { left, page } })
     },
   },
-  // Nobody tells what it bears: as slow as the slowest of the boards that do.
+  // Its limits are unknown, so it is as slow as the slowest board with known limits.
   limits: {
     concurrency: 1,
     perHost: { concurrency: 1, delay: '3s-7s' },
@@ -86,7 +86,7 @@ function searchUrl(args: Search & Place): URL {
   return url
 }
 
-/** Page n of a search, from the address of any of its pages. */
+/** Page n of a search, from the URL of any of its pages. */
 function pageUrl(url: URL, page: number): URL {
   const next = new URL(url)
   next.pathname = url.pathname.replace(/(?:_IP\d+)?\.htm$/, `_IP${page}.htm`)
@@ -107,7 +107,7 @@ function ofCard(card: Selection, args: Search & Place): RawPosting {
     title: card.text('[data-test="job-title"]'),
     company: optional('employer-short-name') ?? optional('employer-name') ?? null,
     locations: [optional('emp-location')],
-    // The card tells neither; the search was for these only.
+    // The card has neither; the search was restricted to these.
     is_remote: args.remote === true ? true : null,
     employment_type: args.type !== undefined && args.type in TYPES ? args.type : null,
     ...(pay === undefined ? {} : { salary: { raw: pay, isEstimate: !/employer[- ]provided/i.test(pay) } }),
@@ -118,7 +118,7 @@ function ofCard(card: Selection, args: Search & Place): RawPosting {
   }
 }
 
-/** `3d`, `24h`, `30d+` → words that are understood as dates. */
+/** `3d`, `24h`, `30d+` → words that are parsed as dates. */
 function ageWords(age: string | undefined): string | undefined {
   const [, count, unit, more] = /^(\d{1,3})\s*([hd])(\+?)$/.exec(age ?? '') ?? []
   return count === undefined ? age : `${count}${more} ${unit === 'h' ? 'hours' : 'days'} ago`

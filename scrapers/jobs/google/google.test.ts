@@ -38,7 +38,7 @@ test('finds every posting once, on the page a script builds and behind its token
   )
 })
 
-test('a captcha, a consent page and the script shell are walls, not empty searches', async () => {
+test('treats a captcha, a consent page and the script shell as walls, not as empty searches', async () => {
   for (const is of ['sorry', 'consent', 'enableJs'] as const) {
     await using mock = await startGoogleMock({ jobs: 25, wall: { at: 1, is, stays: true } })
     const { record, postings, errors } = await runOptIn(google, mock, {}, { chrome, retries: 0 })
@@ -47,13 +47,13 @@ test('a captcha, a consent page and the script shell are walls, not empty search
   }
 })
 
-test('a wall behind the first page keeps what the first page gave', async () => {
+test('keeps the postings of the first page when a wall follows', async () => {
   await using mock = await startGoogleMock({ jobs: 25, wall: { at: 2, is: 'enableJs', stays: true } })
   const { record, postings, errors } = await runOptIn(google, mock, {}, { chrome })
   assert.deepEqual([record.exitCode, postings.length, errors.map(({ code }) => code)], [1, 10, ['E_BLOCKED']])
 })
 
-test('arrays are found in markup and in strings in strings, and what has no title, id or address is broken', () => {
+test('finds arrays in markup and in nested strings, and counts those without title, id or address as broken', () => {
   const row = Object.assign(Array.from({ length: 29 }, () => null) as unknown[], {
     0: 'A',
     3: [['https://a.test/']],
@@ -74,7 +74,7 @@ test('arrays are found in markup and in strings in strings, and what has no titl
   )
 })
 
-test('hostile text is read in a few passes', () => {
+test('reads hostile text in a few passes', () => {
   for (const part of ['520084652":[', '"520084652":["', '{"520084652":[[{'])
     assert.deepEqual(readJobArrays(part.repeat(50_000)), { jobs: [], broken: 0 })
   const nested = '{"520084652":['.repeat(1000) + ']}'.repeat(1000)

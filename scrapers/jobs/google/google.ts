@@ -1,7 +1,7 @@
 /**
- * Google's job search. Without scripts it answers with an empty shell, so the first page is opened in a browser; further ones are
- * asked for with the token the page holds. What Google shows it has from employers' own markup: reading that (`sluice run jobs`)
- * is the better way wherever the employer is known.
+ * Google's job search. Without scripts it returns an empty shell, so the first page is opened in a browser; further ones are
+ * requested with the token in the page. Google takes its postings from employers' own markup: reading that (`sluice run jobs`) is
+ * better whenever the employer is known.
  */
 import { defineScraper, ScrapeError } from 'sluice'
 import { mayBeWanted, postingKey, postingSchema, type Search, searchArgs, toPosting } from 'sluice/jobs'
@@ -46,7 +46,7 @@ export default defineScraper({
   handlers: {
     async search({ page, html, url, data, args, fetchedAt, emit, enqueue }) {
       refuseWall(url, html)
-      // Scripts may still be at work when the page has loaded. Written as text: it runs in the page, not here.
+      // Scripts may still be running when the page has loaded. A string, because it runs in the page, not here.
       const isShown = `document.documentElement.innerHTML.includes('${MARK}')`
       await page.waitForFunction(isShown, { timeout: SHOWN_MS_MAX }).catch(() => {})
       const shown = await page.content()
@@ -61,7 +61,7 @@ export default defineScraper({
       if (next !== undefined) await enqueue('more', next)
     },
   },
-  // Google counts closely and answers with a captcha: one page at a time, 3 to 8 s apart.
+  // Google counts closely and responds with a captcha: one page at a time, 3 to 8 s apart.
   limits: {
     concurrency: 1,
     perHost: { concurrency: 1, delay: '3s-8s' },
@@ -73,7 +73,7 @@ export default defineScraper({
   expect: { filled: { title: 1, company: 0.95, job_url: 1 } },
 })
 
-/** What a page shows, and where the next one is. */
+/** The postings of a page, and where the next page is. */
 function readPage(
   text: string,
   url: URL,
@@ -85,7 +85,7 @@ function readPage(
   if (jobs.length === 0) throw noJobs(text, url, broken)
   const postings = jobs
     .map((job) => toPosting('google', rawOf(job, args), { now }))
-    // Neither does it tell the kind of employment: that was asked for in words, and Google has judged it.
+    // Nor does it state the employment type: that was part of the search, and Google has applied it.
     .filter((posting) => mayBeWanted(posting, afterSearch(args), now))
     .slice(0, left)
   const token = nextToken(text)
@@ -97,7 +97,7 @@ function readPage(
   return { postings, next }
 }
 
-/** A page without postings is never an empty search: Google does not say so in a way that could be told from a wall. */
+/** A page without postings never counts as an empty search: Google does not say so in a way that differs from a wall. */
 function noJobs(text: string, url: URL, broken: number): ScrapeError {
   if (broken === 0 && isShell(text))
     return new ScrapeError('E_BLOCKED', `Google answered with its script shell (${url.href})`, { url: url.href })
@@ -142,7 +142,7 @@ function rawOf(job: FoundJob, { site, remote }: Search & { site: string }) {
     title: job.title,
     company: job.company,
     locations: [job.location],
-    // The array does not tell; the search was for remote work only.
+    // The array does not say; the search was for remote work only.
     is_remote: remote === true ? true : null,
     date_posted: job.age,
     description_text: job.description,

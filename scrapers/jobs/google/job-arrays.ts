@@ -1,14 +1,14 @@
-/** The postings in Google's pages: arrays without names, found by the number they are filed under. */
+/** The postings in Google's pages: unnamed arrays, found by the number they are stored under. */
 import { readJsonAt } from 'sluice/jobs'
 
 const KEY = '520084652"'
 const FOUND_MAX = 1000
-/** What does not close is looked for to the end of the text, each time. */
+/** Limits unterminated arrays, each of which costs a search to the end of the text. */
 const UNREAD_MAX = 16
-/** Text in text in text: an answer holds JSON as a string in JSON. */
+/** Nested strings: a response contains JSON as a string in JSON. */
 const NESTING_MAX = 3
 
-/** Places in the array. */
+/** Positions in the array. */
 const AT = { title: 0, company: 1, location: 2, links: 3, age: 12, description: 19, id: 28 } as const
 
 export interface FoundJob {
@@ -21,7 +21,7 @@ export interface FoundJob {
   description: string | null
 }
 
-/** What is under the number but has no title, id or address is counted as broken. */
+/** Entries under the number without a title, id or address are counted as broken. */
 export function readJobArrays(text: string): { jobs: FoundJob[]; broken: number } {
   const jobs = new Map<string, FoundJob>()
   let broken = 0
@@ -33,7 +33,7 @@ export function readJobArrays(text: string): { jobs: FoundJob[]; broken: number 
   return { jobs: [...jobs.values()], broken }
 }
 
-/** The token of the next page, also from within a string. */
+/** The token of the next page, even inside a string. */
 export function nextToken(text: string): string | undefined {
   return /data-async-fc=\\?"([^"\\]{1,4000})/.exec(text)?.[1]
 }
@@ -53,7 +53,7 @@ function arraysIn(text: string, nesting: number): unknown[][] {
   return stringsIn(text).flatMap((inner) => arraysIn(inner, nesting - 1))
 }
 
-/** The strings of the JSON in the text that mention the number. */
+/** The strings in the text's JSON that mention the number. */
 function stringsIn(text: string): string[] {
   const start = text.indexOf('[')
   const waiting: unknown[] = start === -1 ? [] : [readJsonAt(text, start)?.value]

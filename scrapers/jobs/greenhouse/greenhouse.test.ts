@@ -1,4 +1,4 @@
-/** The Greenhouse board against its loopback double. */
+/** The Greenhouse board against its loopback mock. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { idsOf, runBoard } from '../../../test/site/boards/ats-run.ts'
@@ -20,7 +20,7 @@ const BOARD = {
 boardConformance(BOARD)
 oddConformance(BOARD)
 
-test('reads all a posting says, its HTML with real tags', async () => {
+test('reads everything in a posting, its HTML with real tags', async () => {
   await using site = await startGreenhouseMock({ jobs: 1 })
   const { postings } = await runBoard(greenhouse, site, { board: 'acme' })
   const { job_hash, content_hash, ...posting } = postings[0]!
@@ -59,7 +59,7 @@ test('reads all a posting says, its HTML with real tags', async () => {
   })
 })
 
-test('asks each posting for its pay when told to, and takes all zones of one currency together', async () => {
+test('requests each posting’s pay if asked to, and combines all zones of one currency', async () => {
   await using site = await startGreenhouseMock({ jobs: 3, trouble: whenPath(/\/jobs\/\d+$/, flaky) })
   const { record, postings } = await runBoard(greenhouse, site, { board: 'acme', pay: true })
   assert.equal(record.exitCode, 0)
@@ -68,7 +68,7 @@ test('asks each posting for its pay when told to, and takes all zones of one cur
   assert.deepEqual([min, max, currency, interval, source], [100_000, 150_000, 'USD', 'year', 'structured'])
 })
 
-test('a posting that is closed between the list and its own answer is left out', async () => {
+test('omits a posting that is closed between the list and its own response', async () => {
   const closed = whenPath(/\/jobs\/4000001$/, () => ({ status: 404, body: { status: 404 } }))
   await using site = await startGreenhouseMock({ jobs: 3, trouble: closed })
   const { record, postings } = await runBoard(greenhouse, site, { board: 'acme', pay: true })
@@ -76,7 +76,7 @@ test('a posting that is closed between the list and its own answer is left out',
   assert.deepEqual(idsOf(postings), ['4000000', '4000002'])
 })
 
-test('gives what was asked for, and asks no more postings for pay than that', async () => {
+test('returns only what was asked for, and requests pay for no more postings than that', async () => {
   await using site = await startGreenhouseMock({ jobs: 40 })
   const count = async (args: object) => {
     const { postings } = await runBoard(greenhouse, site, { board: 'acme', ...args })
@@ -94,7 +94,7 @@ test('gives what was asked for, and asks no more postings for pay than that', as
   assert.equal(site.stats().requests.length - before, 5)
 })
 
-test('leaves out what was posted before the days asked for', async () => {
+test('omits postings older than the requested days', async () => {
   await using site = await startGreenhouseMock({ jobs: 40 })
   const dayMs = 86_400_000
   const since = (Date.now() - Date.parse('2026-11-10T09:00:00Z')) / dayMs + 4.5
@@ -102,7 +102,7 @@ test('leaves out what was posted before the days asked for', async () => {
   assert.deepEqual(idsOf(postings), idsUpTo(5))
 })
 
-test('a list without postings that names a total is an alarm, not an empty board', async () => {
+test('raises an alarm for a list without postings that states a total', async () => {
   await using site = await startGreenhouseMock({ jobs: 10, sends: 0 })
   const { record, errors } = await runBoard(greenhouse, site, { board: 'acme' }, { retries: 0 })
   assert.equal(record.exitCode, 1)

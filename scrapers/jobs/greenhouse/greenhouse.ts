@@ -1,4 +1,4 @@
-/** Greenhouse: a whole board in one answer; with `pay`, each posting's own answer too, as only that one has the pay. */
+/** Greenhouse: a whole board in one response; with `pay`, also each posting's own response, since only that one has the pay. */
 import { defineScraper } from 'sluice'
 import { isWanted, type Posting, postingKey, postingSchema, searchArgs, toPosting } from 'sluice/jobs'
 import * as z from 'zod'
@@ -123,10 +123,10 @@ function postingOf(job: Job, board: string, now: Date, isCut: boolean): Posting 
   )
 }
 
-/** What the employer added in a field of its own; the board has none for it. */
+/** A custom field that the employer added; the board has no standard field for it. */
 const fieldOf = ({ metadata }: Job, name: RegExp) => metadata.find((field) => name.test(field.name))?.value
 
-/** Several ranges are zones of one job: from the lowest to the highest of one currency. */
+/** Several ranges are zones of one job: uses the lowest to the highest of one currency. */
 function payOf({ pay_input_ranges: ranges }: Job) {
   const currency = ranges[0]?.currency_type
   const zones = ranges.filter((range) => range.currency_type === currency)

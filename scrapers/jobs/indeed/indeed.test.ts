@@ -12,7 +12,7 @@ const startsOf = (mock: { asked: readonly string[] }) =>
   queriesOf(mock, INDEED_SEARCH).map((query) => Number(query.get('start')))
 const visitsOf = (mock: { asked: readonly string[] }) => queriesOf(mock, '/viewjob').map((query) => query.get('jk'))
 
-test('finds every posting once, although pages overlap, repeat and change their order, and visits each once', async () => {
+test('finds and visits every posting once, although pages overlap, repeat and change their order', async () => {
   await using mock = await startIndeedMock({ jobs: 38 })
   const { record, postings, errors } = await runOptIn(indeed, mock)
   assert.deepEqual([record.exitCode, errors], [0, []])
@@ -52,7 +52,7 @@ test('reads a posting in full from its card and the markup of its page', async (
   )
 })
 
-test('without details it takes the cards, whose text may hold what ends a script', async () => {
+test('uses only the cards without details, whose text may contain what ends a script', async () => {
   await using mock = await startIndeedMock({ jobs: 12 })
   const { record, postings } = await runOptIn(indeed, mock, { details: false })
   assert.deepEqual([record.exitCode, postings.length, visitsOf(mock)], [0, 12, []])
@@ -61,7 +61,7 @@ test('without details it takes the cards, whose text may hold what ends a script
   assert.equal(postings.find(({ source_job_id }) => source_job_id === indeedKey(10))!.company, null)
 })
 
-test('asks the site for what is searched, does not visit what is not wanted, and stops when it has enough', async () => {
+test('passes the search on to the site, skips unwanted postings, and stops when it has enough', async () => {
   await using mock = await startIndeedMock({ jobs: 300 })
   const search = { search: 'nurse', location: 'Austin', since: 6.5, remote: true, type: 'part_time', radius: 25 }
   const { postings } = await runOptIn(indeed, mock, { ...search, results: 4, details: false })
@@ -81,7 +81,7 @@ test('asks the site for what is searched, does not visit what is not wanted, and
   assert.deepEqual([none.postings.length, visitsOf(mock)], [0, []])
 })
 
-test('an empty search is no failure, and a changed layout is', async () => {
+test('succeeds with an empty search, and fails with a changed layout', async () => {
   await using empty = await startIndeedMock({ jobs: 0 })
   const nothing = await runOptIn(indeed, empty)
   assert.deepEqual([nothing.record.exitCode, nothing.postings, nothing.errors], [0, [], []])
@@ -90,7 +90,7 @@ test('an empty search is no failure, and a changed layout is', async () => {
   assert.deepEqual([record.exitCode, errors.map(({ code }) => code)], [1, ['E_SELECTOR_EMPTY']])
 })
 
-test('a security check and a bot-detection page are reported, and what came before is kept', async () => {
+test('reports a security check and a bot-detection page, and keeps what came before', async () => {
   for (const is of ['securityCheck', 'botDetection'] as const) {
     await using mock = await startIndeedMock({ jobs: 60, wall: { at: 2, is, stays: true } })
     const { record, postings, errors } = await runOptIn(indeed, mock, { details: false })
@@ -108,7 +108,7 @@ test('survives a 429 and a 502 between the pages', async () => {
   }
 })
 
-test('the country chooses the host, and nothing but two letters is one', async () => {
+test('chooses the host by country, which must be two letters', async () => {
   const { args } = indeed
   const check = (country: string) => args!['~standard'].validate({ country }) as { issues?: unknown }
   assert.deepEqual([check('de').issues, check('GB').issues], [undefined, undefined])

@@ -1,8 +1,8 @@
 /**
  * Indeed's search pages, whose cards are an object in a script, and, with `details`, the page of each posting with its markup.
  *
- * Pages step by 10 and show about 15 cards, sponsored ones again and again, in an order that changes: the keys of cards seen so
- * far travel with the next page's task. The list ends with a page that shows nothing new.
+ * Pages step by 10 and show about 15 cards, with sponsored ones repeated, in an order that changes: the keys of cards seen so far
+ * travel with the next page's task. The list ends with a page that shows nothing new.
  */
 import { defineScraper, ScrapeError } from 'sluice'
 import {
@@ -68,7 +68,7 @@ export default defineScraper({
   optIn:
     'Indeed’s terms prohibit automated access to its site without its permission, and it challenges plain requests at once. Challenges are reported, never solved.',
   args: z.object({
-    /** Two letters: it chooses the host, such as de.indeed.com. */
+    /** Two letters that choose the host, such as de.indeed.com. */
     country: z
       .string()
       .regex(/^[a-z]{2}$/i, { error: 'two letters, such as us, gb or de' })
@@ -76,7 +76,7 @@ export default defineScraper({
     site: z.url().optional(),
     /** Visit the page of each posting, for its whole description. */
     details: z.boolean().default(true),
-    /** Around the location, in the country's own miles or kilometres. */
+    /** Distance from the location, in the country's own miles or kilometres. */
     radius: z.coerce.number().int().min(0).max(200).optional(),
     ...searchArgs,
   }),
@@ -141,13 +141,13 @@ export default defineScraper({
       if (isAnswer(posting, args, fetchedAt)) await emit(posting)
     },
   },
-  // Nobody tells what Indeed bears: as slow as the slowest of the boards that do.
+  // Indeed's limits are unknown, so it is as slow as the slowest board with known limits.
   limits: {
     concurrency: 1,
     perHost: { concurrency: 1, delay: '3s-7s' },
     retries: 3,
     backoff: '2s',
-    // One list page that fails ends the list, and would look like a short one.
+    // A list page that fails ends the list, and would look like a short one.
     failAt: 0,
   },
   expect: { filled: { title: 1, company: 0.9, job_url: 1 } },
@@ -178,7 +178,7 @@ function searchUrl(args: Search & Place & { radius?: number | undefined }, start
   return url
 }
 
-/** The address of the posting itself; the links of the cards are redirects that count clicks. */
+/** The URL of the posting itself; the links of the cards are redirects that count clicks. */
 function jobUrl(place: Place, key: string): URL {
   const url = under(siteOf(place), 'viewjob')
   url.searchParams.set('jk', key)
@@ -190,7 +190,9 @@ function isAsked(card: Card, args: Search & Place & { details: boolean }, now: D
   return args.details ? mayBeWanted(seen, afterSearch(args), now) : isAnswer(seen, args, now)
 }
 
-/** Indeed has looked for remote work and for the kinds it knows itself: where it was asked, what a posting leaves out is no objection. */
+/**
+ * Indeed itself filters by remote work and the types it knows: if it was asked to, a posting without these fields is accepted.
+ */
 function isAnswer(posting: Seen, args: Search, now: Date): boolean {
   const isJudged = args.type === undefined || args.type in TYPES
   return (isJudged ? mayBeWanted : isWanted)(posting, afterSearch(args), now)

@@ -1,6 +1,6 @@
 /**
- * One scraper that works through others: their routes under names of their own (`lever.list`), and their handlers called with
- * a context in which everything is as in a run of their own. What they were started with travels in the data of each task.
+ * A scraper that delegates to others: it has their routes under prefixed names (`lever.list`), and calls their handlers with a
+ * context in which everything is as in a run of their own. Their start arguments travel in the data of each task.
  */
 import { ScrapeError, type Scraper } from 'sluice'
 
@@ -8,14 +8,14 @@ type Args = Readonly<Record<string, unknown>>
 type Schema = NonNullable<Scraper['args']>
 type Boards = Readonly<Record<string, Scraper>>
 
-/** As much of a handler's or `start`'s context as is changed on the way. */
+/** The parts of a handler's or `start`'s context that are replaced. */
 export interface OwnContext {
   readonly args: Args
   readonly data?: Readonly<Record<string, unknown>>
   enqueue(route: string, targets: unknown): Promise<unknown>
 }
 
-/** Field of a task's data. */
+/** Field in a task's data. */
 const BOARD_ARGS = 'boardArgs'
 
 /** Without their patterns: these match paths, not hosts, so one board's would claim the pages of another. */
@@ -34,7 +34,7 @@ export function handlersOf(boards: Boards): Scraper['handlers'] {
 }
 
 /**
- * Calls a board's `start`, or one of its handlers; without `data`, as for a task that has none. `boardArgs` go before our own
+ * Calls a board's `start`, or one of its handlers; without `data`, as for a task that has none. `boardArgs` override our own
  * arguments of the same name.
  */
 export async function delegateTo(
@@ -53,7 +53,7 @@ export async function delegateTo(
         [...asTargets(targets)].map((target) => carrying(target, boardArgs)),
       ),
   }
-  // Its getters are the machinery's own and work on it alone, so they are asked on it.
+  // Its getters depend on their receiver, so they are called on the original.
   const seen = new Proxy(context, {
     get: (target, name) => (Object.hasOwn(own, name) ? own[name as string] : Reflect.get(target, name, target)),
   })
@@ -68,13 +68,13 @@ function forEachRoute<T>(boards: Boards, make: (board: Scraper, route: string) =
   )
 }
 
-/** Of our arguments, those the board knows. */
+/** Those of our arguments that the board knows. */
 function namesOf(schema: Schema | undefined, args: Args): Args {
   const { shape = {} } = (schema ?? {}) as { shape?: object }
   return Object.fromEntries(Object.entries(args).filter(([name, value]) => name in shape && value !== undefined))
 }
 
-/** The route's own data, and beside it what the board was started with. */
+/** The route's own data, plus the arguments the board was started with. */
 function withBoardArgs(schema: Schema | undefined): Schema {
   return {
     '~standard': {

@@ -1,4 +1,4 @@
-/** From the address of a careers page to the postings of the board behind it. */
+/** From the URL of a careers page to the postings of the board behind it. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { runBoard } from '../../../test/site/boards/ats-run.ts'
@@ -39,14 +39,14 @@ for (const [source, start, page, count] of FRONTS) {
   })
 }
 
-test('reads a board that takes POSTs and more than a name, from its own address', async () => {
+test('reads a board that needs POSTs and more than a name, from its own URL', async () => {
   await using site = await startWorkdayMock({ jobs: 45 })
   const { record, postings } = await runBoard(jobs, site, { url: 'https://acme.wd5.myworkdayjobs.com/en-US/External' })
   assert.equal(record.exitCode, 0, JSON.stringify(record.errors))
   assert.equal(postings.length, 45)
 })
 
-test('what was asked for reaches the board', async () => {
+test('passes the search on to the board', async () => {
   await using site = await startGreenhouseMock({
     jobs: 40,
     trouble: careersPage('<a href="//boards.greenhouse.io/acme">x</a>'),
@@ -64,14 +64,14 @@ test('reads the markup of a page that names no board, and follows its list', asy
   assert.equal(postings.length, 24)
 })
 
-test('a page with neither is an alarm', async () => {
+test('raises an alarm for a page with neither', async () => {
   await using site = await startCareersMock({ jobs: 3, list: 'nothing' })
   const { record } = await runBoard(jobs, site, { url: `${site.url}careers/` }, { retries: 0 })
   assert.equal(record.exitCode, 1)
   assert.match(record.reason ?? '', /expected at least 1/)
 })
 
-test('a board that is named and does not exist is a failure that says so', async () => {
+test('fails with a clear message if the named board does not exist', async () => {
   await using site = await startGreenhouseMock({
     jobs: 3,
     trouble: careersPage('<a href="//boards.greenhouse.io/nobody">x</a>'),

@@ -1,6 +1,6 @@
 /**
- * The jobs of an employer, from nothing but the address of its careers page: the page names the board it wraps, and that
- * board's own scraper reads it. A page that names none is read by its markup.
+ * The jobs of an employer, from just the URL of its careers page: the page names the board it embeds, and that board's own
+ * scraper reads it. A page that names none is read by its markup.
  */
 import { defineScraper, type Scraper } from 'sluice'
 import { type BoardAddress, findBoards, postingKey, postingSchema, resolveBoard, searchArgs } from 'sluice/jobs'
@@ -38,7 +38,7 @@ const BOARDS: Readonly<Record<string, Scraper>> = {
   workday,
 }
 
-/** A careers page wraps one board, or one for each part of the firm; more are somebody's list of employers. */
+/** A careers page embeds one board, or one for each part of the company; more than that is a list of employers. */
 const BOARDS_MAX = 5
 
 export default defineScraper({
@@ -76,7 +76,7 @@ export default defineScraper({
   },
   // What the most sensitive of these hosts tolerates.
   limits: { concurrency: 8, perHost: { concurrency: 2, rps: 2 }, bodyMax: '128MiB', linksMax: 100_000 },
-  // Nobody has said that there are jobs: a page without any and a page that is read wrongly look the same.
+  // It is not known whether there are jobs: a page without any and a page that is misread look the same.
   expect: { items: { min: 1 }, filled: { title: 0.99, job_url: 0.99 } },
 })
 

@@ -12,7 +12,7 @@ const run = (site: BoardServer, args: object = {}, options: { retries?: number }
 const numbers = (count: number) => Array.from({ length: count }, (_, n) => n)
 
 for (const list of ['links', 'itemList', 'postings'] as const) {
-  test(`finds every job of a list of ${list} once, over all its pages`, async () => {
+  test(`finds every job of a list of ${list} once, across all its pages`, async () => {
     await using site = await startCareersMock({ jobs: 24, list })
     const { record, postings } = await run(site)
     assert.equal(record.exitCode, 0, JSON.stringify(record.errors))
@@ -24,7 +24,7 @@ for (const list of ['links', 'itemList', 'postings'] as const) {
   })
 }
 
-test('reads all a posting says', async () => {
+test('reads everything in a posting', async () => {
   await using site = await startCareersMock({ jobs: 1 })
   const { postings } = await run(site)
   const { job_hash, content_hash, raw, ...posting } = postings[0]!
@@ -63,7 +63,7 @@ test('reads all a posting says', async () => {
   })
 })
 
-test('reads the sitemaps when asked to, as where the page itself shows nothing', async () => {
+test('reads the sitemaps if asked to, even if the page itself shows nothing', async () => {
   await using site = await startCareersMock({ jobs: 12, list: 'nothing' })
   const { record, postings } = await run(site, { sitemap: true })
   assert.equal(record.exitCode, 0, JSON.stringify(record.errors))
@@ -78,7 +78,7 @@ test('survives a site that throttles and fails for a while', async () => {
   assert.equal(postings.length, 3)
 })
 
-test('gives what was asked for, and no more', async () => {
+test('returns only what was asked for', async () => {
   await using site = await startCareersMock({ jobs: 24 })
   const count = async (args: object) => (await run(site, args)).postings.length
   assert.equal(await count({ search: 'florist' }), 12)
@@ -102,7 +102,7 @@ const ALARMS: [what: string, options: Partial<CareersOptions>, said: RegExp][] =
   ['a guard in front of the job pages', { trouble: whenPath(/\/jobs\//, blocked) }, /./],
 ]
 for (const [what, options, said] of ALARMS) {
-  test(`${what} is an alarm`, async () => {
+  test(`raises an alarm for ${what}`, async () => {
     await using site = await startCareersMock({ jobs: 3, ...options })
     const { record, errors, postings } = await run(site, {}, { retries: 0 })
     assert.equal(record.exitCode, 1)
@@ -111,7 +111,7 @@ for (const [what, options, said] of ALARMS) {
   })
 }
 
-test('links without any markup behind them are an alarm, too', async () => {
+test('also raises an alarm for links without any markup behind them', async () => {
   await using site = await startCareersMock({ jobs: 3, isBare: true })
   assert.equal((await run(site)).record.exitCode, 1)
 })

@@ -1,6 +1,6 @@
 /**
- * Any careers page whose jobs are described in JobPosting markup (JSON-LD or microdata): the jobs on the page itself, those on
- * the pages it lists or links; or, on request, those in the site's sitemaps.
+ * Any careers page whose jobs are described in JobPosting markup (JSON-LD or microdata): the jobs on the page itself and on the
+ * pages it lists or links; or, on request, those in the site's sitemaps.
  */
 import { defineScraper, ScrapeError } from 'sluice'
 import {
@@ -19,7 +19,7 @@ import { isJobPage, jobLinks, nextPage } from './links.ts'
 import { sitemapEntries, sitemapsOfRobots, sitemapText } from './sitemaps.ts'
 
 const PAGES_MAX = 1000
-/** They travel from task to task. */
+/** Limited, because they travel from task to task. */
 const SITEMAPS_MAX = 200
 
 export default defineScraper({
@@ -36,16 +36,16 @@ export default defineScraper({
   item: postingSchema,
   key: postingKey,
   routes: {
-    /** `left`: postings that the pages before have not used up. */
+    /** `left`: number of postings still wanted after the previous pages. */
     list: { priority: 1, data: z.object({ left: z.number().optional(), page: z.number().default(1) }) },
     robots: { priority: 2, accept: { status: [401, 403, 404, 410], types: ['*/*'], empty: true } },
-    /** One after the other: `queue` has those still to be read. */
+    /** Read one after the other: `queue` has the remaining ones. */
     sitemap: {
       priority: 1,
       accept: { status: [404, 410], types: ['*/*'], empty: true }, // some are compressed, some have arbitrary content types
       data: z.object({ left: z.number().optional(), queue: z.array(z.string()) }),
     },
-    /** `isNamed`: somebody said it is a job page, so it must be one. */
+    /** `isNamed`: listed explicitly as a job page, so it must be one. */
     job: { accept: [404, 410], data: z.object({ isNamed: z.boolean().default(false), rest: restSchema.optional() }) },
   },
   start: ({ args, enqueue }) =>
@@ -112,7 +112,7 @@ export default defineScraper({
     },
   },
   limits: { concurrency: 4, perHost: { concurrency: 2, rps: 2 }, linksMax: 100_000 },
-  // An empty careers page and one that no longer has its markup look the same from here.
+  // An empty careers page and one that lost its markup look the same from here.
   expect: { items: { min: 1 }, filled: { title: 0.99, job_url: 0.99 } },
 })
 

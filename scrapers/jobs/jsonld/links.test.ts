@@ -1,4 +1,4 @@
-/** Addresses that are jobs, and addresses around them. */
+/** URLs of jobs, and URLs around them. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isJobPage } from './links.ts'
@@ -26,13 +26,13 @@ for (const path of [
   'https://other.test/jobs/17-cook',
   'mailto:jobs@acme.test',
 ])
-  test(`${path} is none`, () => assert.ok(!is(path)))
+  test(`${path} is not a job page`, () => assert.ok(!is(path)))
 
-test('who knows better says which part job pages have', () => {
+test('lets the caller say which path segment job pages have', () => {
   assert.ok(is('/x?gh_jid=17', 'gh_jid='))
   assert.ok(!is('/jobs/17-cook', 'gh_jid='))
 })
 
-test('an address made to be hard takes no time', () => {
+test('handles a hostile URL quickly', () => {
   assert.ok(!is(`${'/jobs/a'.repeat(20_000)}/`.replace(/a\/$/, 'search')))
 })

@@ -1,7 +1,7 @@
 /** Which links of a careers page lead to jobs, and which one to the next page of the list. */
 import type { DocumentSelection } from 'sluice'
 
-/** A part of the path that comes before a job, in the languages of most careers pages; the job's own part follows it. */
+/** A path segment that precedes a job, in the languages of most careers pages; the job's own segment follows it. */
 const JOB_PATH =
   /\/(?:jobs?|careers?|positions?|vacanc(?:y|ies)|openings?|postings?|opportunit(?:y|ies)|roles?|requisitions?|stellen(?:angebote?|anzeigen?)?|karriere|offene-stellen|emplois?|offres?(?:-d-?emploi)?|carrieres?|vacatures?|empleos?|ofertas?|vagas?|lavora-con-noi|posizioni|jobb|lediga-jobb|stillinger|praca|oferty-pracy|kariera)\/(?:[^/]+\/){0,3}(?:[^/]{3,}|\d+)\/?$/i
 /** Pages around the jobs. */
@@ -16,7 +16,7 @@ export function isJobPage(link: URL, page: URL, part?: string): boolean {
   return JOB_PATH.test(link.pathname) && !NO_JOB.test(link.pathname)
 }
 
-/** Links to job pages on the same host, each once, in the order of the page. */
+/** Links to job pages on the same host, each once, in page order. */
 export function jobLinks($: DocumentSelection, page: URL, part?: string): string[] {
   const base = URL.parse($.attr('base[href]', 'href', { optional: true }) ?? page.href)?.href ?? page.href
   const found = new Set<string>()

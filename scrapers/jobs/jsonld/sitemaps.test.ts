@@ -1,4 +1,4 @@
-/** Sitemaps and robots.txt files, as sites have them. */
+/** Sitemaps and robots.txt files as found on real sites. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
@@ -6,7 +6,7 @@ import { sitemapEntries, sitemapsOfRobots, sitemapText } from './sitemaps.ts'
 
 const URL_OF = new URL('https://acme.test/sitemap.xml')
 
-test('takes the sitemaps robots.txt names on its own host, else the usual one', () => {
+test('uses the sitemaps that robots.txt names on its own host, else the usual one', () => {
   const robots = 'User-agent: *\nSitemap: https://acme.test/a.xml\n  sitemap:/b.xml\nSitemap: https://other.test/c.xml'
   assert.deepEqual(sitemapsOfRobots(robots, URL_OF), ['https://acme.test/a.xml', 'https://acme.test/b.xml'])
   assert.deepEqual(sitemapsOfRobots('', URL_OF), ['https://acme.test/sitemap.xml'])
@@ -18,7 +18,7 @@ test('reads compressed and prefixed files', () => {
   assert.deepEqual(sitemapEntries(sitemapText(gzipSync(xml)), URL_OF).pages, ['https://acme.test/jobs/1?a=1&b=2'])
 })
 
-test('a page in place of a sitemap is an alarm, and a bomb goes off elsewhere', () => {
+test('raises an alarm for a page instead of a sitemap, and stops at a decompression bomb', () => {
   assert.throws(() => sitemapEntries('<html><body>no</body></html>', URL_OF), { code: 'E_SELECTOR_EMPTY' })
   assert.throws(() => sitemapText(gzipSync(Buffer.alloc(80 * 1024 ** 2))), RangeError)
 })

@@ -5,20 +5,20 @@ import { readXml, type XmlElement } from 'sluice/jobs'
 /** The protocol's own limit is 50 MB. */
 const SITEMAP_BYTES_MAX = 64 * 1024 ** 2
 
-/** The sitemaps a robots.txt names, else the usual place. Others than those of this host are left out. */
+/** The sitemaps that a robots.txt names, else the usual location. Those on other hosts are omitted. */
 export function sitemapsOfRobots(text: string, url: URL): string[] {
   const named = [...text.matchAll(/^[ \t]*sitemap[ \t]*:[ \t]*(\S+)/gim)].map(([, address]) => address!)
   const found = ownAddresses(named, url)
   return found.length > 0 ? found : [new URL('/sitemap.xml', url).href]
 }
 
-/** Many are stored compressed, and sent as they are stored. */
+/** Many are stored compressed, and sent that way. */
 export function sitemapText(body: Buffer): string {
   const isGzip = body[0] === 0x1f && body[1] === 0x8b
   return (isGzip ? gunzipSync(body, { maxOutputLength: SITEMAP_BYTES_MAX }) : body).toString('utf8')
 }
 
-/** The addresses in a sitemap, or of the sitemaps in an index of them. */
+/** The URLs in a sitemap, or those of the sitemaps in an index. */
 export function sitemapEntries(text: string, url: URL): { pages: string[]; sitemaps: string[] } {
   const isIndex = /<(?:\w{1,20}:)?sitemapindex[\s>]/i.test(text.slice(0, 10_000))
   const root = readXml(text, { root: isIndex ? 'sitemapindex' : 'urlset', url: url.href })
@@ -30,7 +30,7 @@ export function sitemapEntries(text: string, url: URL): { pages: string[]; sitem
   return isIndex ? { pages: [], sitemaps: addresses('sitemap') } : { pages: addresses('url'), sitemaps: [] }
 }
 
-/** Of the host itself, each once. */
+/** URLs of the host itself, each once. */
 function ownAddresses(addresses: readonly string[], url: URL): string[] {
   const found = addresses.flatMap((address) => {
     const parsed = URL.parse(address, url.href)

@@ -1,4 +1,4 @@
-/** The Lever board against its loopback double. */
+/** The Lever board against its loopback mock. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { idsOf, runBoard } from '../../../test/site/boards/ats-run.ts'
@@ -19,7 +19,7 @@ const BOARD = {
 boardConformance(BOARD)
 oddConformance(BOARD)
 
-test('a board whose last page is full ends with an empty one', async () => {
+test('ends a board whose last page is full with an empty one', async () => {
   await using site = await startLeverMock({ jobs: 200 })
   const { record, postings } = await runBoard(lever, site, ACME)
   assert.equal(record.exitCode, 0)
@@ -30,7 +30,7 @@ test('a board whose last page is full ends with an empty one', async () => {
   )
 })
 
-test('reads all a posting says, with every part of its text', async () => {
+test('reads everything in a posting, with every part of its text', async () => {
   await using site = await startLeverMock({ jobs: 1 })
   const { postings } = await runBoard(lever, site, ACME)
   const { job_hash, content_hash, ...posting } = postings[0]!
@@ -75,14 +75,14 @@ test('reads all a posting says, with every part of its text', async () => {
     assert.ok(posting.description_text?.includes(words), words)
 })
 
-test('the country counts for the one place it is named with, and the employer may be named', async () => {
+test('applies the country to the only location, and accepts the employer’s name', async () => {
   await using site = await startLeverMock({ jobs: 2 })
   const { postings } = await runBoard(lever, site, { ...ACME, company: 'ACME GmbH' })
   assert.equal(postings[1]!.locations[0]!.country_iso2, 'DE')
   assert.equal(postings[1]!.company, 'ACME GmbH')
 })
 
-test('gives what was asked for, over all pages, and stops when it has enough', async () => {
+test('returns only what was asked for, across all pages, and stops when it has enough', async () => {
   await using site = await startLeverMock({ jobs: 240 })
   const count = async (args: object) => (await runBoard(lever, site, { ...ACME, ...args })).postings.length
   assert.equal(await count({ search: 'rust' }), 48)
@@ -94,14 +94,14 @@ test('gives what was asked for, over all pages, and stops when it has enough', a
   assert.equal(site.stats().requests.length - before, 2)
 })
 
-test('leaves out what was posted before the days asked for', async () => {
+test('omits postings older than the requested days', async () => {
   await using site = await startLeverMock({ jobs: 20 })
   const since = (Date.now() - Date.parse('2026-11-10T09:00:00Z')) / 86_400_000 + 4.5
   const { postings } = await runBoard(lever, site, { ...ACME, since })
   assert.deepEqual(idsOf(postings), [0, 1, 2, 3, 4].map(leverId))
 })
 
-test('a board that gives the same page for ever is an alarm', async () => {
+test('raises an alarm for a board that repeats the same page forever', async () => {
   await using site = await startLeverMock({ jobs: 200, ignoresSkip: true })
   const { record, errors } = await runBoard(lever, site, ACME, { retries: 0 })
   assert.equal(record.exitCode, 1)

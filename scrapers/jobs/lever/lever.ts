@@ -1,4 +1,4 @@
-/** Lever: pages of whole postings, one after the other, as nobody says how many there are. */
+/** Lever: pages of complete postings, one after the other, since the total is unknown. */
 import { defineScraper } from 'sluice'
 import { isWanted, type Posting, postingKey, postingSchema, searchArgs, toPosting } from 'sluice/jobs'
 import * as z from 'zod'
@@ -21,7 +21,7 @@ import {
 
 const API = { global: 'https://api.lever.co/', eu: 'https://api.eu.lever.co/' }
 const PAGE_SIZE = 100
-/** No employer has more; a board that goes on is going round in circles. */
+/** No employer has more; a longer board is a loop. */
 const POSTINGS_MAX = 200_000
 
 const Job = z.object({
@@ -67,7 +67,7 @@ export default defineScraper({
   routes: {
     list: {
       match: '/*/postings/:board',
-      // Anything else is answered with HTML.
+      // Other requests are answered with HTML.
       headers: { accept: 'application/json' },
       accept: GONE_STATUSES,
       data: z.object({ skip: z.number(), left: z.number(), firstId: z.string().default('') }),
@@ -97,7 +97,7 @@ export default defineScraper({
       await enqueue('list', { url: pageUrl(url, skip), data: { skip, left, firstId } })
     },
   },
-  // failAt: one page that fails ends the list, and would look like a short one.
+  // failAt: a page that fails ends the list, and would look like a short one.
   limits: { concurrency: 6, perHost: { concurrency: 2, rps: 2 }, bodyMax: '64MiB', failAt: 0 },
   expect: { filled: { title: 0.99, company: 0.99, job_url: 0.99 } },
 })
@@ -118,7 +118,7 @@ function postingOf(job: Job, { board, company }: { board: string; company?: stri
       board_token: board,
       title: job.text,
       company: company ?? nameOfToken(board),
-      // The country is that of the one place; of several places it says nothing.
+      // The country belongs to the only location; with several it says nothing.
       locations: places.length === 1 ? places.map((raw) => ({ raw, country: job.country })) : places,
       workplace: job.workplaceType,
       employment_type: categories?.commitment,
@@ -136,7 +136,7 @@ function postingOf(job: Job, { board, company }: { board: string; company?: stri
   )
 }
 
-/** The description alone leaves out what is asked for and offered: most of the text. */
+/** The description alone omits requirements and benefits: most of the text. */
 function fullText(job: Job): string {
   const lists = job.lists.map(({ text, content }) => `<h3>${text ?? ''}</h3><ul>${content ?? ''}</ul>`)
   const start = job.description ?? [job.opening, job.descriptionBody].filter(Boolean).join('\n')

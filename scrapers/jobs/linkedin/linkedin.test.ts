@@ -1,4 +1,4 @@
-/** The LinkedIn scraper against a loopback LinkedIn: every posting once, its end, its walls, and the switch. */
+/** The LinkedIn scraper against a loopback LinkedIn: every posting once, its end, its walls, and the opt-in. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { idsOf } from '../../../test/site/boards/ats-run.ts'
@@ -11,7 +11,7 @@ const startsOf = (mock: { asked: readonly string[] }) =>
   queriesOf(mock, LINKEDIN_SEARCH).map((query) => Number(query.get('start')))
 const numbers = (count: number) => Array.from({ length: count }, (_, n) => n)
 
-test('finds every posting of a search once, in steps of ten, and leaves closed ones out', async () => {
+test('finds every posting of a search once, in steps of ten, and omits closed ones', async () => {
   await using mock = await startLinkedinMock({ jobs: 24 })
   const { record, postings, errors } = await runOptIn(linkedin, mock)
   assert.deepEqual([record.exitCode, errors], [0, []])
@@ -63,7 +63,7 @@ test('reads a posting in full from its card and its page', async () => {
   )
 })
 
-test('asks the site for what is searched, and takes cards alone when details are not wanted', async () => {
+test('passes the search on to the site, and uses only the cards without details', async () => {
   await using mock = await startLinkedinMock({ jobs: 40 })
   const search = {
     search: 'engineer',
@@ -94,10 +94,10 @@ test('does not open postings that are older than asked for', async () => {
   await using mock = await startLinkedinMock({ jobs: 9, newestDay })
   const { postings } = await runOptIn(linkedin, mock, { since: 3 })
   assert.equal(mock.asked.filter((line) => line.includes('/jobPosting/')).length, postings.length)
-  assert.ok(postings.length === 3 || postings.length === 4, String(postings.length)) // the day may have changed under way
+  assert.ok(postings.length === 3 || postings.length === 4, String(postings.length)) // the day may have changed during the test
 })
 
-test('takes status 400 for the end, but not on the first page', async () => {
+test('treats status 400 as the end, but not on the first page', async () => {
   await using mock = await startLinkedinMock({ jobs: 10, end: 'status400' })
   const { record, postings } = await runOptIn(linkedin, mock, { details: false })
   assert.deepEqual([record.exitCode, postings.length], [0, 10])
@@ -106,7 +106,7 @@ test('takes status 400 for the end, but not on the first page', async () => {
   assert.deepEqual([refused.record.exitCode, refused.errors.map(({ code }) => code)], [1, ['E_STATUS']])
 })
 
-test('an empty search is no failure, and a changed layout is', async () => {
+test('succeeds with an empty search, and fails with a changed layout', async () => {
   await using empty = await startLinkedinMock({ jobs: 0 })
   const nothing = await runOptIn(linkedin, empty)
   assert.deepEqual([nothing.record.exitCode, nothing.postings.length, nothing.errors], [0, 0, []])
@@ -123,7 +123,7 @@ test('survives a 429 and a 502 between the pages', async () => {
   }
 })
 
-describe('a wall is reported, what was found before it is kept, and nobody runs against it for ever', () => {
+describe('reports a wall, keeps what was found before it, and does not retry it forever', () => {
   const codes: Partial<Record<Wall, RegExp>> = { authwall: /^E_LOGIN_WALL$/, status999: /^E_BLOCKED$/ }
   for (const [is, code] of Object.entries(codes))
     test(is, async () => {
@@ -135,7 +135,7 @@ describe('a wall is reported, what was found before it is kept, and nobody runs 
     })
 })
 
-test('a login wall in place of a posting is neither a closed posting nor an empty one', async () => {
+test('treats a login wall instead of a posting neither as closed nor as empty', async () => {
   // Two list pages and three postings come before it.
   await using mock = await startLinkedinMock({ jobs: 9, wall: { at: 6, is: 'authwall', stays: true } })
   const { record, postings, errors } = await runOptIn(linkedin, mock)

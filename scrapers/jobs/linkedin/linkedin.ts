@@ -1,10 +1,10 @@
 /**
- * LinkedIn as its guests see it, without an account: fragments of ten cards, then, with `details`, the page of each posting.
+ * LinkedIn as guests see it, without an account: fragments of ten cards, then, with `details`, the page of each posting.
  *
  *   start=0 ──▶ start=10 ──▶ … ends at a fragment without content, at status 400, at start=1000, or when `results` are found
  *
- * Pages follow one another, because nothing tells how many there are. They go by 10 however few cards came, for the site counts
- * places and not cards.
+ * Pages follow one another, because the total is unknown. They advance by 10 however few cards came, because the site counts
+ * positions, not cards.
  */
 import { defineScraper, ScrapeError } from 'sluice'
 import {
@@ -31,7 +31,7 @@ const TYPE_LETTERS: Partial<Record<NonNullable<Search['type']>, string>> = {
   volunteer: 'V',
   other: 'O',
 }
-/** Where a guest is sent who has seen enough. */
+/** Where a guest who has seen enough is redirected. */
 const WALL = /^\/(?:authwall|signup|login|uas|checkpoint)(?:\/|$)/
 
 const Card = z.object({
@@ -61,7 +61,7 @@ export default defineScraper({
   item: postingSchema,
   key: postingKey,
   routes: {
-    // Cards come before postings of earlier cards: what a site shows of its list shifts while one reads.
+    // Lists have priority over postings, because a site's list shifts while it is being read.
     list: {
       data: z.object({ left: z.number().int(), start: z.number().int() }),
       accept: { status: [400], empty: true }, // a list ends with an empty response
@@ -135,7 +135,7 @@ export default defineScraper({
           seniority: facts.get('Seniority level'),
           function: facts.get('Job function'),
           industry: facts.get('Industries'),
-          // Left out where the board names none: the description is then searched.
+          // Omitted if the board states none: the description is then searched.
           ...salaryOf($.text('.compensation__salary', { optional: true }) ?? data.salary),
           raw: {
             easy_apply: $.exists('[data-tracking-control-name*="apply-link-onsite"]'),
@@ -147,13 +147,13 @@ export default defineScraper({
       if (isWanted(posting, afterSearch(args), fetchedAt)) await emit(posting)
     },
   },
-  // About ten pages from one address are let through at speed, then come 429s: one request at a time, 3 to 7 s apart.
+  // About ten pages per address are let through at speed, then come 429s: one request at a time, 3 to 7 s apart.
   limits: {
     concurrency: 1,
     perHost: { concurrency: 1, delay: '3s-7s' },
     retries: 4,
     backoff: '1.5s',
-    // One list page that fails ends the list, and would look like a short one.
+    // A list page that fails ends the list, and would look like a short one.
     failAt: 0,
   },
   expect: { filled: { title: 1, company: 0.99, job_url: 1 } },
@@ -184,7 +184,7 @@ function ofCard(card: Card, { site, remote, type }: Search & { site: string }): 
     company: card.company ?? null,
     company_url: card.companyUrl,
     locations: [card.location],
-    // The card tells neither; the search was for these only.
+    // The card has neither; the search was restricted to these.
     is_remote: remote === true ? true : null,
     employment_type: type !== undefined && type in TYPE_LETTERS ? type : null,
     ...salaryOf(card.salary),
@@ -195,7 +195,7 @@ function ofCard(card: Card, { site, remote, type }: Search & { site: string }): 
 
 const salaryOf = (salary: string | null | undefined) => (salary === null || salary === undefined ? {} : { salary })
 
-/** Past its end the site answers with nothing but a doctype and a comment. */
+/** Past its end the site returns only a doctype and a comment. */
 function isEmptyFragment(html: string): boolean {
   return html.length < 1000 && html.replace(/<!--[\s\S]*?-->|<!doctype[^>]*>/gi, '').trim() === ''
 }

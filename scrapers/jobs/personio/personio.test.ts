@@ -1,4 +1,4 @@
-/** The Personio board against its loopback double. */
+/** The Personio board against its loopback mock. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { idsOf, runBoard } from '../../../test/site/boards/ats-run.ts'
@@ -16,7 +16,7 @@ boardConformance({
   startNobody: () => startPersonioMock({ jobs: 0, trouble: () => notFound }),
 })
 
-test('reads all a posting says', async () => {
+test('reads everything in a posting', async () => {
   await using site = await startPersonioMock({ jobs: 1 })
   const { postings } = await runBoard(personio, site, { board: 'acme' })
   const { job_hash, content_hash, locations, ...posting } = postings[0]!
@@ -61,13 +61,13 @@ test('reads all a posting says', async () => {
   })
 })
 
-test('asks for the language it is told to', async () => {
+test('requests the given language', async () => {
   await using site = await startPersonioMock({ jobs: 1 })
   const { postings } = await runBoard(personio, site, { board: 'acme', language: 'de' })
   assert.equal(postings[0]!.title, 'Köchin & Baker 0')
 })
 
-test('reads the search of the page where the feed is off', async () => {
+test('reads the page’s search if the feed is off', async () => {
   await using site = await startPersonioMock({ jobs: 5, isFeedOff: true })
   const { record, postings } = await runBoard(personio, site, { board: 'acme' })
   assert.equal(record.exitCode, 0)
@@ -78,7 +78,7 @@ test('reads the search of the page where the feed is off', async () => {
   )
 })
 
-test('a feed that is cut off, or a page in its place, is an alarm', async () => {
+test('raises an alarm for a truncated feed, or a page instead of it', async () => {
   await using cut = await startPersonioMock({ jobs: 5, cutAt: 1500 })
   const { record, postings, errors } = await runBoard(personio, cut, { board: 'acme' }, { retries: 0 })
   assert.equal(record.exitCode, 1)
@@ -89,7 +89,7 @@ test('a feed that is cut off, or a page in its place, is an alarm', async () => 
   assert.equal((await runBoard(personio, site, { board: 'acme' }, { retries: 0 })).record.exitCode, 1)
 })
 
-test('gives what was asked for', async () => {
+test('returns only what was asked for', async () => {
   await using site = await startPersonioMock({ jobs: 30 })
   const count = async (args: object) => (await runBoard(personio, site, { board: 'acme', ...args })).postings.length
   assert.equal(await count({ search: 'waiter' }), 15)

@@ -1,4 +1,4 @@
-/** Personio: a whole board in one XML feed. Employers who have switched it off still have the search of their page. */
+/** Personio: a whole board in one XML feed. If the employer has disabled it, the search of the page still works. */
 import { defineScraper } from 'sluice'
 import {
   isWanted,
@@ -28,7 +28,7 @@ import {
 
 const HOST = 'jobs.personio.de'
 
-/** The same fields in the feed and in the search, under two spellings. */
+/** The same fields in the feed and in the search, in two spellings. */
 const Position = z.object({
   id,
   name: z.string().min(1),
@@ -75,7 +75,7 @@ export default defineScraper({
         await enqueue('search', under(base, 'search.json'))
         return
       }
-      // From .de to .com the feed moves as it is; only a place without it is no board.
+      // From .de to .com the feed moves unchanged; only a target without the feed means that there is no board.
       if (!url.pathname.endsWith('/xml')) assertStayed(url, { board: args.board, base })
       const positions = readXml(html, { root: 'workzag-jobs', url: url.href }).all('position').map(fromXml)
       for (const posting of wantedOf(await entriesOf(Position, positions, emit), args, fetchedAt)) await emit(posting)
@@ -100,7 +100,7 @@ function wantedOf(positions: readonly Position[], args: Args, now: Date): Postin
     .slice(0, args.results)
 }
 
-/** Values as found: what must be there is checked where all of them are. */
+/** Raw values: required ones are checked together later. */
 function fromXml(position: XmlElement): unknown {
   const sections = position.all('jobDescriptions', 'jobDescription').map((section) => {
     const heading = section.textOf('name')
@@ -135,7 +135,7 @@ function rawOf(position: Position, args: Args): RawPosting {
     title: position.name,
     company: position.subcompany || nameOfToken(board),
     locations: position.offices,
-    // "permanent" says nothing of hours: those are in the schedule. What is no employment for good is said by the type alone.
+    // "permanent" says nothing about hours: those are in the schedule. Non-permanent employment is expressed by the type alone.
     employment_type: [position.employmentType, position.schedule].filter(
       (kind) => kind !== null && kind !== undefined && kind !== '' && !(kind === 'permanent' && position.schedule),
     ) as string[],

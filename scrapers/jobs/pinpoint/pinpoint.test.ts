@@ -1,4 +1,4 @@
-/** The Pinpoint board against its loopback double. */
+/** The Pinpoint board against its loopback mock. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { idsOf, runBoard } from '../../../test/site/boards/ats-run.ts'
@@ -16,7 +16,7 @@ boardConformance({
   startNobody: () => startPinpointMock({ jobs: 0, trouble: () => notFound }),
 })
 
-test('reads all a posting says', async () => {
+test('reads everything in a posting', async () => {
   await using site = await startPinpointMock({ jobs: 1 })
   const { postings } = await runBoard(pinpoint, site, { board: 'acme-care' })
   const { job_hash, content_hash, ...posting } = postings[0]!
@@ -55,7 +55,7 @@ test('reads all a posting says', async () => {
   })
 })
 
-test('pay that the employer does not show is nobody’s business', async () => {
+test('omits pay that the employer does not show', async () => {
   await using site = await startPinpointMock({ jobs: 2 })
   const { postings } = await runBoard(pinpoint, site, { board: 'acme' })
   assert.deepEqual(
@@ -64,7 +64,7 @@ test('pay that the employer does not show is nobody’s business', async () => {
   )
 })
 
-test('gives what was asked for', async () => {
+test('returns only what was asked for', async () => {
   await using site = await startPinpointMock({ jobs: 30 })
   const count = async (args: object) => (await runBoard(pinpoint, site, { board: 'acme', ...args })).postings.length
   assert.equal(await count({ search: 'gold' }), 6)

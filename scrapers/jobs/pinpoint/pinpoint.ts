@@ -1,4 +1,4 @@
-/** Pinpoint: a whole board in one answer. Pay that the employer does not show is in it too, and is left out. */
+/** Pinpoint: a whole board in one response. It also contains pay that the employer does not show, which is omitted. */
 import { defineScraper } from 'sluice'
 import { isWanted, type Posting, postingKey, postingSchema, searchArgs, toPosting } from 'sluice/jobs'
 import * as z from 'zod'

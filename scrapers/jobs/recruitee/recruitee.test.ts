@@ -1,4 +1,4 @@
-/** The Recruitee board against its loopback double. */
+/** The Recruitee board against its loopback mock. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { runBoard } from '../../../test/site/boards/ats-run.ts'
@@ -12,7 +12,7 @@ const BOARD = {
   scraper: recruitee,
   start: startRecruiteeMock,
   args: ACME,
-  // On a host of its own: its name is no part of the path.
+  // On its own host: its name is not part of the path.
   startNobody: () => startRecruiteeMock({ jobs: 3, isNobodys: true }),
   idOf: (n: number) => String(700_000 + n),
   jobs: 60,
@@ -20,7 +20,7 @@ const BOARD = {
 boardConformance(BOARD)
 oddConformance(BOARD)
 
-test('reads all an offer says', async () => {
+test('reads everything in an offer', async () => {
   await using site = await startRecruiteeMock({ jobs: 1 })
   const { postings } = await runBoard(recruitee, site, ACME)
   const { job_hash, content_hash, ...posting } = postings[0]!
@@ -63,7 +63,7 @@ test('reads all an offer says', async () => {
   assert.match(posting.description_text!, /Build Rust engines\.[\s\S]*Patience/)
 })
 
-test('three flags are one workplace, and none of them is no workplace', async () => {
+test('maps three flags to one workplace, and no flag to none', async () => {
   await using site = await startRecruiteeMock({ jobs: 4 })
   const { postings } = await runBoard(recruitee, site, ACME)
   assert.deepEqual(
@@ -76,7 +76,7 @@ test('three flags are one workplace, and none of them is no workplace', async ()
   )
 })
 
-test('gives what was asked for', async () => {
+test('returns only what was asked for', async () => {
   await using site = await startRecruiteeMock({ jobs: 40 })
   const count = async (args: object) => (await runBoard(recruitee, site, { ...ACME, ...args })).postings.length
   assert.equal(await count({ search: 'rust patience' }), 8)

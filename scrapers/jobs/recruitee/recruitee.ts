@@ -1,4 +1,4 @@
-/** Recruitee: a whole board in one answer, on a host of the employer's own. */
+/** Recruitee: a whole board in one response, on the employer's own host. */
 import { defineScraper } from 'sluice'
 import { isWanted, type Posting, postingKey, postingSchema, type RawPlace, searchArgs, toPosting } from 'sluice/jobs'
 import * as z from 'zod'
@@ -108,13 +108,13 @@ function placesOf(offer: Offer): RawPlace[] {
   }))
 }
 
-/** Several may be true: who may choose, or must come now and then, is neither. */
+/** Several may be true: a choice, or occasional office days, means hybrid. */
 function workplaceOf({ hybrid, remote, on_site }: Offer): string | undefined {
   if (hybrid || (remote && on_site)) return 'hybrid'
   return remote ? 'remote' : on_site ? 'onsite' : undefined
 }
 
-/** An offer without pay has the object, too, with nothing in it. */
+/** An offer without pay has the object, too, but empty. */
 function payOf({ salary }: Offer) {
   if (salary === null || salary === undefined || (salary.min ?? salary.max ?? null) === null) return undefined
   const { min, max, currency, period } = salary

@@ -1,4 +1,4 @@
-/** The Rippling board against its loopback double. */
+/** The Rippling board against its loopback mock. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { runBoard } from '../../../test/site/boards/ats-run.ts'
@@ -15,7 +15,7 @@ boardConformance({
   jobs: 60,
 })
 
-test('reads all a posting says, its places together', async () => {
+test('reads everything in a posting, with its locations combined', async () => {
   await using site = await startRipplingMock({ jobs: 1 })
   const { postings } = await runBoard(rippling, site, { board: 'acme' })
   const { job_hash, content_hash, raw, ...posting } = postings[0]!
@@ -57,7 +57,7 @@ test('reads all a posting says, its places together', async () => {
   assert.equal((raw['payRangeDetails'] as unknown[]).length, 3)
 })
 
-test('gives what was asked for, and asks only for postings that may be it', async () => {
+test('returns only what was asked for, and requests only postings that may match', async () => {
   await using site = await startRipplingMock({ jobs: 30 })
   const asked = async (args: object) => {
     const before = site.stats().requests.length

@@ -1,4 +1,4 @@
-/** Rippling: a list with a row for each place of a posting, and an answer of its own for each posting. */
+/** Rippling: a list with a row for each location of a posting, and a separate response for each posting. */
 import { defineScraper } from 'sluice'
 import { isWanted, mayBeWanted, type Posting, postingKey, postingSchema, searchArgs, toPosting } from 'sluice/jobs'
 import * as z from 'zod'
@@ -89,7 +89,7 @@ interface BoardArgs {
 
 const boardUrl = ({ board, site }: BoardArgs) => under(site ?? API, `platform/api/ats/v1/board/${board}/jobs`)
 
-/** One entry for all rows of a posting: what the list tells of it. */
+/** One entry for all rows of a posting, with what the list says about it. */
 function byPosting(rows: readonly z.output<typeof Row>[]): Listed[] {
   const jobs = new Map<string, Listed>()
   for (const { uuid, name, department, workLocation } of rows) {
@@ -128,7 +128,7 @@ function postingOf(job: Listed & Partial<Job>, board: string, now: Date): Postin
   )
 }
 
-/** Several ranges are places or levels of one job: from the lowest to the highest of the first one's currency and interval. */
+/** Several ranges are locations or levels of one job: uses the lowest to the highest in the first one's currency and interval. */
 function payOf(ranges: Job['payRangeDetails']) {
   const first = ranges[0]
   if (first === undefined) return undefined

@@ -1,4 +1,4 @@
-/** A posting of SmartRecruiters, from a list or from its own page, which has the text and the pay too. */
+/** A posting of SmartRecruiters, from a list or from its own page, which also has the text and the pay. */
 import { type Posting, type RawPlace, toPosting } from 'sluice/jobs'
 import * as z from 'zod'
 import { flag, part, pathId, text } from '../shared.ts'
@@ -6,7 +6,7 @@ import { flag, part, pathId, text } from '../shared.ts'
 const labelled = part(z.object({ id: text, label: text }))
 const section = part(z.object({ title: text, text }))
 const amount = z.union([z.number(), z.string()]).nullish().catch(null)
-/** A number, or a text that holds one. */
+/** A number, or a string that contains one. */
 const degrees = z
   .union([
     z.number(),
@@ -89,7 +89,7 @@ export function postingOf(job: Job, board: string, now: Date): Posting {
   )
 }
 
-/** Old postings have "remote" for a country. */
+/** Old postings have "remote" as the country. */
 const isLegacyRemote = ({ location }: Job) => location?.country?.toLowerCase() === 'remote'
 const isRemote = (job: Job) => job.location?.remote === true || isLegacyRemote(job)
 

@@ -1,4 +1,4 @@
-/** The SmartRecruiters board against its loopback double. */
+/** The SmartRecruiters board against its loopback mock. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { idsOf, runBoard } from '../../../test/site/boards/ats-run.ts'
@@ -20,7 +20,7 @@ const BOARD = {
 boardConformance(BOARD)
 oddConformance(BOARD)
 
-test('reads all a posting says, from its own page', async () => {
+test('reads everything in a posting, from its own page', async () => {
   await using site = await startSmartRecruitersMock({ jobs: 1 })
   const { postings } = await runBoard(smartrecruiters, site, ACME)
   const { job_hash, content_hash, ...posting } = postings[0]!
@@ -61,7 +61,7 @@ test('reads all a posting says, from its own page', async () => {
   assert.match(posting.description_text!, /We are Acme\.[\s\S]*Write Go\.[\s\S]*Patience/)
 })
 
-test('remote, hybrid and the old country "remote" are understood, and no flag is no answer', async () => {
+test('understands remote, hybrid and the old country "remote", and leaves it open without a flag', async () => {
   await using site = await startSmartRecruitersMock({ jobs: 10 })
   const { postings } = await runBoard(smartrecruiters, site, ACME)
   const byId = new Map(postings.map((posting) => [posting.source_job_id, posting]))
@@ -72,7 +72,7 @@ test('remote, hybrid and the old country "remote" are understood, and no flag is
   assert.equal(byId.get(smartId(9))!.locations[0]!.country_iso2, null)
 })
 
-test('list pages are asked for side by side, and no posting that is not public', async () => {
+test('requests list pages concurrently, and no posting that is not public', async () => {
   await using site = await startSmartRecruitersMock({ jobs: 120, hidden: 30, pageMax: 25 })
   const { postings } = await runBoard(smartrecruiters, site, ACME)
   assert.equal(postings.length, 120)
@@ -84,7 +84,7 @@ test('list pages are asked for side by side, and no posting that is not public',
   assert.equal(requests.length, 126)
 })
 
-test('what the list can tell is judged there', async () => {
+test('filters on the list as far as possible', async () => {
   await using site = await startSmartRecruitersMock({ jobs: 60 })
   const count = async (args: object) => {
     const before = site.stats().requests.length
@@ -99,7 +99,7 @@ test('what the list can tell is judged there', async () => {
   assert.deepEqual(await count({ since }), [5, 5])
 })
 
-test('a search for a few goes on until it has them, over pages and postings that were closed, and no further', async () => {
+test('continues a search for a few until it has them, across pages and closed postings, and no further', async () => {
   const closed = whenPath(new RegExp(`/${smartId(15)}$`), () => ({ status: 404, body: {} }))
   await using site = await startSmartRecruitersMock({ jobs: 250, trouble: closed, pageMax: 10 })
   const { record, postings } = await runBoard(smartrecruiters, site, { ...ACME, search: 'rust', results: 3 })
@@ -108,7 +108,7 @@ test('a search for a few goes on until it has them, over pages and postings that
   assert.equal(site.stats().requests.length, 4 + 36)
 })
 
-test('a posting that is closed between the list and its own page is left out', async () => {
+test('omits a posting that is closed between the list and its own page', async () => {
   const closed = whenPath(new RegExp(`/${smartId(1)}$`), () => ({ status: 410, body: {} }))
   await using site = await startSmartRecruitersMock({ jobs: 3, trouble: closed })
   const { record, postings } = await runBoard(smartrecruiters, site, ACME)
@@ -118,7 +118,7 @@ test('a posting that is closed between the list and its own page is left out', a
 
 const listsAre = (list: object) => whenPath(/\/postings$/, () => ({ body: list }))
 
-test('a list that contradicts itself is an alarm, and no walk without an end', async () => {
+test('raises an alarm for a contradictory list instead of walking forever', async () => {
   const job = { id: smartId(0), name: 'Engineer', company: { name: 'Acme' } }
   const odd: [object, RegExp][] = [
     [{ totalFound: 50, limit: 100, content: [] }, /an empty page at 0 of 50 postings/],

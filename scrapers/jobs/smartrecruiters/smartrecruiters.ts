@@ -1,8 +1,8 @@
 /**
  * SmartRecruiters: list pages of 100 without text, and a page for each posting.
  *
- * The first list page names the total, so all others are fetched side by side. Only a search for fewer postings than there are
- * goes one by one: whether a posting is wanted is known when it has been read.
+ * The first list page states the total, so all others are fetched concurrently. Only a search for fewer postings than there are
+ * goes one by one: whether a posting matches is known only after it has been read.
  */
 import { defineScraper } from 'sluice'
 import { isWanted, mayBeWanted, postingKey, postingSchema, searchArgs } from 'sluice/jobs'

@@ -1,4 +1,4 @@
-/** The Teamtailor board against its loopback double. */
+/** The Teamtailor board against its loopback mock. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { idsOf, runBoard } from '../../../test/site/boards/ats-run.ts'
@@ -16,7 +16,7 @@ boardConformance({
   startNobody: () => startTeamtailorMock({ jobs: 0, trouble: () => notFound }),
 })
 
-test('reads all a posting says', async () => {
+test('reads everything in a posting', async () => {
   await using site = await startTeamtailorMock({ jobs: 2 })
   const { postings } = await runBoard(teamtailor, site, { board: 'acme' })
   const { job_hash, content_hash, locations, ...posting } = postings[0]!
@@ -62,7 +62,7 @@ test('reads all a posting says', async () => {
   assert.equal(postings[1]!.description_html, '<p>Sell cars &amp; more.</p>')
 })
 
-test('a feed that is cut off is an alarm', async () => {
+test('raises an alarm for a truncated feed', async () => {
   await using site = await startTeamtailorMock({ jobs: 5, cutAt: 1500 })
   const { record, postings, errors } = await runBoard(teamtailor, site, { board: 'acme' }, { retries: 0 })
   assert.equal(record.exitCode, 1)
@@ -70,7 +70,7 @@ test('a feed that is cut off is an alarm', async () => {
   assert.deepEqual(postings, [])
 })
 
-test('gives what was asked for', async () => {
+test('returns only what was asked for', async () => {
   await using site = await startTeamtailorMock({ jobs: 40 })
   const count = async (args: object) => (await runBoard(teamtailor, site, { board: 'acme', ...args })).postings.length
   assert.equal(await count({ search: 'boats' }), 8)

@@ -1,4 +1,4 @@
-/** Teamtailor: a whole board in one RSS feed, places in elements of its own. */
+/** Teamtailor: a whole board in one RSS feed, with locations in custom elements. */
 import { defineScraper } from 'sluice'
 import {
   isWanted,
@@ -55,7 +55,8 @@ export default defineScraper({
   handlers: {
     async feed({ args, status, url, fetchedAt, html, emit }) {
       assertBoard(status, { board: args.board, url })
-      // An employer with a domain of its own is sent there, feed and all; only a place without the feed is no board.
+      // An employer with its own domain is redirected there, including the feed; only a target without the feed means that there
+      // is no board.
       if (!url.pathname.endsWith('/jobs.rss')) assertStayed(url, { board: args.board, base: tenantBase(args, HOST) })
       const [channel] = readXml(html, { root: 'rss', url: url.href }).all('channel')
       const items = await entriesOf(Item, channel?.all('item').map(fromXml) ?? [], emit)
@@ -70,7 +71,7 @@ export default defineScraper({
   expect: { filled: { title: 0.99, company: 0.99, job_url: 0.99 } },
 })
 
-/** Values as found: what must be there is checked where all of them are. */
+/** Raw values: required ones are checked together later. */
 function fromXml(item: XmlElement): unknown {
   const link = item.textOf('link')
   return {

@@ -1,10 +1,10 @@
-/** A posting of Workable: the widget and the paged API have other names for the same things. */
+/** A posting of Workable: the widget and the paged API use different names for the same things. */
 import { type Posting, type RawPlace, toPosting } from 'sluice/jobs'
 import * as z from 'zod'
 import { flag, httpUrl, listOf, nameOfToken, part, pathId, text } from '../shared.ts'
 
 const Place = z.object({ city: text, region: text, state: text, country: text, countryCode: text, hidden: flag })
-/** One name, or a path of names from the whole down to the part. */
+/** One name, or a path of names from the whole to the part. */
 const names = z
   .union([z.string(), listOf(z.string())])
   .nullish()
@@ -27,7 +27,7 @@ const shared = {
   description: text,
 }
 
-/** As the widget has it, whole. */
+/** As in the widget, complete. */
 export const WidgetJob = z.object({
   ...shared,
   url: httpUrl,
@@ -37,7 +37,7 @@ export const WidgetJob = z.object({
   telecommuting: flag,
 })
 
-/** As the paged API has it, in a list or whole. */
+/** As in the paged API, in a list or complete. */
 export const PagedJob = z.object({
   ...shared,
   location: part(Place),
@@ -55,7 +55,7 @@ export function widgetPosting(job: z.output<typeof WidgetJob>, board: string, co
     {
       ...fields(job, board),
       company,
-      // "false" is what every posting says that does not say anything.
+      // "false" is the default of every posting that does not say anything.
       is_remote: job.telecommuting,
       date_posted: job.published_on ?? job.created_at,
       description_html: job.description,

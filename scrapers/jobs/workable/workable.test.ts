@@ -1,4 +1,4 @@
-/** The Workable board against its loopback double, over the widget and over the paged API. */
+/** The Workable board against its loopback mock, over the widget and over the paged API. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { idsOf, runBoard } from '../../../test/site/boards/ats-run.ts'
@@ -23,7 +23,7 @@ for (const args of [ACME, PAGES]) {
   oddConformance(board)
 }
 
-test('reads all a posting of the widget says, the whole board in one request', async () => {
+test('reads everything in a posting of the widget, the whole board in one request', async () => {
   await using site = await startWorkableMock({ jobs: 3 })
   const { postings } = await runBoard(workable, site, ACME)
   const { job_hash, content_hash, ...posting } = postings[0]!
@@ -64,7 +64,7 @@ test('reads all a posting of the widget says, the whole board in one request', a
   assert.equal(site.stats().requests.length, 1)
 })
 
-test('reads all a posting of the paged API says, with every part of its text', async () => {
+test('reads everything in a posting of the paged API, with every part of its text', async () => {
   await using site = await startWorkableMock({ jobs: 3 })
   const { postings } = await runBoard(workable, site, PAGES)
   const hybrid = postings.find(({ source_job_id }) => source_job_id === workableCode(2))!
@@ -81,7 +81,7 @@ test('reads all a posting of the paged API says, with every part of its text', a
   )
 })
 
-test('gives what was asked for, over both APIs', async () => {
+test('returns only what was asked for, over both APIs', async () => {
   await using site = await startWorkableMock({ jobs: 36 })
   for (const args of [ACME, PAGES]) {
     const count = async (more: object) => (await runBoard(workable, site, { ...args, ...more })).postings.length
@@ -93,7 +93,7 @@ test('gives what was asked for, over both APIs', async () => {
   }
 })
 
-test('a search for a few goes on until it has them, over pages and postings that were closed, and no further', async () => {
+test('continues a search for a few until it has them, across pages and closed postings, and no further', async () => {
   const closed = whenPath(new RegExp(`/${workableCode(5)}$`), () => ({ status: 404, body: {} }))
   await using site = await startWorkableMock({ jobs: 36, trouble: closed })
   const { record, postings } = await runBoard(workable, site, { ...PAGES, search: 'rust', results: 3 })
@@ -102,7 +102,7 @@ test('a search for a few goes on until it has them, over pages and postings that
   assert.equal(site.stats().requests.length, 2 + 16)
 })
 
-test('a board that throttles is waited for, however often, and never taken for gone', async () => {
+test('waits for a board that throttles, however often, and never treats it as gone', async () => {
   const busy = (_: unknown, asked: number) => (asked <= 2 ? { status: 429, body: {} } : undefined)
   await using site = await startWorkableMock({ jobs: 3, trouble: busy })
   const { record, postings } = await runBoard(workable, site, ACME)
@@ -110,7 +110,7 @@ test('a board that throttles is waited for, however often, and never taken for g
   assert.equal(postings.length, 3)
 })
 
-test('a list that does not move on, or goes round, is an alarm', async () => {
+test('raises an alarm for a list that does not advance, or loops', async () => {
   const results = Array.from({ length: 20 }, (_, n) => ({ shortcode: `AB${n}`, title: 'Engineer' }))
   let asked = 0
   const stuck = whenPath(/\/v3\//, () => ({ body: { total: 9, results, nextPage: ['a', 'b'][asked++ % 2] } }))

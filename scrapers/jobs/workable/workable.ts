@@ -1,6 +1,6 @@
 /**
- * Workable, which throttles hard. By default the widget's answer: the whole board with all texts in one request. With
- * `api=pages` the paged API: it tells requirements, benefits and hybrid work apart, for a request for each posting.
+ * Workable, which throttles hard. By default the widget's response: the whole board with all texts in one request. With
+ * `api=pages` the paged API, which separates requirements, benefits and hybrid work, at the cost of a request for each posting.
  */
 import { defineScraper } from 'sluice'
 import { isWanted, mayBeWanted, postingKey, postingSchema, searchArgs } from 'sluice/jobs'
@@ -23,7 +23,7 @@ import {
 import { PagedJob, pagedPosting, WidgetJob, widgetPosting } from './posting.ts'
 
 const HOST = 'https://apply.workable.com/'
-/** A list may grow by some while it is read; one that goes on beyond is going round in circles. */
+/** A list may grow a little while it is read; beyond that it is a loop. */
 const GROWTH_MAX = 100
 
 const Widget = z.object({ name: z.string(), jobs: z.array(z.unknown()) })
@@ -59,7 +59,7 @@ export default defineScraper({
       post: 'body',
       accept: GONE_STATUSES,
       priority: 1,
-      /** `listed`: postings on the pages before. */
+      /** `listed`: number of postings on the previous pages. */
       data: z.object({ body: bodySchema, listed: z.number(), rest: restSchema }),
     },
     job: { match: '/*/jobs/:shortcode', accept: [404, 410], data: z.object({ rest: restSchema.optional() }) },
@@ -107,7 +107,7 @@ export default defineScraper({
       if (next !== undefined) await enqueue(next.route, next.target)
     },
   },
-  // Two at a time, 600 ms apart, and long waits after trouble: more gets 429s, and these last.
+  // Two at a time, 600 ms apart, and long waits after errors: more causes 429s, and these last.
   limits: {
     concurrency: 2,
     perHost: { concurrency: 2, delay: '600ms' },
@@ -115,7 +115,7 @@ export default defineScraper({
     backoff: '5s',
     backoffMax: '60s',
     bodyMax: '64MiB',
-    // One list page that fails ends the list, and would look like a short one.
+    // A list page that fails ends the list, and would look like a short one.
     failAt: 0,
   },
   expect: { filled: { title: 0.99, company: 0.99, job_url: 0.99 } },
@@ -126,7 +126,7 @@ type Where = { board: string; site?: string | undefined }
 const jobUrl = ({ board, site = HOST }: Where, shortcode: string | number) =>
   under(site, `api/v2/accounts/${board}/jobs/${shortcode}`).href
 
-/** A list has one address; its token says which page. Not so its key: a token that comes again is to be noticed. */
+/** A list has one URL; its token says which page. Its key does not contain the token, so that a repeated token is noticed. */
 function listTarget({ board, site = HOST }: Where, rest: Rest, { token, listed }: z.output<typeof listRef>) {
   const all = { query: '', location: [], department: [], worktype: [], remote: [] }
   const body = token === undefined ? all : { ...all, token }

@@ -11,7 +11,7 @@ const plan = (total: number, facets: object[], applied: Record<string, string[]>
   planOf(List.parse({ total, jobPostings: [], facets }), applied)
 const partsOf = ({ splits }: Plan) => splits.map(({ facets }) => facets)
 
-test('a list of fewer than 2000 is read as it is', () => {
+test('reads a list of fewer than 2000 as it is', () => {
   assert.deepEqual(plan(1999, [facet('timeType', { full: 1000, part: 999 })]), {
     splits: [],
     end: 1999,
@@ -20,7 +20,7 @@ test('a list of fewer than 2000 is read as it is', () => {
   })
 })
 
-test('facets are taken in their order, each once', () => {
+test('uses facets in their order, each once', () => {
   const facets = [
     facet('workerSubType', { regular: 2500, temp: 500 }),
     facet('timeType', { full: 2500, part: 500 }),
@@ -36,7 +36,7 @@ test('facets are taken in their order, each once', () => {
   assert.deepEqual(partsOf(plan(2000, facets, full))[1], { ...full, workerSubType: ['temp'] })
 })
 
-test('locations are found in their group too', () => {
+test('also finds locations in their group', () => {
   const facets = [{ facetParameter: 'locationMainGroup', values: [facet('locations', { berlin: 1500, austin: 1500 })] }]
   assert.deepEqual(plan(2000, facets), {
     splits: [
@@ -49,21 +49,21 @@ test('locations are found in their group too', () => {
   })
 })
 
-test('a facet some postings do not have is not split by, as long as there is another', () => {
+test('does not split by a facet that some postings lack, as long as there is another', () => {
   const facets = [facet('jobFamilyGroup', { eng: 1200, ops: 900 }), facet('timeType', { full: 2000, part: 500 })]
   assert.deepEqual(partsOf(plan(2000, facets)), [{ timeType: ['full'] }, { timeType: ['part'] }])
   const alone = plan(2000, [facet('jobFamilyGroup', { eng: 900, ops: 800 })])
   assert.deepEqual([alone.splits.length, alone.end, alone.isCut], [2, 2000, true])
 })
 
-test('a list that cannot be split is read as far as it goes, and says so', () => {
+test('reads a list that cannot be split as far as possible, and says so', () => {
   const applied = { jobFamilyGroup: ['a'], timeType: ['b'], locations: ['c'], workerSubType: ['d'] }
   const facets = Object.keys(applied).map((name) => facet(name, { a: 2500, b: 2500 }))
   assert.deepEqual(plan(2000, facets, applied), { splits: [], end: 2000, countMax: 2000, isCut: true })
   assert.equal(plan(2000, []).isCut, true)
 })
 
-test('facets that say the same of every part come to an end', () => {
+test('stops at facets that are the same for every part', () => {
   const values = Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`v${i}`, 2500]))
   const facets = ['jobFamilyGroup', 'timeType', 'locations', 'workerSubType'].map((name) => facet(name, values))
   const listsOf = (applied: Record<string, string[]>, partsMax: number): number => {
@@ -74,7 +74,7 @@ test('facets that say the same of every part come to an end', () => {
   assert.equal(listsOf({}, PARTS_MAX), 30 * 30)
 })
 
-test('who is served one by one goes through the parts of a list first, and hears of those that are too many', () => {
+test('walks through the parts of a list first when going one by one, and reports those beyond the limit', () => {
   const rest = { left: 5, step: 0, jobs: [], lists: ['older'] }
   const split = (count: number) => ({
     splits: Array.from({ length: count }, (_, i) => ({ facets: { timeType: [String(i)] }, partsMax: 9 })),

@@ -1,18 +1,18 @@
 /**
- * Lists of Workday: pages of 20, and at most 2000 postings to a list, however many there are. A longer list is split by a
- * facet ("all of one job family"), and its parts again, until each is short enough.
+ * Lists of Workday: pages of 20, and at most 2000 postings per list, however many there are. A longer list is split by a facet
+ * ("all of one job family"), and its parts again, until each is short enough.
  */
 import * as z from 'zod'
 import { listOf, number, type Rest } from '../shared.ts'
 
 export const PAGE_SIZE = 20
-/** A total of exactly this is "at least"; pages beyond are the first one again. */
+/** A total of exactly this means "at least"; pages beyond repeat the first one. */
 export const TOTAL_MAX = 2000
 /** In this order, each once: a list is split at most four times. */
 const SPLIT_BY = ['jobFamilyGroup', 'timeType', 'locations', 'workerSubType']
-/** Lists there may come of one; parts get theirs by how much they hold, so facets that lie cannot make it endless. */
+/** Maximum number of lists from one; parts get their share by size, so wrong facets cannot make it endless. */
 export const PARTS_MAX = 20_000
-/** A posting may have several of these, so their counts may add up to more than there are. */
+/** A posting may have several of these, so their counts may add up to more than the total. */
 const MANY_VALUED = 'locations'
 
 export const bodySchema = z.object({
@@ -26,7 +26,7 @@ type Facets = ListBody['appliedFacets']
 
 const Value = z.object({ id: z.string().min(1), count: number })
 const Facet = z.object({ facetParameter: z.string(), values: listOf(Value) })
-/** Locations often stand in a group of facets. */
+/** Locations are often inside a group of facets. */
 const Group = Facet.extend({ values: listOf(z.union([Value, Facet])) })
 
 export const List = z.object({ total: z.number(), jobPostings: z.array(z.unknown()), facets: listOf(Group) })
@@ -37,17 +37,17 @@ export function bodyOf(searchText: string, appliedFacets: Facets = {}, offset = 
 }
 
 export interface Plan {
-  /** Lists in place of this one, and how many may come of each. */
+  /** Lists that replace this one, and how many parts each may have. */
   splits: { facets: Facets; partsMax: number }[]
-  /** Where the further pages of this one end; 0 when they are not needed. */
+  /** Where the further pages of this one end; 0 if they are not needed. */
   end: number
-  /** Postings there may be, at most; some of them twice. */
+  /** Maximum number of postings; some of them twice. */
   countMax: number
   /** Not all can be reached. */
   isCut: boolean
 }
 
-/** What the first page of a list says about the rest; `total` and facets mean nothing on the others. */
+/** What the first page of a list says about the rest; `total` and facets are meaningless on the others. */
 export function planOf({ total, facets }: Pick<List, 'total' | 'facets'>, applied: Facets, partsMax = PARTS_MAX): Plan {
   if (total < TOTAL_MAX) return { splits: [], end: total, countMax: total, isCut: false }
   const known = SPLIT_BY.flatMap((name) => {
@@ -57,7 +57,7 @@ export function planOf({ total, facets }: Pick<List, 'total' | 'facets'>, applie
   const usable = known.filter(
     ({ name, values }) => !Object.hasOwn(applied, name) && values.length > 1 && values.length <= partsMax,
   )
-  // Postings without a job family are in no part of a list split by it: a facet must have at least as many as any other.
+  // Postings without a job family are in no part of a list split by it: a facet must cover at least as many as any other.
   const needed = Math.max(total, ...known.filter(({ name }) => name !== MANY_VALUED).map(({ sum }) => sum))
   const whole = usable.find(({ sum }) => sum >= needed)
   const facet = whole ?? usable[0]
@@ -76,7 +76,7 @@ function valuesOf(facets: List['facets'], name: string): z.output<typeof Value>[
   return (found?.values ?? []).filter((value) => 'id' in value).filter(({ count }) => count !== 0)
 }
 
-/** A list page for who is served one by one; `end` is that of its list. */
+/** A list page when going one by one; `end` is that of its list. */
 export const listRef = z.object({
   facets: bodySchema.shape.appliedFacets,
   offset: z.number(),
@@ -84,34 +84,34 @@ export const listRef = z.object({
   partsMax: z.number(),
   first: z.string(),
 })
-/** They travel with every task, so there is a limit to them; the first facet of big tenants has some dozen values. */
+/** They travel with every task, so they are limited; the first facet of large tenants has a few dozen values. */
 const LISTS_MAX = 1000
 
 export interface ListPage {
   body: ListBody
-  /** That of its list, on pages after the first. */
+  /** The end of its list, on pages after the first. */
   end: number
   plan: Plan | undefined
   /** Path of the first posting on it. */
   first: string
-  /** Paths of what may be wanted. */
+  /** Paths of postings that may match. */
   jobs: string[]
   isChoosy: boolean
 }
 
 export interface AfterPage {
-  /** Postings to fetch at once. */
+  /** Postings to fetch now. */
   now: string[]
-  /** The rest of the way. */
+  /** The rest of the walk. */
   rest: Rest
-  /** Lists that will not be looked at. */
+  /** Number of lists that will not be visited. */
   dropped: number
 }
 
-/** What comes after a list page, for who wants `rest.left` more. */
+/** What follows a list page if `rest.left` more postings are wanted. */
 export function afterPage(rest: Rest, { body, plan, isChoosy, ...page }: ListPage): AfterPage {
   const isReplaced = plan !== undefined && plan.splits.length > 0 && plan.end === 0
-  const jobs = isReplaced ? [] : page.jobs // its parts have them too
+  const jobs = isReplaced ? [] : page.jobs // its parts have them, too
   const end = plan?.end ?? page.end
   const offset = body.offset + PAGE_SIZE
   const parts = (plan?.splits ?? []).map((part) => ({ ...part, offset: 0, end: 0, first: '' }))

@@ -1,4 +1,4 @@
-/** A posting of Workday, as a list has it and as its own answer has it. */
+/** A posting of Workday, from a list and from its own response. */
 import { type Posting, toPosting } from 'sluice/jobs'
 import * as z from 'zod'
 import { listOf, nameOfToken, part, text } from '../shared.ts'
@@ -41,7 +41,7 @@ export const JobAnswer = z.object({
 })
 type JobAnswer = z.output<typeof JobAnswer>
 
-/** What a list tells: enough to leave out some without asking for them. */
+/** What a list says: enough to omit some without requesting them. */
 export function listedPosting(job: ListedJob, tenant: Tenant, now: Date): Posting {
   const isRollUp = /^\d+ /.test(job.locationsText ?? '')
   return toPosting(
@@ -75,7 +75,7 @@ export function wholePosting(answer: JobAnswer, path: string, tenant: Tenant, no
       raw: {
         careers: tenant.careers,
         ...(tenant.company === undefined ? { company_from: 'board' } : {}),
-        // A legal entity, often with a number: nothing to show as the employer.
+        // A legal entity, often with a number: not suitable as the employer's name.
         ...(answer.hiringOrganization?.name ? { hiring_organization: answer.hiringOrganization.name } : {}),
       },
     },
@@ -92,7 +92,7 @@ function identity(path: string, { board, instance, careers, company }: Tenant) {
   }
 }
 
-/** "/job/City/Senior_Engineer_R123-1" → "R123-1". Its case counts. */
+/** "/job/City/Senior_Engineer_R123-1" → "R123-1". Case-sensitive. */
 function idOf(path: string): string {
   const last = path.slice(path.lastIndexOf('/') + 1)
   return last.slice(last.lastIndexOf('_') + 1) || last

@@ -1,4 +1,4 @@
-/** The Workday board against its loopback double. */
+/** The Workday board against its loopback mock. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { idsOf, runBoard } from '../../../test/site/boards/ats-run.ts'
@@ -20,7 +20,7 @@ const BOARD = {
 boardConformance(BOARD)
 oddConformance(BOARD)
 
-test('reads all a posting says, from its own answer', async () => {
+test('reads everything in a posting, from its own response', async () => {
   await using site = await startWorkdayMock({ jobs: 1 })
   const { postings } = await runBoard(workday, site, { ...ACME, company: 'Acme' })
   const { job_hash, content_hash, ...posting } = postings[0]!
@@ -75,7 +75,7 @@ const berlin = (jobs: number) =>
     .filter((n) => n % 10 === 0 || n % 3 === 1)
     .map(workdayId)
 
-test('a board of more than 2000 is read in parts, none is missed and none comes twice', async () => {
+test('reads a board of more than 2000 in parts, without missing or repeating any', async () => {
   const jobs = 2600
   for (const hasOrphans of [false, true]) {
     await using site = await startWorkdayMock({ jobs, hasOrphans })
@@ -93,7 +93,7 @@ test('a board of more than 2000 is read in parts, none is missed and none comes 
   }
 })
 
-test('who wants fewer than there are gets no more, also of a board that is read in parts', async () => {
+test('returns no more than asked for, even from a board that is read in parts', async () => {
   await using site = await startWorkdayMock({ jobs: 2100 })
   const { record, postings } = await runBoard(workday, site, { ...ACME, results: 45 })
   assert.equal(record.exitCode, 0)
@@ -101,7 +101,7 @@ test('who wants fewer than there are gets no more, also of a board that is read 
   assert.ok(site.stats().requests.length < 60, 'and no more was asked for')
 })
 
-test('a search for a few goes on until it has them, and no further', async () => {
+test('continues a search for a few until it has them, and no further', async () => {
   await using site = await startWorkdayMock({ jobs: 100 })
   const few = { ...ACME, location: 'Berlin', type: 'full_time', results: 25 }
   const { record, postings } = await runBoard(workday, site, few)
@@ -110,7 +110,7 @@ test('a search for a few goes on until it has them, and no further', async () =>
   assert.ok(postings.every(({ locations }) => locations.some(({ city }) => city === 'Berlin')))
 })
 
-test('gives what was asked for; the board itself searches, and what the list can tell is judged there', async () => {
+test('returns only what was asked for; the board itself searches, and the list filters as far as possible', async () => {
   await using site = await startWorkdayMock({ jobs: 60 })
   const count = async (args: object) => {
     const before = site.stats().requests.length
@@ -131,11 +131,11 @@ test('gives what was asked for; the board itself searches, and what the list can
     [5, 5],
     'whatever time of day it is: "4 days ago" may have been late on that day',
   )
-  // "2 Locations" is settled by the posting itself.
+  // "2 Locations" is resolved by the posting itself.
   assert.deepEqual(await count({ location: 'London' }), [18, 24])
 })
 
-test('a requisition that was closed is left out, a refusal for other reasons is tried again', async () => {
+test('omits a closed requisition, and retries a refusal for other reasons', async () => {
   const closed = { status: 403, body: { errorCode: 'S22', message: 'closed' } }
   const throttled = { status: 403, body: { errorCode: 'HTTP_403' } }
   const trouble = whenPath(/\/job\//, ({ path }, asked) => {
@@ -149,7 +149,7 @@ test('a requisition that was closed is left out, a refusal for other reasons is 
   assert.equal(record.pages.retried, 1)
 })
 
-test('HTML in place of JSON is an incident: it is tried again, and in the end a failure', async () => {
+test('treats HTML instead of JSON as an incident: retried, and finally a failure', async () => {
   const page = { body: '<!doctype html><title>Workday is currently unavailable.</title>' }
   await using site = await startWorkdayMock({ jobs: 3, trouble: (_, asked) => (asked === 1 ? page : undefined) })
   const { record, postings } = await runBoard(workday, site, ACME)

@@ -1,8 +1,8 @@
 /**
- * Workday: list pages of 20 by POST, an answer for each posting, and lists of 2000 and more in parts (`list.ts`).
+ * Workday: list pages of 20 by POST, a response for each posting, and lists of 2000 and more in parts (`list.ts`).
  *
- * The first page of a list names its total, so the others are fetched side by side. Only who wants fewer postings than there
- * are, and cannot tell from the list which, is served one by one.
+ * The first page of a list states its total, so the others are fetched concurrently. Only a search for fewer postings than there
+ * are, which the list cannot filter, goes one by one.
  */
 import { defineScraper, ScrapeError } from 'sluice'
 import { isWanted, mayBeWanted, postingKey, postingSchema, searchArgs } from 'sluice/jobs'
@@ -25,7 +25,7 @@ import {
 import { afterPage, bodyOf, bodySchema, List, listRef, PAGE_SIZE, PARTS_MAX, planOf } from './list.ts'
 import { JobAnswer, ListedJob, listedPosting, type Tenant, wholePosting } from './posting.ts'
 
-/** Answers of a tenant in trouble, or of one that moved: HTML with status 200. */
+/** Responses of a tenant with problems, or of one that moved: HTML with status 200. */
 const WHY_HTML = 'HTML in place of JSON'
 const INSTANCE_NEEDED = 'wd and a number, as in the address: --arg instance=wd5'
 const JSON_PLEASE = { accept: 'application/json' }
@@ -57,11 +57,11 @@ export default defineScraper({
       priority: 1,
       data: z.object({
         body: bodySchema,
-        /** Of this page, at most. */
+        /** Maximum number of postings from this page. */
         take: z.number().optional(),
         end: z.number().default(0),
         partsMax: z.number().default(PARTS_MAX),
-        /** Path that the page before, or the first one, starts with. */
+        /** Path that the previous page, or the first one, starts with. */
         first: z.string().default(''),
         rest: restSchema.optional(),
       }),
@@ -140,7 +140,7 @@ function apiUrl({ board, instance, careers, site }: Where, path: string): URL {
 
 const isHtml = (body: string) => body.trimStart().startsWith('<')
 
-/** A requisition that was closed is refused as S22. Any other refusal is not about the posting: it comes again later. */
+/** A closed requisition is refused as S22. Any other refusal is not about the posting, which is retried later. */
 function assertClosed(body: string, url: URL): void {
   if (isHtml(body)) throw new ScrapeError('E_FORBIDDEN', `status 403 from ${url.href}`, { url: url.href, status: 403 })
   if (/"errorCode"\s*:\s*"S22"/.test(body)) return

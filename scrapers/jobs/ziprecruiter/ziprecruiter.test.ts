@@ -11,7 +11,7 @@ const numbers = (count: number) => Array.from({ length: count }, (_, n) => n)
 const pagesOf = (mock: { asked: readonly string[] }) =>
   queriesOf(mock, ZIPRECRUITER_SEARCH).map((query) => query.get('page'))
 
-test('finds every posting once over all pages the site names', async () => {
+test('finds every posting once across all pages the site names', async () => {
   await using mock = await startZiprecruiterMock({ jobs: 45 })
   const { record, postings, errors } = await runOptIn(ziprecruiter, mock)
   assert.deepEqual([record.exitCode, errors], [0, []])
@@ -47,7 +47,7 @@ test('reads a posting in full, from the card and from its own page', async () =>
   }
 })
 
-test('asks the site for what is searched, checks the kind itself, and stops when it has enough', async () => {
+test('passes the search on to the site, checks the type itself, and stops when it has enough', async () => {
   await using mock = await startZiprecruiterMock({ jobs: 200 })
   const search = { search: 'driver', location: 'Denver', since: 10_000, remote: true, radius: 50 }
   const { postings } = await runOptIn(ziprecruiter, mock, { ...search, type: 'contract', results: 15 })
@@ -64,7 +64,7 @@ test('asks the site for what is searched, checks the kind itself, and stops when
   assert.deepEqual(pagesOf(mock), ['1', '2'])
 })
 
-test('an empty search is no failure, and a changed layout is', async () => {
+test('succeeds with an empty search, and fails with a changed layout', async () => {
   await using empty = await startZiprecruiterMock({ jobs: 0 })
   const nothing = await runOptIn(ziprecruiter, empty)
   assert.deepEqual([nothing.record.exitCode, nothing.postings, nothing.errors], [0, [], []])
@@ -74,7 +74,7 @@ test('an empty search is no failure, and a changed layout is', async () => {
   assert.match(errors[0]!.message, /hydrateJobCardsResponse/)
 })
 
-test('a 403 of its firewall, or of its geoblock, is reported, and what came before is kept', async () => {
+test('reports a 403 from its firewall or geoblock, and keeps what came before', async () => {
   for (const is of ['wafForbidden', 'geoblocked'] as const) {
     await using mock = await startZiprecruiterMock({ jobs: 60, wall: { at: 2, is, stays: true } })
     const { record, postings, errors } = await runOptIn(ziprecruiter, mock)

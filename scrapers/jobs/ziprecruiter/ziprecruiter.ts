@@ -1,6 +1,6 @@
 /**
- * ZipRecruiter's search pages (United States and Canada; elsewhere it answers 403): 20 cards a page in `script#js_variables`, which
- * also says how many pages there are. With `details`, the page of each posting too.
+ * ZipRecruiter's search pages (United States and Canada; elsewhere it responds with 403): 20 cards per page in
+ * `script#js_variables`, which also contains the number of pages. With `details`, also the page of each posting.
  */
 import { defineScraper, ScrapeError } from 'sluice'
 import { isWanted, postingKey, postingSchema, type RawPosting, type Search, searchArgs, toPosting } from 'sluice/jobs'
@@ -9,7 +9,7 @@ import { afterSearch, entriesOf, listOf, number, part, readAs, text, under } fro
 
 const VARIABLES = 'script#js_variables'
 const PAGES_MAX = 100
-/** Numbers in place of words; a word is taken as it is. */
+/** Numbers instead of words; a word is used as it is. */
 const TYPES = ['', 'full_time', 'part_time', 'contract', 'internship', 'temporary']
 const INTERVALS = ['', 'hour', 'day', 'week', 'month', 'year']
 const CURRENCIES: Readonly<Record<string, string>> = { US: 'USD', CA: 'CAD' }
@@ -107,13 +107,13 @@ export default defineScraper({
       if (isWanted(posting, afterSearch(args), fetchedAt)) await emit(posting)
     },
   },
-  // Its firewall is quick to forbid: one request at a time, 2 to 5 s apart.
+  // Its firewall blocks quickly: one request at a time, 2 to 5 s apart.
   limits: {
     concurrency: 1,
     perHost: { concurrency: 1, delay: '2s-5s' },
     retries: 2,
     backoff: '5s',
-    // One list page that fails ends the list, and would look like a short one.
+    // A list page that fails ends the list, and would look like a short one.
     failAt: 0,
   },
   expect: { filled: { title: 1, company: 0.95, job_url: 1 } },
@@ -142,7 +142,7 @@ function ofCard(card: Card, { site, remote }: Search & { site: string }): RawPos
     locations: location
       ? [{ raw: location.displayName, city: location.city, region: location.stateCode, country: location.countryCode }]
       : [],
-    // The card does not tell; the search was for remote work only.
+    // The card does not say; the search was for remote work only.
     is_remote: remote === true ? true : null,
     employment_type: card.employmentTypes.map(({ name }) => (typeof name === 'number' ? (TYPES[name] ?? '') : name)),
     ...(pay
@@ -163,7 +163,7 @@ function ofCard(card: Card, { site, remote }: Search & { site: string }): RawPos
   }
 }
 
-/** The posting's own page, if it is one of this site: cards may lead anywhere. */
+/** The posting's own page, if it is on this site: cards may lead anywhere. */
 function pageOf({ rawCanonicalZipJobPageUrl: address }: Card, site: string): URL | undefined {
   const url = URL.parse(address ?? '', site)
   return url !== null && url.host === new URL(site).host && address ? url : undefined

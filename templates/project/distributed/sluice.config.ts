@@ -1,8 +1,8 @@
-/** Options of every run in this folder. Flags and SLUICE_* win over them; `sluice config --explain` tells about all. */
+/** Options of every run in this folder. Flags and SLUICE_* variables override them; `sluice config --explain` lists all. */
 export default {
-  // Put into the user agent, so that site owners write to you before they block you.
+  // Included in the user agent, so that site owners write to you before they block you.
   // contact: 'you@example.org',
-  // The queue that start and workers share. With a password in it: SLUICE_FRONTIER in the environment, or SLUICE_FRONTIER_FILE.
+  // The queue that start and workers share. If it has a password, set SLUICE_FRONTIER or SLUICE_FRONTIER_FILE instead.
   // frontier: 'postgres://sluice@127.0.0.1:5432/sluice',
   out: 'runs',
 }

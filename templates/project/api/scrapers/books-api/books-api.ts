@@ -1,4 +1,4 @@
-/** A JSON API with pages: each answer is checked against a schema and names the next one. */
+/** A paged JSON API: each response is checked against a schema and links to the next one. */
 import { defineScraper } from 'sluice'
 import * as z from 'zod'
 

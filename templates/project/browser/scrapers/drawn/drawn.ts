@@ -1,4 +1,4 @@
-/** A page that a script draws: fetched in a browser, which waits until the books are there. */
+/** A page rendered by a script: fetched in a browser, which waits until the books are there. */
 import { defineScraper } from 'sluice'
 import * as z from 'zod'
 

@@ -1,4 +1,4 @@
-/** A list and the pages it links to, shared by as many workers as there are. */
+/** A list and the pages it links to, shared by any number of workers. */
 import { defineScraper } from 'sluice'
 import * as z from 'zod'
 

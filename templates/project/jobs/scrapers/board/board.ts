@@ -1,4 +1,4 @@
-/** A board of jobs: what it says becomes postings in one form, with places, pay and dates read; arguments choose among them. */
+/** A job board: its entries become postings in a common format, with parsed locations, pay and dates; arguments filter them. */
 import { defineScraper } from 'sluice'
 import { isWanted, postingKey, postingSchema, searchArgs, toPosting } from 'sluice/jobs'
 import * as z from 'zod'
