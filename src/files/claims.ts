@@ -1,4 +1,4 @@
-/** Claims file tasks: how many, from which lanes, and when an empty lane is asked again. */
+/** Claims file tasks: how many, from which lanes, and when an empty lane is polled again. */
 import { FILES_LANE, type Task } from '../core/task.ts'
 import { hostOf } from '../core/url.ts'
 import type { RateLimit } from '../fetch/contract.ts'
@@ -15,26 +15,26 @@ interface FileClaimsParts {
   takesShared: boolean
 }
 
-/** What the loop has claimed already. */
+/** What the loop has already claimed. */
 interface HeldFiles {
-  /** Those that wait for their host. */
+  /** Leases that wait for their host. */
   waiting(): readonly Lease[]
-  /** Those a job works on. */
+  /** Leases that a job is working on. */
   readonly jobs: ReadonlyMap<Lease, unknown>
-  /** In how many milliseconds its host has a place for one more file. */
+  /** In how many milliseconds its host has a slot for another file. */
   hostWaitMs(lease: Lease): number
 }
 
-/** Shortest and longest wait before an empty lane is asked again. */
+/** Minimum and maximum wait before an empty lane is polled again. */
 export const POLL_MS = { min: 20, max: 1000 }
-/** Pages that add tasks may have ordered files, but most add pages: they make us look no more often than this. */
+/** Pages that add tasks may have requested files, but most add pages, so they trigger a poll no more often than this. */
 const ADDED_MS = 100
 
 export class FileClaims {
   readonly #parts: FileClaimsParts
   readonly #held: HeldFiles
   #isClaiming = false
-  /** Of the monotonic clock: when the lanes are asked next, and when they were asked last. */
+  /** Monotonic times of the next poll and of the last one. */
   #claimAtMs = 0
   #claimedAtMs = Number.NEGATIVE_INFINITY
   #pollMs = POLL_MS.min
@@ -49,18 +49,18 @@ export class FileClaims {
     return this.#claimAtMs - performance.now()
   }
 
-  /** Unless it is doing so already, or more would only wait. */
+  /** False while a claim is in progress, or if more tasks would only wait. */
   get canClaim(): boolean {
     if (this.#isClaiming) return false
     const { pinned, shared } = this.#room()
     return shared > 0 || (pinned > 0 && this.#parts.pinnedLanes().length > 0)
   }
 
-  /** Gives each lease to `take` as it comes. */
+  /** Passes each lease to `take` as it arrives. */
   async claim(take: (lease: Lease) => void): Promise<void> {
     const { frontier, workerId, leaseMs, pinnedLanes, rateLimit } = this.#parts
     this.#isClaiming = true
-    this.#claimAtMs = Number.POSITIVE_INFINITY // what happens meanwhile may make it sooner again
+    this.#claimAtMs = Number.POSITIVE_INFINITY // events in the meantime may make it sooner again
     this.#claimedAtMs = performance.now()
     let isDry = true
     const claim = async (max: number, more: Pick<ClaimRequest, 'lanes' | 'avoidHosts'>) => {
@@ -80,18 +80,18 @@ export class FileClaims {
     this.#claimAtMs = Math.min(this.#claimAtMs, isDry ? performance.now() + this.#pollMs : 0)
   }
 
-  /** There is room for more. */
+  /** The pool has room for more. */
   onRoom(): void {
     this.#claimAtMs = 0
   }
 
-  /** Something may have come into a lane. */
+  /** A lane may have new tasks. */
   onNews(): void {
     this.#pollMs = POLL_MS.min
     this.#claimAtMs = 0
   }
 
-  /** Pages were committed that added tasks. Returns whether the lanes are now asked sooner than they would have been. */
+  /** Pages were committed that added tasks. Returns whether the lanes are now polled sooner than otherwise. */
   onAdded(): boolean {
     const atMs = this.#claimedAtMs + ADDED_MS
     if (atMs >= this.#claimAtMs) return false
@@ -99,7 +99,9 @@ export class FileClaims {
     return true
   }
 
-  /** How many to claim: downloads may wait for their hosts beside a full pool; uploads do not wait for downloads that wait. */
+  /**
+   * How many to claim: downloads may wait for their hosts in addition to a full pool; uploads do not wait for waiting downloads.
+   */
   #room(): { pinned: number; shared: number } {
     const { capacity } = this.#parts.pool
     const running = this.#held.jobs.size
@@ -111,7 +113,7 @@ export class FileClaims {
     return { pinned: Math.max(0, capacity - running - uploads), shared: Math.max(0, shared) }
   }
 
-  /** Hosts that have no place for one more file, or somebody waiting for it: those of pages may still be free. */
+  /** Hosts without a slot for another file, or with a file already waiting for it; their slots for pages may still be free. */
   #takenHosts(): string[] {
     const downloads = this.#held.waiting().filter(({ task }) => !isUpload(task))
     const taken = [...this.#held.jobs.keys()].filter((lease) => this.#held.hostWaitMs(lease) > 0)

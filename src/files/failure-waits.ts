@@ -1,6 +1,7 @@
 /**
- * How long a file that failed waits before its next try: for the store or the database of records while they are away, and for a
- * host that asks us to slow down. What is not the file's fault comes with a time to come back, which makes it cost no try (`Decide`).
+ * How long a failed file waits before its next try: for the store or the records database while they are down, and for a host
+ * that asks us to slow down. Failures that are not the file's fault get a `retryAfterMs`, which makes them cost no try
+ * (`Decide`).
  */
 import { ScrapeError } from '../core/errors.ts'
 import type { EventBus } from '../core/events.ts'
@@ -23,7 +24,7 @@ export class FailureWaits {
   readonly #parts: FailureWaitsParts
   readonly #store: ServiceBackoff
   readonly #records: ServiceBackoff
-  /** Tasks that were in a process when it died with several: next time alone. */
+  /** Tasks that were in a process when it died with several: they run alone next time. */
   readonly #suspects = new Set<string>()
 
   constructor(parts: FailureWaitsParts) {
@@ -32,7 +33,7 @@ export class FailureWaits {
     this.#records = new ServiceBackoff(parts.patience)
   }
 
-  /** How long the store is left alone. */
+  /** How long to leave the store alone. */
   get storeWaitMs(): number {
     return this.#store.waitMs(this.#parts.now())
   }
@@ -45,12 +46,12 @@ export class FailureWaits {
     this.#records.succeeded()
   }
 
-  /** Whether the task must have a process to itself this time; asked once for each try. */
+  /** Whether the task must run alone this time; called once per try. */
   takeSuspect(taskId: string): boolean {
     return this.#suspects.delete(taskId)
   }
 
-  /** The error with the time to come back, if it has one. */
+  /** The error with a `retryAfterMs`, if it has one. */
   onFailure(error: ScrapeError, task: Task): ScrapeError {
     const { now, rateLimit } = this.#parts
     const { retryAfterMs } = error.details

@@ -46,9 +46,9 @@ export interface Run {
   stats(): Promise<FrontierStats>
   pause(reason?: string): Promise<void>
   resume(): Promise<void>
-  /** Stop claiming, finish or hand back what is in flight; the run stays resumable. May be called twice. */
+  /** Stops claiming, and finishes or hands back what is in flight; the run stays resumable. May be called twice. */
   stop(reason: string): void
-  /** How it ended. Rejects only when it could not be carried out at all. */
+  /** How it ended. Rejects only if the run could not be executed at all. */
   readonly result: Promise<RunRecord>
 }
 
@@ -57,9 +57,9 @@ const RECORD_EVERY_MS = 500
 interface ExecutionParts {
   config: Config
   isResumed: boolean
-  /** The client may name hosts of the private network. */
+  /** The client may name hosts in the private network. */
   isTrusted: boolean
-  /** Keep pages as fixtures here. */
+  /** Where to save pages as fixtures. */
   recordTo: string | undefined
   compiled: CompiledScraper
   args: Json
@@ -93,7 +93,7 @@ export class RunExecution {
     const timeLimit = time === undefined ? undefined : setTimeout(() => stop(TIME_REACHED), time)
     let lastStats: FrontierStats | undefined
     const result = this.#execute().finally(() => clearTimeout(timeLimit))
-    result.catch(() => {}) // whoever wants to know awaits it
+    result.catch(() => {}) // callers that care await it
     return {
       id: folder.runId,
       folder: folder.path,
@@ -102,7 +102,7 @@ export class RunExecution {
       startedAtMs: this.#startedAtMs,
       result,
       stop,
-      // Closed when the run has ended; the last numbers stay readable.
+      // The frontier is closed when the run has ended; the last figures stay readable.
       stats: async () => {
         if (this.#parts.record.state === 'running') lastStats = await frontier.stats()
         return lastStats ?? (await frontier.stats())
@@ -145,7 +145,7 @@ export class RunExecution {
     try {
       folder.writeRecord(record)
     } catch (error) {
-      // The record on disk still says "running", which --resume takes for unfinished: that is what it is.
+      // The record on disk still says "running", which --resume correctly treats as unfinished.
       if (end.how !== 'halted') judge(record, { how: 'halted', error: error as ScrapeError }, compiled, undefined)
     }
     bus.emit({
@@ -174,7 +174,7 @@ export class RunExecution {
     const { config, isResumed, isTrusted, frontier, frontierUrl, compiled, args, bus, folder } = this.#parts
     const stop = this.#stop.signal
     if (isResumed) {
-      // The folder's lock is ours, so whoever held a lease is dead.
+      // We hold the folder's lock, so every other holder of a lease is dead.
       const swept = await frontier.sweep({ lossesMax: LOSSES_MAX, workerIds: 'all' })
       if (swept.returned + swept.dead > 0) bus.emit({ type: 'leases.expired', ...swept })
     }
@@ -187,7 +187,7 @@ export class RunExecution {
       if (processes === 1) return await work(spec, { compiled, frontier, bus, place: placeIn(folder, false) }, stop)
       return await runProcesses(
         {
-          spec: { ...spec, args: this.#parts.record.args }, // as given: each process makes of them what the schema says
+          spec: { ...spec, args: this.#parts.record.args }, // as given: each process applies the schema itself
           processes,
           compiled,
           frontier,
@@ -230,7 +230,7 @@ export class RunExecution {
     }
   }
 
-  /** Of the limit of the run. */
+  /** What remains of the run's page limit. */
   #pagesLeft = async (): Promise<number> => {
     const { frontier, compiled, folder } = this.#parts
     const { pages } = compiled.limits
@@ -239,18 +239,18 @@ export class RunExecution {
     return pages - (await countPages(folder.file('files.db'), folder.runId, frontier))
   }
 
-  /** A finished run waits for its sinks. One that was stopped gives them the drain time: what is left is in the log. */
+  /** A finished run waits for its sinks. A stopped run gives them the drain time: the rest stays in the log. */
   async #drainSinks(end: CrawlEnd): Promise<void> {
     const drained = this.#parts.drain.drainAll()
     if (end.how === 'finished' && !this.#stop.signal.aborted) return await drained
-    drained.catch(() => {}) // a failure that comes after the deadline is the next resume's to see
+    drained.catch(() => {}) // the next resume will see a failure after the deadline
     const { drainTimeout } = this.#parts.config.values
     const over = new AbortController()
     await Promise.race([drained, systemClock.sleep(drainTimeout, over.signal).catch(() => {})])
     over.abort()
   }
 
-  /** A sink that fails ends the crawl; one that ends well never does. */
+  /** Rejects when a sink fails, which ends the crawl; never resolves. */
   async #sinkFailure(): Promise<never> {
     await this.#parts.drain.ended.catch((cause) => {
       const error = toScrapeError(cause, 'E_OUTPUT')
@@ -260,7 +260,7 @@ export class RunExecution {
     return await new Promise<never>(() => {})
   }
 
-  /** A run that goes on later has its files as well; only a finished one has them finished. */
+  /** A run that can be resumed has output files, too; only a finished run completes them. */
   async #outputs(isFinished: boolean): Promise<RunRecord['outputs']> {
     const { drain, sinks } = this.#parts
     if (!isFinished)
@@ -269,7 +269,7 @@ export class RunExecution {
     return results.map((result, i) => ({ sink: sinks[i]!.name, ...result }))
   }
 
-  /** In the end by what is certain: after a kill -9 nobody knows what the dead had counted. */
+  /** At the end, uses confirmed figures: the counts of a process killed with -9 are lost. */
   async #countFiles(): Promise<void> {
     const { record, frontier, folder } = this.#parts
     const { countFiles } = await import('../../runs/file-records.ts')

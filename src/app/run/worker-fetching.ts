@@ -1,4 +1,4 @@
-/** How a worker reaches the web: its browsers, its fetch chain, and the way out for the processes that download files. */
+/** How a worker reaches the web: its browsers, its fetch chain, and the egress of the processes that download files. */
 import type { EventBus } from '../../core/events.ts'
 import type { CompiledScraper } from '../../crawl/compile-scraper.ts'
 import type { BrowserPool } from '../../fetch/browser/pool.ts'
@@ -19,7 +19,7 @@ interface WorkerFetchingParts {
 
 interface WorkerFetching {
   fetching: Fetching
-  /** Undefined where no route needs one. */
+  /** Undefined if no route needs one. */
   browsers: BrowserPool | undefined
   /** How files are downloaded. */
   fileHttp: Pick<FileOrders['http'], 'userAgent' | 'allowPrivate' | 'allowAddresses' | 'proxy'>
@@ -27,7 +27,7 @@ interface WorkerFetching {
 
 const PROXY_MS_MAX = 5_000
 
-/** Whatever is opened is given to `parts`, to be closed with the worker. */
+/** Everything opened is added to `parts` and closed with the worker. */
 export async function openWorkerFetching(
   spec: WorkerSpec,
   { compiled, frontier, bus, place }: WorkerFetchingParts,
@@ -35,7 +35,7 @@ export async function openWorkerFetching(
 ): Promise<WorkerFetching> {
   const { userAgent, allowPrivate, proxy } = spec
   if (proxy !== undefined) await checkProxy(proxy, PROXY_MS_MAX)
-  // One way out or the other: what is to leave through Tor must not leave through a proxy somewhere.
+  // Use only one kind of egress: traffic for Tor must not leave through another proxy.
   const ways = spec.ways === undefined || proxy === undefined ? spec.ways : { ...spec.ways, proxies: [] }
   const namedHosts = JSON.parse((await frontier.getMeta('namedHosts')) ?? '[]') as string[]
   const allowAddresses = [...spec.allowAddresses, ...typedAddresses(namedHosts)]
@@ -73,7 +73,7 @@ export async function openWorkerFetching(
   return { fetching, browsers, fileHttp: { userAgent, allowPrivate, allowAddresses, proxy: fileProxy } }
 }
 
-/** Files are fetched by other processes: where there are proxies, through a proxy of our own that leads to one that works. */
+/** Files are fetched by other processes: if there are proxies, they use a local proxy that forwards to a working one. */
 async function openFileProxy({ proxies }: Fetching, parts: AsyncDisposableStack): Promise<string | undefined> {
   if (proxies === undefined) return undefined
   const { openEgressProxy } = await import('../../fetch/net/egress.ts')

@@ -1,4 +1,4 @@
-/** The spec of a worker, and its pool sizes as they follow from the options: browser pages and file processes. */
+/** The spec of a worker, and its pool sizes derived from the options: browser pages and file processes. */
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import type { ConfigValues } from '../../config/option-table.ts'
@@ -21,29 +21,29 @@ export interface WorkerSpec {
   allowPrivate: boolean
   allowAddresses: readonly string[]
   cacheStore: string
-  /** Tasks asked for at once. Default: twice the concurrency. */
+  /** Batch size for claims. Default: twice the concurrency. */
   claimMax?: number
-  /** Of a Tor of its own. */
+  /** URL of the worker's own Tor daemon. */
   proxy?: string | undefined
-  /** Proxies and identities; left out: none. */
+  /** Proxies and identities; undefined: none. */
   ways?: EgressSpec
   browsers: BrowserSpec
   files: FileSpec
-  /** Left out: pages and files. */
+  /** Undefined: pages and files. */
   only?: WorkPart
-  /** Memory that stays free for others. */
+  /** Memory left free for other programs. */
   memoryReserve: number
-  /** True when several processes share the hosts' rate. */
+  /** Several processes share the rate limits per host. */
   isOneOfMany: boolean
-  /** Share of traces that are kept; left out: nothing is traced. */
+  /** Share of traces to keep; undefined: nothing is traced. */
   traceRatio?: number | undefined
-  /** Where to keep pages as fixtures, if anywhere. */
+  /** Where to save pages as fixtures, if anywhere. */
   recordTo: string | undefined
 }
 
 /** Pages in browsers. */
 interface BrowserSpec {
-  /** At first, and at most. */
+  /** Initial and maximum number of pages. */
   pages: number
   pagesMax: number
   executable: string | undefined
