@@ -26,7 +26,7 @@ const kind = (cls: string, verdict: Verdict, what: string, why: string, fix: str
   what,
   why,
   fix,
-  ...(triesMax === undefined ? {} : { triesMax }),
+  triesMax,
 })
 
 export const ERRORS = {

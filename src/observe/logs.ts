@@ -256,9 +256,9 @@ function failedPageLine(event: EventOf<'page'>): Omit<ErrorLine, 'time'> {
     class: error?.class ?? 'handler',
     message: redactText(error?.message ?? 'no reason given'),
     attempt: event.attempt,
-    ...(status === undefined ? {} : { status }),
-    ...(error?.at === undefined ? {} : { at: error.at }),
-    ...(snapshot === undefined ? {} : { snapshot }),
+    status,
+    at: error?.at,
+    snapshot,
   }
 }
 

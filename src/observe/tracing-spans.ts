@@ -38,7 +38,7 @@ export function pageSpans(event: EventOf<'page'>, trace: PageTrace, about: Recor
   const { queueMs = 0, fetchMs = 0, parseMs = 0 } = event
   const fetchedMs = trace.startedAtMs + fetchMs
   const { commitStartedAtMs, commitEndedAtMs = fetchedMs + parseMs } = trace
-  const error = event.error === undefined ? {} : { error: redactText(`${event.error.code}: ${event.error.message}`) }
+  const error = event.error === undefined ? undefined : redactText(`${event.error.code}: ${event.error.message}`)
   const hasPage = event.outcome === 'ok' || parseMs > 0
   const queuedMs = trace.startedAtMs - queueMs
   const spans: PlainSpan[] = [
@@ -50,8 +50,8 @@ export function pageSpans(event: EventOf<'page'>, trace: PageTrace, about: Recor
       startMs: queuedMs,
       endMs: commitEndedAtMs,
       attributes: { ...about, ...pageAttributes(event) },
-      ...error,
-      ...(trace.link === undefined ? {} : { link: { traceId: traceIdOf(trace.link), spanId: spanIdOf(trace.link) } }),
+      error,
+      link: trace.link === undefined ? undefined : { traceId: traceIdOf(trace.link), spanId: spanIdOf(trace.link) },
       events: troubles(event, fetchedMs),
     },
     child(trace, { name: 'queue', startMs: queuedMs, endMs: trace.startedAtMs }),
@@ -60,7 +60,7 @@ export function pageSpans(event: EventOf<'page'>, trace: PageTrace, about: Recor
       startMs: trace.startedAtMs,
       endMs: fetchedMs,
       attributes: fetchAttributes(event),
-      ...(hasPage ? {} : error),
+      error: hasPage ? undefined : error,
     }),
   ]
   if (hasPage)
@@ -69,7 +69,7 @@ export function pageSpans(event: EventOf<'page'>, trace: PageTrace, about: Recor
         name: 'read',
         startMs: fetchedMs,
         endMs: fetchedMs + parseMs,
-        ...(event.outcome === 'ok' ? {} : error),
+        error: event.outcome === 'ok' ? undefined : error,
       }),
     )
   if (commitStartedAtMs !== undefined)

@@ -11,7 +11,7 @@ const LISTED_MAX = 10
 export async function* deadLetters(frontier: Frontier, filter: DeadFilter = {}): AsyncGenerator<DeadLetter> {
   let after: string | undefined
   for (;;) {
-    const letters = await frontier.dead.list({ ...filter, limit: PAGE, ...(after === undefined ? {} : { after }) })
+    const letters = await frontier.dead.list({ ...filter, limit: PAGE, after })
     yield* letters
     if (letters.length < PAGE) return
     after = letters.at(-1)!.task.id

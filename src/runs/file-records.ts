@@ -62,7 +62,7 @@ async function countDeadFiles({ dead }: Pick<Frontier, 'dead'>): Promise<number>
   let count = 0
   let after: string | undefined
   for (let seen = 0; seen < LETTERS_MAX; ) {
-    const letters = await dead.list({ limit: READ_MAX, ...(after === undefined ? {} : { after }) })
+    const letters = await dead.list({ limit: READ_MAX, after })
     count += letters.filter(({ task }) => isFileLane(task.lane)).length
     seen += letters.length
     after = letters.at(-1)?.task.id

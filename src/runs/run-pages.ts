@@ -47,9 +47,9 @@ async function* chunksOf({ places, store, limit, before, scraper, state }: PageR
   const states = statesOf(state)
   for (let last = before, at = 0; ; ) {
     const stored = await store.listRuns({
-      ...(scraper === undefined ? {} : { scraper }),
-      ...(states === undefined ? {} : { states }),
-      page: last === undefined ? {} : { before: last },
+      scraper,
+      states,
+      page: { before: last },
       limit: size,
     })
     const chunk = newestFirst([

@@ -219,7 +219,7 @@ export function outputError(path: string, error: unknown): ScrapeError {
   const message = error instanceof Error ? error.message : String(error)
   return new ScrapeError('E_OUTPUT', `cannot write ${path}: ${known?.what ?? message}`, {
     cause: error,
-    ...(known === undefined ? {} : { fix: known.fix }),
+    fix: known?.fix,
   })
 }
 

@@ -206,7 +206,7 @@ function unreachable(
   const hint = hintFor(reason, tls)
   return new ScrapeError('E_SERVICE', `${place} is unreachable: ${reason}`, {
     cause,
-    ...(hint === undefined ? {} : { fix: `Start it, or correct its URL; ${hint}` }),
+    fix: hint === undefined ? undefined : `Start it, or correct its URL; ${hint}`,
   })
 }
 

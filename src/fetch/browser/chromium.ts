@@ -147,7 +147,6 @@ export class Chromium {
   }
 
   #tell(what: Happening, reason: string): void {
-    const pid = this.pid === undefined ? {} : { pid: this.pid }
-    this.#settings.events?.emit({ type: 'browser', what, reason, ...pid })
+    this.#settings.events?.emit({ type: 'browser', what, reason, pid: this.pid })
   }
 }

@@ -86,12 +86,10 @@ export function openBrowserPool(options: BrowserPoolOptions): BrowserPool {
 
   async function openIn(chromium: Chromium, request: Request, identity: Identity | undefined): Promise<OpenPage> {
     await chromium.ready
-    const sites = request.browser.blockThirdParties === true ? { sites: new Sites(request.url) } : {}
     let page: OpenPage | undefined
-    const guard = identity?.guard
     const door = await egress.open({
-      ...sites,
-      ...(guard === undefined ? {} : { guard }),
+      sites: request.browser.blockThirdParties === true ? new Sites(request.url) : undefined,
+      guard: identity?.guard,
       bytesMax: settings.trafficBytesMax,
       onFlood() {
         const what = `more than ${settings.trafficBytesMax} bytes for one page`

@@ -143,5 +143,5 @@ function loginError(what: string): ScrapeError {
 }
 
 export function proxyError(what: string, cause?: unknown): ScrapeError {
-  return new ScrapeError('E_PROXY', `the proxy ${what}`, cause === undefined ? {} : { cause })
+  return new ScrapeError('E_PROXY', `the proxy ${what}`, { cause })
 }

@@ -162,7 +162,7 @@ export function createDead(link: Link, revived: () => void): DeadLetters {
   return {
     async list({ limit = 100, after, ...filter } = {}) {
       const letters: DeadLetter[] = []
-      for await (const page of pages(filter, after === undefined ? {} : { after })) {
+      for await (const page of pages(filter, { after })) {
         for (const { letter } of page) if (letters.length < limit) letters.push(letter)
         if (letters.length >= limit) break
       }

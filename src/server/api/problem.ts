@@ -36,7 +36,7 @@ export class Problem extends Error {
       detail,
       code,
       hint: more.hint ?? EVERY_ERROR[code].fix,
-      ...(more.errors === undefined ? {} : { errors: more.errors }),
+      errors: more.errors,
     }
   }
 }
