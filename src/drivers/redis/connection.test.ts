@@ -35,3 +35,29 @@ test('a second error on one socket, such as a reset after a TLS alert, does not 
     server.close()
   }
 })
+
+test('replies that no call is waiting for cost the connection, not the process', { timeout: 60_000 }, async () => {
+  const surplus = ['$-1\r\n', '-ERR x\r\n', '*-1\r\n', ':1\r\n', '+OK\r\n'].join('')
+  let pings = 0
+  const server = createServer((socket) => {
+    socket.on('error', () => {})
+    socket.on('data', (data) => {
+      for (const command of String(data)
+        .split(/^\*\d+\r\n/m)
+        .slice(1))
+        if (/ping/i.test(command)) socket.write(++pings === 1 ? `+PONG\r\n${surplus}` : '+PONG\r\n')
+        else socket.write(/hello/i.test(command) ? '%0\r\n' : '+OK\r\n')
+    })
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const connection = new Connection(`redis://127.0.0.1:${(server.address() as AddressInfo).port}/0`)
+  try {
+    assert.equal(await connection.attempt(() => connection.redis.ping()), 'PONG')
+    await once(connection.redis, 'close')
+    assert.equal(await connection.attempt(() => connection.redis.ping()), 'PONG', 'on a new connection')
+    assert.equal(pings, 2)
+  } finally {
+    connection.close()
+    server.close()
+  }
+})

@@ -8,6 +8,7 @@ import { refuseOtherParameters, takeTls, tlsTrouble } from '../../core/server-tl
 import { type Outage, OutageWait } from '../outage.ts'
 import { GarbledReply, isBusy, isLate, isOutage, isRefusal, reasonOf } from './outage.ts'
 import { type Arg, opened, type Script } from './script.ts'
+import { guardReplies } from './surplus-replies.ts'
 
 const ioredis = await optionalPackage('Redis needs', 'ioredis', () => import('ioredis'))
 
@@ -81,7 +82,10 @@ export class Connection {
       this.#attempts = 0
     })
     // The client handles one error per socket. TLS can cause two: the alert of the server, then the reset that follows it.
-    this.redis.on('connect', () => this.redis.stream.on('error', () => {}))
+    this.redis.on('connect', () => {
+      this.redis.stream.on('error', () => {})
+      guardReplies(this.redis, () => this.#giveUp(new GarbledReply('no call')))
+    })
     this.redis.on('reconnecting', (waitMs: number) => {
       const error = this.#lastError ?? new Error('the connection was closed')
       this.#onOutage({ attempt: ++this.#attempts, error, waitMs })
