@@ -3,10 +3,12 @@
  * compiled, with types; `templates/` and `bin/` are copied; a `package.json` lets the bundled scrapers find `sluice`. Because the
  * layout is the same, every relative path in the code is valid in both. The compiler rewrites imports to `.js`; other references
  * to modules (`new URL('./x.ts', import.meta.url)`, imports in types) are rewritten here, and any that remain are an error.
+ * Finally `bundle.ts` joins the modules that a run loads first.
  */
 import { spawnSync } from 'node:child_process'
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { joinModules } from './bundle.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 export const DIST = join(ROOT, 'dist')
@@ -23,13 +25,15 @@ export interface Manifest {
   peerDependencies: Record<string, string>
 }
 
-export function build(): void {
+export async function build(): Promise<void> {
   const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Manifest
   rmSync(DIST, { recursive: true, force: true })
   mkdirSync(DIST)
   compile()
   for (const file of globSync('**/*.{js,d.ts}', { cwd: DIST })) nameModules(join(DIST, file))
   removeInnerTypes(Object.values(manifest.exports))
+  const entries = Object.values(manifest.exports).map((file) => file.replace(/^\.\/src\/|\.ts$/g, '').concat('.js'))
+  await joinModules(join(DIST, 'src'), entries)
   for (const file of globSync('**/*.d.ts', { cwd: DIST }))
     excuseOptionalTypes(join(DIST, file), Object.keys(manifest.peerDependencies))
   for (const folder of ['bin', 'templates']) cpSync(join(ROOT, folder), join(DIST, folder), { recursive: true })
@@ -105,6 +109,6 @@ function excuseOptionalTypes(file: string, names: readonly string[]): void {
 }
 
 if (import.meta.main) {
-  build()
+  await build()
   console.log(`built ${dirname(DIST) === ROOT ? 'dist' : DIST}`)
 }

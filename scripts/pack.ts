@@ -12,9 +12,9 @@ import { build, DIST, type Manifest, packaged } from './build.ts'
 const MANIFEST = join(import.meta.dirname, '..', 'package.json')
 const KEPT = `${MANIFEST}.tmp`
 
-function stage(): void {
+async function stage(): Promise<void> {
   restore()
-  build()
+  await build()
   const ours = readFileSync(MANIFEST, 'utf8')
   replace(KEPT, ours)
   replace(MANIFEST, stagedOf(ours))
@@ -42,6 +42,6 @@ function replace(path: string, text: string): void {
 }
 
 const step = process.argv[2]
-if (step === 'stage') stage()
+if (step === 'stage') await stage()
 else if (step === 'restore') restore()
 else throw new Error('node scripts/pack.ts stage|restore')

@@ -19,6 +19,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve, sep } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { PRINT_LOADED } from './print-loaded.ts'
 import { startBooksSite } from './site/books.ts'
 import { sluice, temporaryFolder } from './sluice.ts'
 
@@ -216,27 +217,14 @@ test('the version is printed without the command line, and a run starts without 
     assert.ok(!loadedWith(file).has('node:http'), file)
 })
 
-/** Runs in the process of a run: prints what is loaded when its first socket is created, packages and our own modules by path. */
-const PRINT_LOADED = `
-  import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-  import { writeSync } from 'node:fs'
-  import { registerHooks } from 'node:module'
-  const loaded = new Set()
-  registerHooks({ load: (url, context, next) => (loaded.add(url), next(url, context)) })
-  subscribe('net.client.socket', function print() {
-    unsubscribe('net.client.socket', print)
-    const builtin = process.moduleLoadList.filter((name) => name.startsWith('NativeModule '))
-    writeSync(1, JSON.stringify([...loaded, ...builtin.map((name) => name.replace('NativeModule ', 'node:'))]))
-  })`
 /** What a run has loaded when its first request leaves: 320 modules, each about 0.3 ms of its start. */
 const BEFORE_FIRST_REQUEST_MAX = 330
 
 test('the first request waits for nothing that reads pages, writes logs or speaks HTTP/2', async () => {
   using folder = temporaryFolder()
   await using site = await startBooksSite()
-  const env = { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(PRINT_LOADED)}` }
   const args = ['run', 'books', '--site', site.url, '--pages', '1', '--quiet', '--out', folder.path]
-  const { stdout, stderr } = await sluice(args, { cwd: folder.path, env })
+  const { stdout, stderr } = await sluice(args, { cwd: folder.path, env: PRINT_LOADED })
   assert.ok(stdout.startsWith('["'), stdout + stderr)
   const loaded = (JSON.parse(stdout) as string[]).map((url) => url.replace(`file://${ROOT}`, ''))
   const has = (start: string) => loaded.filter((name) => name.startsWith(start))

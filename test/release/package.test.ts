@@ -8,6 +8,8 @@ import { dirname, join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { FIRST, RUN } from '../../scripts/bundle.ts'
+import { PRINT_LOADED } from '../print-loaded.ts'
 import { type BooksSite, startBooksSite } from '../site/books.ts'
 import { temporaryFolder } from '../sluice.ts'
 
@@ -63,12 +65,21 @@ test('packing leaves the project as it was', () => {
 test('undoes packing that was killed with the next, without losing an edit made in the meantime', async () => {
   // Empty entries: what is compiled does not matter here, and compiling all of it is 10 s of CPU.
   const small = join(folder.path, 'small')
-  for (const path of ['package.json', 'tsconfig.json', 'bin', 'templates', 'scripts/pack.ts', 'scripts/build.ts'])
+  for (const path of [
+    'package.json',
+    'tsconfig.json',
+    'bin',
+    'templates',
+    'scripts/pack.ts',
+    'scripts/build.ts',
+    'scripts/bundle.ts',
+  ])
     cpSync(join(copy, path), join(small, path), { recursive: true })
   symlinkSync(join(ROOT, 'node_modules'), join(small, 'node_modules'))
   const manifest = join(small, 'package.json')
   const ours = readFileSync(manifest, 'utf8')
-  for (const entry of Object.values<string>(JSON.parse(ours).exports)) {
+  const joined = [...RUN, ...FIRST].map((file) => `src/${file.replace(/js$/, 'ts')}`)
+  for (const entry of [...Object.values<string>(JSON.parse(ours).exports), ...joined]) {
     mkdirSync(dirname(join(small, entry)), { recursive: true })
     writeFileSync(join(small, entry), 'export const one = 1\n')
   }
@@ -142,6 +153,16 @@ test('the package declares every package that it imports, and runs nothing when 
       .map((name) => `${file}: ${name}`),
   )
   assert.deepEqual(missing, [])
+})
+
+test('a run loads few files of the package before its first request', async () => {
+  const args = ['run', 'books', '--site', site.url, '--pages', '1', '--quiet', '--out', 'few']
+  const command = run(join(app, 'node_modules/.bin/sluice'), args, { cwd: app, env: { ...env, ...PRINT_LOADED } })
+  const { stdout } = await command.catch((error: { stdout: string }) => error)
+  const files = (JSON.parse(stdout) as string[]).filter((url) => url.includes('/sluice/dist/'))
+  for (const joined of ['commands', 'queue', 'run'])
+    assert.ok(files.some((url) => url.endsWith(`/src/joined/${joined}.js`)))
+  assert.ok(files.length <= 40, `${files.length} files: add what loads the others to RUN in scripts/bundle.ts`)
 })
 
 test('init and run work as typed, without a network', async () => {
