@@ -19,6 +19,7 @@ import type { CrawlEnd, CrawlParts } from './contract.ts'
 import { Fallbacks } from './fallback.ts'
 import { isFileTask } from './file-tasks.ts'
 import { Inbox } from './inbox.ts'
+import { isReaderLoaded, loadReader } from './read-page.ts'
 import { type Settled, settleHandedBack } from './settle.ts'
 import { restorePauses, StallWatch } from './stall.ts'
 import { Visits } from './visits.ts'
@@ -30,6 +31,8 @@ export async function crawl(parts: CrawlParts, stop: AbortSignal): Promise<Crawl
 }
 
 const REPORT_MS = 500
+/** After the first request was started: enough for it to leave. */
+const LOAD_AFTER_MS = 10
 /** How long aborted fetches and handlers get to notice. */
 const ABORT_GRACE_MS = 1_000
 /** Leases of a host that is paused for longer than this go back to the frontier. */
@@ -50,6 +53,7 @@ class CrawlLoop implements AsyncDisposable {
   #isLookingUp = false
   #isStopping = false
   #wakeTimer: NodeJS.Timeout | undefined
+  #loading: NodeJS.Timeout | undefined
   #heartbeat: NodeJS.Timeout | undefined
   #reporting: NodeJS.Timeout | undefined
   #haltedBy: ScrapeError | undefined
@@ -98,12 +102,26 @@ class CrawlLoop implements AsyncDisposable {
     }, REPORT_MS)
     this.#report()
     const committed = this.#committer.run().catch((error) => this.#halt(toScrapeError(error, 'E_SERVICE')))
-    if (!stop.aborted) this.#pump()
+    if (!stop.aborted) {
+      this.#pump()
+      if (!isReaderLoaded()) this.#loading = setTimeout(() => void this.#loadReader(), LOAD_AFTER_MS)
+    }
     const end = await this.#end.promise
     stop.removeEventListener('abort', onStop)
     await this.#drain()
     await committed
     return this.#haltedBy === undefined ? end : { how: 'halted', error: this.#haltedBy }
+  }
+
+  /** Opens many files at once, so no second request goes out until it is done: a process that may open few could not load it later. */
+  async #loadReader(): Promise<void> {
+    this.#report() // the run log loads its writer now, too
+    try {
+      await loadReader()
+      this.#pump()
+    } catch (error) {
+      this.#halt(toScrapeError(error, 'E_RESOURCES'))
+    }
   }
 
   /** Starts what may start, and asks for more when the inbox runs low. */
@@ -125,7 +143,8 @@ class CrawlLoop implements AsyncDisposable {
 
   #mayStart(): boolean {
     const open = this.#held.size - this.#inbox.size
-    return !this.#isStopping && this.#visits.hasRoom && this.#finishedPages + open < this.#parts.pagesMax
+    const mayBeSecond = isReaderLoaded() || this.#visits.inFlight === 0
+    return !this.#isStopping && mayBeSecond && this.#visits.hasRoom && this.#finishedPages + open < this.#parts.pagesMax
   }
 
   async #claim(isBlocked: boolean): Promise<void> {
@@ -257,6 +276,7 @@ class CrawlLoop implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#heartbeat)
     clearInterval(this.#reporting)
+    clearTimeout(this.#loading)
     this.#report()
     clearTimeout(this.#wakeTimer)
   }

@@ -41,8 +41,14 @@ export interface ReadingRequest {
   recall: (row: ItemRow) => Emitted
 }
 
-/** Loaded with the first page: together with `extract/` it is 26 modules, and would delay the first request by 19 ms. */
 let loaded: typeof import('./page-context.ts') | undefined
+
+/** What a handler is given, with `extract/`: 26 modules, which would delay the first request by 19 ms. */
+export async function loadReader(): Promise<void> {
+  loaded = await import('./page-context.ts')
+}
+
+export const isReaderLoaded = (): boolean => loaded !== undefined
 
 /** Throws `ScrapeError` only: the handler's own bugs are rethrown as E_HANDLER with the location in its file. */
 export async function readPage(request: ReadingRequest): Promise<PageReading> {
@@ -61,8 +67,9 @@ export async function readPage(request: ReadingRequest): Promise<PageReading> {
       url: task.url,
     })
   }
-  loaded ??= await import('./page-context.ts')
-  const context = new loaded.PageContext(request, reading)
+  if (loaded === undefined) await loadReader()
+  const { PageContext, SkipPage } = loaded!
+  const context = new PageContext(request, reading)
   try {
     await handler(context as never)
     await context.settle()
@@ -71,7 +78,7 @@ export async function readPage(request: ReadingRequest): Promise<PageReading> {
       reading.stop = error
       return reading
     }
-    if (error instanceof loaded.SkipPage) {
+    if (error instanceof SkipPage) {
       reading.skipped = error.message
       return reading
     }

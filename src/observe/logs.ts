@@ -74,8 +74,8 @@ export async function openRunLog(options: RunLogOptions): Promise<RunLog> {
 const pathsIn = (folder: string) => [join(folder, 'log.jsonl'), join(folder, 'errors.jsonl')] as const
 
 /**
- * Buffers the events of the first second, which is how long lines may wait anyway. Loading pino takes 20 ms, and the first request should
- * not have to wait for it.
+ * Buffers events until the first request is on its way, or for a second, which is how long lines may wait anyway: loading pino takes
+ * 20 ms. Not later, because a busy process that may open few files could not load it.
  */
 class PatientLog implements RunLog {
   readonly #options: RunLogOptions
@@ -96,7 +96,7 @@ class PatientLog implements RunLog {
     if (this.#closing !== undefined) return
     const atMs = this.#now()
     if (this.#files !== undefined) this.#files.write(event, atMs)
-    else if (this.#held.push({ event, atMs }) >= HELD_MAX) this.#open()
+    else if (this.#held.push({ event, atMs }) >= HELD_MAX || isFirstRequest(event)) this.#open()
   }
 
   flush(): Promise<void> {
@@ -126,6 +126,8 @@ class PatientLog implements RunLog {
     return this.#files
   }
 }
+
+const isFirstRequest = (event: RunEvent): boolean => event.type === 'worker.in-flight' && event.inFlight > 0
 
 const leftAtExit = new Set<PatientLog>()
 process.on('exit', () => {
