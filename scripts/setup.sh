@@ -30,5 +30,6 @@ fi
 if ! cmp -s package-lock.json .deps/installed-lock.json || [ ! -d node_modules ]; then
   say "installing the locked packages"
   PATH="$PWD/.deps/bin:$PATH" npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
-  cp package-lock.json .deps/installed-lock.json
+  cp package-lock.json .deps/installed-lock.json.tmp
+  mv .deps/installed-lock.json.tmp .deps/installed-lock.json # a copy of .deps made with hard links keeps its own
 fi
