@@ -114,7 +114,9 @@ describe('a site that is down', { concurrency: 2 }, () => {
     let isDown = true
     await using site = await openPatchySite(() => (isDown ? 'fails' : 'ok'))
     using folder = temporaryFolder()
-    const { code, record } = await runOver(site, folder.path, '--wait', '500ms')
+    // Probes come so seldom that the run stalls long before it has asked for every page.
+    const pace = ['--circuit-cool-down', '300ms', '--wait', '500ms']
+    const { code, record } = await runOver(site, folder.path, ...pace)
     assert.deepEqual([code, record.state], [4, 'stopped'])
     assert.match(
       record.reason,

@@ -51,6 +51,7 @@ class CrawlLoop implements AsyncDisposable {
   readonly #held: HeldLeases<Lease>
   #finishedPages = 0
   #isLookingUp = false
+  #isStallCheckDue = false
   #isStopping = false
   #wakeTimer: NodeJS.Timeout | undefined
   #loading: NodeJS.Timeout | undefined
@@ -82,7 +83,10 @@ class CrawlLoop implements AsyncDisposable {
       claims: this.#claims,
       committer: this.#committer,
       fallbacks,
-      onRoom: () => this.#pump(),
+      onRoom: () => {
+        if (this.#isStallCheckDue && this.#visits.unfinished.size === 0) void this.#stopIfStalled()
+        this.#pump()
+      },
       onHalt: (error) => this.#halt(error),
     })
   }
@@ -179,8 +183,10 @@ class CrawlLoop implements AsyncDisposable {
     }
   }
 
+  /** Waits for a moment with nothing in flight: probes of a dead host may leave few of them. */
   async #stopIfStalled(): Promise<void> {
-    if (this.#isStopping || this.#visits.unfinished.size > 0) return
+    this.#isStallCheckDue = this.#visits.unfinished.size > 0
+    if (this.#isStopping || this.#isStallCheckDue) return
     try {
       const stalled = await this.#stall.check(this.#inbox.hosts(1))
       if (stalled === undefined || this.#isStopping || this.#visits.unfinished.size > 0) return
