@@ -31,6 +31,11 @@ export interface CrawlParts {
   policy: EnqueuePolicy
   /** Start pages came from a list or a sitemap: those that robots.txt forbids are skipped, as links are. Default false. */
   startsFromList?: boolean
+  /**
+   * The run begins now, in this process alone: its first request goes out before the modules that read pages are loaded. Default false:
+   * a page that waits for them in a worker that is killed again and again would pass for one that kills workers.
+   */
+  isFirstStart?: boolean
   /** Requests in flight in this process. */
   concurrency: number
   /** How many tasks to claim at once; called before each claim, since it may depend on the load. */

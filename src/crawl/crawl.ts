@@ -94,6 +94,7 @@ class CrawlLoop implements AsyncDisposable {
   async run(stop: AbortSignal): Promise<CrawlEnd> {
     const { rateLimit, browsers, leaseMs } = this.#parts
     await restorePauses(this.#parts)
+    if (this.#parts.isFirstStart !== true) await loadReader()
     const onStop = () => this.#end.resolve({ how: 'stopped' })
     stop.addEventListener('abort', onStop, { once: true })
     if (stop.aborted) onStop()

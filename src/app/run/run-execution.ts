@@ -225,6 +225,7 @@ export class RunExecution {
       files: fileSpecOf(values, folder, folder.file('files.db')),
       memoryReserve: values.memoryReserve,
       isOneOfMany: values.processes > 1,
+      isFirstStart: !this.#parts.isResumed && values.processes === 1,
       traceRatio: traceRatioOf(values),
       recordTo,
     }

@@ -35,6 +35,8 @@ export interface WorkerSpec {
   memoryReserve: number
   /** Several processes share the rate limits per host. */
   isOneOfMany: boolean
+  /** See `CrawlParts`. */
+  isFirstStart?: boolean
   /** Share of traces to keep; undefined: nothing is traced. */
   traceRatio?: number | undefined
   /** Where to save pages as fixtures, if anywhere. */

@@ -149,6 +149,7 @@ async function crawlPages(
       args: spec.args,
       policy: enqueuePolicy(compiled.limits, startHosts),
       startsFromList: await startsFromList(frontier),
+      isFirstStart: spec.isFirstStart ?? false,
       concurrency: spec.concurrency,
       pagesMax: spec.pagesMax,
       leaseMs: spec.leaseMs,
