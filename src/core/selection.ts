@@ -23,14 +23,16 @@ export interface Selection {
   /** The text of the first match, parsed as JSON (`script#data`). */
   json<T = unknown>(css: string): T
   json<T = unknown>(css: string, options: { optional: true }): T | undefined
-  /** Inner HTML of the first match; without a selector, of this place. */
+  /** Inner HTML of the first match, as a browser's `innerHTML`; without a selector, of this place, and of the document the page as it came. */
   html(css?: string): string
+  /** Outer HTML of the first match, as a browser's `outerHTML`; without a selector, of this place, and of the document that of `html`. */
+  outerHtml(css?: string): string
 }
 
 /** The selection of the whole document. */
 export interface DocumentSelection extends Selection {
   /**
-   * For everything else: cheerio on the same page (htmlparser2's tree), built on first use. It creates an object for every tag
+   * For everything else: cheerio on the same tree, built on first use. It creates an object for every tag
    * and text: with a page of 10 MB the process grows to 600 MB, while the other methods of `$` keep it at 200 MB.
    */
   readonly cheerio: CheerioAPI

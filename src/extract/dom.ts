@@ -1,13 +1,17 @@
-/** Cheerio on a page that is already indexed: both tiers share the same tree, so they always agree. */
+/** Cheerio on a page that is already indexed: the same tree by construction, so both tiers always agree. */
 import { createRequire } from 'node:module'
 import type { CheerioAPI } from 'cheerio'
 import type { DomHandler, Element } from 'domhandler'
 import { ScrapeError } from '../core/errors.ts'
 import { attributesOf } from './attributes.ts'
-import { decodeEntities } from './entities.ts'
-import { CDATA, ELEMENT, ELEMENT_RAW, ELEMENT_VOID, OTHER, type PageIndex } from './page-index.ts'
+import { parseDoctype } from './doctype.ts'
+import { elementName, speltAttributes } from './foreign-names.ts'
+import type { PageIndex } from './page-index.ts'
 import { invalid } from './selector.ts'
-import { KNOWN, knownTagName } from './tags.ts'
+import { commentText, LateComments } from './serialize.ts'
+import { TAG } from './tags.ts'
+import { addTextAt, isVoid } from './text.ts'
+import { COMMENT, DOCTYPE, ELEMENT } from './tree-builder.ts'
 
 export interface Dom {
   readonly cheerio: CheerioAPI
@@ -29,42 +33,69 @@ export function domOf(index: PageIndex): Dom {
     const token = open.pop()!
     elements.set(token, element)
     tokens.set(element, token)
+    if (index.tag[token] === TAG.template && index.kind[token] === ELEMENT) wrapContent(element)
   })
-  const { html, count, start, end, kind, close } = index
-  const customNames = [...index.names.keys()]
-
-  for (let token = -1; token < count; token++) {
-    while (open.length > 0 && close[open.at(-1)!] === token) handler.onclosetag()
-    const what = token === -1 ? OTHER : kind[token]!
-    if (what >= ELEMENT) {
-      const tag = index.tag[token]!
-      handler.onopentag(tag < KNOWN ? knownTagName(tag) : customNames[tag - KNOWN]!, attributesOf(index, token))
-      open.push(token)
-      if (what === ELEMENT_VOID) handler.onclosetag()
-    } else if (what === CDATA) handler.ontext(html.slice(start[token]! + 9, end[token]! - 3))
-    else if (token !== -1) addOther(handler, html.slice(start[token], end[token]))
-    const text = html.slice(token === -1 ? 0 : end[token]!, start[token + 1]!)
-    if (text !== '') {
-      handler.ontext(what !== ELEMENT_RAW && text.includes('&') ? decodeEntities(text, 'text') : text)
-    }
+  const { count, kind, close, parent } = index
+  const names = [...index.names.keys()]
+  const text = { add: (piece: string) => piece !== '' && handler.ontext(piece) }
+  const late = new LateComments()
+  const closeTop = () => {
+    for (const token of late.of(open.at(-1)!)) addComment(handler, index, token)
+    handler.onclosetag()
   }
-  while (open.length > 0) handler.onclosetag()
+
+  for (let token = 0; token < count; token++) {
+    while (open.length > 0 && close[open.at(-1)!]! <= token) closeTop()
+    const what = kind[token]!
+    if (what >= ELEMENT) {
+      handler.onopentag(elementName(index, names, token), attribs(speltAttributes(what, attributesOf(index, token))))
+      open.push(token)
+      if (isVoid(what)) handler.onclosetag()
+    } else if (what === DOCTYPE) addDoctype(handler, index, token)
+    else if (what === COMMENT) {
+      if (parent[token] === (open.at(-1) ?? -1)) addComment(handler, index, token)
+      else late.add(parent[token]!, token)
+    }
+    if (open.length > 0) addTextAt(index, token, text)
+  }
+  while (open.length > 0) closeTop()
+  for (const token of late.of(-1)) addComment(handler, index, token)
   handler.onend()
   return { cheerio: slim().load(handler.root as never), elements, tokens }
 }
 
-/** Comments, real and bogus, and the doctype; end tags leave nothing. */
-function addOther(handler: DomHandler, source: string): void {
-  if (/^<!doctype/i.test(source)) {
-    if (source.endsWith('>')) handler.onprocessinginstruction('!doctype', source.slice(1, -1))
-  } else if (!/^<(?:\/?[a-z]|\/>)/i.test(source)) {
-    const isTrue = source.startsWith('<!--')
-    handler.oncomment(isTrue ? source.slice(4).replace(/--!?>$/, '') : source.slice(source[1] === '?' ? 1 : 2, -1))
-    handler.oncommentend()
-  }
+/** The content of a template is a document of its own, so that selectors do not find it from outside. */
+function wrapContent(template: Element): void {
+  const content = new (domhandler().Document)(template.children)
+  for (const child of template.children) child.parent = content
+  template.children = [content]
+  content.parent = template as never
 }
 
-/** Cheerio's matches inside `scope` (-1: the page), as tokens in page order. */
+/** Without a prototype, so that `__proto__` is a name like any other. */
+function attribs(attributes: ReadonlyMap<string, string>): Record<string, string> {
+  const record: Record<string, string> = Object.create(null)
+  for (const [name, value] of attributes) record[name] = value
+  return record
+}
+
+function addComment(handler: DomHandler, index: PageIndex, token: number): void {
+  handler.oncomment(commentText(index, token))
+  handler.oncommentend()
+}
+
+function addDoctype(handler: DomHandler, { html, start, end }: PageIndex, token: number): void {
+  const { name, publicId, systemId } = parseDoctype(html.slice(start[token], end[token]))
+  const ids =
+    publicId !== undefined
+      ? ` PUBLIC "${publicId}"${systemId === undefined ? '' : ` "${systemId}"`}`
+      : systemId === undefined
+        ? ''
+        : ` SYSTEM "${systemId}"`
+  handler.onprocessinginstruction('!doctype', `!DOCTYPE ${name}${ids}`)
+}
+
+/** What cheerio finds inside `scope` (-1: the page), as tokens in page order. */
 export function findWithCheerio(dom: Dom, css: string, scope: number): number[] {
   const { cheerio, elements, tokens } = dom
   const place = scope === -1 ? cheerio.root() : cheerio(elements.get(scope) as never)
@@ -73,7 +104,7 @@ export function findWithCheerio(dom: Dom, css: string, scope: number): number[] 
       .find(css)
       .toArray()
       .map((element) => tokens.get(element))
-      .filter((token) => token !== undefined) // a handler may have added its own elements
+      .filter((token) => token !== undefined) // a handler may have added elements of its own
   } catch (error) {
     // css-select recurses along the tree for some pseudo-classes.
     if (error instanceof RangeError)

@@ -1,20 +1,19 @@
-/** Entities in text and attribute values, as htmlparser2 reads them. Called only if there is an `&`. */
+/** Character references in text and attribute values. Called only where there is an `&`. */
 import { createRequire } from 'node:module'
-import type { Tokenizer } from 'htmlparser2'
 import { TextBuilder } from './text-builder.ts'
 
 const COMMON: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: '\u00a0' }
 
-/** Decodes `text`. In an attribute, a name without `;` followed by `=` or a letter is not an entity (`?a=1&copy=2`). */
+/** Decodes `text`. In an attribute, a name without `;` followed by `=` or a letter is no entity (`?a=1&copy=2`). */
 export function decodeEntities(text: string, where: 'text' | 'attribute'): string {
   const out = new TextBuilder()
   let from = 0
   for (let at = text.indexOf('&'); at !== -1; at = text.indexOf('&', at + 1)) {
     const semicolon = at + 9 < text.length ? text.slice(at, at + 9).indexOf(';') : text.indexOf(';', at) - at
     const value = semicolon > 1 && semicolon < 9 ? commonEntity(text, at + 1, at + semicolon) : undefined
-    // The two thousand names and the rules for missing semicolons are left to the library; nearly all pages need only these few.
+    // Two thousand names and the rules for missing semicolons are the library's business; these few are nearly all there are.
     if (value === undefined) {
-      decodeAll(text.slice(from), where, out)
+      decodeAll(text, from, where, out)
       return out.text()
     }
     out.add(text.slice(from, at))
@@ -40,68 +39,29 @@ function commonEntity(text: string, from: number, to: number): string | undefine
     else if (isHex && (c | 32) >= 97 && (c | 32) <= 102) code = code * 16 + (c | 32) - 87
     else return undefined
   }
-  // The exceptions are below and above: control characters, windows-1252 numbers, surrogates.
+  // Below and above live the exceptions: control characters, windows-1252 numbers, surrogates.
   return (code >= 32 && code <= 126) || (code >= 160 && code < 0xd800) ? String.fromCharCode(code) : undefined
 }
 
-let decoded: TextBuilder
-let source = ''
-const nothing = (): void => {}
-const keepSlice = (from: number, to: number): void => {
-  decoded.add(source.slice(from, to))
-}
-const keepCode = (code: number): void => {
-  decoded.add(String.fromCodePoint(code))
-}
-const callbacks = {
-  ontext: keepSlice,
-  ontextentity: keepCode,
-  onattribdata: keepSlice,
-  onattribentity: keepCode,
-  onattribend: nothing,
-  onattribname: nothing,
-  oncdata: nothing,
-  onclosetag: nothing,
-  oncomment: nothing,
-  ondeclaration: nothing,
-  onend: nothing,
-  onopentagend: nothing,
-  onopentagname: nothing,
-  onprocessinginstruction: nothing,
-  onselfclosingtag: nothing,
-  isInForeignContext: () => false,
-}
+/** Loaded with the first reference that needs it. */
+let library: typeof import('entities') | undefined
 
-/** Loaded with the first entity that needs it: 27 files, 15 ms. */
-let tokenizer: Tokenizer | undefined
+/** The library joins a text piece by piece, which takes 32 bytes for each: long ones are given to it in parts. */
+const PART_CHARS = 65_536
 
-function openTokenizer(): Tokenizer {
-  const htmlparser2 = createRequire(import.meta.url)('htmlparser2') as typeof import('htmlparser2')
-  return new htmlparser2.Tokenizer({}, callbacks)
-}
-
-function decodeAll(text: string, where: 'text' | 'attribute', out: TextBuilder): void {
-  if (where === 'attribute') {
-    const quote = !text.includes('"') ? '"' : !text.includes("'") ? "'" : ''
-    tokenize(`<a b=${quote}${text}${quote}>`, out)
-    return
-  }
-  // A `<` in text (of a title, say) must not start a tag here, so the pieces between them are decoded one by one.
-  for (let from = 0; ; ) {
-    const at = text.indexOf('<', from)
-    tokenize(at === -1 ? text.slice(from) : text.slice(from, at), out)
-    if (at === -1) return
-    out.add('<')
-    from = at + 1
+function decodeAll(text: string, start: number, where: 'text' | 'attribute', out: TextBuilder): void {
+  library ??= createRequire(import.meta.url)('entities') as typeof import('entities')
+  const decode = where === 'attribute' ? library.decodeHTMLAttribute : library.decodeHTML
+  for (let from = start; from < text.length; ) {
+    const next = from + PART_CHARS < text.length ? text.indexOf('&', from + PART_CHARS) : -1
+    const to = next === -1 ? text.length : next
+    out.add(decode(text.slice(from, to)))
+    from = to
   }
 }
 
-function tokenize(text: string, out: TextBuilder): void {
-  source = text
-  decoded = out
-  tokenizer ??= openTokenizer()
-  tokenizer.reset()
-  tokenizer.write(text)
-  tokenizer.end()
-  source = ''
+/** As the standard reads characters: every line break is a newline, and NUL, where it was kept, the replacement character. */
+export function plainText(text: string): string {
+  const lines = text.includes('\r') ? text.replace(/\r\n?/g, '\n') : text
+  return lines.includes('\0') ? lines.replaceAll('\0', '\uFFFD') : lines
 }

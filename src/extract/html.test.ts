@@ -111,11 +111,15 @@ test('reads JSON out of a script', () => {
   )
 })
 
-test('returns inner HTML as the page has it', () => {
+test('returns inner and outer HTML as a browser does', () => {
   assert.equal($.html('svg'), '<title>Icon</title><a href="/svg">s</a>')
   assert.equal($.all('h3')[1]!.html(), '<a title="B">B</a><a href="/b">again</a>')
   assert.equal($.html(), page)
   assert.equal($.html('br'), '')
+  assert.equal($.outerHtml('br'), '<br>')
+  const [row] = select("<table><td a=1 b='\"'>&lt;x&nbsp;", 'http://h/').all('tr')
+  assert.equal(select('x', 'http://h/').outerHtml(), '<html><head></head><body>x</body></html>')
+  assert.equal(row!.outerHtml(), '<tr><td a="1" b="&quot;">&lt;x&nbsp;</td></tr>')
 })
 
 test('fails with the selector if nothing matches', () => {
@@ -148,7 +152,7 @@ test('reports invalid CSS selectors', () => {
   }
 })
 
-test('leaves selectors it does not support to cheerio, with the same results', () => {
+test('answers modern selectors itself, and leaves jQuery’s to cheerio', () => {
   assert.equal($.text('article:has(a[title=B]) .price_color'), 'sold out')
   assert.equal($.number('p:contains("51")'), 51.77)
   assert.equal($.all('li:first-of-type')[0]!.attr('a', 'title'), 'A "Light"')

@@ -10,8 +10,9 @@ import { findAll, findFirst } from './match.ts'
 import { firstNumber } from './number.ts'
 import { indexPage, type PageIndex, recycle } from './page-index.ts'
 import { type Base, baseOf, resolveUrl } from './resolve-url.ts'
-import { type CompiledSelector, compile } from './selector.ts'
-import { innerHtmlOf, rawTextOf, textOf } from './text.ts'
+import { compile } from './selector.ts'
+import { innerHtmlOf, outerHtmlOf } from './serialize.ts'
+import { rawTextOf, textOf } from './text.ts'
 import { detached } from './text-builder.ts'
 
 /** What all places of a page share; each part is built on first use. */
@@ -53,18 +54,16 @@ export class Document {
 
   first(css: string, scope: number): number {
     const selector = compile(css)
-    return this.#isOurs(selector, scope)
+    return selector.alternatives !== undefined
       ? findFirst(this.index, selector, scope)
       : (findWithCheerio(this.dom, css, scope)[0] ?? -1)
   }
 
   all(css: string, scope: number): number[] {
     const selector = compile(css)
-    return this.#isOurs(selector, scope) ? findAll(this.index, selector, scope) : findWithCheerio(this.dom, css, scope)
-  }
-
-  #isOurs(selector: CompiledSelector, scope: number): boolean {
-    return selector.alternatives !== undefined && (scope !== -1 || !selector.isRelative)
+    return selector.alternatives !== undefined
+      ? findAll(this.index, selector, scope)
+      : findWithCheerio(this.dom, css, scope)
   }
 
   release(): void {
@@ -164,6 +163,13 @@ export class Place implements DocumentSelection {
   html(css?: string): string {
     const token = this.#find(css)!
     return token === -1 ? this.document.html : detached(innerHtmlOf(this.document.index, token))
+  }
+
+  outerHtml(css?: string): string {
+    const { index } = this.document
+    const token = this.#find(css)!
+    const root = () => index.tag.findIndex((tag) => tag !== -1)
+    return detached(outerHtmlOf(index, token === -1 ? root() : token))
   }
 
   get cheerio(): CheerioAPI {

@@ -5,18 +5,18 @@ export interface Tokens {
   /** One past the token's `>`. */
   readonly end: Int32Array
   readonly kind: Uint8Array
-  /** Tag name ID, -1 for tokens that are not elements. */
+  /** Tag name id, -1 for tokens that are not elements. */
   readonly tag: Int32Array
-  /** Token of the parent element, or -1. Only for elements. */
+  /** Token of the parent element, or -1 for the document. Only for elements and comments. */
   readonly parent: Int32Array
   /**
-   * The first token after the element's content: its end tag, or the tag (or page end) that implied it. The descendants are
-   * exactly the elements between the two. Only for elements.
+   * The first token after the element's content: its end tag, or the tag (or page end) that implied it. Descendants are exactly
+   * the elements between the two. Only for elements.
    */
   readonly close: Int32Array
 }
 
-/** Returned by finished pages: with these a crawl allocates nothing per page. Larger ones are freed at once. */
+/** Given back by finished pages: with these a crawl allocates nothing per page. Larger ones are freed at once. */
 const pool: Tokens[] = []
 const POOL_MAX = 64
 const POOLED_SIZE_MAX = 16_384
@@ -30,7 +30,7 @@ export function recycleTokens(tokens: Tokens): void {
   else if (pool.length < POOL_MAX) pool.push(tokens)
 }
 
-function tokensOf(size: number): Tokens {
+export function tokensOf(size: number): Tokens {
   return {
     start: new Int32Array(size),
     end: new Int32Array(size),
@@ -43,17 +43,17 @@ function tokensOf(size: number): Tokens {
 
 const NAMES = ['start', 'end', 'kind', 'tag', 'parent', 'close'] as const
 
-/** Garbage collection comes late: the arrays of a 10 MB page take 21 MB, and those of several pages were waiting for it. */
+/** The collector comes late: the arrays of a page of 10 MB are 21 MB, and several such pages' were waiting for it. */
 function free(tokens: Tokens): void {
   for (const name of NAMES) freeArray(tokens[name])
 }
 
-/** Frees the memory of an array now. The array must not be used afterwards. */
+/** Gives the memory of an array back now. Nobody may use it afterwards. */
 export function freeArray(array: Int32Array | Uint16Array | Uint8Array): void {
   ;(array.buffer as ArrayBuffer).transfer(0)
 }
 
-/** The same tokens with twice the capacity; the old arrays are freed one by one. */
+/** The same tokens with twice the room; the old ones are gone, one array after the other. */
 export function growTokens(old: Tokens): Tokens {
   const size = old.start.length * 2
   const grown = <A extends Int32Array | Uint8Array>(from: A, to: A): A => {
