@@ -146,37 +146,3 @@ export const messyHtml = fc
     },
   )
   .map((parts) => parts.join(''))
-
-const simple = fc.oneof(
-  fc.constantFrom('p', 'div', 'li', 'a', 'span', 'td', '*', 'x-card', 'b', 'title', 'input'),
-  fc.constantFrom(
-    '.a',
-    '.b',
-    '#a',
-    '[class]',
-    '[id=a]',
-    '[class~=b]',
-    '[title^="a"]',
-    '[href$="y=1&z"]',
-    '[class*="b"]',
-    '[data-x|=x]',
-    '[rel="A"]',
-    '[class="A" i]',
-    '[title="a&b"]',
-  ),
-  fc.constantFrom(
-    'p.a',
-    'li:first-child',
-    ':last-child',
-    'li:nth-child(2)',
-    ':nth-child(2n+1)',
-    'p:not(.a)',
-    ':not(p):not([id])',
-    'div:not(.a, .b)',
-    ':nth-child(-n+2)',
-  ),
-)
-/** Selectors that both tiers support. */
-export const selector = fc
-  .tuple(simple, fc.array(fc.tuple(fc.constantFrom(' ', ' > ', ' + ', ' ~ ', ', '), simple), { maxLength: 3 }))
-  .map(([first, rest]) => first + rest.map(([combinator, next]) => combinator + next).join(''))
