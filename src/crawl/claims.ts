@@ -1,5 +1,5 @@
 /**
- * Fills the inbox from the frontier, lets manual work overtake without starving the rest, and tells when there is nothing left.
+ * Fills the inbox from the frontier, lets manual work overtake without starving the rest, and notices when nothing is left.
  */
 import type { HeldLeases } from '../core/held-leases.ts'
 import { DEFAULT_LANE, isFileLane } from '../core/task.ts'
@@ -21,16 +21,16 @@ interface ClaimsParts
   onClaimed: () => void
 }
 
-/** over: nothing remains · busy: what this worker holds decides · a number: to be asked again after so many ms. */
+/** over: nothing remains · busy: this worker still holds tasks · a number: try again after so many ms. */
 type Dry = 'over' | 'busy' | number
 
 export class Claims {
   readonly #parts: ClaimsParts
-  /** Lanes in which nobody is in a hurry. */
+  /** All lanes but the urgent ones. */
   readonly #patientLanes: readonly string[]
   readonly #claimedAtMs = new WeakMap<Lease, number>()
   #isUnderWay = false
-  /** The last claim gave nothing but manual work: the next one asks for some of the rest first, or that would wait for ever. */
+  /** The last claim returned only manual tasks. The next one asks for some others first, so that they are not starved. */
   #wasManual = false
   #pollMs = POLL_MS.min
 
@@ -43,7 +43,7 @@ export class Claims {
     return this.#isUnderWay
   }
 
-  /** Tasks of any lane. False when there are none to be had now. */
+  /** Claims tasks of any lane. False if none are available now. */
   async claim(avoidHosts: readonly string[]): Promise<boolean> {
     const max = this.#parts.claimMax()
     const avoid = avoidHosts.length > 0 ? { avoidHosts } : {}
@@ -52,7 +52,7 @@ export class Claims {
     return (await this.#claim({ max, ...avoid })) || gotOthers
   }
 
-  /** While the inbox is full nothing is claimed; what somebody asks for by hand must not wait for that. */
+  /** A full inbox claims nothing; manual tasks must not wait for that. */
   async claimManual(alreadyHere: number): Promise<void> {
     const max = this.#parts.concurrency - alreadyHere
     if (max > 0 && !this.#isUnderWay) await this.#claim({ max, lanes: ['manual'] })
@@ -87,7 +87,7 @@ export class Claims {
 
   /** Nothing to claim: over, or wait for what is due later, for our own commits, or for other workers. */
   async whenDry(holdsSome: boolean): Promise<Dry> {
-    if (holdsSome) return 'busy' // a commit or a free host asks again
+    if (holdsSome) return 'busy' // a commit or a free host triggers the next claim
     const { frontier, now } = this.#parts
     const stats = await frontier.stats()
     if (stats.remaining === 0 && (await this.#isOver())) return 'over'
@@ -95,12 +95,12 @@ export class Claims {
     const isAlone = !frontier.can.shared && !stats.isPaused
     const pollMs = this.#pollMs
     this.#pollMs = Math.min(POLL_MS.max, this.#pollMs * 2)
-    // Due already, and yet not given to us: it is for others (a file), and asking all the time would not change that.
+    // Due, but not for this worker (a file, for example): asking more often would not help.
     if (dueInMs <= 0) return pollMs
     return Math.max(POLL_MS.min, Math.min(dueInMs, isAlone ? POLL_MS.max : pollMs))
   }
 
-  /** Nothing remains, and nothing was added while we asked whether more may come. */
+  /** Nothing remains, and nothing was added while we checked whether more may come. */
   async #isOver(): Promise<boolean> {
     const { frontier, isOpenEnded } = this.#parts
     if (isOpenEnded === undefined) return true

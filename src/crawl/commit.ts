@@ -1,4 +1,4 @@
-/** Takes settled visits from the channel and makes them true, in batches: one commit for many pages. */
+/** Takes settled visits from the channel and commits them in batches. */
 import { addCounts, noCounts } from '../core/counts.ts'
 import type { EventBus } from '../core/events.ts'
 import { type HeldLeases, isOneOf } from '../core/held-leases.ts'
@@ -9,9 +9,9 @@ import type { Channel } from './channel.ts'
 import { countedOutcome } from './counted.ts'
 import type { Settled } from './settle.ts'
 
-/** More pages in one transaction gain little: at 64 the commit is under 3 % of a page's cost. */
+/** Larger batches gain little: at 64 pages, the commit is under 3 % of a page's cost. */
 const BATCH_MAX = 64
-/** How long a batch may wait for company while the worker still has pages to fetch. */
+/** How long a batch waits to fill up while the worker still has pages to fetch. */
 const LINGER_MS = 40
 const BACKLOG_POLL_MS = 25
 
@@ -22,9 +22,9 @@ interface CommitterParts {
   held: HeldLeases<Lease>
   backlogMax: number
   now: () => number
-  /** True when the worker has nothing to fetch: what is found must become claimable at once. */
+  /** True if the worker has nothing to fetch, so new tasks must become claimable at once. */
   isHungry: () => boolean
-  /** A worker that stops does not wait for the sinks: its items are in the log. */
+  /** A worker that is stopping does not wait for the sinks: its items are in the log. */
   isStopping: () => boolean
   onCommitted: (batch: readonly Settled[], isStale: (lease: Lease) => boolean) => void
 }
@@ -38,7 +38,7 @@ export class Committer {
     this.#parts = parts
   }
 
-  /** Until the channel is closed and drained. A commit that fails closes it, so that nobody waits to hand over for ever. */
+  /** Runs until the channel is closed and drained. A failed commit closes it, so that no producer waits forever. */
   run(): Promise<void> {
     return writeBatches({
       channel: this.#parts.channel,
@@ -60,7 +60,7 @@ export class Committer {
     }
   }
 
-  /** Commit what there is now. */
+  /** Commits what is waiting now. */
   hurry(): void {
     this.#endLinger?.()
   }
@@ -108,7 +108,7 @@ export class Committer {
     if (items.backlog > backlogMax) await this.#untilSinksCatchUp()
   }
 
-  /** While this waits the channel fills and the crawl stands still: a slow sink slows the crawl. */
+  /** While this waits, the channel fills and the crawl stops: backpressure from a slow sink. */
   async #untilSinksCatchUp(): Promise<void> {
     const { frontier, backlogMax, isStopping } = this.#parts
     while (!isStopping()) {

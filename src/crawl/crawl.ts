@@ -1,5 +1,5 @@
 /**
- * The crawl loop of one worker: claim → fetch → read → settle → commit, until nothing remains or somebody says stop.
+ * The crawl loop of one worker: claim → fetch → read → settle → commit, until nothing remains or it is told to stop.
  *
  *   frontier ──claim──▶ inbox ──a host is free──▶ visit: fetch ▸ read ▸ settle ──▶ channel ──batch──▶ frontier.commit
  *
@@ -31,9 +31,9 @@ export async function crawl(parts: CrawlParts, stop: AbortSignal): Promise<Crawl
 }
 
 const REPORT_MS = 500
-/** After the first request was started: enough for it to leave. */
+/** After the first request was started; long enough for it to be sent. */
 const LOAD_AFTER_MS = 10
-/** How long aborted fetches and handlers get to notice. */
+/** How long aborted fetches and handlers have to react. */
 const ABORT_GRACE_MS = 1_000
 /** Leases of a host that is paused for longer than this go back to the frontier. */
 const HOLD_PAUSED_MS_MAX = 5_000
@@ -118,7 +118,7 @@ class CrawlLoop implements AsyncDisposable {
     return this.#haltedBy === undefined ? end : { how: 'halted', error: this.#haltedBy }
   }
 
-  /** Opens many files at once, so no second request goes out until it is done: a process that may open few could not load it later. */
+  /** Loading opens many files at once, so no second request is sent before it is done: with few file descriptors it could fail later. */
   async #loadReader(): Promise<void> {
     this.#report() // the run log loads its writer now, too
     try {
@@ -129,7 +129,7 @@ class CrawlLoop implements AsyncDisposable {
     }
   }
 
-  /** Starts what may start, and asks for more when the inbox runs low. */
+  /** Starts as many visits as it may, and claims more tasks when the inbox runs low. */
   #pump(): void {
     if (this.#isStopping) return
     const { concurrency } = this.#parts
@@ -165,7 +165,7 @@ class CrawlLoop implements AsyncDisposable {
     }
   }
 
-  /** While the inbox is full the frontier is not asked, and yet it may have something to say: pause, or this first. */
+  /** A full inbox claims nothing, so a pause or a manual task is looked up here. */
   async #lookUp(): Promise<void> {
     if (this.#isStopping || this.#inbox.size === 0 || this.#isLookingUp) return
     this.#isLookingUp = true
@@ -180,11 +180,11 @@ class CrawlLoop implements AsyncDisposable {
       this.#halt(toScrapeError(error, 'E_SERVICE'))
     } finally {
       this.#isLookingUp = false
-      this.#pump() // while it claimed, no other claim was made, however dry the inbox ran
+      this.#pump() // no other claim was made in the meantime, even if the inbox ran dry
     }
   }
 
-  /** Waits for a moment with nothing in flight: probes of a dead host may leave few of them. */
+  /** Postponed until nothing is in flight: the probes of a dead host may leave few such moments. */
   async #stopIfStalled(): Promise<void> {
     this.#isStallCheckDue = this.#visits.unfinished.size > 0
     if (this.#isStopping || this.#isStallCheckDue) return
@@ -228,7 +228,7 @@ class CrawlLoop implements AsyncDisposable {
       const lost = await this.#held.extend()
       if (lost.size === 0) return
       this.#inbox.remove((lease) => lost.has(lease))
-      this.#pump() // what it waited for may have been these
+      this.#pump() // it may have been waiting for these
     } catch (error) {
       this.#halt(toScrapeError(error, 'E_SERVICE'))
     }
@@ -255,7 +255,7 @@ class CrawlLoop implements AsyncDisposable {
     this.#end.resolve({ how: 'halted', error })
   }
 
-  /** Hands back what waits, gives what is in flight its time, then hands that back too. */
+  /** Hands back waiting tasks, gives visits in flight time to finish, then hands back the rest. */
   async #drain(): Promise<void> {
     this.#isStopping = true
     clearTimeout(this.#wakeTimer)
@@ -271,7 +271,7 @@ class CrawlLoop implements AsyncDisposable {
       await new Promise((resolve) => setTimeout(resolve, 5))
     }
     clearTimeout(deadline)
-    // What has not ended by now is a handler that never will: its task goes to somebody else, its late result nowhere.
+    // A handler that is still running now may never end: its task goes to another worker, and a late result is dropped.
     await this.#handBack([...this.#inbox.remove(() => true), ...this.#visits.unfinished])
     this.#channel.close()
   }

@@ -1,9 +1,9 @@
 /**
- * The visits of a worker: starts as many as may go on at once, and takes each from its request to its outcome.
+ * The visits of a worker: starts as many as may run concurrently, and takes each from its request to its outcome.
  *
  *   inbox ──a host is free──▶ fetch ▸ read ▸ settle ──▶ committer
  *
- * A socket is given its next request before the page it brought is parsed.
+ * A socket gets its next request before the page it delivered is parsed.
  */
 
 import { ScrapeError, toScrapeError } from '../core/errors.ts'
@@ -35,7 +35,7 @@ interface VisitsParts extends CrawlParts {
   claims: Pick<Claims, 'queueMs'>
   committer: Pick<Committer, 'handOver'>
   fallbacks: Fallbacks
-  /** A request has ended, or a visit: more may start. */
+  /** A request or visit has ended, so more may start. */
   onRoom: () => void
   /** A page ended the run. */
   onHalt: (error: ScrapeError) => void
@@ -50,7 +50,7 @@ export class Visits {
   readonly #brake = new ResourceBrake()
   #hasSlowedDown = false
   #inFlight = 0
-  /** Visits that have a page of a browser, or wait for one. */
+  /** Visits that have a browser page, or wait for one. */
   #browserPages = 0
   readonly #unfinished = new Set<Lease>()
 
@@ -58,16 +58,16 @@ export class Visits {
     this.#parts = parts
     this.#recall = createRecentItems(parts.recentItemsMax)
     if (canConflict(parts.compiled.routes)) this.#queuedRoutes = new LatestRoutes()
-    // Every exchange listens to this one signal; Node would take 11 listeners for a leak.
+    // Every exchange listens to this signal; Node warns of a leak from 11 listeners on.
     process.getBuiltinModule('node:events').setMaxListeners(0, this.#hardStop.signal)
   }
 
-  /** Requests out. */
+  /** Requests in flight. */
   get inFlight(): number {
     return this.#inFlight
   }
 
-  /** Those whose result is not in the channel yet. */
+  /** Visits whose result is not in the channel yet. */
   get unfinished(): ReadonlySet<Lease> {
     return this.#unfinished
   }
@@ -77,7 +77,7 @@ export class Visits {
     return this.#inFlight < Math.min(concurrency, this.#brake.limit(now())) && this.#unfinished.size < 2 * concurrency
   }
 
-  /** Takes a task whose host is free from the inbox and begins its visit. Returns how long to wait for one otherwise. */
+  /** Takes a task whose host is free from the inbox and starts its visit; if there is none, returns how long to wait. */
   startNext(): 'started' | { waitMs: number } {
     const next = this.#parts.inbox.take(this.#waitMs)
     if (next.lease === undefined) return { waitMs: next.waitMs }
@@ -85,7 +85,7 @@ export class Visits {
     return 'started'
   }
 
-  /** Aborts what is in flight: its tasks are handed back. */
+  /** Aborts the visits in flight; their tasks are handed back. */
   abort(reason: Error): void {
     this.#hardStop.abort(reason)
   }
@@ -151,13 +151,13 @@ export class Visits {
     } // biome-ignore format: one line reads better
     if (page.live === undefined) return await readPage(request)
     const { live } = page
-    // A page that keeps its slot for ever would cost all others theirs; an HTTP page costs nobody anything.
+    // A browser page that never ends would keep its slot from all others; an HTTP page holds none.
     return await withinTime(compiled.limits.handlerTimeout, task.url, async () => {
       const reading = await readPage(request)
       reading.tasks.push(...(await downloadTasks({ task, base: page.url }, await live.downloads(), keepDownload)))
       return reading
     }).catch(async (error: unknown) => {
-      // Whatever a handler throws when its page dies under it, is not the handler's fault: the task is tried again.
+      // If the page crashed under its handler, the error is not the handler's fault: the task is retried.
       throw (await live.failureBehind(error)) ?? error
     })
   }
@@ -166,7 +166,7 @@ export class Visits {
     const { compiled, now, random, fallbacks, keepSnapshot, startsFromList = false } = this.#parts
     fallbacks.note(lease, error.code)
     if (error.code === 'E_RESOURCES') this.#slowDown(error)
-    // A browser that does not answer would be waited for in vain.
+    // A crashed browser takes no screenshot.
     const screenshot = error.code === 'E_BROWSER_CRASHED' ? undefined : await page?.live?.screenshot()
     return settleFailure(lease, error, {
       limits: compiled.limits,
@@ -179,7 +179,7 @@ export class Visits {
     })
   }
 
-  /** One line per run. */
+  /** Logged once per run. */
   #slowDown(error: ScrapeError): void {
     const { bus, now } = this.#parts
     if (!this.#brake.refused(this.#inFlight + 1, now()) || this.#hasSlowedDown) return
@@ -205,14 +205,14 @@ export class Visits {
   }
 }
 
-/** What goes on after that fails when its page is closed. */
+/** Work that continues after the timeout fails when its page is closed. */
 async function withinTime<T>(ms: number, url: string, work: () => Promise<T>): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>()
   const what = `the handler was not done after ${ms} ms`
   const timer = setTimeout(() => reject(new ScrapeError('E_HANDLER_TIMEOUT', what, { url })), ms)
   try {
     const working = work()
-    working.catch(() => {}) // nobody listens to it once it is late
+    working.catch(() => {}) // after the timeout, nothing awaits it
     return await Promise.race([working, late])
   } finally {
     clearTimeout(timer)

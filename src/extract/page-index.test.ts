@@ -198,7 +198,7 @@ const CASES: Record<string, Record<string, string>> = {
     'headings end headings': '<h1>a<h2>b</h3>c<h4>d</h4>',
     'a heading’s end tag closes any heading': '<h1><b>a</h6>b',
     'a heading in a div in a heading': '<h1><div><h2>a</h1>b',
-    'a form in a form is no element': '<form><div><form>x</form>y</form>z',
+    'a form in a form is not an element': '<form><div><form>x</form>y</form>z',
     '</form> closes only the form': '<form><div>a</form>b</div>c<form>d',
     'a form in a template is an element': '<form><template><form>a</form></template><form>b',
     'a button in a button ends it': '<button>a<div><button>b</button>c',
@@ -331,7 +331,7 @@ const CASES: Record<string, Record<string, string>> = {
     'an unclosed title runs to the end': '<title>a<p>&amp;b',
     'an unclosed text area runs to the end': '<textarea>\na<p>&amp;b',
     'raw text ends at a tag in capitals': '<style>a</STYLE>b<title>c</Title\n>d',
-    'raw text in foreign content is no raw text':
+    'raw text elements in foreign content are ordinary elements':
       '<svg><style><a>&lt;</a></style><title><b>x</b></title><script>y<z/></script></svg>',
     'a self-closing script': '<script/>a</script>b',
   },
@@ -359,7 +359,7 @@ const CASES: Record<string, Record<string, string>> = {
     'a template after the body': '<body>a</body><template>b</template>',
     'a template in a frameset': '<frameset><template><frame></template></frameset>',
     'head elements in a template': '<template><title>a</title><meta><script>b</script></template>c',
-    'a template in SVG is no template': '<svg><template><p>a</template>b',
+    'a template in SVG is not a template': '<svg><template><p>a</template>b',
     'text in a template’s table': '<template><table>a<tr>b<td>c</table></template>d',
     'text in a template’s row moves to the end of the template': '<template><tr>a<td>b</template>',
   },

@@ -157,7 +157,7 @@ class Indexer {
     const builder = this.#builder
     let end = 0
     if (c === 47 && html.charCodeAt(at + 2) === 62) {
-      // `</>` is nothing at all: the text goes on after it.
+      // `</>` leaves nothing in the tree: the text continues after it.
       if (isTableText(builder)) return this.#gap(at)
       this.#text(at)
       builder.drop(at, at + 3)

@@ -99,7 +99,7 @@ export class TreeBuilder {
   /** Active formatting elements, oldest first, with a `MARKER` where a cell or the like begins; and where they were in the stack. */
   readonly #formatting: number[] = []
   readonly #formattingDepths: number[] = []
-  /** Their attributes in an order of their own, where they had to be compared. */
+  /** Their attributes, sorted, where they had to be compared. */
   readonly #formattingKeys: (string | undefined)[] = []
   /** Nodes can be moved; undefined as long as none was. */
   links: NodeLinks | undefined
@@ -318,7 +318,7 @@ export class TreeBuilder {
     this.popTo(depth)
   }
 
-  /** Takes an element out of the stack; its content goes on. */
+  /** Takes an element out of the stack; elements open inside it stay open. */
   remove(depth: number): void {
     const { open } = this
     if (depth === open.size - 1) {

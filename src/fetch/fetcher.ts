@@ -1,6 +1,6 @@
 /**
  * The fetch chain: robots → circuit → rate limit → cache → identity → http or browser → block check. Each link does its part or
- * throws a `ScrapeError`; how a request ended is told to the throttle, the circuit, and whom it was made as.
+ * throws a `ScrapeError`. The throttle, the circuit and the identity of a request are notified of how it ended.
  */
 import { ScrapeError } from '../core/errors.ts'
 import type { EventBus } from '../core/events.ts'
@@ -25,20 +25,20 @@ import { createRobots, type Robots } from './robots/robots.ts'
 export interface FetcherParts {
   http: Pick<HttpClient, 'exchange'>
   rateLimit: RateLimit
-  /** Left out: requests for a browser are refused. */
+  /** If omitted, requests for a browser are refused. */
   browsers?: Pick<BrowserPool, 'visit'>
-  /** Left out: robots.txt is ignored. */
+  /** If omitted, robots.txt is ignored. */
   robots?: { userAgent: string }
-  /** Left out: every page is asked for. */
+  /** If omitted, every page is requested. */
   cache?: ResponseCache | RemoteCache
-  /** Left out: a host that only fails is asked all the same. */
+  /** If omitted, requests to a failing host continue. */
   circuit?: Circuit
-  /** Left out: whatever came is a page. */
+  /** If omitted, every response counts as a page. */
   judge?: Judge
-  /** Left out: everything is asked for as ourselves. */
+  /** If omitted, requests are made without an identity. */
   identities?: Identities
   events?: Pick<EventBus, 'emit'>
-  /** Longest Retry-After that is obeyed. */
+  /** A longer Retry-After is cut to this. */
   retryAfterMsMax: number
   now?: () => number
 }
@@ -117,7 +117,7 @@ class FetchChain implements ChainFetcher {
     })
   }
 
-  /** Every answer says whether its host is well; a redirect goes on under the limits of where it leads. */
+  /** Every response tells whether its host is healthy; a redirect continues under the limits of its target host. */
   async #exchangeAs(
     identity: Identity | undefined,
     request: FetchRequest,
@@ -126,13 +126,13 @@ class FetchChain implements ChainFetcher {
     checkRedirect?: CheckRedirect,
   ): Promise<Page> {
     let startedMs = this.#now()
-    // robots.txt, which asks nobody for leave, says what its answer means by itself.
+    // robots.txt is fetched without this check, and interprets its response itself.
     const isPage = checkRedirect !== undefined
     let pass = isPage ? this.#circuit?.enter(circuitPage(request, turn.host)) : undefined
     const onRedirect = async (url: string, hopSignal: AbortSignal) => {
       this.#throttle.onAnswer(turn.host)
       pass?.end()
-      turn.release() // before anything is waited for: two requests that lead to each other's hosts must not block both
+      turn.release() // before waiting for anything: two requests that redirect to each other's hosts must not deadlock
       await checkRedirect?.(url)
       await turn.take(url, hopSignal)
       pass = isPage ? this.#circuit?.enter(circuitPage(request, turn.host)) : undefined
@@ -150,7 +150,7 @@ class FetchChain implements ChainFetcher {
       const isJudged = page !== undefined
       if (page instanceof HttpPage) page.giveRoom()
       if (isPage) throw this.#onFailure(error, { request, host: turn.host, startedMs, pass, isJudged })
-      // That robots.txt is refused is no block: many sites have none for anybody.
+      // A robots.txt that is forbidden does not mean that we are blocked: many sites deny it to everyone.
       if (error instanceof ScrapeError && error.code !== 'E_FORBIDDEN') {
         this.#throttle.onError(turn.host, error, { url: request.url, startedMs, isAlone: false })
       }
@@ -158,7 +158,7 @@ class FetchChain implements ChainFetcher {
     }
   }
 
-  /** A browser follows redirects by itself: where it was led to is judged when it is there. Its pages are never cached. */
+  /** A browser follows redirects by itself, so their target is checked on arrival. Its pages are never cached. */
   async #visit(request: FetchRequest & { browser: BrowserRequest }, signal: AbortSignal): Promise<Page> {
     if (this.#parts.browsers === undefined) throw new ScrapeError('E_BROWSER_MISSING', 'this command opens no browser')
     const { browsers } = this.#parts
@@ -205,7 +205,7 @@ class FetchChain implements ChainFetcher {
     return undefined
   }
 
-  /** The error to throw: the same, or one that says by whom we were turned away. */
+  /** The error to throw: the same one, or one that names the bot protection behind it. */
   #onFailure(thrown: unknown, { request, host, startedMs, pass, isJudged }: Failure): unknown {
     let error = thrown
     if (error instanceof ScrapeError) {
@@ -218,7 +218,7 @@ class FetchChain implements ChainFetcher {
     return error
   }
 
-  /** robots.txt itself keeps to the limits of its host, but asks nobody for leave. */
+  /** robots.txt itself obeys the rate limit of its host, but is not checked against robots.txt. */
   async #fetchRobots(url: string, signal: AbortSignal): Promise<Page> {
     using turn = await this.#takeTurn(url, signal)
     return await this.#exchange({ url, accept: ANY_CONTENT }, signal, turn)
@@ -238,7 +238,7 @@ interface Failure {
   host: string
   startedMs: number
   pass: Pass | undefined
-  /** A page came, and it was what failed. */
+  /** A page arrived and was rejected. */
   isJudged: boolean
 }
 

@@ -88,7 +88,7 @@ export async function autoscale(request: AutoscaleRequest, stop: AbortSignal): P
         memory = await step(request, seen, memory)
         if (seen.runs.length === 0 && crew.size === 0 && !request.isForever) return 'finished'
       } catch (error) {
-        // A database that is down for a while is no reason to dismiss workers: they wait for it, too.
+        // A database that is down for a while does not mean that workers should be dismissed: they wait for it, too.
         if (isFirst || !(error instanceof ScrapeError) || error.class !== 'service') throw error
         request.onTrouble(`${error.message}; workers stay as they are`)
       }

@@ -195,7 +195,7 @@ export class MetricsListener {
       skipped: child('skipped'),
       stale: child('stale'),
     }
-    // A rate sees no step from nothing to one, and a share of errors that is missing is no share of 0.
+    // A rate sees no step from nothing to one, and a missing share of errors is not a share of 0.
     for (const one of Object.values(children)) one.inc(0)
     this.#outcomes.set(name, children)
     return children

@@ -17,7 +17,7 @@ const DOCUMENTS = 100
 /** Longer than the slowest machine needs. */
 const WAIT_MS_MAX = 240_000
 /**
- * Left out of the generated documents: scripts; frames, which load; and a byte order mark, which is no part of the text.
+ * Left out of the generated documents: scripts; frames, which load; and a byte order mark, which is not part of the text.
  * Also what Chromium (156) parses in a way of its own or that parse5 does not have yet:
  *   - select: any element may be inside (since version 135)
  *   - processing instructions: `<?php ?>` is not a comment any more

@@ -57,7 +57,7 @@ export function planOf({ total, facets }: Pick<List, 'total' | 'facets'>, applie
   const usable = known.filter(
     ({ name, values }) => !Object.hasOwn(applied, name) && values.length > 1 && values.length <= partsMax,
   )
-  // Postings without a job family are in no part of a list split by it: a facet must cover at least as many as any other.
+  // A list split by job family leaves out postings without one, so a facet must cover at least as many as any other.
   const needed = Math.max(total, ...known.filter(({ name }) => name !== MANY_VALUED).map(({ sum }) => sum))
   const whole = usable.find(({ sum }) => sum >= needed)
   const facet = whole ?? usable[0]

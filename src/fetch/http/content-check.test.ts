@@ -28,7 +28,7 @@ const ZIP = zipOf('a.txt', 'hello')
 const NOISE = Buffer.from(Array.from({ length: 4000 }, (_, i) => (i * 7919 + (i >> 3) * 104_729) & 255))
 const HTML = '<html><head><title>A page</title></head><body><h1>A page</h1><p>Something to read.</p></body></html>'
 
-/** One file in an archive, as any packer writes it. */
+/** A ZIP archive with one file. */
 function zipOf(name: string, text: string): Buffer {
   const data = deflateRawSync(text)
   const head = Buffer.alloc(30)

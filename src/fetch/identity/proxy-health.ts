@@ -240,7 +240,7 @@ export class ProxyHealth implements Disposable {
         return
       }
       member.reason = namedReason(member, error)
-      // While none is up, being asked again and again is no reason to rest longer.
+      // While none is up, repeated requests do not lengthen their rest.
       if (!this.areAllDown) member.restUntilMs = this.#now() + this.restMs(member.downs++)
     } finally {
       member.isChecking = false
