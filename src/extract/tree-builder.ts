@@ -6,6 +6,7 @@
  * move links the nodes read so far (`NodeLinks`); at the end the tokens are put into the order of the tree.
  */
 import { ScrapeError } from '../core/errors.ts'
+import { FormattingElements, MARKER } from './formatting-elements.ts'
 import { NodeLinks } from './node-links.ts'
 import { OpenElements } from './open-elements.ts'
 import { attributesOfTag } from './tag-attributes.ts'
@@ -71,7 +72,6 @@ export interface TagRules {
   end(b: TreeBuilder, mode: number, tag: number): void
 }
 
-const MARKER = -1
 const STILL_OPEN = 0x7fffffff
 
 export class TreeBuilder {
@@ -96,11 +96,7 @@ export class TreeBuilder {
   isSelfClosing = false
   /** A formatting element may have to be opened again before the next text. */
   mayReconstruct = false
-  /** Active formatting elements, oldest first, with a `MARKER` where a cell or the like begins; and where they were in the stack. */
-  readonly #formatting: number[] = []
-  readonly #formattingDepths: number[] = []
-  /** Their attributes, sorted, where they had to be compared. */
-  readonly #formattingKeys: (string | undefined)[] = []
+  readonly #formatting = new FormattingElements()
   /** Nodes can be moved; undefined as long as none was. */
   links: NodeLinks | undefined
   /** Tokens of formatting elements opened again → tokens of the tags they were opened by. */
@@ -140,7 +136,7 @@ export class TreeBuilder {
     this.count = this.mode = this.at = this.end = this.#steps = 0
     this.open.clear()
     this.templateModes.length = 0
-    this.#formatting.length = this.#formattingDepths.length = this.#formattingKeys.length = 0
+    this.#formatting.clear()
     this.isQuirks = this.isFostering = this.mayReconstruct = this.hasTemplates = false
     this.isFramesetOk = true
     this.head = this.form = -1
@@ -371,48 +367,27 @@ export class TreeBuilder {
   // ——— Formatting elements ———
 
   pushMarker(): void {
-    this.#pushEntry(MARKER, 0)
+    this.#formatting.push(MARKER, 0)
   }
 
   clearToMarker(): void {
-    while (this.#formatting.length > 0) if (this.#popEntry() === MARKER) break
-    this.mayReconstruct = this.#formatting.length > 0
+    this.#formatting.clearToMarker()
+    this.mayReconstruct = this.#formatting.size > 0
   }
 
-  /** The current node becomes an active formatting element; of four that are the same, the oldest is forgotten. */
+  /** The current node becomes an active formatting element. */
   pushFormatting(): void {
     const { open } = this
-    const list = this.#formatting
-    let same = 0
-    for (let i = list.length - 1; i >= 0 && list[i] !== MARKER; i--) if (this.tokens.tag[list[i]!] === open.top) same++
-    if (same >= 3) this.#forgetFourth(same)
-    this.#pushEntry(open.topToken, open.size - 1)
+    const same = this.#formatting.count(open.top, this.tokens.tag)
+    if (same >= 3) this.#forgetSame(same)
+    this.#formatting.push(open.topToken, open.size - 1)
   }
 
-  #pushEntry(token: number, depth: number): void {
-    this.#formatting.push(token)
-    this.#formattingDepths.push(depth)
-    this.#formattingKeys.push(undefined)
-  }
-
-  #popEntry(): number {
-    this.#formattingDepths.pop()
-    this.#formattingKeys.pop()
-    return this.#formatting.pop()!
-  }
-
-  #forgetFourth(sameName: number): void {
+  #forgetSame(sameName: number): void {
     this.#spend(sameName)
-    const { tag } = this.tokens
-    const list = this.#formatting
-    const own = this.#attributeText(this.open.topToken)
-    const same: number[] = []
-    for (let i = list.length - 1; i >= 0 && list[i] !== MARKER; i--) {
-      if (tag[list[i]!] !== this.open.top) continue
-      this.#formattingKeys[i] ??= this.#attributeText(list[i]!)
-      if (this.#formattingKeys[i] === own) same.push(i)
-    }
-    if (same.length >= 3) this.#forget(same.at(-1)!)
+    const { top, topToken } = this.open
+    const keyOf = (token: number) => this.#attributeText(token)
+    if (this.#formatting.forgetSame(top, this.tokens.tag, keyOf(topToken), keyOf)) this.mayReconstruct = true
   }
 
   #attributeText(token: number): string {
@@ -422,30 +397,14 @@ export class TreeBuilder {
   }
 
   #forget(i: number): void {
-    this.#formatting.splice(i, 1)
-    this.#formattingDepths.splice(i, 1)
-    this.#formattingKeys.splice(i, 1)
+    this.#formatting.forget(i)
     this.mayReconstruct = true
   }
 
-  /** The newest entry with that name after the last marker, or -1. */
-  #newestFormatting(tag: number): number {
-    const list = this.#formatting
-    for (let i = list.length - 1; i >= 0 && list[i] !== MARKER; i--) if (this.tokens.tag[list[i]!] === tag) return i
-    return -1
-  }
-
-  #isFormattingOpen(i: number): boolean {
-    const depth = this.#formattingDepths[i]!
-    return depth < this.open.size && this.open.tokens[depth] === this.#formatting[i]
-  }
-
-  /** The elements from that depth on have moved up or down in the stack. */
   #shiftDepths(from: number, by: 1 | -1): void {
-    const depths = this.#formattingDepths
-    for (let i = 0; i < depths.length; i++) if (depths[i]! >= from) depths[i]! += by
+    this.#formatting.shiftDepths(from, by)
     this.mayReconstruct = true
-    this.#spend(this.open.size + depths.length)
+    this.#spend(this.open.size + this.#formatting.size)
   }
 
   #removeOpen(depth: number): void {
@@ -456,16 +415,17 @@ export class TreeBuilder {
   /** Opens formatting elements again that were closed with the block they began in. */
   reconstruct(at = this.at): void {
     this.mayReconstruct = false
+    const { open } = this
     const list = this.#formatting
-    let i = list.length - 1
-    if (i < 0 || list[i] === MARKER || this.#isFormattingOpen(i)) return
-    while (i > 0 && list[i - 1] !== MARKER && !this.#isFormattingOpen(i - 1)) i--
-    this.#spend(list.length - i)
-    for (; i < list.length; i++) {
-      if (this.isFostering && this.#isTableStructure(this.open.size - 1)) this.link(at)
-      const clone = this.#clone(list[i]!, at)
-      list[i] = clone
-      this.#formattingDepths[i] = this.open.size - 1
+    const { tokens } = list
+    let i = list.size - 1
+    if (i < 0 || tokens[i] === MARKER || list.isOpen(i, open)) return
+    while (i > 0 && tokens[i - 1] !== MARKER && !list.isOpen(i - 1, open)) i--
+    this.#spend(list.size - i)
+    for (; i < list.size; i++) {
+      if (this.isFostering && this.#isTableStructure(open.size - 1)) this.link(at)
+      const depth = open.size
+      list.replace(i, this.#clone(tokens[i]!, at), depth)
     }
   }
 
@@ -487,25 +447,25 @@ export class TreeBuilder {
   closeFormatting(tag: number): boolean {
     const list = this.#formatting
     const { open } = this
-    const last = list.length - 1
-    if (open.top !== tag || last < 0 || list[last] !== open.topToken) return false
+    const last = list.size - 1
+    if (open.top !== tag || last < 0 || list.tokens[last] !== open.topToken) return false
     this.#close(open.pop())
-    this.#popEntry()
-    if (last > 0 && list[last - 1] !== MARKER && !this.#isFormattingOpen(last - 1)) this.mayReconstruct = true
+    list.pop()
+    if (last > 0 && list.tokens[last - 1] !== MARKER && !list.isOpen(last - 1, open)) this.mayReconstruct = true
     return true
   }
 
   /** Ends the formatting element that a second `<a>` in it replaces. */
   replaceFormatting(tag: number): void {
-    if (this.#formatting.length === 0) return
-    const i = this.#newestFormatting(tag)
+    const list = this.#formatting
+    const i = list.newest(tag, this.tokens.tag)
     if (i === -1) return
     const { links } = this
-    const token = this.#formatting[i]!
+    const token = list.tokens[i]!
     this.adopt(tag)
     // Linking gives tokens new numbers; whatever was replaced is neither in the list nor in the stack then.
     if (links === undefined && this.links !== undefined) return
-    const still = this.#formatting.indexOf(token)
+    const still = list.tokens.indexOf(token)
     if (still !== -1) this.#forget(still)
     const depth = this.open.depthOfToken(token, 0)
     if (depth !== -1) this.remove(depth)
@@ -515,21 +475,21 @@ export class TreeBuilder {
   adopt(tag: number): void {
     const { open } = this
     const list = this.#formatting
-    if (open.top === tag && !list.includes(open.topToken)) {
+    if (open.top === tag && !list.tokens.includes(open.topToken)) {
       this.pop()
       return
     }
     for (let round = 0; round < 8; round++) {
-      let entry = this.#newestFormatting(tag)
+      let entry = list.newest(tag, this.tokens.tag)
       if (entry === -1) {
         this.closeAny(tag)
         return
       }
-      if (!this.#isFormattingOpen(entry)) {
+      if (!list.isOpen(entry, open)) {
         this.#forget(entry)
         return
       }
-      const depth = this.#formattingDepths[entry]!
+      const depth = list.depthOf(entry)
       if (!open.isInScope(depth)) return
       let blockDepth = open.firstSpecialAbove(depth)
       if (blockDepth === -1) {
@@ -539,14 +499,14 @@ export class TreeBuilder {
       }
       this.link(this.at)
       const links = this.links!
-      const formatting = list[entry]!
+      const formatting = list.tokens[entry]!
       const block = open.tokens[blockDepth]!
       let bookmark = entry
       let last = block
       const left = new Set<number>()
       for (let at = blockDepth - 1, steps = 1; at > depth; at--, steps++) {
         const node = open.tokens[at]!
-        let i = list.indexOf(node)
+        let i = list.tokens.indexOf(node)
         if (i !== -1 && steps > 3) {
           this.#forget(i)
           if (i < entry) entry--
@@ -559,8 +519,7 @@ export class TreeBuilder {
         }
         const clone = this.#copy(node)
         open.tokens[at] = clone
-        list[i] = clone
-        this.#formattingDepths[i] = at
+        list.replace(i, clone, at)
         if (last === block) bookmark = i
         links.detach(last)
         links.append(clone, last)
@@ -578,9 +537,7 @@ export class TreeBuilder {
       this.#removeOpen(depth)
       this.#shiftDepths(blockDepth, 1)
       open.insert(blockDepth, copy, tag)
-      list.splice(bookmark + 1, 0, copy)
-      this.#formattingDepths.splice(bookmark + 1, 0, blockDepth)
-      this.#formattingKeys.splice(bookmark + 1, 0, undefined)
+      list.insert(bookmark + 1, copy, blockDepth)
       this.#forget(entry <= bookmark ? entry : entry + 1)
     }
   }
@@ -650,8 +607,7 @@ export class TreeBuilder {
       }
     }
     for (let depth = 0; depth < open.size; depth++) open.tokens[depth] = places[open.tokens[depth]!]!
-    const list = this.#formatting
-    for (let i = 0; i < list.length; i++) if (list[i] !== MARKER) list[i] = places[list[i]!]!
+    this.#formatting.renumber(places)
     if (this.head !== -1) this.head = places[this.head]!
     if (this.form !== -1) this.form = places[this.form]!
     this.#moreTags = moved(this.#moreTags, places)
